@@ -282,7 +282,7 @@ impl Live {
                     // the load; it is counted with the connections that ended.
                     let is_said = error == counted || matches!(error, Some(Error::GoAway(_)));
                     if let Some(error) = error.filter(|_| !is_said) {
-                        let example = || example(error, input);
+                        let example = || example(error, input, &self.protocol);
                         tally.error(phase_of(error.part()), Cause::Protocol(error), at, example);
                         counted = Some(error);
                     }
@@ -557,7 +557,7 @@ impl Live {
                 }
                 tally.failed(&request, phase, Cause::Protocol(error), at, || around(text, line, place));
             } else {
-                tally.failed(&request, phase, Cause::Protocol(error), at, || example(error, input));
+                tally.failed(&request, phase, Cause::Protocol(error), at, || example(error, input, &self.protocol));
             }
         }
         !retryable
@@ -609,11 +609,12 @@ fn keep_text(part: &mut Part, protocol: &Protocol, input: &[u8]) {
 }
 
 /// What the server sent when it made a mistake; empty when it only closed the connection.
-fn example(error: Error, input: &[u8]) -> Vec<u8> {
+fn example(error: Error, input: &[u8], protocol: &Protocol) -> Vec<u8> {
     match error {
         Error::ClosedBeforeResponse | Error::ClosedInHead | Error::ClosedInBody | Error::ConnectionEnded => Vec::new(),
+        Error::GoAway(_) => protocol.reason().to_vec(),
         // Frames tell a reader nothing.
-        Error::Reset(_) | Error::GoAway(_) | Error::Breach(_) => Vec::new(),
+        Error::Reset(_) | Error::Breach(_) => Vec::new(),
         _ => input[..input.len().min(EXAMPLE_BYTES)].to_vec(),
     }
 }

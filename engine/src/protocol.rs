@@ -113,6 +113,11 @@ impl Protocol {
         std::iter::from_fn(|| client.poll_event()).filter_map(known).collect()
     }
 
+    /// What the server said to people when it ended the connection.
+    pub fn reason(&self) -> &[u8] {
+        if let Self::Http2(client) = self { client.reason() } else { &[] }
+    }
+
     /// Whether the server has said that it processes requests, although it ends the connection.
     pub fn processes_some(&self) -> bool {
         if let Self::Http2(client) = self { client.processes_some() } else { false }

@@ -7,6 +7,7 @@ use onrush_plan::http::Settings;
 use onrush_proto::Code;
 use onrush_proto::http2::{Codes, Seen, fewest};
 use onrush_stats::Activity;
+use onrush_text::escape;
 use serde::{Deserialize, Serialize};
 
 use super::counts::add_counts;
@@ -65,6 +66,10 @@ pub struct Http2 {
     /// `NO_ERROR`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub goaway_received: BTreeMap<String, u64>,
+    /// What these frames said to people, by code, and how often: the first 100 bytes, escaped. Left out: what comes after 16
+    /// different ones, and frames that say nothing.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub goaway_reasons: BTreeMap<String, BTreeMap<String, u64>>,
     /// GOAWAY frames to servers.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub goaway_sent: BTreeMap<String, u64>,
@@ -106,6 +111,7 @@ impl Http2 {
             streams_allowed_varied: seen.streams_allowed_min != seen.streams_allowed_max,
             streams_peak: seen.streams_peak,
             goaway_received: by_code(&seen.goaway_received),
+            goaway_reasons: reasons(seen),
             goaway_sent: by_code(&seen.goaway_sent),
             reset_received: by_code(&seen.reset_received),
             reset_sent: by_code(&seen.reset_sent),
@@ -134,6 +140,9 @@ impl Http2 {
         add_counts(&mut self.connections_ended, &other.connections_ended);
         self.streams_peak = self.streams_peak.max(other.streams_peak);
         add_counts(&mut self.goaway_received, &other.goaway_received);
+        for (code, reasons) in &other.goaway_reasons {
+            add_counts(self.goaway_reasons.entry(code.clone()).or_default(), reasons);
+        }
         add_counts(&mut self.goaway_sent, &other.goaway_sent);
         add_counts(&mut self.reset_received, &other.reset_received);
         add_counts(&mut self.reset_sent, &other.reset_sent);
@@ -152,6 +161,15 @@ impl Http2 {
 fn by_code(codes: &Codes) -> BTreeMap<String, u64> {
     let named = (0..).zip(codes.named).map(|(code, count)| (Code::new(code).to_string(), count));
     named.chain([(OTHER.to_owned(), codes.other)]).filter(|(_, count)| *count > 0).collect()
+}
+
+/// What servers said when they ended connections, by the name of the code.
+fn reasons(seen: &Seen) -> BTreeMap<String, BTreeMap<String, u64>> {
+    let mut reasons = BTreeMap::<String, BTreeMap<String, u64>>::new();
+    for ((code, reason), times) in &seen.reasons {
+        *reasons.entry(code.to_string()).or_default().entry(escape(reason)).or_default() += times;
+    }
+    reasons
 }
 
 #[cfg(test)]

@@ -319,6 +319,13 @@ impl Outcome {
         self.known = Known::of(plan);
         let known = &self.known;
         self.totals.ledger.rewrite_examples(|example| known.hide(&secrets::bytes(example)));
+        if let Some(seen) = &mut self.http2 {
+            let reasons = std::mem::take(&mut seen.reasons);
+            seen.reasons = reasons
+                .into_iter()
+                .map(|((code, reason), times)| ((code, known.hide(&secrets::bytes(&reason))), times))
+                .collect();
+        }
         self.totals.location = self.totals.location.take().map(|location| known.hide_in(&secrets::url(&location)));
         if let Some(Breakdown::Script(words)) = &mut self.breakdown {
             *words = known.hide_in(words);

@@ -2,7 +2,7 @@
 //! in `proto/src/http2/tests`; here the program must name the cause, end in time, stay small and lose no request.
 
 use std::io::{self, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -12,8 +12,8 @@ use serde_json::{Value, json};
 use crate::harness::{Context, Output, Scratch, cases};
 use crate::hostile::watch;
 use crate::http2_peers::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, HEADERS, OK, PING, Peer, RST_STREAM, STREAMS, WINDOW, failures, field,
-    frame, goaway, number, read, response, run, settings,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, OK, PING, Peer, RST_STREAM, STREAMS, WINDOW,
+    failures, field, frame, goaway, number, read, response, run, settings,
 };
 use crate::peers::server;
 
@@ -24,6 +24,7 @@ cases! {
     a_goaway_after_every_request_or_ten_costs_no_request;
     a_server_that_only_returns_requests_is_not_asked_for_ever;
     a_goaway_with_an_error_is_named;
+    reasons_of_goaways_are_shown_and_counted;
     a_reset_of_every_stream_is_named_by_its_code;
     header_blocks_that_are_too_large_are_named;
     floods_of_frames_are_named;
@@ -126,6 +127,37 @@ fn a_goaway_with_an_error_is_named(context: &Context) {
     let result = run_small(context, "-n4", address);
     assert!(failures(&result, "ended by the server (ENHANCE_YOUR_CALM)") >= 4, "{result}");
     assert_eq!(result["http2"]["goaway_received"], json!({ "ENHANCE_YOUR_CALM": 4 }), "{result}");
+    assert_eq!(result["http2"].get("goaway_reasons"), None, "{result}");
+}
+
+/// Some servers send nothing else if they do not like a client.
+fn reasons_of_goaways_are_shown_and_counted(context: &Context) {
+    const WHY: &[u8] = b"too_many_pings\x1b[31m\r\nnote: fine";
+    let shown = "too_many_pings\\x1b[31m\\x0d\\x0anote: fine";
+    for with_settings in [true, false] {
+        let address = server(move |stream| {
+            let mut peer = if with_settings { Peer::new(stream, &[])? } else { Peer::silent(stream)? };
+            // Without SETTINGS of the server, the first frame that it reads may not be answered either.
+            let stream = if with_settings { peer.request()? } else { 1 };
+            let payload = [&stream.to_be_bytes()[..], &11u32.to_be_bytes(), WHY].concat();
+            peer.send(GOAWAY, 0, 0, &payload)?;
+            peer.stream.shutdown(Shutdown::Write)?;
+            peer.drain()
+        });
+        let scratch = Scratch::new("http2-reasons");
+        let [json, markdown] = ["r.json", "r.md"].map(|name| scratch.path().join(name));
+        let onrush = context.onrush().words("-t1 -c2 -n4 --http2 -o").word(&json).word("-o").word(&markdown);
+        let output = onrush.word(url(address)).run();
+        assert_unanswered(&output);
+        output.note("ended by the server (ENHANCE_YOUR_CALM)");
+        output.note(&format!("      received: \"{shown}\""));
+        assert!(std::fs::read_to_string(&markdown).is_ok_and(|text| text.contains(shown)), "{output:?}");
+        let result = read(&json);
+        // A connection may be opened for a request that another one sends in the end.
+        let received = number(&result["http2"]["goaway_received"]["ENHANCE_YOUR_CALM"]);
+        assert!(received >= 4, "{result}");
+        assert_eq!(number(&result["http2"]["goaway_reasons"]["ENHANCE_YOUR_CALM"][shown]), received, "{result}");
+    }
 }
 
 fn a_reset_of_every_stream_is_named_by_its_code(context: &Context) {

@@ -11,7 +11,7 @@ use super::response::{self, Phase};
 use super::seen::fewest;
 use super::settings::{Consequence, WINDOW_MAX};
 use super::shared::Pool;
-use super::{Http2, PATIENCE};
+use super::{Http2, PATIENCE, REASON_BYTES};
 use crate::{Breach, Code, Error, Event, StreamId};
 
 impl Http2 {
@@ -73,6 +73,12 @@ impl Http2 {
                 }
                 used
             }
+            Place::Reason => {
+                let used = self.reader.take(bytes, 0);
+                let room = REASON_BYTES.saturating_sub(self.reason.len());
+                self.reason.extend_from_slice(&bytes[..used.min(room)]);
+                used
+            }
             Place::Rest => self.reader.take(bytes, 0),
         };
         if self.reader.left == 0 {
@@ -126,6 +132,8 @@ impl Http2 {
         check_first(&frame.bytes())?;
         match frame.kind {
             kind::SETTINGS if !frame.has(flag::ACK) => Ok(()),
+            // A server that does not get as far as SETTINGS may say why.
+            kind::GOAWAY if frame.stream == 0 => Ok(()),
             // In a text, that number is the first three letters.
             _ if frame.length > PAYLOAD_USUAL as u32 => Err(Error::NotHttp),
             _ => Err(Breach::FirstFrame.into()),
@@ -345,6 +353,7 @@ impl Http2 {
         match frame.kind {
             kind::DATA if frame.has(flag::END_STREAM) => self.finish(frame.stream),
             kind::SETTINGS if !frame.has(flag::ACK) => self.end_settings(),
+            kind::GOAWAY => self.end_goaway(),
             _ => {}
         }
     }
@@ -420,7 +429,8 @@ impl Http2 {
             return Ok(());
         }
         // What follows is for people.
-        self.reader.place = Place::Rest;
+        self.reader.place = Place::Reason;
+        self.reason.clear();
         let [a, b, c, d, code @ ..] = payload;
         let last = u32::from_be_bytes([a & 0x7f, b, c, d]);
         let code = Code::new(u32::from_be_bytes(code));
@@ -429,6 +439,13 @@ impl Http2 {
         }
         let announced = self.goaway.replace((last, code)).map(|(_, code)| code);
         self.shared.pool.borrow_mut().seen.note_goaway(code, announced);
+        Ok(())
+    }
+
+    /// The server has said which requests it processes, and why it ends the connection.
+    fn end_goaway(&mut self) {
+        let Some((last, code)) = self.goaway else { return };
+        self.shared.pool.borrow_mut().seen.note_reason(code, &self.reason);
         self.life = Life::Closing;
         // Nothing may be opened any more, whatever the server would process.
         let above = last.min(self.sender.last_begun());
@@ -436,7 +453,6 @@ impl Http2 {
         // Requests that stay open tell of the error when they fail, and it counts once.
         let stays_open = self.streams.above(0).is_some_and(|first| first <= above);
         self.drain((code != Code::NO_ERROR && !stays_open).then_some(Error::GoAway(code)));
-        Ok(())
     }
 
     /// Checks that a frame is on a stream that the client has opened at some time.

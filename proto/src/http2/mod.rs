@@ -67,6 +67,9 @@ pub use self::shared::Shared;
 /// How many frames in a row may bring no response forward.
 const PATIENCE: u32 = 10_000;
 
+/// How many bytes of what a GOAWAY says to people are kept.
+const REASON_BYTES: usize = 100;
+
 /// The highest number of a stream.
 const STREAM_MAX: u32 = i32::MAX as u32;
 
@@ -93,6 +96,8 @@ pub struct Http2 {
     life: Life,
     /// The last stream and the code of the server's GOAWAY.
     goaway: Option<(u32, Code)>,
+    /// What it says to people, as far as that is kept.
+    reason: Vec<u8>,
     /// Since when the server's limit of streams is reached and more are asked for.
     limited_since: Option<Nanos>,
     /// The last header block, until all events have been taken.
@@ -126,6 +131,7 @@ impl Http2 {
             patience: PATIENCE,
             life: Life::Open,
             goaway: None,
+            reason: Vec::new(),
             limited_since: None,
             heard: Heard::default(),
             event: None,
@@ -144,6 +150,11 @@ impl Http2 {
     /// Whether bodies of requests are on the way.
     pub fn is_uploading(&self) -> bool {
         self.sender.has_uploads()
+    }
+
+    /// What the server's last GOAWAY says to people: at most the first 100 bytes, unescaped.
+    pub fn reason(&self) -> &[u8] {
+        &self.reason
     }
 
     /// Whether a GOAWAY of the server says that it processes requests of this connection.

@@ -37,6 +37,8 @@ pub(super) enum Place {
     Number,
     /// A PING, or the beginning of a GOAWAY.
     Pair,
+    /// What a GOAWAY says to people.
+    Reason,
     /// Something that does not matter, up to the end of the frame.
     Rest,
 }

@@ -1,8 +1,13 @@
 //! What the connections of a thread have seen, as plain numbers.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::Code;
+
+/// How many different reasons are kept.
+pub const REASONS_MAX: usize = 16;
 
 /// Counts of one thread; those of several add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +26,9 @@ pub struct Seen {
     pub streams_peak: u32,
     /// GOAWAY frames from servers.
     pub goaway_received: Codes,
+    /// What GOAWAY frames from servers said to people, and how often, with their codes: at most [`REASONS_MAX`] different texts,
+    /// and of each its first 100 bytes, unescaped.
+    pub reasons: BTreeMap<(Code, Vec<u8>), u64>,
     /// GOAWAY frames to servers.
     pub goaway_sent: Codes,
     /// RST_STREAM frames from servers, on streams that were open.
@@ -90,6 +98,21 @@ impl Seen {
         }
     }
 
+    /// Counts what a GOAWAY said to people, if it said anything.
+    pub(super) fn note_reason(&mut self, code: Code, reason: &[u8]) {
+        if !reason.is_empty() {
+            self.add_reason(code, reason, 1);
+        }
+    }
+
+    fn add_reason(&mut self, code: Code, reason: &[u8], times: u64) {
+        let key = (code, reason.to_vec());
+        if self.reasons.len() < REASONS_MAX || self.reasons.contains_key(&key) {
+            let count = self.reasons.entry(key).or_default();
+            *count = count.saturating_add(times);
+        }
+    }
+
     /// Adds what another thread has seen.
     pub fn add(&mut self, more: &Self) {
         self.connections += more.connections;
@@ -98,6 +121,9 @@ impl Seen {
         self.streams_allowed_max = self.streams_allowed_max.max(more.streams_allowed_max);
         self.streams_peak = self.streams_peak.max(more.streams_peak);
         self.goaway_received.add(&more.goaway_received);
+        for ((code, reason), times) in &more.reasons {
+            self.add_reason(*code, reason, *times);
+        }
         self.goaway_sent.add(&more.goaway_sent);
         self.reset_received.add(&more.reset_received);
         self.reset_sent.add(&more.reset_sent);

@@ -94,7 +94,16 @@ fn ended(document: &Document, http2: &Http2) -> Option<Note> {
     let ended = http2.connections_ended.iter().map(|(code, count)| (named(code), *count));
     let errors: Vec<(String, u64)> = ended.filter(|(code, _)| *code != no_error && !is_in_ledger(code)).collect();
     let all: u64 = errors.iter().map(|(_, count)| count).sum();
-    let codes: Vec<String> = errors.iter().map(|(code, count)| format!("{code} {}", thousands(*count))).collect();
+    let said = |code: &str| {
+        let reasons = http2.goaway_reasons.get(code)?;
+        let (reason, _) = reasons.iter().max_by_key(|(_, count)| **count)?;
+        let more = if reasons.len() > 1 { ", for instance" } else { "" };
+        Some(format!(" (\"{reason}\"{more})"))
+    };
+    let codes: Vec<String> = errors
+        .iter()
+        .map(|(code, count)| format!("{code} {}{}", thousands(*count), said(code).unwrap_or_default()))
+        .collect();
     let text = format!(
         "the server ended {} with an error (GOAWAY): {}; its log may say why",
         counted(all, "connection"),

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use super::super::seen::REASONS_MAX;
 use super::*;
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
@@ -102,6 +103,44 @@ fn an_error_of_goaway_is_that_of_the_requests_or_if_none_stays_of_the_connection
             "draining: ended by the server (ENHANCE_YOUR_CALM)",
         ],
     );
+}
+
+#[test]
+fn reasons_of_goaway_are_kept_and_bounded() {
+    let reasons = |inputs: &[Vec<u8>], size: usize| {
+        let shared = Shared::new(Options::default());
+        for input in inputs {
+            let mut client = Http2::new(&shared);
+            sent(&mut client);
+            input.chunks(size).for_each(|piece| drop(heard(&mut client, piece)));
+        }
+        let seen = shared.seen();
+        seen.reasons.into_iter().map(|((code, reason), times)| (code, reason, times)).collect::<Vec<_>>()
+    };
+    let ended = |text: &[u8]| {
+        let payload = [&0u32.to_be_bytes()[..], &Code::ENHANCE_YOUR_CALM.0.to_be_bytes(), text].concat();
+        [settings(&[]), frame(0, "", "GOAWAY", &payload)].concat()
+    };
+    let long = [b'x'; 5_000];
+    for size in [1, 7, 10_000] {
+        let inputs = [ended(b"pings"), ended(b""), ended(b"pings"), ended(&long)];
+        let expected = [(b"pings".to_vec(), 2), (vec![b'x'; 100], 1)];
+        let expected: Vec<_> =
+            expected.into_iter().map(|(text, times)| (Code::ENHANCE_YOUR_CALM, text, times)).collect();
+        assert_eq!(reasons(&inputs, size), expected, "in pieces of {size}");
+    }
+    let different: Vec<_> = (0..100).map(|number| ended(format!("reason {number}").as_bytes())).collect();
+    assert_eq!(reasons(&different, 10_000).len(), REASONS_MAX);
+}
+
+#[test]
+fn a_server_that_ends_before_its_settings_may_say_why() {
+    let scene = Scene { is_greeted: false, ..Scene::of("GET") };
+    let events = [
+        "1 failed, retryable: ended by the server (HTTP_1_1_REQUIRED)",
+        "draining: ended by the server (HTTP_1_1_REQUIRED)",
+    ];
+    scene.check(goaway(0, Code::HTTP_1_1_REQUIRED), &events);
 }
 
 #[test]

@@ -267,6 +267,14 @@ fn connections_that_ended_with_an_error_are_counted_where_no_failure_says_so() {
     let rest = "the server ended 2 connections with an error (GOAWAY): INTERNAL_ERROR 2; its log may say why";
     assert_eq!(said(&outcome).len(), 2);
     assert!(said(&outcome).contains(&rest.to_owned()), "{:?}", said(&outcome));
+    // What it says is shown with the code.
+    let seen = outcome.http2.get_or_insert_default();
+    seen.reasons.insert((Code::INTERNAL_ERROR, b"too many\x1b pings".to_vec()), 2);
+    let because = rest.replace("INTERNAL_ERROR 2", "INTERNAL_ERROR 2 (\"too many\\x1b pings\")");
+    assert!(said(&outcome).contains(&because), "{:?}", said(&outcome));
+    outcome.http2.get_or_insert_default().reasons.insert((Code::INTERNAL_ERROR, b"another".to_vec()), 1);
+    let because = because.replace("pings\"", "pings\", for instance");
+    assert!(said(&outcome).contains(&because), "{:?}", said(&outcome));
     // A reset is another thing, and so is a code without a name.
     let mut outcome = good();
     let ended = &mut outcome.http2.get_or_insert_default().connections_ended;
