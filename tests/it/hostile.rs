@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{SendFlags, send};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::harness::{Case, Context, Output, Scratch, cases};
 use crate::http2_hostile;
@@ -30,6 +31,7 @@ cases! {
     urgent_data_inside_an_answer_is_no_part_of_it;
     floods_end_with_the_run_and_cost_no_memory;
     a_flood_without_an_answer_in_it_is_named (Once);
+    heads_that_never_end_take_bounded_memory (Once, Alone);
     every_row_of_the_matrix_names_a_test_and_every_test_is_named (Once);
 }
 
@@ -227,6 +229,24 @@ fn a_flood_without_an_answer_in_it_is_named(context: &Context) {
         assert_eq!(failures(&output, why).iter().sum::<usize>(), 4, "{flood:?}: {output:?}");
         assert!(!output.stderr.contains('\u{1b}'), "{flood:?}: {output:?}");
     }
+}
+
+fn heads_that_never_end_take_bounded_memory(context: &Context) {
+    const CONNECTIONS: usize = 1_500;
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).expect("the soft limit can be raised");
+    let head = format!("HTTP/1.1 200 OK\r\nA: {}", "x".repeat(79 * 1024));
+    let address = server(move |stream| {
+        let mut stream = BufReader::new(stream);
+        read_head(&mut stream)?;
+        stream.get_mut().write_all(head.as_bytes())?;
+        io::copy(&mut stream, &mut io::sink()).map(drop)
+    });
+    let onrush = context.onrush().words("-t1 -d5s").word(format!("-c{CONNECTIONS}")).word(url(address));
+    let (peak_kib, output) = watch(onrush.spawn());
+    output.note("too many unfinished response heads");
+    // All together are 119 MB.
+    assert!((1..100_000).contains(&peak_kib), "{peak_kib} KiB: {output:?}");
 }
 
 /// Two connections to a server that floods every client that sends a request, and then waits for it to leave; within
