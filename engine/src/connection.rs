@@ -234,63 +234,72 @@ impl Live {
                     }
                 }
                 Event::Data { stream, range } => self.data(stream, &input[range], tally, script),
-                Event::Trailer { stream } => {
-                    if let Some(request) = self.open.get_mut(stream) {
-                        let sample = request.watched.as_mut().and_then(|watched| watched.sample.as_mut());
-                        for kept in request.kept.iter_mut().chain(sample) {
-                            let start = kept.trailers.bytes().len();
-                            keep_text(&mut kept.trailers, &self.protocol, input);
-                            kept.trailers.unfold(start);
-                        }
-                    }
-                    if let Some(transcript) = &mut tally.transcript {
-                        transcript.trailers(&self.text(input));
-                    }
-                }
-                Event::Lives { stream } => {
-                    if let Some(request) = self.request(stream) {
-                        request.lives = true;
-                    }
-                }
                 Event::Message { .. } => {}
-                Event::Interim { stream, .. } => {
-                    tally.interval.counters.interim += 1;
-                    // The time to first byte is that of the final response.
-                    if let Some(request) = self.request(stream) {
-                        request.first_at = None;
-                    }
-                    if let Some(transcript) = &mut tally.transcript {
-                        transcript.first_received = None;
-                    }
-                    self.transcribe_head(input, tally);
-                }
-                Event::Failed { stream, error, retryable } => {
-                    if self.failed(stream, error, retryable, input, at, tally) {
-                        counted = Some(error);
-                    }
-                }
-                // The end of the stream comes without input.
-                Event::Draining { error: Some(Error::ClosedBeforeResponse) } if !input.is_empty() => {
-                    self.draining = true;
-                    self.troubled |= tally.closed_idle(at);
-                }
-                Event::Draining { error } => {
-                    self.draining = true;
-                    self.goes_away = error.is_none();
-                    self.troubled |= error.is_some();
-                    // Where requests have failed with it, it has been counted. A GOAWAY that costs no request is no error of
-                    // the load; it is counted with the connections that ended.
-                    let is_said = error == counted || matches!(error, Some(Error::GoAway(_)));
-                    if let Some(error) = error.filter(|_| !is_said) {
-                        let example = || example(error, input, &self.protocol);
-                        tally.error(phase_of(error.part()), Cause::Protocol(error), at, example);
-                        counted = Some(error);
-                    }
-                }
+                rare => self.take_rare(rare, &mut counted, input, at, tally),
             }
         }
         if counted == Some(Error::AnsweredInHttp1) {
             tally.refused(&mut Vec::new(), input);
+        }
+    }
+
+    /// Records an event that an ordinary response does not have. `counted`: the last error that was counted, of those of this input.
+    #[cold]
+    fn take_rare(&mut self, event: Event, counted: &mut Option<Error>, input: &[u8], at: Nanos, tally: &mut Tally) {
+        match event {
+            Event::Complete { .. } | Event::Head { .. } | Event::Data { .. } | Event::Message { .. } => {}
+            Event::Trailer { stream } => {
+                if let Some(request) = self.open.get_mut(stream) {
+                    let sample = request.watched.as_mut().and_then(|watched| watched.sample.as_mut());
+                    for kept in request.kept.iter_mut().chain(sample) {
+                        let start = kept.trailers.bytes().len();
+                        keep_text(&mut kept.trailers, &self.protocol, input);
+                        kept.trailers.unfold(start);
+                    }
+                }
+                if let Some(transcript) = &mut tally.transcript {
+                    transcript.trailers(&self.text(input));
+                }
+            }
+            Event::Lives { stream } => {
+                if let Some(request) = self.request(stream) {
+                    request.lives = true;
+                }
+            }
+            Event::Interim { stream, .. } => {
+                tally.interval.counters.interim += 1;
+                // The time to first byte is that of the final response.
+                if let Some(request) = self.request(stream) {
+                    request.first_at = None;
+                }
+                if let Some(transcript) = &mut tally.transcript {
+                    transcript.first_received = None;
+                }
+                self.transcribe_head(input, tally);
+            }
+            Event::Failed { stream, error, retryable } => {
+                if self.failed(stream, error, retryable, input, at, tally) {
+                    *counted = Some(error);
+                }
+            }
+            // The end of the stream comes without input.
+            Event::Draining { error: Some(Error::ClosedBeforeResponse) } if !input.is_empty() => {
+                self.draining = true;
+                self.troubled |= tally.closed_idle(at);
+            }
+            Event::Draining { error } => {
+                self.draining = true;
+                self.goes_away = error.is_none();
+                self.troubled |= error.is_some();
+                // Where requests have failed with it, it has been counted. A GOAWAY that costs no request is no error of
+                // the load; it is counted with the connections that ended.
+                let is_said = error == *counted || matches!(error, Some(Error::GoAway(_)));
+                if let Some(error) = error.filter(|_| !is_said) {
+                    let example = || example(error, input, &self.protocol);
+                    tally.error(phase_of(error.part()), Cause::Protocol(error), at, example);
+                    *counted = Some(error);
+                }
+            }
         }
     }
 

@@ -276,6 +276,25 @@ impl Http1 {
         bytes.len()
     }
 
+    /// The next event of a connection that ends.
+    #[cold]
+    fn poll_end(&mut self) -> Option<Event> {
+        let (unanswered, retryable, error) = match self.life {
+            Life::Ending { unanswered, retryable, error } => (unanswered, retryable, error),
+            // None of them has left.
+            Life::Unasked { error } => (Error::ConnectionEnded, true, Some(error)),
+            Life::Open | Life::Over => return None,
+        };
+        if let Some(InFlight { stream, .. }) = self.in_flight.pop_front() {
+            return Some(Event::Failed { stream, error: unanswered, retryable });
+        }
+        if self.unasked().is_some() {
+            return None;
+        }
+        self.life = Life::Over;
+        Some(Event::Draining { error })
+    }
+
     /// The text that cannot be read, where in it the line begins that is wrong, and where that goes wrong, as far as
     /// is known. `input` is what [`Client::handle_bytes`] was last passed.
     pub fn flaw<'a>(&'a self, input: &'a [u8]) -> (&'a [u8], usize, usize) {
@@ -429,20 +448,7 @@ impl Client for Http1 {
         if let Some((stream, is_early)) = self.complete.take() {
             return Some(Event::Complete { stream, grpc_status: 0, is_early });
         }
-        let (unanswered, retryable, error) = match self.life {
-            Life::Ending { unanswered, retryable, error } => (unanswered, retryable, error),
-            // None of them has left.
-            Life::Unasked { error } => (Error::ConnectionEnded, true, Some(error)),
-            Life::Open | Life::Over => return None,
-        };
-        if let Some(InFlight { stream, .. }) = self.in_flight.pop_front() {
-            return Some(Event::Failed { stream, error: unanswered, retryable });
-        }
-        if self.unasked().is_some() {
-            return None;
-        }
-        self.life = Life::Over;
-        Some(Event::Draining { error })
+        if self.is_open() { None } else { self.poll_end() }
     }
 
     fn poll_timeout(&self) -> Option<Nanos> {

@@ -375,7 +375,9 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
         let filled = Filled::of(evidence);
         let (limited_by, advice) = match filled.as_ref().map(|filled| filled.elasticity) {
             Some(Elasticity { high, .. }) if high < STAYS => (LimitedBy::Target, ""),
-            Some(Elasticity { low, high, .. }) if low > FOLLOWS && high < BEYOND => (LimitedBy::Connections, "allow more (--max-inflight)"),
+            Some(Elasticity { low, high, .. }) if low > FOLLOWS && high < BEYOND => {
+                (LimitedBy::Connections, "allow more (--max-inflight)")
+            }
             _ => (LimitedBy::Unclear, "allow more (--max-inflight): if it reaches no more, the target is the limit"),
         };
         let rates = filled.filter(|_| limited_by != LimitedBy::Unclear).map_or(String::new(), |filled| filled.words());

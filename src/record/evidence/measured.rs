@@ -11,8 +11,8 @@ use onrush_text::escape;
 use rustix::io::Errno;
 
 use super::{
-    Backlog, Evidence, Generator, Latency, Load, Machine, Network, Places, Refusal, SLOW, Silence, Stall, Target, Thirds,
-    Thread, Unreadable, were_often_in_use,
+    Backlog, Evidence, Generator, Latency, Load, Machine, Network, Places, Refusal, SLOW, Silence, Stall, Target,
+    Thirds, Thread, Unreadable, were_often_in_use,
 };
 use crate::failure::is_ours;
 use crate::figures::rate::{counted, rate};

@@ -59,10 +59,16 @@ fn verdicts_on_rates_around_a_known_capacity_are_right_and_rarely_missing() {
     let (mut told, mut far, mut unclear, mut wrong) = (0, 0, String::new(), String::new());
     for seed in 0..draws {
         let drawn = Drawn::of(&mut random, seed);
-        let (plan, outcome, _) = simulate_plan(&drawn.words, &drawn.scenario, &mut virtual_clock(), &Interrupt::default());
+        let (plan, outcome, _) =
+            simulate_plan(&drawn.words, &drawn.scenario, &mut virtual_clock(), &Interrupt::default());
         let document = Document::judged(&plan, &outcome);
         let verdict = document.verdict.as_ref().expect("there is evidence");
-        let said = format!("{} {} workers, {:.3} of its capacity: {verdict}\n", drawn.words, drawn.workers, drawn.excess() + 1.0);
+        let said = format!(
+            "{} {} workers, {:.3} of its capacity: {verdict}\n",
+            drawn.words,
+            drawn.workers,
+            drawn.excess() + 1.0
+        );
         let is_right = match verdict.limited_by {
             LimitedBy::Schedule => drawn.excess() <= 0.0 || drawn.is_close(),
             LimitedBy::Target => drawn.excess() > 0.0 || drawn.is_close(),
