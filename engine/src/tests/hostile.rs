@@ -288,6 +288,16 @@ fn odd_answers_are_answers_at_every_split() {
 }
 
 #[test]
+fn empty_lines_after_a_response_are_no_error_at_every_split() {
+    let bytes = format!("{OK}\r\n\r\n").into_bytes();
+    for size in 1..=bytes.len() {
+        let totals = run(pieces(&bytes, size));
+        let counters = &totals.counters;
+        assert_eq!((rows(&totals), counters.completed, counters.connects), (Vec::new(), REQUESTS, 1), "in pieces of {size}");
+    }
+}
+
+#[test]
 fn a_close_after_every_byte_is_named_by_what_it_cut() {
     let until_eof = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\n\r\nHello, World!";
     let chunked = format!("{CHUNKED}6\r\nHello,\r\n7;x=y\r\n World!\r\n0\r\nT: t\r\n\r\n");

@@ -257,6 +257,21 @@ impl Http1 {
         self.life == Life::Open
     }
 
+    /// Takes bytes that arrive while no request is on its way. The empty lines that some servers send after a body belong to
+    /// the next head, as they do if its request has left by then.
+    #[cold]
+    fn take_between(&mut self, bytes: &[u8]) -> usize {
+        if self.bytes_sent == 0 {
+            return self.take_unasked(bytes, Error::EarlyBytes);
+        }
+        let empty = bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
+        let used = self.collector.take(&bytes[..empty]).map_or(0, |(used, _)| used);
+        if used < bytes.len() {
+            self.take_unasked(&bytes[used..], Error::ExtraBytes);
+        }
+        bytes.len()
+    }
+
     /// Takes bytes of what answers no request. Servers that close an idle connection may say so with a response (408, as a
     /// rule): it is the end of the connection, like one without words. Anything else is a mistake.
     #[cold]
@@ -377,8 +392,7 @@ impl Client for Http1 {
         }
         // Of what has not left, this is no response.
         let Some(&InFlight { stream, response, .. }) = self.in_flight.front().filter(|_| self.given > 0) else {
-            let error = if self.bytes_sent == 0 { Error::EarlyBytes } else { Error::ExtraBytes };
-            return self.take_unasked(bytes, error);
+            return self.take_between(bytes);
         };
         self.take(stream, response, bytes).unwrap_or_else(|error| {
             self.fail(error);

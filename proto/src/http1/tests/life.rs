@@ -69,7 +69,25 @@ fn bytes_that_answer_no_request_are_an_error_of_the_connection() {
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi!",
         &["0 head 200", "0 data hi", "0 complete", "draining: bytes after a complete response"],
     );
-    check("", "HTTP/1.1 204 No Content\r\n\r\n", &["draining: bytes before any request"]);
+    for early in ["HTTP/1.1 204 No Content\r\n\r\n", "\r\n"] {
+        check("", early, &["draining: bytes before any request"]);
+    }
+}
+
+#[test]
+fn empty_lines_after_a_body_belong_to_the_next_head() {
+    let events = ["0 head 200", "0 data hi", "0 complete", "1 head 204", "1 complete"];
+    for empty in ["\r\n", "\n", "\r\n\r\n"] {
+        let first = format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi{empty}");
+        check("GET GET", format!("{first}HTTP/1.1 204 No Content\r\n\r\n{empty}"), &events);
+        check("GET", format!("{first}!"), &[&events[..3], &["draining: bytes after a complete response"]].concat());
+        let ended = "draining: closed by the server before a response began";
+        for end in ["<eof>", "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n"] {
+            check("GET", format!("{first}{end}"), &[&events[..3], &[ended]].concat());
+        }
+    }
+    let endless = format!("HTTP/1.1 204 No Content\r\n\r\n{}", "\r\n".repeat(HEAD_MAX / 2 + 1));
+    check("GET", endless, &["0 head 204", "0 complete", "draining: bytes after a complete response"]);
 }
 
 #[test]
@@ -158,7 +176,6 @@ fn a_response_without_a_request_may_only_say_that_the_connection_ends() {
         "HTTP/1.1 408 Request Timeout\r\n",
         "HTTP/1.1 4",
         "HTTQ",
-        "\r\nHTTP/1.1 408 Request Timeout\r\n\r\n",
         "hello",
     ];
     for (answered, error) in [(0, Error::EarlyBytes), (1, Error::ExtraBytes)] {
