@@ -11,14 +11,32 @@ use onrush_proto::http1::{self, Malformed, Outline};
 /// How much of a text is shown.
 const SHOWN: usize = 80;
 
-/// Finds the requests in what a script returned.
+/// Finds the requests in what a script returned before the run.
 ///
 /// # Errors
 ///
 /// The message for what `function` returned, in wrk's words alone if `is_compat`.
 pub fn outline(bytes: &[u8], function: &str, is_compat: bool, lua: &Lua) -> Result<Vec<Outline>, String> {
+    outlined(bytes, function, is_compat, lua, if is_compat { http1::outline } else { http1::outline_any })
+}
+
+/// Finds the requests in what `request` returned in the run, of which wrk reads nothing.
+///
+/// # Errors
+///
+/// As [`outline`].
+pub fn outline_next(bytes: &[u8], is_compat: bool, lua: &Lua) -> Result<Vec<Outline>, String> {
+    outlined(bytes, "request()", is_compat, lua, if is_compat { http1::outline_unread } else { http1::outline_any })
+}
+
+fn outlined(
+    bytes: &[u8],
+    function: &str,
+    is_compat: bool,
+    lua: &Lua,
+    read: fn(&[u8], &mut Vec<Outline>) -> Result<(), Malformed>,
+) -> Result<Vec<Outline>, String> {
     let mut found = Vec::new();
-    let read = if is_compat { http1::outline } else { http1::outline_any };
     match read(bytes, &mut found) {
         Ok(()) => Ok(found),
         Err(error) if is_compat => Err(error.to_string()),

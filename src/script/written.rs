@@ -37,7 +37,7 @@ impl Source for Written {
         let Some(Answer { text, value }) = (unsafe { self.thread.request()? }) else { return Ok(false) };
         if text.as_ptr() != self.last {
             self.last = std::ptr::null();
-            let outlines = refused::outline(text, "request()", self.thread.is_compat, self.thread.lua());
+            let outlines = refused::outline_next(text, self.thread.is_compat, self.thread.lua());
             let outlines = outlines.map_err(ScriptFailure::Raised)?;
             let bytes: Rc<[u8]> = text.into();
             self.requests.clear();

@@ -47,7 +47,7 @@ pub use self::collect::Heads;
 pub use self::encode::{encode, needs_length};
 pub(crate) use self::head::is_token;
 pub use self::head::unfold;
-pub use self::outline::{Malformed, Outline, outline, outline_any};
+pub use self::outline::{Malformed, Outline, outline, outline_any, outline_unread};
 pub use self::tunnel::Tunnel;
 pub use self::wire::Wire;
 

@@ -54,7 +54,7 @@ impl Malformed {
 ///
 /// The first thing that is wrong; the requests before it are in `found`.
 pub fn outline(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> {
-    Reader { bytes, at: 0, any_method: false }.read(found)
+    Reader { bytes, at: 0, allows: Allows::Wrk }.read(found)
 }
 
 /// [`outline`] that knows methods besides those of wrk, but none of these in another case.
@@ -63,7 +63,17 @@ pub fn outline(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> 
 ///
 /// As [`outline`].
 pub fn outline_any(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> {
-    Reader { bytes, at: 0, any_method: true }.read(found)
+    Reader { bytes, at: 0, allows: Allows::Methods }.read(found)
+}
+
+/// [`outline`] for what wrk sends unread, as all texts of a script but the first: method and target may be anything between
+/// blanks, also with blanks or bytes beyond ASCII in it.
+///
+/// # Errors
+///
+/// As [`outline`].
+pub fn outline_unread(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> {
+    Reader { bytes, at: 0, allows: Allows::Anything }.read(found)
 }
 
 /// Why bytes are not requests. The place is where the reader stopped.
@@ -125,8 +135,18 @@ struct Reader<'a> {
     bytes: &'a [u8],
     /// How many bytes have been read.
     at: usize,
-    /// Set if a method may be one that wrk does not know.
-    any_method: bool,
+    allows: Allows,
+}
+
+/// What the method and the target of a request may be.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Allows {
+    /// Whatever wrk's parser accepts.
+    Wrk,
+    /// Methods besides those.
+    Methods,
+    /// Anything in its place.
+    Anything,
 }
 
 impl<'a> Reader<'a> {
@@ -149,8 +169,10 @@ impl<'a> Reader<'a> {
                 Ok(_) if !keep_alive => return Err(CLOSED),
                 _ => {}
             }
-            let response = self.method()?;
-            self.target(response)?;
+            let response = match self.allows {
+                Allows::Anything => self.words()?,
+                _ => self.checked_words()?,
+            };
             let is_persistent = self.version()?;
             let (facts, is_chunked) = self.fields()?;
             let head_end = self.at;
@@ -161,13 +183,33 @@ impl<'a> Reader<'a> {
         }
     }
 
+    fn checked_words(&mut self) -> Result<ResponseKind, Reason> {
+        let response = self.method()?;
+        self.target(response)?;
+        Ok(response)
+    }
+
+    /// The method and the target, whatever they are: the version after them tells their end.
+    fn words(&mut self) -> Result<ResponseKind, Reason> {
+        let rest = &self.bytes[self.at..];
+        let Some(lf) = memchr::memchr(b'\n', rest) else {
+            self.at = self.bytes.len();
+            return Err(INCOMPLETE);
+        };
+        let line = &rest[..lf];
+        let method = line.iter().position(|&byte| byte == b' ').ok_or(METHOD)?;
+        self.at +=
+            line.windows(6).rposition(|window| window == b" HTTP/").filter(|&end| end > method).ok_or(CONSTANT)?;
+        Ok(str::from_utf8(&line[..method]).map_or(ResponseKind::Usual, ResponseKind::to))
+    }
+
     fn method(&mut self) -> Result<ResponseKind, Reason> {
         let rest = &self.bytes[self.at..];
         if let Some(method) = METHODS.iter().find(|method| rest.starts_with(method.as_bytes())) {
             self.at += method.len();
             return Ok(ResponseKind::to(method.trim_ascii_end()));
         }
-        if self.any_method
+        if self.allows == Allows::Methods
             && let Some(blank) =
                 rest.iter().position(|&byte| !is_token(byte)).filter(|&end| end > 0 && rest[end] == b' ')
             && !METHODS.iter().any(|method| rest[..=blank].eq_ignore_ascii_case(method.as_bytes()))

@@ -251,6 +251,34 @@ fn headers_of_http2_are_found_by_names_in_any_case() {
     first(&mut script).answered(&Response { head, trailers: b"", ..RESPONSE }).unwrap();
 }
 
+/// The parser of wrk reads the first text only, and paths with blanks or in another language are found in many scripts.
+#[test]
+fn as_wrk_only_the_first_path_has_to_be_a_path() {
+    let source = "
+        local paths, n = { '/first', '/a b', '/\\195\\188' }, 0
+        function request() n = n % 3 + 1 return wrk.format('GET', paths[n]) end";
+    for (is_compat, expected) in [
+        (
+            false,
+            Err("invalid constant string at 1:8 (line and byte of the returned text): a blank in the path \"/a b\""),
+        ),
+        (true, Ok(["GET /a b HTTP/1.1\r\n", "GET /\u{fc} HTTP/1.1\r\n", "GET /first HTTP/1.1\r\n"])),
+    ] {
+        let folder = Folder::new(source);
+        let mut script = folder.load(|setting| setting.is_compat = is_compat).unwrap();
+        let mut thread = first(&mut script);
+        match expected {
+            Ok(lines) => {
+                for line in lines {
+                    let batch = thread.written().unwrap();
+                    assert!(batch.len() == 1 && bytes(&batch[0]).starts_with(line.as_bytes()), "{line}");
+                }
+            }
+            Err(words) => assert!(thread.written().unwrap_err().contains(words)),
+        }
+    }
+}
+
 #[test]
 fn the_second_value_of_request_comes_back_with_each_response_of_its_batch() {
     let source = "

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use crate::http1::{Outline, ResponseKind, outline};
+use crate::http1::{Outline, ResponseKind, outline, outline_unread};
 
 const GET: &str = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
 const POST: &str = "POST /p HTTP/1.1\r\nHost: h\r\nContent-Length: 16\r\n\r\nfoo=bar&baz=quux";
@@ -105,6 +105,37 @@ fn targets_come_in_four_forms() {
 #[test]
 fn a_blank_in_the_target_ends_it() {
     check_malformed("GET /a b HTTP/1.1\r\n\r\n", "invalid constant string at 1:8");
+}
+
+#[test]
+fn method_and_target_may_be_anything_where_wrk_reads_nothing() {
+    let heads = [
+        ("GET /a b HTTP/1.1", ResponseKind::Usual),
+        ("HEAD /\u{fc} HTTP/1.1 HTTP/1.0", ResponseKind::Bodiless),
+        ("get a HTTP/1.1", ResponseKind::Usual),
+        ("G\u{e9}T  HTTP/1.1", ResponseKind::Usual),
+    ];
+    let texts = heads.map(|(line, response)| (format!("{line}\r\nContent-Length: 2\r\n\r\nhi"), response));
+    for (text, response) in &texts {
+        let mut found = Vec::new();
+        outline_unread(text.as_bytes(), &mut found).unwrap();
+        assert_eq!(found, [Outline { range: 0..text.len(), body_length: 2, response: *response }], "{text}");
+        assert!(outline(text.as_bytes(), &mut found).is_err(), "{text}");
+    }
+    let mut found = Vec::new();
+    outline_unread([POST, GET].concat().as_bytes(), &mut found).unwrap();
+    assert_eq!(found.len(), 2);
+    for (text, malformed) in [
+        ("", "incomplete request at 1:1"),
+        ("GET / HTTP/1.1", "incomplete request at 1:15"),
+        ("GET\r\n\r\n", "invalid HTTP method at 1:1"),
+        ("GET /a b\r\n\r\n", "invalid constant string at 1:1"),
+        ("GET HTTP/1.1\r\n\r\n", "invalid constant string at 1:1"),
+        ("GET / HTTP/1.1\r\nA b\r\n\r\n", "invalid character in header at 2:2"),
+        ("GET / HTTP/1.1\r\nA: b\r\n", "incomplete request at 3:1"),
+    ] {
+        assert_eq!(outline_unread(text.as_bytes(), &mut Vec::new()).unwrap_err().to_string(), malformed, "{text:?}");
+    }
 }
 
 #[test]
