@@ -48,7 +48,8 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     }
     let Some(url) = typed.words.first() else { return Err(no_url(dialect, typed.taken_url.as_ref())) };
     nothing_is_zero(&typed)?;
-    if let Some(line) = hints::stray(&typed.words, typed.script.is_some()).filter(|_| !dialect.is_compat()) {
+    let cut = typed.headers.last().filter(|(_, value)| value.is_empty()).map(|(name, _)| name.as_str());
+    if let Some(line) = hints::stray(&typed.words, typed.script.is_some(), cut).filter(|_| !dialect.is_compat()) {
         return Err(Refusal::Misused(line));
     }
     let mut target = if typed.templates { templated(url, dialect) } else { target(url, dialect) }?;

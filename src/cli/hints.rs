@@ -11,6 +11,7 @@ use super::flags::{self, Flag};
 use super::foreign::{by_value, foreign};
 use super::front::Misuse;
 use super::spelling::Spelling;
+use crate::requests::QUOTES;
 
 /// What lists the options of a run.
 const HELP: &str = "onrush --help all";
@@ -129,13 +130,26 @@ const ELSEWHERE: [(&str, &str); 3] = [
     ("report", "onrush show result.json prints a saved result, and onrush table makes a table of several"),
 ];
 
-/// One line about words that must be misplaced: a number where the host is, or a URL after the first word.
-pub(crate) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
+/// One line about words that must be misplaced: options and quotation marks as web pages set them, the end of a header
+/// without quotation marks, a number where the host is, or a URL after the first word. `cut`: the name of the last header, if it
+/// has no value.
+pub(crate) fn stray(words: &[OsString], has_script: bool, cut: Option<&str>) -> Option<String> {
     let shown = |word: &OsStr| format!("{:?}", secrets::url(&word.to_string_lossy()));
     let has_scheme = |word: &OsStr| word.to_string_lossy().contains("://");
     let (first, rest) = words.split_first()?;
+    let url_follows = rest.iter().any(|word| has_scheme(word));
     // The words after the URL of a script are its arguments.
-    if let Some(second) = rest.iter().find(|word| !has_script && has_scheme(word)) {
+    let rest = if has_script { &[] } else { rest };
+    if let Some(line) = iter::once(first).chain(rest).find_map(|word| typeset(word)) {
+        return Some(line);
+    }
+    if let Some(name) = cut.filter(|_| !rest.is_empty() || (url_follows && !has_scheme(first))) {
+        // The other word may be a secret.
+        return Some(format!(
+            "--header \"{name}:\" ends at a blank; put all of it in quotes, as in -H '{name}: value'"
+        ));
+    }
+    if let Some(second) = rest.iter().find(|word| has_scheme(word)) {
         let are_urls = has_scheme(first);
         let first = shown(first);
         let second = shown(second);
@@ -161,6 +175,26 @@ pub(crate) fn stray(words: &[OsString], has_script: bool) -> Option<String> {
         String::new()
     };
     Some(format!("{} is a number, not a host: {port}{}", shown(first), as_host(&format!("{host}{path}"))))
+}
+
+/// The dashes that web pages and word processors write in place of one hyphen or two.
+const DASHES: [char; 6] = ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}'];
+
+/// One line about an option that begins with such a dash, or a word that begins with a quotation mark of theirs.
+fn typeset(word: &OsStr) -> Option<String> {
+    let word = word.to_str()?;
+    let first = word.chars().next()?;
+    if QUOTES.contains(&first) {
+        return Some(format!("'{first}' quotes nothing in a shell; write ' or \""));
+    }
+    let name = word.trim_start_matches('-').strip_prefix(DASHES)?.trim_start_matches('-').split('=').next()?;
+    // What follows a letter may be a value, and that a secret.
+    let option = match flags::by_name(name) {
+        Some(flag) => format!("--{}", flag.spelling.long),
+        None => format!("-{}", name.chars().next().filter(|&letter| flags::by_letter(letter).is_some())?),
+    };
+    let dash = word.chars().find(|character| DASHES.contains(character))?;
+    Some(format!("'{dash}' begins no option, it is not a hyphen; write {option}"))
 }
 
 /// The name that begins with what was typed, else the most similar one, if it is similar enough, else the first that
@@ -265,7 +299,7 @@ mod tests {
     fn a_stray_word_is_not_taken_for_a_host() {
         let said = |line: &str, has_script| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            stray(&words, has_script)
+            stray(&words, has_script, None)
         };
         let number = |word: &str, url: &str, host: &str| {
             Some(format!(
@@ -296,5 +330,43 @@ mod tests {
             assert_eq!(said(line, false), None, "{line}");
         }
         assert_eq!(said("h http://b/", true), None);
+    }
+
+    #[test]
+    fn the_dashes_and_quotation_marks_of_a_web_page_are_told_from_those_of_a_shell() {
+        let said = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            stray(&words, false, None)
+        };
+        for (line, expected) in [
+            ("\u{2013}c10 http://h/", "'\u{2013}' begins no option, it is not a hyphen; write -c"),
+            ("http://h/ \u{2013}HA:zebra", "'\u{2013}' begins no option, it is not a hyphen; write -H"),
+            ("\u{2014}duration=5s http://h/", "'\u{2014}' begins no option, it is not a hyphen; write --duration"),
+            ("\u{2013}-latency http://h/", "'\u{2013}' begins no option, it is not a hyphen; write --latency"),
+            ("http://h/ -\u{2011}latency", "'\u{2011}' begins no option, it is not a hyphen; write --latency"),
+            ("\u{201c}http://h/\u{201d}", "'\u{201c}' quotes nothing in a shell; write ' or \""),
+        ] {
+            assert_eq!(said(line).as_deref(), Some(expected), "{line}");
+        }
+        for line in ["h \u{2013}", "http://h/ \u{2013}9", "\u{2013}"] {
+            assert_eq!(said(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_header_without_quotation_marks_is_not_shown() {
+        let said = |line: &str, has_script| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            stray(&words, has_script, Some("X-Api-Key"))
+        };
+        let expected = "--header \"X-Api-Key:\" ends at a blank; put all of it in quotes, as in -H 'X-Api-Key: value'";
+        for (line, has_script) in
+            [("zebra http://h/", false), ("http://h/ zebra", false), ("zebra h", false), ("zebra http://h/", true)]
+        {
+            assert_eq!(said(line, has_script).as_deref(), Some(expected), "{line}");
+        }
+        for (line, has_script) in [("http://h/", false), ("http://h/ zebra", true), ("h zebra", true)] {
+            assert_eq!(said(line, has_script), None, "{line}");
+        }
     }
 }

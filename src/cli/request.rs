@@ -161,6 +161,7 @@ mod tests {
             ("A", Err("no colon; write 'Name: value'")),
             (": b", Err("no name before the colon; write 'Name: value'")),
             ("A b: c", Err("a header name consists of letters, digits and -; write 'Name: value'")),
+            ("\u{201c}A: c", Err("a quotation mark that quotes nothing in a shell; write ' or \"")),
             ("A: b\r\nC: d", Err("a control character in the value; leave it out")),
         ];
         for (text, expected) in table {

@@ -197,6 +197,9 @@ pub fn raw_field(text: &str) -> Result<(&str, &str), &'static str> {
     Ok((name, value.trim_start_matches([' ', '\t'])))
 }
 
+/// Quotation marks that web pages and word processors write in place of those of a shell.
+pub const QUOTES: [char; 6] = ['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{201a}'];
+
 /// The same if it conforms to RFC 9110.
 ///
 /// # Errors
@@ -204,6 +207,9 @@ pub fn raw_field(text: &str) -> Result<(&str, &str), &'static str> {
 /// What is wrong with it.
 pub fn field(text: &str) -> Result<(&str, &str), &'static str> {
     let (name, value) = raw_field(text)?;
+    if name.starts_with(QUOTES) {
+        return Err("a quotation mark that quotes nothing in a shell; write ' or \"");
+    }
     if !is_token(name) {
         return Err("a header name consists of letters, digits and -; write 'Name: value'");
     }

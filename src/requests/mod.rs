@@ -10,7 +10,7 @@ mod source;
 mod template;
 
 pub use entries::{BadLine, Entries};
-pub use line::{field, is_name, is_token, raw_field};
+pub use line::{QUOTES, field, is_name, is_token, raw_field};
 use order::mixed;
 pub use order::{Numbers, Picker};
 pub use source::Listed;
