@@ -334,7 +334,7 @@ impl Live {
         for request in self.open.iter_mut().filter(|request| !request.lives) {
             if tally.becomes_late(request, now.since(request.sent_at)) {
                 request.late = true;
-                tally.late(now);
+                tally.late_as(self.protocol.why_late(request.stream), now);
             }
         }
     }

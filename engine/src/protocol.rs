@@ -2,10 +2,10 @@
 //! engine.
 
 use onrush_plan::http::Version;
-use onrush_proto::http1::Heads;
+use onrush_proto::http1::{Heads, Missing};
 use onrush_proto::http2::{FrameReader, Shared};
 use onrush_proto::{Client, Error, Event, Fields, Http1, Http2, Nanos, Request, StartError, StreamId, Transmit};
-use onrush_stats::TlsFailure;
+use onrush_stats::{Cause, TlsFailure};
 
 /// Makes the protocol of each new connection; the connections of a run may speak different ones. It is passed the
 /// protocol that the TLS handshake negotiated (ALPN, RFC 7301), if any; none can be made if that is not what the run speaks.
@@ -78,6 +78,16 @@ impl Protocol {
     /// Returns whether the server has begun to send something that answers no request.
     pub fn is_unasked(&self) -> bool {
         if let Self::Http1(client) = self { client.unasked().is_some() } else { false }
+    }
+
+    /// Why a request is late whose response is not complete.
+    pub fn why_late(&self, stream: StreamId) -> Cause {
+        let Self::Http1(client) = self else { return Cause::Late };
+        match client.missing(stream) {
+            Some(Missing::HeadEnd) => Cause::LateInHead,
+            Some(Missing::Close) => Cause::LateToClose,
+            None => Cause::Late,
+        }
     }
 
     /// Declines a response with status 408 that only says that its server has ended an idle connection; returns whether it

@@ -547,8 +547,13 @@ impl Tally {
 
     /// A request passed the timeout.
     pub fn late(&mut self, at: Nanos) {
+        self.late_as(Cause::Late, at);
+    }
+
+    /// A request has lasted longer than `--timeout`, and more is known of its response.
+    pub fn late_as(&mut self, cause: Cause, at: Nanos) {
         self.interval.counters.late += 1;
-        self.error(Phase::Timeout, Cause::Late, at, Vec::new);
+        self.error(Phase::Timeout, cause, at, Vec::new);
     }
 
     /// A request will get no complete response.

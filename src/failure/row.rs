@@ -106,6 +106,8 @@ impl Failure {
             Cause::Unanswered if self.row.phase == Phase::Tls => tls::IS_IT_TLS,
             Cause::Unanswered => self.why_nobody_answers(),
             Cause::Late => "change the limit with --timeout",
+            Cause::LateInHead => "an empty line ends the head, after its last field",
+            Cause::LateToClose => "it has neither Content-Length nor Transfer-Encoding: chunked",
             Cause::GivenUp => "change the limit with --give-up",
             Cause::Protocol(Error::ClosedBeforeResponse) if self.may_expect_tls() => return Some(self.may_speak()),
             Cause::Protocol(Error::ClosedBeforeResponse | Error::ConnectionEnded) | Cause::Status(_) => return None,
@@ -268,6 +270,7 @@ pub fn why_row(row: &Row, plan: &Plan) -> String {
 
 /// A cause as text.
 pub fn why(cause: Cause, plan: &Plan) -> String {
+    let timeout = || spaced(plan.timeout.unwrap_or_default());
     match cause {
         Cause::Errno(number) => errno::words(number),
         Cause::Kernel(number) => format!("refused by this machine's kernel: {}", errno::words(number)),
@@ -275,7 +278,11 @@ pub fn why(cause: Cause, plan: &Plan) -> String {
         Cause::Tls(failure) => tls::words(failure),
         Cause::Proxy(failure) => proxy::words(failure),
         Cause::Unanswered => "no response to a connection attempt".to_owned(),
-        Cause::Late => format!("no complete response within {}", spaced(plan.timeout.unwrap_or_default())),
+        Cause::Late => format!("no complete response within {}", timeout()),
+        Cause::LateInHead => format!("no end of the response's head within {}", timeout()),
+        Cause::LateToClose => {
+            format!("no end of the response within {}, which lasts until the server closes the connection", timeout())
+        }
         Cause::GivenUp => format!("abandoned after {}", spaced(plan.give_up.unwrap_or_default())),
         Cause::Status(status) => format!("status {status}"),
         Cause::Check(number) => check::words(&plan.checks, number.into()),

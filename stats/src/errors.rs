@@ -66,6 +66,10 @@ pub enum Cause {
     Proxy(ProxyFailure),
     /// The request exceeded `--timeout`.
     Late,
+    /// It did so when a part of the response's head had arrived.
+    LateInHead,
+    /// It did so when the head had arrived of a response that ends with the connection.
+    LateToClose,
     /// The status of the response.
     Status(u16),
     /// The first check that the response failed, by its number in the plan. The example is what came instead: a value, or

@@ -18,7 +18,6 @@ use onrush_proto::http1::HEAD_MAX;
 
 /// Requests per run.
 const REQUESTS: u64 = 3;
-const LATE: (Phase, Cause) = (Phase::Timeout, Cause::Late);
 const RESET: Cause = Cause::Errno(104);
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!";
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -293,7 +292,11 @@ fn empty_lines_after_a_response_are_no_error_at_every_split() {
     for size in 1..=bytes.len() {
         let totals = run(pieces(&bytes, size));
         let counters = &totals.counters;
-        assert_eq!((rows(&totals), counters.completed, counters.connects), (Vec::new(), REQUESTS, 1), "in pieces of {size}");
+        assert_eq!(
+            (rows(&totals), counters.completed, counters.connects),
+            (Vec::new(), REQUESTS, 1),
+            "in pieces of {size}"
+        );
     }
 }
 
@@ -345,19 +348,34 @@ fn check_cut(bytes: &[u8], end: Act, expected: Option<(Phase, Cause, u64)>) {
 #[test]
 fn a_length_that_never_comes_is_waited_for_and_given_up() {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551615\r\n\r\nhello";
-    check_given_up(pieces(answer, 7), answer.len() as u64, 0);
+    check_given_up(pieces(answer, 7), Cause::Late, answer.len() as u64, 0);
     check_cut(answer, Act::Close, Some((Phase::Body, Cause::Protocol(Error::ClosedInBody), REQUESTS)));
 }
 
 #[test]
+fn a_response_without_an_end_is_late_for_what_is_missing() {
+    for (answer, late) in [
+        ("HTTP/1.1 200 OK\r\nServer: s\r\n\r\nhello", Cause::LateToClose),
+        ("HTTP/1.0 200 OK\r\n\r\n", Cause::LateToClose),
+        ("HTTP/1.1 200 OK\r\nServer: s\r\n<html>hello</html>", Cause::LateInHead),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n", Cause::LateInHead),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhello", Cause::Late),
+        ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n", Cause::Late),
+    ] {
+        check_given_up(pieces(answer.as_bytes(), answer.len()), late, answer.len() as u64, 0);
+        check_given_up(pieces(answer.as_bytes(), 1), late, answer.len() as u64, 0);
+    }
+}
+
+#[test]
 fn silence_is_late_and_then_given_up() {
-    check_given_up(Vec::new(), 0, 0);
+    check_given_up(Vec::new(), Cause::Late, 0, 0);
 }
 
 #[test]
 fn a_byte_a_second_is_late_and_then_given_up() {
     let drip = (1..).zip(OK.bytes()).map(|(second, byte)| (second * SECOND, Act::Send(vec![byte])));
-    check_given_up(drip.collect(), 9, 0);
+    check_given_up(drip.collect(), Cause::LateInHead, 9, 0);
 }
 
 #[test]
@@ -365,7 +383,7 @@ fn interim_answers_without_end_are_counted_and_given_up() {
     let interim = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
     let ten_a_second = (1..1_000).map(|tenth| (tenth * SECOND / 10, Act::Send(interim.to_vec())));
     // The last one that counts arrives when the request is abandoned, at 9.5 s.
-    check_given_up(ten_a_second.collect(), 95 * interim.len() as u64, 95);
+    check_given_up(ten_a_second.collect(), Cause::Late, 95 * interim.len() as u64, 95);
     let at_once = [interim.repeat(10_000), b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()].concat();
     for size in [1000, 4096, at_once.len()] {
         let totals = run(pieces(&at_once, size));
@@ -375,9 +393,9 @@ fn interim_answers_without_end_are_counted_and_given_up() {
 }
 
 /// Every request is late and abandoned, after this many bytes and interim responses each.
-fn check_given_up(acts: Vec<(u64, Act)>, bytes: u64, interim: u64) {
+fn check_given_up(acts: Vec<(u64, Act)>, late: Cause, bytes: u64, interim: u64) {
     let totals = run(acts);
-    assert_eq!(rows(&totals), [(LATE.0, LATE.1, REQUESTS), (Phase::Abandoned, Cause::GivenUp, REQUESTS)]);
+    assert_eq!(rows(&totals), [(Phase::Timeout, late, REQUESTS), (Phase::Abandoned, Cause::GivenUp, REQUESTS)]);
     assert_eq!(totals.errors(), REQUESTS, "each once");
     let counters = &totals.counters;
     assert_eq!((counters.completed, counters.failed, counters.abandoned), (0, 0, REQUESTS));

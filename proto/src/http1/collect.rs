@@ -117,6 +117,11 @@ impl Collector {
         !self.kept.is_empty()
     }
 
+    /// Whether a head has begun and is not complete.
+    pub(super) fn is_partial(&self) -> bool {
+        self.is_begun() && !self.is_complete
+    }
+
     /// The complete head or the part of the trailers, if `input` is what [`Self::take`] was last passed.
     pub(super) fn head<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
         match self.is_complete {

@@ -58,6 +58,15 @@ pub const HEAD_MAX: usize = 80 * 1024;
 /// How many bytes of several requests leave together at most.
 const JOINED_MAX: usize = 16 * 1024;
 
+/// What is missing of a response that has begun, where the response does not tell when it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Missing {
+    /// The end of the head.
+    HeadEnd,
+    /// The end of the connection, which is that of the body.
+    Close,
+}
+
 /// What a request's method says about the response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseKind {
@@ -321,6 +330,18 @@ impl Http1 {
     /// The error of a response that has begun without a request on its way, if one has.
     pub fn unasked(&self) -> Option<Error> {
         if let Life::Unasked { error } = self.life { Some(error) } else { None }
+    }
+
+    /// What is missing of the response to `stream`, if it has begun.
+    pub fn missing(&self, stream: StreamId) -> Option<Missing> {
+        if self.reading() != Some(stream) {
+            return None;
+        }
+        match self.body {
+            Some(Body::UntilEof) => Some(Missing::Close),
+            Some(_) => None,
+            None => self.collector.is_partial().then_some(Missing::HeadEnd),
+        }
     }
 
     /// Declines the response whose [`Event::Head`] was the last event, if all it says is that the server has ended a

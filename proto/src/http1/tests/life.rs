@@ -232,3 +232,31 @@ fn a_timeout_of_an_idle_connection_can_be_declined_and_no_other_response() {
         assert!(!declined(2, whole, input).0, "the connection stays open: {input:?}");
     }
 }
+
+#[test]
+fn what_is_missing_of_a_response_is_known_for_the_one_that_is_read() {
+    for (input, missing) in [
+        ("", None),
+        ("\r\n", None),
+        ("H", Some(Missing::HeadEnd)),
+        ("HTTP/1.1 200 OK\r\n", Some(Missing::HeadEnd)),
+        ("HTTP/1.1 100 Continue\r\n\r\n", None),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n", None),
+        ("HTTP/1.1 200 OK\r\n\r\n", Some(Missing::Close)),
+        ("HTTP/1.1 200 OK\r\n\r\nhi", Some(Missing::Close)),
+    ] {
+        for size in [1, input.len().max(1)] {
+            let (mut client, mut events) = (connected("GET GET"), Vec::new());
+            for piece in input.as_bytes().chunks(size) {
+                let mut left = piece;
+                while !left.is_empty() {
+                    let used = client.handle_bytes(left, NOW);
+                    take_events(&mut client, left, &mut events);
+                    left = &left[used..];
+                }
+            }
+            assert_eq!(client.missing(StreamId(0)), missing, "{input:?} in pieces of {size}");
+            assert_eq!(client.missing(StreamId(1)), None, "{input:?}");
+        }
+    }
+}

@@ -151,6 +151,17 @@ fn failures_to_send_and_to_read_are_said_with_a_way_out() {
             Cause::Late,
             "timeout: 1,029 × no complete response within 2 s; change the limit with --timeout",
         ),
+        (
+            Phase::Timeout,
+            Cause::LateInHead,
+            "timeout: 1,029 × no end of the response's head within 2 s; an empty line ends the head, after its last field",
+        ),
+        (
+            Phase::Timeout,
+            Cause::LateToClose,
+            "timeout: 1,029 × no end of the response within 2 s, which lasts until the server closes the connection; \
+             it has neither Content-Length nor Transfer-Encoding: chunked",
+        ),
     ];
     for (phase, cause, sentence) in table {
         assert_eq!(said(&failing(1_029, phase, cause, "")), [sentence]);
