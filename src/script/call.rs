@@ -233,7 +233,7 @@ unsafe fn complain(raw: *mut lua_State) -> c_int {
         ffi::lua_pushvalue(raw, -2);
         let mut about: ffi::lua_Debug = std::mem::zeroed();
         ffi::lua_getinfo(raw, c">S".as_ptr(), &mut about);
-        let words = c"%s:%d: request() returned a %s value; it must return the text of one or more requests, for instance wrk.format()";
+        let words = c"%s:%d: request() returned a %s value; it must return the text of one or more requests, for instance wrk.format(), or call wrk.thread:stop()";
         ffi::luaL_error(raw, words.as_ptr(), about.short_src.as_ptr().cast::<c_char>(), about.linedefined, kind)
     }
 }

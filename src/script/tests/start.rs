@@ -266,6 +266,7 @@ fn a_first_request_that_is_none_ends_the_start() {
     assert!(refused("wrk.method = 'F(TCH'").contains("invalid HTTP method at 1:1"));
     let message = refused("\nfunction request()\nend");
     assert!(message.starts_with("test.lua:2: request() returned a nil value; it must return the text of"), "{message}");
+    assert!(message.contains(", or call wrk.thread:stop()\n"), "{message}");
     assert!(refused("function request() error('early') end").starts_with("test.lua:1: early\nstack traceback:\n"));
 }
 
