@@ -216,6 +216,7 @@ impl<'a> Runs<'a> {
             silences,
             hottest: self.each.iter().filter_map(|run| run.evidence.load.hottest).reduce(f64::max),
             backlog: None,
+            dispersion: None,
             thirds: self.thirds(),
         })
     }

@@ -76,8 +76,10 @@ const BACKWARDS: f64 = -0.3;
 const WANDERS: f64 = 0.125;
 /// Two numbers of requests in flight are compared from this ratio on.
 const FILLED: f64 = 2.0;
-/// The standard errors of a rate, for requests that depend on each other.
-const ERRORS: f64 = 6.0;
+/// A difference of two rates means something from this many standard errors on.
+const ERRORS: f64 = 3.0;
+/// The least dispersion of responses that is believed.
+const DISPERSED: f64 = 0.25;
 /// The fewest responses from which anything is concluded.
 const RESPONSES_MIN: u64 = 20;
 
@@ -416,8 +418,9 @@ impl Filled {
         let (few, all) = (latency.calm_in_flight?, load.in_flight);
         let per_s = [few / latency.calm_us? * 1e6, all / latency.mean_us * 1e6];
         let (change, ratio) = ((per_s[1] / per_s[0]).ln(), (all / few).ln());
-        // Latencies in a queue are not independent of each other.
-        let error = ERRORS * (1.0 / latency.calm as f64 + 1.0 / load.completed as f64).sqrt();
+        // In a queue that is never empty, responses vary as services do, and so does the sum of those that a request waits for.
+        let counts = 1.0 / latency.calm as f64 + 1.0 / load.completed as f64;
+        let error = ERRORS * (counts * load.dispersion?.max(DISPERSED)).sqrt();
         let is_telling = ratio >= FILLED.ln() && change.is_finite();
         let [value, low, high] = [0.0, -error, error].map(|error| (change + error) / ratio);
         is_telling.then_some(Self { in_flight: [few, all], per_s, elasticity: Elasticity { value, low, high } })

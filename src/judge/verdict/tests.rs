@@ -5,7 +5,8 @@ use onrush_plan::LimitedBy;
 use super::*;
 use crate::record::Finding;
 use crate::record::evidence::{
-    Elasticity, Generator, Latency, Listening, Load, Network, Places, Probe, Slot, Target, Thirds, Thread, Unreadable,
+    Backlog, Elasticity, Generator, Latency, Listening, Load, Network, Places, Probe, Slot, Target, Thirds, Thread,
+    Unreadable,
 };
 
 const MS: f64 = 1e3;
@@ -93,6 +94,15 @@ const SITUATIONS: [(LimitedBy, Change); 19] = [
     (LimitedBy::Knee, |evidence| evidence.probe = Some(probe(10, 7, [500, 430], [0.4, 0.6]))),
     (LimitedBy::Target, |evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() })),
 ];
+
+/// An open loop whose connections were all in use in the end; with two of them responses took this many milliseconds.
+fn filled(evidence: &mut Evidence, calm_ms: f64) {
+    let load = &mut evidence.load;
+    (load.left, load.crowded, load.in_flight, load.dispersion) = (Some(50), Some(0.9), 9.0, Some(1.0));
+    let few =
+        Latency { calm_us: Some(calm_ms * MS), calm: 1_000, calm_in_flight: Some(2.0), ..evidence.latency.unwrap() };
+    evidence.latency = Some(few);
+}
 
 /// A probe with these requests in flight and responses per second, and the ends of the interval.
 fn probe(first: u32, other: u32, per_s: [u64; 2], [low, high]: [f64; 2]) -> Probe {
@@ -317,6 +327,33 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
             |evidence| (evidence.load.left, evidence.load.crowded) = (Some(50), Some(0.9)),
             "unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
              more (--max-inflight): if it reaches no more, the target is the limit",
+        ),
+        (
+            |evidence| filled(evidence, 4.0),
+            "limited by the target: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 \
+             connections in use; it answered 500/s with 2 in flight, 500/s with 9 in flight",
+        ),
+        (
+            |evidence| filled(evidence, 18.0),
+            "limited by the number of requests in flight: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, \
+             with all 10 connections in use; it answered 111/s with 2 in flight, 500/s with 9 in flight; allow more (--max-inflight)",
+        ),
+        (
+            |evidence| {
+                filled(evidence, 4.0);
+                evidence.latency.as_mut().unwrap().calm = 20;
+            },
+            "unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
+             more (--max-inflight): if it reaches no more, the target is the limit",
+        ),
+        (
+            |evidence| {
+                let load = &mut evidence.load;
+                (load.usually_left, load.left) = (Some(100), Some(40));
+                load.backlog = Some(Backlog { before: 12.0, last: 40.0 });
+            },
+            "unclear: what was due and what has ended do not tell whether the rate was kept up with: 12 requests were in flight \
+             earlier in the run and 40 later, which may be chance or a backlog; run longer (-d)",
         ),
         (
             |evidence| evidence.load.read_errors = 2_500,

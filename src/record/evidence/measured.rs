@@ -206,6 +206,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
             .map(|it| figure((it.all_busy_ns as f64 / 1e9 / elapsed_s / outcome.workers.len() as f64).min(1.0))),
         growth: open_loop.filter(|_| is_constant(plan)).and_then(|_| growth(&outcome.timeline)),
         backlog: open_loop.filter(|_| is_constant(plan)).and_then(|_| backlog(outcome)),
+        dispersion: open_loop.filter(|_| is_constant(plan)).and_then(|_| dispersion(&outcome.totals.rates)),
         silent_s: if open_loop.is_none() && counters.completed > 0 { heard_s(&silences) } else { 0.0 },
         quiet_s: quiet_s(&silences, asked_per_s.map(|asked| expected_per_s(rate_per_s, asked, in_flight))),
         is_mute: counters.bytes_received == 0 && counters.completed == 0 && in_flight > 0,
@@ -428,6 +429,18 @@ fn backlog(outcome: &Outcome) -> Option<Backlog> {
     let mean = |numbers: &[f64]| figure(numbers.iter().sum::<f64>() / numbers.len() as f64);
     Some(Backlog { before: mean(before), last: mean(last) })
 }
+
+/// The index of dispersion of responses, from the rates of samples. The standard deviation is half of the distance of the
+/// percentiles that enclose it in a normal distribution: the first sample, and those of a stall, do not count.
+fn dispersion(rates: &Distribution<u64>) -> Option<f64> {
+    let mean = rates.mean().filter(|mean| *mean > 0.0 && rates.count() >= SAMPLES_MIN)?;
+    let deviation = (rates.percentile(84.0) - rates.percentile(16.0)) as f64 / 2.0;
+    Some(figure(deviation * deviation * SAMPLE_S / mean))
+}
+
+/// The fewest samples whose dispersion means anything, and how long each lasts, in seconds.
+const SAMPLES_MIN: u64 = 20;
+const SAMPLE_S: f64 = 0.1;
 
 /// How many mean latencies after the beginning of a run as many requests are in flight as usually.
 const BEGINNING: f64 = 2.0;

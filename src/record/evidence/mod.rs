@@ -218,6 +218,10 @@ pub struct Load {
     /// With a constant rate: how many requests were in flight earlier and later in the run, if it was long enough.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backlog: Option<Backlog>,
+    /// With a constant rate: the index of dispersion of the responses in a tenth of a second, their variance divided by their mean;
+    /// 1 if they are independent of each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dispersion: Option<f64>,
     /// In a closed loop, the total length of silences that are much longer than the latencies.
     pub silent_s: f64,
     /// For how long in all there was no response to the requests in flight, as far as onrush would have noticed one: the
