@@ -81,7 +81,13 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let list = listed.map(|file| list::decide(&mut typed, file, &target, seed)).transpose()?;
     list::gates_have_their_names(&typed.gates, list.as_ref())?;
     let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
-    let http = std::mem::take(&mut typed.http).decide(&target, dialect)?;
+    let http = std::mem::take(&mut typed.http).decide(&target, dialect, &mut typed.warnings)?;
+    if let Some(time) = typed.delay_stats.filter(|_| http.may_be_http2() && typed.duration.is_none()) {
+        let time = exact(time);
+        typed
+            .warnings
+            .push(format!("-D {time} is the warm-up, as in wrk-cmm; if you mean h2load's -D, write -d {time}"));
+    }
     streams_have_their_requests(http.streams, requests_per_connection)?;
     let tls = std::mem::take(&mut typed.tls).decide(&target, &http, dialect, &typed.io, &mut typed.warnings)?;
     few_requests(&mut typed);
@@ -102,6 +108,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         typed
             .warnings
             .extend(request::of_http1(&request.headers).filter(|_| !is_http1 && requests_per_connection.is_none()));
+        typed.warnings.extend(request::host_of_http2(&request).filter(|_| !is_http1));
     }
     let sent = Sent { request: &request, body: body.as_ref(), list: list.as_ref(), target: &target };
     let templates = if typed.templates { templates::decide(&sent, seed, &mut typed.warnings)? } else { None };
@@ -262,15 +269,19 @@ fn load(typed: &Typed) -> Result<Load, Refusal> {
 }
 
 /// After what time a request counts as timed out, and after what time it is abandoned. In wrk zero makes every response
-/// late, and no request is abandoned unless nothing else would end the run; natively zero switches either off.
+/// late, and no request is abandoned unless nothing else would end the run; natively zero switches either off. A
+/// `--timeout` that was typed also ends the request of `--once`.
 fn patience(typed: &mut Typed) -> Result<(Option<Duration>, Option<Duration>), Refusal> {
     let timeout = typed.timeout.unwrap_or(TIMEOUT);
+    // A single request that is late has nothing left to show but that.
+    let only_timeout = typed.timeout.filter(|timeout| typed.once && !timeout.is_zero());
     if typed.dialect.is_compat() {
         return match typed.give_up {
             Some(_) => {
                 let tool = typed.dialect.name();
                 Err(Refusal::Cannot(format!("--give-up: {tool} never abandons a request; leave it out")))
             }
+            None if only_timeout.is_some() => Ok((Some(timeout), only_timeout)),
             // wrk has neither option, and such a run might never end if no request were ever abandoned.
             None if typed.once || (typed.requests.is_some() && typed.duration.is_none()) => {
                 Ok((Some(timeout), Some(GIVE_UP_MIN)))
@@ -278,15 +289,17 @@ fn patience(typed: &mut Typed) -> Result<(Option<Duration>, Option<Duration>), R
             None => Ok((Some(timeout), None)),
         };
     }
-    let give_up = typed.give_up.unwrap_or(GIVE_UP_MIN.max(timeout * GIVE_UP_TIMEOUTS));
+    let give_up = typed.give_up.or(only_timeout).unwrap_or(GIVE_UP_MIN.max(timeout * GIVE_UP_TIMEOUTS));
     let unless_zero = |time: Duration| (!time.is_zero()).then_some(time);
     let (timeout, give_up) = (unless_zero(timeout), unless_zero(give_up));
-    if let (Some(timeout), Some(give_up)) = (timeout.filter(|_| typed.timeout.is_some()), give_up)
+    if let (Some(timeout), Some(give_up)) = (timeout, give_up)
         && give_up < timeout
+        && !typed.once
     {
+        let default = if typed.timeout.is_none() { " (the default)" } else { "" };
         let [give_up, timeout] = [give_up, timeout].map(exact);
         typed.warnings.push(format!(
-            "--give-up {give_up} is less than --timeout {timeout}: a request is abandoned before it can time out"
+            "--give-up {give_up} is less than --timeout {timeout}{default}: a request is abandoned before it can time out"
         ));
     }
     Ok((timeout, give_up))

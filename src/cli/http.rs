@@ -6,6 +6,7 @@ use onrush_plan::http::{Settings, Version};
 use onrush_plan::limits::{H2_FRAME_MAX, H2_FRAME_MIN, H2_TABLE_MAX, H2_WINDOW_MAX, H2_WINDOW_USUAL, STREAMS_MAX};
 use onrush_plan::target::Scheme;
 use onrush_plan::{Dialect, Http, Target};
+use onrush_text::units::counted;
 
 use super::flags::{Flag, Id};
 use super::refusal::{Refusal, wrong};
@@ -52,8 +53,8 @@ impl TypedHttp {
         Ok(())
     }
 
-    /// How HTTP is spoken with this target.
-    pub fn decide(self, target: &Target, dialect: Dialect) -> Result<Http, Refusal> {
+    /// How HTTP is spoken with this target. A window that may be meant as h2load's exponent gets a warning.
+    pub fn decide(self, target: &Target, dialect: Dialect, warnings: &mut Vec<String>) -> Result<Http, Refusal> {
         let first = self.versions.first().map(|(name, _)| *name).or_else(|| self.of_http2.first().copied());
         if let Some(name) = first.filter(|_| dialect.is_compat()) {
             let line = format!("--{name}: {} speaks HTTP/1.1 only; leave it out", dialect.name());
@@ -72,6 +73,11 @@ impl TypedHttp {
             let line = "--alpn-list: without TLS the server cannot choose; write --http2 or --http1.1, or https://";
             return Err(Refusal::Misused(line.to_owned()));
         }
+        let exponent = self.settings.window.filter(|bits| (1..=EXPONENT_MAX).contains(bits));
+        warnings.extend(exponent.map(|bits| {
+            let (bytes, meant) = (counted(bits.into(), "byte"), power_of_two(bits));
+            format!("--h2-window {bits} is {bytes}; if you mean 2^{bits} bytes, as with h2load, write {meant}")
+        }));
         let http = Http { versions, streams: self.streams, settings: self.settings };
         match self.of_http2.first() {
             Some(name) if !http.may_be_http2() => {
@@ -95,10 +101,15 @@ fn list(flag: &Flag, value: &OsStr) -> Result<Vec<Version>, Refusal> {
     let text = value.to_string_lossy();
     let mut versions = Vec::new();
     for name in text.split([',', ' ']).filter(|name| !name.is_empty()) {
-        let version = Version::ALL.into_iter().find(|version| version.alpn() == name);
+        let version = match name {
+            // By the names of our options.
+            "http2" => Some(Version::Http2),
+            "http1.1" => Some(Version::Http11),
+            _ => Version::ALL.into_iter().find(|version| version.alpn() == name),
+        };
         let version = version.ok_or_else(|| wrong(flag, OsStr::new(name), "unknown; write h2,http/1.1"))?;
         if versions.contains(&version) {
-            return Err(wrong(flag, value, format_args!("{name} is there twice")));
+            return Err(wrong(flag, value, format_args!("{} is there twice", version.alpn())));
         }
         versions.push(version);
     }
@@ -113,9 +124,24 @@ fn bytes(flag: &Flag, value: &OsStr, least: u32, most: u32) -> Result<u32, Refus
     let text = value.to_string_lossy();
     let size = units::size(&text).ok().and_then(|size| u32::try_from(size).ok());
     size.filter(|size| (least..=most).contains(size)).ok_or_else(|| {
-        let units = both_units(&text).unwrap_or_else(|| "k, M, KiB and MiB are units".to_owned());
+        let exponent = size.filter(|bits| flag.id == Id::H2ConnectionWindow && (1..=EXPONENT_MAX).contains(bits));
+        let exponent = exponent.map(|bits| format!("h2load's {bits} is {}", power_of_two(bits)));
+        let units = exponent.or_else(|| both_units(&text));
+        let units = units.unwrap_or_else(|| "k, M, KiB and MiB are units".to_owned());
         wrong(flag, value, format_args!("write {least} to {most} bytes; {units}"))
     })
+}
+
+/// The largest number of bits that h2load takes for a window.
+const EXPONENT_MAX: u32 = 30;
+
+/// The power as one types it: `64KiB`.
+fn power_of_two(bits: u32) -> String {
+    match bits {
+        20.. => format!("{}MiB", 1_u64 << (bits - 20)),
+        10.. => format!("{}KiB", 1_u64 << (bits - 10)),
+        _ => (1_u64 << bits).to_string(),
+    }
 }
 
 /// What the number is in the decimal and in the binary unit, for somebody who wrote `16K` or `16KB`, which may mean either.

@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use onrush_plan::limits::BODY_MAX_MIB;
-use onrush_plan::{Dialect, Target, material};
+use onrush_plan::{Dialect, Request, Target, material};
 use onrush_proto::http2::leaves_out;
 use onrush_text::reason;
 use onrush_text::units::listed;
@@ -32,9 +32,30 @@ pub(super) fn header(text: &str, dialect: Dialect) -> Result<Header, &'static st
 /// The methods of RFC 9110 and RFC 5789.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
+/// A warning about a `Host` that is not sent as typed over HTTP/2, where the first one becomes `:authority`.
+pub(super) fn host_of_http2(request: &Request) -> Option<String> {
+    let hosts = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("Host"));
+    let mut hosts = hosts.map(|(name, value)| (format!("'{name}: {value}'"), value.is_empty()));
+    // The authority of a tunnel is its target.
+    let first = hosts.next().filter(|_| request.method != "CONNECT")?;
+    match (first, hosts.next()) {
+        ((empty, true), _) => Some(format!(
+            "{} is left out with HTTP/2, and :authority with it, which servers may refuse with 400 or PROTOCOL_ERROR",
+            empty.replace(": '", ":'")
+        )),
+        ((sent, false), Some((other, _))) => {
+            Some(format!("{other} is left out with HTTP/2, which has one host; {sent} is sent as :authority"))
+        }
+        _ => None,
+    }
+}
+
 /// A warning about headers that HTTP/2 does not have.
 pub(super) fn of_http1(headers: &[(String, String)]) -> Option<String> {
-    let left_out: Vec<_> = headers.iter().filter(|(name, _)| leaves_out(name)).collect();
+    let is_other_te =
+        |name: &str, value: &str| name.eq_ignore_ascii_case("TE") && !value.eq_ignore_ascii_case("trailers");
+    let left_out: Vec<_> =
+        headers.iter().filter(|(name, value)| leaves_out(name) || is_other_te(name, value)).collect();
     let named: Vec<String> = left_out.iter().map(|(name, value)| format!("'{name}: {value}'")).collect();
     let (is, headers) = if named.len() == 1 { ("is", "header") } else { ("are", "headers") };
     let instead = if left_out.iter().any(|(name, _)| name.eq_ignore_ascii_case("Connection")) {

@@ -318,6 +318,11 @@ fn a_timeout_of_zero_means_never_natively_and_always_in_wrk() {
     assert_eq!(patience("onrush --give-up 4 h"), (Some(2), Some(4)));
     assert_eq!(patience("onrush --give-up 0 h"), (Some(2), None));
     assert_eq!(patience("wrk --timeout 0 http://h/"), (Some(0), None));
+    assert_eq!(patience("onrush --once -T 1s h"), (Some(1), Some(1)));
+    assert_eq!(patience("wrk --once -T 1s http://h/"), (Some(1), Some(1)));
+    assert_eq!(patience("onrush --once -T 1s --give-up 5 h"), (Some(1), Some(5)));
+    assert_eq!(patience("onrush --once -T 0 h"), (None, Some(30)));
+    assert_eq!(patience("onrush --once h"), (Some(2), Some(30)));
     assert_eq!(refused("wrk --give-up 5 http://h/"), "wrk: --give-up: wrk never abandons a request; leave it out");
 }
 
@@ -398,6 +403,11 @@ fn what_is_ignored_is_said_before_the_run() {
         warned("onrush --timeout 5s --give-up 1s h"),
         ["onrush: --give-up 1s is less than --timeout 5s: a request is abandoned before it can time out"]
     );
+    assert_eq!(
+        warned("onrush --give-up 1s h"),
+        ["onrush: --give-up 1s is less than --timeout 2s (the default): a request is abandoned before it can time out"]
+    );
+    assert_eq!(warned("onrush --give-up 1s --timeout 0 h"), [""; 0]);
     assert_eq!(
         warned("onrush -n 5 -c 20 h"),
         ["onrush: -n 5 is less than -c 20: at most 5 connections send a request"]

@@ -117,6 +117,8 @@ pub(crate) struct Typed {
     pub batch_latency: bool,
     /// `--warmup` or `--delay-stats`.
     pub warmup: Option<Duration>,
+    /// `--delay-stats`.
+    pub delay_stats: Option<Duration>,
     /// `--percentiles` with a list.
     pub percents: Option<Vec<Percent>>,
     /// `--percentiles full`.
@@ -254,7 +256,10 @@ impl Typed {
             }
             Id::Once => self.once = true,
             Id::Warmup => self.warmup = Some(time(flag, &value, native)?),
-            Id::DelayStats => self.warmup = Some(time(flag, &value, self.dialect)?),
+            Id::DelayStats => {
+                self.warmup = Some(time(flag, &value, self.dialect)?);
+                self.delay_stats = self.warmup;
+            }
             Id::Percentiles => self.percentiles(flag, &value)?,
             Id::Breakout => self.breakout = breakout(flag, &value)?,
             Id::Output => self.output(flag, &value)?,

@@ -84,7 +84,7 @@ fn a_connect_without_an_answer_is_given_up_and_named(context: &Context) {
     let silent = Silent::new();
     let url = format!("http://{}/", silent.address);
     // Nothing else ends the run.
-    let output = context.onrush().words("-c10 -d1h --probe off --give-up 200ms").word(&url).run();
+    let output = context.onrush().words("-c10 -d1h --probe off --timeout 200ms --give-up 200ms").word(&url).run();
     assert_eq!(output.code, 2, "{output:?}");
     assert_eq!(
         output.stderr,

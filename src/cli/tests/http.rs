@@ -1,8 +1,10 @@
 //! Options about versions of HTTP.
 
+use std::ffi::OsString;
+
 use onrush_plan::http::{Settings, Version};
 
-use super::{Plan, printed, run};
+use super::{Invocation, Plan, parsed, printed, run, words};
 
 #[test]
 fn http_1_1_is_spoken_unless_something_else_is_asked_for() {
@@ -14,6 +16,8 @@ fn http_1_1_is_spoken_unless_something_else_is_asked_for() {
         ("onrush --http2 --http2-prior-knowledge https://h", vec![Version::Http2]),
         ("onrush --alpn-list h2,http/1.1 https://h", vec![Version::Http2, Version::Http11]),
         ("onrush --alpn-list h2 http://h", vec![Version::Http2]),
+        ("onrush --alpn-list http2 http://h", vec![Version::Http2]),
+        ("onrush --alpn-list http1.1,http2 https://h", vec![Version::Http11, Version::Http2]),
     ] {
         assert_eq!(versions(line), expected, "{line}");
     }
@@ -61,6 +65,11 @@ fn what_cannot_be_is_refused_with_a_way_out() {
         ),
         ("--alpn-list h3 https://h", "--alpn-list \"h3\": unknown; write h2,http/1.1"),
         ("--alpn-list h2,h2 https://h", "--alpn-list \"h2,h2\": h2 is there twice"),
+        ("--alpn-list h2,http2 https://h", "--alpn-list \"h2,http2\": h2 is there twice"),
+        (
+            "--http2 --h2-connection-window 20 h",
+            "--h2-connection-window \"20\": write 65535 to 2147483647 bytes; h2load's 20 is 1MiB",
+        ),
         ("--alpn-list , https://h", "--alpn-list \",\": an empty list; write h2,http/1.1"),
         (
             "--http2 --h2-max-frame 16k h",
@@ -99,5 +108,59 @@ fn what_cannot_be_is_refused_with_a_way_out() {
     ] {
         let (_, stderr, exit) = printed(&format!("onrush {line}"));
         assert!(stderr.contains(expected) && exit == 1, "{line}: {stderr}");
+    }
+}
+
+#[test]
+fn values_in_the_meaning_of_h2load_get_a_note() {
+    let warned = |line: &str| match parsed(&words(line), false) {
+        Invocation::Run { warnings, .. } => warnings,
+        other => panic!("{line}: {other:?}"),
+    };
+    let exponent = |bits: &str, bytes: &str, meant: &str| {
+        format!("onrush: --h2-window {bits} is {bytes}; if you mean 2^{bits} bytes, as with h2load, write {meant}")
+    };
+    let duration = "onrush: -D 1s is the warm-up, as in wrk-cmm; if you mean h2load's -D, write -d 1s";
+    for (line, expected) in [
+        ("--http2 --h2-window 16 h", Some(exponent("16", "16 bytes", "64KiB"))),
+        ("--http2 --h2-window 1 h", Some(exponent("1", "1 byte", "2"))),
+        ("--http2 --h2-window 30 h", Some(exponent("30", "30 bytes", "1024MiB"))),
+        ("--http2 --h2-window 31 h", None),
+        ("--http2 -D 1s h", Some(duration.to_owned())),
+        ("--alpn-list h2,http/1.1 -D1 https://h", Some(duration.to_owned())),
+        ("--http2 -D 1s -d 5s h", None),
+        ("--http2 --warmup 1s h", None),
+        ("-D 1s h", None),
+    ] {
+        assert_eq!(warned(&format!("onrush {line}")), Vec::from_iter(expected), "{line}");
+    }
+    let Invocation::Run { plan, .. } = parsed(&words("onrush --http2 -D 1s --h2-window 16 h"), false) else {
+        panic!("it is a run")
+    };
+    assert_eq!((plan.warmup.as_secs(), plan.http.settings.window), (1, Some(16)));
+}
+
+#[test]
+fn a_host_that_http2_does_not_send_as_typed_gets_a_note() {
+    let warned = |line: &[&str]| {
+        let line: Vec<_> = ["onrush"].iter().chain(line).map(OsString::from).collect();
+        match parsed(&line, false) {
+            Invocation::Run { warnings, .. } => warnings.concat(),
+            other => panic!("{line:?}: {other:?}"),
+        }
+    };
+    let empty = "onrush: 'Host:' is left out with HTTP/2, and :authority with it, which servers may refuse with 400 or \
+                 PROTOCOL_ERROR";
+    assert_eq!(warned(&["--http2", "-H", "Host:", "h"]), empty);
+    let second = "onrush: 'host: b' is left out with HTTP/2, which has one host; 'Host: a' is sent as :authority";
+    assert_eq!(warned(&["--http2", "-H", "Host: a", "-H", "host: b", "h"]), second);
+    let te = "onrush: 'TE: gzip' is left out with HTTP/2, which has no such header";
+    assert_eq!(warned(&["--http2", "-H", "TE: gzip", "-H", "Host: a", "h"]), te);
+    for line in [
+        &["-H", "Host:", "h"][..],
+        &["--http2", "-H", "te: trailers", "h"],
+        &["--http2", "-X", "CONNECT", "-H", "Host:", "h"],
+    ] {
+        assert_eq!(warned(line), "", "{line:?}");
     }
 }
