@@ -20,7 +20,7 @@ use super::{
 use crate::failure::{self, Failure, why_row};
 use crate::figures::correct::{rewritten, spacing_of};
 use crate::figures::rate::{counted, rate};
-use crate::run::{self, Outcome, host, nanos};
+use crate::run::{self, MachineShare, Outcome, host, nanos};
 
 /// Nanoseconds in a second.
 const NS_PER_S: f64 = 1e9;
@@ -122,7 +122,7 @@ impl Document {
             }),
             phases: phases.as_deref().map(|phases| Phases::of(phases, view)),
             censored: censored.as_deref().map(view),
-            timeline: rows(&outcome.timeline, nanos(outcome.elapsed)),
+            timeline: rows(&outcome.timeline, nanos(outcome.elapsed), &outcome.machines),
             stages: if plan.dialect.is_compat() { Vec::new() } else { StageRow::of(plan, outcome) },
             names: OfName::of(plan, by_name.as_deref()),
             request_log: RequestLog::of(plan, counters),
@@ -177,11 +177,11 @@ fn labels(plan: &Plan, known: &secrets::Known) -> BTreeMap<String, String> {
 }
 
 /// The rows of the timeline of a run that lasted `elapsed_ns`.
-fn rows(timeline: &Timeline, elapsed_ns: u64) -> Vec<Row> {
+fn rows(timeline: &Timeline, elapsed_ns: u64, machines: &[MachineShare]) -> Vec<Row> {
     let rows = (0..).zip(&timeline.rows).map(|(index, figures)| {
         let from_ns = index * timeline.length_ns;
         let until_ns = (from_ns + timeline.length_ns).min(elapsed_ns);
-        Row::of(figures, from_ns, until_ns)
+        Row::of(figures, from_ns, until_ns).without(MachineShare::count_missing(machines, until_ns))
     });
     rows.collect()
 }
@@ -208,7 +208,13 @@ impl Row {
             scheduled: (figures.scheduled.count() > 0).then(|| RowLatency::of(&figures.scheduled)),
             late: Some(figures.late).filter(|late| *late > 0),
             dropped: Some(figures.dropped).filter(|dropped| *dropped > 0),
+            machines_lost: None,
         }
+    }
+
+    /// The same where so many machines were lost.
+    pub fn without(self, machines: u64) -> Self {
+        Self { machines_lost: some(machines), ..self }
     }
 
     /// The figures of this row.

@@ -558,6 +558,9 @@ pub struct Row {
     /// Requests that were not sent because they would have been too late, if there were any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropped: Option<u64>,
+    /// How many machines were lost by its end, so that some of their part is missing, if there were any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machines_lost: Option<u64>,
 }
 
 /// The latencies of a row since requests were due.

@@ -94,6 +94,14 @@ impl Crew {
         }
     }
 
+    /// How many other machines were lost before this time after measuring began.
+    pub fn count_lost(&self, until_ns: u64) -> u64 {
+        match self {
+            Self::Threads(_) | Self::Simulated(_) => 0,
+            Self::Remote(remote) => remote.count_lost(until_ns),
+        }
+    }
+
     /// Whether every other machine says that no first connection was accepted.
     pub fn was_refused(&self) -> bool {
         match self {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::Shortage;
+use super::{Shortage, nanos};
 
 /// One machine's part in a run.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,4 +41,16 @@ pub struct MachineShare {
     pub limit: Option<(String, String)>,
     /// Why it was lost; what it measured after its last row is missing.
     pub lost: Option<String>,
+}
+
+impl MachineShare {
+    /// Returns whether it was lost, and some of its part is missing before this time after measuring began.
+    pub fn is_missing_before(&self, until_ns: u64) -> bool {
+        self.lost.is_some() && nanos(self.elapsed) < until_ns
+    }
+
+    /// Counts those of which that is so.
+    pub fn count_missing<'a>(machines: impl IntoIterator<Item = &'a Self>, until_ns: u64) -> u64 {
+        machines.into_iter().filter(|machine| machine.is_missing_before(until_ns)).count() as u64
+    }
 }

@@ -48,6 +48,8 @@ pub struct TimelineRow {
     pub until_ns: u64,
     /// What was done in it.
     pub figures: RowFigures,
+    /// How many machines were lost by its end, so that some of their part is missing.
+    pub machines_lost: u64,
 }
 
 /// What one worker did so far.
@@ -237,7 +239,7 @@ impl Collector {
         if let Some(stop_rule) = self.stop_rule.as_mut().filter(|_| until_ns - from_ns == SECOND_NS) {
             stop_rule.end_second();
         }
-        TimelineRow { from_ns, until_ns, figures: self.seconds.pop_front().unwrap_or_default() }
+        TimelineRow { from_ns, until_ns, figures: self.seconds.pop_front().unwrap_or_default(), machines_lost: 0 }
     }
 
     /// Whether all workers that had a connection to open were refused.

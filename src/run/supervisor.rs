@@ -10,6 +10,7 @@ use onrush_stats::{SocketSamples, Timeline};
 
 use super::clock::Clock;
 use super::crew::Crew;
+use super::machine::MachineShare;
 use super::monitor::Monitor;
 use super::outcome::Stuck;
 use super::snapshot::{Collector, Wholes};
@@ -242,7 +243,8 @@ impl<'a> Supervisor<'a> {
             sockets.pass_on(self.start + begins, |sample| sampled(observers, sample));
         }
         self.collect(observers);
-        while let Some(second) = self.collector.finished() {
+        while let Some(mut second) = self.collector.finished() {
+            second.machines_lost = self.prepared.crew.count_lost(second.until_ns);
             observers.iter_mut().for_each(|observer| observer.second(&second));
         }
         self.tell_wholes(observers);
@@ -362,7 +364,8 @@ impl<'a> Supervisor<'a> {
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals().until_ns));
         let elapsed_ns = nanos(outcome.elapsed);
         if !matches!(outcome.ended, Ended::Refused { .. }) {
-            while let Some(second) = collector.rest(elapsed_ns) {
+            while let Some(mut second) = collector.rest(elapsed_ns) {
+                second.machines_lost = MachineShare::count_missing(&outcome.machines, second.until_ns);
                 observers.iter_mut().for_each(|observer| observer.second(&second));
             }
         }

@@ -1,5 +1,6 @@
 //! Runs on several machines, all of which are this one.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
@@ -80,7 +81,7 @@ impl Coordinator {
 
     pub fn end(self) -> (Output, Value) {
         let output = finish(self.child);
-        let document = std::fs::read(&self.document)
+        let document = fs::read(&self.document)
             .ok()
             .map_or(Value::Null, |text| serde_json::from_slice(&text).expect("it is JSON"));
         drop(self.scratch);
@@ -164,8 +165,10 @@ fn a_killed_machine_ends_the_run_with_a_report(context: &Context) {
 
 fn a_run_may_go_on_without_a_machine(context: &Context) {
     let server = target();
-    let words = "--machines 2 -t1 -c4 -d2s --on-loss continue --fail-if rate<1";
-    let coordinator = Coordinator::start(context.onrush(), "machines-continue", words, &url(&server, "/"));
+    let scratch = Scratch::new("machines-rows");
+    let lines = scratch.path().join("rows.ndjson");
+    let words = format!("--machines 2 -t1 -c4 -d2s --on-loss continue --fail-if rate<1 -o {}", lines.display());
+    let coordinator = Coordinator::start(context.onrush(), "machines-continue", &words, &url(&server, "/"));
     let [first, second] = ["--index 0", "--index 1"].map(|words| coordinator.worker(words));
     wait_for_load(&server);
     signal(&first, Signal::KILL);
@@ -173,6 +176,11 @@ fn a_run_may_go_on_without_a_machine(context: &Context) {
     assert_eq!(output.code, 6, "{output:?}");
     assert!(number(&document, "/duration_s") > 1.9, "{document:#}");
     assert!(document["machines"][1]["lost"].is_null() && document["machines"][0]["lost"].is_string(), "{document:#}");
+    // The rows say so, too, in the document and as they were written during the run.
+    let lines = fs::read_to_string(lines).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[1]["machines_lost"], 1, "{lines:?}");
+    assert_eq!(Some(&lines), document["timeline"].as_array(), "{document:#}");
     assert_eq!(finish(second).code, 0);
     let _ = finish(first);
 }

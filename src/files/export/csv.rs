@@ -15,10 +15,14 @@ const COLUMNS: &str = "start_s,length_s,started,completed,rate_per_s,bytes_sent,
 const SCHEDULED: &str = ",scheduled_mean_us,scheduled_p50_us,scheduled_p90_us,scheduled_p99_us,scheduled_max_us,late,\
                          dropped,unavailable_s";
 
+/// Of a run on several machines, a further column has how many of them were lost.
+const MACHINES: &str = ",machines_lost";
+
 /// The heading and the rows.
 pub fn render(document: &Document) -> String {
     let scheduled = if document.latency.scheduled.is_some() { SCHEDULED } else { "" };
-    let heading = format!("{COLUMNS}{scheduled}");
+    let machines = if document.machines.is_empty() { "" } else { MACHINES };
+    let heading = format!("{COLUMNS}{scheduled}{machines}");
     let cells = |row: &Row| heading.split(',').map(|name| cell(name, row, document)).collect::<Vec<_>>().join(",");
     let rows: String = document.timeline.iter().map(|row| cells(row) + "\n").collect();
     format!("{heading}\n{rows}")
@@ -32,6 +36,7 @@ fn cell(name: &str, row: &Row, document: &Document) -> String {
         "length_s" => return row.length_s.to_string(),
         // A number, because not all requests of a row end in it.
         "errors" => return row.erroneous.unwrap_or(0).to_string(),
+        "machines_lost" => return row.machines_lost.unwrap_or(0).to_string(),
         "unavailable_s" => {
             let unavailable = document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
             let within_s = unavailable.map(|unavailable| unavailable.within_s(row.start_s, row.length_s));
@@ -49,11 +54,14 @@ fn cell(name: &str, row: &Row, document: &Document) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use onrush_plan::Dialect;
     use onrush_stats::{Cause, Phase};
 
     use super::*;
     use crate::fixtures::{fail, flawless, plan};
+    use crate::run::MachineShare;
 
     #[test]
     fn a_row_has_what_was_abandoned_in_it_and_all_errors() {
@@ -66,5 +74,25 @@ mod tests {
         let cells = |line: usize| text.lines().nth(line).unwrap().split(',').collect::<Vec<_>>();
         let at = |name| cells(1)[cells(0).iter().position(|cell| *cell == name).unwrap()];
         assert_eq!([at("abandoned_requests"), at("errors"), at("timeouts")], ["10", "12", "0"]);
+    }
+
+    #[test]
+    fn a_row_says_how_many_machines_are_missing_in_it() {
+        let mut outcome = flawless(3_000, 1);
+        let machine = |lost: Option<&str>, ms| MachineShare {
+            elapsed: Duration::from_millis(ms),
+            lost: lost.map(str::to_owned),
+            ..MachineShare::default()
+        };
+        outcome.machines = vec![machine(None, 3_000), machine(Some("it has ended"), 1_500)];
+        outcome.timeline.end(3_000_000_000);
+        let document = Document::judged(&plan(Dialect::Native, "http://h/", 1, 1, 1), &outcome);
+        let last =
+            |text: &str| text.lines().map(|line| line.rsplit(',').next().unwrap().to_owned()).collect::<Vec<_>>();
+        assert_eq!(last(&render(&document)), ["machines_lost", "0", "1", "1"]);
+        assert_eq!(document.timeline.iter().map(|row| row.machines_lost).collect::<Vec<_>>(), [None, Some(1), Some(1)]);
+        outcome.machines.clear();
+        let document = Document::judged(&plan(Dialect::Native, "http://h/", 1, 1, 1), &outcome);
+        assert_eq!(last(&render(&document))[0], "max_us");
     }
 }

@@ -207,6 +207,11 @@ impl Remote {
         self.of_thread(index).share.lost.is_some()
     }
 
+    /// How many machines were lost before this time after measuring began.
+    pub fn count_lost(&self, until_ns: u64) -> u64 {
+        MachineShare::count_missing(self.machines.iter().map(|machine| &machine.share), until_ns)
+    }
+
     /// Whether a thread has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
         !self.of_thread(index).has_ended()
