@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use onrush_plan::Plan;
-use onrush_plan::secrets::{self, REDACTED};
+use onrush_plan::secrets::{self, Known, REDACTED};
 
 use super::flags;
 
@@ -23,10 +23,39 @@ pub(crate) fn shown(args: &[OsString], plan: &Plan) -> String {
     shown.join(" ")
 }
 
-pub(crate) fn redacted(word: &str, previous: &str, url: &str) -> String {
+/// The secrets of a command line, which may be mistyped: of a header without quotes, the words after its name are secrets too.
+pub(crate) fn secrets(args: &[OsString]) -> Known {
+    let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
+    let (mut whole, mut is_value, mut is_header) = (Vec::new(), false, false);
+    for word in &words {
+        let is_option = word.starts_with('-');
+        is_header = is_header && !is_option && !word.contains("://");
+        if (is_value || is_header) && !is_option {
+            whole.push(word.clone().into_owned());
+            is_value = false;
+        }
+        let attached = word.split_once('=').filter(|(option, _)| *option == BASIC_AUTH);
+        whole.extend(attached.map(|(_, login)| login.to_owned()));
+        // An option may be where its value should have been.
+        is_value |= hides_next(word);
+        is_header |= word.strip_suffix(':').is_some_and(secrets::is_secret);
+    }
+    // The name of an option of ours makes no secret of its value, such as a file.
+    let is_ours =
+        |(option, _): &(&str, &str)| option.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
+    let texts = words.iter().map(|word| word.split_once('=').filter(is_ours).map_or(&**word, |(_, value)| value));
+    Known::of_words(texts, whole)
+}
+
+/// Whether a word is an option whose value is a secret.
+fn hides_next(word: &str) -> bool {
     // The value of one of onrush's own options is not secret, unless the option is named below.
     let is_ours = |word: &str| word.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
-    if previous == BASIC_AUTH || (secrets::is_secret_option(previous) && !is_ours(previous)) {
+    word == BASIC_AUTH || (secrets::is_secret_option(word) && !is_ours(word))
+}
+
+pub(crate) fn redacted(word: &str, previous: &str, url: &str) -> String {
+    if hides_next(previous) {
         REDACTED.to_owned()
     } else if let Some(value) = word.strip_prefix(BASIC_AUTH).and_then(|rest| rest.strip_prefix('=')) {
         word.replace(value, REDACTED)

@@ -156,7 +156,9 @@ fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Sources, Refu
         (BadSources::Mask, true) => Refusal::Wrk(format!("invalid mask in range: {text}")),
         (BadSources::Address, false) => {
             let meant = foreign::meant(flag.id, &text);
-            wrong(flag, value, meant.as_deref().unwrap_or("not an address; try 10.0.0.5 or 10.0.0.0/28"))
+            // curl's cookies are secrets.
+            let shown = text.split_once('=').map_or(text.to_string(), |(name, _)| format!("{name}=…"));
+            wrong(flag, OsStr::new(&shown), meant.as_deref().unwrap_or("not an address; try 10.0.0.5 or 10.0.0.0/28"))
         }
         (BadSources::Mask, false) => wrong(
             flag,

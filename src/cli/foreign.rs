@@ -86,6 +86,9 @@ pub(super) fn meant(id: Id, value: &str) -> Option<String> {
         Id::BindIp if value.bytes().all(|byte| byte.is_ascii_digit()) && !value.is_empty() => {
             Some(format!("not an address; onrush's option for the -b of ab is --rcvbuf {value} --sndbuf {value}"))
         }
+        Id::BindIp if value.contains('=') => Some(
+            "not an address; onrush's option for the -b of curl is -H, for instance -H 'Cookie: sid=abc'".to_owned(),
+        ),
         Id::Threads if is_time(value) => {
             Some(format!("not a number; onrush's option for oha's -t is --give-up {value}, and for ab's -d {value}"))
         }

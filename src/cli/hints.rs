@@ -21,12 +21,17 @@ pub(crate) fn hint(misuse: &Misuse) -> String {
     match misuse {
         Misuse::Refused => "no such option".to_owned(),
         Misuse::Letter(letter, value) => unknown_letter(*letter, value),
-        Misuse::Name(name) => unknown_name(name.split('=').next().unwrap_or_default()),
-        Misuse::OneDash(name) => behind_one_dash(name.split('=').next().unwrap_or_default()),
-        Misuse::Ambiguous(name, flags) => format!("--{name} may mean{}; write more of it", listed(flags)),
+        Misuse::Name(name) => unknown_name(name_of(name)),
+        Misuse::OneDash(name) => behind_one_dash(name_of(name)),
+        Misuse::Ambiguous(name, flags) => format!("--{} may mean{}; write more of it", name_of(name), listed(flags)),
         Misuse::NoValue(spelling, _) => needs_value(spelling),
         Misuse::Value(spelling) => takes_no_value(&format!("--{}", spelling.long)),
     }
+}
+
+/// The name without what may be meant as its value.
+fn name_of(typed: &str) -> &str {
+    typed.split(['=', ':', ' ']).next().unwrap_or_default()
 }
 
 /// One line about an option whose value is missing.

@@ -53,6 +53,7 @@ use std::env;
 use std::ffi::OsString;
 
 use onrush_engine::backend;
+use onrush_plan::secrets::Known;
 use onrush_plan::{Dialect, Io, Plan, secrets};
 use onrush_text::printable_lines;
 
@@ -168,13 +169,17 @@ fn parse_ordered(
             plan.show.command = command_line::shown(args, &plan);
             show(&mut plan);
             let warnings = warnings.iter().filter(|_| !plan.show.is_quiet);
-            let warnings = warnings.map(|line| format!("{name}: {line}")).collect();
+            let hidden = |line: &String| match plan.show.keeps_secrets {
+                true => line.clone(),
+                false => command_line::secrets(args).hide_in(line),
+            };
+            let warnings = warnings.map(|line| format!("{name}: {}", hidden(line))).collect();
             match instead {
                 Some(of_plan) => Invocation::Command { work: Work::new(|| of_plan(plan)), warnings },
                 None => Invocation::Run { plan: Box::new(plan), warnings },
             }
         }
-        Err(refusal) => refused(refusal, dialect, name, version),
+        Err(refusal) => refused(refusal, dialect, name, version, &command_line::secrets(args)),
     }
 }
 
@@ -191,24 +196,28 @@ fn named(command: &Command, args: &[OsString]) -> Invocation {
     match (command.parse)(args) {
         Ok(Some(work)) => Invocation::Command { work, warnings: Vec::new() },
         Ok(None) => print((command.help)(), String::new(), 0),
-        Err(reason) => print(String::new(), shown(&format!("onrush {}: {reason}", command.name)), 1),
+        Err(reason) => {
+            let reason = command_line::secrets(args).hide_in(&reason);
+            print(String::new(), shown(&format!("onrush {}: {reason}", command.name)), 1)
+        }
     }
 }
 
 /// Natively only a line on standard error; in the compat dialects also wrk's usage on standard output, after the
-/// version if that was asked for.
-fn refused(refusal: Refusal, dialect: Dialect, name: &str, version: String) -> Invocation {
+/// version if that was asked for. No line has one of the `secrets`, but for those in wrk's words.
+fn refused(refusal: Refusal, dialect: Dialect, name: &str, version: String, secrets: &Known) -> Invocation {
     let usage = if dialect.is_compat() { version + &help::usage(dialect) } else { String::new() };
     let said = |line: String| if dialect.is_compat() { line + "\n" } else { shown(&line) };
+    let hidden = |line: String| secrets.hide_in(&line);
     match refusal {
         Refusal::Help(_) if dialect.is_compat() => print(usage, String::new(), 1),
         Refusal::Help(Length::Short) => print(help::SHORT.to_owned(), String::new(), 0),
         Refusal::Help(Length::Common) => print(help::help(false), String::new(), 0),
         Refusal::Help(Length::All) => print(help::help(true), String::new(), 0),
         Refusal::Usage => print(usage, String::new(), 1),
-        Refusal::Misused(line) => print(usage, said(format!("{name}: {line}")), 1),
+        Refusal::Misused(line) => print(usage, said(format!("{name}: {}", hidden(line))), 1),
         Refusal::Wrk(line) => print(usage, said(line), 1),
-        Refusal::Cannot(line) => print(String::new(), said(format!("{name}: {line}")), 1),
+        Refusal::Cannot(line) => print(String::new(), said(format!("{name}: {}", hidden(line))), 1),
     }
 }
 

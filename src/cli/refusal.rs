@@ -35,11 +35,11 @@ pub(crate) enum Length {
     All,
 }
 
-/// A value that cannot be read: the option, the value, and what would be right. Of a URL no secret is shown.
+/// A value that cannot be read: the option, the value without secrets, and what would be right.
 pub(crate) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> Refusal {
     const SHOWN_MAX: usize = 80;
     let text = value.to_string_lossy();
-    let text = if is_url(value) { secrets::misspelt_url(&text).into() } else { text };
+    let text = if is_url(value) { secrets::misspelt_url(&text) } else { secrets::text(&text) };
     let shown: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if shown.len() < text.len() { "…" } else { "" };
     Refusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.spelling.long))

@@ -618,3 +618,47 @@ fn a_connection_has_as_many_requests_as_are_asked_for() {
         assert_eq!(limits(line), expected, "{line}");
     }
 }
+
+#[test]
+fn no_message_about_an_option_has_a_secret_of_another() {
+    const SECRET: &str = "kanarienvogel7";
+    let lines: [&[&str]; 22] = [
+        &["-H", "Authorization: Bearer {}", "--duratoin", "5", "h"],
+        &["-H", "Cookie: id={}", "-R", "{}", "h"],
+        &["-H", "X-Api-Key: {}", "--stages", "5s:{}", "h"],
+        &["-H", "X-Api-Key: {}", "http://h/", "{}"],
+        &["--basic-auth", "me:{}", "-c", "{}", "h"],
+        &["--basic-auth=me:{}", "-c", "me:{}", "h"],
+        &["--basic-auth", "--once", "me:{}", "http://h/"],
+        // Without quotes around the header.
+        &["-H", "Authorization:", "{}", "http://h/"],
+        &["-HAuthorization:", "Bearer", "{}", "http://h/", "--conns"],
+        &["http://h/", "-H", "Authorization:", "Bearer", "{}"],
+        &["--header:Authorization:{}", "h"],
+        &["-header=Cookie: {}", "h"],
+        &["--he=Cookie: {}", "h"],
+        &["--label", "token={}", "--label", "token={}", "h"],
+        // The values of other tools' options.
+        &["-b", "theme={}", "h"],
+        &["-c", "Cookie: a={}", "h"],
+        &["-T", "Authorization: Bearer {}", "h"],
+        &["--fail-if", "p99>5ms,token={}", "h"],
+        &["u:{}@h/", "--percentiles", "{}"],
+        &["h/?api_key={}", "--seed", "{}"],
+        &["serve", "--password", "{}", "{}"],
+        &["lab", "--token={}", "{}"],
+    ];
+    for line in lines {
+        let words = ["onrush"].iter().chain(line).map(|word| OsString::from(word.replace("{}", SECRET)));
+        let said = match parsed(&words.collect::<Vec<_>>(), false) {
+            Invocation::Print { stderr, .. } => stderr,
+            Invocation::Run { warnings, .. } => warnings.concat(),
+            Invocation::Command { .. } => panic!("{line:?}"),
+        };
+        assert!(!said.is_empty() && !said.contains("kanarien"), "{line:?}: {said}");
+    }
+    let file = refused("onrush --token-file=/run/onrush/key --bogus h");
+    assert_eq!(file, "onrush: unknown option --bogus; all options: onrush --help all", "a file is no secret");
+    let kept = parsed(&words("onrush --keep-secrets -H Cookie:id=kanarienvogel7 http://h/ kanarienvogel7"), false);
+    assert!(matches!(kept, Invocation::Run { warnings, .. } if warnings[0].ends_with("\"kanarienvogel7\"")));
+}

@@ -69,7 +69,21 @@ impl Known {
         // Rows come last, because there may be any number of them.
         let constants: Vec<Vec<u8>> = secrets.into_iter().chain(of_files).collect();
         let filled_in: Vec<Vec<u8>> = constants.iter().flat_map(|secret| filled_in(secret, &files)).collect();
-        let secrets = constants.into_iter().chain(filled_in).chain(of_columns);
+        Self::of_secrets(constants.into_iter().chain(filled_in).chain(of_columns))
+    }
+
+    /// The secrets in words of a command line, which may be mistyped, and those that are secrets as a whole.
+    pub fn of_words<'a>(words: impl IntoIterator<Item = &'a str>, whole: impl IntoIterator<Item = String>) -> Self {
+        let of_word = |word: &'a str| {
+            // A URL needs no scheme.
+            let user = word.contains('@').then(|| format!("://{word}"));
+            [Some(word.to_owned()), user].into_iter().flatten().flat_map(|text| values(text.as_bytes()))
+        };
+        let whole = whole.into_iter().map(String::into_bytes);
+        Self::of_secrets(whole.chain(words.into_iter().flat_map(of_word)))
+    }
+
+    fn of_secrets(secrets: impl Iterator<Item = Vec<u8>>) -> Self {
         // Each is found more than once: as a whole and as a piece, as written and decoded.
         let mut found: BTreeSet<Vec<u8>> = BTreeSet::new();
         for piece in secrets.flat_map(|secret| pieces(&secret)) {
