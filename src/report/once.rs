@@ -49,18 +49,27 @@ fn transcript(transcript: &Transcript) -> String {
         frames(transcript, &mut text);
         text.push_str(if transcript.body.is_empty() { "" } else { "\n" });
     } else {
-        marked('>', &transcript.sent, &mut text);
+        let head = memchr::memmem::find(&transcript.sent, b"\r\n\r\n").map_or(transcript.sent.len(), |end| end + 4);
+        let (head, body) = transcript.sent.split_at(head);
+        let length = transcript.sent_bytes.saturating_sub(head.len() as u64);
+        marked('>', head, &mut text);
+        match binary(body, length, head) {
+            Some(summary) => _ = writeln!(text, "> {summary}"),
+            None => marked('>', body, &mut text),
+        }
         rest("> …", "", transcript.sent_bytes, SENT_MAX, &mut text);
         marked('<', &transcript.head, &mut text);
         rest("< …", "", transcript.head_bytes, HEAD_MAX, &mut text);
     }
-    if !transcript.body.is_empty() {
+    if let Some(summary) = binary(&transcript.body, transcript.body_bytes, &transcript.head) {
+        let _ = writeln!(text, "{summary}; --sample-responses 1 DIR keeps them in a file");
+    } else {
         text.push_str(&printable(&transcript.body));
-        if !text.ends_with('\n') {
+        if !transcript.body.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
+        rest("…", " of body", transcript.body_bytes, BODY_MAX, &mut text);
     }
-    rest("…", " of body", transcript.body_bytes, BODY_MAX, &mut text);
     if !is_framed {
         marked('<', &transcript.trailers, &mut text);
     }
@@ -84,6 +93,10 @@ fn frames(transcript: &Transcript, text: &mut String) {
                 let end = if data.ends { ", END_STREAM" } else { "" };
                 let bytes = units::counted(data.bytes, "byte");
                 let _ = writeln!(text, "{mark} DATA of stream {}, {bytes}{frames}{end}", data.stream);
+                if binary(&data.body, data.bytes, b"").is_some() {
+                    let _ = writeln!(text, "{mark} (binary)");
+                    continue;
+                }
                 marked(mark, &data.body, text);
                 if !data.body.is_empty() && data.bytes > data.body.len() as u64 {
                     let _ = writeln!(text, "{mark} …");
@@ -91,6 +104,31 @@ fn frames(transcript: &Transcript, text: &mut String) {
             }
         }
     }
+}
+
+/// The most bytes of a binary body that are shown: a few lines.
+const BINARY_MAX: usize = 128;
+
+/// What is shown instead of a longer body that is not text, of which this is the beginning: `(binary: 1,234 bytes of
+/// image/png)`. `head`: that of its message.
+fn binary(beginning: &[u8], bytes: u64, head: &[u8]) -> Option<String> {
+    let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
+    let invalid: usize = beginning
+        .utf8_chunks()
+        .map(|chunk| chunk.invalid().len() + chunk.valid().bytes().filter(is_control).count())
+        .sum();
+    let is_binary = beginning.contains(&0) || 10 * invalid > 3 * beginning.len();
+    if !is_binary || beginning.len() <= BINARY_MAX {
+        return None;
+    }
+    let field = |wanted: &str| {
+        let lines = head.split(|byte| *byte == b'\n').filter_map(|line| str::from_utf8(line).ok()?.split_once(':'));
+        let mut values = lines.filter(|(name, _)| name.eq_ignore_ascii_case(wanted)).map(|(_, value)| value.trim());
+        values.next_back().map(|value| printable(value.as_bytes()))
+    };
+    let of = field("Content-Type").map_or(String::new(), |kind| format!(" of {kind}"));
+    let coding = field("Content-Encoding").map_or(String::new(), |coding| format!(", {coding}"));
+    Some(format!("(binary: {}{of}{coding})", units::counted(bytes, "byte")))
 }
 
 /// A line with the total size, where not everything was kept.
@@ -196,6 +234,32 @@ café\tok\\x07\\xff
 connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 12 bytes of body
 ";
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_long_binary_body_is_named_and_not_shown() {
+        let random: Vec<u8> = (0..1024_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8 | 1).collect();
+        let with = |content: &str, body: &[u8], body_bytes| {
+            let head = format!("HTTP/1.1 200 OK\r\n{content}\r\n").into_bytes();
+            let shown = transcript(&Transcript { head, body: body.to_vec(), body_bytes, ..Transcript::default() });
+            shown.split_once("<\n").expect("the head ends").1.split_once("\n\n").expect("a line follows").0.to_owned()
+        };
+        let hint = "; --sample-responses 1 DIR keeps them in a file";
+        let image = "content-type: image/png\r\n";
+        assert_eq!(with(image, &random, 12_345), format!("(binary: 12,345 bytes of image/png){hint}"));
+        let zipped = "Content-Type: text/html\r\nContent-Encoding: gzip\r\n";
+        assert_eq!(with(zipped, &random, 1_024), format!("(binary: 1,024 bytes of text/html, gzip){hint}"));
+        assert_eq!(with("", &[b"ab", &[0; 1022][..]].concat(), 1_024), format!("(binary: 1,024 bytes){hint}"));
+        assert_eq!(with("", b"\0\0\0\0\x02ok", 7), "\\x00\\x00\\x00\\x00\\x02ok", "a few bytes are shown");
+        let text = "größe\t".repeat(200);
+        assert_eq!(with("", &text.as_bytes()[..1024], 9_000).lines().count(), 2, "cut off in a character");
+        let sent = [b"POST / HTTP/1.1\r\nContent-Type: image/png\r\n\r\n", &random[..]].concat();
+        let shown = transcript(&Transcript { sent_bytes: sent.len() as u64, sent, ..Transcript::default() });
+        assert!(shown.contains("\n>\n> (binary: 1,024 bytes of image/png)\n\n"), "{shown}");
+        let data = ReadableData { stream: 1, frames: 1, bytes: 1_024, ends: true, body: random };
+        let first_frames = vec![(true, ReadableFrame::Data(data))];
+        let shown = transcript(&Transcript { first_frames, ..Transcript::default() });
+        assert!(shown.starts_with("> DATA of stream 1, 1,024 bytes, END_STREAM\n> (binary)\n"), "{shown}");
     }
 
     #[test]
