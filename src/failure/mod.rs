@@ -161,8 +161,9 @@ pub fn too_few(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> O
             there_are(ports)
         )),
         (Some((room, shortage)), ports) => {
-            // Where there is room for as many connections as threads, something else may have none.
-            let is_fewer = room < plan.load.connections;
+            // Where there is not even room for a connection on each thread, something else may have none.
+            let is_known = shortage.hard >= host::needed(room, plan.load.threads);
+            let is_fewer = is_known && room < plan.load.connections;
             let (room, files) = (units::thousands(u64::from(room)), too_few_files(shortage.needed, shortage.hard));
             let ports =
                 ports.map(|ports| format!("; of local ports, too, there are only {}: {more_ports}", there_are(ports)));
@@ -199,6 +200,8 @@ mod tests {
         let limit =
             "note: the limit is 12 open files, and 56 are needed; 'sudo prlimit --pid $$ --nofile=56' raises the limit";
         assert_eq!(too_few(&few, Some(Shortage { needed: 56, hard: 12 }), None).as_deref(), Some(limit));
+        let none = "note: the limit is 5 open files, and 100,036 are needed; 'sudo prlimit --pid $$ --nofile=100036' raises the limit";
+        assert_eq!(said(Some(Shortage { needed: 100_036, hard: 5 }), None), none);
         // wrk tries them all, and the errors are counted.
         let as_wrk = plan(Dialect::Wrk, "http://h/", 10, 2, 100_000);
         assert_eq!(too_few(&as_wrk, files, None), None);

@@ -18,6 +18,8 @@ use crate::script;
 pub struct Screen {
     /// Standard output; `None` where there is none.
     out: Option<File>,
+    /// Why there is none, which is an error once there is something to write.
+    missing: Option<io::Error>,
     /// The first error in writing to it.
     failure: Option<io::Error>,
 }
@@ -33,14 +35,17 @@ impl Screen {
             let _ = dup2_stdout(stderr());
         }
         match out {
-            Ok(out) => Self { out: Some(out), failure: None },
-            Err(errno) => Self { out: None, failure: Some(errno.into()) },
+            Ok(out) => Self { out: Some(out), missing: None, failure: None },
+            Err(errno) => Self { out: None, missing: Some(errno.into()), failure: None },
         }
     }
 
     /// Writes text, after what a script has printed. After a failure nothing more is written.
     pub fn print(&mut self, text: &str) {
         script::flush();
+        if !text.is_empty() && self.failure.is_none() {
+            self.failure = self.missing.take();
+        }
         if let Some(out) = self.out.as_mut().filter(|_| self.failure.is_none()) {
             self.failure = out.write_all(text.as_bytes()).err();
         }

@@ -343,7 +343,7 @@ mod tests {
                 plan.show = Options { percentiles: asked_for, u_latency, spectrum, percents, ..plan.show };
                 let text = Document::judged(&plan, &outcome).to_json();
                 let read: Document = serde_json::from_str(&text).unwrap();
-                let printed = printed_before(&plan) + &printed_after(&plan, &outcome);
+                let printed = printed_before(&plan, None) + &printed_after(&plan, &outcome);
                 assert_eq!(report(&read), printed, "{dialect:?} {:?}", plan.show);
             }
             let document = Document::judged(&plan, &outcome);

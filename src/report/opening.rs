@@ -9,8 +9,9 @@ use onrush_text::units::{self, counted};
 
 use crate::record::{self, Document};
 
-/// Those that are printed before the run.
-pub fn opening(plan: &Plan) -> String {
+/// Those that are printed before the run. `room`: for how many connections the limit on open files leaves room, if it is too
+/// low.
+pub fn opening(plan: &Plan, room: Option<u32>) -> String {
     // Reports are passed around like files; wrk's shows the URL as typed.
     let keeps_url = plan.show.keeps_secrets || plan.dialect.is_compat();
     let hidden = || secrets::Known::of(plan).hide_in(&secrets::url(&plan.target.typed));
@@ -19,7 +20,7 @@ pub fn opening(plan: &Plan) -> String {
     let head = format!("Running {} test @ {url}", length(plan.stop));
     let http2 = http2(record::AskedHttp2::of(&plan.http), plan.http.versions.len() > 1, plan.script.is_some());
     let list = plan.list.as_ref().map(|list| listed(list.length, list.order.name(), &list.file.name));
-    let load = lines(&head, plan.load.threads.into(), plan.load.connections.into());
+    let load = lines(&head, plan.load.threads.into(), plan.load.connections.into(), room.map(u64::from));
     // A machine without a request to send has no part.
     let has_part = |machines: &Machines| u64::from(machines.count).min(plan.stop.requests.unwrap_or(u64::MAX));
     let machines = machines(plan.show.machines.as_ref().map_or(0, has_part));
@@ -43,13 +44,14 @@ pub fn of(document: &Document, is_report: bool) -> String {
             false => format!("Running {} test @ {url}", units::duration(rounded(lasted))),
         };
         let threads = sources.threads().unwrap_or(plan.threads.into());
-        return lines(&head, threads, document.connections.asked) + &list + &http2 + &due(schedule, " each");
+        return lines(&head, threads, document.connections.asked, None) + &list + &http2 + &due(schedule, " each");
     }
     // A century exceeds any run and does not overflow durations.
     let duration = plan.duration_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3e9)));
     let head = format!("Running {} test @ {url}", length(Stop { duration, requests: plan.requests }));
     let machines = if is_native { machines(document.machines.len() as u64) } else { String::new() };
-    let load = lines(&head, plan.threads.into(), plan.connections.into());
+    let room = document.connections.shortage.and_then(|shortage| shortage.room);
+    let load = lines(&head, plan.threads.into(), plan.connections.into(), room);
     load + &machines + &list + &http2 + &due(schedule, "")
 }
 
@@ -61,9 +63,11 @@ fn length(stop: Stop) -> String {
     }
 }
 
-/// The first line, and the one on threads and connections.
-fn lines(head: &str, threads: u64, connections: u64) -> String {
-    format!("{head}\n  {threads} threads and {connections} connections\n")
+/// The first line, and the one on threads and connections: as many as there is `room` for.
+fn lines(head: &str, threads: u64, asked: u64, room: Option<u64>) -> String {
+    let connections = room.unwrap_or(asked);
+    let of = if connections < asked { format!(" of the {asked} asked for") } else { String::new() };
+    format!("{head}\n  {threads} threads and {connections} connections{of}\n")
 }
 
 /// The line on several machines, which share the connections and each have the threads.

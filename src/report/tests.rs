@@ -20,7 +20,7 @@ fn summary(plan: &Plan, outcome: &Outcome) -> Totals {
 
 /// The report of one run.
 fn report(plan: &Plan, outcome: &Outcome) -> String {
-    opening(plan) + &closing(plan, outcome)
+    opening(plan, None) + &closing(plan, outcome)
 }
 
 /// A native report without the percentiles, which wrk prints only if they are asked for.
@@ -49,7 +49,7 @@ fn stalled_once() -> Outcome {
 fn the_first_line_hides_what_is_known_as_secret_wherever_the_url_has_it() {
     let mut plan = plan(Dialect::Native, "http://h/a/hunter-22", 1, 1, 1);
     plan.request.headers = vec![("Cookie".to_owned(), "sid=hunter-22".to_owned())];
-    assert!(opening(&plan).contains(" @ http://h/a/REDACTED\n"), "{}", opening(&plan));
+    assert!(opening(&plan, None).contains(" @ http://h/a/REDACTED\n"), "{}", opening(&plan, None));
 }
 
 #[test]
@@ -492,7 +492,7 @@ fn the_first_line_says_when_the_run_ends() {
         let mut plan = plan(Dialect::Native, "http://h/?a=b", 1, 2, 10);
         plan.stop = Stop { duration: ms.map(Duration::from_millis), requests };
         let lines = format!("Running {length} test @ http://h/?a=b\n  2 threads and 10 connections\n");
-        assert_eq!(opening(&plan), lines);
+        assert_eq!(opening(&plan, None), lines);
     }
 }
 
@@ -512,6 +512,6 @@ fn the_first_lines_say_how_many_streams_a_connection_has() {
         (plan.http.versions, plan.http.streams) = (versions.to_vec(), streams);
         plan.script = has_script.then(|| Script { file: Material::of("a.lua", Vec::new()), args: Vec::new() });
         let lines = format!("Running 1s test @ http://h/\n  2 threads and 10 connections\n{expected}");
-        assert_eq!(opening(&plan), lines);
+        assert_eq!(opening(&plan, None), lines);
     }
 }

@@ -39,7 +39,9 @@ impl<'a> Opening<'a> {
     pub fn text(&mut self) -> String {
         let is_due =
             !std::mem::replace(&mut self.is_printed, true) && !self.plan.once && self.plan.show.format == Format::Text;
-        if is_due { report::opening(self.plan) } else { String::new() }
+        // Other machines have the connections.
+        let shortage = run::host::shortage(self.plan).filter(|_| self.plan.show.machines.is_none());
+        if is_due { report::opening(self.plan, run::host::room(self.plan, shortage)) } else { String::new() }
     }
 
     /// Prints something before the run. If the reader blocks, the run does not begin, and a signal quits.
@@ -59,8 +61,9 @@ impl Observer for Opening<'_> {
             return;
         }
         let shortage = run::host::shortage(plan);
-        // What is measured is not what was asked for: that is said even where other notes are not.
-        if plan.show.notes || run::host::room(plan, shortage).is_some() {
+        // What is measured is not what was asked for: that is said even without notes.
+        let is_other = run::host::room(plan, shortage).is_some() && !plan.show.is_quiet;
+        if plan.show.notes || is_other {
             let ports = run::host::too_few_ports(plan, addresses, run::Ports::read());
             failure::too_few(plan, shortage, ports).iter().for_each(|line| say(line));
         }

@@ -340,6 +340,7 @@ fn too_few_descriptors_are_said_with_the_way_out(context: &Context) {
     let expected = "note: running with 30 of 100 connections: the limit is 64 open files, and 134 are needed; \
                     'sudo prlimit --pid $$ --nofile=134' raises the limit";
     assert_eq!(output.note("open files"), expected);
+    assert_eq!(output.stdout.lines().nth(1), Some("  1 threads and 30 connections of the 100 asked for"), "{output:?}");
     assert_eq!(output.stderr.matches("connections").count(), 1, "{output:?}");
     assert!(!output.of_the_machine.contains("100 connections"), "{output:?}");
     // With so few, the threads themselves have too few.
@@ -356,12 +357,20 @@ fn too_few_descriptors_are_said_with_the_way_out(context: &Context) {
     let output = context.limited("-n 8").words("serve --threads 4 --addr 127.0.0.1:0").run_plain();
     assert_eq!(output.code, 1, "{output:?}");
     output.note("the limit on open files is too low: raise it with 'ulimit -n', or use fewer --threads");
-    // It changes what is measured, and so it is said in any case.
-    for silence in ["--quiet", "--notes=off"] {
+    // It changes what is measured, and so it is said without other notes too; with --quiet, only the report has it.
+    for (silence, said) in [("--quiet", ""), ("--notes=off", expected)] {
         let program = context.limited("-n 64").words("-t1 -c100 -n100").word(silence);
         let output = program.word(format!("http://{}/delay/50", server.address)).run_plain();
-        assert_eq!((output.code, output.stderr.trim_end()), (0, expected), "{output:?}");
+        assert_eq!((output.code, output.stderr.trim_end()), (0, said), "{output:?}");
+        assert!(output.stdout.contains(" 30 connections of the 100 asked for\n"), "{output:?}");
     }
+    // Where there is no report to print, only the cause is said.
+    let output =
+        context.limited("-n 5").words("-t2 -c100 -d1s").word(format!("http://{}/", server.address)).run_plain();
+    let raise = "'sudo prlimit --pid $$ --nofile=136' raises the limit";
+    let expected =
+        format!("note: the limit is 5 open files, and 136 are needed; {raise}\nonrush: cannot set up a thread: ");
+    assert!(output.stderr.starts_with(&expected) && output.stderr.lines().count() == 2, "{output:?}");
 }
 
 fn no_connection_is_made_that_was_not_asked_for(context: &Context) {

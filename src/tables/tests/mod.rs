@@ -451,7 +451,7 @@ fn with_a_rate() -> (Plan, Outcome) {
 fn a_text_of_ours_says_that_it_has_a_rate() {
     let (plan, outcome) = with_a_rate();
     let folder = TempDir::new().unwrap();
-    let text = report::opening(&plan) + &fixtures::closing(&plan, &outcome);
+    let text = report::opening(&plan, None) + &fixtures::closing(&plan, &outcome);
     assert!(text.contains("\n  1000 requests/s, latency counted from when each request was due\n"), "{text}");
     assert!(text.contains("(HdrHistogram - Recorded Latency)\n 50.000% "), "{text}");
     fs::write(folder.path().join("a.log"), text).unwrap();
@@ -482,7 +482,7 @@ fn a_text_of_ours_has_lines_that_no_text_of_wrk_has() {
     let folder = TempDir::new().unwrap();
     for spectrum in [false, true] {
         (plan.show.percentiles, plan.show.spectrum) = (spectrum, spectrum);
-        let text = report::opening(&plan) + &fixtures::closing(&plan, &outcome);
+        let text = report::opening(&plan, None) + &fixtures::closing(&plan, &outcome);
         assert!(text.contains("\n     max    1.00ms\n") && text.contains("\n  Status 200: 1,000 · 404: 1\n"), "{text}");
         fs::write(folder.path().join("a.log"), text).unwrap();
         let columns = columns(&["tool", "p99_us", "max_us", "requests"]);
