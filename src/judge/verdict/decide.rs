@@ -639,10 +639,7 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
             ruling(LimitedBy::Connections, format!("more brought more: {rates}"), &advice)
         } else {
             let advice = "--probe up tells whether more would bring more";
-            let allows = evidence.load.streams_allowed.map_or(String::new(), |allowed| {
-                format!("the server allows only {} on a connection, and ", count(allowed.into(), "stream"))
-            });
-            ruling(LimitedBy::Connections, format!("{allows}fewer brought less in proportion: {rates}"), advice)
+            ruling(LimitedBy::Connections, format!("fewer brought less in proportion: {rates}"), advice)
         };
     }
     if high < BACKWARDS {
