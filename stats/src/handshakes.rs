@@ -51,6 +51,11 @@ impl Handshakes {
         in_use
     }
 
+    /// How many different results there are.
+    pub fn kinds(&self) -> usize {
+        self.in_use.len()
+    }
+
     /// Forgets everything and keeps the memory.
     pub fn clear(&mut self) {
         (self.total, self.resumed) = (0, 0);

@@ -12,6 +12,7 @@ use std::time::Duration;
 use onrush_stats::Totals;
 use onrush_text::printable;
 
+use super::figures::{Bound, Kinds};
 use super::message::{Done, Order, Prepared, Refusal, Report, Sum};
 use crate::run::nanos;
 
@@ -31,6 +32,9 @@ const ROWS_AHEAD: u64 = 20;
 const ADDRESSES: usize = 256;
 /// How much longer a part may have lasted than the run, in nanoseconds.
 const SECONDS_AHEAD_NS: u64 = 10_000_000_000;
+
+/// Why a worker is lost whose figures cannot be added up.
+const IMPOSSIBLE: &str = "it sent figures that no machine can measure";
 
 /// A connection, by its number.
 pub type Peer = u64;
@@ -125,6 +129,7 @@ struct Seat {
     begun: Option<Offset>,
     prepared: Prepared,
     rows: Sum,
+    kinds: Kinds,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -177,6 +182,9 @@ pub struct Coordinator {
     /// When the run began, and how long its rows are.
     started: Duration,
     row: Duration,
+    /// What was measured in the run, as far as it takes to notice that it cannot be added up.
+    bound: Bound,
+    bound_of_ends: Bound,
     /// What is to be done next.
     pub acts: VecDeque<Act>,
     /// What is to be told.
@@ -198,6 +206,8 @@ impl Coordinator {
             stood_still: None,
             started: Duration::ZERO,
             row: Duration::ZERO,
+            bound: Bound::default(),
+            bound_of_ends: Bound::default(),
             acts: VecDeque::new(),
             told: VecDeque::new(),
         }
@@ -247,13 +257,14 @@ impl Coordinator {
             }
             Ask::Start(at) => {
                 (self.has_run, self.started, self.job) = (true, at, None);
+                (self.bound, self.bound_of_ends) = (Bound::default(), Bound::default());
                 for seat in &mut self.seats {
                     let (Some(peer), Some(offset), State::Prepared) = (seat.peer, seat.best, seat.state) else {
                         continue;
                     };
                     let theirs = (nanos(at) as i64).wrapping_add(offset.ns);
                     seat.state = State::Running;
-                    seat.rows = Sum::default();
+                    (seat.rows, seat.kinds) = (Sum::default(), Kinds::default());
                     // What is found from now on tells how the clock drifts.
                     (seat.begun, seat.best) = (Some(offset), None);
                     self.acts.push_back(Act::Send(peer, Order::Start(theirs.max(0) as u64)));
@@ -331,7 +342,7 @@ impl Coordinator {
                 let words = format!("{}: {}", self.words(index), lines.join("\n"));
                 self.told.push_back(Told::Hopeless(words, is_wrong));
             }
-            (Report::Row { number, totals }, State::Running) => {
+            (Report::Row { number, mut totals }, State::Running) => {
                 let row_ns = nanos(self.row).max(1);
                 // A clock may be a little faster than this one.
                 let passed_ns = nanos(now.saturating_sub(self.started));
@@ -339,6 +350,12 @@ impl Coordinator {
                 let is_in_time = totals.from_ns <= totals.until_ns && totals.until_ns <= most_ns + row_ns;
                 if number != seat.rows.rows || number > most_ns / row_ns || !is_in_time {
                     return self.lose(peer, "it sent a row out of turn");
+                }
+                if !self.bound.admits_row(&mut totals) {
+                    return self.lose(peer, IMPOSSIBLE);
+                }
+                if !seat.kinds.admit(&totals) {
+                    return self.lose(peer, "it sent more kinds of errors, or longer examples, than there can be");
                 }
                 seat.rows.add(&totals);
                 self.told.push_back(Told::Row(index, totals));
@@ -351,6 +368,9 @@ impl Coordinator {
                 let most_ns = nanos(now.saturating_sub(self.started)).saturating_mul(2) + SECONDS_AHEAD_NS;
                 if done.elapsed_ns.max(longest_ns(&done)) > most_ns {
                     return self.lose(peer, "it says that it lasted longer than the run");
+                }
+                if !self.bound_of_ends.admits_end(&mut done) {
+                    return self.lose(peer, IMPOSSIBLE);
                 }
                 if done.sum != seat.rows {
                     return self.lose(peer, "what it measured does not add up to what it sent");

@@ -6,6 +6,7 @@
 
 mod channel;
 mod coordinator;
+mod figures;
 mod hub;
 pub mod member;
 pub mod message;

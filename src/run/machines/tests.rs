@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 use onrush_plan::Random;
 use onrush_plan::token::Token;
 use onrush_proto::{Code, Error};
-use onrush_stats::{Cause, Phase, TlsFailure, Totals};
+use onrush_stats::{Activity, Cause, Counters, Phase, TlsFailure, Totals};
 
 use super::channel::{Channel, Identity, frame};
 use super::coordinator::{Act, Ask, Coordinator, Job, Peer, Rules, Told};
 use super::member::Joining;
 use super::message::{Done, Hello, Order, Prepared, Refusal, Report, Sum, UNPROVEN_MAX, Welcome};
 use crate::run::Interrupt;
+use crate::run::outcome::WorkerShare;
 
 const MS: u64 = 1_000_000;
 const ROW_NS: u64 = 1_000 * MS;
@@ -498,6 +499,19 @@ fn a_worker_cannot_name_more_addresses_than_are_worth_comparing() {
     assert_eq!(ready, Some(256));
 }
 
+/// One error of its own kind.
+fn error(code: i32) -> onrush_stats::Row {
+    let example = Vec::new();
+    onrush_stats::Row {
+        phase: Phase::Send,
+        cause: Cause::Errno(code),
+        count: 1,
+        first_tenth: 0,
+        last_tenth: 0,
+        example,
+    }
+}
+
 #[test]
 fn what_does_not_add_up_or_is_out_of_turn_loses_a_worker() {
     let ready = || begun(1);
@@ -520,6 +534,32 @@ fn what_does_not_add_up_or_is_out_of_turn_loses_a_worker() {
     let totals = Box::new(Totals { until_ns: 1 << 62, ..Totals::default() });
     let said = why(&mut late, Report::Row { number: 0, totals });
     assert_eq!(said.unwrap(), "machine 1 (a): it sent a row out of turn");
+    for row in [
+        Totals { counters: Counters { bytes_received: u64::MAX - 7, ..Counters::default() }, ..Totals::default() },
+        Totals {
+            counters: Counters { failed: 1 << 62, abandoned: 3 << 62, ..Counters::default() },
+            ..Totals::default()
+        },
+    ] {
+        let said = why(&mut ready(), Report::Row { number: 0, totals: Box::new(row) });
+        assert_eq!(said.unwrap(), "machine 1 (a): it sent figures that no machine can measure");
+    }
+    let activity = Some(Activity { user_ns: u64::MAX, ..Activity::default() });
+    let shares = vec![WorkerShare { connections: 1, counters: Counters::default(), activity }];
+    let said = why(&mut ready(), Report::Done(Box::new(Done { shares, ..Done::default() })));
+    assert_eq!(said.unwrap(), "machine 1 (a): it sent figures that no machine can measure");
+    // A ledger of 32 MiB, which would take hours to add.
+    let mut row = Totals::default();
+    row.ledger.record(Phase::Send, Cause::Errno(1), 0, || vec![b'x'; 32 << 20]);
+    let said = why(&mut ready(), Report::Row { number: 0, totals: Box::new(row) });
+    let kinds = "machine 1 (a): it sent more kinds of errors, or longer examples, than there can be";
+    assert_eq!(said.unwrap(), kinds);
+    let rows: Vec<_> = (0..1_000_000).map(error).collect();
+    let ledger = postcard::from_bytes(&postcard::to_stdvec(&rows).unwrap()).expect("a ledger is its rows");
+    let begun = Instant::now();
+    let row = Box::new(Totals { ledger, ..Totals::default() });
+    assert_eq!(why(&mut ready(), Report::Row { number: 0, totals: row }).unwrap(), kinds);
+    assert!(begun.elapsed() < Duration::from_secs(30), "it is not added");
     let mut wrong = ready();
     let said = why(&mut wrong, Report::Prepared(Prepared::default()));
     assert_eq!(said.unwrap(), "machine 1 (a): it said something out of turn");
