@@ -323,7 +323,7 @@ impl<B: Backend> Engine<B> {
             Timer::Rested(conn) => self.rested(conn, now),
             Timer::Wake(conn) => self.wake(conn, due, now),
             Timer::Sweep(ConnId(first)) => {
-                let (all, next) = (self.roster.config.slots(), first.saturating_add(SWEPT_PER_TURN));
+                let (all, next) = (self.roster.slots.len() as u32, first.saturating_add(SWEPT_PER_TURN));
                 if first == 0 {
                     self.books.tally.sweep_returned(self.roster.config.give_up_ns, now);
                     self.roster.note_other_protocol(&self.books.tally);

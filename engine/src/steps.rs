@@ -219,7 +219,7 @@ impl<B: Backend> Engine<B> {
         }
         for rank in (0..self.roster.config.max_inflight).filter(|&rank| active.of(rank) > before.of(rank)) {
             let conn = self.roster.order[rank as usize];
-            if self.roster.slots[conn.index()].live().is_some() {
+            if self.roster.slots.get_mut(conn.index()).is_some_and(|slot| slot.live().is_some()) {
                 self.pump_one(conn, now);
             }
         }

@@ -18,7 +18,7 @@ use rustix::net::{RecvFlags, recv, sockopt};
 use super::arrival::Arrivals;
 use super::dialer::DialError;
 use super::socket::{DISCARDED_AT_ONCE, Delay, Threshold, send_rest, send_some};
-use super::{Backend, Clock, Completion, ConnId, Dialer, Poll, What, socket};
+use super::{Backend, Clock, Completion, ConnId, Dialer, Poll, What, make_room, socket};
 
 /// The most events taken from the kernel at once.
 const EVENTS_MAX: usize = 512;
@@ -34,6 +34,7 @@ pub struct Epoll {
     poll: Poll,
     dialer: Dialer,
     clock: Clock,
+    /// Up to the last one that was ever connected.
     sockets: Vec<Socket>,
     /// Readiness reported by the kernel and not handled yet.
     events: Vec<epoll::Event>,
@@ -101,7 +102,7 @@ impl Epoll {
             poll,
             dialer,
             clock,
-            sockets: (0..connections).map(|_| Socket::default()).collect(),
+            sockets: Vec::with_capacity(connections as usize),
             events: Vec::with_capacity(EVENTS_MAX),
             ready: VecDeque::with_capacity(EVENTS_MAX),
             round: 0,
@@ -240,6 +241,7 @@ impl Backend for Epoll {
     }
 
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
+        make_room(&mut self.sockets, conn);
         let socket = &mut self.sockets[conn.index()];
         debug_assert!(socket.fd.is_none(), "a connection in use cannot be connected");
         socket.generation = socket.generation.wrapping_add(1);
@@ -262,6 +264,7 @@ impl Backend for Epoll {
     }
 
     fn adopt(&mut self, conn: ConnId, fd: OwnedFd) -> bool {
+        make_room(&mut self.sockets, conn);
         let socket = &mut self.sockets[conn.index()];
         let generation = socket.generation.wrapping_add(1);
         if !self.dialer.adopt(&fd) || watch(&self.poll, &fd, conn, generation).is_err() {

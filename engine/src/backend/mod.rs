@@ -62,6 +62,13 @@ impl ConnId {
     }
 }
 
+/// Makes sure that there is a place for a connection; most runs never have as many as they may.
+fn make_room<T: Default>(sockets: &mut Vec<T>, conn: ConnId) {
+    if sockets.len() <= conn.index() {
+        sockets.resize_with(conn.index() + 1, T::default);
+    }
+}
+
 /// Something that happened on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {

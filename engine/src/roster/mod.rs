@@ -39,8 +39,9 @@ use socket_reader::SocketReader;
 pub(super) struct Roster<B: Backend> {
     pub config: Rc<Config>,
     pub backend: B,
+    /// Those that were ever needed, with room for all.
     pub slots: Vec<Slot>,
-    /// The slots by their ranks.
+    /// All slots by their ranks.
     pub order: Vec<ConnId>,
     /// Connections that may have more requests in flight, because those whose place they took have fewer.
     pub relieved: Vec<ConnId>,
@@ -78,9 +79,15 @@ impl<B: Backend> Roster<B> {
     /// One without connections.
     pub fn new(config: Rc<Config>, backend: B, make_protocol: MakeProtocol, worker_link: Arc<WorkerLink>) -> Self {
         let routes = Routes::new(&config.addresses, config.first_connection);
+        // Stand-ins come after the connections that there are at first, and before those that there may be later.
+        let (first, most) = (config.demand.first(config.max_inflight), config.max_inflight);
+        let ranks = (0..first).chain(most..config.slots());
+        let mut slots = Vec::with_capacity(config.slots() as usize);
+        slots.extend(ranks.map(|rank| Slot::new(rank, config.tls.as_ref())));
+        let later = slots.len() as u32..config.slots();
         Self {
-            slots: (0..config.slots()).map(|rank| Slot::new(rank, config.tls.as_ref())).collect(),
-            order: (0..config.slots()).map(ConnId).collect(),
+            slots,
+            order: (0..first).chain(later).chain(first..first + config.stand_ins).map(ConnId).collect(),
             relieved: Vec::new(),
             connecting: Connecting::new(routes, config.tunnel.as_ref(), make_protocol, config.seed),
             resting: 0,

@@ -84,7 +84,9 @@ impl<B: Backend> Roster<B> {
 
     /// Counts at the end of the run what the slots have been doing. Those with no more requests to send are done.
     pub fn occupy_to_the_end(&mut self, books: &mut Books, now: Nanos) {
-        (0..self.config.slots()).for_each(|number| self.occupy(ConnId(number), books, now));
+        (0..self.slots.len() as u32).for_each(|number| self.occupy(ConnId(number), books, now));
+        let never_needed = u64::from(self.config.slots()) - self.slots.len() as u64;
+        books.tally.interval.counters.occupancy.done_ns += never_needed * now.since(books.start);
         if !books.tally.may_start() {
             let start = books.start;
             let idle = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.open.is_empty());

@@ -32,6 +32,7 @@ impl<B: Backend> Roster<B> {
     /// Gives the first `wanted` slots a connection, and no others.
     pub fn want(&mut self, wanted: u32, cx: &mut Context<'_>, now: Nanos) {
         let before = self.connecting.wanted;
+        self.have_slots(wanted);
         // Until now they were needed, or were not.
         (before.min(wanted)..before.max(wanted)).for_each(|rank| self.occupy(self.order[rank as usize], cx.books, now));
         self.connecting.wanted = wanted;
@@ -40,6 +41,15 @@ impl<B: Backend> Roster<B> {
         }
         self.open_wanted(before, cx.books, now);
         (wanted..before).for_each(|rank| self.retire(self.order[rank as usize], cx, now));
+    }
+
+    /// Makes the first `wanted` slots, of which those that were never needed do not exist yet.
+    fn have_slots(&mut self, wanted: u32) {
+        let stand_ins = self.config.stand_ins;
+        for rank in self.slots.len() as u32 - stand_ins..wanted {
+            debug_assert_eq!(self.order[rank as usize].index(), self.slots.len());
+            self.slots.push(Slot::new(rank, self.config.tls.as_ref()));
+        }
     }
 
     /// Opens the idle slots from this one on that should have a connection. The first of all finds the address; the

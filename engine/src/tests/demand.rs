@@ -8,6 +8,7 @@ use std::time::Duration;
 use onrush_plan::Levels;
 use onrush_plan::Part;
 use onrush_plan::levels::Level;
+use onrush_stats::Occupancy;
 use rustix::io::Errno;
 
 use super::pacing::{Noting, assert_accounted, every, open_loop};
@@ -258,4 +259,32 @@ fn in_each_slot_only_some_connections_have_a_request_in_flight_and_none_is_close
     assert!((least - 1..=least + 6).contains(&totals.counters.completed), "{} {least}", totals.counters.completed);
     let in_flight_s = totals.counters.occupancy.in_flight_ns as f64 / 1e9;
     assert!((3.99..=4.07).contains(&in_flight_s), "0.8 + 0.6 + 0.6 + 2.0, and the rest of a response: {in_flight_s}");
+}
+
+#[test]
+fn a_slot_that_was_never_needed_exists_only_in_the_account() {
+    for (demand, first, stand_ins) in [
+        (Demand::Growing(2), 2, 0),
+        (Demand::Growing(2), 2, 3),
+        (levels(&[(900, 3, 3), (100, 6, 6)]), 3, 2),
+        (Demand::All, 50, 4),
+    ] {
+        let config = Config { max_inflight: 50, stand_ins, demand, duration_ns: Some(SECOND), ..config() };
+        let noting = Noting { latency_ns: 10 * MS, not_before: Nanos::default(), asked: Rc::default() };
+        let (backend, link) = (Sim::new(60, Box::new(noting)), Arc::new(WorkerLink::default()));
+        let engine = Engine::new(config, backend, job(get(), http1(1)), Arc::default(), Arc::clone(&link));
+        assert_eq!(engine.roster.slots.len() as u32, first + stand_ins);
+        let end = engine.run(Instant::now());
+        let mut totals = Totals::default();
+        link.mailbox.collect(|interval| totals += interval);
+        totals += &*end.interval;
+        let Occupancy { open_ns, connecting_ns, waiting_ns, absent_ns, done_ns, .. } = totals.counters.occupancy;
+        let all_ns = open_ns + connecting_ns + waiting_ns + absent_ns + done_ns;
+        assert_eq!(
+            all_ns - totals.counters.occupancy.finished_ns,
+            50 * end.elapsed_ns,
+            "{:?}",
+            totals.counters.occupancy
+        );
+    }
 }

@@ -38,7 +38,7 @@ use rustix::net::{Shutdown, SocketAddrAny, shutdown, sockopt};
 
 use super::arrival::{Arrivals, PREFACE_BYTES};
 use super::dialer::Dial;
-use super::{Backend, Clock, Completion, ConnId, Dialer, What};
+use super::{Backend, Clock, Completion, ConnId, Dialer, What, make_room};
 use buffers::Buffers;
 use message::Message;
 use names::{Operation, name, named};
@@ -63,6 +63,7 @@ pub struct Uring {
     /// What connections were sending when they were closed: the kernel reads it until the send with that name has
     /// ended.
     orphans: HashMap<u64, Transmit>,
+    /// Up to the last one that was ever connected.
     sockets: Vec<Socket>,
     clock: Clock,
     /// When the current completions were noticed.
@@ -111,7 +112,7 @@ impl Uring {
             buffers,
             addresses: HashMap::new(),
             orphans: HashMap::new(),
-            sockets: (0..connections).map(|_| Socket::default()).collect(),
+            sockets: Vec::with_capacity(connections as usize),
             clock,
             reaped_at: clock.now(),
             has_table,
@@ -244,6 +245,7 @@ impl Backend for Uring {
     }
 
     fn connect(&mut self, conn: ConnId, address: SocketAddr) {
+        make_room(&mut self.sockets, conn);
         let created = self.dialer.create(address);
         let socket = &mut self.sockets[conn.index()];
         *socket = Socket { generation: socket.generation.wrapping_add(1), ..Socket::default() };
@@ -263,6 +265,7 @@ impl Backend for Uring {
     }
 
     fn adopt(&mut self, conn: ConnId, fd: OwnedFd) -> bool {
+        make_room(&mut self.sockets, conn);
         if !self.dialer.adopt(&fd) {
             return false;
         }
