@@ -44,6 +44,8 @@ pub struct Live {
     pub idle_since: Nanos,
     /// Bytes handed over that the kernel has not accepted yet.
     pub unsent: usize,
+    /// The first of the requests that wait behind those bytes, if there are any.
+    waiting: Option<StreamId>,
     /// The error of a failed send. What arrives still counts, and the end of the stream shows what was lost.
     pub send_error: Option<Errno>,
     /// How many more requests it may have.
@@ -92,6 +94,7 @@ impl Live {
             busy_since: Nanos::default(),
             idle_since: now,
             unsent: 0,
+            waiting: None,
             send_error: None,
             left: requests,
             depth,
@@ -117,6 +120,35 @@ impl Live {
     pub fn accepted(&mut self, n: usize) {
         self.unsent -= n;
         self.protocol.handle_sent(n);
+    }
+
+    /// Notes at the end of a send which requests wait, and stamps those that waited and have left now. The last of a
+    /// batch keeps the time of the batch, whose latency ends with it.
+    #[inline(always)]
+    pub fn note_waiting(&mut self, at: Nanos) {
+        if self.waiting.is_some() || self.unsent > 0 {
+            self.stamp_waiting(at);
+        }
+    }
+
+    #[cold]
+    fn stamp_waiting(&mut self, at: Nanos) {
+        let next = self.protocol.first_waiting();
+        let mut waited = self.waiting.take().filter(|first| Some(*first) != next);
+        while let Some(stream) = waited
+            && let Some(request) = self.open.get_mut(stream)
+        {
+            if !request.is_last && !request.is_again() {
+                request.sent_at = at;
+            }
+            waited = Some(StreamId(stream.0.wrapping_add(1))).filter(|stream| Some(*stream) != next);
+        }
+        self.waiting = next.filter(|_| self.unsent > 0);
+    }
+
+    /// Returns whether a request waits behind bytes that the kernel has not accepted, none of which are its own.
+    fn is_waiting(waiting: Option<StreamId>, request: &OpenRequest) -> bool {
+        waiting.is_some_and(|first| request.stream.0.wrapping_sub(first.0) < u32::MAX / 2)
     }
 
     /// Adds a request that was started.
@@ -151,7 +183,13 @@ impl Live {
         if !self.open.are_gathered() {
             tally.was_busy(self.busy_since, now);
         }
-        self.open.iter_mut().for_each(|request| tally.left_open(request, now));
+        let waiting = self.waiting;
+        for request in self.open.iter_mut() {
+            if Self::is_waiting(waiting, request) {
+                request.sent_at = now;
+            }
+            tally.left_open(request, now);
+        }
     }
 
     /// Takes received bytes.
@@ -331,7 +369,8 @@ impl Live {
                 self.give_up(stream, limit_ns, now, tally);
             }
         }
-        for request in self.open.iter_mut().filter(|request| !request.lives) {
+        let waiting = self.waiting;
+        for request in self.open.iter_mut().filter(|request| !request.lives && !Self::is_waiting(waiting, request)) {
             if tally.becomes_late(request, now.since(request.sent_at)) {
                 request.late = true;
                 tally.late_as(self.protocol.why_late(request.stream), now);

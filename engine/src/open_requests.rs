@@ -8,7 +8,8 @@ use super::open_request::OpenRequest;
 /// that the lower bits of a number are as good as any hash of it; those of HTTP/2 are odd.
 #[derive(Debug)]
 pub struct OpenRequests {
-    /// As many places as a power of two. With more than one request, half of them are free, so that a search ends soon.
+    /// As many places as a power of two. Half of them are free, so that a search ends soon, unless the streams follow one
+    /// another: then each is at its home.
     places: Vec<Option<OpenRequest>>,
     count: usize,
     /// The streams of those that leave with the next wait, if there is more than one place.
@@ -53,7 +54,8 @@ impl OpenRequests {
     /// The same where there is another one, or may have been.
     #[inline(never)]
     fn insert_among(&mut self, request: OpenRequest) {
-        if 2 * self.count >= self.places.len() {
+        let is_home_free = self.places[self.home(request.stream)].is_none();
+        if 2 * self.count >= self.places.len() && !is_home_free {
             self.grow();
         }
         if request.is_gathered {
@@ -255,6 +257,21 @@ mod tests {
             }
             assert!(open.places.len() <= 16 * expected.len().max(16), "{} for {}", open.places.len(), expected.len());
         }
+    }
+
+    #[test]
+    fn streams_that_follow_one_another_fill_every_place() {
+        let mut open = OpenRequests::default();
+        (7..7 + 1_024).for_each(|stream| open.insert(request(stream, false)));
+        assert_eq!((open.len(), open.places.len()), (1_024, 1_024));
+        // As responses come, the next ones take their places.
+        for stream in 7..7 + 3_000 {
+            assert!(open.get_mut(StreamId(stream + 1_024)).is_none());
+            assert!(open.remove(StreamId(stream)).is_some() && open.remove(StreamId(stream)).is_none());
+            open.insert(request(stream + 1_024, false));
+        }
+        assert_eq!((open.len(), open.places.len()), (1_024, 1_024));
+        assert!((3_007..3_007 + 1_024).all(|stream| open.get_mut(StreamId(stream)).is_some()));
     }
 
     #[test]

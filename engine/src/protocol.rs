@@ -151,6 +151,11 @@ impl Protocol {
         if let Self::Http1(client) = self { client.has_output() } else { true }
     }
 
+    /// The first request that has not been handed over, where requests leave one after the other.
+    pub fn first_waiting(&self) -> Option<StreamId> {
+        if let Self::Http1(client) = self { client.first_waiting() } else { None }
+    }
+
     /// Readers for what it sends and for what it receives, if that is in frames.
     pub fn frame_readers(&self) -> Option<Box<[FrameReader; 2]>> {
         if let Self::Http2(client) = self { Some(Box::new(client.frame_readers())) } else { None }

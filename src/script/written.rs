@@ -14,8 +14,9 @@ use super::thread::ScriptThread;
 /// The requests that `request` writes.
 pub struct Written {
     thread: Rc<ScriptThread>,
-    /// The address of the text that `requests` came from.
+    /// The address of the text that `requests` came from, and a copy of it.
     last: *const u8,
+    bytes: Rc<[u8]>,
     requests: Vec<Request>,
     freed: Freed,
 }
@@ -23,7 +24,7 @@ pub struct Written {
 impl Written {
     /// The requests of this thread.
     pub fn of(thread: Rc<ScriptThread>) -> Self {
-        Self { thread, last: std::ptr::null(), requests: Vec::new(), freed: Freed::default() }
+        Self { thread, last: std::ptr::null(), bytes: Rc::default(), requests: Vec::new(), freed: Freed::default() }
     }
 }
 
@@ -35,13 +36,17 @@ impl Source for Written {
         }
         // SAFETY: no other method of the thread is called before the text has been used.
         let Some(Answer { text, value }) = (unsafe { self.thread.request()? }) else { return Ok(false) };
+        // Lua may have collected an equal text in between, and made this one anew.
+        if text.as_ptr() != self.last && !self.requests.is_empty() && text == &*self.bytes {
+            self.last = text.as_ptr();
+        }
         if text.as_ptr() != self.last {
             self.last = std::ptr::null();
             let outlines = refused::outline_next(text, self.thread.is_compat, self.thread.lua());
             let outlines = outlines.map_err(ScriptFailure::Raised)?;
-            let bytes: Rc<[u8]> = text.into();
             self.requests.clear();
-            self.requests.extend(outlines.into_iter().map(|outline| Request::from(Wire::among(&bytes, outline))));
+            self.bytes = text.into();
+            self.requests.extend(outlines.into_iter().map(|outline| Request::from(Wire::among(&self.bytes, outline))));
             self.last = text.as_ptr();
         }
         match value {

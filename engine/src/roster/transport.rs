@@ -128,6 +128,9 @@ impl<B: Backend> Roster<B> {
                 live.accepted(n);
             }
         }
+        if let State::Open(live) = &mut slot.state {
+            live.note_waiting(at);
+        }
         // TLS may have more to say.
         if slot.link.is_some() { seal(backend, conn, slot, books) } else { Ok(()) }
     }

@@ -129,6 +129,26 @@ fn a_batch_leaves_together_and_both_it_and_its_responses_have_latencies() {
 }
 
 #[test]
+fn a_request_is_late_only_once_it_was_sent() {
+    // Of each 16 KiB that leave together the kernel takes the rest after a quarter of a second: the last of 300 kB after 4.5 s.
+    let slow = "connect_us = 0.0\nlatency_us = 1000.0\nwindow = 10000\nwindow_pause_us = 250000.0";
+    let batch = || Script { wants: writes(), batches: vec![10_000], ..Script::default() };
+    let rules = Rules { pipelines: true, ..config().rules };
+    let whole = Config { rules, requests: Some(10_000), duration_ns: None, ..config() };
+    let ran = run_script(whole.clone(), slow, batch());
+    let late = |ran: &Ran| (ran.totals.counters.late, ran.totals.ledger.totals().timeout);
+    assert_eq!((ran.totals.counters.completed, late(&ran)), (10_000, (1, 1)), "the last one has the time of its batch");
+    // A latency lasts for the two pieces of what leaves together, and the millisecond until the response.
+    let latency = &ran.totals.latency;
+    assert!(latency.percentile(99.9) < SECOND / 2 && latency.percentile(50.0) > 0, "{latency:?}");
+    // What has not left when the run ends has waited for no response.
+    let ran = run_script(Config { requests: None, duration_ns: Some(3 * SECOND), ..whole }, slow, batch());
+    assert_eq!((late(&ran), ran.totals.counters.open_late_at_end), ((0, 0), 0));
+    assert!(ran.totals.censored.as_ref().and_then(|ages| ages.max()) <= Some(SECOND), "{:?}", ran.totals.censored);
+    assert_conserved(&ran.totals);
+}
+
+#[test]
 fn the_last_batch_is_cut_to_the_requests_that_are_left() {
     let five = Config { requests: Some(5), duration_ns: None, ..config() };
     let ran = run_script(five, INSTANT, Script { wants: writes(), batches: vec![3], ..Script::default() });

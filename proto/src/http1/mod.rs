@@ -180,6 +180,11 @@ impl Http1 {
         self.given < self.in_flight.len()
     }
 
+    /// The first request that has not been handed over.
+    pub fn first_waiting(&self) -> Option<StreamId> {
+        self.in_flight.get(self.given).map(|request| request.stream)
+    }
+
     /// Takes bytes of the response to `stream`.
     fn take(&mut self, stream: StreamId, response: ResponseKind, bytes: &[u8]) -> Result<usize, Error> {
         let Some(body) = &mut self.body else {
