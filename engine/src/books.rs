@@ -32,6 +32,8 @@ pub(super) struct Books {
     pub stalls: Vec<Gap>,
     /// Everything up to the end of the run, if that is over and goes on uncounted.
     pub measured: Option<Box<Measured>>,
+    /// Whether the worker stays after the end of the run.
+    pub stays: bool,
     /// Set if it is known then how all requests have ended.
     pub is_settled: bool,
     /// When the script held the worker up.
@@ -53,6 +55,7 @@ impl Books {
             account: Some(Account::default()),
             stalls: Vec::new(),
             measured: None,
+            stays: false,
             is_settled: false,
             in_script: Vec::new(),
         }

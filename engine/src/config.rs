@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use onrush_plan::{Checks, Levels, PerConnection};
+use onrush_plan::{Checks, PerConnection};
 use onrush_proto::Parts;
 
 use super::demand::Demand;
@@ -20,9 +20,6 @@ pub struct Config {
     pub in_flight_max: Option<u64>,
     /// How many of them it keeps open.
     pub demand: Demand,
-    /// How many requests may be in flight over time, on the next connections at each step; `None`: one on each, or as many
-    /// as `streams` says.
-    pub active: Option<Levels>,
     /// How many connections the workers before it may have: connections use the addresses in turn.
     pub first_connection: usize,
     /// The most requests in flight on one connection.
@@ -50,6 +47,8 @@ pub struct Config {
     /// How long it goes on after that, uncounted, to learn how the requests that were due have ended, in nanoseconds;
     /// zero: it ends at once.
     pub run_on_ns: u64,
+    /// Whether it stays after the end, uncounted, until it is stopped: see [`Engine::stay`](crate::Engine::stay).
+    pub stays: bool,
     /// How many requests it starts.
     pub requests: Option<u64>,
     /// How long a request may last before it is abandoned, in nanoseconds.

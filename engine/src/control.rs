@@ -78,6 +78,10 @@ pub struct WorkerLink {
     delay_ns: AtomicU64,
     /// The [`Callback`] it is in.
     callback: AtomicU8,
+    /// How many requests may be in flight, see [`WorkerLink::limit`].
+    limit: AtomicU64,
+    /// How many are, shown after the end of the run.
+    in_flight: AtomicU64,
 }
 
 /// The address that refused a first connection, and why.
@@ -168,6 +172,28 @@ impl WorkerLink {
     /// Whether no address has accepted the worker's first connection.
     pub fn found_no_address(&self) -> bool {
         self.refused.load(Ordering::Relaxed)
+    }
+
+    /// Lets so many requests be in flight from now on, evenly over the connections, each of which has `lanes` of them when all are
+    /// in use. What is in flight beyond that has its response first.
+    pub fn limit(&self, in_flight: u32, lanes: u32) {
+        self.limit.store(u64::from(lanes.max(1)) << 32 | u64::from(in_flight), Ordering::Relaxed);
+    }
+
+    /// How many requests may be in flight, and on how many lanes of a connection; both are zero as long as nobody has said.
+    pub fn limits(&self) -> [u32; 2] {
+        let limit = self.limit.load(Ordering::Relaxed);
+        [limit as u32, (limit >> 32) as u32]
+    }
+
+    /// Shows how many requests are in flight.
+    pub fn show_in_flight(&self, requests: u64) {
+        self.in_flight.store(requests, Ordering::Relaxed);
+    }
+
+    /// How many requests are in flight, as was last shown.
+    pub fn in_flight(&self) -> u64 {
+        self.in_flight.load(Ordering::Relaxed)
     }
 
     /// Shows which callback the worker is in.

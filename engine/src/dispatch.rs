@@ -38,46 +38,37 @@ pub(super) struct Dispatch {
     started: usize,
     /// Slots whose connections have room, in order; some may have lost their connection since.
     ready: VecDeque<ConnId>,
-    /// On which connections requests may be in flight; `None`: all.
-    pub active: Option<Active>,
+    /// The limit on the requests in flight, if there is one ...
+    pub limit: Option<Limit>,
+    /// ... and the order that it follows: see [`WorkerLink::limits`](crate::WorkerLink::limits).
+    pub limits: [u32; 2],
     pub pacer: Pacer,
     pub crowding: Crowding,
     /// Set if any pause is over, of those before a batch.
     pub pause_ended: bool,
 }
 
-/// The lanes in which a request may be in flight, where that is not all of them: in turn, because connections may not be
-/// alike. Every connection has as many lanes as requests may be in flight on it.
+/// A limit on the requests in flight below what the connections could carry, spread evenly over them: they may not be alike.
 #[derive(Clone, Copy)]
-pub(super) struct Active {
-    first: u32,
-    count: u32,
+pub(super) struct Limit {
+    in_flight: u32,
     /// The number of all lanes, at least one.
-    of: u32,
+    of: u64,
     /// How many a connection has.
     lanes: u32,
 }
 
-impl Active {
-    /// The first `count` lanes of these connections.
-    pub fn new(count: u32, connections: u32, lanes: u32) -> Self {
-        Self { first: 0, count, of: connections.saturating_mul(lanes), lanes }
+impl Limit {
+    /// So many requests in flight on these connections, each of which has so many lanes.
+    pub fn new([in_flight, lanes]: [u32; 2], connections: u32) -> Self {
+        Self { in_flight, of: u64::from(connections.max(1)) * u64::from(lanes), lanes }
     }
 
-    /// The next `count` of them: if some are left out, others than before.
-    pub fn next(self, count: u32) -> Self {
-        let after = u64::from(self.first) + u64::from(self.count.min(self.of));
-        Self { first: (after % u64::from(self.of)) as u32, count, ..self }
-    }
-
-    /// How many lanes of the connection with this rank are among them.
+    /// How many requests may be in flight on the connection with this rank.
     pub fn of(self, rank: u32) -> u32 {
-        let [first, count, of, lanes] = [self.first, self.count.min(self.of), self.of, self.lanes].map(u64::from);
-        // How far its first lane is behind the first of them; the last ones may come before all others.
-        let distance = (u64::from(rank) * lanes + of - first) % of;
-        let behind = count.saturating_sub(distance).min(lanes);
-        let before = (distance + lanes).saturating_sub(of).min(count);
-        (behind + before) as u32
+        let in_flight = u64::from(self.in_flight).min(self.of);
+        let before = |rank: u64| rank * u64::from(self.lanes) * in_flight / self.of;
+        (before(u64::from(rank) + 1) - before(u64::from(rank))) as u32
     }
 }
 
@@ -112,7 +103,8 @@ impl Dispatch {
             name: 0,
             started: 0,
             ready: VecDeque::new(),
-            active: None,
+            limit: None,
+            limits: [0; 2],
             pacer,
             crowding: Crowding::default(),
             pause_ended: false,
@@ -319,16 +311,16 @@ impl Dispatch {
             })
     }
 
-    /// Whether another request may be in flight on a connection, as far as the slots of a probe go.
+    /// Whether another request may be in flight on a connection, as far as the limit goes.
     #[inline]
     fn may_carry(&self, slot: &mut Slot) -> bool {
-        let Some(active) = self.active else { return true };
-        let most = active.of(slot.rank) as usize;
+        let Some(limit) = self.limit else { return true };
+        let most = limit.of(slot.rank) as usize;
         slot.live_and_taken().is_some_and(|(live, inherited, resting)| live.open.len() + inherited + resting < most)
     }
 
     /// How many batches may be in flight on one connection.
-    pub fn lanes(&self) -> u32 {
+    fn lanes(&self) -> u32 {
         (self.depth / self.batch.len().max(1)).clamp(1, u32::MAX as usize) as u32
     }
 

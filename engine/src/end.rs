@@ -15,6 +15,7 @@ use super::measured::Measured;
 use super::roster::Roster;
 use super::slot::{Slot, State};
 use super::tally::Tally;
+use super::timers::{LOOK_NS, Timer};
 use super::{Engine, HANDLED_PER_TURN, ScriptFailure, Spare, UNANSWERED_NS};
 use crate::backend::{Backend, ConnId};
 
@@ -91,6 +92,16 @@ impl WorkerEnd {
     }
 }
 
+/// What became of an engine that stayed after the end of the run.
+pub struct Stayed {
+    /// What it recorded since it last handed an interval over.
+    pub interval: Box<Interval>,
+    /// How long it was stalled, in nanoseconds.
+    pub stalled_ns: u64,
+    /// What went wrong in its script.
+    pub failure: Option<ScriptFailure>,
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct End {
@@ -111,14 +122,19 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Adds everything up at the end.
-    pub(super) fn finish(mut self, End { at: now, stayed_away }: End) -> WorkerEnd {
+    /// Adds everything up at the end. Returns the engine as well, if it stays.
+    pub(super) fn finish(mut self, End { at: now, stayed_away }: End) -> (WorkerEnd, Option<Self>) {
+        let has_failed = self.control.is_stopped() || self.dispatch.script.has_ended || stayed_away;
+        let stays = self.roster.config.stays && !has_failed && !self.books.tally.is_warming_up();
         self.count_all_busy(now.min(self.books.end_at));
         self.hear_rest();
-        self.roster.hear_connects(&mut self.books, now);
-        let spares = self.roster.leave_spares();
-        self.roster.say_rest(&mut self.books.tally, now);
-        self.roster.backend.stop();
+        let mut spares = Vec::new();
+        if !stays {
+            self.roster.hear_connects(&mut self.books, now);
+            spares = self.roster.leave_spares();
+            self.roster.say_rest(&mut self.books.tally, now);
+            self.roster.backend.stop();
+        }
         let measured = match self.books.measured.take() {
             Some(mut measured) => {
                 self.learn_rest(&mut measured, now);
@@ -130,9 +146,9 @@ impl<B: Backend> Engine<B> {
             }
         };
         let spread = self.roster.spread();
-        let Self { books, roster, dispatch, .. } = self;
+        let Self { books, roster, dispatch, .. } = &mut self;
         let Measured { interval, elapsed_ns, silences, awaited, ahead, stalls, in_script, http2 } = measured;
-        WorkerEnd {
+        let end = WorkerEnd {
             connections: roster.config.max_inflight,
             interval,
             elapsed_ns,
@@ -141,7 +157,7 @@ impl<B: Backend> Engine<B> {
             refusal: roster.connecting.refusal(),
             dropped: roster.connecting.routes.dropped(),
             working: roster.connecting.routes.working(),
-            transcript: books.tally.transcript,
+            transcript: books.tally.transcript.take(),
             silences,
             awaited,
             ahead,
@@ -153,8 +169,41 @@ impl<B: Backend> Engine<B> {
             pauses_unread: dispatch.script.pauses_unread,
             http2,
             spares,
-            failure: dispatch.script.failure,
+            failure: dispatch.script.failure.take(),
+        };
+        if stays {
+            self.begin_to_stay(now);
         }
+        (end, stays.then_some(self))
+    }
+
+    /// Goes on after the end, which has been counted. Nothing more is sent until a limit is set.
+    fn begin_to_stay(&mut self, now: Nanos) {
+        let Self { books, worker_link, .. } = self;
+        books.stays = true;
+        books.sample_ns = LOOK_NS;
+        books.end_at = Nanos::MAX;
+        books.tally.go_on(now);
+        worker_link.limit(0, 1);
+        worker_link.show_in_flight(books.tally.open());
+        self.timers.set(books.next_sample_at(now), Timer::Look);
+    }
+
+    /// Hands over what was recorded since the last time, after the end of the run.
+    pub(super) fn look(&mut self, now: Nanos) {
+        self.take_counts();
+        self.books.hand_over(now, &self.worker_link.mailbox);
+        self.worker_link.show_in_flight(self.books.tally.open());
+        self.timers.set(self.books.next_sample_at(now), Timer::Look);
+    }
+
+    /// Ends an engine that stayed after the end of the run.
+    pub(super) fn leave(mut self, now: Nanos) -> Stayed {
+        self.roster.say_rest(&mut self.books.tally, now);
+        self.roster.backend.stop();
+        let Self { books, dispatch, .. } = self;
+        let stalled_ns = books.stalls.iter().map(|gap| gap.length_ns()).sum();
+        Stayed { interval: books.tally.interval, stalled_ns, failure: dispatch.script.failure }
     }
 }
 

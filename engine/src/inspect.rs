@@ -44,7 +44,7 @@ impl<B: Backend> Engine<B> {
 
     /// Its results.
     pub fn step_out(self, Over(end): Over) -> WorkerEnd {
-        self.finish(end)
+        self.finish(end).0
     }
 
     /// The backend.
@@ -87,7 +87,7 @@ impl<B: Backend> Engine<B> {
                 Timer::Sweep(_) => sweeps += 1,
                 Timer::Start | Timer::Sample => samples += 1,
                 Timer::Level => level_at = level_at.min(at),
-                Timer::Slot => {}
+                Timer::Look => {}
             }
         }
         if (sweeps, samples) != (1, 1) {
@@ -149,7 +149,7 @@ impl<B: Backend> Engine<B> {
             State::Parked | State::Waiting if agenda.turns > 0 => Some("it will be opened unnoticed".to_owned()),
             State::Parked if is_wanted && is_needed => Some("it is never opened".to_owned()),
             State::Waiting if !agenda.reopens => Some("it is never opened again".to_owned()),
-            State::Open(_) if self.dispatch.active.is_some_and(|active| active.of(slot.rank) == 0) => None,
+            State::Open(_) if self.dispatch.limit.is_some_and(|limit| limit.of(slot.rank) == 0) => None,
             State::Open(live) => self.flaw_of_live(live, slot.pauses, seen, agenda, most),
             _ => None,
         }

@@ -82,7 +82,7 @@ pub use config::{Ahead, Config};
 pub use control::{Callback, Control, Refused, WorkerLink};
 pub use demand::Demand;
 pub use dispatch::too_long;
-pub use end::WorkerEnd;
+pub use end::{Stayed, WorkerEnd};
 #[cfg(any(test, feature = "testing"))]
 pub use inspect::{ConnectionState, Over, Seen};
 pub use kept::Budget;
@@ -96,7 +96,7 @@ pub use samples::{KeepSample, Quota, Sample, SampleOf, Samples};
 pub use scheduled::Scheduled;
 pub use script_failure::ScriptFailure;
 pub use source::{Repeated, Source};
-pub use timers::SAMPLE_NS;
+pub use timers::{LOOK_NS, SAMPLE_NS};
 pub use wait::LINGER_MIN;
 
 use std::os::fd::OwnedFd;
@@ -159,27 +159,41 @@ pub struct Engine<B: Backend> {
 /// A backend of a thread. Its loop is compiled here, as quick as this package is, and not where it is started.
 pub trait OfThread: Backend + Sized {
     /// Runs an engine to its end; see [`Engine::run`].
-    fn run(engine: Engine<Self>, begin: Instant) -> WorkerEnd;
+    fn run(engine: Engine<Self>, begin: Instant) -> (WorkerEnd, Option<Engine<Self>>);
+    /// Lets it go on after that; see [`Engine::stay`].
+    fn stay(engine: Engine<Self>) -> Stayed;
 }
 
-impl OfThread for backend::Epoll {
-    fn run(engine: Engine<Self>, begin: Instant) -> WorkerEnd {
-        engine.run(begin)
-    }
+macro_rules! of_thread {
+    ($backend:ty) => {
+        impl OfThread for $backend {
+            fn run(engine: Engine<Self>, begin: Instant) -> (WorkerEnd, Option<Engine<Self>>) {
+                engine.run(begin)
+            }
+
+            fn stay(engine: Engine<Self>) -> Stayed {
+                engine.stay()
+            }
+        }
+    };
 }
 
-impl OfThread for backend::Uring {
-    fn run(engine: Engine<Self>, begin: Instant) -> WorkerEnd {
-        engine.run(begin)
-    }
-}
-
+of_thread!(backend::Epoll);
+of_thread!(backend::Uring);
 /// Otherwise a simulated engine takes turns ([`Engine::run_past`]).
 #[cfg(any(test, feature = "testing"))]
-impl OfThread for backend::Sim {
-    fn run(engine: Engine<Self>, begin: Instant) -> WorkerEnd {
-        engine.run(begin)
-    }
+const _: () = {
+    of_thread!(backend::Sim);
+};
+
+/// How far an engine has come in its turns.
+pub enum Advanced<B: Backend> {
+    /// The run goes on.
+    Running(Box<Engine<B>>),
+    /// The run has ended; the engine stays, if there is one.
+    Ended(Box<WorkerEnd>, Option<Box<Engine<B>>>),
+    /// An engine that stayed was stopped.
+    Left(Box<Stayed>),
 }
 
 impl<B: Backend> Engine<B> {
@@ -240,8 +254,8 @@ impl<B: Backend> Engine<B> {
         self
     }
 
-    /// Runs the plan, which begins at this moment, to its end.
-    pub fn run(mut self, begin: Instant) -> WorkerEnd {
+    /// Runs the plan, which begins at this moment, to its end. Returns the engine as well, if it stays.
+    pub fn run(mut self, begin: Instant) -> (WorkerEnd, Option<Self>) {
         self.begin(begin);
         loop {
             if let Some(end) = self.turn() {
@@ -250,19 +264,28 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Takes turns up to the first one that ends later than `until`; returns the results if the run has ended, else the
-    /// engine.
-    ///
-    /// # Errors
-    ///
-    /// The engine, if the run goes on.
-    pub fn run_past(mut self: Box<Self>, until: Nanos) -> Result<WorkerEnd, Box<Self>> {
-        while self.roster.backend.now() <= until {
+    /// Stays after the end of the run, uncounted, until it is stopped: sends as [`WorkerLink::limit`] lets it.
+    pub fn stay(mut self) -> Stayed {
+        loop {
             if let Some(end) = self.turn() {
-                return Ok(self.finish(end));
+                return self.leave(end.at);
             }
         }
-        Err(self)
+    }
+
+    /// Takes turns up to the first one that ends later than `until`.
+    pub fn run_past(mut self: Box<Self>, until: Nanos) -> Advanced<B> {
+        while self.roster.backend.now() <= until {
+            match self.turn() {
+                Some(end) if self.books.stays => return Advanced::Left(Box::new(self.leave(end.at))),
+                Some(end) => {
+                    let (end, stays) = self.finish(end);
+                    return Advanced::Ended(Box::new(end), stays.map(Box::new));
+                }
+                None => {}
+            }
+        }
+        Advanced::Running(self)
     }
 
     /// One turn of the loop; returns how the run ended, if it has.
@@ -283,8 +306,12 @@ impl<B: Backend> Engine<B> {
             self.control.stop();
         }
         let is_stopped = self.control.is_stopped() || self.dispatch.script.has_ended;
-        if self.control.has_enough() && self.books.measured.is_none() {
+        if self.control.has_enough() && self.books.measured.is_none() && !self.books.stays {
             self.books.end_at = now;
+        }
+        let limits = self.worker_link.limits();
+        if limits != self.dispatch.limits {
+            self.follow_limit(limits, now);
         }
         let is_over = now == self.books.end_at && (is_stopped || !self.goes_on());
         if is_over || stayed_away || self.books.tally.is_done() || is_stopped || self.has_learned_all() {
@@ -338,7 +365,6 @@ impl<B: Backend> Engine<B> {
                 }
             }
             Timer::Level => self.follow_levels(now),
-            Timer::Slot => self.follow_slots(now),
             Timer::Start => {
                 // What was started in the warm-up belongs to it.
                 self.stamp(now);
@@ -346,6 +372,8 @@ impl<B: Backend> Engine<B> {
                 self.count_from(now);
                 self.timers.set(now + self.books.sample_ns, Timer::Sample);
             }
+            Timer::Sample if self.books.stays => {}
+            Timer::Look => self.look(now),
             Timer::Sample if self.books.measured.is_some() => {
                 self.timers.set(now + self.books.sample_ns, Timer::Sample)
             }

@@ -6,7 +6,7 @@ use onrush_proto::http2::Shared;
 use rustix::io::Errno;
 
 use super::demand::Demand;
-use super::dispatch::{At, Place};
+use super::dispatch::{At, Limit, Place};
 use super::roster::{Context, OPENED_MAX, Roster, Step, opened_per_turn};
 use super::timers::Timer;
 use super::{Engine, HANDLED_PER_TURN};
@@ -207,17 +207,15 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Moves to the connections that may have a request in flight by now. One that no longer may has its response first.
-    pub(super) fn follow_slots(&mut self, now: Nanos) {
-        let (Some(slots), Some(before)) = (&self.roster.config.active, self.dispatch.active) else { return };
-        let planned = self.books.tally.due_from();
-        let (level, change_ns) = slots.at(now.since(planned));
-        let active = before.next(level);
-        self.dispatch.active = Some(active);
-        if change_ns < u64::MAX {
-            self.timers.set(planned + change_ns, Timer::Slot);
-        }
-        for rank in (0..self.roster.config.max_inflight).filter(|&rank| active.of(rank) > before.of(rank)) {
+    /// Follows the limit on the requests in flight. A connection that may have fewer has its responses first.
+    #[inline(never)]
+    pub(super) fn follow_limit(&mut self, limits: [u32; 2], now: Nanos) {
+        let connections = self.roster.config.max_inflight;
+        self.dispatch.limits = limits;
+        let limit = Limit::new(limits, connections);
+        let before = self.dispatch.limit.replace(limit);
+        let was = |rank| before.map_or(u32::MAX, |before| before.of(rank));
+        for rank in (0..connections).filter(|&rank| limit.of(rank) > was(rank)) {
             let conn = self.roster.order[rank as usize];
             if self.roster.slots.get_mut(conn.index()).is_some_and(|slot| slot.live().is_some()) {
                 self.pump_one(conn, now);

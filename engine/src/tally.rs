@@ -145,6 +145,13 @@ impl Tally {
         }
     }
 
+    /// Goes on after the end of the run, which has been counted: without a limit on the requests, and without what shows them.
+    pub fn go_on(&mut self, now: Nanos) {
+        (self.left, self.is_exhausted) = (None, false);
+        (self.transcript, self.log, self.samples) = (None, None, None);
+        self.interval.from_ns = now.since(self.start);
+    }
+
     /// There are no more requests.
     pub fn start_no_more(&mut self) {
         (self.left, self.is_exhausted) = (Some(0), true);

@@ -10,6 +10,9 @@ use crate::backend::ConnId;
 /// How often rates are sampled and intervals handed over, in nanoseconds.
 pub const SAMPLE_NS: u64 = 100_000_000;
 
+/// How often a worker that stays after the end of the run hands over, in nanoseconds.
+pub const LOOK_NS: u64 = 10_000_000;
+
 /// Something to do at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
@@ -25,12 +28,12 @@ pub enum Timer {
     Sweep(ConnId),
     /// The plan's number of connections changes.
     Level,
-    /// The number of connections that may have a request in flight changes.
-    Slot,
     /// The warm-up is over.
     Start,
     /// Sample the rate and hand the interval over.
     Sample,
+    /// Hand over after the end of the run.
+    Look,
 }
 
 /// The timers of one worker, as a heap.

@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use crate::backend::Sim;
     use crate::backend::sim::Scenario;
-    use crate::{Job, http1};
+    use crate::{Advanced, Job, http1};
 
     #[test]
     fn a_wait_that_begins_after_a_request_was_due_does_not_end_before() {
@@ -188,7 +188,7 @@ mod tests {
         let job = Job { pacer: every(ms(10).0, None), ..job(get(), http1(1)) };
         let mut engine = Box::new(Engine::new(config(), backend, job, Arc::default(), Arc::default()));
         engine.begin(Instant::now());
-        let Err(mut engine) = engine.run_past(ms(35)) else { panic!("it lasts a second") };
+        let Advanced::Running(mut engine) = engine.run_past(ms(35)) else { panic!("it lasts a second") };
         // Its turn began 20 ms later, with what had become due meanwhile.
         engine.turn.began_at = ms(60);
         engine.wait();

@@ -7,7 +7,6 @@ use onrush_proto::Nanos;
 use super::Engine;
 use super::connection::Live;
 use super::demand::Demand;
-use super::dispatch::Active;
 use super::slot::{Slot, State};
 use super::timers::{SAMPLE_NS, Timer};
 use crate::backend::{Backend, ConnId};
@@ -30,11 +29,6 @@ impl<B: Backend> Engine<B> {
         self.timers.set(now + self.sweep_ns(), Timer::Sweep(ConnId(0)));
         let first = self.roster.config.demand.first(self.roster.config.max_inflight);
         self.worker_link.show_idle(first == 0);
-        let config = &self.roster.config;
-        if let Some(active) = &config.active {
-            self.dispatch.active = Some(Active::new(active.at(0).0, config.max_inflight, self.dispatch.lanes()));
-            self.timers.set(start, Timer::Slot);
-        }
         self.want(first, now);
         if let Demand::Staged(_) = self.roster.config.demand {
             self.timers.set(start, Timer::Level);

@@ -26,7 +26,6 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         body: None,
         load: Load::new(threads, connections),
         in_flight_max: None,
-        slots: None,
         first_connection: 0,
         schedule: None,
         levels: None,

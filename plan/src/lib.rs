@@ -32,7 +32,6 @@ pub mod sampling;
 pub mod schedule;
 pub mod search;
 pub mod secrets;
-mod slots;
 pub mod socket;
 mod stages;
 pub mod stop;
@@ -66,7 +65,6 @@ pub use resolve::Addresses;
 pub use sampling::SocketSampling;
 pub use schedule::Schedule;
 pub use search::Search;
-pub use slots::Slots;
 pub use socket::SocketOptions;
 pub use stages::RunStage;
 pub use stop::Stop;
@@ -116,8 +114,6 @@ pub struct Plan {
     pub schedule: Option<Schedule>,
     /// The number of connections over time; `None`: the number in `load`.
     pub levels: Option<Levels>,
-    /// How many of them may have a request in flight over time; `None`: all.
-    pub slots: Option<Slots>,
     /// The number of connections that come before the first of these on other machines. Connections take turns with the
     /// source addresses, so their numbers must continue across machines.
     pub first_connection: u32,

@@ -7,7 +7,7 @@ use super::Plan;
 /// A probe after a run, which finds out what limited it by another number of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probing {
-    /// Whether that is half as many more, instead of a quarter fewer.
+    /// Whether that is half as many more, instead of half as many.
     pub up: bool,
     /// The longest it may take.
     pub time: Duration,
@@ -18,19 +18,27 @@ impl Probing {
     pub fn obstacle(plan: &Plan) -> Option<&'static str> {
         let obstacles = [
             (plan.once, "--once sends a single request"),
-            (plan.dialect.is_compat(), "the tool that is imitated has no such probe"),
             (plan.schedule.is_some(), "with a rate, what is due and what has ended tells whether the target kept up"),
             (plan.levels.is_some(), "stages vary the connections already"),
-            (plan.script.is_some(), "the requests of a script would have to begin again"),
             (plan.requests_per_connection.is_some(), "connections that are replaced cannot wait"),
         ];
         obstacles.into_iter().find_map(|(is_there, why)| is_there.then_some(why))
     }
 
-    /// The other number of requests in flight after a run with `connections`; `None`: there is none.
-    pub fn other(&self, connections: u32) -> Option<u32> {
-        let other =
-            if self.up { connections + connections.div_ceil(2) } else { connections / 4 * 3 + connections % 4 * 3 / 4 };
-        (other > 0 && other != connections).then_some(other)
+    /// Whether it needs more connections than the run of a plan had, which only a run of its own can open: with a single
+    /// request in flight there is nothing less to try.
+    pub fn needs_more(&self, in_flight: u32) -> bool {
+        self.up || in_flight == 1
+    }
+
+    /// The other number of requests in flight: half as many, or half as many more.
+    pub fn other(&self, in_flight: u32) -> u32 {
+        if self.needs_more(in_flight) { in_flight.saturating_add(in_flight.div_ceil(2)) } else { in_flight / 2 }
+    }
+
+    /// Whether the workers of a plan stay after its run, because the probe goes on with their connections.
+    pub fn keeps_workers(plan: &Plan) -> bool {
+        let probing = plan.show.probing.filter(|_| Self::obstacle(plan).is_none());
+        probing.is_some_and(|probing| !probing.needs_more(plan.in_flight_max()))
     }
 }

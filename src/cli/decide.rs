@@ -121,7 +121,6 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let mut plan = Plan {
         load: if typed.once { Load::new(1, 1) } else { load },
         in_flight_max: in_flight_max.filter(|_| !typed.once),
-        slots: None,
         first_connection: 0,
         schedule: schedule.filter(|_| !typed.once),
         levels: levels.filter(|_| !typed.once),

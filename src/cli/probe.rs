@@ -14,7 +14,7 @@ const LENGTH_MIN: Duration = Duration::from_secs(10);
 /// ... of this part of it ...
 const PART: u32 = 5;
 /// ... and at most this long.
-const TIME_MAX: Duration = Duration::from_secs(3);
+const TIME_MAX: Duration = Duration::from_secs(6);
 
 /// What `--probe` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,10 +45,11 @@ pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<TypedProbe, Refusal> {
 pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Probing>, Refusal> {
     let duration = plan.stop.duration.unwrap_or_default();
     let usual = (duration / PART).min(TIME_MAX);
+    let begins_again = |up| plan.script.is_some() && Probing { up, time: usual }.needs_more(plan.in_flight_max());
     match (typed, Probing::obstacle(plan)) {
         (Some(TypedProbe::Off), _) => Ok(None),
-        (Some(TypedProbe::On { up: false, .. }), None) if plan.in_flight_max() == 1 => {
-            let line = "--probe: with one request in flight there is nothing less to try; write --probe up";
+        (Some(TypedProbe::On { up, .. }), None) if begins_again(up) => {
+            let line = "--probe: with more in flight, the requests of a script would have to begin again; leave it out";
             Err(Refusal::Misused(line.to_owned()))
         }
         (Some(TypedProbe::On { up, time }), None) => {
@@ -59,17 +60,14 @@ pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Pr
             let is_usual = duration >= LENGTH_MIN && plan.stop.requests.is_none() && plan.until.is_empty();
             let is_harmless = ["GET", "HEAD"].contains(&&plan.request.method[..])
                 && plan.body.is_none()
+                && plan.script.is_none()
                 && plan.list.as_ref().is_none_or(|list| list.is_safe);
-            let follows = obstacle.is_none() && is_usual && is_harmless && is_read(plan);
+            // Nobody is sent what was not announced.
+            let is_announced = plan.show.notes && plan.show.format == Format::Text && !plan.dialect.is_compat();
+            let follows = obstacle.is_none() && is_usual && is_harmless && is_announced;
             Ok(follows.then_some(Probing { up: false, time: usual }))
         }
     }
-}
-
-/// Whether anybody learns the verdict.
-fn is_read(plan: &Plan) -> bool {
-    let show = &plan.show;
-    show.notes || show.format == Format::Json || !show.outputs.is_empty() || !show.gates.is_empty() || show.is_strict
 }
 
 /// What several runs together find out takes the place of a probe after each.

@@ -1,198 +1,279 @@
 //! The probe after a closed loop: does the target answer less if fewer requests are in flight?
 //!
-//! `design.rs` decides how long the slots must be and whether there is time for them, [`after`] carries them out on new
-//! connections, and `elasticity.rs` is what follows from the responses in them. Nothing here decides what limited a run.
+//! The workers of the run stay, and go on with half as many requests in flight: on the same connections, with the same script,
+//! before the target could rest. `course.rs` decides for how long, and what follows, tick by tick; `rate.rs`
+//! is the statistics. Where more are to be in flight than the run had connections for, a run of its own opens them. Nothing
+//! here decides what limited a run.
 
-mod design;
-mod elasticity;
+mod course;
+mod rate;
+#[cfg(test)]
+mod simulation;
 
 use std::time::Duration;
 
-use onrush_plan::levels::Level;
-use onrush_plan::{Levels, Load, Part, Plan, Probing, Slots, Stop};
-use onrush_stats::{Errors, Phase};
+use onrush_plan::{Load, Plan, Probing, Stop};
+use onrush_stats::{Errors, Phase, Totals};
 use onrush_text::units::counted;
 
 use crate::failure::why_row;
-use crate::live::ProgressLine;
-use crate::record::evidence::measured::{heard_s, silences};
-use crate::run::{Ended, Interrupt, Observer, Outcome, Probe, Slot, nanos};
+use crate::run::{Ended, Interrupt, Outcome, Probe, RUN_TICK, Slot, TICK, Tail, TailEnd, nanos};
 use crate::session;
 
-use design::{Base, Design, Unaffordable};
-use elasticity::elasticity;
+use course::{Base, Course, Look, Order, Unaffordable};
+use rate::Rate;
 
-/// The share of the connections that must be open on average; with fewer, slots differ in more than is asked for.
-const OPEN: f64 = 0.98;
-/// By this much, as a logarithm, the rate may differ from that of the run before.
-const CHANGED: f64 = 0.2;
 /// The largest part of the time for which onrush may be stalled ...
 const STOPPED: f64 = 0.05;
-/// ... and for which the target may send nothing, with requests in flight.
+/// ... and for which the target may send nothing, with requests in flight ...
 const SILENT: f64 = 0.1;
+/// ... each time for as long as so many responses would have taken in the run.
+const SILENT_RESPONSES: f64 = 40.0;
 /// The largest share of requests that may fail, and by which error pages may be more than in the run; of as many,
 /// connections may be closed while they do not send.
 const FAILED: f64 = 0.01;
+/// What opening a connection takes at most, with a TLS handshake of a slow target, where a probe needs more ...
+const OPENING: Duration = Duration::from_micros(500);
+/// ... and the least for all of them.
+const OPENING_MIN: Duration = Duration::from_millis(200);
 
-/// The probe after a closed loop; if there is none, how long one would take. A signal ends it alone. `None`: none
-/// can follow.
-pub fn after(plan: &Plan, outcome: &Outcome, interrupt: &Interrupt) -> Option<Probe> {
+/// What a probe is about: the run before it.
+struct Setting<'a> {
+    plan: &'a Plan,
+    /// How many requests each connection had in flight.
+    streams: u32,
+    /// How many requests of a script are sent together, and count as one in flight.
+    batch: u64,
+    /// The responses in each part of the end of the run.
+    counts: &'a [f64],
+    base: Base,
+    /// The share of the responses that were unsuccessful.
+    refused: f64,
+}
+
+/// The probe after a closed loop, whose workers stay if it is to go on with them; if there is none, how long one would take. A
+/// signal ends it alone. `None`: none can follow.
+pub fn after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: &Interrupt) -> Option<Probe> {
     if Probing::obstacle(plan).is_some() {
+        dismiss(tail, outcome);
         return None;
     }
-    let latency = &outcome.totals.latency;
-    let at = |percent: f64| Duration::from_nanos(latency.percentile(percent));
     let streams = outcome.streams(plan);
     let in_flight = plan.load.connections.saturating_mul(streams);
-    let rate_per_s = outcome.totals.counters.completed as f64 / outcome.elapsed.as_secs_f64();
-    let base = Base { in_flight, streams, rate_per_s, p50: at(50.0), p90: at(90.0) };
-    let asked = plan.show.probing.and_then(|probing| Some((probing.other(in_flight)?, probing.time)));
-    // Where a single request was in flight, only more can be tried.
-    let usual = || Probing { up: in_flight == 1, time: Duration::ZERO }.other(in_flight);
-    let (other, time) = asked.or_else(|| Some((usual()?, Duration::ZERO)))?;
-    let refused = refused_share(outcome);
-    Some(match Design::of(&base, other, time) {
-        Ok(design) => as_before(run(plan, &design, refused, interrupt), &base),
-        Err(Unaffordable { needed }) => {
-            let was_planned = plan.show.probing.is_some();
-            Probe { needed_s: Some(needed.as_secs_f64()), up: other > in_flight, was_planned, ..Probe::default() }
+    let probing = plan.show.probing.unwrap_or(Probing { up: false, time: Duration::ZERO });
+    let (other, needs_more) = (probing.other(in_flight), probing.needs_more(in_flight));
+    let none = Probe { up: other > in_flight, was_planned: plan.show.probing.is_some(), ..Probe::default() };
+    let counts = outcome.recent.clone();
+    let counts = &counts[first_of_last_part(counts.len())..];
+    let Some(run) = Rate::at_end(counts, in_flight) else {
+        dismiss(tail, outcome);
+        return Some(none);
+    };
+    let run = run.in_shorter_ticks((RUN_TICK.as_nanos() / TICK.as_nanos()) as u32);
+    let opening = if needs_more { OPENING_MIN.max(OPENING * other.div_ceil(streams)) } else { Duration::ZERO };
+    let ticks = probing.time.saturating_sub(opening).as_nanos() / TICK.as_nanos();
+    let base = Base { run, other, ticks: ticks as u64 };
+    let setting = Setting { plan, streams, batch: outcome.batch as u64, counts, base, refused: refused_share(outcome) };
+    if let Err(Unaffordable(needed)) = Course::begin(base, 0, in_flight.into()) {
+        dismiss(tail, outcome);
+        let needed_s = needed.map(|ticks| (opening + TICK * ticks as u32).as_secs_f64());
+        return Some(Probe { needed_s, ..none });
+    }
+    Some(match tail {
+        Some(tail) if !needs_more => {
+            let (probe, end) = setting.carry_out(tail, Totals::default(), Duration::ZERO, interrupt);
+            outcome.stuck.extend(end.stuck);
+            probe
+        }
+        tail => {
+            dismiss(tail, outcome);
+            setting.carry_out_with_more(opening, interrupt)
         }
     })
 }
 
-/// The probe, which tells nothing if the target was not as it was in the run.
-fn as_before(mut probe: Probe, base: &Base) -> Probe {
-    let per_s = probe.in_flight().map(|(first, _)| probe.rate_per_s(first));
-    if let Some(per_s) = per_s.filter(|per_s| (per_s / base.rate_per_s).ln().abs() > CHANGED) {
-        let was = base.rate_per_s;
-        probe.failed = Some(format!("the target answered {per_s:.0} requests/s in it, and {was:.0} in the run"));
-        probe.elasticity = None;
+/// Ends the workers of a run that nobody needs any more.
+pub fn dismiss(tail: Option<Tail>, outcome: &mut Outcome) {
+    if let Some(tail) = tail {
+        outcome.stuck.extend(tail.end().stuck);
     }
-    probe
+}
+
+/// Where the last part of a run begins, of so many equal parts: at its beginning it may not be what it is later on.
+fn first_of_last_part(counts: usize) -> usize {
+    counts - (counts * 7 / 10).max(10).min(counts)
+}
+
+impl Setting<'_> {
+    /// Carries out a probe for which a run of its own opens more connections first.
+    fn carry_out_with_more(&self, opening: Duration, interrupt: &Interrupt) -> Probe {
+        let Self { plan, streams, base, .. } = self;
+        let connections = base.other.div_ceil(*streams);
+        let mut opens = Plan {
+            stop: Stop { duration: Some(opening), requests: None },
+            warmup: Duration::ZERO,
+            until: Vec::new(),
+            phases: false,
+            load: Load::new(plan.load.threads.min(connections), connections),
+            ..(*plan).clone()
+        };
+        opens.http.streams = plan.http.streams.map(|_| *streams);
+        opens.show.probing = Some(Probing { up: false, time: Duration::ZERO });
+        match session::run(&opens, interrupt, &mut []) {
+            Ok(session::Ran { outcome, tail: Some(tail), .. }) => {
+                let open = outcome.totals.counters.slots_opened;
+                if open < u64::from(connections) {
+                    tail.end();
+                    return failed(format!("only {open} of its {connections} connections were open"), &outcome.totals);
+                }
+                self.carry_out(tail, outcome.totals, opening, interrupt).0
+            }
+            Ok(session::Ran { outcome, .. }) => {
+                let is_signal = matches!(outcome.ended, Ended::Signal | Ended::NeverBegun);
+                let why = if is_signal { Probe::SIGNAL } else { "its connections could not be opened" };
+                failed(why.to_owned(), &outcome.totals)
+            }
+            Err(error) => failed(format!("it failed: {error:#}"), &Totals::default()),
+        }
+    }
+
+    /// Carries out a probe with these workers, which have recorded something of it before, in this time.
+    fn carry_out(&self, mut tail: Tail, before: Totals, passed: Duration, interrupt: &Interrupt) -> (Probe, TailEnd) {
+        let (begin, base) = (tail.tick(), &self.base);
+        let Ok(mut course) = Course::begin(*base, begin, tail.in_flight().div_ceil(self.batch)) else {
+            unreachable!("it has begun before")
+        };
+        tail.limit(base.other, self.streams);
+        let broke_off = loop {
+            if !tail.wait(interrupt) {
+                break Some("a thread of onrush, or its script, ended early".to_owned());
+            }
+            if interrupt.is_asked() {
+                break Some(Probe::SIGNAL.to_owned());
+            }
+            let in_flight = tail.in_flight().div_ceil(self.batch);
+            let look = Look { tick: tail.tick(), in_flight, ticks: &|from| tail.ticks(from) };
+            match course.go_on(&look) {
+                Order::Wait => {}
+                Order::Limit(in_flight) => tail.limit(in_flight, self.streams),
+                Order::End => break None,
+            }
+        };
+        let ticks = tail.ticks(begin).to_vec();
+        let length = TICK * tail.tick().saturating_sub(begin) as u32;
+        let mut end = tail.end();
+        end.totals += &before;
+        let counters = &end.totals.counters;
+        let mut probe =
+            Probe { duration_s: (passed + length).as_secs_f64(), requests: counters.started, ..Probe::default() };
+        probe.failed = broke_off.or_else(|| self.unlike(&end, &ticks));
+        if probe.failed.is_none() {
+            self.tell(&mut probe, &course, &ticks, begin);
+        }
+        (probe, end)
+    }
+
+    /// Adds what the course of a probe tells.
+    fn tell(&self, probe: &mut Probe, course: &Course, ticks: &[f64], begin: u64) {
+        let per_s = |rate: &Rate| rate.per_tick / TICK.as_secs_f64();
+        if let Some(check) = course.check.filter(|_| course.has_drifted()) {
+            let (now, was) = (per_s(&check), per_s(&self.base.run));
+            probe.failed = Some(format!("the target answered {now:.0} requests/s at its end, and {was:.0} in the run"));
+            return;
+        }
+        let Some(told) = course.result() else {
+            probe.failed = Some(if course.windows.is_empty() {
+                let other = self.base.other;
+                format!("the requests in flight did not become {other} in time")
+            } else {
+                "the target hardly answered in it".to_owned()
+            });
+            return;
+        };
+        let run = Slot {
+            in_flight: self.base.run.in_flight,
+            tick_s: RUN_TICK.as_secs_f64(),
+            completed: whole(&self.counts[self.counts.len() - self.base.run.ticks..]),
+        };
+        let slot = |window: &course::Window| {
+            let from = (window.from - begin) as usize;
+            Slot {
+                in_flight: window.in_flight,
+                tick_s: TICK.as_secs_f64(),
+                completed: whole(&ticks[from..from + window.ticks as usize]),
+            }
+        };
+        // The two that are compared come first.
+        let (first, others): (Vec<_>, Vec<_>) =
+            course.windows.iter().partition(|window| window.in_flight == told.0.in_flight);
+        probe.slots = [run].into_iter().chain(first.into_iter().chain(others).map(slot)).collect();
+        probe.elasticity = Some(told.1);
+    }
+
+    /// What happened in a probe, so that it tells nothing, as the end of a sentence.
+    fn unlike(&self, end: &TailEnd, ticks: &[f64]) -> Option<String> {
+        let TailEnd { totals, stalled_ns, .. } = end;
+        let counters = &totals.counters;
+        let length_s = ticks.len() as f64 * TICK.as_secs_f64();
+        let stalled_s = *stalled_ns as f64 / nanos(Duration::from_secs(1)) as f64;
+        if stalled_s > STOPPED * length_s {
+            return Some(format!("onrush was stalled for {stalled_s:.1} s in it"));
+        }
+        let errors = totals.ledger.totals();
+        let failed = errors.connect + errors.read + errors.write;
+        if failed as f64 > FAILED * counters.completed as f64 {
+            let rows = totals.ledger.rows().iter();
+            let rows = rows
+                .filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status | Phase::Check | Phase::Abandoned));
+            let most = rows.max_by_key(|row| row.count).map(|row| why_row(row, self.plan));
+            return Some(format!(
+                "{} failed in it: {}",
+                counted(failed, "connect or request"),
+                most.unwrap_or_default()
+            ));
+        }
+        let least = SILENT_RESPONSES / self.base.run.per_tick;
+        let silences = ticks.split(|&responses| responses > 0.0).map(|silence| silence.len() as f64);
+        let silent_s = silences.filter(|&silence| silence >= least).sum::<f64>() * TICK.as_secs_f64();
+        if silent_s > SILENT * length_s {
+            return Some(format!("the target sent no response for {silent_s:.1} s in it"));
+        }
+        if counters.idle_closed as f64 > FAILED * counters.completed as f64 {
+            return Some(format!("the server closed connections between requests, {} in all", counters.idle_closed));
+        }
+        let refused = refused_of(totals);
+        (refused > self.refused + FAILED).then(|| {
+            format!(
+                "{:.0} % of the responses in it were unsuccessful, and {:.0} % in the run",
+                100.0 * refused,
+                100.0 * self.refused
+            )
+        })
+    }
+}
+
+/// A probe that tells nothing.
+fn failed(why: String, totals: &Totals) -> Probe {
+    Probe { failed: Some(why), requests: totals.counters.started, ..Probe::default() }
 }
 
 /// The share of the responses that are unsuccessful, by their status or by a check.
 fn refused_share(outcome: &Outcome) -> f64 {
-    let Errors { status, check, .. } = outcome.totals.ledger.totals();
-    status.max(check) as f64 / outcome.totals.counters.completed.max(1) as f64
+    refused_of(&outcome.totals)
 }
 
-/// Carries out a probe with the plan of a run that has just ended, in which this share of the responses was unsuccessful.
-fn run(plan: &Plan, design: &Design, refused: f64, interrupt: &Interrupt) -> Probe {
-    let plan = of(plan, design);
-    let mut line = ProgressLine::on_stderr("probe: ", &plan);
-    let ran = session::run(&plan, interrupt, &mut [&mut Ticks(design.tick), &mut line]);
-    drop(line);
-    let outcome = match ran {
-        Ok(ran) => ran.outcome,
-        Err(error) => return Probe { failed: Some(format!("it failed: {error:#}")), ..Probe::default() },
+fn refused_of(totals: &Totals) -> f64 {
+    let Errors { status, check, .. } = totals.ledger.totals();
+    status.max(check) as f64 / totals.counters.completed.max(1) as f64
+}
+
+/// Counts as whole numbers with the same sum: of those that came late, parts belong to several ticks.
+fn whole(counts: &[f64]) -> Vec<u64> {
+    let (mut sum, mut told) = (0.0, 0);
+    let whole = |&count: &f64| {
+        sum += count;
+        let next = (sum + 0.5) as u64;
+        next - std::mem::replace(&mut told, next)
     };
-    let counters = &outcome.totals.counters;
-    let mut probe = Probe {
-        duration_s: (design.warm_up + outcome.elapsed).as_secs_f64(),
-        requests: counters.started + counters.carried,
-        ..Probe::default()
-    };
-    match unlike(&plan, &outcome, refused).map_or_else(|| slots(design, &outcome), Err) {
-        Ok(slots) => {
-            probe.slots = slots;
-            probe.elasticity = elasticity(&probe);
-            if probe.elasticity.is_none() {
-                probe.failed = Some("there was no response in one of its slots".to_owned());
-            }
-        }
-        Err(why) => probe.failed = Some(why),
-    }
-    probe
-}
-
-/// The plan of a probe: the same requests, with slots instead of an end.
-fn of(plan: &Plan, design: &Design) -> Plan {
-    let slot = |&count: &u32| Level { length: design.slot(), from: count, to: count };
-    let active = Levels { stages: design.slots().iter().map(slot).collect(), part: Part::WHOLE };
-    let mut plan = Plan {
-        stop: Stop { duration: Some(design.slot() * design.count), requests: None },
-        slots: Some(Slots { active, sample: design.tick }),
-        warmup: design.warm_up,
-        until: Vec::new(),
-        phases: false,
-        ..plan.clone()
-    };
-    plan.http.streams = plan.http.streams.map(|_| design.streams);
-    plan.load = Load::new(plan.load.threads, design.connections());
-    plan
-}
-
-/// The length of a row is that of a tick.
-struct Ticks(Duration);
-
-impl Observer for Ticks {
-    fn row(&self) -> Option<Duration> {
-        Some(self.0)
-    }
-}
-
-/// What happened in a probe, so that it tells nothing, as the end of a sentence; in the run before, this share of the
-/// responses was unsuccessful.
-fn unlike(plan: &Plan, outcome: &Outcome, refused: f64) -> Option<String> {
-    let counters = &outcome.totals.counters;
-    if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
-        return Some(Probe::SIGNAL.to_owned());
-    }
-    let elapsed_s = outcome.elapsed.as_secs_f64();
-    let stalled_s = outcome.stalls.iter().map(|gap| gap.length_ns()).sum::<u64>() as f64 / 1e9;
-    if stalled_s > STOPPED * elapsed_s {
-        return Some(format!("onrush was stalled for {stalled_s:.1} s in it"));
-    }
-    let errors = outcome.totals.ledger.totals();
-    let failed = errors.connect + errors.read + errors.write;
-    if failed as f64 > FAILED * counters.completed as f64 {
-        let rows = outcome.totals.ledger.rows().iter();
-        let rows =
-            rows.filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status | Phase::Check | Phase::Abandoned));
-        let most = rows.max_by_key(|row| row.count).map(|row| why_row(row, plan));
-        return Some(format!("{} failed in it: {}", counted(failed, "connect or request"), most.unwrap_or_default()));
-    }
-    let silent_s = heard_s(&silences(plan, outcome));
-    if silent_s > SILENT * elapsed_s {
-        return Some(format!("the target sent no response for {silent_s:.1} s in it"));
-    }
-    if counters.idle_closed as f64 > FAILED * counters.completed as f64 {
-        return Some(format!("the server closed connections between requests, {} in all", counters.idle_closed));
-    }
-    let refused_now = refused_share(outcome);
-    (refused_now > refused + FAILED).then(|| {
-        format!(
-            "{:.0} % of the responses in it were unsuccessful, and {:.0} % in the run",
-            100.0 * refused_now,
-            100.0 * refused
-        )
-    })
-}
-
-/// The slots of a probe.
-///
-/// # Errors
-///
-/// Why it tells nothing, as the end of a sentence.
-fn slots(design: &Design, outcome: &Outcome) -> Result<Vec<Slot>, String> {
-    let counters = &outcome.totals.counters;
-    let elapsed_ns = nanos(outcome.elapsed).max(1) as f64;
-    let open = counters.occupancy.open_ns as f64 / elapsed_ns;
-    let wanted = f64::from(design.connections());
-    let ticks: Vec<u64> = outcome.timeline.rows.iter().map(|row| row.completed).collect();
-    let per_slot = (design.slot().as_nanos() / design.tick.as_nanos()) as usize;
-    if ticks.len() < per_slot * design.count as usize || outcome.timeline.length_ns != nanos(design.tick) {
-        return Err("it ended early".to_owned());
-    }
-    if open < OPEN * wanted {
-        return Err(format!("only {open:.1} of its {wanted} connections were open on average"));
-    }
-    let slots = design.slots().into_iter().zip(ticks.chunks(per_slot));
-    let slot = |(in_flight, ticks): (u32, &[u64])| Slot {
-        in_flight,
-        tick_s: design.tick.as_secs_f64(),
-        completed: ticks[design::DISCARDED as usize..].to_vec(),
-    };
-    Ok(slots.map(slot).collect())
+    counts.iter().map(whole).collect()
 }

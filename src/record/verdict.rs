@@ -17,6 +17,9 @@ pub const VERDICT_MIN: Duration = Duration::from_secs(1);
 pub struct Verdict {
     /// The limit.
     pub limited_by: LimitedBy,
+    /// What a probe found, in short; left out if there was none that decided.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
     /// The reason, with the figures.
     pub reason: String,
     /// What to change to measure more; left out if nothing was wrong.
@@ -33,7 +36,10 @@ impl fmt::Display for Verdict {
     /// The sentence: what, why, and what to change.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let limited = if self.limited_by == LimitedBy::Unclear { "" } else { "limited by " };
-        write!(f, "{limited}{}: {}", self.limited_by.words(), self.reason)?;
+        match &self.summary {
+            Some(summary) => write!(f, "{summary}: {}", self.reason)?,
+            None => write!(f, "{limited}{}: {}", self.limited_by.words(), self.reason)?,
+        }
         self.advice.as_ref().map_or(Ok(()), |advice| write!(f, "; {advice}"))
     }
 }

@@ -14,7 +14,7 @@ const READINGS: usize = 3;
 
 /// The clock of one run, or of several that follow one another. The virtual one begins with the year 1970, and advances
 /// only in [`Clock::sleep`]: between runs, and while the supervisor of a simulated run waits for its workers.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Clock {
     origin: Instant,
     /// The time now, if it is virtual.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-use onrush_engine::WorkerEnd;
+use onrush_engine::{Stayed, WorkerEnd};
 use onrush_stats::Totals;
 
 use super::clock::Clock;
@@ -66,6 +66,24 @@ impl Crew {
             Self::Threads(threads) => threads.take_end(index),
             Self::Simulated(simulated) => simulated.take_end(index),
             Self::Remote(remote) => remote.take_end(index),
+        }
+    }
+
+    /// What became of worker `index`, which stayed after the end of the run, once, if it has been stopped since.
+    pub fn take_stayed(&mut self, index: usize) -> Option<Stayed> {
+        match self {
+            Self::Threads(threads) => threads.take_stayed(index),
+            Self::Simulated(simulated) => simulated.take_stayed(index),
+            Self::Remote(_) => None,
+        }
+    }
+
+    /// Whether worker `index` is gone, and not only at its end.
+    pub fn has_returned(&self, index: usize) -> bool {
+        match self {
+            Self::Threads(threads) => threads.has_returned(index),
+            Self::Simulated(simulated) => simulated.has_returned(index),
+            Self::Remote(_) => true,
         }
     }
 

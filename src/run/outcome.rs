@@ -95,6 +95,8 @@ pub struct Outcome {
     pub stuck: Vec<(usize, &'static str)>,
     /// What was seen of the target and the machine; `None`: they were not watched.
     pub seen: Option<Seen>,
+    /// The responses in each tenth of a second of the last minute at least, if a probe may follow.
+    pub recent: Vec<f64>,
     /// The experiment that followed; `None`: none did.
     pub probe: Option<Probe>,
     /// The sums of the socket samples; `None`: none were asked for.
@@ -197,6 +199,7 @@ impl Outcome {
             breakdown: None,
             stuck: Vec::new(),
             seen: None,
+            recent: Vec::new(),
             probe: None,
             sampled: None,
             machines: Vec::new(),
@@ -254,6 +257,7 @@ impl Outcome {
         if self.machines.is_empty() && self.totals.ledger.rows().iter().any(|row| row.cause == no_port) {
             self.ports = Ports::read();
         }
+        self.recent = collector.recent_counts.take().map_or_else(Vec::new, |recent| recent.end(nanos(self.elapsed)));
         self.until = collector.stop_rule.and_then(StopRule::end);
         self.timeline = collector.timeline;
         self.stages = collector.stages.totals;

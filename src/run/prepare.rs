@@ -9,13 +9,12 @@ use onrush_engine::backend::ports::Chooser;
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
 use onrush_engine::{
-    Ahead, Config, Control, Demand, KeepSample, LINGER_MIN, OpenLoop, Pacer, PassOn, Quota, RequestLog, Rules,
-    SAMPLE_NS, Samples, Scale, Scheduled, Spare, tls,
+    Ahead, Config, Control, Demand, KeepSample, OpenLoop, Pacer, PassOn, Quota, RequestLog, Rules, SAMPLE_NS, Samples,
+    Scale, Scheduled, Spare, tls,
 };
-use onrush_plan::levels::{Level, Levels};
 use onrush_plan::load::{self, Load};
 use onrush_plan::way::{Sources, Way};
-use onrush_plan::{Addresses, Dialect, Http, Io, Plan};
+use onrush_plan::{Addresses, Dialect, Http, Io, Plan, Probing};
 use onrush_proto::Parts;
 use onrush_text::reason;
 use rustix::io::Errno;
@@ -212,21 +211,6 @@ pub(super) fn pacer(plan: &Plan, config: &Config, index: u32) -> Pacer {
     })
 }
 
-/// How many of the requests in flight belong to worker `index`: in proportion to its connections.
-fn active(slots: &Levels, load: &Load, index: u32) -> Levels {
-    let (before, own) = (u64::from(load.most_before(index)), u64::from(load.most_of(index)));
-    let of = u64::from(load.max_inflight);
-    let share = |count: u32| (u64::from(count) * (before + own) / of - u64::from(count) * before / of) as u32;
-    let level = |level: &Level| Level { from: share(level.from), to: share(level.to), ..*level };
-    Levels { stages: slots.stages.iter().map(level).collect(), ..slots.clone() }
-}
-
-/// Whether a worker of a probe has enough in flight in every slot to wait for several: if it did in some of them only, these
-/// would differ from the others in that, too.
-fn may_linger(active: &Levels) -> bool {
-    active.stages.iter().all(|slot| u64::from(slot.from.min(slot.to)) >= LINGER_MIN)
-}
-
 /// About how much the buffers of a connection hold before the server waits for a reader: Linux lets those of TCP grow to a part
 /// of the maximum in `net.ipv4.tcp_rmem`, of a Unix socket those of the sender count, and there are 208 KiB by default. That is
 /// also the most that `--rcvbuf` gets by default (`net.core.rmem_max`).
@@ -257,7 +241,6 @@ pub(super) fn config(
     let requests = plan.stop.requests.map(|requests| load::share(requests, plan.load.threads, index));
     // More connections than requests would only be opened and closed.
     let at_most = |connections| u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32;
-    let active = plan.slots.as_ref().map(|slots| active(&slots.active, &plan.load, index));
     Config {
         max_inflight: at_most(plan.load.most_of(index)),
         in_flight_max: plan.in_flight_max.map(|most| load::share(most.into(), plan.load.threads, index)),
@@ -271,12 +254,11 @@ pub(super) fn config(
             None if plan.load.grows() => Demand::Growing(at_most(plan.load.connections_of(index))),
             None => Demand::All,
         },
-        sample_ns: plan.slots.as_ref().map_or(SAMPLE_NS, |slots| nanos(slots.sample)),
+        sample_ns: SAMPLE_NS,
         first_connection: (plan.first_connection + plan.load.most_before(index)) as usize,
         depth: 1,
         streams: plan.http.streams.unwrap_or(1) as usize,
-        lingers: (plan.http.is_http2() && active.as_ref().is_none_or(may_linger)).then(|| ahead(&plan.http, &plan.way)),
-        active,
+        lingers: plan.http.is_http2().then(|| ahead(&plan.http, &plan.way)),
         requests_per_connection: plan.requests_per_connection,
         tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
         addresses: addresses.0.clone(),
@@ -307,6 +289,7 @@ pub(super) fn config(
         warmup_ns: nanos(plan.warmup),
         duration_ns: plan.stop.duration.map(nanos),
         run_on_ns: nanos(plan.run_on),
+        stays: Probing::keeps_workers(plan),
         requests,
         give_up_ns: plan.give_up.map(nanos),
         patience_ns: nanos(plan.give_up.unwrap_or(PATIENCE)),
@@ -318,9 +301,6 @@ pub(super) fn config(
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
-    use onrush_plan::Part;
     use onrush_plan::http::{Settings, Version};
 
     use super::*;
@@ -342,18 +322,5 @@ mod tests {
         assert_eq!(of(|_, way| way.unix = Some("/s".into())), (half, UNIX_BUFFERED));
         assert_eq!(of(|_, way| way.socket.rcvbuf = Some(8_000)), (half, 8_000));
         assert_eq!(of(|_, way| way.socket.rcvbuf = Some(16_000_000)), (half, RCVBUF_MAX.into()));
-    }
-
-    #[test]
-    fn a_worker_of_a_probe_gathers_in_all_slots_or_in_none() {
-        let slots = |counts: [u32; 2]| {
-            let slot = |count| Level { length: Duration::from_secs(1), from: count, to: count };
-            Levels { stages: counts.map(slot).to_vec(), part: Part::WHOLE }
-        };
-        // Three connections of 8 streams on two threads, and three quarters of these.
-        let (whole, load) = (slots([24, 18]), Load::new(2, 3));
-        assert!(may_linger(&whole));
-        let lingers = [0, 1].map(|index| may_linger(&active(&whole, &load, index)));
-        assert_eq!(lingers, [true, false], "16 and 12, 8 and 6");
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use onrush_engine::backend::Sim;
 use onrush_engine::backend::sim::Scenario;
-use onrush_engine::{WorkerEnd, WorkerLink};
+use onrush_engine::{Advanced, Stayed, WorkerEnd, WorkerLink};
 use onrush_proto::Nanos;
 
 use super::threads::{self, NotStarted};
@@ -30,18 +30,35 @@ struct WorkerHandle {
     link: Arc<WorkerLink>,
     /// How far it is to run.
     orders: Sender<Nanos>,
-    /// What became of each order: the results, if the run has ended.
-    turns: Receiver<Option<Box<WorkerEnd>>>,
+    /// What became of each order.
+    turns: Receiver<Turn>,
+    /// What it measured, from the end of the run until it is taken.
+    end: Option<Box<WorkerEnd>>,
+    /// What became of it after that, if it stayed, until it is taken.
+    stayed: Option<Box<Stayed>>,
     state: State,
 }
 
+/// What became of an order.
+enum Turn {
+    /// The run goes on.
+    Running,
+    /// It has ended, with these results; whether the worker stays.
+    Ended(Box<WorkerEnd>, bool),
+    /// A worker that stayed was stopped.
+    Left(Box<Stayed>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
     /// It waits for an order.
     Waiting,
     /// Its script did not return from the last one.
     Lost,
-    /// It has ended; one that panicked leaves nothing.
-    Ended(Option<Box<WorkerEnd>>),
+    /// It has ended, and waits for an order.
+    Staying,
+    /// It has ended, and is gone; one that panicked leaves nothing.
+    Gone,
 }
 
 impl Simulated {
@@ -58,7 +75,7 @@ impl Simulated {
                 (Arc::clone(&worker.link), threads::builder(index, &worker), scenario.clone());
             let thread = thread.spawn(move || work(worker, scenario, ordered, &turned));
             thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?;
-            Ok(WorkerHandle { link, orders, turns, state: State::Waiting })
+            Ok(WorkerHandle { link, orders, turns, end: None, stayed: None, state: State::Waiting })
         };
         let workers = workers.into_iter().enumerate().map(spawn).collect::<Result<_, _>>()?;
         Ok(Self { scenario: Box::new(scenario), workers })
@@ -77,30 +94,44 @@ impl Simulated {
 
     /// Whether worker `index` has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
-        !matches!(self.workers[index].state, State::Ended(_))
+        matches!(self.workers[index].state, State::Waiting | State::Lost)
     }
 
     /// The results of worker `index`, once, if it has ended.
     pub fn take_end(&mut self, index: usize) -> Option<WorkerEnd> {
-        match &mut self.workers[index].state {
-            State::Ended(end) => end.take().map(|end| *end),
-            State::Waiting | State::Lost => None,
-        }
+        self.workers[index].end.take().map(|end| *end)
+    }
+
+    /// What became of worker `index`, which stayed, once, if it has been stopped since.
+    pub fn take_stayed(&mut self, index: usize) -> Option<Stayed> {
+        self.workers[index].stayed.take().map(|stayed| *stayed)
+    }
+
+    /// Whether worker `index` is gone.
+    pub fn has_returned(&self, index: usize) -> bool {
+        self.workers[index].state == State::Gone
     }
 }
 
 impl WorkerHandle {
     fn advance(&mut self, until: Nanos) {
-        if !matches!(self.state, State::Waiting) {
+        if !matches!(self.state, State::Waiting | State::Staying) {
             return;
         }
         // A worker that is gone is found below.
         let _ = self.orders.send(until);
         self.state = loop {
             match self.turns.recv_timeout(PATIENCE) {
-                Ok(None) => break State::Waiting,
-                Ok(end) => break State::Ended(end),
-                Err(RecvTimeoutError::Disconnected) => break State::Ended(None),
+                Ok(Turn::Running) => break self.state,
+                Ok(Turn::Ended(end, stays)) => {
+                    self.end = Some(end);
+                    break if stays { State::Staying } else { State::Gone };
+                }
+                Ok(Turn::Left(stayed)) => {
+                    self.stayed = Some(stayed);
+                    break State::Gone;
+                }
+                Err(RecvTimeoutError::Disconnected) => break State::Gone,
                 Err(RecvTimeoutError::Timeout) if self.link.callback().name().is_some() => break State::Lost,
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -109,7 +140,7 @@ impl WorkerHandle {
 }
 
 /// Carries out a worker's part, one order after the other.
-fn work(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<Option<Box<WorkerEnd>>>) {
+fn work(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<Turn>) {
     let control = Arc::clone(&worker.control);
     if catch_unwind(AssertUnwindSafe(|| turns(worker, scenario, ordered, turned))).is_err() {
         // The others end, too.
@@ -117,21 +148,28 @@ fn work(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &S
     }
 }
 
-fn turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<Option<Box<WorkerEnd>>>) {
+fn turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<Turn>) {
     // A run that could not begin, or that has ended without this worker, has no use for what it might still say.
-    let hand_back = |end| drop(turned.send(end));
+    let hand_back = |turn| drop(turned.send(turn));
     let Ok(begin) = ordered.recv() else { return };
     // The runs of a search are not all alike.
     let network = scenario.network(worker.config.seed.wrapping_add(begin.0));
     let backend = Sim::new(worker.config.slots(), network).starting_at(begin);
     let mut engine = Box::new(worker.engine(backend).without_account());
     engine.begin(Instant::now());
-    hand_back(None);
+    hand_back(Turn::Running);
     for until in ordered {
         engine = match engine.run_past(until) {
-            Ok(end) => return hand_back(Some(Box::new(end))),
-            Err(engine) => engine,
+            Advanced::Running(engine) => {
+                hand_back(Turn::Running);
+                engine
+            }
+            Advanced::Ended(end, Some(engine)) => {
+                hand_back(Turn::Ended(end, true));
+                engine
+            }
+            Advanced::Ended(end, None) => return hand_back(Turn::Ended(end, false)),
+            Advanced::Left(stayed) => return hand_back(Turn::Left(stayed)),
         };
-        hand_back(None);
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use onrush_engine::{Refused, WorkerLink};
+use onrush_engine::{Refused, SAMPLE_NS, WorkerLink};
 use onrush_stats::timeline::{SECOND_NS, row_of};
 use onrush_stats::{Activity, Cause, Count, Counters, ProxyFailure, RowFigures, Stats, Timeline, TlsFailure, Totals};
 
@@ -100,6 +100,41 @@ impl Wholes {
     }
 }
 
+/// The responses in each tenth of a second of the last minute at least.
+#[derive(Debug, Default)]
+pub(super) struct RecentCounts {
+    /// The number of the first tenth.
+    first: u64,
+    counts: Vec<f64>,
+}
+
+impl RecentCounts {
+    /// How many are kept at least.
+    const KEPT: usize = 600;
+
+    /// Adds responses that came between these moments: in whole tenths, unless a worker handed over late.
+    fn add(&mut self, [from_ns, until_ns]: [u64; 2], completed: u64) {
+        let (from, until) = (from_ns / SAMPLE_NS, until_ns.div_ceil(SAMPLE_NS).max(from_ns / SAMPLE_NS + 1));
+        let place = |tenth: u64| tenth.saturating_sub(self.first) as usize;
+        let (from, until, each) = (place(from), place(until), completed as f64 / (until - from) as f64);
+        if self.counts.len() < until {
+            self.counts.resize(until, 0.0);
+        }
+        self.counts[from..until].iter_mut().for_each(|count| *count += each);
+        if self.counts.len() >= 2 * Self::KEPT {
+            self.first += Self::KEPT as u64;
+            self.counts.drain(..Self::KEPT);
+        }
+    }
+
+    /// Those of whole tenths of a run that lasted so long.
+    pub fn end(mut self, elapsed_ns: u64) -> Vec<f64> {
+        self.counts.truncate((elapsed_ns / SAMPLE_NS).saturating_sub(self.first) as usize);
+        let first = self.counts.len().saturating_sub(Self::KEPT);
+        self.counts.split_off(first)
+    }
+}
+
 /// Adds up the intervals that the workers hand over.
 pub struct Collector {
     links: Vec<Arc<WorkerLink>>,
@@ -123,6 +158,8 @@ pub struct Collector {
     seconds: VecDeque<RowFigures>,
     /// The same rows with everything that was measured in them, if anybody wants that.
     pub(super) wholes: Option<Wholes>,
+    /// The responses of the last minute, if anybody wants them.
+    pub(super) recent_counts: Option<RecentCounts>,
     /// The times and numbers of responses of about the last second; the warm-up included.
     mark: (Duration, u64),
     rate: f64,
@@ -146,6 +183,7 @@ impl Collector {
             given: 0,
             seconds: VecDeque::new(),
             wholes: None,
+            recent_counts: None,
             mark: (Duration::ZERO, 0),
             rate: 0.0,
             rate_of: (Duration::ZERO, Duration::ZERO),
@@ -196,6 +234,9 @@ impl Collector {
         }
         if let Some(wholes) = &mut self.wholes {
             wholes.add(interval);
+        }
+        if let Some(counts) = &mut self.recent_counts {
+            counts.add([interval.from_ns, interval.until_ns], interval.counters.completed);
         }
     }
 

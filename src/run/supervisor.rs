@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use onrush_engine::backend::{memory, process_cpu_ns};
 use onrush_engine::{Control, SAMPLE_NS, Spare, WorkerEnd, WorkerLink};
-use onrush_plan::Plan;
+use onrush_plan::{Plan, Probing};
 use onrush_stats::{SocketSamples, Timeline};
 
 use super::clock::Clock;
@@ -13,9 +13,10 @@ use super::crew::Crew;
 use super::machine::MachineShare;
 use super::monitor::Monitor;
 use super::outcome::Stuck;
-use super::snapshot::{Collector, Wholes};
+use super::snapshot::{Collector, RecentCounts, Wholes};
 use super::sockets::SocketSampler;
 use super::stages::Stages;
+use super::tail::Tail;
 use super::until::StopRule;
 use super::{Breakdown, Ended, Interrupt, Observer, Outcome, Progress, Sample, Seen, Shortage, Waiting, nanos};
 
@@ -51,7 +52,7 @@ pub struct Prepared {
 
 impl Prepared {
     /// Releases the workers at the start, watches them until the last has ended, and adds up. `clock` is that of their
-    /// backend. Connections that are idle at the end are returned if the workers were given any.
+    /// backend. Connections that are idle at the end are returned if the workers were given any, and the workers if they stay.
     pub fn run(
         self,
         plan: &Plan,
@@ -59,7 +60,7 @@ impl Prepared {
         clock: &mut Clock,
         interrupt: &Interrupt,
         observers: &mut [&mut dyn Observer],
-    ) -> (Outcome, Vec<Spare>) {
+    ) -> (Outcome, Vec<Spare>, Option<Tail>) {
         let row = observers.iter().filter_map(|observer| observer.row()).min();
         // In virtual time, watching takes none.
         let is_close = row.is_some() || !plan.until.is_empty() || matches!(self.crew, Crew::Simulated(_));
@@ -67,8 +68,6 @@ impl Prepared {
         let whole_row = observers.iter().find_map(|observer| observer.whole_row());
         supervisor.collector.wholes = whole_row.map(|row| Wholes::new(nanos(row)));
         supervisor.release();
-        // What is not fetched in time is added to the next row.
-        let watch_max = plan.slots.as_ref().map_or(Duration::MAX, |slots| slots.sample / 4);
         let stuck = loop {
             if let Some(stuck) = supervisor.stuck_at_end() {
                 break stuck;
@@ -81,7 +80,7 @@ impl Prepared {
                 Some(passed) if passed >= AT_FIRST && !is_close => until_between(passed),
                 _ => WATCH,
             };
-            let watch = watch.min(watch_max).min(supervisor.until_over());
+            let watch = watch.min(supervisor.until_over());
             supervisor.prepared.crew.wait(watch, supervisor.clock);
         };
         supervisor.end(&stuck, observers)
@@ -134,6 +133,7 @@ impl<'a> Supervisor<'a> {
     fn new(prepared: Prepared, plan: &'a Plan, start: Instant, clock: &'a mut Clock, row: Option<Duration>) -> Self {
         let mut collector = Collector::new(prepared.links.clone());
         collector.stop_rule = StopRule::of(plan);
+        collector.recent_counts = Probing::obstacle(plan).is_none().then(RecentCounts::default);
         collector.stages = Stages::of(plan);
         collector.timeline = row.map_or_else(Timeline::default, |row| Timeline::new(nanos(row)));
         Self {
@@ -303,7 +303,7 @@ impl<'a> Supervisor<'a> {
         let control = &self.prepared.control;
         if self.is_interrupted || self.is_short || self.found_no_address || is_enough() {
             control.stop();
-        } else if is_known && !self.plan.run_on.is_zero() {
+        } else if is_known && (!self.plan.run_on.is_zero() || Probing::keeps_workers(self.plan)) {
             control.end_run();
             self.stopped_at.get_or_insert(self.elapsed() + self.plan.run_on);
         } else if is_known {
@@ -332,7 +332,11 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Adds up when the run is over; `stuck`: for each worker, the callback that it is stuck in.
-    fn end(mut self, stuck: &[Option<Stuck>], observers: &mut [&mut dyn Observer]) -> (Outcome, Vec<Spare>) {
+    fn end(
+        mut self,
+        stuck: &[Option<Stuck>],
+        observers: &mut [&mut dyn Observer],
+    ) -> (Outcome, Vec<Spare>, Option<Tail>) {
         self.collect(observers);
         self.collector.end_lost();
         self.tell_wholes(observers);
@@ -340,7 +344,7 @@ impl<'a> Supervisor<'a> {
         let Over { cpu_ns, seen, sampled, is_interrupted } = over.unwrap_or_else(|| self.seen_so_far(observers));
         let (plan, elapsed, begins) = (self.plan, self.elapsed(), self.begins());
         let is_timed = plan.warmup.is_zero() && matches!(self.prepared.crew, Crew::Threads(_));
-        let Self { prepared: Prepared { backend, descriptors, crew, .. }, mut collector, .. } = self;
+        let Self { prepared: Prepared { backend, descriptors, crew, control, links, .. }, mut collector, .. } = self;
         let mut outcome = Outcome::new(backend, descriptors, self.started_at + begins);
         outcome.seen = seen;
         outcome.sampled = sampled;
@@ -357,9 +361,19 @@ impl<'a> Supervisor<'a> {
                 None => outcome.lose(plan, index, stuck[index], elapsed),
             }
         }
-        if let Crew::Remote(remote) = crew {
-            remote.settle(&mut outcome, &mut collector);
-        }
+        let tail = match crew {
+            Crew::Remote(remote) => {
+                remote.settle(&mut outcome, &mut collector);
+                None
+            }
+            crew if Probing::keeps_workers(plan) && !outcome.has_lost_threads() => {
+                let connections = outcome.workers.iter().map(|worker| worker.connections);
+                let workers = links.into_iter().zip(connections).collect();
+                let begun = self.start + begins;
+                Some(Tail::new(crew, control, workers, self.clock.clone(), begun, outcome.elapsed))
+            }
+            _ => None,
+        };
         // A thread that never returned may have handed over after the time at which it should have ended.
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals().until_ns));
         let elapsed_ns = nanos(outcome.elapsed);
@@ -383,7 +397,8 @@ impl<'a> Supervisor<'a> {
         } else if outcome.ended == Ended::Duration && outcome.all_requests_ended(plan) {
             outcome.ended = Ended::Requests;
         }
-        (outcome, spares)
+        let is_whole = matches!(outcome.ended, Ended::Duration | Ended::Requests) && outcome.breakdown.is_none();
+        (outcome, spares, tail.filter(|_| is_whole))
     }
 }
 

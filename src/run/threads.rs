@@ -2,14 +2,14 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use onrush_engine::backend;
-use onrush_engine::{Config, Control, OfThread, Pacer, WorkerEnd};
+use onrush_engine::{Config, Control, OfThread, Pacer, Stayed, WorkerEnd};
 use onrush_plan::limits::SCRIPT_STACK_BYTES;
 use onrush_text::reason as words;
 use onrush_text::units::counted;
@@ -69,8 +69,33 @@ pub enum NotStarted {
     },
 }
 
-/// The end of a worker: what it measured, or the panic that ended it.
-type Worked = thread::Result<WorkerEnd>;
+/// What a worker's thread returns, or the panic that ended it.
+type Worked = thread::Result<Returned>;
+
+/// What a worker's thread returns: what it measured, or where it had handed that over and stayed, what became of it then.
+enum Returned {
+    Ended(Box<WorkerEnd>),
+    Stayed(Box<Stayed>),
+}
+
+/// Where a worker that stays hands over what it measured.
+#[derive(Default)]
+struct Handover {
+    end: Mutex<Option<Box<WorkerEnd>>>,
+    /// Remains set after that was taken.
+    has_ended: AtomicBool,
+}
+
+impl Handover {
+    fn hand_over(&self, end: Box<WorkerEnd>) {
+        *self.end.lock().unwrap_or_else(PoisonError::into_inner) = Some(end);
+        self.has_ended.store(true, Ordering::Release);
+    }
+
+    fn has_ended(&self) -> bool {
+        self.has_ended.load(Ordering::Acquire)
+    }
+}
 
 /// Workers that are set up and wait to be released together. If this is dropped instead, they end without sending
 /// anything.
@@ -80,6 +105,7 @@ pub(super) struct Threads {
     returning: Arc<AtomicUsize>,
     /// The workers that have not been joined.
     workers: Vec<Option<JoinHandle<Option<Worked>>>>,
+    handovers: Vec<Arc<Handover>>,
 }
 
 impl Threads {
@@ -94,15 +120,24 @@ impl Threads {
         files: u64,
         make: impl Fn(&Config) -> io::Result<B> + Clone + Send + 'static,
     ) -> Result<Self, NotStarted> {
-        let mut threads =
-            Self { gate: Arc::default(), returning: Arc::default(), workers: Vec::with_capacity(workers.len()) };
+        let mut threads = Self {
+            gate: Arc::default(),
+            returning: Arc::default(),
+            handovers: workers.iter().map(|_| Arc::default()).collect(),
+            workers: Vec::with_capacity(workers.len()),
+        };
         let (ready, set_up) = mpsc::channel();
         for (index, worker) in workers.into_iter().enumerate() {
             let thread = builder(index, &worker);
             let (make, ready, gate) = (make.clone(), ready.clone(), Arc::clone(&threads.gate));
             let (returning, supervisor) = (Arc::clone(&threads.returning), thread::current());
+            let handover = Arc::clone(&threads.handovers[index]);
             let thread = thread.spawn(move || {
-                let worked = work(worker, make, ready, &gate);
+                let hand_over = |end| {
+                    handover.hand_over(end);
+                    supervisor.unpark();
+                };
+                let worked = work(worker, make, ready, &gate, hand_over);
                 returning.fetch_add(1, Ordering::Relaxed);
                 supervisor.unpark();
                 worked
@@ -137,11 +172,35 @@ impl Threads {
 
     /// Whether worker `index` has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
-        self.workers[index].as_ref().is_some_and(|worker| !worker.is_finished())
+        !self.handovers[index].has_ended() && self.workers[index].as_ref().is_some_and(|worker| !worker.is_finished())
     }
 
     /// The results of worker `index`, once, if it has ended; one that panicked leaves nothing.
     pub fn take_end(&mut self, index: usize) -> Option<WorkerEnd> {
+        let handover = &self.handovers[index];
+        if handover.has_ended() {
+            return handover.end.lock().unwrap_or_else(PoisonError::into_inner).take().map(|end| *end);
+        }
+        match self.join(index)? {
+            Returned::Ended(end) => Some(*end),
+            Returned::Stayed(_) => None,
+        }
+    }
+
+    /// What became of worker `index`, which stayed, once, if it has been stopped since; one that panicked leaves nothing.
+    pub fn take_stayed(&mut self, index: usize) -> Option<Stayed> {
+        match self.join(index)? {
+            Returned::Ended(_) => None,
+            Returned::Stayed(stayed) => Some(*stayed),
+        }
+    }
+
+    /// Whether the thread of worker `index` has returned.
+    pub fn has_returned(&self, index: usize) -> bool {
+        self.workers[index].as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
+    fn join(&mut self, index: usize) -> Option<Returned> {
         self.workers[index].take_if(|worker| worker.is_finished())?.join().ok()??.ok()
     }
 }
@@ -158,12 +217,14 @@ pub(super) fn builder(index: usize, worker: &Worker) -> thread::Builder {
     if worker.script.is_some() { thread.stack_size(SCRIPT_STACK_BYTES) } else { thread }
 }
 
-/// Sets a worker up, reports that, waits to be released and runs it. `None`: it was never released.
+/// Sets a worker up, reports that, waits to be released and runs it; if it stays, hands its results over. `None`: it was never
+/// released.
 fn work<B: OfThread>(
     worker: Worker,
     make: impl Fn(&Config) -> io::Result<B>,
     ready: Sender<io::Result<()>>,
     gate: &Gate,
+    hand_over: impl FnOnce(Box<WorkerEnd>),
 ) -> Option<Worked> {
     let backend = match make(&worker.config) {
         Ok(backend) => backend,
@@ -179,7 +240,14 @@ fn work<B: OfThread>(
     let control = Arc::clone(&worker.control);
     let engine = worker.engine(backend).with_schedstat(host::schedstat(host::SCHEDSTAT));
     drop(ready);
-    let worked = gate.wait(&control).map(|begin| catch_unwind(AssertUnwindSafe(|| B::run(engine, begin))));
+    let run = |begin| match B::run(engine, begin) {
+        (end, None) => Returned::Ended(Box::new(end)),
+        (end, Some(engine)) => {
+            hand_over(Box::new(end));
+            Returned::Stayed(Box::new(B::stay(engine)))
+        }
+    };
+    let worked = gate.wait(&control).map(|begin| catch_unwind(AssertUnwindSafe(|| run(begin))));
     if worked.as_ref().is_some_and(Result::is_err) {
         control.stop();
     }

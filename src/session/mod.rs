@@ -15,7 +15,7 @@ use onrush_engine::backend::{Backend, Epoll};
 use onrush_plan::{Addresses, Dialect, Plan, proxy};
 
 use crate::run::{
-    self, Choice, Clock, Gathered, Interrupt, Listener, NotStarted, Observer, OfScript, Outcome, Scripted,
+    self, Choice, Clock, Gathered, Interrupt, Listener, NotStarted, Observer, OfScript, Outcome, Scripted, Tail,
 };
 use crate::script::{Phase, Script, Setting, Through};
 
@@ -32,6 +32,8 @@ pub struct Ran {
     pub spares: Vec<Spare>,
     /// Its script, whose `done` may still need the results.
     pub script: Option<Script>,
+    /// Its workers, if they stay.
+    pub tail: Option<Tail>,
 }
 
 /// Carries out a plan. A signal ends it early, with whatever was measured up to then, possibly nothing.
@@ -78,7 +80,7 @@ fn carry_out(
         return carry_out_together(plan, gathered, clock, interrupt, observers);
     }
     let choice = run::choice::choose(&plan.io)?;
-    let nothing = || Ran { outcome: Outcome::interrupted(&choice), spares: Vec::new(), script: None };
+    let nothing = || Ran { outcome: Outcome::interrupted(&choice), spares: Vec::new(), script: None, tail: None };
     let Some(addresses) = resolve(plan, interrupt)? else { return Ok(nothing()) };
     let addresses =
         if plan.dialect.is_compat() { run::reach::reachable(plan, &addresses, interrupt)? } else { addresses };
@@ -96,9 +98,9 @@ fn carry_out(
     let ready = observers.iter_mut().map(|observer| observer.ready()).collect::<Option<Vec<_>>>();
     let Some(ready) = ready else { return Ok(nothing()) };
     let start = clock.at(ready.into_iter().max().unwrap_or_else(Instant::now));
-    let (mut outcome, spares) = prepared.run(plan, start, clock, interrupt, observers);
+    let (mut outcome, spares, tail) = prepared.run(plan, start, clock, interrupt, observers);
     outcome.batch = script.as_ref().map_or(1, Script::depth);
-    Ok(Ran { outcome, spares, script })
+    Ok(Ran { outcome, spares, script, tail })
 }
 
 /// Carries out a plan on several machines.
@@ -111,10 +113,10 @@ fn carry_out_together(
 ) -> anyhow::Result<Ran> {
     let Some((prepared, start)) = gathered.prepare(plan, interrupt, observers)? else {
         let choice = Choice { name: Epoll::NAME, reason: String::new() };
-        return Ok(Ran { outcome: Outcome::interrupted(&choice), spares: Vec::new(), script: None });
+        return Ok(Ran { outcome: Outcome::interrupted(&choice), spares: Vec::new(), script: None, tail: None });
     };
-    let (outcome, spares) = prepared.run(plan, start, clock, interrupt, observers);
-    Ok(Ran { outcome, spares, script: None })
+    let (outcome, spares, _) = prepared.run(plan, start, clock, interrupt, observers);
+    Ok(Ran { outcome, spares, script: None, tail: None })
 }
 
 /// What a script brings to a run; the states of its threads are handed out.

@@ -37,7 +37,7 @@ use crate::record::evidence::Evidence;
 use crate::record::gate::Gate;
 use crate::record::{Document, Verdict};
 use crate::report;
-use crate::run::{self, Breakdown, Ended, Interrupt, Outcome, Probe};
+use crate::run::{self, Breakdown, Ended, Interrupt, Outcome, Probe, Tail};
 use crate::script::{Exit, Script};
 use crate::session::{self, Ran};
 use opening::Opening;
@@ -135,7 +135,12 @@ struct Ending<'a> {
 
 impl Ending<'_> {
     /// Files, report, wait, `done()`.
-    fn conclude(&mut self, Ran { mut outcome, script, .. }: Ran, mut opening: Opening<'_>, files: Files) -> Screen {
+    fn conclude(
+        &mut self,
+        Ran { mut outcome, script, tail, .. }: Ran,
+        mut opening: Opening<'_>,
+        files: Files,
+    ) -> Screen {
         if let Ended::Refused { address, cause } = outcome.ended {
             self.said.push(format!("onrush: {}", failure::refusal(self.plan, &outcome, address, cause)));
             self.code = EXIT_NOT_STARTED;
@@ -143,7 +148,7 @@ impl Ending<'_> {
         }
         let (plan, interrupt) = (self.plan, self.interrupt.clone());
         self.code = exit_code(plan, &outcome);
-        let (probe, files) = self.follow_up(&outcome, files);
+        let (probe, files) = self.follow_up(&mut outcome, tail, files);
         outcome.probe = probe;
         self.was_probed = outcome.probe.is_some();
         self.lost = outcome.machines.iter().filter_map(|machine| machine.lost.clone()).collect();
@@ -204,14 +209,15 @@ impl Ending<'_> {
 
     /// The probe that follows the run, if one would tell more, and the files again; no files, if a signal has written them
     /// meanwhile.
-    fn follow_up(&mut self, outcome: &Outcome, files: Files) -> (Option<Probe>, Option<Files>) {
+    fn follow_up(&mut self, outcome: &mut Outcome, tail: Option<Tail>, files: Files) -> (Option<Probe>, Option<Files>) {
         let (plan, interrupt, kept) = (self.plan, self.interrupt.clone(), self.kept.clone());
         if self.step(|| Ok(needs_probe(plan, outcome))) != Some(true) {
+            probe::dismiss(tail, outcome);
             return (None, Some(files));
         }
         let keeps = plan.show.probing.is_some() && !plan.show.files().is_empty();
         let draft = self.step(|| Ok(keeps.then(|| Judged::of(plan, outcome).document))).flatten();
-        let mut probe = || self.step(|| Ok(probe::after(plan, outcome, &interrupt))).flatten();
+        let probe = || self.step(|| Ok(probe::after(plan, outcome, tail, &interrupt))).flatten();
         let Some(draft) = draft else { return (probe(), Some(files)) };
         kept.keep(files, draft);
         (probe(), kept.take())

@@ -71,8 +71,8 @@ impl Observer for Opening<'_> {
 
     fn ready(&mut self) -> Option<Instant> {
         let plan = self.plan;
-        let probing = plan.show.probing.filter(|probing| probing.other(plan.load.connections).is_some());
-        if let Some(probing) = probing.filter(|_| plan.show.notes) {
+        let is_silent = plan.show.format == Format::Json || plan.dialect.is_compat();
+        if let Some(probing) = plan.show.probing.filter(|_| plan.show.notes && !is_silent) {
             say(&format!(
                 "onrush: after the run, up to {} with other numbers of requests in flight may tell what its limit was \
                  (--probe off)",

@@ -1,7 +1,7 @@
 //! Situations whose bottleneck is known, drawn at random, in virtual time: what does the verdict say about them?
 //!
-//! A closed loop is limited by its connections if the elasticity between c′ and c is above 0.7, by its target below 0.3;
-//! the truth comes from long runs without a probe. A rate is kept up with if it is below what a long closed loop
+//! A closed loop is limited by its connections if the elasticity between the two numbers of requests in flight that the verdict
+//! names is above 0.7, by its target below 0.3; the truth comes from long runs without a probe. A rate is kept up with if it is below what a long closed loop
 //! with as many connections reaches. The situations on sockets are in `tests/it/situations.rs`.
 
 use std::fmt::Write as _;
@@ -16,8 +16,8 @@ use crate::cli::{self, Commands, Invocation};
 use crate::judge::Judged;
 use crate::probe;
 use crate::record::{Document, NoteId, Weight};
-use crate::run::{Interrupt, Outcome};
-use crate::session;
+use crate::run::Interrupt;
+use crate::session::{self, Ran};
 
 /// The seeds of every test run; `SITUATIONS_SEED` and `SITUATIONS` choose others.
 const FIRST: u64 = 1;
@@ -99,7 +99,7 @@ fn draw(seed: u64) -> Situation {
     let pool = Some(Pool { workers, service });
     let mut scenario = Scenario { latency_us: draw.order(20.0, 500.0), pool, ..Scenario::default() };
     let duration_s = draw.one_of(&[10, 10, 15, 20]);
-    let probe_s = draw.one_of(&[None, Some(6), Some(10), Some(10)]);
+    let probe_s = draw.one_of(&[None, None, None, Some(6)]);
     let mut name = format!("{workers} workers, {dist}, {per_s:.0}/s");
     if draw.0.below(3) == 0 {
         // One per cent of overload must be told from one per cent less than can be done.
@@ -166,9 +166,8 @@ impl Situation {
         }
     }
 
-    fn run(&self, plan: &Plan) -> Outcome {
-        let ran = session::run(plan, &Interrupt::default(), &mut []).expect("it can be carried out");
-        ran.outcome
+    fn run(&self, plan: &Plan) -> Ran {
+        session::run(plan, &Interrupt::default(), &mut []).expect("it can be carried out")
     }
 
     /// What a long closed loop reaches, in responses per second, and its relative standard error.
@@ -181,7 +180,7 @@ impl Situation {
             ..*self
         };
         let plan = long.plan(&format!("-c{connections} --warmup 2s -d{length_s}s --probe off"));
-        let outcome = long.run(&plan);
+        let outcome = long.run(&plan).outcome;
         let rows: Vec<f64> = outcome.timeline.rows.iter().map(|row| row.completed as f64).collect();
         let groups: Vec<f64> = rows.chunks_exact(rows.len() / 15).map(|rows| rows.iter().sum()).collect();
         let mean = groups.iter().sum::<f64>() / groups.len() as f64;
@@ -190,8 +189,8 @@ impl Situation {
         (outcome.totals.counters.completed as f64 / outcome.elapsed.as_secs_f64(), error)
     }
 
-    /// The truth, and what can be reached.
-    fn truth(&self) -> (Truth, f64) {
+    /// The truth, in a closed loop between as many requests in flight and this other number, and what can be reached.
+    fn truth(&self, other: u32) -> (Truth, f64) {
         let about_per_s = self.about_per_s();
         let (x, error) = self.reaches(self.connections, about_per_s);
         if let Some(load) = self.load {
@@ -205,7 +204,6 @@ impl Situation {
         if !self.scenario.stall.is_empty() {
             return (Truth::Silent, x);
         }
-        let other = self.connections / 4 * 3 + self.connections % 4 * 3 / 4;
         let unit = (f64::from(self.connections) / f64::from(other)).ln();
         let (y, other_error) = self.reaches(other, about_per_s);
         (Truth::Loop { elasticity: (x / y).ln() / unit, error: error.hypot(other_error) / unit }, x)
@@ -222,19 +220,21 @@ impl Situation {
         }
     }
 
-    /// What is said about the run.
-    fn verdict(&self) -> (LimitedBy, String, bool) {
+    /// What is said about the run, whether it was too short, and the other number of requests in flight that this is about.
+    fn verdict(&self) -> (LimitedBy, String, bool, u32) {
         let most = self.connections.max(8_192);
         let load = self.load.map_or(String::new(), |load| {
             format!(" -R{:.0} --arrivals poisson --max-inflight {most}", load * self.about_per_s())
         });
         let probe = self.probe_s.filter(|_| self.load.is_none()).map_or(String::new(), |s| format!(" --probe {s}s"));
         let plan = self.plan(&format!("-c{} -d{}s{load}{probe}", self.connections, self.duration_s));
-        let mut outcome = self.run(&plan);
+        let Ran { mut outcome, tail, .. } = self.run(&plan);
         if needs_probe(&plan, &outcome) {
-            outcome.probe = probe::after(&plan, &outcome, &Interrupt::default());
+            outcome.probe = probe::after(&plan, &mut outcome, tail, &Interrupt::default());
         }
         let is_short = outcome.probe.as_ref().is_some_and(|probe| probe.needed_s.is_some());
+        let other = outcome.probe.as_ref().and_then(|probe| probe.in_flight()).map(|(_, other)| other);
+        let other = other.unwrap_or((self.connections / 2).max(1));
         let judged = Judged::of(&plan, &outcome);
         check_notes(&plan, &judged);
         let verdict = judged.document.verdict.expect("something was measured");
@@ -242,7 +242,7 @@ impl Situation {
             onrush_plan::Io::Sim(file) => file,
             _ => unreachable!(),
         });
-        (verdict.limited_by, verdict.to_string(), is_short)
+        (verdict.limited_by, verdict.to_string(), is_short, other)
     }
 }
 
@@ -294,8 +294,8 @@ fn what_limits_a_run_is_never_confidently_wrong() {
     let mut all = Vec::new();
     for seed in first..first + number("SITUATIONS").unwrap_or(SEEDS) {
         let situation = draw(seed);
-        let (limited_by, sentence, is_short) = situation.verdict();
-        let (truth, per_s) = situation.truth();
+        let (limited_by, sentence, is_short, other) = situation.verdict();
+        let (truth, per_s) = situation.truth(other);
         let class = class(&truth, limited_by, is_short);
         println!(
             "{seed} {class:?} {} [{:?} {} s]: {truth:.3?}, {per_s:.0}/s: {sentence}",

@@ -24,7 +24,6 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         stand_ins: 0,
         in_flight_max: None,
         demand: onrush_engine::Demand::All,
-        active: None,
         sample_ns: onrush_engine::SAMPLE_NS,
         depth: 1,
         streams: 1,
@@ -45,6 +44,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         warmup_ns: 0,
         duration_ns: None,
         run_on_ns: 0,
+        stays: false,
         requests: Some(requests),
         give_up_ns: None,
         patience_ns: 30_000_000_000,
@@ -69,7 +69,7 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
     };
     let engine = Engine::new(config, backend, job, Arc::default(), Arc::<WorkerLink>::default());
     let before = counting::allocations();
-    let end = engine.run(Instant::now());
+    let (end, _) = engine.run(Instant::now());
     let during = counting::allocations() - before;
     assert!(end.interval.ledger.rows().is_empty(), "nothing failed");
     during

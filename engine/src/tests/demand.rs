@@ -3,7 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use onrush_plan::Levels;
 use onrush_plan::Part;
@@ -13,7 +14,9 @@ use rustix::io::Errno;
 
 use super::pacing::{Noting, assert_accounted, every, open_loop};
 use super::*;
+use crate::backend::Sim;
 use crate::backend::sim::{Act, Action, Peer};
+use crate::timers::LOOK_NS;
 
 /// When connections were established and closed: the change in their number.
 type Changes = Rc<RefCell<BTreeMap<u64, i64>>>;
@@ -246,19 +249,76 @@ fn a_thousand_connections_are_closed_some_at_a_time() {
     assert_eq!((totals.counters.slots_opened, totals.counters.open_at_end, totals.counters.failed), (1_000, 0, 0));
 }
 
+/// An engine with six connections that each get a response every 10 ms.
+fn limited(config: Config) -> (Box<Engine<Sim>>, Arc<Control>, Arc<WorkerLink>) {
+    let config = Config { max_inflight: 6, ..config };
+    let backend = Sim::new(6, Box::new(Counting { latency_ns: 10 * MS, connect_ns: 0, changes: Changes::default() }));
+    let (control, link) = (Arc::new(Control::new(1)), Arc::new(WorkerLink::default()));
+    let mut engine =
+        Box::new(Engine::new(config, backend, job(get(), http1(1)), Arc::clone(&control), Arc::clone(&link)));
+    engine.begin(Instant::now());
+    (engine, control, link)
+}
+
 #[test]
-fn in_each_slot_only_some_connections_have_a_request_in_flight_and_none_is_closed() {
-    let stage = |(ms, count): (u64, u32)| Level { length: Duration::from_millis(ms), from: count, to: count };
-    let stages = [(200, 4), (200, 3), (100, 6), (500, 4)].map(stage);
-    let active = Some(Levels { stages: stages.into(), part: Part::WHOLE });
-    let config = Config { max_inflight: 6, active, sample_ns: 50 * MS, ..config() };
-    let (Ran { totals, .. }, _) = run(config, Pacer::Closed, 10 * MS, 0);
+fn a_limit_holds_requests_back_and_closes_no_connection() {
+    let (mut engine, _, link) = limited(config());
+    for (until_ms, count) in [(200, 4), (400, 3), (500, 6)] {
+        link.limit(count, 1);
+        let Advanced::Running(running) = engine.run_past(Nanos(until_ms * MS)) else { panic!("it lasts a second") };
+        engine = running;
+    }
+    link.limit(4, 1);
+    let Advanced::Ended(end, None) = engine.run_past(Nanos::MAX) else { panic!("it does not stay") };
+    let mut totals = Totals::default();
+    link.mailbox.collect(|interval| totals += interval);
+    totals += &*end.interval;
     assert_eq!(totals.counters.connects, 6, "each is opened once");
     // A response every 10 ms for each, and up to one more where a connection may send again.
     let least = 20 * 4 + 20 * 3 + 10 * 6 + 50 * 4;
-    assert!((least - 1..=least + 6).contains(&totals.counters.completed), "{} {least}", totals.counters.completed);
+    assert!((least - 6..=least + 6).contains(&totals.counters.completed), "{} {least}", totals.counters.completed);
     let in_flight_s = totals.counters.occupancy.in_flight_ns as f64 / 1e9;
-    assert!((3.99..=4.07).contains(&in_flight_s), "0.8 + 0.6 + 0.6 + 2.0, and the rest of a response: {in_flight_s}");
+    assert!((3.95..=4.15).contains(&in_flight_s), "0.8 + 0.6 + 0.6 + 2.0, and the rest of a response: {in_flight_s}");
+}
+
+#[test]
+fn a_worker_that_stays_goes_on_after_its_results() {
+    let run = |config: Config| {
+        let (engine, control, link) = limited(config);
+        let Advanced::Ended(end, Some(mut engine)) = engine.run_past(Nanos::MAX) else { panic!("it stays") };
+        let (mut of_run, mut totals) = (Totals::default(), Totals::default());
+        link.mailbox.collect(|interval| of_run += interval);
+        of_run += &*end.interval;
+        let mut per_phase = Vec::new();
+        for limit in [6, 3, 0, 6] {
+            link.limit(limit, 1);
+            let (completed, begun) = (totals.counters.completed, engine.roster.backend.now());
+            for look in 1..=20 {
+                let Advanced::Running(running) = engine.run_past(begun + look * LOOK_NS) else {
+                    panic!("nobody stopped it")
+                };
+                engine = running;
+                link.mailbox.collect(|interval| totals += interval);
+            }
+            per_phase.push((totals.counters.completed - completed, link.in_flight()));
+        }
+        control.stop();
+        let Advanced::Left(stayed) = engine.run_past(Nanos::MAX) else { panic!("it was stopped") };
+        assert_eq!((stayed.stalled_ns, totals.counters.failed, totals.counters.connects), (0, 0, 0));
+        (of_run.counters, per_phase)
+    };
+    // Ten milliseconds for each response, two hundred for each limit; whoever is in flight has its response first.
+    let near = |per_phase: Vec<(u64, u64)>| {
+        for ((completed, open), expected) in per_phase.into_iter().zip([(120, 6), (63, 3), (3, 0), (114, 6)]) {
+            assert!(completed.abs_diff(expected.0) <= 9 && open == expected.1, "{completed} {open} {expected:?}");
+        }
+    };
+    let (before, per_phase) = run(Config { stays: true, ..config() });
+    assert_eq!((before.failed, before.open_at_end), (0, 6));
+    near(per_phase);
+    let (before, per_phase) = run(Config { stays: true, requests: Some(100), ..config() });
+    assert_eq!((before.started, before.open_at_end), (100, 0));
+    near(per_phase);
 }
 
 #[test]

@@ -56,7 +56,6 @@ pub fn config() -> Config {
         demand: Demand::All,
         depth: 1,
         streams: 1,
-        active: None,
         sample_ns: SAMPLE_NS,
         requests_per_connection: None,
         tunnel: None,
@@ -75,6 +74,7 @@ pub fn config() -> Config {
         warmup_ns: 0,
         duration_ns: Some(SECOND),
         run_on_ns: 0,
+        stays: false,
         requests: None,
         give_up_ns: Some(30 * SECOND),
         patience_ns: 30 * SECOND,
@@ -117,7 +117,7 @@ pub fn run_job(config: Config, network: Box<dyn Network>, job: Job) -> Ran {
 /// The same on any backend, with a given [`Control`].
 pub fn run_backend(control: Control, config: Config, backend: impl Backend, job: Job) -> Ran {
     let (control, link) = (Arc::new(control), Arc::new(WorkerLink::default()));
-    let end = Engine::new(config, backend, job, control, Arc::clone(&link)).run(Instant::now());
+    let end = Engine::new(config, backend, job, control, Arc::clone(&link)).run(Instant::now()).0;
     let mut totals = Totals::default();
     link.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;

@@ -75,7 +75,7 @@ fn run_where_others_connect(
     let network = Instant { seen: Rc::clone(&seen), behaviour, others_at, stops };
     let backend = Sim::new(config.max_inflight, Box::new(network));
     let end =
-        Engine::new(config, backend, job(get(), http1(1)), control, Arc::clone(&link)).run(std::time::Instant::now());
+        Engine::new(config, backend, job(get(), http1(1)), control, Arc::clone(&link)).run(std::time::Instant::now()).0;
     let mut totals = Totals::default();
     link.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;

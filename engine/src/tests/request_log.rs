@@ -19,7 +19,7 @@ fn logged(config: Config, scenario: &str, one_of: u64) -> (Ran, Vec<LogEntry>) {
     let link = Arc::new(WorkerLink::default());
     let log = RequestLog::new(one_of, config.seed, pass_on);
     let engine = Engine::new(config, backend, job(get(), http1(1)), Arc::default(), Arc::clone(&link));
-    let end = engine.with_log(Some(log)).run(Instant::now());
+    let end = engine.with_log(Some(log)).run(Instant::now()).0;
     let mut totals = Totals::default();
     link.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;

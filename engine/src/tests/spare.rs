@@ -57,7 +57,7 @@ fn session(config: Config, are_there: bool, spares: Option<Vec<Spare>>) -> (Ran,
     let (seen, link) = (Seen::default(), Arc::new(WorkerLink::default()));
     let backend = Sim::new(config.max_inflight, Box::new(Servers { seen: seen.clone(), are_there }));
     let engine = Engine::new(config, backend, job(get(), http1(1)), Arc::default(), Arc::clone(&link));
-    let end = engine.with_spares(spares).run(Instant::now());
+    let end = engine.with_spares(spares).run(Instant::now()).0;
     let mut totals = Totals::default();
     link.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;

@@ -65,9 +65,6 @@ const SILENT_MIN_S: f64 = 0.2;
 const QUIET: f64 = 0.25;
 /// Requests that hang limit a run from this share of those in flight.
 const HANGING: f64 = 0.05;
-/// The rate follows the requests in flight from this elasticity on; below the other, it does not.
-const FOLLOWS: f64 = 0.7;
-const STAYS: f64 = 0.3;
 /// More than in proportion, or less than nothing, it follows only where connections are not alike or are too many.
 const BEYOND: f64 = 1.3;
 /// Below this elasticity, more in flight bring less.
@@ -87,6 +84,8 @@ const RESPONSES_MIN: u64 = 20;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ruling {
     pub limited_by: LimitedBy,
+    /// What a probe found, in short.
+    pub summary: Option<String>,
     pub reason: String,
     pub advice: Option<String>,
     /// The notes that would say it again.
@@ -96,6 +95,10 @@ pub(super) struct Ruling {
 impl Ruling {
     fn saying(self, says: &'static [NoteId]) -> Self {
         Self { says, ..self }
+    }
+
+    fn in_short(self, summary: String) -> Self {
+        Self { summary: Some(summary), ..self }
     }
 }
 
@@ -135,7 +138,7 @@ pub fn needs_probe(evidence: &Evidence) -> bool {
 
 fn ruling(limited_by: LimitedBy, reason: String, advice: &str) -> Option<Ruling> {
     let advice = Some(advice.to_owned()).filter(|advice| !advice.is_empty());
-    Some(Ruling { limited_by, reason, advice, says: &[] })
+    Some(Ruling { limited_by, summary: None, reason, advice, says: &[] })
 }
 
 /// The notes on connections that are missing.
@@ -376,8 +379,8 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
         };
         let filled = Filled::of(evidence);
         let (limited_by, advice) = match filled.as_ref().map(|filled| filled.elasticity) {
-            Some(Elasticity { high, .. }) if high < STAYS => (LimitedBy::Target, ""),
-            Some(Elasticity { low, high, .. }) if low > FOLLOWS && high < BEYOND => {
+            Some(Elasticity { high, .. }) if high < Elasticity::STAYS => (LimitedBy::Target, ""),
+            Some(Elasticity { low, high, .. }) if low > Elasticity::FOLLOWS && high < BEYOND => {
                 (LimitedBy::Connections, "allow more (--max-inflight)")
             }
             _ => (LimitedBy::Unclear, "allow more (--max-inflight): if it reaches no more, the target is the limit"),
@@ -553,7 +556,7 @@ fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 /// A closed loop whose target was busy, unless the probe tells otherwise: a target may busy-poll.
 fn busy_target(evidence: &Evidence) -> Option<Ruling> {
     let elasticity = evidence.probe.as_ref().and_then(|probe| probe.elasticity);
-    let may_be = evidence.load.asked_per_s.is_none() && elasticity.is_none_or(|it| it.low <= STAYS);
+    let may_be = evidence.load.asked_per_s.is_none() && elasticity.is_none_or(|it| it.low <= Elasticity::STAYS);
     may_be.then(|| target_cpu(evidence)).flatten()
 }
 
@@ -633,37 +636,55 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
         let reason = format!("the connections are not alike, so that the probe tells nothing: {rates}");
         return Some(unclear_with(reason, None));
     }
-    if low > FOLLOWS {
-        return if other > first {
-            let advice = about(other_per_s);
-            ruling(LimitedBy::Connections, format!("more brought more: {rates}"), &advice)
+    let so_many = so_many(first, other);
+    let brought = brought(first_per_s, other_per_s);
+    if low > Elasticity::FOLLOWS {
+        let (summary, advice) = if other > first {
+            (format!("{so_many} brought {brought}"), about(other_per_s))
         } else {
-            let advice = "--probe up tells whether more would bring more";
-            ruling(LimitedBy::Connections, format!("fewer brought less in proportion: {rates}"), advice)
+            let so_much = if first == 2 * other { "half" } else { &brought };
+            (format!("{so_many} brought {so_much}"), "--probe up tells whether more would bring more".to_owned())
         };
+        let ruling = ruling(LimitedBy::Connections, rates, &advice)?;
+        return Some(ruling.in_short(format!("the number of requests in flight is the limit ({summary})")));
     }
     if high < BACKWARDS {
-        let (what, advice) =
-            if other < first { ("more with fewer", about(other_per_s)) } else { ("less with more", String::new()) };
-        return ruling(LimitedBy::Target, format!("it answers {what} in flight: {rates}"), &advice);
+        let advice = if other < first { about(other_per_s) } else { String::new() };
+        let ruling = ruling(LimitedBy::Target, rates, &advice)?;
+        return Some(ruling.in_short(format!("the target is beyond its limit ({so_many} brought {brought})")));
     }
-    if high < STAYS {
+    if high < Elasticity::STAYS {
         if let Some(queued) = queued_on_the_way(evidence) {
             return Some(queued);
         }
         let target = target_cpu(evidence).map_or_else(String::new, |ruling| format!("; {}", ruling.reason));
-        let reason = format!("the number in flight makes no difference: {rates}{target}");
-        return ruling(LimitedBy::Target, reason, "");
+        let ruling = ruling(LimitedBy::Target, rates + &target, "")?;
+        let same = format!("the same {}/s", number(first_per_s));
+        return Some(ruling.in_short(format!("the target is at its limit ({so_many} brought {same})")));
     }
-    if low > STAYS && high < FOLLOWS {
+    if low > Elasticity::STAYS && high < Elasticity::FOLLOWS {
         let more = if other > first { about(other_per_s) } else { String::new() };
-        return ruling(
-            LimitedBy::Knee,
-            format!("the rate follows the requests in flight, but not in proportion: {rates}"),
-            &more,
-        );
+        let ruling = ruling(LimitedBy::Knee, rates, &more)?;
+        return Some(ruling.in_short(format!("the target is near its limit ({so_many} brought {brought})")));
     }
     None
+}
+
+/// How many `other` requests in flight are beside `first`.
+fn so_many(first: u32, other: u32) -> String {
+    match (first, other) {
+        (1, 2) => "twice as many in flight".to_owned(),
+        _ if first / 2 == other => "half as many in flight".to_owned(),
+        _ if first - first / 4 == other => "three quarters in flight".to_owned(),
+        _ if first + first.div_ceil(2) == other => "half as many more in flight".to_owned(),
+        _ => format!("{other} in flight instead of {first}"),
+    }
+}
+
+/// How much more or less one rate is than another.
+fn brought(first_per_s: f64, other_per_s: f64) -> String {
+    let change = other_per_s / first_per_s.max(f64::MIN_POSITIVE) - 1.0;
+    format!("{} {}", percent(change.abs()), if change < 0.0 { "less" } else { "more" })
 }
 
 /// Options that put about `other` requests in flight, instead of `first` on this number of connections, on as many as the
@@ -730,8 +751,8 @@ fn unclear(evidence: &Evidence) -> Ruling {
             let ratio = f64::from(other) / f64::from(first);
             let change = |elasticity: f64| percent((1.0 - ratio.powf(elasticity.clamp(0.0, 1.0))).abs());
             let reason = format!(
-                "in the probe with {other} in flight instead of {first}, it answered {} to {} {} requests, which is not \
-                 precise enough: {} would mean the number in flight, and 0 % the target",
+                "with {other} in flight instead of {first}, it answered {} to {} {} requests, which is not precise enough: \
+                 {} would mean the number in flight, and 0 % the target",
                 change(low),
                 change(high),
                 if other > first { "more" } else { "fewer" },
@@ -744,6 +765,7 @@ fn unclear(evidence: &Evidence) -> Ruling {
                 (format!("{SHOWN}, and there was too little time for a probe"), would(probe.up, time_s))
             }
             Some(time_s) => (SHOWN.to_owned(), would(probe.up, time_s)),
+            None if probe.was_planned => (SHOWN.to_owned(), Some("run longer (-d)".to_owned())),
             None => (SHOWN.to_owned(), None),
         },
     };
@@ -761,7 +783,7 @@ const PROBE_MAX_S: f64 = 120.0;
 const PRECISER: f64 = 4.0;
 
 fn unclear_with(reason: String, advice: Option<String>) -> Ruling {
-    Ruling { limited_by: LimitedBy::Unclear, reason, advice, says: &[] }
+    Ruling { limited_by: LimitedBy::Unclear, summary: None, reason, advice, says: &[] }
 }
 
 /// Whether failures are frequent enough to disturb every figure.

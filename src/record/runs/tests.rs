@@ -295,17 +295,14 @@ fn probes_after_runs_one_after_another_tell_what_each_of_them_tells() {
     let said = |runs: &[Document]| sum(runs).verdict.unwrap().to_string();
     let (even, steady) = (Some(probe(1_000, [-0.1, 0.1])), Some(probe(980, [-0.1, 0.2])));
     let both = [with(0, even.clone()), with(12_000, steady.clone())];
-    let expected = "limited by the target: the number in flight makes no difference: 1,000/s with 16 in flight, 990/s with 12 \
-                    in flight";
+    let expected = "the target is at its limit (three quarters in flight brought the same 1,000/s): 1,000/s with 16 in flight, \
+                    990/s with 12 in flight";
     assert_eq!(said(&both), expected);
     let found = evidence(&sum(&both)).probe.clone().unwrap();
     assert_eq!((found.duration_s, found.requests, found.slots.len()), (4.0, 8_000, 4));
     let third = with(24_000, Some(probe(760, [0.9, 1.1])));
     let unlike = [both[0].clone(), both[1].clone(), third];
-    assert!(
-        said(&unlike)
-            .starts_with("unclear: in the probe with 12 in flight instead of 16, it answered 0 % to 25 % fewer")
-    );
+    assert!(said(&unlike).starts_with("unclear: with 12 in flight instead of 16, it answered 0 % to 25 % fewer"));
     let mut more = probe(1_000, [-0.1, 0.1]);
     more.slots[1].in_flight = 24;
     let short = Probe { needed_s: Some(7.0), ..Probe::default() };

@@ -54,7 +54,7 @@ pub(super) fn simulate_plan(
 ) -> (Box<Plan>, Outcome, Recorder) {
     let (plan, prepared) = prepare(words, scenario);
     let mut recorder = Recorder::default();
-    let (outcome, _) = prepared.run(&plan, clock.now(), clock, interrupt, &mut [&mut recorder]);
+    let (outcome, ..) = prepared.run(&plan, clock.now(), clock, interrupt, &mut [&mut recorder]);
     (plan, outcome, recorder)
 }
 
@@ -153,7 +153,7 @@ impl Observer for Limited {
 fn rows_are_as_short_as_any_observer_wants_and_any_may_end_the_run() {
     let observed = |observers: &mut [&mut dyn Observer]| {
         let ((plan, prepared), mut clock) = (prepare("-t1 -c1 -d10s", QUICK), virtual_clock());
-        let (outcome, _) = prepared.run(&plan, clock.now(), &mut clock, &Interrupt::default(), observers);
+        let (outcome, ..) = prepared.run(&plan, clock.now(), &mut clock, &Interrupt::default(), observers);
         (outcome.timeline.length_ns / 1_000_000, outcome.elapsed)
     };
     let limited = |row_ms: Option<u64>, rows_left| Limited { row: row_ms.map(ms), rows_left };

@@ -1,15 +1,13 @@
 //! A random run as data: a command line, the scenario of its servers, a script. Every drawn run can be typed as a
-//! command, except for slots.
+//! command, except for limits on the requests in flight.
 
 use std::fmt::Write;
 use std::path::Path;
-use std::time::Duration;
 use std::{fs, io};
 
 use onrush_engine::backend::sim::Scenario;
-use onrush_plan::levels::Level;
 use onrush_plan::list::Order;
-use onrush_plan::{Addresses, Levels, List, Material, Part, Plan, Slots};
+use onrush_plan::{Addresses, List, Material, Plan};
 
 use super::pace::{Pace, Stage};
 use crate::cli::{self, Commands, Invocation};
@@ -22,9 +20,6 @@ pub struct Case {
     pub script: Option<Lua>,
 }
 
-/// How often the workers of a run with slots hand over.
-const SLOT_SAMPLE: Duration = Duration::from_millis(10);
-
 /// The command line. Times are in milliseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -35,9 +30,9 @@ pub struct Options {
     /// The number of connections over time, if it changes: at most as many as in the first stage. If the rate has
     /// stages too, they are as long as these.
     pub levels: Vec<Stage>,
-    /// The slots of an experiment, which no option sets: the length of each in milliseconds, and how many connections
-    /// may have a request in flight.
-    pub slots: Vec<(u64, u32)>,
+    /// The limits of an experiment on the requests in flight, which no option sets: for how many milliseconds each holds, and
+    /// how many there may be.
+    pub limits: Vec<(u64, u32)>,
     /// The most connections that there may be, if requests have a pace.
     pub max_inflight: Option<u64>,
     /// When requests are due; `None`: there is no rate.
@@ -168,14 +163,6 @@ impl Case {
                         onrush_plan::Script { file: Material::of("script.lua", lua.text().into()), args: Vec::new() };
                 }
                 plan.list = self.list();
-                let slot = |&(length_ms, count): &(u64, u32)| Level {
-                    length: Duration::from_millis(length_ms),
-                    from: count,
-                    to: count,
-                };
-                let stages: Vec<Level> = self.options.slots.iter().map(slot).collect();
-                plan.slots = (!stages.is_empty())
-                    .then_some(Slots { active: Levels { stages, part: Part::WHOLE }, sample: SLOT_SAMPLE });
                 plan.read_materials().expect("there are no other files");
                 plan
             }

@@ -90,7 +90,7 @@ pub fn draw(seed: u64) -> Case {
     }
     // A run of `-n` might wait for connections that send no more.
     if options.levels.is_empty() && options.pace.is_none() && options.requests.is_none() && draw.one_in(4) {
-        options.slots = draw.slots(length_ms, connections);
+        options.limits = draw.limits(length_ms, connections);
     }
     if script.is_none() && !as_wrk && draw.one_in(3) {
         (options.listed, options.order) = (draw.between(1, 20), draw.pick(&Order::ALL));
@@ -138,7 +138,7 @@ impl Draw {
             threads: self.pick(&[1, 1, 1, 2, 3]).min(connections as u32),
             connections: connections as u32,
             levels: Vec::new(),
-            slots: Vec::new(),
+            limits: Vec::new(),
             max_inflight: None,
             duration_ms: (!by_requests || self.one_in(4)).then_some(length_ms),
             requests: by_requests.then(|| self.order(1, REQUESTS)),
@@ -194,8 +194,8 @@ impl Draw {
         (0..self.between(1, 3)).map(|_| self.between(1, most.clamp(1, BATCH_AHEAD)) as u32).collect()
     }
 
-    /// The slots of an experiment, which need not fill the run.
-    fn slots(&mut self, length_ms: u64, connections: u64) -> Vec<(u64, u32)> {
+    /// The limits of an experiment, which need not last as long as the run.
+    fn limits(&mut self, length_ms: u64, connections: u64) -> Vec<(u64, u32)> {
         let count = self.between(1, 8);
         (0..count).map(|_| (self.between(1, length_ms.div_ceil(count)), self.between(0, connections) as u32)).collect()
     }

@@ -78,6 +78,7 @@ pub fn run(case: &Case) -> Result<Ran, String> {
         seconds: Vec::new(),
         collected_at: Nanos::default(),
         has_script: script.is_some(),
+        limits: case.options.limits.clone(),
         links,
         plan,
     };
@@ -125,6 +126,8 @@ struct Run {
     seconds: Vec<TimelineRow>,
     collected_at: Nanos,
     has_script: bool,
+    /// For how many milliseconds each limit on the requests in flight holds.
+    limits: Vec<(u64, u32)>,
 }
 
 impl Run {
@@ -215,9 +218,26 @@ impl Run {
         while let Some(second) = self.collector.finished() {
             self.seconds.push(second);
         }
+        self.limit();
         let is_patient = self.plan.dialect.is_compat() || self.plan.stop.requests.is_some();
         if self.collector.all_refused() && !is_patient {
             self.control.stop();
+        }
+    }
+
+    /// Sets the limit on the requests in flight, if one holds now.
+    fn limit(&self) {
+        let mut until_ms = 0;
+        let limit = self.limits.iter().find(|(length_ms, _)| {
+            until_ms += length_ms;
+            self.collected_at.0 < until_ms * 1_000_000
+        });
+        let Some((_, in_flight)) = limit.or(self.limits.last()) else { return };
+        let of = u64::from(self.plan.load.max_inflight);
+        for (index, link) in (0..).zip(&self.links) {
+            let (before, own) = (self.plan.load.most_before(index).into(), u64::from(self.plan.load.most_of(index)));
+            let share = |connections: u64| connections * u64::from(*in_flight) / of;
+            link.limit((share(before + own) - share(before)) as u32, 1);
         }
     }
 

@@ -109,7 +109,7 @@ fn usual(add: &mut Add<'_>) {
     add(&|case| case.scenario.connect_us = 0.0);
     add(&|case| case.options.as_wrk = false);
     add(&|case| case.options.levels.clear());
-    add(&|case| case.options.slots.clear());
+    add(&|case| case.options.limits.clear());
     add(&|case| case.options.max_inflight = None);
     simpler_pace(add);
     add(&|case| case.options.phases = false);

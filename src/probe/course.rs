@@ -1,0 +1,303 @@
+//! The course of a probe, decided tick by tick: how many requests are in flight, for how long, and what follows from the
+//! responses. It reads no clock and sends nothing.
+//!
+//! The last part of the run is one side (A) of the comparison, so the time of the probe belongs to the other (B):
+//!
+//! 1. Half as many in flight as in the run. What is in flight beyond that is answered first, in the time of the probe. That part
+//!    is not counted: where all requests take equally long, responses go on as before until the last of them.
+//! 2. Up to four looks at the elasticity. The first that decides ends it.
+//! 3. If half as many brought half, three quarters, where there is time: with 24 workers and 27 in flight, half as many bring
+//!    nearly half, and yet more in flight would bring nothing.
+//! 4. All of them again, for a moment: has the target changed meanwhile?
+//!
+//! How long this takes follows from the rate of the run, and how much it varied there. Where even the longest probe could
+//! not decide, nothing is sent.
+
+use crate::run::Elasticity;
+
+use super::rate::{BATCHES_MIN, LOOKS, Rate, elasticity, half, has_drifted, whole_cycles};
+
+const FOLLOWS: f64 = Elasticity::FOLLOWS;
+const STAYS: f64 = Elasticity::STAYS;
+/// The part of its time that a probe keeps for the check at its end.
+const CHECK: f64 = 1.0 / 12.0;
+/// That check takes this part of the time before it ...
+const CHECK_PART: u64 = 4;
+/// ... but at least so many ticks, and at most so many.
+const CHECK_MIN: u64 = BATCHES_MIN as u64;
+const CHECK_MAX: u64 = 40;
+/// An interval that reaches no further beyond a limit is close to it.
+const NEAR: f64 = 0.2;
+/// The fewest ticks of the first look.
+const FIRST: f64 = 8.0;
+
+/// What is known of the run before.
+#[derive(Clone, Copy, Debug)]
+pub struct Base {
+    /// Its last part: the requests in flight, and the rate.
+    pub run: Rate,
+    /// The other number of requests in flight.
+    pub other: u32,
+    /// The most ticks that the probe may take.
+    pub ticks: u64,
+}
+
+/// What is seen of the workers after a tick.
+pub struct Look<'a> {
+    /// The tick that goes on now, counted from any moment.
+    pub tick: u64,
+    /// The requests in flight.
+    pub in_flight: u64,
+    /// The responses in the ticks from this one on that are over.
+    pub ticks: &'a dyn Fn(u64) -> &'a [f64],
+}
+
+/// What to do next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// Go on.
+    Wait,
+    /// Put so many requests in flight.
+    Limit(u32),
+    /// End.
+    End,
+}
+
+/// There is too little time: how many ticks it would take. `None`: the run was too short itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unaffordable(pub Option<u64>);
+
+/// A part of the course.
+#[derive(Clone, Debug)]
+enum State {
+    /// Requests in flight are becoming fewer, or rates are settling until this tick.
+    Settling {
+        in_flight: u32,
+        until: u64,
+    },
+    /// Responses count from this tick on; looks that are left, by their number of ticks, the next one last.
+    Counting {
+        in_flight: u32,
+        from: u64,
+        looks: Vec<u64>,
+    },
+    /// The check at the end.
+    Checking {
+        from: u64,
+        ticks: u64,
+    },
+    Over,
+}
+
+/// The course of a probe.
+#[derive(Clone, Debug)]
+pub struct Course {
+    base: Base,
+    /// The tick by which it is over.
+    end: u64,
+    state: State,
+    /// The rates with other numbers in flight, in order, and the elasticity of each.
+    pub rates: Vec<(Rate, Elasticity)>,
+    /// The ticks that these come from.
+    pub windows: Vec<Window>,
+    /// The rate with all of them again.
+    pub check: Option<Rate>,
+}
+
+/// Ticks with one number of requests in flight.
+#[derive(Clone, Copy, Debug)]
+pub struct Window {
+    /// The requests in flight.
+    pub in_flight: u32,
+    /// The first tick.
+    pub from: u64,
+    /// Their number.
+    pub ticks: u64,
+}
+
+impl Course {
+    /// A course that begins with this tick, when so many requests are in flight.
+    ///
+    /// # Errors
+    ///
+    /// When there is too little time for an answer.
+    pub fn begin(base: Base, tick: u64, in_flight: u64) -> Result<Self, Unaffordable> {
+        let drain = drain(&base, base.other);
+        let fits = |ticks: u64| {
+            let left = ticks.saturating_sub(check_ticks(ticks) + drain) as f64;
+            let left = whole_cycles(left, base.run.cycle());
+            left >= FIRST && half_at(&base, base.other, left, false) < STAYS
+        };
+        if !fits(base.ticks) {
+            let mut needed = base.ticks.max(1);
+            while !fits(needed) {
+                needed += needed.div_ceil(20);
+                if needed > u64::from(u32::MAX) {
+                    return Err(Unaffordable(None));
+                }
+            }
+            return Err(Unaffordable(Some(needed)));
+        }
+        // Those that are sent at once are answered at once, where all take equally long.
+        let settles = if in_flight < base.other.into() { base.run.cycle().ceil() as u64 } else { 0 };
+        let state = State::Settling { in_flight: base.other, until: tick + settles };
+        Ok(Self { end: tick + base.ticks, state, rates: Vec::new(), windows: Vec::new(), check: None, base })
+    }
+
+    /// What to do after this tick. Before the first, the limit is to be that of [`Base::other`].
+    pub fn go_on(&mut self, look: &Look<'_>) -> Order {
+        match &mut self.state {
+            State::Settling { in_flight, until } => {
+                let in_flight = *in_flight;
+                if look.in_flight > u64::from(in_flight) || look.tick < *until {
+                    let is_late = look.tick + CHECK_MIN >= self.end;
+                    return if is_late { self.end() } else { Order::Wait };
+                }
+                let from = look.tick + 1;
+                let Some(looks) = self.looks(in_flight, from) else { return self.check(look.tick) };
+                self.state = State::Counting { in_flight, from, looks };
+                Order::Wait
+            }
+            State::Counting { in_flight, from, looks } => {
+                let ticks = (look.ticks)(*from);
+                let Some(next) = looks.last().copied().filter(|&next| ticks.len() as u64 >= next) else {
+                    return Order::Wait;
+                };
+                looks.pop();
+                let (in_flight, from, left) = (*in_flight, *from, looks.len());
+                let rate = Rate::of(&ticks[..next as usize], in_flight, self.base.run.cycle());
+                let Some(rate) = rate.map(|rate| rate.as_variable_as(&self.base.run)) else {
+                    return if left == 0 { self.check(look.tick) } else { Order::Wait };
+                };
+                let elasticity = elasticity(&self.base.run, &rate, LOOKS - 1 - left);
+                if left == 0 || decides(&elasticity) || self.is_futile(&elasticity, look.tick) {
+                    let window = Window { in_flight, from, ticks: next };
+                    self.rates.push((rate, elasticity));
+                    self.windows.push(window);
+                    let is_clear = decides(&elasticity) && elasticity.low <= FOLLOWS;
+                    return if is_clear { self.check(look.tick) } else { self.closer(look.tick) };
+                }
+                Order::Wait
+            }
+            State::Checking { from, ticks } => {
+                let seen = (look.ticks)(*from);
+                if seen.len() < *ticks as usize && look.tick < self.end {
+                    return Order::Wait;
+                }
+                self.check = Rate::of(seen, self.base.run.in_flight, self.base.run.cycle());
+                self.end()
+            }
+            State::Over => Order::End,
+        }
+    }
+
+    /// Whether the target answered a fifth more or less in the end than in the run.
+    pub fn has_drifted(&self) -> bool {
+        self.check.is_some_and(|check| has_drifted(&self.base.run, &check))
+    }
+
+    /// What the probe tells: between the numbers of requests in flight that are closest, if it decides there.
+    pub fn result(&self) -> Option<(Rate, Elasticity)> {
+        let decided = self.rates.iter().rev().find(|(_, elasticity)| decides(elasticity));
+        decided.or(self.rates.first()).copied()
+    }
+
+    fn end(&mut self) -> Order {
+        self.state = State::Over;
+        Order::End
+    }
+
+    /// Goes on with three quarters in flight, if there is time for that.
+    fn closer(&mut self, tick: u64) -> Order {
+        let Some(closer) = self.closer_in_flight() else { return self.check(tick) };
+        let until = tick + self.settles();
+        if self.looks(closer, until + 1).is_none() {
+            return self.check(tick);
+        }
+        self.state = State::Settling { in_flight: closer, until };
+        Order::Limit(closer)
+    }
+
+    /// The number of requests in flight between half and all of them, once.
+    fn closer_in_flight(&self) -> Option<u32> {
+        let all = self.base.run.in_flight;
+        let closer = all - all / 4;
+        (self.rates.len() == 1 && self.base.other < closer && closer < all).then_some(closer)
+    }
+
+    /// Whether the truth is so close to a limit that three quarters in flight, for which there is time, tell more.
+    fn is_futile(&self, elasticity: &Elasticity, tick: u64) -> bool {
+        let &Elasticity { value, low, high } = elasticity;
+        let is_close = |limit: f64| low < limit && limit < high && (value - limit).abs() < (high - low) / 4.0;
+        let is_between = low > STAYS - NEAR && high < FOLLOWS + NEAR;
+        let all = self.base.run.in_flight;
+        let closer = all - all / 4;
+        let may = self.rates.is_empty() && self.base.other < closer && closer < all;
+        let until = tick + (f64::from(self.base.other) / self.base.run.per_tick).ceil() as u64;
+        may && is_between && (is_close(STAYS) || is_close(FOLLOWS)) && self.looks(closer, until + 1).is_some()
+    }
+
+    /// Begins the check at the end.
+    fn check(&mut self, tick: u64) -> Order {
+        let from = tick + 1 + self.settles();
+        let passed = self.base.ticks - self.end.saturating_sub(tick);
+        let ticks = self.end.saturating_sub(from).min((passed / CHECK_PART).clamp(CHECK_MIN, CHECK_MAX));
+        if ticks < CHECK_MIN {
+            return self.end();
+        }
+        self.state = State::Checking { from, ticks };
+        Order::Limit(self.base.run.in_flight)
+    }
+
+    /// How long the rate takes to follow more requests in flight: a cycle of those before, unless it does not follow.
+    fn settles(&self) -> u64 {
+        let settles = |(rate, elasticity): &(Rate, Elasticity)| {
+            if elasticity.high < STAYS { 0 } else { rate.cycle().ceil() as u64 }
+        };
+        self.rates.last().map_or(0, settles)
+    }
+
+    /// When to look at the responses with so many requests in flight, the first time last; `None`: there is too little time.
+    fn looks(&self, in_flight: u32, from: u64) -> Option<Vec<u64>> {
+        let cycle = self.base.run.cycle();
+        let left = self.end.saturating_sub(from + check_ticks(self.base.ticks)) as f64;
+        let left = whole_cycles(left, cycle);
+        if left < FIRST || half_at(&self.base, in_flight, left, false) >= STAYS {
+            return None;
+        }
+        let mut sure = FIRST;
+        while sure < left && half_at(&self.base, in_flight, sure, true) >= STAYS {
+            sure *= 1.1;
+        }
+        let looks: [f64; LOOKS] = [sure / 2.0, sure, 2.0 * sure, left];
+        let whole = |look: &f64| whole_cycles(look.clamp(FIRST, left), cycle).max(FIRST).round() as u64;
+        let mut looks: Vec<u64> = looks.iter().map(whole).collect();
+        looks.dedup();
+        looks.reverse();
+        Some(looks)
+    }
+}
+
+/// Whether an interval lies on one side of each limit.
+pub fn decides(elasticity: &Elasticity) -> bool {
+    let &Elasticity { low, high, .. } = elasticity;
+    low > FOLLOWS || high < STAYS || low > STAYS && high < FOLLOWS
+}
+
+/// Half of the interval to be expected after so many ticks with so many in flight, if the rate does not follow them, at the
+/// last look; with `sure`, at the one in which most are narrower.
+fn half_at(base: &Base, in_flight: u32, ticks: f64, sure: bool) -> f64 {
+    let expected = base.run.expected(in_flight, base.run.per_tick, ticks, base.run.cycle());
+    if sure { half(&base.run, &expected, 1, 1.0) } else { half(&base.run, &expected, LOOKS - 1, 0.0) }
+}
+
+/// How long what is in flight beyond the other number takes to be answered, or where more are to be in flight, to be sent.
+fn drain(base: &Base, other: u32) -> u64 {
+    let beyond = base.run.in_flight.abs_diff(other);
+    (f64::from(beyond) / base.run.per_tick).ceil().min(1e9) as u64
+}
+
+/// The ticks of the check in a probe of so many.
+fn check_ticks(ticks: u64) -> u64 {
+    ((ticks as f64 * CHECK) as u64).clamp(CHECK_MIN, CHECK_MAX)
+}

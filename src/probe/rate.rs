@@ -1,0 +1,201 @@
+//! A rate of responses with its error, as counts in ticks of equal length show it, and the elasticity between two of them.
+//!
+//! The error comes from batches of ticks, not from the number of responses: constant service varies less than random
+//! service, and a queue of many phases more. Batches that are alike with their neighbours tell less than their number, and
+//! where all requests take equally long, responses come in bursts: a part of one at either end is chance.
+
+use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
+
+use crate::run::Elasticity;
+
+/// The batches that a window is divided into, if it has so many ticks.
+const BATCHES: usize = 40;
+/// The fewest batches that tell an error.
+pub const BATCHES_MIN: usize = 8;
+/// The correlation of neighbouring batches counts up to this.
+const CORRELATION_MAX: f64 = 0.6;
+/// The share of intervals that may miss the true value on either side, at each of the looks: all together in 1 of 100 cases.
+/// As O'Brien and Fleming have it, most of that is left to the last one.
+const TAILS: [f64; LOOKS] = [0.000_5, 0.001, 0.002_5, 0.006];
+/// The most looks.
+pub const LOOKS: usize = 4;
+/// A window may be shorter by this part of a cycle.
+const ROUNDING: f64 = 0.05;
+/// From so many cycles on, a part of one more does not matter.
+const CYCLES: f64 = 16.0;
+/// The responses of a window vary at least by this share of what those of the run did.
+const LEAST_OF_RUN: f64 = 0.5;
+
+/// A rate with so many requests in flight.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Rate {
+    /// The requests in flight.
+    pub in_flight: u32,
+    /// The ticks in which they were counted.
+    pub ticks: usize,
+    /// The responses.
+    pub responses: f64,
+    /// Their number in a tick.
+    pub per_tick: f64,
+    /// The variance of the number of responses, as a multiple of it: 1 for a Poisson process.
+    pub dispersion: f64,
+    /// The batches from which that comes.
+    batches: usize,
+    /// How many responses may have come in the window, or not, because a burst is cut off at its end.
+    cut: f64,
+}
+
+impl Rate {
+    /// The rate in these ticks; `None`: they are too few, or nothing came. `cycle`: the ticks in which as many responses come as
+    /// requests are in flight, if all take equally long.
+    pub fn of(ticks: &[f64], in_flight: u32, cycle: f64) -> Option<Self> {
+        let responses: f64 = ticks.iter().sum();
+        let per_tick = responses / ticks.len() as f64;
+        if ticks.len() < BATCHES_MIN || responses <= 0.0 {
+            return None;
+        }
+        let size = batch_size(ticks.len(), f64::from(in_flight) / per_tick);
+        let batches: Vec<f64> = ticks.rchunks_exact(size).map(|ticks| ticks.iter().sum()).collect();
+        let mean = batches.iter().sum::<f64>() / batches.len() as f64;
+        let deviations: Vec<f64> = batches.iter().map(|batch| batch - mean).collect();
+        let squares: f64 = deviations.iter().map(|it| it * it).sum();
+        let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
+        let correlation = if squares > 0.0 { (products / squares).clamp(0.0, CORRELATION_MAX) } else { 0.0 };
+        let variance = squares / (batches.len() - 1) as f64 * (1.0 + correlation) / (1.0 - correlation);
+        let dispersion = if mean > 0.0 { variance / mean } else { 0.0 };
+        let cut = cut(ticks.len() as f64, in_flight, cycle);
+        Some(Self { in_flight, ticks: ticks.len(), responses, per_tick, dispersion, batches: batches.len(), cut })
+    }
+
+    /// The rate at the end of a run.
+    pub fn at_end(ticks: &[f64], in_flight: u32) -> Option<Self> {
+        let cycle = Self::of(ticks, in_flight, f64::INFINITY)?.cycle();
+        let length = (whole_cycles(ticks.len() as f64, cycle).round() as usize).max(BATCHES_MIN).min(ticks.len());
+        Self::of(&ticks[ticks.len() - length..], in_flight, cycle)
+    }
+
+    /// The rate in ticks so many times as short.
+    pub fn in_shorter_ticks(self, times: u32) -> Self {
+        Self { per_tick: self.per_tick / f64::from(times), ..self }
+    }
+
+    /// Such a rate in a window of so many ticks, if it varies as this one does.
+    pub fn expected(&self, in_flight: u32, per_tick: f64, ticks: f64, cycle: f64) -> Self {
+        let batches = BATCHES.min(ticks as usize);
+        let cut = cut(ticks, in_flight, cycle);
+        Self { in_flight, responses: per_tick * ticks, per_tick, batches, cut, ..*self }
+    }
+
+    /// The ticks in which as many responses come as requests are in flight.
+    pub fn cycle(&self) -> f64 {
+        f64::from(self.in_flight) / self.per_tick
+    }
+
+    /// The rate, varying at least as much as the run lets expect.
+    pub fn as_variable_as(self, run: &Self) -> Self {
+        Self { dispersion: self.dispersion.max(LEAST_OF_RUN * run.dispersion), ..self }
+    }
+
+    /// The standard error of the logarithm of the rate.
+    pub fn error(&self) -> f64 {
+        // A response more or less is always chance.
+        (self.dispersion * self.responses + 1.0).sqrt() / self.responses
+    }
+
+    /// By how much the logarithm of the rate may be wrong because a burst is cut off.
+    fn cut(&self) -> f64 {
+        (self.cut / self.responses).min(1.0)
+    }
+
+    /// How many standard errors the half of an interval has when it is seen at the look with this number.
+    fn quantile(&self, look: usize) -> f64 {
+        let of_few = StudentsT::new(0.0, 1.0, (self.batches.max(2) - 1) as f64);
+        of_few.map_or(f64::INFINITY, |it| it.inverse_cdf(1.0 - TAILS[look.min(LOOKS - 1)]))
+    }
+}
+
+/// The longest window of at most so many ticks that is a number of whole cycles, where a part of one matters.
+pub fn whole_cycles(ticks: f64, cycle: f64) -> f64 {
+    if cycle * CYCLES < ticks { ticks } else { (ticks / cycle + ROUNDING).floor() * cycle }
+}
+
+/// How many of the responses in such a window are chance, if all requests take equally long: they come in bursts.
+fn cut(ticks: f64, in_flight: u32, cycle: f64) -> f64 {
+    let part = if (ticks - whole_cycles(ticks, cycle)).abs() <= 1.0 && cycle * CYCLES >= ticks {
+        1.0 / 8.0
+    } else {
+        1.0 / 2.0
+    };
+    f64::from(in_flight) * part
+}
+
+/// The number of ticks of a batch: whole cycles of a request, if there are enough of them.
+fn batch_size(ticks: usize, cycle: f64) -> usize {
+    let least = ticks.div_ceil(BATCHES);
+    let cycles = (least as f64 / cycle).ceil().max(1.0);
+    let whole = (cycles * cycle).round() as usize;
+    if whole >= least && whole > 0 && ticks / whole >= BATCHES_MIN { whole } else { least }
+}
+
+/// By how much the rate follows the requests in flight, between two numbers of them, as seen at the look with this number, from 0.
+pub fn elasticity(a: &Rate, b: &Rate, look: usize) -> Elasticity {
+    let unit = (f64::from(a.in_flight) / f64::from(b.in_flight)).ln();
+    let value = (a.per_tick / b.per_tick).ln() / unit;
+    let half = half(a, b, look, 0.0);
+    Elasticity { value, low: value - half, high: value + half }
+}
+
+/// Half of that interval, with so many standard errors more.
+pub fn half(a: &Rate, b: &Rate, look: usize, more: f64) -> f64 {
+    let unit = (f64::from(a.in_flight) / f64::from(b.in_flight)).ln().abs();
+    let [of_a, of_b] = [a, b].map(|rate| (rate.quantile(look) + more) * rate.error());
+    of_a.hypot(of_b).hypot(a.cut() + b.cut()) / unit
+}
+
+/// Whether two rates with equally many requests in flight differ by a fifth and by three standard errors.
+pub fn has_drifted(run: &Rate, later: &Rate) -> bool {
+    let difference = (later.per_tick / run.per_tick).ln().abs();
+    // Of few batches, as many as three of many.
+    let last = LOOKS - 1;
+    let of_many = Normal::standard().inverse_cdf(1.0 - TAILS[last]);
+    let [of_run, of_later] = [run, later].map(|rate| 3.0 * rate.quantile(last) / of_many * rate.error());
+    difference > 1.2_f64.ln() && difference > of_run.hypot(of_later).hypot(later.cut() + run.cut())
+}
+
+#[cfg(test)]
+mod tests {
+    use onrush_plan::Random;
+
+    use super::*;
+
+    #[test]
+    fn errors_come_from_batches_and_not_from_counts() {
+        let mut random = Random::new(3);
+        let mut poisson = |mean: f64| {
+            let (mut count, mut left) = (0.0, mean);
+            loop {
+                left += (1.0 - random.uniform()).ln();
+                if left < 0.0 {
+                    return count;
+                }
+                count += 1.0;
+            }
+        };
+        let constant = Rate::of(&[10.0; 400], 4, 0.4).unwrap();
+        assert!(constant.dispersion < 0.01 && constant.error() < 0.001, "{constant:?}");
+        let random: Vec<Rate> =
+            (0..200).map(|_| Rate::of(&(0..400).map(|_| poisson(10.0)).collect::<Vec<_>>(), 4, 0.4).unwrap()).collect();
+        let mean = random.iter().map(|rate| rate.dispersion).sum::<f64>() / 200.0;
+        assert!((0.9..1.5).contains(&mean), "{mean}");
+        // Bursts of all requests in flight, whose cycle is no multiple of a tick.
+        let bursts: Vec<f64> = (0..400).map(|tick| if (tick * 10 % 37) < 10 { 8.0 } else { 0.0 }).collect();
+        let bursts = Rate::of(&bursts, 8, 3.7).unwrap();
+        assert!(bursts.error() < 0.02, "{bursts:?}");
+    }
+
+    #[test]
+    fn too_few_ticks_and_silence_have_no_rate() {
+        assert_eq!(Rate::of(&[5.0; BATCHES_MIN - 1], 4, 1.0), None);
+        assert_eq!(Rate::of(&[0.0; 100], 4, 1.0), None);
+    }
+}

@@ -1,0 +1,313 @@
+//! Simulates closed loops whose truth is known, and checks what a probe tells of them.
+//!
+//! So many requests are in flight to workers that each serve one at a time, in the order of arrival; without workers, all are
+//! served at once. The rate with n in flight is min(n, workers) ÷ the mean service time, whatever its distribution.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use onrush_plan::Random;
+
+use super::course::{Base, Course, Look, Order};
+use super::rate::Rate;
+use crate::run::Elasticity;
+
+const TICK_S: f64 = 0.01;
+const FOLLOWS: f64 = Elasticity::FOLLOWS;
+const STAYS: f64 = Elasticity::STAYS;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Service {
+    Constant,
+    Exponential,
+    /// With this standard deviation, as a multiple of the mean.
+    LogNormal(f64),
+    /// Half of the requests takes five times as long as the others.
+    Bimodal,
+}
+
+impl Service {
+    /// A time whose mean is 1.
+    fn draw(self, random: &mut Random) -> f64 {
+        match self {
+            Self::Constant => 1.0,
+            Self::Exponential => -(1.0 - random.uniform()).ln(),
+            Self::LogNormal(deviation) => {
+                let sigma = deviation.mul_add(deviation, 1.0).ln().sqrt();
+                let normal =
+                    (-2.0 * (1.0 - random.uniform()).ln()).sqrt() * (std::f64::consts::TAU * random.uniform()).cos();
+                (sigma * normal - sigma * sigma / 2.0).exp()
+            }
+            Self::Bimodal => [1.0 / 3.0, 5.0 / 3.0][random.below(2) as usize],
+        }
+    }
+}
+
+/// A target with so many requests in flight.
+struct Target {
+    workers: u32,
+    service: Service,
+    mean_s: f64,
+    random: Random,
+    /// When those that are being served will be, in nanoseconds.
+    served: BinaryHeap<Reverse<u64>>,
+    waiting: u32,
+    limit: u32,
+}
+
+impl Target {
+    fn new(workers: u32, service: Service, mean_s: f64, seed: u64) -> Self {
+        let random = Random::new(Random::new(seed).next());
+        Self { workers, service, mean_s, random, served: BinaryHeap::new(), waiting: 0, limit: 0 }
+    }
+
+    fn in_flight(&self) -> u32 {
+        self.served.len() as u32 + self.waiting
+    }
+
+    fn limit(&mut self, limit: u32, now_ns: u64) {
+        self.limit = limit;
+        self.waiting += limit.saturating_sub(self.in_flight());
+        self.serve(now_ns);
+    }
+
+    fn serve(&mut self, now_ns: u64) {
+        while self.waiting > 0 && (self.workers == 0 || self.served.len() < self.workers as usize) {
+            let takes_ns = self.service.draw(&mut self.random) * self.mean_s * 1e9;
+            self.waiting -= 1;
+            self.served.push(Reverse(now_ns + takes_ns as u64));
+        }
+    }
+
+    /// The responses up to this moment.
+    fn run_until(&mut self, until_ns: u64) -> f64 {
+        let mut responses = 0.0;
+        while let Some(&Reverse(at_ns)) = self.served.peek().filter(|it| it.0 <= until_ns) {
+            self.served.pop();
+            responses += 1.0;
+            self.waiting += u32::from(self.in_flight() < self.limit);
+            self.serve(at_ns);
+        }
+        responses
+    }
+
+    fn per_s(&self, in_flight: u32) -> f64 {
+        let served = if self.workers == 0 { in_flight } else { in_flight.min(self.workers) };
+        f64::from(served) / self.mean_s
+    }
+
+    fn elasticity(&self, one: u32, other: u32) -> f64 {
+        (self.per_s(one) / self.per_s(other)).ln() / (f64::from(one) / f64::from(other)).ln()
+    }
+}
+
+/// What a probe told.
+struct Told {
+    /// Between the requests in flight in the run and this number; `None`: it was not carried out.
+    result: Option<(Rate, Elasticity)>,
+    took_s: f64,
+    has_drifted: bool,
+    is_affordable: bool,
+}
+
+impl Told {
+    /// The limit between which the elasticity is said to be.
+    fn side(&self) -> Option<[f64; 2]> {
+        let (_, Elasticity { low, high, .. }) = self.result.filter(|_| !self.has_drifted)?;
+        let sides = [[FOLLOWS, f64::INFINITY], [f64::NEG_INFINITY, STAYS], [STAYS, FOLLOWS]];
+        sides.into_iter().find(|side| low > side[0] && high < side[1])
+    }
+
+    /// Whether that is wrong.
+    fn is_wrong(&self, target: &Target, in_flight: u32) -> bool {
+        let (Some(side), Some((rate, _))) = (self.side(), self.result) else { return false };
+        let truth = target.elasticity(in_flight, rate.in_flight);
+        truth < side[0] - 1e-9 || truth > side[1] + 1e-9
+    }
+}
+
+/// A run of so many seconds, and the probe after it.
+fn probe(target: &mut Target, in_flight: u32, run_s: u64, probe_s: f64) -> Told {
+    const RUN_TICK_NS: u64 = 100_000_000;
+    let tick_ns = (TICK_S * 1e9) as u64;
+    target.limit(in_flight, 0);
+    let counts: Vec<f64> = (1..=run_s * 10).map(|tick| target.run_until(tick * RUN_TICK_NS)).collect();
+    let last = &counts[super::first_of_last_part(counts.len())..];
+    let nothing = Told { result: None, took_s: 0.0, has_drifted: false, is_affordable: false };
+    let Some(run) = Rate::at_end(last, in_flight) else { return nothing };
+    let begin = run_s * 100;
+    let base = Base { run: run.in_shorter_ticks(10), other: in_flight / 2, ticks: (probe_s / TICK_S) as u64 };
+    let Ok(mut course) = Course::begin(base, begin, in_flight.into()) else { return nothing };
+    target.limit(base.other, begin * tick_ns);
+    let (mut tick, mut ticks) = (begin, Vec::new());
+    loop {
+        ticks.push(target.run_until((tick + 1) * tick_ns));
+        tick += 1;
+        let of = |from: u64| &ticks[((from - begin) as usize).min(ticks.len())..];
+        let order = course.go_on(&Look { tick, in_flight: target.in_flight().into(), ticks: &of });
+        match order {
+            Order::Wait => {}
+            Order::Limit(limit) => target.limit(limit, tick * tick_ns),
+            Order::End => break,
+        }
+        assert!(tick <= begin + base.ticks + 1, "it takes longer than it may");
+    }
+    let took_s = (tick - begin) as f64 * TICK_S;
+    Told { result: course.result(), took_s, has_drifted: course.has_drifted(), is_affordable: true }
+}
+
+/// A closed loop drawn at random.
+fn drawn(seed: u64) -> (Target, u32, String) {
+    let mut random = Random::new(Random::new(seed).next());
+    let order = |random: &mut Random, low: f64, high: f64| low * (high / low).powf(random.uniform());
+    let workers = random.below(25) as u32;
+    let service = match random.below(4) {
+        0 => Service::Constant,
+        1 => Service::Exponential,
+        2 => Service::LogNormal(0.2 + random.uniform()),
+        _ => Service::Bimodal,
+    };
+    let mean_s = order(&mut random, 0.8e-3, 27e-3);
+    let in_flight = order(&mut random, 4.0, 1_000.0).round() as u32;
+    let target = Target::new(workers, service, mean_s, seed);
+    let name = format!(
+        "{seed}: {workers} workers, {service:?} {:.1} ms, c = {in_flight}, {:.0}/s",
+        mean_s * 1e3,
+        target.per_s(in_flight)
+    );
+    (target, in_flight, name)
+}
+
+/// What came of situations in one range of rates.
+#[derive(Debug, Default)]
+struct Counts {
+    all: u32,
+    decided: u32,
+    wrong: Vec<String>,
+    undecided: Vec<String>,
+    took_s: Vec<f64>,
+}
+
+impl Counts {
+    fn share(&self) -> f64 {
+        f64::from(self.decided) / f64::from(self.all.max(1))
+    }
+}
+
+/// What probes tell of so many situations after runs of so long: those above 250 responses a second, those from 50 to 250, and
+/// those whose queue takes longer than a second to become half as long.
+fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [Counts; 3] {
+    let mut counts = [Counts::default(), Counts::default(), Counts::default()];
+    for seed in seeds {
+        let (mut target, in_flight, name) = drawn(seed);
+        let per_s = target.per_s(in_flight);
+        let told = probe(&mut target, in_flight, run_s, (run_s as f64 / 5.0).min(6.0));
+        let place = match per_s {
+            _ if f64::from(in_flight) / 2.0 / per_s > 1.0 => 2,
+            per_s if per_s > 250.0 => 0,
+            _ => 1,
+        };
+        let counts = &mut counts[place];
+        counts.all += 1;
+        counts.decided += u32::from(told.side().is_some());
+        if told.is_affordable {
+            counts.took_s.push(told.took_s);
+        }
+        if told.is_wrong(&target, in_flight) {
+            counts.wrong.push(format!("{name}: {:?}", told.result));
+        } else if told.side().is_none() {
+            counts.undecided.push(format!("{name} ({}): {:?}", told.is_affordable, told.result));
+        }
+    }
+    counts
+}
+
+/// Some situations in every test run, and with `CHECK_MACHINE` 600, as `make check-machine` sets it.
+#[test]
+fn closed_loops_drawn_at_random_are_decided_and_never_wrongly() {
+    let is_whole = std::env::var_os("CHECK_MACHINE").is_some();
+    for (run_s, least, seeds) in [(10, [0.9, 0.55], 300), (30, [0.97, 0.85], 300)] {
+        let counts = tell(0..if is_whole { seeds } else { 40 }, run_s);
+        let mut took_s: Vec<f64> = counts.iter().flat_map(|counts| counts.took_s.clone()).collect();
+        took_s.sort_by(f64::total_cmp);
+        let [median_s, most_s] = [took_s[took_s.len() / 2], took_s[took_s.len() - 1]];
+        for (counts, name) in counts.iter().zip(["above 250/s", "from 50/s", "long queues"]) {
+            println!("{run_s} s, {name}: {} of {} decided, {:#?}", counts.decided, counts.all, counts.undecided);
+            assert!(counts.wrong.is_empty(), "{:#?}", counts.wrong);
+        }
+        println!("{run_s} s: probes took {median_s:.2} s, at most {most_s:.2} s");
+        assert!(median_s <= 1.0 && most_s <= run_s as f64 / 5.0 + 0.02, "{median_s} {most_s}");
+        if is_whole {
+            for (counts, least) in counts.iter().zip(least) {
+                assert!(counts.share() >= least, "{run_s} s: {:.3} decided", counts.share());
+            }
+        } else {
+            assert!(counts[0].share() >= 0.8, "{:#?}", counts[0]);
+        }
+    }
+}
+
+/// How many of so many probes are wrong, and how many decide, where workers in front of so many in flight have an elasticity
+/// between all and half of these.
+fn at(workers: u32, in_flight: u32, service: Service, per_s: f64, count: u64) -> [u64; 2] {
+    let mut told = [0, 0];
+    for seed in 0..count {
+        let served = if workers == 0 { in_flight } else { in_flight.min(workers) };
+        let mut target = Target::new(workers, service, f64::from(served) / per_s, seed);
+        let result = probe(&mut target, in_flight, 10, 2.0);
+        told[0] += u64::from(result.is_wrong(&target, in_flight));
+        told[1] += u64::from(result.side().is_some());
+    }
+    told
+}
+
+#[test]
+fn at_most_one_in_a_hundred_is_on_the_wrong_side_of_a_limit() {
+    let is_whole = std::env::var_os("CHECK_MACHINE").is_some();
+    let count = if is_whole { 1_000 } else { 40 };
+    for service in [Service::Constant, Service::Exponential, Service::LogNormal(0.4), Service::Bimodal] {
+        // ln(16 ÷ 13) ÷ ln(26 ÷ 13) = 0.2996, and ln(13 ÷ 8) ÷ ln(16 ÷ 8) = 0.7004.
+        for (workers, in_flight) in [(16, 26), (13, 16)] {
+            let [wrong, decided] = at(workers, in_flight, service, 1_000.0, count);
+            println!("{service:?}, {workers} workers, c = {in_flight}: {wrong} wrong, {decided} decided of {count}");
+            assert!(wrong <= count.div_ceil(100), "{service:?} {workers}: {wrong} of {count}");
+        }
+    }
+}
+
+#[test]
+fn constant_service_takes_dozens_of_responses_and_random_service_hundreds() {
+    for (service, most) in [(Service::Constant, 100.0), (Service::Exponential, 900.0)] {
+        let mut target = Target::new(1, service, 1.5e-3, 1);
+        let told = probe(&mut target, 8, 10, 2.0);
+        let (rate, _) = told.result.expect("it was carried out");
+        assert!(told.side() == Some([f64::NEG_INFINITY, STAYS]) && rate.responses < most, "{service:?} {rate:?}");
+    }
+}
+
+/// The table in docs/measuring.md: how many of the probes decide, after runs of 10 and 30 seconds.
+#[test]
+#[ignore = "it prints a table"]
+fn how_often_a_probe_decides() {
+    for service in [Service::Constant, Service::LogNormal(0.4), Service::Exponential] {
+        for in_flight in [4, 16, 256] {
+            let mut row = format!("| {service:?}, c = {in_flight} |");
+            for per_s in [50.0, 250.0, 1_000.0, 5_000.0] {
+                let share = |run_s: u64| {
+                    let mut decided = 0;
+                    for seed in 0..200 {
+                        let workers = if seed % 2 == 0 { 0 } else { 2 };
+                        let mean_s = f64::from(if workers == 0 { in_flight } else { workers }) / per_s;
+                        let mut target = Target::new(workers, service, mean_s, seed);
+                        let told = probe(&mut target, in_flight, run_s, run_s as f64 / 5.0);
+                        assert!(!told.is_wrong(&target, in_flight), "{service:?} {in_flight} {per_s}");
+                        decided += u32::from(told.side().is_some());
+                    }
+                    decided / 2
+                };
+                row += &format!(" {} %, {} % |", share(10), share(30));
+            }
+            println!("{row}");
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! Workers that stay after the end of their run, on the same connections: uncounted, with as many requests in flight as they are
+//! told, and none before.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use onrush_engine::{Control, LOOK_NS, SAMPLE_NS, Stayed, WorkerLink};
+use onrush_stats::Totals;
+
+use super::clock::Clock;
+use super::crew::Crew;
+use super::{Interrupt, nanos};
+
+/// How often the hand-overs are taken.
+const LOOK: Duration = Duration::from_millis(5);
+/// How long workers may take to end once they are stopped: a script may be in a callback.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The length of a tick.
+pub const TICK: Duration = Duration::from_nanos(LOOK_NS);
+/// That of the counts of the run itself, see [`Outcome::recent`](super::Outcome::recent).
+pub const RUN_TICK: Duration = Duration::from_nanos(SAMPLE_NS);
+
+/// The workers of a run that is over. They end when this is dropped.
+pub struct Tail {
+    crew: Crew,
+    control: Arc<Control>,
+    workers: Vec<TailWorker>,
+    clock: Clock,
+    /// When measuring began: ticks count from then.
+    begun: Instant,
+    /// The responses in each tick, of all workers, from the first on.
+    ticks: Vec<f64>,
+    /// The number of the first tick.
+    first: u64,
+    totals: Totals,
+}
+
+struct TailWorker {
+    link: Arc<WorkerLink>,
+    connections: u32,
+    /// The number of the tick up to which it has handed over.
+    until: u64,
+}
+
+/// What a tail recorded until it was ended.
+pub struct TailEnd {
+    /// What was recorded since the run.
+    pub totals: Totals,
+    /// How long workers were stalled, in nanoseconds.
+    pub stalled_ns: u64,
+    /// The threads (numbered from 1) that never returned from their script, and the callback they are in.
+    pub stuck: Vec<(usize, &'static str)>,
+    /// Whether a worker broke off: its script failed, or it panicked.
+    pub broke_off: bool,
+}
+
+impl Tail {
+    /// Workers that have ended, with the number of their connections, and stay; measuring began at `begun` and ended at
+    /// `ended`, after that.
+    pub(super) fn new(
+        crew: Crew,
+        control: Arc<Control>,
+        workers: Vec<(Arc<WorkerLink>, u32)>,
+        clock: Clock,
+        begun: Instant,
+        ended: Duration,
+    ) -> Self {
+        let first = nanos(ended) / LOOK_NS;
+        let workers =
+            workers.into_iter().map(|(link, connections)| TailWorker { link, connections, until: first }).collect();
+        Self { crew, control, workers, clock, begun, ticks: Vec::new(), first, totals: Totals::default() }
+    }
+
+    /// Lets so many requests be in flight in all, of the lanes that each connection has.
+    pub fn limit(&self, in_flight: u32, lanes: u32) {
+        let of: u64 = self.workers.iter().map(|worker| u64::from(worker.connections)).sum();
+        let mut before = 0;
+        for TailWorker { link, connections, .. } in &self.workers {
+            let share = |connections: u64| connections * u64::from(in_flight) / of.max(1);
+            let own = share(before + u64::from(*connections)) - share(before);
+            before += u64::from(*connections);
+            link.limit(own as u32, lanes);
+        }
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Instant {
+        self.clock.now()
+    }
+
+    /// Waits a moment, and takes what was handed over meanwhile. Returns whether the workers go on.
+    pub fn wait(&mut self, interrupt: &Interrupt) -> bool {
+        self.crew.wait(LOOK, &mut self.clock);
+        self.collect();
+        if self.crew.is_signalled(&self.clock) {
+            interrupt.ask();
+        }
+        !self.control.is_stopped() && !(0..self.workers.len()).any(|index| self.crew.has_returned(index))
+    }
+
+    /// How many requests were in flight at the last hand-over.
+    pub fn in_flight(&self) -> u64 {
+        self.workers.iter().map(|worker| worker.link.in_flight()).sum()
+    }
+
+    /// The number of the tick that goes on now.
+    pub fn tick(&self) -> u64 {
+        nanos(self.now().saturating_duration_since(self.begun)) / LOOK_NS
+    }
+
+    /// The responses in each tick from this one on that every worker has handed over.
+    pub fn ticks(&self, from: u64) -> &[f64] {
+        let place = |tick: u64| (tick.saturating_sub(self.first) as usize).min(self.ticks.len());
+        let until = self.workers.iter().map(|worker| worker.until).min().unwrap_or(0);
+        &self.ticks[place(from).min(place(until))..place(until)]
+    }
+
+    /// Requests that were sent since the end of the run.
+    pub fn totals(&self) -> &Totals {
+        &self.totals
+    }
+
+    fn collect(&mut self) {
+        let Self { workers, ticks, first, totals, .. } = self;
+        for TailWorker { link, until, .. } in workers {
+            link.mailbox.collect(|interval| {
+                *totals += interval;
+                let through = interval.until_ns / LOOK_NS;
+                if through <= *until {
+                    // Less than a tick has passed since the end of the run.
+                    return;
+                }
+                let (from, to) = ((*until - *first) as usize, (through - *first) as usize);
+                if ticks.len() < to {
+                    ticks.resize(to, 0.0);
+                }
+                // What a worker handed over late came at any time in between.
+                let each = interval.counters.completed as f64 / (to - from) as f64;
+                ticks[from..to].iter_mut().for_each(|tick| *tick += each);
+                *until = through;
+            });
+        }
+    }
+
+    /// Ends the workers, and adds up.
+    pub fn end(mut self) -> TailEnd {
+        self.control.stop();
+        let mut stayed: Vec<Option<Stayed>> = self.workers.iter().map(|_| None).collect();
+        let mut has_returned = vec![false; stayed.len()];
+        let until = self.clock.now() + PATIENCE;
+        while has_returned.contains(&false) && self.clock.now() < until {
+            self.crew.wait(LOOK, &mut self.clock);
+            for (index, (returned, stayed)) in has_returned.iter_mut().zip(&mut stayed).enumerate() {
+                if !*returned && self.crew.has_returned(index) {
+                    (*returned, *stayed) = (true, self.crew.take_stayed(index));
+                }
+            }
+        }
+        self.collect();
+        let broke_off = stayed
+            .iter()
+            .zip(&has_returned)
+            .any(|(stayed, returned)| *returned && stayed.as_ref().is_none_or(|stayed| stayed.failure.is_some()));
+        let stuck = self.workers.iter().zip(&has_returned).enumerate().filter(|(_, (_, returned))| !**returned);
+        let stuck =
+            stuck.map(|(index, (worker, _))| (index + 1, worker.link.callback().name().unwrap_or("a callback")));
+        let stuck = stuck.collect();
+        let mut totals = std::mem::take(&mut self.totals);
+        stayed.iter().flatten().for_each(|stayed| totals += &*stayed.interval);
+        let stalled_ns = stayed.iter().flatten().map(|stayed| stayed.stalled_ns).max().unwrap_or(0);
+        TailEnd { totals, stalled_ns, stuck, broke_off }
+    }
+}
+
+impl Drop for Tail {
+    fn drop(&mut self) {
+        self.control.stop();
+    }
+}
