@@ -162,7 +162,7 @@ fn an_explicit_probe_is_silent_where_nothing_else_is_said(context: &Context) {
         let run = |probe: &str| {
             let words = format!("-t1 -c8 -d10s {words} {probe}");
             let (output, document) = simulated_document(context.onrush().words(&words), POOL);
-            assert!(!output.stderr.contains("after the run"), "{words}: {output:?}");
+            assert!(!output.stderr.contains("onrush: after the run"), "{words}: {output:?}");
             document["evidence"]["probe"]["requests"].as_u64().unwrap_or(0)
         };
         assert_eq!(run(""), 0, "{words}");

@@ -310,7 +310,7 @@ fn a_worker_that_stays_goes_on_after_its_results() {
     // Ten milliseconds for each response, two hundred for each limit; whoever is in flight has its response first.
     let near = |per_phase: Vec<(u64, u64)>| {
         for ((completed, open), expected) in per_phase.into_iter().zip([(120, 6), (63, 3), (3, 0), (114, 6)]) {
-            assert!(completed.abs_diff(expected.0) <= 9 && open == expected.1, "{completed} {open} {expected:?}");
+            assert!(completed.abs_diff(expected.0) <= 20 && open == expected.1, "{completed} {open} {expected:?}");
         }
     };
     let (before, per_phase) = run(Config { stays: true, ..config() });
