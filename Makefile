@@ -65,6 +65,7 @@ test: tools ## install what the tests need (asking first), then check and test e
 
 check-machine: tools ## measure what needs a quiet machine: before a release, and when its subject changes
 	@CHECK_MACHINE=1 cargo test --lib search::simulation -- --nocapture
+	CHECK_MACHINE=1 cargo test --lib probe::simulation -- --nocapture
 	SITUATIONS=100 SITUATIONS_SEED=$$(date +%s) cargo test --lib single::situations -- --nocapture
 	CHECK_MACHINE=1 cargo test --test it
 	CHECK_MACHINE=1 cargo test --release --test it

@@ -177,6 +177,21 @@ impl<B: Backend> Engine<B> {
         (end, stays.then_some(self))
     }
 
+    /// Counts what was measured if the worker stays after the end, before it handles what came later; returns whether it does.
+    pub(super) fn is_closed(&mut self) -> bool {
+        if !self.roster.config.stays || self.control.is_stopped() || self.books.tally.is_warming_up() {
+            return false;
+        }
+        if self.books.measured.is_none() {
+            let end = self.books.end_at;
+            self.count_all_busy(end);
+            let measured = self.measured(end);
+            self.books.measured = Some(Box::new(measured));
+            self.books.tally.go_on(end);
+        }
+        true
+    }
+
     /// Goes on after the end, which has been counted. Nothing more is sent until a limit is set.
     fn begin_to_stay(&mut self, now: Nanos) {
         let Self { books, worker_link, .. } = self;

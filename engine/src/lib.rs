@@ -333,7 +333,7 @@ impl<B: Backend> Engine<B> {
             && let Some(completion) = self.roster.backend.next()
         {
             self.turn.handled += 1;
-            if completion.at <= self.books.end_at || self.goes_on() {
+            if completion.at <= self.books.end_at || self.goes_on() || self.is_closed() {
                 self.turn.awaited_since = completion.at;
                 self.handle(completion);
             }

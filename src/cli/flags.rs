@@ -88,9 +88,9 @@ const LOAD: &[Flag] = &[
         .help("end the run once the figures are this precise, with\n95 % confidence: 'p99+-2%,rate+-1%' (5m at most)"),
     flag(Id::Probe, "--probe WHAT").one_of(&["off", "up"]).help(
         "what follows a closed loop to find out its limit: off,\n\
-         or the longest time for slots with a quarter less in\n\
+         or the longest time to go on with half as many in\n\
          flight (a fifth of -d, if that is 10s or more), or up\n\
-         or up:T, with half as much more",
+         or up:T, with half as many more",
     ),
     flag(Id::Warmup, "--warmup T")
         .common()

@@ -123,14 +123,15 @@ impl Course {
     /// When there is too little time for an answer.
     pub fn begin(base: Base, tick: u64, in_flight: u64) -> Result<Self, Unaffordable> {
         let drain = drain(&base, base.other);
-        let fits = |ticks: u64| {
+        let fits = |ticks: u64, surely: f64| {
             let left = ticks.saturating_sub(check_ticks(ticks) + drain) as f64;
             let left = whole_cycles(left, base.run.cycle());
-            left >= FIRST && half_at(&base, base.other, left, false) < STAYS
+            left >= FIRST && half_at(&base, base.other, left, LOOKS - 1, surely) < STAYS
         };
-        if !fits(base.ticks) {
+        if !fits(base.ticks, 0.0) {
             let mut needed = base.ticks.max(1);
-            while !fits(needed) {
+            // One that most likely decides is worth the advice.
+            while !fits(needed, 1.0) {
                 needed += needed.div_ceil(20);
                 if needed > u64::from(u32::MAX) {
                     return Err(Unaffordable(None));
@@ -262,11 +263,11 @@ impl Course {
         let cycle = self.base.run.cycle();
         let left = self.end.saturating_sub(from + check_ticks(self.base.ticks)) as f64;
         let left = whole_cycles(left, cycle);
-        if left < FIRST || half_at(&self.base, in_flight, left, false) >= STAYS {
+        if left < FIRST || half_at(&self.base, in_flight, left, LOOKS - 1, 0.0) >= STAYS {
             return None;
         }
         let mut sure = FIRST;
-        while sure < left && half_at(&self.base, in_flight, sure, true) >= STAYS {
+        while sure < left && half_at(&self.base, in_flight, sure, 1, 1.0) >= STAYS {
             sure *= 1.1;
         }
         let looks: [f64; LOOKS] = [sure / 2.0, sure, 2.0 * sure, left];
@@ -284,11 +285,10 @@ pub fn decides(elasticity: &Elasticity) -> bool {
     low > FOLLOWS || high < STAYS || low > STAYS && high < FOLLOWS
 }
 
-/// Half of the interval to be expected after so many ticks with so many in flight, if the rate does not follow them, at the
-/// last look; with `sure`, at the one in which most are narrower.
-fn half_at(base: &Base, in_flight: u32, ticks: f64, sure: bool) -> f64 {
-    let expected = base.run.expected(in_flight, base.run.per_tick, ticks, base.run.cycle());
-    if sure { half(&base.run, &expected, 1, 1.0) } else { half(&base.run, &expected, LOOKS - 1, 0.0) }
+/// Half of the interval to be expected after so many ticks with so many in flight, if the rate does not follow them, at a look;
+/// with so many standard errors more.
+fn half_at(base: &Base, in_flight: u32, ticks: f64, look: usize, more: f64) -> f64 {
+    half(&base.run, &base.run.expected(in_flight, base.run.per_tick, ticks, base.run.cycle()), look, more)
 }
 
 /// How long what is in flight beyond the other number takes to be answered, or where more are to be in flight, to be sent.

@@ -222,11 +222,11 @@ fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [Counts; 3] {
     counts
 }
 
-/// Some situations in every test run, and with `CHECK_MACHINE` 600, as `make check-machine` sets it.
+/// Some situations in every test run, and with `CHECK_MACHINE` 600 after either length of a run, as `make check-machine` sets it.
 #[test]
 fn closed_loops_drawn_at_random_are_decided_and_never_wrongly() {
     let is_whole = std::env::var_os("CHECK_MACHINE").is_some();
-    for (run_s, least, seeds) in [(10, [0.9, 0.55], 300), (30, [0.97, 0.85], 300)] {
+    for (run_s, least, seeds) in [(10, [0.9, 0.55], 600), (30, [0.97, 0.85], 600)] {
         let counts = tell(0..if is_whole { seeds } else { 40 }, run_s);
         let mut took_s: Vec<f64> = counts.iter().flat_map(|counts| counts.took_s.clone()).collect();
         took_s.sort_by(f64::total_cmp);

@@ -348,3 +348,29 @@ fn a_slot_that_was_never_needed_exists_only_in_the_account() {
         );
     }
 }
+
+#[test]
+fn responses_that_come_after_the_end_are_those_of_a_worker_that_stays() {
+    let config = Config { max_inflight: 6, stays: true, ..config() };
+    let scenario: Scenario =
+        toml::from_str("latency_us = 10000.0\n[[generator_stall]]\nfrom_s = 0.985\nfor_s = 0.05").unwrap();
+    let backend = Sim::new(6, scenario.network(1));
+    let (control, link) = (Arc::new(Control::new(1)), Arc::new(WorkerLink::default()));
+    let mut engine = Box::new(Engine::new(config, backend, job(get(), http1(1)), control, Arc::clone(&link)));
+    engine.begin(Instant::now());
+    let Advanced::Ended(end, Some(engine)) = engine.run_past(Nanos::MAX) else { panic!("it stays") };
+    assert_eq!((end.elapsed_ns, end.interval.until_ns), (SECOND, SECOND));
+    link.mailbox.collect(|_| ());
+    link.limit(6, 1);
+    let (mut engine, mut totals) = (engine, Totals::default());
+    for look in 1..=100 {
+        let Advanced::Running(running) = engine.run_past(Nanos(SECOND) + look * LOOK_NS) else {
+            panic!("nobody stopped it")
+        };
+        engine = running;
+        link.mailbox.collect(|interval| totals += interval);
+    }
+    let completed = totals.counters.completed;
+    // A response every 10 ms for each of six, but for the rest of the stall.
+    assert!((540..=606).contains(&completed), "a connection waits for a response that was lost: {completed}");
+}
