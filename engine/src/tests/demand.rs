@@ -334,7 +334,7 @@ fn a_slot_that_was_never_needed_exists_only_in_the_account() {
         let (backend, link) = (Sim::new(60, Box::new(noting)), Arc::new(WorkerLink::default()));
         let engine = Engine::new(config, backend, job(get(), http1(1)), Arc::default(), Arc::clone(&link));
         assert_eq!(engine.roster.slots.len() as u32, first + stand_ins);
-        let end = engine.run(Instant::now());
+        let (end, _) = engine.run(Instant::now());
         let mut totals = Totals::default();
         link.mailbox.collect(|interval| totals += interval);
         totals += &*end.interval;
