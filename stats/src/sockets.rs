@@ -25,6 +25,8 @@ pub struct Sockets {
     pub segments_received: u64,
     /// Retransmitted segments.
     pub retransmits: u64,
+    /// Segments retransmitted needlessly: the peer received them twice; `None`: the kernel does not report them for some readings.
+    pub needless: Option<u64>,
     /// Segments received out of order; `None`: the kernel does not report them for some readings.
     pub out_of_order: Option<u64>,
     /// Microseconds between the readings of a connection that say what it was busy with, summed.
@@ -42,6 +44,8 @@ impl Sockets {
             let (before, _) = before.as_ref()?;
             Some(u64::from(of(now)?.saturating_sub(of(before)?)))
         };
+        // Of a first reading it is only known whether the kernel reports it.
+        let reported = |of: fn(&TcpInfo) -> Option<u32>| if before.is_some() { since(of) } else { of(now).map(|_| 0) };
         let busy_us = before.and_then(|(before, passed_us)| {
             let (before, now) = (before.busy_us?, now.busy_us?);
             Some([0, 1, 2].map(|part| now[part].saturating_sub(before[part]).min(passed_us)))
@@ -53,21 +57,30 @@ impl Sockets {
             segments_sent: since(|info| info.segments_sent).unwrap_or(0),
             segments_received: since(|info| info.segments_received).unwrap_or(0),
             retransmits: since(|info| Some(info.retransmits)).unwrap_or(0),
-            out_of_order: if before.is_some() { since(|info| info.out_of_order) } else { now.out_of_order.map(|_| 0) },
+            needless: reported(|info| info.received_twice),
+            out_of_order: reported(|info| info.out_of_order),
             between_readings_us: before.filter(|_| busy_us.is_some()).map_or(0, |(_, passed_us)| passed_us),
             busy_us: busy_us.unwrap_or_default(),
             ..Self::default()
         };
     }
+
+    /// Segments that were retransmitted because they were lost.
+    pub fn lost(&self) -> u64 {
+        self.retransmits.saturating_sub(self.needless.unwrap_or(0))
+    }
 }
 
 impl AddAssign for Sockets {
     fn add_assign(&mut self, other: Self) {
-        self.out_of_order = match (self.readings, other.readings) {
-            (0, _) => other.out_of_order,
-            (_, 0) => self.out_of_order,
-            _ => self.out_of_order.zip(other.out_of_order).map(|(mine, theirs)| mine + theirs),
+        let readings = (self.readings, other.readings);
+        let sum = |mine: Option<u64>, theirs: Option<u64>| match readings {
+            (0, _) => theirs,
+            (_, 0) => mine,
+            _ => mine.zip(theirs).map(|(mine, theirs)| mine + theirs),
         };
+        self.needless = sum(self.needless, other.needless);
+        self.out_of_order = sum(self.out_of_order, other.out_of_order);
         self.readings += other.readings;
         self.in_flight += other.in_flight;
         self.half_answered += other.half_answered;
@@ -95,6 +108,7 @@ mod tests {
             retransmits: 1,
             segments_sent: Some(10),
             segments_received: Some(20),
+            received_twice: Some(1),
             out_of_order: Some(2),
             bytes_received: Some(1),
             busy_us: Some([500, 200, 100]),
@@ -103,6 +117,7 @@ mod tests {
             rtt_us: 300,
             rtt_min_us: Some(80),
             retransmits: 4,
+            received_twice: Some(3),
             segments_sent: Some(15),
             busy_us: Some([900, 250, 100]),
             ..first
@@ -117,6 +132,7 @@ mod tests {
             segments_sent: 5,
             segments_received: 0,
             retransmits: 3,
+            needless: Some(2),
             out_of_order: Some(0),
             between_readings_us: 600,
             busy_us: [400, 50, 0],
@@ -128,6 +144,6 @@ mod tests {
         let mut sum = Sockets::default();
         sum += sockets;
         sum += expected;
-        assert_eq!((sum.readings, sum.retransmits, sum.out_of_order), (5, 6, None));
+        assert_eq!((sum.readings, sum.retransmits, sum.needless, sum.out_of_order), (5, 6, Some(4), None));
     }
 }

@@ -13,6 +13,8 @@ pub struct TcpInfo {
     pub segments_sent: Option<u32>,
     /// Segments received.
     pub segments_received: Option<u32>,
+    /// Segments that the peer received twice, as it reported (DSACK): needless retransmissions.
+    pub received_twice: Option<u32>,
     /// Segments received out of order.
     pub out_of_order: Option<u32>,
     /// Bytes received.
@@ -35,6 +37,7 @@ impl TcpInfo {
             retransmits: u32_at(100)?,
             segments_sent: u32_at(136),
             segments_received: u32_at(140),
+            received_twice: u32_at(216),
             out_of_order: u32_at(224),
             bytes_received: u64_at(128),
             busy_us: u64_at(168).zip(u64_at(176)).zip(u64_at(184)).map(|((all, peer), own)| [all, peer, own]),
@@ -50,7 +53,7 @@ mod tests {
     fn fields_are_where_the_kernel_has_them_and_absent_where_it_has_none() {
         let mut bytes = [0; 240];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
-        for (at, value) in [(68, 1_500_u32), (100, 3), (136, 40), (140, 50), (148, 900), (224, 7)] {
+        for (at, value) in [(68, 1_500_u32), (100, 3), (136, 40), (140, 50), (148, 900), (216, 2), (224, 7)] {
             put(at, &value.to_ne_bytes());
         }
         for (at, value) in [(128, 123_456_u64), (168, 9_000), (176, 4_000), (184, 2_000)] {
@@ -62,12 +65,13 @@ mod tests {
             retransmits: 3,
             segments_sent: Some(40),
             segments_received: Some(50),
+            received_twice: Some(2),
             out_of_order: Some(7),
             bytes_received: Some(123_456),
             busy_us: Some([9_000, 4_000, 2_000]),
         };
         assert_eq!(TcpInfo::decode(&bytes), Some(info));
-        let older = TcpInfo { out_of_order: None, ..info };
+        let older = TcpInfo { received_twice: None, out_of_order: None, ..info };
         assert_eq!(TcpInfo::decode(&bytes[..192]), Some(older));
         let oldest = TcpInfo { rtt_us: 1_500, retransmits: 3, ..TcpInfo::default() };
         assert_eq!(TcpInfo::decode(&bytes[..104]), Some(oldest));

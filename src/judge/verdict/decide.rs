@@ -445,11 +445,30 @@ fn losses(evidence: &Evidence) -> Option<Ruling> {
     let mean_us = evidence.latency.as_ref()?.mean_us;
     // Older results do not say how many they were.
     let ends = || ends(evidence).filter(|end| end.lost.is_none_or(|lost| lost >= LOSSES_MIN));
-    let lost = ends().map(|end| end.retransmitted.max(end.out_of_order.unwrap_or(0.0))).fold(0.0, f64::max);
+    let lost = ends().map(|end| end.retransmitted - end.needless.unwrap_or(0.0)).fold(0.0, f64::max);
     let waited_us = ends().map(|end| end.lost_per_request).fold(0.0, f64::max) * RETRANSMISSION_US;
-    (lost >= LOST || (lost >= LOST_MIN && waited_us >= WAITED * mean_us)).then_some(())?;
-    let reason = format!("{} of the segments were lost or out of order", percent(lost));
-    ruling(LimitedBy::Network, reason, "check the links between the two machines (ip -s link, tc -s qdisc)")
+    let reason = if lost >= LOST || (lost >= LOST_MIN && waited_us >= WAITED * mean_us) {
+        format!("{} of the segments were lost", percent(lost))
+    } else {
+        format!(
+            "{} of the segments arrived out of order: some were lost, or overtaken by others",
+            percent(disordered(evidence)?)
+        )
+    };
+    let advice = if evidence.target.is_some() {
+        "find out what drops them on this machine (tc -s qdisc, nstat)"
+    } else {
+        "check the links between the two machines (ip -s link, tc -s qdisc)"
+    };
+    ruling(LimitedBy::Network, reason, advice)
+}
+
+/// The share of the segments that arrived out of order, if it is all that may show losses: a target on this machine says itself what
+/// it retransmitted, and a segment that only overtakes another costs nothing.
+fn disordered(Evidence { network, target, .. }: &Evidence) -> Option<f64> {
+    let network = network.as_ref().filter(|_| target.is_none())?;
+    let are_many = network.out_of_order_segments.or(network.lost).is_none_or(|segments| segments >= LOSSES_MIN);
+    network.out_of_order.filter(|share| are_many && *share >= LOST)
 }
 
 /// Both ends of the connections, as far as they could be seen.
@@ -721,7 +740,8 @@ fn queued_on_the_way(evidence: &Evidence) -> Option<Ruling> {
         time(end.rtt_min_us?),
         time(median_us)
     );
-    ruling(LimitedBy::Network, reason, "check the bandwidth of the links between the two machines")
+    // Only a target on this machine shows its end.
+    ruling(LimitedBy::Network, reason, "check what limits the bandwidth on this machine (tc -s qdisc)")
 }
 
 /// Nothing decides; with what would tell.

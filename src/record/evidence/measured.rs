@@ -517,8 +517,7 @@ fn network(outcome: &Outcome) -> Option<Network> {
     let counters = &outcome.totals.counters;
     let all_us = (counters.occupancy.open_ns / 1_000).max(1) as f64;
     let requests = sockets.between_readings_us as f64 / all_us * counters.completed as f64;
-    let lost = (sockets.retransmits + sockets.out_of_order.unwrap_or(0)) as f64;
-    let lost_per_request = if requests > 0.0 { lost / requests } else { 0.0 };
+    let lost_per_request = if requests > 0.0 { sockets.lost() as f64 / requests } else { 0.0 };
     Network::of(sockets, lost_per_request)
 }
 

@@ -86,6 +86,7 @@ fn random_run(random: &mut Random) -> Document {
         segments_sent: 1_000,
         segments_received: 1_000,
         retransmits: upto(20),
+        needless: (upto(2) == 0).then_some(2),
         out_of_order: (upto(2) == 0).then_some(3),
         between_readings_us: 1_000,
         busy_us: [upto(1_000), 7, 3],

@@ -90,13 +90,19 @@ pub struct Network {
     pub rtt_min_us: Option<f64>,
     /// The share of the segments that were retransmitted.
     pub retransmitted: f64,
+    /// The share of the segments that were retransmitted needlessly: the peer had them already and reported it (DSACK).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needless: Option<f64>,
     /// The share of the segments that arrived out of order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_order: Option<f64>,
-    /// How many segments these are in all, counted between the first and the last reading of each connection.
+    /// How many segments arrived out of order, counted between the first and the last reading of each connection.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub out_of_order_segments: Option<u64>,
+    /// How many segments were lost: retransmitted, but not needlessly. Older versions added those out of order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
-    /// Lost segments per request: retransmitted or out of order.
+    /// Lost segments per request.
     pub lost_per_request: f64,
     /// The share of the time with data in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -122,8 +128,10 @@ impl Network {
             rtt_us: of(sockets.rtt_sum_us, sockets.readings)?,
             rtt_min_us: sockets.rtt_min_us.map(f64::from),
             retransmitted: of(sockets.retransmits, sockets.segments_sent).unwrap_or_default(),
+            needless: sockets.needless.and_then(|segments| of(segments, sockets.segments_sent)),
             out_of_order: sockets.out_of_order.and_then(|segments| of(segments, sockets.segments_received)),
-            lost: Some(sockets.retransmits + sockets.out_of_order.unwrap_or(0)),
+            out_of_order_segments: sockets.out_of_order,
+            lost: Some(sockets.lost()),
             lost_per_request,
             busy: of_time(0),
             window_limited: of_time(1),
@@ -148,6 +156,7 @@ mod tests {
             segments_sent: 50,
             segments_received: 200,
             retransmits: 5,
+            needless: Some(2),
             out_of_order: Some(20),
             between_readings_us: 1_000_000,
             busy_us: [500_000, 250_000, 125_000],
@@ -157,8 +166,10 @@ mod tests {
             rtt_us: 250.0,
             rtt_min_us: Some(100.0),
             retransmitted: 0.1,
+            needless: Some(0.04),
             out_of_order: Some(0.1),
-            lost: Some(25),
+            out_of_order_segments: Some(20),
+            lost: Some(3),
             lost_per_request: 0.5,
             busy: Some(0.5),
             window_limited: Some(0.25),
