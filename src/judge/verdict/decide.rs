@@ -158,10 +158,10 @@ fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     Some(ruling(LimitedBy::Ports, reason, advice)?.saying(MISSED))
 }
 
-fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
-    // A stall delays responses. It does not make a target refuse or reset every connection.
-    let has_no_start = load.completed == 0 && load.failures() >= load.connections;
-    (generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0 && !has_no_start).then_some(())?;
+fn stopped(evidence: &Evidence) -> Option<Ruling> {
+    let Evidence { generator, load, .. } = evidence;
+    let is_long = generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0;
+    (is_long && !has_failed(evidence)).then_some(())?;
     let reason = format!(
         "onrush was stalled for {} of {}: the process was suspended or got no processor, and the latencies include it",
         seconds(generator.stalled_s),
@@ -171,7 +171,8 @@ fn stopped(Evidence { generator, load, .. }: &Evidence) -> Option<Ruling> {
 }
 
 fn script(evidence: &Evidence) -> Option<Ruling> {
-    let in_script = |thread: &Thread| is_busy(&evidence.load, thread) && thread.script >= thread.busy / 2.0;
+    let is_busy = is_busy(evidence);
+    let in_script = |thread: &Thread| is_busy(thread) && thread.script >= thread.busy / 2.0;
     let reason = busy_threads(evidence, in_script, |thread| {
         format!("{}, {} of the run in the script", how_busy(thread), percent(thread.script))
     })?;
@@ -179,9 +180,10 @@ fn script(evidence: &Evidence) -> Option<Ruling> {
 }
 
 fn held_up(evidence: &Evidence) -> Option<Ruling> {
+    let (is_busy, has_failed) = (is_busy(evidence), has_failed(evidence));
     // A thread that waits for a processor does so in callbacks, too.
     let is_held_up = |thread: &Thread| {
-        thread.held_up >= HELD_UP.max(thread.queued.unwrap_or(0.0)) && !is_busy(&evidence.load, thread)
+        thread.held_up >= HELD_UP.max(thread.queued.unwrap_or(0.0)) && !is_busy(thread) && !has_failed
     };
     let reason = busy_threads(evidence, is_held_up, |thread| {
         format!("held up by callbacks for {} of the run, and the latencies include it", percent(thread.held_up))
@@ -192,14 +194,14 @@ fn held_up(evidence: &Evidence) -> Option<Ruling> {
 
 fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
-    let waits_matter = !mostly_fails(load);
+    let (waits_matter, is_busy) = (!has_failed(evidence), is_busy(evidence));
     let taken = |evidence| taken(evidence).filter(|_| waits_matter);
     // A thread that its control group stops waits for a processor, too: another one would not help.
     if evidence.generator.throttled(load.elapsed_s) >= STARVED {
         return taken(evidence);
     }
     let is_starved = |thread: &Thread| waits_matter && thread.queued.is_some_and(|queued| queued >= STARVED);
-    let is_limit = |thread: &Thread| is_busy(load, thread) || is_starved(thread);
+    let is_limit = |thread: &Thread| is_busy(thread) || is_starved(thread);
     let reason = busy_threads(evidence, is_limit, how_busy);
     let Generator { threads, cpus, .. } = &evidence.generator;
     let Some(reason) = reason else { return taken(evidence) };
@@ -216,15 +218,25 @@ fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::GeneratorCpu, reason, advice)
 }
 
-/// Whether most requests and connects failed. What waits for a processor and still sends more than is answered would only let
-/// more fail without that wait.
-fn mostly_fails(load: &Load) -> bool {
-    load.connect_errors.saturating_add(load.failed_requests()) > load.completed
+/// Returns whether the target failed so often, or was silent for so long, that this decides and not a stall of onrush or a wait for a
+/// processor: without these, more would have failed.
+fn has_failed(evidence: &Evidence) -> bool {
+    let Evidence { generator, load, .. } = evidence;
+    // Both times leave out stalls.
+    let is_longer = |silent_s: f64| silent_s > generator.stalled_s;
+    let is_silent = is_silent(load) && is_longer(load.quiet_s) && unused(evidence).is_none();
+    let requests = load.connect_errors.saturating_add(load.failed_requests()).saturating_add(load.abandoned);
+    let fails = match load.completed {
+        0 => load.failures() > 0 && load.failures() >= load.connections,
+        completed => requests >= completed,
+    };
+    load.unreadable.is_some() || fails || is_silent || (has_died(evidence) && is_longer(load.silent_at_end_s))
 }
 
-/// Whether a thread worked, or waited for a processor where that matters, nearly all of the time.
-fn is_busy(load: &Load, thread: &Thread) -> bool {
-    (if mostly_fails(load) { thread.worked() } else { thread.busy }) >= BUSY
+/// Returns whether a thread worked, or waited for a processor where that matters, nearly all of the time.
+fn is_busy(evidence: &Evidence) -> impl Fn(&Thread) -> bool {
+    let has_failed = has_failed(evidence);
+    move |thread: &Thread| (if has_failed { thread.worked() } else { thread.busy }) >= BUSY
 }
 
 /// How much a thread worked, and how long it waited for a processor if that is worth a word, or is what made it busy.
@@ -608,7 +620,7 @@ fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 /// A target that falls silent as a whole for a good part of the run.
 fn silent(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
-    (load.quiet_s >= QUIET * load.elapsed_s && load.quiet_s > 0.0).then_some(())?;
+    is_silent(load).then_some(())?;
     let why = failures(load).filter(|_| fails(load)).map_or_else(|| meanwhile(evidence), |why| format!(": {why}"));
     // A port that expects another protocol ends connections without a word.
     if load.is_mute && load.failed_requests() > 0 {
@@ -622,6 +634,10 @@ fn silent(evidence: &Evidence) -> Option<Ruling> {
     let reason =
         format!("it sent no response for {} of {} in all{why}", seconds(load.quiet_s), seconds(load.elapsed_s));
     ruling(LimitedBy::Target, reason, "find out what stops it")
+}
+
+fn is_silent(load: &Load) -> bool {
+    load.quiet_s >= QUIET * load.elapsed_s && load.quiet_s > 0.0
 }
 
 /// Requests that get no response while others do.

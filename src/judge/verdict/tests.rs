@@ -64,7 +64,7 @@ const SITUATIONS: [(LimitedBy, Change); 19] = [
         evidence.generator.threads[0] = Thread { busy: 0.95, script: 0.5, ..Thread::default() };
     }),
     (LimitedBy::GeneratorScript, |evidence| evidence.generator.threads[0].held_up = 0.05),
-    (LimitedBy::GeneratorCpu, |evidence| evidence.generator.threads[1].busy = 0.9),
+    (LimitedBy::GeneratorCpu, |evidence| evidence.generator.threads[1].busy = 0.95),
     (LimitedBy::GeneratorCpu, |evidence| {
         evidence.generator.threads[1] = Thread { busy: 0.4, queued: Some(0.2), ..Thread::default() };
     }),
@@ -137,7 +137,13 @@ fn each_situation_has_its_verdict() {
 #[test]
 fn of_two_situations_the_one_that_is_tried_first_decides() {
     for (number, (limited_by, first)) in SITUATIONS.into_iter().enumerate() {
-        for (_, second) in SITUATIONS.into_iter().skip(number + 1) {
+        for (other, (_, second)) in SITUATIONS.into_iter().enumerate().skip(number + 1) {
+            // A target that dies or falls silent comes before a stall or a wait for a processor.
+            let limited_by = if [1, 3, 5, 6, 7].contains(&number) && [8, 10].contains(&other) {
+                LimitedBy::Target
+            } else {
+                limited_by
+            };
             let verdict = after(|evidence| {
                 second(evidence);
                 first(evidence);
@@ -146,6 +152,46 @@ fn of_two_situations_the_one_that_is_tried_first_decides() {
             assert_eq!(verdict.limited_by, limited_by, "situation {number}: {}", verdict.reason);
         }
     }
+}
+
+#[test]
+fn failures_and_silences_of_the_target_come_before_stalls_and_waits() {
+    let waits: [Change; 3] = [
+        |evidence| evidence.generator.stalled_s = 1.3,
+        |evidence| evidence.generator.threads[1] = Thread { busy: 0.6, queued: Some(0.3), ..Thread::default() },
+        |evidence| evidence.generator.threads[1].held_up = 0.2,
+    ];
+    let failures: [(LimitedBy, &str, Change); 5] = [
+        (LimitedBy::Target, "it sent no response for 6.0 s of 10.0 s", |evidence| evidence.load.quiet_s = 6.0),
+        (LimitedBy::Target, "it sent no response for 9.0 s of 10.0 s", |evidence| {
+            (evidence.load.quiet_s, evidence.load.completed) = (9.0, 0);
+        }),
+        (LimitedBy::Target, "no responses in the last 4.0 s: its processes ended", |evidence| {
+            evidence.load.silent_at_end_s = 4.0;
+            evidence.target = Some(Target { ended: true, ..target() });
+        }),
+        (LimitedBy::Unclear, "5,000 requests failed", |evidence| evidence.load.failed = Some(5_000)),
+        (LimitedBy::Unclear, "3,000 requests failed, 2,500 requests were abandoned (--give-up)", |evidence| {
+            (evidence.load.failed, evidence.load.abandoned) = (Some(3_000), 2_500);
+        }),
+    ];
+    for wait in waits {
+        for (limited_by, reason, failure) in failures {
+            let verdict = after(|evidence| {
+                wait(evidence);
+                failure(evidence);
+            });
+            assert_eq!(verdict.limited_by, limited_by, "{verdict}");
+            assert!(verdict.reason.starts_with(reason), "{verdict}");
+        }
+        let few = after(|evidence| {
+            wait(evidence);
+            (evidence.load.quiet_s, evidence.load.failed) = (1.2, Some(2_400));
+        });
+        assert!([LimitedBy::GeneratorCpu, LimitedBy::GeneratorScript].contains(&few.limited_by), "{few}");
+    }
+    let abandoned = after(|evidence| (evidence.load.completed, evidence.load.abandoned) = (0, 70));
+    assert_eq!(abandoned.to_string(), "unclear: 70 requests were abandoned (--give-up); find out why first");
 }
 
 #[test]

@@ -274,9 +274,10 @@ impl Load {
         self.failed_connections.unwrap_or(0)
     }
 
-    /// How many connects, requests and connections failed.
+    /// How many connects, requests and connections failed, and requests were abandoned.
     pub fn failures(&self) -> u64 {
-        self.connect_errors.saturating_add(self.failed_requests()).saturating_add(self.failed_connections())
+        let failed = [self.connect_errors, self.failed_requests(), self.failed_connections(), self.abandoned];
+        failed.into_iter().fold(0, u64::saturating_add)
     }
 
     /// With a rate: by how many requests the run was behind its schedule at the end.
