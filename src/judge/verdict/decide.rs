@@ -9,7 +9,8 @@ use onrush_text::units::listed;
 use super::words::{count, number, percent, seconds, time};
 use crate::record::NoteId;
 use crate::record::evidence::{
-    Backlog, Elasticity, Evidence, Generator, Listening, Load, Network, Places, Probe, Refusal, Thread, Unreadable,
+    Backlog, Elasticity, Evidence, Generator, Listening, Load, Network, Places, Probe, Refusal, Target, Thread,
+    Unreadable,
 };
 use onrush_plan::LimitedBy;
 
@@ -202,20 +203,48 @@ fn generator_cpu(evidence: &Evidence) -> Option<Ruling> {
     }
     let is_starved = |thread: &Thread| waits_matter && thread.queued.is_some_and(|queued| queued >= STARVED);
     let is_limit = |thread: &Thread| is_busy(thread) || is_starved(thread);
-    let reason = busy_threads(evidence, is_limit, how_busy);
     let Generator { threads, cpus, .. } = &evidence.generator;
-    let Some(reason) = reason else { return taken(evidence) };
-    let is_waiting = |thread: &Thread| thread.queued.is_some_and(|queued| queued >= WAITED_FOR);
-    let advice = if threads.iter().filter(|thread| is_limit(thread)).any(is_waiting) {
-        "give it a processor of its own, or use another machine"
-    } else {
-        match cpus {
-            None => "use more machines, or more threads (-t) where one has processors left",
-            Some(cpus) if threads.len() < *cpus => "use more threads (-t), or another machine",
-            Some(_) => "use more machines: every processor of this one is in use",
-        }
+    let works = |thread: &Thread| thread.worked() >= BUSY;
+    if threads.iter().any(|thread| is_limit(thread) && waits(thread)) && !threads.iter().any(works) {
+        let is_waiting = |thread: &Thread| is_limit(thread) && waits(thread);
+        let reason = busy_threads(evidence, is_waiting, |thread| {
+            let [waited, worked] = [thread.queued.unwrap_or(0.0), thread.worked()].map(percent);
+            format!("waiting for a processor for {waited} of the time, and working for {worked}")
+        })?;
+        let (others, advice) = others(evidence);
+        return ruling(LimitedBy::GeneratorCpu, reason + ": " + &others, &advice);
+    }
+    let Some(reason) = busy_threads(evidence, is_limit, how_busy) else { return taken(evidence) };
+    let advice = match cpus {
+        None => "use more machines, or more threads (-t) where one has processors left",
+        Some(cpus) if threads.len() < *cpus => "use more threads (-t), or another machine",
+        Some(_) => "use more machines: every processor of this one is in use",
     };
     ruling(LimitedBy::GeneratorCpu, reason, advice)
+}
+
+/// Returns whether a thread waited for a processor for a time that is worth a word.
+fn waits(thread: &Thread) -> bool {
+    thread.queued.is_some_and(|queued| queued >= WAITED_FOR)
+}
+
+/// Who had the processors that threads of onrush waited for, as far as it is known, and what to do about it.
+fn others(Evidence { generator, target, .. }: &Evidence) -> (String, String) {
+    let Generator { threads, cpus, .. } = generator;
+    if let Some(cpus) = cpus.filter(|cpus| threads.len() > *cpus) {
+        let share = format!("{} threads share {}", number(threads.len() as f64), processors(cpus as f64));
+        return (share, format!("use fewer threads (-t {cpus})"));
+    }
+    let waited: f64 = threads.iter().filter_map(|thread| thread.queued).sum();
+    match target.as_ref().filter(|target| target.cpus_used >= waited / 2.0) {
+        Some(Target { name, cpus_used, cpus_allowed, .. }) => (
+            format!("the target on this machine ({name}) used {} of {}", number(*cpus_used), processors(*cpus_allowed)),
+            "give onrush processors of its own (taskset), or use another machine".to_owned(),
+        ),
+        None => {
+            ("other programs had it".to_owned(), "stop them, or give onrush processors of its own (taskset)".to_owned())
+        }
+    }
 }
 
 /// Returns whether the target failed so often, or was silent for so long, that this decides and not a stall of onrush or a wait for a
@@ -354,6 +383,10 @@ fn refusing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 fn doubtful(evidence: &Evidence) -> Option<Ruling> {
     let busiest = busiest(evidence).filter(|thread| evidence.load.asked_per_s.is_none() && thread.busy >= UNDOUBTED)?;
     let reason = format!("onrush's busiest thread was {}, so requests may have queued in it", how_busy(busiest));
+    if waits(busiest) {
+        let (others, advice) = others(evidence);
+        return ruling(LimitedBy::Unclear, format!("{reason}; {others}"), &advice);
+    }
     ruling(LimitedBy::Unclear, reason, "use more threads (-t), or another machine")
 }
 

@@ -204,8 +204,31 @@ fn verdicts_name_figures_and_what_to_change() {
         ),
         (
             |evidence| evidence.generator.threads[0] = Thread { busy: 1.0, queued: Some(0.5), ..Thread::default() },
-            "limited by onrush itself: 1 of 2 threads was 50 % busy, 50 % waiting for a processor; give it a processor of \
-             its own, or use another machine",
+            "limited by onrush itself: 1 of 2 threads was waiting for a processor for 50 % of the time, and working for 50 %: other \
+             programs had it; stop them, or give onrush processors of its own (taskset)",
+        ),
+        (
+            |evidence| {
+                evidence.generator.threads.fill(Thread { busy: 0.69, queued: Some(0.21), ..Thread::default() });
+                evidence.target = Some(Target { cpus_used: 1.13, ..target() });
+            },
+            "limited by onrush itself: both threads were waiting for a processor for 21 % of the time, and working for 48 %: the \
+             target on this machine (nginx) used 1.1 of 2 processors; give onrush processors of its own (taskset), or use \
+             another machine",
+        ),
+        (
+            |evidence| {
+                evidence.generator.threads = vec![Thread { busy: 0.95, queued: Some(0.94), ..Thread::default() }; 250];
+            },
+            "limited by onrush itself: all 250 threads were waiting for a processor for 94 % of the time, and working for 1.0 %: 250 \
+             threads share 4 processors; use fewer threads (-t 4)",
+        ),
+        (
+            |evidence| {
+                evidence.generator.threads[0] = Thread { busy: 0.8, queued: Some(0.1), ..Thread::default() };
+            },
+            "unclear: onrush's busiest thread was 70 % busy, 10 % waiting for a processor, so requests may have queued in it; \
+             other programs had it; stop them, or give onrush processors of its own (taskset)",
         ),
         (
             |evidence| evidence.machine.stolen = Some(0.3),
