@@ -34,6 +34,8 @@ const REFUSED: f64 = 0.1;
 pub const CROWDED: f64 = 0.05;
 /// Connections that had no request in flight for this share of the time were the limit.
 const UNUSED: f64 = 0.5;
+/// A target whose threads were on a processor, or waited for one, for less than this share of the time waited for something else.
+const BLOCKED: f64 = 0.1;
 /// A rate was kept up with if at least this share of what was due was sent ...
 const SENT: f64 = 0.99;
 /// ... fewer than this share of the responses were unsuccessful, and as few requests failed ...
@@ -128,8 +130,13 @@ const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 18] = [
 /// Decides what limited the run.
 pub(super) fn decide(evidence: &Evidence) -> Ruling {
     let observed = OBSERVED.iter().find_map(|rule| rule(evidence));
-    let ruling = observed.or_else(|| overload(evidence)).or_else(|| probe(evidence)).or_else(|| busy_target(evidence));
-    ruling.unwrap_or_else(|| unclear(evidence))
+    if let Some(ruling) = observed.or_else(|| overload(evidence)) {
+        return ruling;
+    }
+    let ruling = probe(evidence).or_else(|| busy_target(evidence)).unwrap_or_else(|| unclear(evidence));
+    let waits =
+        waits_elsewhere(evidence).filter(|_| matches!(ruling.limited_by, LimitedBy::Target | LimitedBy::Unclear));
+    Ruling { reason: ruling.reason + &waits.unwrap_or_default(), ..ruling }
 }
 
 /// Whether a probe would tell more: nothing that was observed decides about this closed loop.
@@ -772,6 +779,24 @@ fn options(first: u64, other: u64, connections: u64) -> (String, bool) {
         format!("-c {needed} --streams {each}")
     };
     (options, needed * each == other)
+}
+
+/// Words on a target that was hardly on a processor while requests were in flight: it was not computing.
+fn waits_elsewhere(evidence: &Evidence) -> Option<String> {
+    let Evidence { load, target, .. } = evidence;
+    let target = target.as_ref().filter(|_| load.asked_per_s.is_none() && load.in_flight >= 1.0)?;
+    // One of its threads may have waited for a processor, or segments for the link.
+    let busy = target.busiest_thread + target.queued?;
+    let is_idle = busy < BLOCKED && target.cpus_used < BLOCKED * load.in_flight.min(target.cpus_allowed);
+    let is_free = target.throttled_s.unwrap_or(0.0) == 0.0 && queued_on_the_way(evidence).is_none();
+    (is_idle && is_free).then(|| {
+        let (name, busiest) = (&target.name, percent(target.busiest_thread));
+        let in_flight = number(load.in_flight.round());
+        format!(
+            "; the target ({name}) waited for something else than a processor (a lock, a disk, a timer, another service): its busiest thread was \
+             {busiest} busy while {in_flight} were in flight"
+        )
+    })
 }
 
 /// Segments that queued on the way, as round trips show it.

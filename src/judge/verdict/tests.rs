@@ -615,6 +615,40 @@ fn the_sentence_of_a_probe_begins_with_what_it_found() {
 }
 
 #[test]
+fn a_target_that_is_hardly_on_a_processor_waits_for_something_else() {
+    let blocked = Target { busiest_thread: 0.012, cpus_used: 0.04, queued: Some(0.002), ..target() };
+    let says = |change: Change| {
+        let verdict = after(|evidence| {
+            evidence.target = Some(blocked.clone());
+            change(evidence);
+        });
+        verdict
+            .reason
+            .contains("(nginx) waited for something else than a processor (a lock, a disk, a timer, another service)")
+    };
+    let unclear = after(|evidence| evidence.target = Some(blocked.clone()));
+    let ending = "its busiest thread was 1.2 % busy while 10 were in flight";
+    assert!(unclear.limited_by == LimitedBy::Unclear && unclear.reason.ends_with(ending), "{unclear}");
+    assert!(says(|_| ()));
+    assert!(
+        says(|evidence| evidence.probe = Some(probe(16, 12, [500, 499], [-0.1, 0.1]))),
+        "the number makes no difference"
+    );
+    let others: [Change; 7] = [
+        |evidence| evidence.probe = Some(probe(16, 12, [500, 380], [0.8, 1.2])),
+        |evidence| kept(evidence),
+        |evidence| evidence.load.in_flight = 0.3,
+        |evidence| evidence.target.as_mut().unwrap().queued = Some(0.4),
+        |evidence| evidence.target.as_mut().unwrap().queued = None,
+        |evidence| evidence.target.as_mut().unwrap().cpus_used = 1.4,
+        |evidence| evidence.target.as_mut().unwrap().throttled_s = Some(0.2),
+    ];
+    for (number, other) in others.into_iter().enumerate() {
+        assert!(!says(other), "{number}");
+    }
+}
+
+#[test]
 fn a_run_too_short_for_a_probe_says_so() {
     let short = after(|evidence| evidence.probe = Some(Probe { was_planned: true, ..Probe::default() }));
     assert_eq!(short.advice.as_deref(), Some("run longer (-d)"));
