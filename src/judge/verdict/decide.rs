@@ -79,7 +79,7 @@ const FILLED: f64 = 2.0;
 /// A difference of two rates means something from this many standard errors on.
 const ERRORS: f64 = 3.0;
 /// The least dispersion of responses that is believed.
-const DISPERSED: f64 = 0.25;
+const DISPERSED: f64 = 0.1;
 /// The fewest responses from which anything is concluded.
 const RESPONSES_MIN: u64 = 20;
 
@@ -415,7 +415,7 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
     let some_left = load.behind().filter(|_| !is_ordinary(evidence)).map(said);
     let unsent = load.sent.filter(|sent| *sent < SENT);
     let unsent = unsent.map(|sent| format!("only {} of what was due was sent", percent(sent)));
-    let is_behind = growth.is_some() || left.is_some();
+    let is_behind = growth.is_some() || left.is_some() && !is_chance(load);
     let is_sent = unsent.is_none();
     let why = growth.or(left).or(unsent).or(some_left);
     let failed = failures(load).filter(|_| fails(load));
@@ -454,6 +454,12 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
         return Some(unclear_with(format!("{asked}: {why}"), None));
     }
     Some(ruling(LimitedBy::Target, format!("{asked}, {why}"), "")?.saying(WAITING))
+}
+
+/// Returns whether as many requests may be left by chance: as many as three standard errors of the number of responses.
+fn is_chance(load: &Load) -> bool {
+    let error = |dispersion: f64| (load.completed as f64 * dispersion.max(DISPERSED)).sqrt();
+    load.dispersion.is_some_and(|dispersion| load.behind().unwrap_or(0) as f64 <= ERRORS * error(dispersion))
 }
 
 /// The rate at two numbers of requests in flight, in an open loop that has come to use all of its connections.

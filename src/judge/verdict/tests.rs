@@ -397,6 +397,10 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
              more (--max-inflight): if it reaches no more, the target is the limit",
         ),
         (
+            |evidence| (evidence.load.left, evidence.load.dispersion) = (Some(200), Some(1.0)),
+            "unclear: asked 500 requests/s, reached 500: 200 requests unsent or in flight at the end",
+        ),
+        (
             |evidence| filled(evidence, 4.0),
             "limited by the target: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 \
              connections in use; it answered 500/s with 2 in flight, 500/s with 9 in flight",
