@@ -87,7 +87,7 @@ Transfer/sec:     42.32KB
 ";
 
 fn a_stall_of_ten_seconds_in_a_minute_is_reported_as_computed(context: &Context) {
-    let output = simulate(context.onrush().words("-c1 -d60s"), STALL);
+    let output = simulate(context.onrush().words("-c1 -d60s --probe off"), STALL);
     assert_eq!((output.code, output.stdout.as_str()), (0, STALLED));
     // Sent at 19.999 s, it passes the timeout of 2 s at 21.999 s, and is checked every tenth of a second.
     let notes = "note: no response from 20.0 s to 30.0 s
@@ -102,7 +102,7 @@ fn a_stall_is_reported_by_wrks_rules_as_computed(context: &Context) {
 }
 
 fn a_quiet_run_prints_its_report_and_errors(context: &Context) {
-    let run = |words: &str| simulate(context.onrush().words("-c1 -d60s").words(words), STALL);
+    let run = |words: &str| simulate(context.onrush().words("-c1 -d60s --probe off").words(words), STALL);
     let usual = run("");
     assert!(usual.stderr.starts_with("note: ") && !usual.verdict.is_empty(), "{usual:?}");
     for words in ["--quiet", "--notes=off"] {

@@ -126,13 +126,15 @@ fn closed_loop(context: &Context, random: &mut Random) -> (Class, String) {
         1 => format!("/prefork?serves={workers}&{service}"),
         _ => format!("/pool?workers={workers}&{service}"),
     };
-    let program = context.onrush().words(&format!("-t1 -c{c} -d2s --probe 8s")).word(url(&server, &path));
+    let program = context.onrush().words(&format!("-t1 -c{c} -d4s --probe 4s")).word(url(&server, &path));
     let mut document = document(program, &Scratch::new("situation")).1;
     let verdict = document["verdict"].take();
     if document.pointer("/evidence/probe/needed_s").is_some() {
         return (Class::Unaffordable, format!("{path} -c{c}: {}", sentence(&verdict)));
     }
-    let other = c / 4 * 3 + c % 4 * 3 / 4;
+    // The two numbers that the sentence names.
+    let other = document.pointer("/evidence/probe/slots/1/in_flight").and_then(Value::as_u64);
+    let other = other.map_or(c / 2, |other| other as u32);
     let (e, error) = elasticity(context, &server, &path, [c, other]);
     // Those that are not served hang, which is seen.
     let hang = path.starts_with("/prefork") && c > workers;
@@ -189,7 +191,7 @@ fn observed(context: &Context, random: &mut Random) -> (Class, String) {
 
 fn sentence(verdict: &Value) -> String {
     let text = |key: &str| verdict[key].as_str().unwrap_or("-").to_owned();
-    format!("{}: {}; {}", text("limited_by"), text("reason"), text("advice"))
+    format!("{}: {}: {}; {}", text("limited_by"), text("summary"), text("reason"), text("advice"))
 }
 
 fn verdicts_of_random_situations_are_not_confidently_wrong(context: &Context) {
