@@ -753,11 +753,13 @@ fn probe(evidence: &Evidence) -> Option<Ruling> {
 
 /// How many `other` requests in flight are beside `first`.
 fn so_many(first: u32, other: u32) -> String {
+    // Of few, a request more or less is not the same share.
+    let is_about = |exact: bool| exact || first >= 10;
     match (first, other) {
         (1, 2) => "twice as many in flight".to_owned(),
-        _ if first / 2 == other => "half as many in flight".to_owned(),
-        _ if first - first / 4 == other => "three quarters in flight".to_owned(),
-        _ if first + first.div_ceil(2) == other => "half as many more in flight".to_owned(),
+        _ if first / 2 == other && is_about(first % 2 == 0) => "half as many in flight".to_owned(),
+        _ if first - first / 4 == other && is_about(first % 4 == 0) => "three quarters in flight".to_owned(),
+        _ if first + first.div_ceil(2) == other && is_about(first % 2 == 0) => "half as many more in flight".to_owned(),
         _ => format!("{other} in flight instead of {first}"),
     }
 }

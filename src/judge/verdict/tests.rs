@@ -602,6 +602,14 @@ fn the_sentence_of_a_probe_begins_with_what_it_found() {
              990/s with 2 in flight; -c 2: about 990/s",
         ),
         (
+            3,
+            1,
+            [600, 205],
+            [0.9, 1.1],
+            "the number of requests in flight is the limit (1 in flight instead of 3 brought 66 % less): 600/s with 3 in flight, \
+             205/s with 1 in flight; --probe up tells whether more would bring more",
+        ),
+        (
             16,
             8,
             [1_000, 700],
