@@ -162,7 +162,8 @@ impl Course {
             State::Counting { in_flight, from, looks } => {
                 let ticks = (look.ticks)(*from);
                 let Some(next) = looks.last().copied().filter(|&next| ticks.len() as u64 >= next) else {
-                    return Order::Wait;
+                    // A worker that hands nothing over holds up the probe no longer than that.
+                    return if look.tick >= self.end { self.end() } else { Order::Wait };
                 };
                 looks.pop();
                 let (in_flight, from, left) = (*in_flight, *from, looks.len());
@@ -300,4 +301,39 @@ fn drain(base: &Base, other: u32) -> u64 {
 /// The ticks of the check in a probe of so many.
 fn check_ticks(ticks: u64) -> u64 {
     ((ticks as f64 * CHECK) as u64).clamp(CHECK_MIN, CHECK_MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn workers_that_hand_nothing_over_do_not_hold_it_up() {
+        let run = Rate::of(&[10.0; 400], 8, 0.8).unwrap();
+        let mut course = Course::begin(Base { run, other: 4, ticks: 200 }, 1_000, 8).unwrap();
+        for tick in 1_001..1_200 {
+            let order = course.go_on(&Look { tick, in_flight: 4, ticks: &|_| &[] });
+            assert_eq!(order, Order::Wait, "{tick}");
+        }
+        assert_eq!(course.go_on(&Look { tick: 1_200, in_flight: 4, ticks: &|_| &[] }), Order::End);
+        assert!(course.result().is_none());
+    }
+
+    #[test]
+    fn too_little_time_is_told_with_the_time_it_takes() {
+        // Two in a tick, which vary as those of a Poisson process do.
+        let mut random = onrush_plan::Random::new(1);
+        let counts: Vec<f64> = (0..400).map(|_| random.below(6) as f64 * 0.8).collect();
+        let run = Rate::of(&counts, 8, 4.0).unwrap();
+        let begin = |ticks| Course::begin(Base { run, other: 4, ticks }, 0, 8).map(|_| ());
+        let Err(Unaffordable(Some(needed))) = begin(20) else { panic!("it is too short") };
+        assert!((100..1_000).contains(&needed), "{needed}");
+        assert_eq!(begin(needed), Ok(()));
+        let few = Rate::of(&counts[..20], 8, 4.0).unwrap();
+        assert_eq!(
+            Course::begin(Base { run: few, other: 4, ticks: 20 }, 0, 8).map(|_| ()),
+            Err(Unaffordable(None)),
+            "no probe makes up for a run of so few responses"
+        );
+    }
 }

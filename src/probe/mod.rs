@@ -182,12 +182,9 @@ impl Setting<'_> {
             return;
         }
         let Some(told) = course.result() else {
-            probe.failed = Some(if course.windows.is_empty() {
-                let other = self.base.other;
-                format!("the requests in flight did not become {other} in time")
-            } else {
-                "the target hardly answered in it".to_owned()
-            });
+            let other = self.base.other;
+            probe.failed =
+                Some(format!("the requests in flight did not become {other}, or hardly any were answered, in time"));
             return;
         };
         let run = Slot {

@@ -194,6 +194,20 @@ mod tests {
     }
 
     #[test]
+    fn a_rate_has_drifted_by_a_fifth_and_by_three_errors() {
+        let at = |per_tick: f64, ticks: usize| {
+            let counts: Vec<f64> = (0..ticks).map(|tick| per_tick + [-0.1, 0.1][tick % 2] * per_tick).collect();
+            Rate::of(&counts, 4, 0.4).unwrap()
+        };
+        for (later, has) in [(7.5, true), (8.5, false), (12.5, true), (11.5, false)] {
+            assert_eq!(has_drifted(&at(10.0, 400), &at(later, 20)), has, "{later}");
+        }
+        // Half as many of a few, by chance.
+        let few = Rate::of(&[0.0, 1.0, 0.0, 0.0, 1.0, 2.0, 0.0, 1.0], 4, 8.0).unwrap();
+        assert!(!has_drifted(&at(1.2, 400), &few), "{few:?}");
+    }
+
+    #[test]
     fn too_few_ticks_and_silence_have_no_rate() {
         assert_eq!(Rate::of(&[5.0; BATCHES_MIN - 1], 4, 1.0), None);
         assert_eq!(Rate::of(&[0.0; 100], 4, 1.0), None);

@@ -183,6 +183,8 @@ fn drawn(seed: u64) -> (Target, u32, String) {
 struct Counts {
     all: u32,
     decided: u32,
+    /// None of them changes.
+    drifted: u32,
     wrong: Vec<String>,
     undecided: Vec<String>,
     took_s: Vec<f64>,
@@ -213,6 +215,7 @@ fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [Counts; 3] {
         if told.is_affordable {
             counts.took_s.push(told.took_s);
         }
+        counts.drifted += u32::from(told.has_drifted);
         if told.is_wrong(&target, in_flight) {
             counts.wrong.push(format!("{name}: {:?}", told.result));
         } else if told.side().is_none() {
@@ -234,6 +237,7 @@ fn closed_loops_drawn_at_random_are_decided_and_never_wrongly() {
         for (counts, name) in counts.iter().zip(["above 250/s", "from 50/s", "long queues"]) {
             println!("{run_s} s, {name}: {} of {} decided, {:#?}", counts.decided, counts.all, counts.undecided);
             assert!(counts.wrong.is_empty(), "{:#?}", counts.wrong);
+            assert!(counts.drifted <= counts.all / 100, "{} of {}", counts.drifted, counts.all);
         }
         println!("{run_s} s: probes took {median_s:.2} s, at most {most_s:.2} s");
         assert!(median_s <= 1.0 && most_s <= run_s as f64 / 5.0 + 0.02, "{median_s} {most_s}");

@@ -757,9 +757,11 @@ fn so_many(first: u32, other: u32) -> String {
     let is_about = |exact: bool| exact || first >= 10;
     match (first, other) {
         (1, 2) => "twice as many in flight".to_owned(),
-        _ if first / 2 == other && is_about(first % 2 == 0) => "half as many in flight".to_owned(),
-        _ if first - first / 4 == other && is_about(first % 4 == 0) => "three quarters in flight".to_owned(),
-        _ if first + first.div_ceil(2) == other && is_about(first % 2 == 0) => "half as many more in flight".to_owned(),
+        _ if first / 2 == other && is_about(first.is_multiple_of(2)) => "half as many in flight".to_owned(),
+        _ if first - first / 4 == other && is_about(first.is_multiple_of(4)) => "three quarters in flight".to_owned(),
+        _ if first + first.div_ceil(2) == other && is_about(first.is_multiple_of(2)) => {
+            "half as many more in flight".to_owned()
+        }
         _ => format!("{other} in flight instead of {first}"),
     }
 }
