@@ -9,8 +9,8 @@ use super::evidence::measured::{
     Calm, expected_per_s, figure, heard_s, is_unlikely, latency, lateness_p99_us, quiet_s, sent, silence,
 };
 use super::evidence::{
-    Evidence, Generator, Latency, Listening, Load, Machine, Network, Places, Probe, Refusal, Silence, Stall, Target,
-    Thirds, Unreadable,
+    Evidence, Generator, Latency, Listening, Load, Machine, MainFailure, Network, Places, Probe, Refusal, Silence,
+    Stall, Target, Thirds, Unreadable,
 };
 use super::{Document, Source, Sources};
 use crate::figures::silences::least_ns;
@@ -189,6 +189,10 @@ impl<'a> Runs<'a> {
             read_errors: sum.errors.read,
             failed: self.known(|load| load.failed),
             failed_connections: self.known(|load| load.failed_connections),
+            main_failure: MainFailure::of(sum.ledger.iter().map(|row| {
+                let (count, why, advice) = (row.count, row.cause.clone(), row.advice.clone());
+                (row.phase.clone(), row.ours, MainFailure { count, why, advice })
+            })),
             unreadable: Unreadable::of(
                 self.each.iter().filter_map(|run| run.evidence.load.unreadable.clone()),
                 ended.saturating_sub(beside_unreadable),

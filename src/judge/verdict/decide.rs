@@ -9,8 +9,8 @@ use onrush_text::units::listed;
 use super::words::{count, number, percent, seconds, time};
 use crate::record::NoteId;
 use crate::record::evidence::{
-    Backlog, Elasticity, Evidence, Generator, Listening, Load, Network, Places, Probe, Refusal, Target, Thread,
-    Unreadable,
+    Backlog, Elasticity, Evidence, Generator, Listening, Load, MainFailure, Network, Places, Probe, Refusal, Target,
+    Thread, Unreadable,
 };
 use onrush_plan::LimitedBy;
 
@@ -80,6 +80,8 @@ const FILLED: f64 = 2.0;
 const ERRORS: f64 = 3.0;
 /// The least dispersion of responses that is believed.
 const DISPERSED: f64 = 0.1;
+/// Failures count as all alike from this share on.
+const ALIKE: f64 = 0.995;
 /// The fewest responses from which anything is concluded.
 const RESPONSES_MIN: u64 = 20;
 
@@ -376,7 +378,7 @@ fn refusals(load: &Load) -> String {
 /// A closed loop in which so much failed that its rate means little.
 fn failing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let failures = failures(load).filter(|_| load.asked_per_s.is_none() && fails(load))?;
-    ruling(LimitedBy::Unclear, failures, "find out why first")
+    ruling(LimitedBy::Unclear, failures, advice_on_failures(load).unwrap_or("find out why first"))
 }
 
 /// A closed loop whose rate is that of error pages.
@@ -447,7 +449,11 @@ fn overload(evidence: &Evidence) -> Option<Ruling> {
         return Some(ruling(LimitedBy::Target, reason, "find out why it refuses them")?.saying(&[NoteId::Statuses]));
     }
     if let Some(failed) = failed {
-        return ruling(LimitedBy::Target, format!("{asked}: {failed}"), "find out why");
+        return ruling(
+            LimitedBy::Target,
+            format!("{asked}: {failed}"),
+            advice_on_failures(load).unwrap_or("find out why"),
+        );
     }
     let why = why?;
     if !is_behind {
@@ -597,7 +603,7 @@ fn failures(load: &Load) -> Option<String> {
         counted(load.failed_connections(), "connection"),
     ];
     let failed: Vec<String> = failed.into_iter().flatten().collect();
-    let failed = (!failed.is_empty()).then(|| format!("{} failed", listed(&failed)));
+    let failed = (!failed.is_empty()).then(|| format!("{} failed{}", listed(&failed), most_failed(load)));
     // Some of them may be among those that failed.
     let late = counted(load.timeouts, "request").map(|requests| format!("{requests} took longer than --timeout"));
     // Where --give-up is shorter, nothing times out.
@@ -605,6 +611,25 @@ fn failures(load: &Load) -> Option<String> {
     let late = abandoned.map(|requests| format!("{requests} were abandoned (--give-up)")).or(late);
     let all: Vec<String> = failed.into_iter().chain(late).collect();
     (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// Why connects, requests and connections failed, and how many of them, if it is at least half.
+fn most_failed(load: &Load) -> String {
+    let Some(MainFailure { count, why, .. }) = main_failure(load) else { return String::new() };
+    match *count as f64 / load.failures().saturating_sub(load.abandoned) as f64 {
+        share if share < ALIKE => format!(" ({} of them: {why})", percent(share)),
+        _ => format!(" ({why})"),
+    }
+}
+
+fn main_failure(load: &Load) -> Option<&MainFailure> {
+    let failed = load.failures().saturating_sub(load.abandoned);
+    load.main_failure.as_ref().filter(|main| main.count.saturating_mul(2) >= failed)
+}
+
+/// What to do where the reason of most failures is known.
+fn advice_on_failures(load: &Load) -> Option<&str> {
+    main_failure(load).filter(|_| fails(load))?.advice.as_deref()
 }
 
 /// Whether the target responded at first and later stopped.
@@ -625,7 +650,10 @@ fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let were = if load.completed == 1 { "was" } else { "were" };
     let only = format!("there {were} only {}", count(load.completed, "response"));
     match failures(load).filter(|_| fails(load)) {
-        Some(failures) => ruling(LimitedBy::Unclear, format!("{only}: {failures}"), "find out why first"),
+        Some(failures) => {
+            let advice = advice_on_failures(load).unwrap_or("find out why first");
+            ruling(LimitedBy::Unclear, format!("{only}: {failures}"), advice)
+        }
         None => ruling(LimitedBy::Unclear, only, "run longer (-d)"),
     }
 }
@@ -660,7 +688,8 @@ fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
         _ => format!("{} requests and connections", number(*requests as f64)),
     };
     let reason = format!("none of its responses could be read: {failed} failed ({why})");
-    ruling(LimitedBy::Target, reason, "")
+    let advice = main_failure(load).filter(|main| main.why == *why).and_then(|main| main.advice.as_deref());
+    ruling(LimitedBy::Target, reason, advice.unwrap_or_default())
 }
 
 /// A target that falls silent as a whole for a good part of the run.
@@ -679,7 +708,7 @@ fn silent(evidence: &Evidence) -> Option<Ruling> {
     }
     let reason =
         format!("it sent no response for {} of {} in all{why}", seconds(load.quiet_s), seconds(load.elapsed_s));
-    ruling(LimitedBy::Target, reason, "find out what stops it")
+    ruling(LimitedBy::Target, reason, advice_on_failures(load).unwrap_or("find out what stops it"))
 }
 
 fn is_silent(load: &Load) -> bool {

@@ -5,8 +5,8 @@ use onrush_plan::LimitedBy;
 use super::*;
 use crate::record::Finding;
 use crate::record::evidence::{
-    Backlog, Elasticity, Generator, Latency, Listening, Load, Network, Places, Probe, Slot, Target, Thirds, Thread,
-    Unreadable,
+    Backlog, Elasticity, Generator, Latency, Listening, Load, MainFailure, Network, Places, Probe, Slot, Target,
+    Thirds, Thread, Unreadable,
 };
 
 const MS: f64 = 1e3;
@@ -192,6 +192,36 @@ fn failures_and_silences_of_the_target_come_before_stalls_and_waits() {
     }
     let abandoned = after(|evidence| (evidence.load.completed, evidence.load.abandoned) = (0, 70));
     assert_eq!(abandoned.to_string(), "unclear: 70 requests were abandoned (--give-up); find out why first");
+}
+
+#[test]
+fn the_reason_of_most_failures_is_named_with_its_share_and_remedy() {
+    let refused = |count| {
+        let (why, advice) =
+            ("reset by the server (REFUSED_STREAM)".to_owned(), Some("fewer --streams may do".to_owned()));
+        Some(MainFailure { count, why, advice })
+    };
+    let said = |count, change: Change| {
+        let verdict = after(|evidence| {
+            (evidence.load.failed, evidence.load.main_failure) = (Some(2_000), refused(count));
+            change(evidence);
+        });
+        verdict.to_string()
+    };
+    let all = "2,000 requests failed (reset by the server (REFUSED_STREAM)); fewer --streams may do";
+    assert_eq!(said(2_000, |_| ()), format!("unclear: {all}"));
+    assert_eq!(
+        said(1_700, |_| ()),
+        "unclear: 2,000 requests failed (85 % of them: reset by the server (REFUSED_STREAM)); fewer --streams may do"
+    );
+    assert_eq!(said(900, |_| ()), "unclear: 2,000 requests failed; find out why first");
+    assert_eq!(
+        said(2_000, |evidence| evidence.load.quiet_s = 5.0),
+        format!("limited by the target: it sent no response for 5.0 s of 10.0 s in all: {all}")
+    );
+    let at_a_rate = said(2_000, kept);
+    assert_eq!(at_a_rate, format!("limited by the target: asked 500 requests/s, reached 500: {all}"));
+    assert_eq!(said(2_000, |evidence| evidence.load.completed = 1), format!("unclear: {all}"));
 }
 
 #[test]

@@ -11,10 +11,10 @@ use onrush_text::escape;
 use rustix::io::Errno;
 
 use super::{
-    Backlog, Evidence, Generator, Latency, Load, Machine, Network, Places, Refusal, SLOW, Silence, Stall, Target,
-    Thirds, Thread, Unreadable, were_often_in_use,
+    Backlog, Evidence, Generator, Latency, Load, Machine, MainFailure, Network, Places, Refusal, SLOW, Silence, Stall,
+    Target, Thirds, Thread, Unreadable, were_often_in_use,
 };
-use crate::failure::is_ours;
+use crate::failure::{Failure, is_ours, why_row};
 use crate::figures::rate::{counted, rate};
 use crate::figures::silences::{heard_ns, least_ns};
 use crate::figures::slope::slope;
@@ -185,6 +185,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         read_errors: errors.read,
         failed: Some(counters.failed),
         failed_connections: Some((errors.read + errors.write).saturating_sub(counters.failed)),
+        main_failure: main_failure(plan, outcome),
         unreadable: Unreadable::of(
             rows().filter_map(unreadable),
             (errors.read + errors.write + counters.abandoned).saturating_sub(before_any_request),
@@ -216,6 +217,15 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         hottest: outcome.spread.hottest().filter(|_| is_spread).map(figure),
         thirds: if open_loop.is_none() && plan.levels.is_none() { thirds(&outcome.timeline) } else { None },
     }
+}
+
+fn main_failure(plan: &Plan, outcome: &Outcome) -> Option<MainFailure> {
+    let row = |row: &Row| {
+        let failure = Failure { shortage: outcome.descriptors, ..Failure::of(plan, outcome, row) };
+        let (count, why, advice) = (row.count, why_row(row, plan), failure.remedy());
+        (row.phase.name().to_owned(), failure.is_ours(), MainFailure { count, why, advice })
+    };
+    MainFailure::of(outcome.totals.ledger.rows().iter().map(row))
 }
 
 /// The requests whose responses could not be read.
@@ -583,6 +593,25 @@ mod tests {
         }
         let load = load(&plan, &outcome);
         assert_eq!((load.without_port, load.connect_errors), (3, 5));
+    }
+
+    #[test]
+    fn the_main_failure_is_the_most_frequent_cause_with_its_remedy() {
+        let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+        let mut outcome = flawless(100_000, 10);
+        fail(&mut outcome, 900, Phase::Timeout, Cause::Late);
+        fail(&mut outcome, 50, Phase::Head, Cause::Protocol(Error::ClosedBeforeResponse));
+        fail(&mut outcome, 80, Phase::Connect, Cause::Errno(Errno::MFILE.raw_os_error()));
+        let main =
+            |outcome: &Outcome| load(&plan, outcome).main_failure.map(|main| (main.count, main.why, main.advice));
+        let closed = "closed by the server before a response began".to_owned();
+        assert_eq!(main(&outcome), Some((50, closed, None)), "neither what was late nor what this machine lacks");
+        fail(&mut outcome, 60, Phase::Head, Cause::Protocol(Error::Reset(onrush_proto::Code::REFUSED_STREAM)));
+        let advice = Some("fewer --streams or a lower rate (-R) may do".to_owned());
+        assert_eq!(main(&outcome), Some((60, "reset by the server (REFUSED_STREAM)".to_owned(), advice)));
+        fail(&mut outcome, 70, Phase::Connect, Cause::Errno(Errno::CONNREFUSED.raw_os_error()));
+        let advice = Some("nothing listened there: is the target running, and its address right?".to_owned());
+        assert_eq!(main(&outcome), Some((70, "connection refused (ECONNREFUSED)".to_owned(), advice)));
     }
 
     #[test]

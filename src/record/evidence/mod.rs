@@ -8,7 +8,10 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use onrush_plan::checks::{StatusList, is_failure};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+
+use crate::failure::errno_words;
 
 pub use crate::run::{Elasticity, Probe, Slot};
 pub use crate::run::{Listening, Machine, Network, Target};
@@ -173,6 +176,9 @@ pub struct Load {
     /// Connections that failed without a request in flight; left out by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_connections: Option<u64>,
+    /// Why most connects, requests and connections failed; left out if nothing did, and by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main_failure: Option<MainFailure>,
     /// The requests whose responses could not be read, if none was complete and that is so of most of them for the same reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unreadable: Option<Unreadable>,
@@ -290,6 +296,41 @@ impl Load {
         self.in_flight_of_all.unwrap_or(self.in_flight)
     }
 }
+
+/// The most frequent failure.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct MainFailure {
+    /// How often it happened.
+    pub count: u64,
+    /// Why, as the ledger has it.
+    pub why: String,
+    /// What to do about it, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub advice: Option<String>,
+}
+
+impl MainFailure {
+    /// That of the rows of a ledger, each with its phase and whether this machine ran out of something.
+    pub fn of(rows: impl Iterator<Item = (String, bool, Self)>) -> Option<Self> {
+        let mut all = BTreeMap::<String, Self>::new();
+        for (phase, ours, row) in rows {
+            // Others are late or abandoned, or were answered.
+            if ours || !["resolve", "connect", "tls", "send", "head", "body"].contains(&phase.as_str()) {
+                continue;
+            }
+            let is_refusal = phase == "connect" && row.why == errno_words(Errno::CONNREFUSED.raw_os_error());
+            let advice = if is_refusal { Some(NOTHING_LISTENED.to_owned()) } else { row.advice };
+            let known = all.entry(row.why.clone()).or_insert(Self { count: 0, why: row.why, advice: None });
+            known.count = known.count.saturating_add(row.count);
+            known.advice = known.advice.take().or(advice);
+        }
+        all.into_values().max_by(|one, other| one.count.cmp(&other.count).then_with(|| other.why.cmp(&one.why)))
+    }
+}
+
+/// What to do about refused connects.
+const NOTHING_LISTENED: &str = "nothing listened there: is the target running, and its address right?";
 
 /// Requests whose responses could not be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
