@@ -241,12 +241,12 @@ fn a_note_says_how_many_connections_a_rate_takes(context: &Context) {
     assert_eq!(["established", "asked"].map(|name| number(&few, &format!("/connections/{name}"))), [4.0; 2]);
     // Of 600, each connection sent one every tenth of a second, and the first another one just at the end.
     assert_eq!(number(&few, "/requests/unsent"), 519.0, "{}", few["requests"]);
-    let needed = output.stderr.split("--max-inflight ").nth(1).and_then(|rest| rest.lines().next());
+    let needed = output.stderr.split("use -c ").nth(1).and_then(|rest| rest.lines().next());
     // 30 busy on average, and twice the root of that.
     assert_eq!(needed, Some("41"), "{output:?}");
-    let (output, enough) = simulated_document(context.onrush().words("-t1 -c4 -d2s -R300 --max-inflight 41"), slow);
+    let (output, enough) = simulated_document(context.onrush().words("-t1 -c41 -d2s -R300"), slow);
     assert_accounted(&enough);
-    assert_eq!((output.stderr.as_str(), number(&enough, "/connections/established")), ("", 30.0), "{output:?}");
+    assert_eq!((output.stderr.as_str(), number(&enough, "/connections/established")), ("", 41.0), "{output:?}");
     assert_eq!(number(&enough, "/requests/late"), 0.0, "{}", enough["requests"]);
 }
 

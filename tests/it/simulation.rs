@@ -577,7 +577,7 @@ fn advice_on_connections_that_pause_settles(context: &Context) {
     for advice in 0.. {
         let words = format!("-t1 -c{connections} -d6s -R 100");
         let output = simulate(context.onrush().words(&words).lua(pauses), "connect_us = 0.0\nlatency_us = 1000.0");
-        let Some((_, number)) = output.stderr.split_once("use --max-inflight ") else { break };
+        let Some((_, number)) = output.stderr.split_once("use -c ") else { break };
         let number: u32 = number.split(|c: char| !c.is_ascii_digit()).next().unwrap().parse().unwrap();
         assert!(number > connections && number <= 125 && advice < 2, "{connections}: {output:?}");
         connections = number;

@@ -5,6 +5,7 @@ use std::time::Duration;
 use onrush_plan::limits::CONNECTIONS_MAX;
 use onrush_plan::schedule::LATE;
 use onrush_plan::{Dialect, Percent};
+use onrush_proto::http2::STREAMS_ASSUMED;
 use onrush_stats::{RowFigures, has_enough_beyond, rank};
 use onrush_text::units::{PERCENT_MIN, counted, exact, spaced, thousands, time_us};
 
@@ -35,6 +36,11 @@ const CROWDED_OF_LATE: f64 = 0.5;
 const SLOWED: f64 = 2.0;
 /// Requests that the warm-up left over are worth a mention from this many per second, which shows in a rate.
 const SHOWN_PER_S: f64 = 0.01;
+/// More connections than this are not advised, unless ten times as few were used: latencies with so few do not tell how long responses
+/// take with so many.
+const NEEDED_MAX: u64 = 10_000;
+/// A thread that waited for a processor for this share of the time measured mostly that.
+const STARVED: f64 = 0.2;
 /// Waiting for a processor is worth a mention from this share of a thread's time.
 const WAITED: f64 = 0.05;
 
@@ -86,8 +92,44 @@ struct Crowded {
     unevenly: Option<u64>,
     /// Whether connections paused for the script.
     pauses: bool,
+    /// The option that makes room for more.
+    room: Room,
     /// What would help.
     remedy: Remedy,
+}
+
+/// The option that makes room for more requests in flight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Room {
+    /// `-c`.
+    Connections,
+    /// `--streams` on this many connections as far as the server allows it, and beyond that `-c` with as many as were asked for.
+    Streams { connections: u64, asked: u64, allowed: u64 },
+    /// `--max-inflight`, which was given.
+    InFlight,
+}
+
+impl Room {
+    /// The option, without a number.
+    fn option(self) -> &'static str {
+        match self {
+            Self::Connections => "-c",
+            Self::Streams { .. } => "--streams or -c",
+            Self::InFlight => "--max-inflight",
+        }
+    }
+
+    /// The option for this many requests in flight.
+    fn for_requests(self, requests: u64) -> String {
+        match self {
+            Self::Streams { connections, allowed, .. } if requests.div_ceil(connections) <= allowed => {
+                format!("--streams {}", requests.div_ceil(connections))
+            }
+            Self::Streams { asked, .. } => format!("-c {}", requests.div_ceil(asked)),
+            Self::Connections => format!("-c {requests}"),
+            Self::InFlight => format!("--max-inflight {requests}"),
+        }
+    }
 }
 
 /// What would help where connections are busy.
@@ -389,9 +431,10 @@ impl Scheduled<'_> {
             _ if heard_share < least_share => Remedy::Silence,
             (None, _) => Remedy::Unknown,
             (Some(calm_ns), _) if mean_ns > SLOWED * calm_ns => Remedy::Target { calm_ns, mean_ns },
-            _ if more == MoreConnections::Useless => Remedy::Verdict,
+            _ if more == MoreConnections::Useless || self.is_starved() => Remedy::Verdict,
             _ if more == MoreConnections::Uncounted => Remedy::Unknown,
             (_, CONNECTIONS_MAX..) => Remedy::Unknown,
+            (_, needed) if needed > NEEDED_MAX.max(10 * most) => Remedy::Unknown,
             // The stages do reach this number, but not at the right time.
             (_, needed) if needed <= most => Remedy::Unknown,
             (_, needed) => Remedy::About(needed),
@@ -405,8 +448,29 @@ impl Scheduled<'_> {
             batch: self.batch(),
             unevenly: connections.filter(|connections| connections % threads > 0).map(|_| threads),
             pauses: self.open_loop.paused_s > 0.0,
+            room: self.room(),
             remedy,
         })
+    }
+
+    /// Whether threads waited for a processor for so long that latencies say little about the target.
+    fn is_starved(&self) -> bool {
+        let mut threads = self.facts.document.evidence.iter().flat_map(|evidence| &evidence.generator.threads);
+        threads.any(|thread| thread.queued.is_some_and(|queued| queued >= STARVED))
+    }
+
+    /// The option that makes room for more requests in flight.
+    fn room(&self) -> Room {
+        let connections = u64::from(self.plan.connections).max(1);
+        match self.plan.http2.and_then(|http2| http2.streams).filter(|_| self.facts.most_in_flight().is_some()) {
+            _ if self.plan.max_inflight.is_some() => Room::InFlight,
+            None => Room::Connections,
+            Some(asked) => {
+                let allowed = self.facts.document.http2.as_ref().and_then(|http2| http2.streams_allowed);
+                let allowed = allowed.unwrap_or(STREAMS_ASSUMED).max(1);
+                Room::Streams { connections, asked: asked.min(allowed).into(), allowed: allowed.into() }
+            }
+        }
     }
 
     /// How many requests the script sends at once.
@@ -541,7 +605,7 @@ fn busy_words(&Crowded { connections, in_flight, unevenly, pauses, .. }: &Crowde
     format!("{who} busy{paused}{uneven}")
 }
 
-fn remedy_words(&Crowded { connections, in_flight, batch, remedy, .. }: &Crowded) -> String {
+fn remedy_words(&Crowded { connections, in_flight, batch, room, remedy, .. }: &Crowded) -> String {
     let is_staged = connections.is_none();
     // A connection of HTTP/2 is not one request, and more streams do as well as more connections.
     let (more, half, stages) = match in_flight {
@@ -552,7 +616,10 @@ fn remedy_words(&Crowded { connections, in_flight, batch, remedy, .. }: &Crowded
         Remedy::About(batches) => {
             let requests = batches * batch;
             let needed = thousands(if in_flight.is_some() { requests } else { batches });
-            let how = if is_staged { format!("raise {stages}") } else { format!("use --max-inflight {requests}") };
+            // Over HTTP/1.1 a batch is sent on one connection.
+            let in_flight = if room == Room::Connections { batches } else { requests };
+            let how =
+                if is_staged { format!("raise {stages}") } else { format!("use {}", room.for_requests(in_flight)) };
             format!("about {needed} {more} would be needed; {how}")
         }
         Remedy::Target { calm_ns, mean_ns } => {
@@ -562,7 +629,7 @@ fn remedy_words(&Crowded { connections, in_flight, batch, remedy, .. }: &Crowded
         Remedy::Verdict => format!("more {more} may not help: they were probably not the limit"),
         Remedy::Silence => "the target sent no response during that time".to_owned(),
         Remedy::Unknown => {
-            format!("more {more} may help ({})", if is_staged { stages } else { "--max-inflight" })
+            format!("more {more} may help ({})", if is_staged { stages } else { room.option() })
         }
     }
 }

@@ -207,14 +207,14 @@ fn with_streams(mut plan: Plan) -> Plan {
 fn over_http2_what_is_needed_is_counted_in_requests_in_flight() {
     let plan = with_streams(with_rate(1_600));
     let words = "only 10,000 of 16,000 due requests were sent (1,000/s): all connections had as many requests in flight as \
-                 allowed (20 in all); about 24 requests in flight would be needed; use --max-inflight 24; 6,000 were still \
+                 allowed (20 in all); about 24 requests in flight would be needed; use --streams 3; 6,000 were still \
                  unsent at the end";
     assert_eq!(crowded_of(&plan, 9, 6_000, &[10, 9]), [words]);
     let words = "responses took 4.00ms while less than half as many were in flight, and 10.00ms on average";
     assert!(crowded_of(&plan, 9, 6_000, &[3, 5])[0].contains(words));
     // Each of 20 and of those that waited at one time.
     let words = "for 20 % of the run, all connections had as many requests in flight as allowed (20 in all) while requests \
-                 were due; about 40 requests in flight would be needed; use --max-inflight 40";
+                 were due; about 40 requests in flight would be needed; use --streams 4";
     assert_eq!(crowded_of(&with_streams(with_rate(1_000)), 2, 0, &[10]), [words]);
 }
 
@@ -223,17 +223,17 @@ fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
     let behind = "only 10,000 of 16,000 due requests were sent (1,000/s): ";
     let waiting = "; 6,000 were still unsent at the end";
     // 16 are in flight, and twice their square root is 8.
-    let words = "all 10 connections were busy; about 24 connections would be needed; use --max-inflight 24";
+    let words = "all 10 connections were busy; about 24 connections would be needed; use -c 24";
     assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [format!("{behind}{words}{waiting}")]);
     let words = "all 10 connections were busy; responses took 4.00ms while less than half of the connections were busy, and 10.00ms on average: \
                  the target may be the limit";
     assert_eq!(crowded(1_600, 9, 6_000, &[3, 5]), [format!("{behind}{words}{waiting}")]);
-    let words = "all 10 connections were busy; more connections may help (--max-inflight)";
+    let words = "all 10 connections were busy; more connections may help (-c)";
     assert_eq!(crowded(1_600, 9, 6_000, &[]), [format!("{behind}{words}{waiting}")]);
     // All were sent, but not on time: 20 waited at one time, or 2 where ten would suffice on average.
-    let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 30 connections would be needed; use --max-inflight 30";
+    let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 30 connections would be needed; use -c 30";
     assert_eq!(crowded(1_000, 2, 0, &[10]), [words]);
-    let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 12 connections would be needed; use --max-inflight 12";
+    let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 12 connections would be needed; use -c 12";
     assert_eq!(crowded(100, 2, 0, &[10]), [words]);
     assert_eq!(crowded(1_000, 0, 0, &[10]), Vec::<String>::new());
 }
@@ -306,7 +306,8 @@ fn connections_that_pause_for_the_script_are_needed_too() {
     });
     outcome.pauses = true;
     let said = said_of(&with_rate(1_000), &outcome);
-    let words = "all 10 connections were busy or pausing for the script; about 122 connections would be needed; use --max-inflight 122";
+    let words =
+        "all 10 connections were busy or pausing for the script; about 122 connections would be needed; use -c 122";
     assert!(said.iter().any(|line| line.contains(words)), "{said:?}");
 }
 
@@ -326,6 +327,24 @@ fn advice_on_connections_names_the_limit_that_applies() {
     let words = "for 20 % of the run, all connections were busy while requests were due; more connections may help \
                  (--stages c=)";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
+}
+
+#[test]
+fn advice_on_requests_in_flight_names_the_option_that_helps() {
+    let mut plan = with_streams(with_rate(1_600));
+    let advised = |plan: &Plan| {
+        let said = crowded_of(plan, 9, 6_000, &[10, 9]);
+        said[0].split_once("needed; ").map(|(_, advice)| advice.split(';').next().unwrap().to_owned())
+    };
+    assert_eq!(advised(&plan).as_deref(), Some("use --streams 3"), "24 on ten connections");
+    plan.schedule = Some(schedule(200_000));
+    assert_eq!(advised(&plan).as_deref(), Some("use -c 1045"), "servers may allow only 100 streams: 2,090 on two each");
+    plan.load.max_inflight = 20;
+    assert_eq!(advised(&plan).as_deref(), Some("use --max-inflight 2090"));
+    let plan = |per_s| with_rate(per_s);
+    assert_eq!(advised(&plan(900_000)).as_deref(), Some("use -c 9190"));
+    let said = crowded(6_000_000, 9, 6_000, &[10, 9]);
+    assert!(said[0].contains("more connections may help (-c)") && !said[0].contains("60,"), "{said:?}");
 }
 
 #[test]
