@@ -219,8 +219,8 @@ impl<'a> Runs<'a> {
             failed_at_end: self.each.iter().any(|run| run.evidence.load.failed_at_end),
             silences,
             hottest: self.each.iter().filter_map(|run| run.evidence.load.hottest).reduce(f64::max),
-            backlog: None,
-            dispersion: None,
+            backlog: self.only().and_then(|run| run.load.backlog),
+            dispersion: self.only().and_then(|run| run.load.dispersion),
             thirds: self.thirds(),
         })
     }
@@ -259,6 +259,11 @@ impl<'a> Runs<'a> {
         if after_ns >= GAP_MIN_NS { figure(after_ns as f64 / 1e9) } else { 0.0 }
     }
 
+    /// The evidence of a run that is alone: of several, one cannot say how many requests were in flight together at a moment.
+    fn only(&self) -> Option<&Evidence> {
+        if let [run] = &self.each[..] { Some(run.evidence) } else { None }
+    }
+
     fn thirds(&self) -> Option<Thirds> {
         let thirds: Option<Vec<Thirds>> = self.each.iter().map(|run| run.evidence.load.thirds).collect();
         let thirds = thirds.filter(|_| self.sources.is_at_one_time())?;
@@ -277,7 +282,8 @@ impl<'a> Runs<'a> {
         let are_counted = calm.clone().all(|(_, count)| count > 0);
         let count = calm.clone().map(|(_, count)| count).sum();
         let mean_us = average(calm.map(|(mean_us, count)| (mean_us, count as f64))).filter(|_| are_counted);
-        let calm = mean_us.map(|mean_us| Calm { requests: count, mean_ns: mean_us * 1e3, in_flight: None });
+        let in_flight = self.only().and_then(|run| run.latency?.calm_in_flight);
+        let calm = mean_us.map(|mean_us| Calm { requests: count, mean_ns: mean_us * 1e3, in_flight });
         latency(values, calm.as_ref())
     }
 
