@@ -2,7 +2,8 @@
 
 use onrush_plan::LimitedBy;
 
-use super::decide::{has_died, is_full};
+use super::connections::is_full;
+use super::target::has_died;
 use super::words::{number, percent, seconds, time};
 use crate::record::evidence::{Evidence, Latency, SLOW, Thirds};
 use crate::record::{Finding, Note, NoteId};

@@ -1,10 +1,19 @@
 //! The verdict: what limited a run, as a pure function of its [`Evidence`].
 //!
-//! `decide` has the rules in order and `find` the findings; `usage` says how busy everything was, and `words` formats
+//! `decide` has the rules in order, which stand in files by what they are about, and `find` the findings; `usage` says how busy everything was, and `words` formats
 //! figures.
 
+mod connections;
 mod decide;
+mod failures;
 mod find;
+mod generator;
+mod network;
+mod probe;
+mod rate;
+mod ruling;
+mod target;
+mod threads;
 mod usage;
 mod words;
 
@@ -12,8 +21,10 @@ use crate::record::evidence::Evidence;
 use crate::record::{Document, Verdict};
 use onrush_plan::LimitedBy;
 
-pub use decide::{CROWDED, HELD_UP, needs_probe, uses_all};
+pub use decide::needs_probe;
 pub use find::note_on;
+pub use generator::HELD_UP;
+pub use rate::{CROWDED, uses_all};
 pub use usage::usage;
 
 /// What limited a run, or several together; `None` if there is no evidence.
@@ -44,7 +55,7 @@ pub fn verdict(document: &Document) -> Option<Verdict> {
 /// The verdict that this evidence leads to.
 pub fn on(evidence: &Evidence) -> Verdict {
     let findings = find::findings(evidence);
-    let decide::Ruling { limited_by, summary, reason, advice, says } = decide::decide(evidence);
+    let ruling::Ruling { limited_by, summary, reason, advice, says } = decide::decide(evidence);
     Verdict { limited_by, summary, reason, advice, findings, says }
 }
 

@@ -1,5 +1,10 @@
 //! The rules on a table of evidence, the order among them, and the findings.
 
+mod generator;
+mod network;
+mod probe;
+mod rate;
+
 use onrush_plan::LimitedBy;
 
 use super::*;
@@ -94,15 +99,6 @@ const SITUATIONS: [(LimitedBy, Change); 19] = [
     (LimitedBy::Target, |evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() })),
 ];
 
-/// An open loop whose connections were all in use in the end; with two of them responses took this many milliseconds.
-fn filled(evidence: &mut Evidence, calm_ms: f64) {
-    let load = &mut evidence.load;
-    (load.left, load.crowded, load.in_flight, load.dispersion) = (Some(50), Some(0.9), 9.0, Some(1.0));
-    let few =
-        Latency { calm_us: Some(calm_ms * MS), calm: 1_000, calm_in_flight: Some(2.0), ..evidence.latency.unwrap() };
-    evidence.latency = Some(few);
-}
-
 /// A probe with these requests in flight and responses per second, and the ends of the interval.
 fn probe(first: u32, other: u32, per_s: [u64; 2], [low, high]: [f64; 2]) -> Probe {
     let slot = |(in_flight, per_s)| Slot { in_flight, tick_s: 1.0, completed: vec![per_s, per_s] };
@@ -152,46 +148,6 @@ fn of_two_situations_the_one_that_is_tried_first_decides() {
             assert_eq!(verdict.limited_by, limited_by, "situation {number}: {}", verdict.reason);
         }
     }
-}
-
-#[test]
-fn failures_and_silences_of_the_target_come_before_stalls_and_waits() {
-    let waits: [Change; 3] = [
-        |evidence| evidence.generator.stalled_s = 1.3,
-        |evidence| evidence.generator.threads[1] = Thread { busy: 0.6, queued: Some(0.3), ..Thread::default() },
-        |evidence| evidence.generator.threads[1].held_up = 0.2,
-    ];
-    let failures: [(LimitedBy, &str, Change); 5] = [
-        (LimitedBy::Target, "it sent no response for 6.0 s of 10.0 s", |evidence| evidence.load.quiet_s = 6.0),
-        (LimitedBy::Target, "it sent no response for 9.0 s of 10.0 s", |evidence| {
-            (evidence.load.quiet_s, evidence.load.completed) = (9.0, 0);
-        }),
-        (LimitedBy::Target, "no responses in the last 4.0 s: its processes ended", |evidence| {
-            evidence.load.silent_at_end_s = 4.0;
-            evidence.target = Some(Target { ended: true, ..target() });
-        }),
-        (LimitedBy::Unclear, "5,000 requests failed", |evidence| evidence.load.failed = Some(5_000)),
-        (LimitedBy::Unclear, "3,000 requests failed, 2,500 requests were abandoned (--give-up)", |evidence| {
-            (evidence.load.failed, evidence.load.abandoned) = (Some(3_000), 2_500);
-        }),
-    ];
-    for wait in waits {
-        for (limited_by, reason, failure) in failures {
-            let verdict = after(|evidence| {
-                wait(evidence);
-                failure(evidence);
-            });
-            assert_eq!(verdict.limited_by, limited_by, "{verdict}");
-            assert!(verdict.reason.starts_with(reason), "{verdict}");
-        }
-        let few = after(|evidence| {
-            wait(evidence);
-            (evidence.load.quiet_s, evidence.load.failed) = (1.2, Some(2_400));
-        });
-        assert!([LimitedBy::GeneratorCpu, LimitedBy::GeneratorScript].contains(&few.limited_by), "{few}");
-    }
-    let abandoned = after(|evidence| (evidence.load.completed, evidence.load.abandoned) = (0, 70));
-    assert_eq!(abandoned.to_string(), "unclear: 70 requests were abandoned (--give-up); find out why first");
 }
 
 #[test]
@@ -392,271 +348,6 @@ fn kept(evidence: &mut Evidence) {
 }
 
 #[test]
-fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
-    let said = |change: Change| {
-        let verdict = after(|evidence| {
-            kept(evidence);
-            change(evidence);
-        });
-        verdict.to_string()
-    };
-    for (change, expected) in [
-        ((|_| ()) as Change, "limited by the rate asked for: the target kept up with 500 requests/s"),
-        (
-            |evidence| evidence.load.completed = 4,
-            "limited by the rate asked for: the target kept up with 500 requests/s",
-        ),
-        (
-            |evidence| (evidence.load.growth, evidence.load.rate_per_s) = (Some(0.09), 410.0),
-            "limited by the target: asked 500 requests/s, reached 410, latency growing by 90.0 ms a second",
-        ),
-        (
-            |evidence| evidence.load.left = Some(50),
-            "limited by the target: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end",
-        ),
-        (
-            |evidence| {
-                let load = &mut evidence.load;
-                (load.left, load.overdue, load.overrun_s) = (Some(0), Some(50), Some(2.04));
-            },
-            "limited by the target: asked 500 requests/s, reached 500, ending 2.0 s after the last request was due",
-        ),
-        (
-            |evidence| (evidence.load.left, evidence.load.crowded) = (Some(50), Some(0.9)),
-            "unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
-             more (--max-inflight): if it reaches no more, the target is the limit",
-        ),
-        (
-            |evidence| (evidence.load.left, evidence.load.dispersion) = (Some(200), Some(1.0)),
-            "unclear: asked 500 requests/s, reached 500: 200 requests unsent or in flight at the end",
-        ),
-        (
-            |evidence| filled(evidence, 4.0),
-            "limited by the target: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 \
-             connections in use; it answered 500/s with 2 in flight, 500/s with 9 in flight",
-        ),
-        (
-            |evidence| filled(evidence, 18.0),
-            "limited by the number of requests in flight: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, \
-             with all 10 connections in use; it answered 111/s with 2 in flight, 500/s with 9 in flight; allow more (--max-inflight)",
-        ),
-        (
-            |evidence| {
-                filled(evidence, 4.0);
-                evidence.latency.as_mut().unwrap().calm = 20;
-            },
-            "unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
-             more (--max-inflight): if it reaches no more, the target is the limit",
-        ),
-        (
-            |evidence| {
-                let load = &mut evidence.load;
-                (load.usually_left, load.left) = (Some(100), Some(40));
-                load.backlog = Some(Backlog { before: 12.0, last: 40.0 });
-            },
-            "unclear: what was due and what has ended do not tell whether the rate was kept up with: 12 requests were in flight \
-             earlier in the run and 40 later, which may be chance or a backlog; run longer (-d)",
-        ),
-        (
-            |evidence| evidence.load.read_errors = 2_500,
-            "limited by the target: asked 500 requests/s, reached 500: 2,500 requests failed; find out why",
-        ),
-        (
-            |evidence| evidence.load.sent = Some(0.8),
-            "unclear: asked 500 requests/s, reached 500: only 80 % of what was due was sent",
-        ),
-        (
-            |evidence| (evidence.load.sent, evidence.load.crowded) = (Some(0.8), Some(0.5)),
-            "unclear: asked 500 requests/s, reached 500, only 80 % of what was due was sent, with all 10 connections in \
-             use; allow more (--max-inflight): if it reaches no more, the target is the limit",
-        ),
-        (
-            |evidence| evidence.load.refused = 4_150,
-            "limited by the target: sent and answered, but 83 % of the responses were neither 2xx nor 3xx; find out why \
-             it refuses them",
-        ),
-        (
-            |evidence| {
-                (evidence.load.refused, evidence.load.sent, evidence.load.crowded) = (4_150, Some(0.4), Some(0.9))
-            },
-            "unclear: asked 500 requests/s, reached 500, only 40 % of what was due was sent, with all 10 connections in \
-             use; 83 % of the responses were neither 2xx nor 3xx; allow more (--max-inflight): if it reaches no more, the \
-             target is the limit",
-        ),
-        (
-            |evidence| (evidence.load.refused, evidence.load.sent) = (4_150, Some(0.4)),
-            "limited by the target: asked 500 requests/s, reached 500: 83 % of the responses were neither 2xx nor 3xx; \
-             find out why it refuses them",
-        ),
-        (
-            |evidence| {
-                (evidence.load.left, evidence.load.usually_left) = (Some(1), None);
-                evidence.target = Some(Target { busiest_thread: 0.99, ..target() });
-            },
-            "unclear: what was due and what has ended do not tell whether the rate was kept up with; run longer (-d)",
-        ),
-        (
-            |evidence| evidence.load.quiet_s = 1.0,
-            "limited by the target: asked 500 requests/s, reached 500: it sent no response for 1.0 s in all; find out \
-             what stops it",
-        ),
-    ] {
-        assert_eq!(said(change), expected);
-    }
-}
-
-#[test]
-fn a_probe_decides_only_within_its_interval_and_beside_an_idle_generator() {
-    let with = |[low, high]: [f64; 2]| after(|evidence| evidence.probe = Some(probe(16, 12, [500, 400], [low, high])));
-    for (interval, limited_by) in [
-        ([0.71, 1.2], LimitedBy::Connections),
-        ([0.69, 1.2], LimitedBy::Unclear),
-        ([0.31, 0.69], LimitedBy::Knee),
-        ([0.29, 0.6], LimitedBy::Unclear),
-        ([-0.2, 0.29], LimitedBy::Target),
-        ([-0.2, 0.31], LimitedBy::Unclear),
-    ] {
-        assert_eq!(with(interval).limited_by, limited_by, "{interval:?}");
-    }
-    let beside_a_busy_target = |[low, high]: [f64; 2]| {
-        after(|evidence| {
-            evidence.probe = Some(probe(16, 12, [500, 400], [low, high]));
-            evidence.target = Some(Target { busiest_thread: 0.99, ..target() });
-        })
-    };
-    assert_eq!(beside_a_busy_target([0.5, 0.9]).limited_by, LimitedBy::Unclear, "it may busy-poll");
-    assert_eq!(beside_a_busy_target([-0.2, 0.4]).limited_by, LimitedBy::Target);
-    assert_eq!(
-        with([0.29, 0.6]).to_string(),
-        "unclear: with 12 in flight instead of 16, it answered 8.0 % to 16 % fewer requests, which is not \
-         precise enough: 25 % would mean the number in flight, and 0 % the target; onrush's busiest thread was 29 % busy; --probe 8s may tell"
-    );
-    let busy = after(|evidence| {
-        evidence.generator.threads[0].busy = 0.75;
-        evidence.probe = Some(probe(16, 12, [500, 499], [-0.1, 0.1]));
-    });
-    assert_eq!(busy.limited_by, LimitedBy::Unclear, "requests may have queued in onrush");
-    let up = after(|evidence| evidence.probe = Some(probe(16, 24, [2_000, 2_990], [0.9, 1.1])));
-    assert_eq!(up.advice.as_deref(), Some("-c 24: about 2,990/s"));
-    let down = after(|evidence| evidence.probe = Some(probe(16, 12, [2_000, 1_500], [0.9, 1.1])));
-    assert_eq!(down.advice.as_deref(), Some("--probe up tells whether more would bring more"));
-    let few = after(|evidence| {
-        evidence.load.streams_allowed = Some(4);
-        evidence.probe = Some(probe(16, 12, [2_000, 1_500], [0.9, 1.1]));
-    });
-    assert!(!few.reason.contains("allows"), "a note says how many streams are allowed: {few:?}");
-    let steep = after(|evidence| evidence.probe = Some(probe(16, 12, [5_831, 2_796], [2.1, 3.1])));
-    assert_eq!(steep.limited_by, LimitedBy::Unclear, "connections are not alike");
-    let cliff = after(|evidence| {
-        evidence.load.connections = 64;
-        evidence.probe = Some(probe(64, 48, [1_332, 3_996], [-4.0, -3.6]));
-    });
-    let streams = after(|evidence| {
-        (evidence.load.connections, evidence.load.in_flight_max) = (4, Some(32));
-        evidence.probe = Some(probe(32, 48, [2_000, 2_990], [0.9, 1.1]));
-    });
-    assert_eq!(streams.advice.as_deref(), Some("-c 6: about 2,990/s"), "with eight streams on each");
-    assert_eq!(
-        streams.summary.as_deref(),
-        Some("the number of requests in flight is the limit (half as many more in flight brought 50 % more)")
-    );
-    let less = |connections: u64, first: u32, other: u32| {
-        let cliff = after(|evidence| {
-            (evidence.load.connections, evidence.load.in_flight_max) = (connections, Some(first.into()));
-            evidence.probe = Some(probe(first, other, [1_332, 3_996], [-4.0, -3.6]));
-        });
-        cliff.advice.unwrap()
-    };
-    assert_eq!(less(1, 16, 12), "--streams 12: about 3,996/s", "on the only connection");
-    assert_eq!(less(4, 32, 24), "-c 3: about 3,996/s");
-    assert_eq!(less(2, 4, 3), "--streams 1", "not what there was, and fewer than in the probe");
-    let one = after(|evidence| {
-        (evidence.load.connections, evidence.load.in_flight_max) = (1, Some(16));
-        evidence.probe = Some(probe(16, 24, [2_000, 2_990], [0.9, 1.1]));
-    });
-    assert_eq!(one.advice.as_deref(), Some("-c 2 --streams 12: about 2,990/s"), "as in the probe");
-    assert_eq!(
-        cliff.to_string(),
-        "the target is beyond its limit (three quarters in flight brought 200 % more): 1,332/s with 64 in flight, 3,996/s \
-         with 48 in flight; -c 48: about 3,996/s"
-    );
-    let queued = after(|evidence| {
-        let theirs = Network { readings: 9, rtt_us: 12.0 * MS, rtt_min_us: Some(50.0), ..Network::default() };
-        evidence.target = Some(Target { network: Some(theirs), ..target() });
-        evidence.probe = Some(probe(16, 12, [500, 499], [-0.1, 0.1]));
-    });
-    assert_eq!(queued.limited_by, LimitedBy::Network, "segments queue on the way");
-}
-
-#[test]
-fn the_sentence_of_a_probe_begins_with_what_it_found() {
-    for (first, other, per_s, interval, expected) in [
-        (
-            8,
-            4,
-            [667, 664],
-            [-0.1, 0.1],
-            "the target is at its limit (half as many in flight brought the same 667/s): 667/s with 8 in flight, 664/s with 4 \
-             in flight",
-        ),
-        (
-            27,
-            21,
-            [2_400, 2_380],
-            [-0.1, 0.2],
-            "the target is at its limit (three quarters in flight brought the same 2,400/s): 2,400/s with 27 in flight, \
-             2,380/s with 21 in flight",
-        ),
-        (
-            16,
-            8,
-            [6_697, 3_340],
-            [0.9, 1.1],
-            "the number of requests in flight is the limit (half as many in flight brought half): 6,697/s with 16 in flight, \
-             3,340/s with 8 in flight; --probe up tells whether more would bring more",
-        ),
-        (
-            16,
-            12,
-            [1_000, 755],
-            [0.8, 1.1],
-            "the number of requests in flight is the limit (three quarters in flight brought 24 % less): 1,000/s with 16 in \
-             flight, 755/s with 12 in flight; --probe up tells whether more would bring more",
-        ),
-        (
-            1,
-            2,
-            [500, 990],
-            [0.9, 1.1],
-            "the number of requests in flight is the limit (twice as many in flight brought 98 % more): 500/s with 1 in flight, \
-             990/s with 2 in flight; -c 2: about 990/s",
-        ),
-        (
-            3,
-            1,
-            [600, 205],
-            [0.9, 1.1],
-            "the number of requests in flight is the limit (1 in flight instead of 3 brought 66 % less): 600/s with 3 in flight, \
-             205/s with 1 in flight; --probe up tells whether more would bring more",
-        ),
-        (
-            16,
-            8,
-            [1_000, 700],
-            [0.4, 0.6],
-            "the target is near its limit (half as many in flight brought 30 % less): 1,000/s with 16 in flight, 700/s with 8 \
-             in flight",
-        ),
-    ] {
-        let verdict = after(|evidence| {
-            evidence.load.connections = u64::from(first);
-            evidence.probe = Some(probe(first, other, per_s, interval));
-        });
-        assert_eq!(verdict.to_string(), expected);
-    }
-}
-
-#[test]
 fn a_target_that_is_hardly_on_a_processor_waits_for_something_else() {
     let blocked = Target { busiest_thread: 0.012, cpus_used: 0.04, queued: Some(0.002), ..target() };
     let says = |change: Change| {
@@ -691,22 +382,6 @@ fn a_target_that_is_hardly_on_a_processor_waits_for_something_else() {
 }
 
 #[test]
-fn a_run_too_short_for_a_probe_says_so() {
-    let short = after(|evidence| evidence.probe = Some(Probe { was_planned: true, ..Probe::default() }));
-    assert_eq!(short.advice.as_deref(), Some("run longer (-d)"));
-}
-
-#[test]
-fn a_probe_is_needed_where_nothing_was_observed() {
-    assert!(needs_probe(&idle()));
-    assert!(needs_probe(&changed(|evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() }))));
-    assert!(!needs_probe(&changed(kept)), "a rate is judged by counts");
-    for (_, change) in &SITUATIONS[..14] {
-        assert!(!needs_probe(&changed(change)));
-    }
-}
-
-#[test]
 fn what_is_not_known_decides_nothing() {
     for change in [
         // Latencies of 40 ms without a response seen in part: a target that takes 40 ms.
@@ -735,50 +410,6 @@ fn what_is_not_known_decides_nothing() {
 }
 
 #[test]
-fn a_few_lost_segments_decide_nothing() {
-    let lost = |lost| {
-        let of = |evidence: &mut Evidence| {
-            evidence.network = Some(Network { readings: 9, retransmitted: 0.02, lost, ..Network::default() });
-        };
-        after(of).limited_by
-    };
-    assert_eq!([Some(10), None].map(lost), [LimitedBy::Network; 2], "older results do not say how many");
-    assert_eq!(lost(Some(9)), LimitedBy::Unclear);
-}
-
-#[test]
-fn segments_that_were_not_lost_cost_nothing() {
-    let ruled = |[retransmitted, needless]: [f64; 2], target: Option<Target>| {
-        let network =
-            Network { readings: 9, retransmitted, needless: Some(needless), lost: Some(40), ..Network::default() };
-        let on_this_machine = target.is_some();
-        let verdict = after(|evidence| {
-            evidence.target = target.map(|target| Target { network: Some(network), ..target });
-            let disordered =
-                Network { out_of_order: Some(0.012), out_of_order_segments: Some(60), ..Network::default() };
-            evidence.network = Some(if on_this_machine { disordered } else { network });
-        });
-        (verdict.limited_by, verdict.to_string())
-    };
-    // Processors that handle the two ends of a connection on one machine reorder large responses.
-    assert_eq!(ruled([0.0124, 0.0121], Some(target())).0, LimitedBy::Unclear);
-    assert_eq!(ruled([0.0124, 0.0121], None).0, LimitedBy::Unclear, "the peer had received them");
-    let (_, lost) = ruled([0.0324, 0.0124], Some(target()));
-    let expected = "limited by the network: 2.0 % of the segments were lost; find out what drops them on this machine (tc -s \
-                    qdisc, nstat)";
-    assert_eq!(lost, expected);
-    let from_afar = after(|evidence| {
-        let (out_of_order, out_of_order_segments) = (Some(0.012), Some(60));
-        evidence.network = Some(Network { readings: 9, out_of_order, out_of_order_segments, ..Network::default() });
-    });
-    assert_eq!(
-        from_afar.to_string(),
-        "limited by the network: 1.2 % of the segments arrived out of order: some were lost, or overtaken by others; check the \
-         links between the two machines (ip -s link, tc -s qdisc)"
-    );
-}
-
-#[test]
 fn too_few_responses_decide_nothing() {
     let few = after(|evidence| evidence.load.completed = 19);
     assert_eq!((few.limited_by, few.reason.as_str()), (LimitedBy::Unclear, "there were only 19 responses"));
@@ -786,36 +417,6 @@ fn too_few_responses_decide_nothing() {
         (evidence.generator.stalled_s, evidence.load.completed, evidence.load.read_errors) = (0.5, 0, 10);
     });
     assert_eq!(refused.to_string(), "unclear: there were no responses", "a stall is no reason for resets");
-}
-
-#[test]
-fn throttling_counts_as_a_share_of_the_processors_that_could_be_used() {
-    let found = |threads: usize, cpus_allowed, throttled_s| {
-        let verdict = after(|evidence| {
-            evidence.generator.threads.truncate(threads);
-            evidence.generator.thread_s = 10.0 * threads as f64;
-            evidence.generator.throttled_s = Some(throttled_s);
-            evidence.target = Some(Target { cpus_allowed, throttled_s: Some(throttled_s), ..target() });
-        });
-        [Finding::Throttled, Finding::TargetThrottled].map(|finding| verdict.findings.contains(&finding))
-    };
-    assert_eq!(found(2, 1.0, 0.3), [false, true]);
-    assert_eq!(found(1, 2.0, 0.3), [true, false]);
-    assert_eq!(found(1, 0.5, 0.15), [false, false], "a part of a processor is throttled as one");
-    let note = note_on(Finding::Throttled, &changed(|evidence| evidence.generator.throttled_s = Some(40.0)));
-    let expected =
-        "the control group of onrush was throttled: its threads waited 40.0 s for a processor in total; raise cpu.max";
-    assert_eq!(note.map(|note| note.text).as_deref(), Some(expected), "longer than the run: two threads waited");
-}
-
-#[test]
-fn a_thread_that_its_control_group_stops_needs_no_processor_of_its_own() {
-    let verdict = after(|evidence| {
-        evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.6), ..Thread::default() };
-        evidence.generator.throttled_s = Some(12.0);
-    });
-    assert!(verdict.to_string().contains("the limit of its control group took"), "{verdict}");
-    assert!(verdict.to_string().ends_with("raise cpu.max"), "{verdict}");
 }
 
 #[test]

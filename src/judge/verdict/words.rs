@@ -44,6 +44,11 @@ pub fn count(many: u64, noun: &str) -> String {
     format!("{} {noun}{}", number(many as f64), if many == 1 { "" } else { "s" })
 }
 
+/// Processors: `1 processor`, `2.5 processors`.
+pub fn processors(allowed: f64) -> String {
+    format!("{} processor{}", number(allowed), if allowed == 1.0 { "" } else { "s" })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,0 +1,64 @@
+//! Rules on connections: those that are missing, those that are not used, and the queue in which they wait to be accepted.
+
+use super::ruling::{Ruling, ruling};
+use super::words::{count, number, percent};
+use crate::record::NoteId;
+use crate::record::evidence::{Evidence, Listening, Load, Places};
+use onrush_plan::LimitedBy;
+
+/// Missing connections matter from this share of those asked for.
+const MISSING: f64 = 0.05;
+/// Connections that had no request in flight for this share of the time were the limit.
+const UNUSED: f64 = 0.5;
+/// The notes on connections that are missing.
+const MISSED: &[NoteId] = &[NoteId::FewerConnections, NoteId::Idle];
+
+pub(super) fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    (load.without_port > 0 && misses(load)).then_some(())?;
+    let reason = format!(
+        "{} found no free local port, and {} of {} were missing on average",
+        count(load.without_port, "connect"),
+        number(load.missing),
+        count(load.connections, "connection")
+    );
+    let advice = "use more source addresses (-b), or widen net.ipv4.ip_local_port_range";
+    Some(ruling(LimitedBy::Ports, reason, advice)?.saying(MISSED))
+}
+
+/// Connections that had nothing in flight for half of the time: they paused, or waited for their end. A target that is
+/// silent then may have nothing to respond to.
+pub(super) fn unused(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    let idle = load.idle.filter(|idle| load.asked_per_s.is_none() && *idle >= UNUSED)?;
+    let (why, advice) = match load.places {
+        Places { pausing, leaving, .. } if leaving > pausing => ("they waited for the server to close them", ""),
+        Places { pausing, .. } if pausing > 0.0 => ("they paused for the script", " or shorter pauses"),
+        _ => return None,
+    };
+    let reason = format!("open connections had no request in flight for {} of the time: {why}", percent(idle));
+    Some(ruling(LimitedBy::Connections, reason, &format!("use more connections (-c){advice}"))?.saying(&[NoteId::Idle]))
+}
+
+pub(super) fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<Ruling> {
+    let listening = target.as_ref()?.listening.filter(|listening| misses(load) && is_full(listening))?;
+    let overflows = listening.overflows.filter(|overflows| *overflows > 0);
+    let overflows =
+        overflows.map_or(String::new(), |overflows| format!(" and overflowed {}", count(overflows, "time")));
+    let reason = format!(
+        "its accept queue of {} was full{overflows}, and {} of {} were missing on average",
+        number(f64::from(listening.limit)),
+        number(load.missing),
+        count(load.connections, "connection")
+    );
+    let advice = "raise its backlog and net.core.somaxconn, or have it accept faster";
+    Some(ruling(LimitedBy::Target, reason, advice)?.saying(MISSED))
+}
+
+/// Whether an accept queue was seen full. Overflows alone may be another server's: the kernel counts those of all.
+pub(super) fn is_full(listening: &Listening) -> bool {
+    listening.waiting_max > 0 && listening.waiting_max >= listening.limit
+}
+
+/// Whether connections that were asked for were missing.
+fn misses(load: &Load) -> bool {
+    load.missing >= MISSING * load.connections as f64
+}

@@ -1,0 +1,133 @@
+//! Failures, refusals and too few responses: their rules, and their words for others.
+
+use super::ruling::{Ruling, ruling};
+use super::words::{count, number, percent};
+use crate::record::NoteId;
+use crate::record::evidence::{Evidence, Load, MainFailure, Refusal, Unreadable};
+use onrush_plan::LimitedBy;
+use onrush_text::units::listed;
+
+/// Without a rate, the rate is that of error pages if they are this share of the responses.
+const REFUSED: f64 = 0.1;
+/// Failures matter from this share of the responses on: unsuccessful ones among them, or requests that failed.
+pub(super) const FAILED: f64 = 0.01;
+/// Failures count as all alike from this share on.
+const ALIKE: f64 = 0.995;
+/// The fewest responses from which anything is concluded.
+const RESPONSES_MIN: u64 = 20;
+
+/// Whether too many responses are unsuccessful.
+pub(super) fn is_refused(load: &Load) -> bool {
+    refused(load) as f64 >= FAILED * load.completed as f64 && refused(load) > 0
+}
+
+/// How many responses are unsuccessful, by their status or by a check: at least the larger number of the two.
+fn refused(load: &Load) -> u64 {
+    load.refused.max(load.failed_checks)
+}
+
+/// Those responses: `83 % of the responses were 429`.
+pub(super) fn refusals(load: &Load) -> String {
+    let share = percent(refused(load) as f64 / load.completed as f64);
+    if load.failed_checks > load.refused {
+        return format!("{share} of the responses failed a check");
+    }
+    let others = load.expected.as_ref().map_or("neither 2xx nor 3xx".to_owned(), |list| format!("other than {list}"));
+    let were = load.refusal.map_or(others.clone(), |Refusal { status, is_only }| {
+        if is_only { status.to_string() } else { format!("{others}, most of them {status}") }
+    });
+    format!("{share} of the responses were {were}")
+}
+
+/// A closed loop in which so much failed that its rate means little.
+pub(super) fn failing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    let failures = failures(load).filter(|_| load.asked_per_s.is_none() && fails(load))?;
+    ruling(LimitedBy::Unclear, failures, advice_on_failures(load).unwrap_or("find out why first"))
+}
+
+/// A closed loop whose rate is that of error pages.
+pub(super) fn refusing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    let is_refused = refused(load) as f64 >= REFUSED * load.completed as f64 && refused(load) > 0;
+    (load.asked_per_s.is_none() && is_refused).then_some(())?;
+    Some(ruling(LimitedBy::Unclear, refusals(load), "find out why first")?.saying(&[NoteId::Statuses]))
+}
+
+/// What failed and how often; `None` if nothing did.
+pub(super) fn failures(load: &Load) -> Option<String> {
+    let counted = |number: u64, noun| (number > 0).then(|| count(number, noun));
+    let failed = [
+        counted(load.connect_errors, "connect"),
+        counted(load.failed_requests(), "request"),
+        counted(load.failed_connections(), "connection"),
+    ];
+    let failed: Vec<String> = failed.into_iter().flatten().collect();
+    let failed = (!failed.is_empty()).then(|| format!("{} failed{}", listed(&failed), most_failed(load)));
+    // Some of them may be among those that failed.
+    let late = counted(load.timeouts, "request").map(|requests| format!("{requests} took longer than --timeout"));
+    // Where --give-up is shorter, nothing times out.
+    let abandoned = counted(load.abandoned, "request").filter(|_| load.abandoned > load.timeouts);
+    let late = abandoned.map(|requests| format!("{requests} were abandoned (--give-up)")).or(late);
+    let all: Vec<String> = failed.into_iter().chain(late).collect();
+    (!all.is_empty()).then(|| all.join(", "))
+}
+
+/// Why connects, requests and connections failed, and how many of them, if it is at least half.
+fn most_failed(load: &Load) -> String {
+    let Some(MainFailure { count, why, .. }) = main_failure(load) else { return String::new() };
+    match *count as f64 / load.failures().saturating_sub(load.abandoned) as f64 {
+        share if share < ALIKE => format!(" ({} of them: {why})", percent(share)),
+        _ => format!(" ({why})"),
+    }
+}
+
+fn main_failure(load: &Load) -> Option<&MainFailure> {
+    let failed = load.failures().saturating_sub(load.abandoned);
+    load.main_failure.as_ref().filter(|main| main.count.saturating_mul(2) >= failed)
+}
+
+/// What to do where the reason of most failures is known.
+pub(super) fn advice_on_failures(load: &Load) -> Option<&str> {
+    main_failure(load).filter(|_| fails(load))?.advice.as_deref()
+}
+
+pub(super) fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    // What was due and got no response, or failed, says as much.
+    let failed = load.failures();
+    let all = load.completed.saturating_add(load.behind().unwrap_or(0)).saturating_add(failed);
+    (all < RESPONSES_MIN || load.completed == 0 && failed == 0).then_some(())?;
+    if load.completed == 0 {
+        return ruling(LimitedBy::Unclear, "there were no responses".to_owned(), "");
+    }
+    let were = if load.completed == 1 { "was" } else { "were" };
+    let only = format!("there {were} only {}", count(load.completed, "response"));
+    match failures(load).filter(|_| fails(load)) {
+        Some(failures) => {
+            let advice = advice_on_failures(load).unwrap_or("find out why first");
+            ruling(LimitedBy::Unclear, format!("{only}: {failures}"), advice)
+        }
+        None => ruling(LimitedBy::Unclear, only, "run longer (-d)"),
+    }
+}
+
+/// A target whose responses cannot be read.
+pub(super) fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    let Unreadable { requests, why } = load.unreadable.as_ref()?;
+    // What comes before a request fails only the connection.
+    let failed = match load.failed_requests() {
+        failed if *requests <= failed => count(*requests, "request"),
+        0 => count(*requests, "connection"),
+        _ => format!("{} requests and connections", number(*requests as f64)),
+    };
+    let reason = format!("none of its responses could be read: {failed} failed ({why})");
+    let advice = main_failure(load).filter(|main| main.why == *why).and_then(|main| main.advice.as_deref());
+    ruling(LimitedBy::Target, reason, advice.unwrap_or_default())
+}
+
+/// Whether failures are frequent enough to disturb every figure.
+pub(super) fn fails(load: &Load) -> bool {
+    // In a closed loop, the time until a connection is replaced is missing from the rate.
+    let connections = if load.asked_per_s.is_none() { load.failed_connections() } else { 0 };
+    let requests = load.failed_requests().saturating_add(load.timeouts.max(load.abandoned));
+    let failed = load.connect_errors.saturating_add(requests).saturating_add(connections);
+    failed as f64 >= FAILED * load.completed as f64 && failed > 0
+}

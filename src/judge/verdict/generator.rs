@@ -1,0 +1,132 @@
+//! Rules on onrush itself. Its faults invalidate every other figure, unless the target did worse.
+
+use super::ruling::{Ruling, ruling};
+use super::target::has_failed;
+use super::threads::{BUSY, UNDOUBTED, busiest, busy_threads, how_busy, waits};
+use super::words::{number, percent, processors, seconds};
+use crate::record::NoteId;
+use crate::record::evidence::{Evidence, Generator, Target, Thread};
+use onrush_plan::LimitedBy;
+
+/// A thread of the generator that waited for a processor for this share of the time measured only that.
+const STARVED: f64 = 0.2;
+/// A generator that was stalled for this share of the run has measured only itself ...
+const STOPPED: f64 = 0.05;
+/// ... and so has a thread that the script held up.
+pub const HELD_UP: f64 = 0.05;
+
+pub(super) fn stopped(evidence: &Evidence) -> Option<Ruling> {
+    let Evidence { generator, load, .. } = evidence;
+    let is_long = generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0;
+    (is_long && !has_failed(evidence)).then_some(())?;
+    let reason = format!(
+        "onrush was stalled for {} of {}: the process was suspended or got no processor, and the latencies include it",
+        seconds(generator.stalled_s),
+        seconds(load.elapsed_s)
+    );
+    Some(ruling(LimitedBy::GeneratorCpu, reason, "keep other programs off its processors")?.saying(&[NoteId::Stalled]))
+}
+
+pub(super) fn script(evidence: &Evidence) -> Option<Ruling> {
+    let is_busy = is_busy(evidence);
+    let in_script = |thread: &Thread| is_busy(thread) && thread.script >= thread.busy / 2.0;
+    let reason = busy_threads(evidence, in_script, |thread| {
+        format!("{}, {} of the run in the script", how_busy(thread), percent(thread.script))
+    })?;
+    ruling(LimitedBy::GeneratorScript, reason, "do less per request in the script, or use more threads (-t)")
+}
+
+pub(super) fn held_up(evidence: &Evidence) -> Option<Ruling> {
+    let (is_busy, has_failed) = (is_busy(evidence), has_failed(evidence));
+    // A thread that waits for a processor does so in callbacks, too.
+    let is_held_up = |thread: &Thread| {
+        thread.held_up >= HELD_UP.max(thread.queued.unwrap_or(0.0)) && !is_busy(thread) && !has_failed
+    };
+    let reason = busy_threads(evidence, is_held_up, |thread| {
+        format!("held up by callbacks for {} of the run, and the latencies include it", percent(thread.held_up))
+    })?;
+    let advice = "do not wait or compute for long in callbacks: pause with delay(), prepare in init()";
+    ruling(LimitedBy::GeneratorScript, reason, advice)
+}
+
+pub(super) fn cpu(evidence: &Evidence) -> Option<Ruling> {
+    let load = &evidence.load;
+    let (waits_matter, is_busy) = (!has_failed(evidence), is_busy(evidence));
+    let taken = |evidence| taken(evidence).filter(|_| waits_matter);
+    // A thread that its control group stops waits for a processor, too: another one would not help.
+    if evidence.generator.throttled(load.elapsed_s) >= STARVED {
+        return taken(evidence);
+    }
+    let is_starved = |thread: &Thread| waits_matter && thread.queued.is_some_and(|queued| queued >= STARVED);
+    let is_limit = |thread: &Thread| is_busy(thread) || is_starved(thread);
+    let Generator { threads, cpus, .. } = &evidence.generator;
+    let works = |thread: &Thread| thread.worked() >= BUSY;
+    if threads.iter().any(|thread| is_limit(thread) && waits(thread)) && !threads.iter().any(works) {
+        let is_waiting = |thread: &Thread| is_limit(thread) && waits(thread);
+        let reason = busy_threads(evidence, is_waiting, |thread| {
+            let [waited, worked] = [thread.queued.unwrap_or(0.0), thread.worked()].map(percent);
+            format!("waiting for a processor for {waited} of the time, and working for {worked}")
+        })?;
+        let (others, advice) = others(evidence);
+        return ruling(LimitedBy::GeneratorCpu, reason + ": " + &others, &advice);
+    }
+    let Some(reason) = busy_threads(evidence, is_limit, how_busy) else { return taken(evidence) };
+    let advice = match cpus {
+        None => "use more machines, or more threads (-t) where one has processors left",
+        Some(cpus) if threads.len() < *cpus => "use more threads (-t), or another machine",
+        Some(_) => "use more machines: every processor of this one is in use",
+    };
+    ruling(LimitedBy::GeneratorCpu, reason, advice)
+}
+
+/// Who had the processors that threads of onrush waited for, as far as it is known, and what to do about it.
+fn others(Evidence { generator, target, .. }: &Evidence) -> (String, String) {
+    let Generator { threads, cpus, .. } = generator;
+    if let Some(cpus) = cpus.filter(|cpus| threads.len() > *cpus) {
+        let share = format!("{} threads share {}", number(threads.len() as f64), processors(cpus as f64));
+        return (share, format!("use fewer threads (-t {cpus})"));
+    }
+    let waited: f64 = threads.iter().filter_map(|thread| thread.queued).sum();
+    match target.as_ref().filter(|target| target.cpus_used >= waited / 2.0) {
+        Some(Target { name, cpus_used, cpus_allowed, .. }) => (
+            format!("the target on this machine ({name}) used {} of {}", number(*cpus_used), processors(*cpus_allowed)),
+            "give onrush processors of its own (taskset), or use another machine".to_owned(),
+        ),
+        None => {
+            ("other programs had it".to_owned(), "stop them, or give onrush processors of its own (taskset)".to_owned())
+        }
+    }
+}
+
+/// Returns whether a thread worked, or waited for a processor where that matters, nearly all of the time.
+fn is_busy(evidence: &Evidence) -> impl Fn(&Thread) -> bool {
+    let has_failed = has_failed(evidence);
+    move |thread: &Thread| (if has_failed { thread.worked() } else { thread.busy }) >= BUSY
+}
+
+/// Processors that were taken from the generator: by the limit of its control group, or by the hypervisor.
+fn taken(Evidence { generator, load, machine, .. }: &Evidence) -> Option<Ruling> {
+    let throttled = generator.throttled(load.elapsed_s);
+    let (share, who, advice, says): (_, _, _, &[NoteId]) = match machine.stolen {
+        _ if throttled >= STARVED => {
+            (throttled, "the limit of its control group", "raise cpu.max", &[NoteId::Throttled])
+        }
+        Some(stolen) if stolen >= STARVED => {
+            (stolen, "the hypervisor", "use a machine with processors of its own", &[NoteId::Stolen])
+        }
+        _ => return None,
+    };
+    let reason = format!("{who} took {} of its processors' time", percent(share));
+    Some(ruling(LimitedBy::GeneratorCpu, reason, advice)?.saying(says))
+}
+
+/// A closed loop whose requests may have queued in the generator.
+pub(super) fn doubtful(evidence: &Evidence) -> Option<Ruling> {
+    let busiest = busiest(evidence).filter(|thread| evidence.load.asked_per_s.is_none() && thread.busy >= UNDOUBTED)?;
+    let reason = format!("onrush's busiest thread was {}, so requests may have queued in it", how_busy(busiest));
+    if waits(busiest) {
+        let (others, advice) = others(evidence);
+        return ruling(LimitedBy::Unclear, format!("{reason}; {others}"), &advice);
+    }
+    ruling(LimitedBy::Unclear, reason, "use more threads (-t), or another machine")
+}

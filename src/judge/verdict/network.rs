@@ -1,0 +1,91 @@
+//! Rules on the way to the target.
+
+use super::ruling::{Ruling, ruling};
+use super::words::{percent, time};
+use crate::record::evidence::{Evidence, Network};
+use onrush_plan::LimitedBy;
+
+/// Losses matter from this share of the segments.
+const LOST: f64 = 0.01;
+/// Fewer losses matter if waiting for retransmissions may account for this share of the mean latency ...
+const WAITED: f64 = 0.25;
+/// ... and they are at least this share of the segments.
+const LOST_MIN: f64 = 0.001;
+/// The fewest lost segments from which anything is concluded.
+const LOSSES_MIN: u64 = 10;
+/// The shortest time Linux waits before it retransmits a segment, in microseconds (`TCP_RTO_MIN`).
+const RETRANSMISSION_US: f64 = 200_000.0;
+/// Segments queue on the way if a round trip takes this many times as long as the shortest ...
+const QUEUED: f64 = 3.0;
+/// ... and this share of the median latency.
+const ROUND_TRIP: f64 = 0.5;
+/// Delayed acknowledgements are the limit if this share of the latencies is about 40 ms ...
+const DELAYED: f64 = 0.25;
+/// ... and only part of a response had arrived in this share of the readings.
+const HALF_ANSWERED: f64 = 0.3;
+
+pub(super) fn losses(evidence: &Evidence) -> Option<Ruling> {
+    let mean_us = evidence.latency.as_ref()?.mean_us;
+    // Older results do not say how many they were.
+    let ends = || ends(evidence).filter(|end| end.lost.is_none_or(|lost| lost >= LOSSES_MIN));
+    let lost = ends().map(|end| end.retransmitted - end.needless.unwrap_or(0.0)).fold(0.0, f64::max);
+    let waited_us = ends().map(|end| end.lost_per_request).fold(0.0, f64::max) * RETRANSMISSION_US;
+    let reason = if lost >= LOST || (lost >= LOST_MIN && waited_us >= WAITED * mean_us) {
+        format!("{} of the segments were lost", percent(lost))
+    } else {
+        format!(
+            "{} of the segments arrived out of order: some were lost, or overtaken by others",
+            percent(disordered(evidence)?)
+        )
+    };
+    let advice = if evidence.target.is_some() {
+        "find out what drops them on this machine (tc -s qdisc, nstat)"
+    } else {
+        "check the links between the two machines (ip -s link, tc -s qdisc)"
+    };
+    ruling(LimitedBy::Network, reason, advice)
+}
+
+/// The share of the segments that arrived out of order, if it is all that may show losses: a target on this machine says itself what
+/// it retransmitted, and a segment that only overtakes another costs nothing.
+fn disordered(Evidence { network, target, .. }: &Evidence) -> Option<f64> {
+    let network = network.as_ref().filter(|_| target.is_none())?;
+    let are_many = network.out_of_order_segments.or(network.lost).is_none_or(|segments| segments >= LOSSES_MIN);
+    network.out_of_order.filter(|share| are_many && *share >= LOST)
+}
+
+/// Both ends of the connections, as far as they could be seen.
+fn ends(evidence: &Evidence) -> impl Iterator<Item = &Network> {
+    evidence.network.iter().chain(evidence.target.as_ref().and_then(|target| target.network.as_ref()))
+}
+
+pub(super) fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Option<Ruling> {
+    let delayed = latency.as_ref().map(|latency| latency.delayed).filter(|delayed| *delayed >= DELAYED)?;
+    let half_answered = network.as_ref()?.half_answered.filter(|half_answered| *half_answered >= HALF_ANSWERED)?;
+    let reason = format!(
+        "{} of the latencies are about 40 ms, and in {} of the samples only part of the response had arrived: the target \
+         probably sends responses in pieces and waits for an acknowledgement in between",
+        percent(delayed),
+        percent(half_answered)
+    );
+    ruling(LimitedBy::Target, reason, "have the target send each response in one piece, or set TCP_NODELAY")
+}
+
+/// Segments that queued on the way, as round trips show it.
+pub(super) fn queued_on_the_way(evidence: &Evidence) -> Option<Ruling> {
+    let median_us = evidence.latency.as_ref()?.p50_us;
+    let is_queued = |end: &&Network| {
+        let is_long = |shortest_us: f64| end.rtt_us >= QUEUED * shortest_us;
+        end.rtt_min_us.is_some_and(is_long) && end.rtt_us >= ROUND_TRIP * median_us
+    };
+    // Those of the generator's end include the time that the target takes, if it acknowledges with its response.
+    let end = evidence.target.as_ref()?.network.as_ref().filter(is_queued)?;
+    let reason = format!(
+        "round trips took {} on average and {} at best, while the median latency was {}: segments queued on the way",
+        time(end.rtt_us),
+        time(end.rtt_min_us?),
+        time(median_us)
+    );
+    // Only a target on this machine shows its end.
+    ruling(LimitedBy::Network, reason, "check what limits the bandwidth on this machine (tc -s qdisc)")
+}

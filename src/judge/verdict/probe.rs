@@ -1,0 +1,161 @@
+//! The rule on the probe, and what would tell where nothing decides: from latencies alone it cannot be told whether requests
+//! queued.
+
+use super::network::queued_on_the_way;
+use super::rate::{BEYOND, may_grow};
+use super::ruling::{Ruling, ruling, unclear_with};
+use super::target::target_cpu;
+use super::threads::meanwhile;
+use super::words::{number, percent};
+use crate::record::evidence::{Backlog, Elasticity, Evidence, Probe};
+use onrush_plan::LimitedBy;
+
+/// Below this elasticity, more in flight bring less.
+const BACKWARDS: f64 = -0.3;
+
+/// Why a closed loop is unclear if no probe was made.
+const SHOWN: &str =
+    "nothing that was observed tells whether the target or the number of requests in flight was the limit";
+/// A probe that would have to be longer, in seconds, is not worth the advice where none was asked for.
+const PROBE_MAX_S: f64 = 120.0;
+/// How many times as long a probe should be if one was not precise enough.
+const PRECISER: f64 = 4.0;
+
+/// What the probe after the run tells.
+pub(super) fn probe(evidence: &Evidence) -> Option<Ruling> {
+    let probe = evidence.probe.as_ref()?;
+    let (first, other) = probe.in_flight()?;
+    let Elasticity { low, high, .. } = probe.elasticity?;
+    let options = options(u64::from(first), u64::from(other), evidence.load.connections.max(1));
+    let about = |per_s: f64| match &options {
+        (options, true) => format!("{options}: about {}/s", number(per_s)),
+        (options, false) => options.clone(),
+    };
+    let [first_per_s, other_per_s] = [first, other].map(|in_flight| probe.rate_per_s(in_flight));
+    let rates =
+        format!("{}/s with {first} in flight, {}/s with {other} in flight", number(first_per_s), number(other_per_s));
+    if low > BEYOND {
+        let reason = format!("the connections are not alike, so that the probe tells nothing: {rates}");
+        return Some(unclear_with(reason, None));
+    }
+    let so_many = so_many(first, other);
+    let brought = brought(first_per_s, other_per_s);
+    if low > Elasticity::FOLLOWS {
+        let (summary, advice) = if other > first {
+            (format!("{so_many} brought {brought}"), about(other_per_s))
+        } else {
+            let so_much = if first == 2 * other { "half" } else { &brought };
+            (format!("{so_many} brought {so_much}"), "--probe up tells whether more would bring more".to_owned())
+        };
+        let ruling = ruling(LimitedBy::Connections, rates, &advice)?;
+        return Some(ruling.in_short(format!("the number of requests in flight is the limit ({summary})")));
+    }
+    if high < BACKWARDS {
+        let advice = if other < first { about(other_per_s) } else { String::new() };
+        let ruling = ruling(LimitedBy::Target, rates, &advice)?;
+        return Some(ruling.in_short(format!("the target is beyond its limit ({so_many} brought {brought})")));
+    }
+    if high < Elasticity::STAYS {
+        if let Some(queued) = queued_on_the_way(evidence) {
+            return Some(queued);
+        }
+        let target = target_cpu(evidence).map_or_else(String::new, |ruling| format!("; {}", ruling.reason));
+        let ruling = ruling(LimitedBy::Target, rates + &target, "")?;
+        let same = format!("the same {}/s", number(first_per_s));
+        return Some(ruling.in_short(format!("the target is at its limit ({so_many} brought {same})")));
+    }
+    if low > Elasticity::STAYS && high < Elasticity::FOLLOWS {
+        let more = if other > first { about(other_per_s) } else { String::new() };
+        let ruling = ruling(LimitedBy::Knee, rates, &more)?;
+        return Some(ruling.in_short(format!("the target is near its limit ({so_many} brought {brought})")));
+    }
+    None
+}
+
+/// How many `other` requests in flight are beside `first`.
+fn so_many(first: u32, other: u32) -> String {
+    // Of few, a request more or less is not the same share.
+    let is_about = |exact: bool| exact || first >= 10;
+    match (first, other) {
+        (1, 2) => "twice as many in flight".to_owned(),
+        _ if first / 2 == other && is_about(first.is_multiple_of(2)) => "half as many in flight".to_owned(),
+        _ if first - first / 4 == other && is_about(first.is_multiple_of(4)) => "three quarters in flight".to_owned(),
+        _ if first + first.div_ceil(2) == other && is_about(first.is_multiple_of(2)) => {
+            "half as many more in flight".to_owned()
+        }
+        _ => format!("{other} in flight instead of {first}"),
+    }
+}
+
+/// How much more or less one rate is than another.
+fn brought(first_per_s: f64, other_per_s: f64) -> String {
+    let change = other_per_s / first_per_s.max(f64::MIN_POSITIVE) - 1.0;
+    format!("{} {}", percent(change.abs()), if change < 0.0 { "less" } else { "more" })
+}
+
+/// Options that put about `other` requests in flight, instead of `first` on this number of connections, on as many as the
+/// probe used; and whether it is exactly as many.
+fn options(first: u64, other: u64, connections: u64) -> (String, bool) {
+    let streams = (first / connections).max(1);
+    let needed = other.div_ceil(streams);
+    let each = match other.div_ceil(needed) {
+        each if (needed, each) == (connections, streams) => other / needed,
+        each => each,
+    };
+    let options = if each == streams {
+        format!("-c {needed}")
+    } else if needed == connections {
+        format!("--streams {each}")
+    } else {
+        format!("-c {needed} --streams {each}")
+    };
+    (options, needed * each == other)
+}
+
+/// Nothing decides; with what would tell.
+pub(super) fn unclear(evidence: &Evidence) -> Ruling {
+    let Evidence { load, probe, .. } = evidence;
+    if load.asked_per_s.is_some() {
+        // Of few responses it is not known how many requests are usually in flight.
+        let is_short = load.usually_left.is_none() || may_grow(load);
+        let advice = is_short.then(|| "run longer (-d)".to_owned());
+        let reason = "what was due and what has ended do not tell whether the rate was kept up with";
+        let grows = load.backlog.filter(|_| may_grow(load)).map_or(String::new(), |Backlog { before, last }| {
+            let [before, last] = [before, last].map(number);
+            format!(": {before} requests were in flight earlier in the run and {last} later, which may be chance or a backlog")
+        });
+        return unclear_with(reason.to_owned() + &grows, advice);
+    }
+    let probe = probe.clone().unwrap_or_default();
+    let would = |up: bool, time_s: f64| {
+        let up = if up { "up:" } else { "" };
+        (time_s <= PROBE_MAX_S || probe.was_planned)
+            .then(|| format!("--probe {up}{}s may tell", time_s.ceil().max(1.0)))
+    };
+    let (reason, advice) = match (&probe, probe.in_flight(), probe.elasticity) {
+        (Probe { failed: Some(failed), .. }, ..) => (format!("the probe after the run tells nothing: {failed}"), None),
+        (_, Some((first, other)), Some(Elasticity { low, high, .. })) => {
+            // What the rate does where the requests in flight change by this.
+            let ratio = f64::from(other) / f64::from(first);
+            let change = |elasticity: f64| percent((1.0 - ratio.powf(elasticity.clamp(0.0, 1.0))).abs());
+            let reason = format!(
+                "with {other} in flight instead of {first}, it answered {} to {} {} requests, which is not precise enough: \
+                 {} would mean the number in flight, and 0 % the target",
+                change(low),
+                change(high),
+                if other > first { "more" } else { "fewer" },
+                change(1.0),
+            );
+            (reason, would(other > first, probe.duration_s * PRECISER))
+        }
+        _ => match probe.needed_s {
+            Some(time_s) if probe.was_planned => {
+                (format!("{SHOWN}, and there was too little time for a probe"), would(probe.up, time_s))
+            }
+            Some(time_s) => (SHOWN.to_owned(), would(probe.up, time_s)),
+            None if probe.was_planned => (SHOWN.to_owned(), Some("run longer (-d)".to_owned())),
+            None => (SHOWN.to_owned(), None),
+        },
+    };
+    unclear_with(reason + &meanwhile(evidence), advice)
+}

@@ -1,0 +1,165 @@
+//! Rules on a rate that was asked for. It is judged by counts.
+
+use super::failures::{advice_on_failures, fails, failures, is_refused, refusals};
+use super::ruling::{Ruling, ruling, unclear_with};
+use super::words::{count, number, percent, seconds, time};
+use crate::record::NoteId;
+use crate::record::evidence::{Backlog, Elasticity, Evidence, Load};
+use onrush_plan::LimitedBy;
+
+/// Due requests had to wait for a connection if all were in use for this share of the time.
+pub const CROWDED: f64 = 0.05;
+/// A rate was kept up with if at least this share of what was due was sent ...
+const SENT: f64 = 0.99;
+/// ... and the target was silent for less than this share of the run.
+const OUTAGE: f64 = 0.01;
+/// Above this elasticity the rate follows more than in proportion, as it does where connections are not alike.
+pub(super) const BEYOND: f64 = 1.3;
+/// A number of requests in flight that grows by more than this share of the square root of all requests may be a backlog.
+const WANDERS: f64 = 0.125;
+/// Two numbers of requests in flight are compared from this ratio on.
+const FILLED: f64 = 2.0;
+/// A difference of two rates means something from this many standard errors on.
+const ERRORS: f64 = 3.0;
+/// The least dispersion of responses that is believed.
+const DISPERSED: f64 = 0.1;
+/// The notes on requests that were due and had to wait.
+const WAITING: &[NoteId] = &[NoteId::Behind, NoteId::Crowded];
+
+/// A rate that was kept up with: at the end no more requests are left than usually are, the latency does not grow, and
+/// the responses are what was asked for.
+pub(super) fn schedule(evidence: &Evidence) -> Option<Ruling> {
+    let load = &evidence.load;
+    let asked_per_s = load.asked_per_s?;
+    let is_kept = load.behind()? <= load.usually_left?
+        && is_ordinary(evidence)
+        && !may_grow(load)
+        && load.growth.is_none()
+        && load.sent.is_none_or(|sent| sent >= SENT);
+    let is_answered = load.completed > 0 && !is_refused(load) && !fails(load);
+    (is_kept && is_answered && load.quiet_s < OUTAGE * load.elapsed_s).then_some(())?;
+    ruling(LimitedBy::Schedule, format!("the target kept up with {} requests/s", number(asked_per_s)), "")
+}
+
+/// Returns whether more requests are in flight later in the run than earlier, so that it may be a backlog that grows, or chance: in a
+/// queue at its limit their number wanders as far as the square root of all of them.
+pub(super) fn may_grow(load: &Load) -> bool {
+    load.backlog.is_some_and(|Backlog { before, last }| {
+        last - before > 2.0 + WANDERS * (load.completed as f64).sqrt() + 2.0 * before.max(0.0).sqrt()
+    })
+}
+
+/// Returns whether few requests are left or overdue at the end, or no more than are in flight on average: a backlog that grows slowly behind
+/// latencies that vary much may be within what is usual.
+fn is_ordinary(Evidence { load, latency, .. }: &Evidence) -> bool {
+    let left = load.behind().unwrap_or(0) as f64;
+    let runs = if load.in_flight > 0.0 { load.all_in_flight() / load.in_flight } else { 1.0 };
+    let in_flight = load.rate_per_s * latency.map_or(0.0, |latency| latency.mean_us) / 1e6 * runs;
+    left <= (1.0 - SENT) * (load.completed as f64 + left) || left <= in_flight + 3.0 * in_flight.sqrt() + 2.0
+}
+
+/// A rate that was not kept up with.
+pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
+    let load = &evidence.load;
+    let asked = format!("asked {} requests/s, reached {}", number(load.asked_per_s?), number(load.rate_per_s));
+    if load.quiet_s >= OUTAGE * load.elapsed_s {
+        let reason = format!("{asked}: it sent no response for {} in all", seconds(load.quiet_s));
+        return ruling(LimitedBy::Target, reason, "find out what stops it");
+    }
+    let growth = load.growth.map(|growth| format!("latency growing by {} a second", time(growth * 1e6)));
+    let is_left = |left: &u64| *left > load.usually_left.unwrap_or(u64::MAX);
+    let said = |behind: u64| match load.overrun_s.filter(|_| load.left.is_some_and(|left| left < behind)) {
+        Some(overrun_s) => format!("ending {} after the last request was due", time(overrun_s * 1e6)),
+        None => format!("{} unsent or in flight at the end", count(behind, "request")),
+    };
+    let left = load.behind().filter(is_left).map(said);
+    let some_left = load.behind().filter(|_| !is_ordinary(evidence)).map(said);
+    let unsent = load.sent.filter(|sent| *sent < SENT);
+    let unsent = unsent.map(|sent| format!("only {} of what was due was sent", percent(sent)));
+    let is_behind = growth.is_some() || left.is_some() && !is_chance(load);
+    let is_sent = unsent.is_none();
+    let why = growth.or(left).or(unsent).or(some_left);
+    let failed = failures(load).filter(|_| fails(load));
+    if let Some(why) = why.as_ref().filter(|_| uses_all(evidence)) {
+        let besides = failed.or_else(|| is_refused(load).then(|| refusals(load)));
+        let besides = besides.map_or(String::new(), |besides| format!("; {besides}"));
+        let threads = evidence.generator.threads.len().max(1) as u64;
+        let full = match (load.in_flight_max, load.connections % threads) {
+            (Some(most), 0) => format!("as many requests in flight as allowed ({})", number(most as f64)),
+            (Some(_), _) => "as many requests in flight on a thread as allowed".to_owned(),
+            (None, 0) => format!("all {} in use", count(load.connections, "connection")),
+            (None, _) => "all connections of a thread in use".to_owned(),
+        };
+        let filled = Filled::of(evidence);
+        let (limited_by, advice) = match filled.as_ref().map(|filled| filled.elasticity) {
+            Some(Elasticity { high, .. }) if high < Elasticity::STAYS => (LimitedBy::Target, ""),
+            Some(Elasticity { low, high, .. }) if low > Elasticity::FOLLOWS && high < BEYOND => {
+                (LimitedBy::Connections, "allow more (--max-inflight)")
+            }
+            _ => (LimitedBy::Unclear, "allow more (--max-inflight): if it reaches no more, the target is the limit"),
+        };
+        let rates = filled.filter(|_| limited_by != LimitedBy::Unclear).map_or(String::new(), |filled| filled.words());
+        let reason = format!("{asked}, {why}, with {full}{rates}{besides}");
+        return Some(ruling(limited_by, reason, advice)?.saying(WAITING));
+    }
+    if is_refused(load) {
+        let begins = if is_sent { "sent and answered, but".to_owned() } else { format!("{asked}:") };
+        let reason = format!("{begins} {}", refusals(load));
+        return Some(ruling(LimitedBy::Target, reason, "find out why it refuses them")?.saying(&[NoteId::Statuses]));
+    }
+    if let Some(failed) = failed {
+        return ruling(
+            LimitedBy::Target,
+            format!("{asked}: {failed}"),
+            advice_on_failures(load).unwrap_or("find out why"),
+        );
+    }
+    let why = why?;
+    if !is_behind {
+        return Some(unclear_with(format!("{asked}: {why}"), None));
+    }
+    Some(ruling(LimitedBy::Target, format!("{asked}, {why}"), "")?.saying(WAITING))
+}
+
+/// Returns whether as many requests may be left by chance: as many as three standard errors of the number of responses.
+fn is_chance(load: &Load) -> bool {
+    let error = |dispersion: f64| (load.completed as f64 * dispersion.max(DISPERSED)).sqrt();
+    load.dispersion.is_some_and(|dispersion| load.behind().unwrap_or(0) as f64 <= ERRORS * error(dispersion))
+}
+
+/// The rate at two numbers of requests in flight, in an open loop that has come to use all of its connections.
+struct Filled {
+    /// Requests in flight, on average: when those were sent that found less than half of the connections busy, and in all.
+    in_flight: [f64; 2],
+    /// Responses per second at these, by Little's law.
+    per_s: [f64; 2],
+    elasticity: Elasticity,
+}
+
+impl Filled {
+    /// A queue is longer by one for every request in it, so that the latency of a request tells the rate at the number in flight
+    /// when it was sent. The number is known for requests that found few in flight.
+    fn of(Evidence { load, latency, .. }: &Evidence) -> Option<Self> {
+        let latency = latency.as_ref()?;
+        let (few, all) = (latency.calm_in_flight?, load.in_flight);
+        let per_s = [few / latency.calm_us? * 1e6, all / latency.mean_us * 1e6];
+        let (change, ratio) = ((per_s[1] / per_s[0]).ln(), (all / few).ln());
+        // In a queue that is never empty, responses vary as services do, and so does the sum of those that a request waits for.
+        let counts = 1.0 / latency.calm as f64 + 1.0 / load.completed as f64;
+        let error = ERRORS * (counts * load.dispersion?.max(DISPERSED)).sqrt();
+        let is_telling = ratio >= FILLED.ln() && change.is_finite();
+        let [value, low, high] = [0.0, -error, error].map(|error| (change + error) / ratio);
+        is_telling.then_some(Self { in_flight: [few, all], per_s, elasticity: Elasticity { value, low, high } })
+    }
+
+    fn words(&self) -> String {
+        let [few, all] = self.in_flight.map(|in_flight| number(in_flight.round()));
+        let [few_per_s, all_per_s] = self.per_s.map(number);
+        format!("; it answered {few_per_s}/s with {few} in flight, {all_per_s}/s with {all} in flight")
+    }
+}
+
+/// Whether due requests had to wait for a connection.
+pub fn uses_all(Evidence { load, .. }: &Evidence) -> bool {
+    load.crowded.is_some_and(|crowded| crowded >= CROWDED)
+}

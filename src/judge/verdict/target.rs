@@ -1,0 +1,128 @@
+//! Rules on the target: what it did, and what its processes did where they can be seen.
+
+use super::connections::unused;
+use super::failures::{FAILED, advice_on_failures, fails, failures};
+use super::network::queued_on_the_way;
+use super::ruling::{Ruling, ruling};
+use super::threads::{BUSY, meanwhile};
+use super::words::{count, number, percent, processors, seconds};
+use crate::record::NoteId;
+use crate::record::evidence::{Elasticity, Evidence, Load};
+use onrush_plan::LimitedBy;
+
+/// A target whose threads were on a processor, or waited for one, for less than this share of the time waited for something else.
+const BLOCKED: f64 = 0.1;
+/// A target has died if it sent no response for this share of the run, at its end ...
+const SILENT: f64 = 0.1;
+/// ... and for at least this long, in seconds.
+const SILENT_MIN_S: f64 = 0.2;
+/// A target that falls silent for this share of the run limits it.
+const QUIET: f64 = 0.25;
+/// Requests that hang limit a run from this share of those in flight.
+const HANGING: f64 = 0.05;
+
+/// Returns whether the target failed so often, or was silent for so long, that this decides and not a stall of onrush or a wait for a
+/// processor: without these, more would have failed.
+pub(super) fn has_failed(evidence: &Evidence) -> bool {
+    let Evidence { generator, load, .. } = evidence;
+    // Both times leave out stalls.
+    let is_longer = |silent_s: f64| silent_s > generator.stalled_s;
+    let is_silent = is_silent(load) && is_longer(load.quiet_s) && unused(evidence).is_none();
+    let requests = load.connect_errors.saturating_add(load.failed_requests()).saturating_add(load.abandoned);
+    let fails = match load.completed {
+        0 => load.failures() > 0 && load.failures() >= load.connections,
+        completed => requests >= completed,
+    };
+    load.unreadable.is_some() || fails || is_silent || (has_died(evidence) && is_longer(load.silent_at_end_s))
+}
+
+pub(super) fn died(evidence: &Evidence) -> Option<Ruling> {
+    has_died(evidence).then_some(())?;
+    let load = &evidence.load;
+    let ended = evidence.target.as_ref().filter(|target| target.ended).map(|_| "its processes ended".to_owned());
+    let why: Vec<String> = ended.into_iter().chain(failures(load)).collect();
+    let reason = format!("no responses in the last {}: {}", seconds(load.silent_at_end_s), why.join("; "));
+    ruling(LimitedBy::Target, reason, "check the target's log")
+}
+
+/// Whether the target responded at first and later stopped.
+pub(super) fn has_died(Evidence { load, target, .. }: &Evidence) -> bool {
+    let is_silent = load.silent_at_end_s >= SILENT_MIN_S && load.silent_at_end_s >= SILENT * load.elapsed_s;
+    let has_ended = target.as_ref().is_some_and(|target| target.ended);
+    load.completed > 0 && is_silent && (load.failed_at_end || has_ended)
+}
+
+/// A closed loop whose target was busy, unless the probe tells otherwise: a target may busy-poll.
+pub(super) fn busy_target(evidence: &Evidence) -> Option<Ruling> {
+    let elasticity = evidence.probe.as_ref().and_then(|probe| probe.elasticity);
+    let may_be = evidence.load.asked_per_s.is_none() && elasticity.is_none_or(|it| it.low <= Elasticity::STAYS);
+    may_be.then(|| target_cpu(evidence)).flatten()
+}
+
+pub(super) fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
+    let target = evidence.target.as_ref()?;
+    let name = &target.name;
+    let reason = if target.busiest_thread >= BUSY {
+        format!("the busiest thread of {name} was {} busy", percent(target.busiest_thread))
+    } else if target.cpus_allowed > 0.0 && target.cpus_used >= BUSY * target.cpus_allowed {
+        format!("{name} used {} of its {}", number(target.cpus_used), processors(target.cpus_allowed))
+    } else {
+        return None;
+    };
+    ruling(LimitedBy::Target, reason + &meanwhile(evidence), "")
+}
+
+/// A target that falls silent as a whole for a good part of the run.
+pub(super) fn silent(evidence: &Evidence) -> Option<Ruling> {
+    let load = &evidence.load;
+    is_silent(load).then_some(())?;
+    let why = failures(load).filter(|_| fails(load)).map_or_else(|| meanwhile(evidence), |why| format!(": {why}"));
+    // A port that expects another protocol ends connections without a word.
+    if load.is_mute && load.failed_requests() > 0 {
+        let reason = format!("it sent nothing at all{why}");
+        return ruling(
+            LimitedBy::Target,
+            reason,
+            "does it speak this version of HTTP at that port, with or without TLS?",
+        );
+    }
+    let reason =
+        format!("it sent no response for {} of {} in all{why}", seconds(load.quiet_s), seconds(load.elapsed_s));
+    ruling(LimitedBy::Target, reason, advice_on_failures(load).unwrap_or("find out what stops it"))
+}
+
+fn is_silent(load: &Load) -> bool {
+    load.quiet_s >= QUIET * load.elapsed_s && load.quiet_s > 0.0
+}
+
+/// Requests that get no response while others do.
+pub(super) fn hanging(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    // With a rate, few are in flight at any time.
+    let is_rare = load.asked_per_s.is_some() && (load.hanging as f64) < FAILED * load.completed as f64;
+    (load.hanging as f64 >= HANGING * load.all_in_flight() && load.hanging > 0 && !is_rare).then_some(())?;
+    let latencies = if load.asked_per_s.is_some() { "" } else { "; the latencies leave them out" };
+    let slowest = if load.completed == 0 { "" } else { " and three times the slowest response" };
+    let reason = format!(
+        "{} had no response by the end, after at least a second{slowest}{latencies}",
+        count(load.hanging, "request")
+    );
+    Some(ruling(LimitedBy::Target, reason, "find out why it does not respond to them")?.saying(&[NoteId::Hanging]))
+}
+
+/// Words on a target that was hardly on a processor while requests were in flight: it was not computing.
+pub(super) fn waits_elsewhere(evidence: &Evidence) -> Option<String> {
+    let Evidence { load, target, .. } = evidence;
+    let target = target.as_ref().filter(|_| load.asked_per_s.is_none() && load.in_flight >= 1.0)?;
+    // One of its threads may have waited for a processor, or segments for the link.
+    let busy = target.busiest_thread + target.queued?;
+    let is_idle = busy < BLOCKED && target.cpus_used < BLOCKED * load.in_flight.min(target.cpus_allowed);
+    let is_free = target.throttled_s.unwrap_or(0.0) == 0.0 && queued_on_the_way(evidence).is_none();
+    (is_idle && is_free).then(|| {
+        let (name, busiest) = (&target.name, percent(target.busiest_thread));
+        let in_flight = number(load.in_flight.round());
+        format!(
+            "; the target ({name}) waited for something else than a processor (a lock, a disk, a timer, another service): its busiest thread was \
+             {busiest} busy while {in_flight} were in flight"
+        )
+    })
+}

@@ -1,0 +1,73 @@
+//! Verdicts on onrush itself.
+
+use super::*;
+
+#[test]
+fn failures_and_silences_of_the_target_come_before_stalls_and_waits() {
+    let waits: [Change; 3] = [
+        |evidence| evidence.generator.stalled_s = 1.3,
+        |evidence| evidence.generator.threads[1] = Thread { busy: 0.6, queued: Some(0.3), ..Thread::default() },
+        |evidence| evidence.generator.threads[1].held_up = 0.2,
+    ];
+    let failures: [(LimitedBy, &str, Change); 5] = [
+        (LimitedBy::Target, "it sent no response for 6.0 s of 10.0 s", |evidence| evidence.load.quiet_s = 6.0),
+        (LimitedBy::Target, "it sent no response for 9.0 s of 10.0 s", |evidence| {
+            (evidence.load.quiet_s, evidence.load.completed) = (9.0, 0);
+        }),
+        (LimitedBy::Target, "no responses in the last 4.0 s: its processes ended", |evidence| {
+            evidence.load.silent_at_end_s = 4.0;
+            evidence.target = Some(Target { ended: true, ..target() });
+        }),
+        (LimitedBy::Unclear, "5,000 requests failed", |evidence| evidence.load.failed = Some(5_000)),
+        (LimitedBy::Unclear, "3,000 requests failed, 2,500 requests were abandoned (--give-up)", |evidence| {
+            (evidence.load.failed, evidence.load.abandoned) = (Some(3_000), 2_500);
+        }),
+    ];
+    for wait in waits {
+        for (limited_by, reason, failure) in failures {
+            let verdict = after(|evidence| {
+                wait(evidence);
+                failure(evidence);
+            });
+            assert_eq!(verdict.limited_by, limited_by, "{verdict}");
+            assert!(verdict.reason.starts_with(reason), "{verdict}");
+        }
+        let few = after(|evidence| {
+            wait(evidence);
+            (evidence.load.quiet_s, evidence.load.failed) = (1.2, Some(2_400));
+        });
+        assert!([LimitedBy::GeneratorCpu, LimitedBy::GeneratorScript].contains(&few.limited_by), "{few}");
+    }
+    let abandoned = after(|evidence| (evidence.load.completed, evidence.load.abandoned) = (0, 70));
+    assert_eq!(abandoned.to_string(), "unclear: 70 requests were abandoned (--give-up); find out why first");
+}
+
+#[test]
+fn throttling_counts_as_a_share_of_the_processors_that_could_be_used() {
+    let found = |threads: usize, cpus_allowed, throttled_s| {
+        let verdict = after(|evidence| {
+            evidence.generator.threads.truncate(threads);
+            evidence.generator.thread_s = 10.0 * threads as f64;
+            evidence.generator.throttled_s = Some(throttled_s);
+            evidence.target = Some(Target { cpus_allowed, throttled_s: Some(throttled_s), ..target() });
+        });
+        [Finding::Throttled, Finding::TargetThrottled].map(|finding| verdict.findings.contains(&finding))
+    };
+    assert_eq!(found(2, 1.0, 0.3), [false, true]);
+    assert_eq!(found(1, 2.0, 0.3), [true, false]);
+    assert_eq!(found(1, 0.5, 0.15), [false, false], "a part of a processor is throttled as one");
+    let note = note_on(Finding::Throttled, &changed(|evidence| evidence.generator.throttled_s = Some(40.0)));
+    let expected =
+        "the control group of onrush was throttled: its threads waited 40.0 s for a processor in total; raise cpu.max";
+    assert_eq!(note.map(|note| note.text).as_deref(), Some(expected), "longer than the run: two threads waited");
+}
+
+#[test]
+fn a_thread_that_its_control_group_stops_needs_no_processor_of_its_own() {
+    let verdict = after(|evidence| {
+        evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.6), ..Thread::default() };
+        evidence.generator.throttled_s = Some(12.0);
+    });
+    assert!(verdict.to_string().contains("the limit of its control group took"), "{verdict}");
+    assert!(verdict.to_string().ends_with("raise cpu.max"), "{verdict}");
+}

@@ -1,0 +1,170 @@
+//! Verdicts by the probe.
+
+use super::*;
+
+#[test]
+fn a_probe_decides_only_within_its_interval_and_beside_an_idle_generator() {
+    let with = |[low, high]: [f64; 2]| after(|evidence| evidence.probe = Some(probe(16, 12, [500, 400], [low, high])));
+    for (interval, limited_by) in [
+        ([0.71, 1.2], LimitedBy::Connections),
+        ([0.69, 1.2], LimitedBy::Unclear),
+        ([0.31, 0.69], LimitedBy::Knee),
+        ([0.29, 0.6], LimitedBy::Unclear),
+        ([-0.2, 0.29], LimitedBy::Target),
+        ([-0.2, 0.31], LimitedBy::Unclear),
+    ] {
+        assert_eq!(with(interval).limited_by, limited_by, "{interval:?}");
+    }
+    let beside_a_busy_target = |[low, high]: [f64; 2]| {
+        after(|evidence| {
+            evidence.probe = Some(probe(16, 12, [500, 400], [low, high]));
+            evidence.target = Some(Target { busiest_thread: 0.99, ..target() });
+        })
+    };
+    assert_eq!(beside_a_busy_target([0.5, 0.9]).limited_by, LimitedBy::Unclear, "it may busy-poll");
+    assert_eq!(beside_a_busy_target([-0.2, 0.4]).limited_by, LimitedBy::Target);
+    assert_eq!(
+        with([0.29, 0.6]).to_string(),
+        "unclear: with 12 in flight instead of 16, it answered 8.0 % to 16 % fewer requests, which is not \
+         precise enough: 25 % would mean the number in flight, and 0 % the target; onrush's busiest thread was 29 % busy; --probe 8s may tell"
+    );
+    let busy = after(|evidence| {
+        evidence.generator.threads[0].busy = 0.75;
+        evidence.probe = Some(probe(16, 12, [500, 499], [-0.1, 0.1]));
+    });
+    assert_eq!(busy.limited_by, LimitedBy::Unclear, "requests may have queued in onrush");
+    let up = after(|evidence| evidence.probe = Some(probe(16, 24, [2_000, 2_990], [0.9, 1.1])));
+    assert_eq!(up.advice.as_deref(), Some("-c 24: about 2,990/s"));
+    let down = after(|evidence| evidence.probe = Some(probe(16, 12, [2_000, 1_500], [0.9, 1.1])));
+    assert_eq!(down.advice.as_deref(), Some("--probe up tells whether more would bring more"));
+    let few = after(|evidence| {
+        evidence.load.streams_allowed = Some(4);
+        evidence.probe = Some(probe(16, 12, [2_000, 1_500], [0.9, 1.1]));
+    });
+    assert!(!few.reason.contains("allows"), "a note says how many streams are allowed: {few:?}");
+    let steep = after(|evidence| evidence.probe = Some(probe(16, 12, [5_831, 2_796], [2.1, 3.1])));
+    assert_eq!(steep.limited_by, LimitedBy::Unclear, "connections are not alike");
+    let cliff = after(|evidence| {
+        evidence.load.connections = 64;
+        evidence.probe = Some(probe(64, 48, [1_332, 3_996], [-4.0, -3.6]));
+    });
+    let streams = after(|evidence| {
+        (evidence.load.connections, evidence.load.in_flight_max) = (4, Some(32));
+        evidence.probe = Some(probe(32, 48, [2_000, 2_990], [0.9, 1.1]));
+    });
+    assert_eq!(streams.advice.as_deref(), Some("-c 6: about 2,990/s"), "with eight streams on each");
+    assert_eq!(
+        streams.summary.as_deref(),
+        Some("the number of requests in flight is the limit (half as many more in flight brought 50 % more)")
+    );
+    let less = |connections: u64, first: u32, other: u32| {
+        let cliff = after(|evidence| {
+            (evidence.load.connections, evidence.load.in_flight_max) = (connections, Some(first.into()));
+            evidence.probe = Some(probe(first, other, [1_332, 3_996], [-4.0, -3.6]));
+        });
+        cliff.advice.unwrap()
+    };
+    assert_eq!(less(1, 16, 12), "--streams 12: about 3,996/s", "on the only connection");
+    assert_eq!(less(4, 32, 24), "-c 3: about 3,996/s");
+    assert_eq!(less(2, 4, 3), "--streams 1", "not what there was, and fewer than in the probe");
+    let one = after(|evidence| {
+        (evidence.load.connections, evidence.load.in_flight_max) = (1, Some(16));
+        evidence.probe = Some(probe(16, 24, [2_000, 2_990], [0.9, 1.1]));
+    });
+    assert_eq!(one.advice.as_deref(), Some("-c 2 --streams 12: about 2,990/s"), "as in the probe");
+    assert_eq!(
+        cliff.to_string(),
+        "the target is beyond its limit (three quarters in flight brought 200 % more): 1,332/s with 64 in flight, 3,996/s \
+         with 48 in flight; -c 48: about 3,996/s"
+    );
+    let queued = after(|evidence| {
+        let theirs = Network { readings: 9, rtt_us: 12.0 * MS, rtt_min_us: Some(50.0), ..Network::default() };
+        evidence.target = Some(Target { network: Some(theirs), ..target() });
+        evidence.probe = Some(probe(16, 12, [500, 499], [-0.1, 0.1]));
+    });
+    assert_eq!(queued.limited_by, LimitedBy::Network, "segments queue on the way");
+}
+
+#[test]
+fn the_sentence_of_a_probe_begins_with_what_it_found() {
+    for (first, other, per_s, interval, expected) in [
+        (
+            8,
+            4,
+            [667, 664],
+            [-0.1, 0.1],
+            "the target is at its limit (half as many in flight brought the same 667/s): 667/s with 8 in flight, 664/s with 4 \
+             in flight",
+        ),
+        (
+            27,
+            21,
+            [2_400, 2_380],
+            [-0.1, 0.2],
+            "the target is at its limit (three quarters in flight brought the same 2,400/s): 2,400/s with 27 in flight, \
+             2,380/s with 21 in flight",
+        ),
+        (
+            16,
+            8,
+            [6_697, 3_340],
+            [0.9, 1.1],
+            "the number of requests in flight is the limit (half as many in flight brought half): 6,697/s with 16 in flight, \
+             3,340/s with 8 in flight; --probe up tells whether more would bring more",
+        ),
+        (
+            16,
+            12,
+            [1_000, 755],
+            [0.8, 1.1],
+            "the number of requests in flight is the limit (three quarters in flight brought 24 % less): 1,000/s with 16 in \
+             flight, 755/s with 12 in flight; --probe up tells whether more would bring more",
+        ),
+        (
+            1,
+            2,
+            [500, 990],
+            [0.9, 1.1],
+            "the number of requests in flight is the limit (twice as many in flight brought 98 % more): 500/s with 1 in flight, \
+             990/s with 2 in flight; -c 2: about 990/s",
+        ),
+        (
+            3,
+            1,
+            [600, 205],
+            [0.9, 1.1],
+            "the number of requests in flight is the limit (1 in flight instead of 3 brought 66 % less): 600/s with 3 in flight, \
+             205/s with 1 in flight; --probe up tells whether more would bring more",
+        ),
+        (
+            16,
+            8,
+            [1_000, 700],
+            [0.4, 0.6],
+            "the target is near its limit (half as many in flight brought 30 % less): 1,000/s with 16 in flight, 700/s with 8 \
+             in flight",
+        ),
+    ] {
+        let verdict = after(|evidence| {
+            evidence.load.connections = u64::from(first);
+            evidence.probe = Some(probe(first, other, per_s, interval));
+        });
+        assert_eq!(verdict.to_string(), expected);
+    }
+}
+
+#[test]
+fn a_run_too_short_for_a_probe_says_so() {
+    let short = after(|evidence| evidence.probe = Some(Probe { was_planned: true, ..Probe::default() }));
+    assert_eq!(short.advice.as_deref(), Some("run longer (-d)"));
+}
+
+#[test]
+fn a_probe_is_needed_where_nothing_was_observed() {
+    assert!(needs_probe(&idle()));
+    assert!(needs_probe(&changed(|evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() }))));
+    assert!(!needs_probe(&changed(kept)), "a rate is judged by counts");
+    for (_, change) in &SITUATIONS[..14] {
+        assert!(!needs_probe(&changed(change)));
+    }
+}
