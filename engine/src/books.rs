@@ -32,7 +32,7 @@ pub(super) struct Books {
     pub stalls: Vec<Gap>,
     /// Everything up to the end of the run, if that is over and goes on uncounted.
     pub measured: Option<Box<Measured>>,
-    /// Whether the worker stays after the end of the run.
+    /// Set if the worker stays after the end of the run.
     pub stays: bool,
     /// Set if it is known then how all requests have ended.
     pub is_settled: bool,

@@ -47,7 +47,7 @@ pub struct Config {
     /// How long it goes on after that, uncounted, to learn how the requests that were due have ended, in nanoseconds;
     /// zero: it ends at once.
     pub run_on_ns: u64,
-    /// Whether it stays after the end, uncounted, until it is stopped: see [`Engine::stay`](crate::Engine::stay).
+    /// Set if it stays after the end, uncounted, until it is stopped: see [`Engine::stay`](crate::Engine::stay).
     pub stays: bool,
     /// How many requests it starts.
     pub requests: Option<u64>,

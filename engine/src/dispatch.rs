@@ -311,7 +311,7 @@ impl Dispatch {
             })
     }
 
-    /// Whether another request may be in flight on a connection, as far as the limit goes.
+    /// Returns whether the limit allows another request in flight on a connection.
     #[inline]
     fn may_carry(&self, slot: &mut Slot) -> bool {
         let Some(limit) = self.limit else { return true };

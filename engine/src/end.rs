@@ -67,7 +67,7 @@ pub struct WorkerEnd {
     /// Connections that another session can use.
     #[serde(skip)]
     pub spares: Vec<Spare>,
-    /// What went wrong in its script.
+    /// The failure of its script, if it failed.
     pub failure: Option<ScriptFailure>,
 }
 
@@ -92,9 +92,9 @@ impl WorkerEnd {
     }
 }
 
-/// What became of an engine that stayed after the end of the run.
+/// The end of an engine that stayed after the end of the run.
 pub struct Stayed {
-    /// What it recorded since it last handed an interval over.
+    /// Its records since it last handed an interval over.
     pub interval: Box<Interval>,
     /// How long it was stalled, in nanoseconds.
     pub stalled_ns: u64,

@@ -123,7 +123,7 @@ impl Protocol {
         std::iter::from_fn(|| client.poll_event()).filter_map(known).collect()
     }
 
-    /// What the server said to people when it ended the connection.
+    /// Returns the text with which the server ended the connection, for people.
     pub fn reason(&self) -> &[u8] {
         if let Self::Http2(client) = self { client.reason() } else { &[] }
     }

@@ -32,7 +32,7 @@ pub struct Slot {
     pub resting: u32,
     /// Whether it ever had a connection.
     pub lived: bool,
-    /// Whether a connection of it that could have requests has ended.
+    /// Set if a connection of it that could have requests has ended.
     pub has_ended: bool,
     /// Whether it had one since measuring began.
     pub is_counted: bool,
@@ -101,12 +101,12 @@ impl Slot {
         self.live().map(|live| (live, inherited, resting))
     }
 
-    /// Whether a request on it has ended, in whatever way.
+    /// Returns whether a request on it has ended, in whatever way.
     pub fn is_answered(&mut self) -> bool {
         self.has_ended || self.live().is_some_and(|live| live.answered)
     }
 
-    /// Whether its requests still wait for the first word of the server.
+    /// Returns whether its requests still wait for the first byte from the server.
     pub fn is_unanswered(&mut self) -> bool {
         !self.is_answered() && self.live().is_some_and(|live| !live.open.is_empty())
     }

@@ -62,7 +62,7 @@ pub struct Tally {
     located: bool,
     /// Whether a response with status 400 has come, whose words are looked at.
     has_seen_400: bool,
-    /// What the server speaks instead.
+    /// Answers in another protocol.
     other_protocol: OtherProtocol,
     /// The requests that are to be sent again.
     returned: VecDeque<OpenRequest>,
@@ -295,7 +295,7 @@ impl Tally {
         self.located = true;
     }
 
-    /// Whether to look for a hint that the port expects TLS in the body of a response with status 400: the first one's, and
+    /// Returns whether to look for a hint that the port expects TLS in the body of a response with status 400: the first one's, and
     /// while all responses have had it.
     pub fn wants_refusal(&mut self) -> bool {
         !std::mem::replace(&mut self.has_seen_400, true) || self.other_protocol.has_all(self.completed)
@@ -318,7 +318,7 @@ impl Tally {
         }
     }
 
-    /// What the server speaks instead, if all that it has sent so far was that. The imitated tools do not look.
+    /// Returns the other protocol that the server speaks, if it has sent nothing else so far. The imitated tools do not look.
     pub fn other_protocol(&self) -> Option<Cause> {
         self.other_protocol.cause(self.completed).filter(|_| self.rules.scale == Scale::EXACT)
     }

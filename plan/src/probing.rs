@@ -7,7 +7,7 @@ use super::Plan;
 /// A probe after a run, which finds out what limited it by another number of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probing {
-    /// Whether that is half as many more, instead of half as many.
+    /// Set if that is half as many more, instead of half as many.
     pub up: bool,
     /// The longest it may take.
     pub time: Duration,
@@ -25,7 +25,7 @@ impl Probing {
         obstacles.into_iter().find_map(|(is_there, why)| is_there.then_some(why))
     }
 
-    /// Whether it needs more connections than the run of a plan had, which only a run of its own can open: with a single
+    /// Returns whether it needs more connections than the run of a plan had, which only a run of its own can open: with a single
     /// request in flight there is nothing less to try.
     pub fn needs_more(&self, in_flight: u32) -> bool {
         self.up || in_flight == 1
@@ -36,7 +36,7 @@ impl Probing {
         if self.needs_more(in_flight) { in_flight.saturating_add(in_flight.div_ceil(2)) } else { in_flight / 2 }
     }
 
-    /// Whether the workers of a plan stay after its run, because the probe goes on with their connections.
+    /// Returns whether the workers of a plan stay after its run, because the probe goes on with their connections.
     pub fn keeps_workers(plan: &Plan) -> bool {
         let probing = plan.show.probing.filter(|_| Self::obstacle(plan).is_none());
         probing.is_some_and(|probing| !probing.needs_more(plan.in_flight_max()))

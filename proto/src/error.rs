@@ -107,7 +107,7 @@ impl From<Breach> for Error {
 }
 
 impl Error {
-    /// Whether what the server sent is another protocol than the one that was spoken to it.
+    /// Returns whether the server speaks another protocol than the client.
     pub fn is_other_protocol(self) -> bool {
         matches!(self, Self::NotHttp | Self::SpeaksTls | Self::AnsweredInHttp1)
     }

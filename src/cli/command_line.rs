@@ -47,7 +47,7 @@ pub(crate) fn secrets(args: &[OsString]) -> Known {
     Known::of_words(texts, whole)
 }
 
-/// Whether a word is an option whose value is a secret.
+/// Returns whether a word is an option whose value is a secret.
 fn hides_next(word: &str) -> bool {
     // The value of one of onrush's own options is not secret, unless the option is named below.
     let is_ours = |word: &str| word.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());

@@ -36,7 +36,7 @@ pub fn remedy(failure: ProxyFailure) -> &'static str {
     }
 }
 
-/// What to do about a proxy that speaks TLS itself.
+/// The remedy for a proxy that speaks TLS itself.
 pub const PLAIN_PORT: &str = "use its plain-text port";
 
 /// What happened, and what to do about it.

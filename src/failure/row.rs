@@ -19,9 +19,9 @@ pub struct Failure {
     pub row: Row,
     /// Whether other connections were established.
     pub others_connected: bool,
-    /// Whether other requests were answered.
+    /// Set if other requests were answered.
     pub others_answered: bool,
-    /// Whether the server sent nothing at all on any connection.
+    /// Set if the server sent nothing at all on any connection.
     pub is_mute: bool,
     /// Whether there was only one request.
     pub once: bool,
@@ -29,7 +29,7 @@ pub struct Failure {
     pub expects_tls: bool,
     /// The versions of HTTP that the server was offered with TLS.
     pub offered: Vec<Version>,
-    /// Whether HTTP/2 was spoken without asking.
+    /// Set if HTTP/2 was spoken without asking.
     pub is_http2: bool,
     /// Whether requests go to a proxy, and not through a tunnel.
     pub is_proxied: bool,
@@ -162,13 +162,13 @@ impl Failure {
         Some(text.to_owned())
     }
 
-    /// Whether nothing speaks against that the port expects TLS: requests in plain text, and no byte of a response.
+    /// Returns whether the port may expect TLS: requests were in plain text, and no byte of a response came.
     fn may_expect_tls(&self) -> bool {
         let is_plain = self.offered.is_empty() && !self.is_proxied;
         self.is_mute && is_plain && matches!(self.row.phase, Phase::Send | Phase::Head)
     }
 
-    /// What to try where a server has sent nothing.
+    /// Returns the advice where a server has sent nothing.
     fn may_speak(&self) -> String {
         let (before, after) = match self.is_http2 {
             true => ("leave out --http2 if it speaks HTTP/1.1, or ", ""),
@@ -205,13 +205,13 @@ pub const EXPECTS_TLS: &str = "the server expects TLS at this port; write https:
 /// What to do about a proxy that answers in HTTP/1.1 where HTTP/2 was spoken.
 const PROXY_WITHOUT_HTTP2: &str =
     "the proxy does not speak HTTP/2: leave out --http2, or write https://, for which it opens a tunnel";
-/// What to do about a server that responds in TLS.
+/// The remedy for a server that responds in TLS.
 const SPEAKS_TLS: &str = "write https://";
-/// What to do about a server that answers HTTP/2 in an older version.
+/// The remedy for a server that answers HTTP/2 in an older version.
 const WITHOUT_HTTP2: &str = "leave out --http2, or write https:// if the port speaks TLS";
 /// What to do about a server that agreed on HTTP/2 with TLS and does not speak it.
 const AGREED_IN_VAIN: &str = "it agreed on HTTP/2 (ALPN): --alpn-list http/1.1 offers only what it speaks";
-/// What may be the reason if others are answered.
+/// A possible reason if others are answered.
 const MIXED: &str = "other requests were answered: is one of several servers at this address set up differently?";
 /// What a server says that has more requests than it wants.
 const CALM: Code = Code::ENHANCE_YOUR_CALM;

@@ -85,7 +85,7 @@ pub fn sentence(failure: TlsFailure, example: &[u8], offered: &[http::Version]) 
     remedy(failure, example, offered).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
 }
 
-/// Whether these bytes are how a server begins HTTP/2: SETTINGS of the connection (RFC 9113, 3.4), or GOAWAY, with which some
+/// Returns whether these bytes are the beginning of a server's HTTP/2: SETTINGS of the connection (RFC 9113, 3.4), or GOAWAY, with which some
 /// answer what is no preface.
 pub(super) fn begins_with_http2(bytes: &[u8]) -> bool {
     matches!(bytes, [0, 0, _, 4, 0, 0, 0, 0, 0, ..] | [0, 0, 8..=u8::MAX, 7, _, 0, 0, 0, 0, ..])

@@ -21,7 +21,7 @@ const FOLLOWS: f64 = Elasticity::FOLLOWS;
 const STAYS: f64 = Elasticity::STAYS;
 /// The part of its time that a probe keeps for the check at its end.
 const CHECK: f64 = 1.0 / 12.0;
-/// That check takes this part of the time before it ...
+/// The check takes this part of the time before it ...
 const CHECK_PART: u64 = 4;
 /// ... but at least so many ticks, and at most so many.
 const CHECK_MIN: u64 = BATCHES_MIN as u64;
@@ -31,7 +31,7 @@ const NEAR: f64 = 0.2;
 /// The fewest ticks of the first look.
 const FIRST: f64 = 8.0;
 
-/// What is known of the run before.
+/// The run before a probe.
 #[derive(Clone, Copy, Debug)]
 pub struct Base {
     /// Its last part: the requests in flight, and the rate.
@@ -42,7 +42,7 @@ pub struct Base {
     pub ticks: u64,
 }
 
-/// What is seen of the workers after a tick.
+/// The counts of the workers after a tick.
 pub struct Look<'a> {
     /// The tick that goes on now, counted from any moment.
     pub tick: u64,
@@ -52,7 +52,7 @@ pub struct Look<'a> {
     pub ticks: &'a dyn Fn(u64) -> &'a [f64],
 }
 
-/// What to do next.
+/// The next step of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
     /// Go on.
@@ -145,7 +145,7 @@ impl Course {
         Ok(Self { end: tick + base.ticks, state, rates: Vec::new(), windows: Vec::new(), check: None, base })
     }
 
-    /// What to do after this tick. Before the first, the limit is to be that of [`Base::other`].
+    /// Returns the next step after this tick. Before the first, the limit is to be that of [`Base::other`].
     pub fn go_on(&mut self, look: &Look<'_>) -> Order {
         match &mut self.state {
             State::Settling { in_flight, until } => {
@@ -193,12 +193,12 @@ impl Course {
         }
     }
 
-    /// Whether the target answered a fifth more or less in the end than in the run.
+    /// Returns whether the target answered a fifth more or less in the end than in the run.
     pub fn has_drifted(&self) -> bool {
         self.check.is_some_and(|check| has_drifted(&self.base.run, &check))
     }
 
-    /// What the probe tells: between the numbers of requests in flight that are closest, if it decides there.
+    /// The result: between the numbers of requests in flight that are closest, if it decides there.
     pub fn result(&self) -> Option<(Rate, Elasticity)> {
         let decided = self.rates.iter().rev().find(|(_, elasticity)| decides(elasticity));
         decided.or(self.rates.first()).copied()
@@ -227,7 +227,7 @@ impl Course {
         (self.rates.len() == 1 && self.base.other < closer && closer < all).then_some(closer)
     }
 
-    /// Whether the truth is so close to a limit that three quarters in flight, for which there is time, tell more.
+    /// Returns whether the elasticity is so close to a limit that three quarters in flight, for which there is time, tell more.
     fn is_futile(&self, elasticity: &Elasticity, tick: u64) -> bool {
         let &Elasticity { value, low, high } = elasticity;
         let is_close = |limit: f64| low < limit && limit < high && (value - limit).abs() < (high - low) / 4.0;
@@ -280,7 +280,7 @@ impl Course {
     }
 }
 
-/// Whether an interval lies on one side of each limit.
+/// Returns whether an interval lies on one side of each limit.
 pub fn decides(elasticity: &Elasticity) -> bool {
     let &Elasticity { low, high, .. } = elasticity;
     low > FOLLOWS || high < STAYS || low > STAYS && high < FOLLOWS

@@ -32,12 +32,12 @@ const SILENT_RESPONSES: f64 = 40.0;
 /// The largest share of requests that may fail, and by which error pages may be more than in the run; of as many,
 /// connections may be closed while they do not send.
 const FAILED: f64 = 0.01;
-/// What opening a connection takes at most, with a TLS handshake of a slow target, where a probe needs more ...
+/// The longest time that opening a connection takes, with a TLS handshake of a slow target, where a probe needs more ...
 const OPENING: Duration = Duration::from_micros(500);
 /// ... and the least for all of them.
 const OPENING_MIN: Duration = Duration::from_millis(200);
 
-/// What a probe is about: the run before it.
+/// The run that a probe follows.
 struct Setting<'a> {
     plan: &'a Plan,
     /// How many requests each connection had in flight.
@@ -207,7 +207,7 @@ impl Setting<'_> {
         probe.elasticity = Some(told.1);
     }
 
-    /// What happened in a probe, so that it tells nothing, as the end of a sentence.
+    /// Returns why a probe tells nothing, as the end of a sentence.
     fn unlike(&self, end: &TailEnd, ticks: &[f64]) -> Option<String> {
         let TailEnd { totals, stalled_ns, .. } = end;
         let counters = &totals.counters;

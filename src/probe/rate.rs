@@ -152,7 +152,7 @@ pub fn half(a: &Rate, b: &Rate, look: usize, more: f64) -> f64 {
     of_a.hypot(of_b).hypot(a.cut() + b.cut()) / unit
 }
 
-/// Whether two rates with equally many requests in flight differ by a fifth and by three standard errors.
+/// Returns whether two rates with equally many requests in flight differ by a fifth and by three standard errors.
 pub fn has_drifted(run: &Rate, later: &Rate) -> bool {
     let difference = (later.per_tick / run.per_tick).ln().abs();
     // Of few batches, as many as three of many.

@@ -101,7 +101,7 @@ impl Target {
     }
 }
 
-/// What a probe told.
+/// The result of a simulated probe.
 struct Told {
     /// Between the requests in flight in the run and this number; `None`: it was not carried out.
     result: Option<(Rate, Elasticity)>,
@@ -118,7 +118,7 @@ impl Told {
         sides.into_iter().find(|side| low > side[0] && high < side[1])
     }
 
-    /// Whether that is wrong.
+    /// Returns whether that is wrong.
     fn is_wrong(&self, target: &Target, in_flight: u32) -> bool {
         let (Some(side), Some((rate, _))) = (self.side(), self.result) else { return false };
         let truth = target.elasticity(in_flight, rate.in_flight);
@@ -178,7 +178,7 @@ fn drawn(seed: u64) -> (Target, u32, String) {
     (target, in_flight, name)
 }
 
-/// What came of situations in one range of rates.
+/// The outcomes of situations in one range of rates.
 #[derive(Debug, Default)]
 struct Counts {
     all: u32,
@@ -196,7 +196,7 @@ impl Counts {
     }
 }
 
-/// What probes tell of so many situations after runs of so long: those above 250 responses a second, those from 50 to 250, and
+/// Counts the outcomes of probes in so many situations after runs of so long: those above 250 responses a second, those from 50 to 250, and
 /// those whose queue takes longer than a second to become half as long.
 fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [Counts; 3] {
     let mut counts = [Counts::default(), Counts::default(), Counts::default()];

@@ -212,7 +212,7 @@ impl Row {
         }
     }
 
-    /// The same where so many machines were lost.
+    /// Returns the row for a run of which so many machines were lost.
     pub fn without(self, machines: u64) -> Self {
         Self { machines_lost: some(machines), ..self }
     }

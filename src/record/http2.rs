@@ -66,7 +66,7 @@ pub struct Http2 {
     /// `NO_ERROR`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub goaway_received: BTreeMap<String, u64>,
-    /// What these frames said to people, by code, and how often: the first 100 bytes, escaped. Left out: what comes after 16
+    /// The texts of these frames by code, and how often they came: the first 100 bytes, escaped. Left out: what comes after 16
     /// different ones, and frames that say nothing.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub goaway_reasons: BTreeMap<String, BTreeMap<String, u64>>,
@@ -163,7 +163,7 @@ fn by_code(codes: &Codes) -> BTreeMap<String, u64> {
     named.chain([(OTHER.to_owned(), codes.other)]).filter(|(_, count)| *count > 0).collect()
 }
 
-/// What servers said when they ended connections, by the name of the code.
+/// Returns the texts with which servers ended connections, by the name of the code.
 fn reasons(seen: &Seen) -> BTreeMap<String, BTreeMap<String, u64>> {
     let mut reasons = BTreeMap::<String, BTreeMap<String, u64>>::new();
     for ((code, reason), times) in &seen.reasons {

@@ -109,7 +109,7 @@ fn frames(transcript: &Transcript, text: &mut String) {
 /// The most bytes of a binary body that are shown: a few lines.
 const BINARY_MAX: usize = 128;
 
-/// What is shown instead of a longer body that is not text, of which this is the beginning: `(binary: 1,234 bytes of
+/// Returns the replacement for a longer body that is not text, of which this is the beginning: `(binary: 1,234 bytes of
 /// image/png)`. `head`: that of its message.
 fn binary(beginning: &[u8], bytes: u64, head: &[u8]) -> Option<String> {
     let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();

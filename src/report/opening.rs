@@ -9,7 +9,7 @@ use onrush_text::units::{self, counted};
 
 use crate::record::{self, Document};
 
-/// Those that are printed before the run. `room`: for how many connections the limit on open files leaves room, if it is too
+/// Returns the lines that are printed before the run. `room`: for how many connections the limit on open files leaves room, if it is too
 /// low.
 pub fn opening(plan: &Plan, room: Option<u32>) -> String {
     // Reports are passed around like files; wrk's shows the URL as typed.

@@ -51,7 +51,7 @@ impl Crew {
         }
     }
 
-    /// Whether worker `index` has not ended.
+    /// Returns whether worker `index` has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
         match self {
             Self::Threads(threads) => threads.is_at_work(index),
@@ -69,7 +69,7 @@ impl Crew {
         }
     }
 
-    /// What became of worker `index`, which stayed after the end of the run, once, if it has been stopped since.
+    /// Takes the end of worker `index`, which stayed after the end of the run, if it has been stopped since.
     pub fn take_stayed(&mut self, index: usize) -> Option<Stayed> {
         match self {
             Self::Threads(threads) => threads.take_stayed(index),

@@ -30,16 +30,16 @@ struct WorkerHandle {
     link: Arc<WorkerLink>,
     /// How far it is to run.
     orders: Sender<Nanos>,
-    /// What became of each order.
+    /// The outcomes of orders.
     turns: Receiver<Turn>,
-    /// What it measured, from the end of the run until it is taken.
+    /// Its measurements, from the end of the run until they are taken.
     end: Option<Box<WorkerEnd>>,
-    /// What became of it after that, if it stayed, until it is taken.
+    /// Its end after that, if it stayed, until it is taken.
     stayed: Option<Box<Stayed>>,
     state: State,
 }
 
-/// What became of an order.
+/// The outcome of an order.
 enum Turn {
     /// The run goes on.
     Running,
@@ -92,7 +92,7 @@ impl Simulated {
         self.scenario.is_signalled(now)
     }
 
-    /// Whether worker `index` has not ended.
+    /// Returns whether worker `index` has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
         matches!(self.workers[index].state, State::Waiting | State::Lost)
     }
@@ -102,7 +102,7 @@ impl Simulated {
         self.workers[index].end.take().map(|end| *end)
     }
 
-    /// What became of worker `index`, which stayed, once, if it has been stopped since.
+    /// Takes the end of worker `index`, which stayed, if it has been stopped since.
     pub fn take_stayed(&mut self, index: usize) -> Option<Stayed> {
         self.workers[index].stayed.take().map(|stayed| *stayed)
     }

@@ -127,7 +127,7 @@ impl RecentCounts {
         }
     }
 
-    /// Those of whole tenths of a run that lasted so long.
+    /// Returns the counts of whole tenths of a second of a run that lasted so long.
     pub fn end(mut self, elapsed_ns: u64) -> Vec<f64> {
         self.counts.truncate((elapsed_ns / SAMPLE_NS).saturating_sub(self.first) as usize);
         let first = self.counts.len().saturating_sub(Self::KEPT);

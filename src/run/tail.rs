@@ -17,7 +17,7 @@ const LOOK: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The length of a tick.
 pub const TICK: Duration = Duration::from_nanos(LOOK_NS);
-/// That of the counts of the run itself, see [`Outcome::recent`](super::Outcome::recent).
+/// The tick of the counts of the run itself, see [`Outcome::recent`](super::Outcome::recent).
 pub const RUN_TICK: Duration = Duration::from_nanos(SAMPLE_NS);
 
 /// The workers of a run that is over. They end when this is dropped.
@@ -42,15 +42,15 @@ struct TailWorker {
     until: u64,
 }
 
-/// What a tail recorded until it was ended.
+/// The records of a tail until it was ended.
 pub struct TailEnd {
-    /// What was recorded since the run.
+    /// The records since the run.
     pub totals: Totals,
     /// How long workers were stalled, in nanoseconds.
     pub stalled_ns: u64,
     /// The threads (numbered from 1) that never returned from their script, and the callback they are in.
     pub stuck: Vec<(usize, &'static str)>,
-    /// Whether a worker broke off: its script failed, or it panicked.
+    /// Set if a worker broke off: its script failed, or it panicked.
     pub broke_off: bool,
 }
 

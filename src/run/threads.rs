@@ -69,10 +69,10 @@ pub enum NotStarted {
     },
 }
 
-/// What a worker's thread returns, or the panic that ended it.
+/// The return value of a worker's thread, or the panic that ended it.
 type Worked = thread::Result<Returned>;
 
-/// What a worker's thread returns: what it measured, or where it had handed that over and stayed, what became of it then.
+/// The return value of a worker's thread: its measurements, or its end if it had handed them over and stayed.
 enum Returned {
     Ended(Box<WorkerEnd>),
     Stayed(Box<Stayed>),
@@ -187,7 +187,7 @@ impl Threads {
         }
     }
 
-    /// What became of worker `index`, which stayed, once, if it has been stopped since; one that panicked leaves nothing.
+    /// Takes the end of worker `index`, which stayed, if it has been stopped since; one that panicked leaves nothing.
     pub fn take_stayed(&mut self, index: usize) -> Option<Stayed> {
         match self.join(index)? {
             Returned::Ended(_) => None,
@@ -195,7 +195,7 @@ impl Threads {
         }
     }
 
-    /// Whether the thread of worker `index` has returned.
+    /// Returns whether the thread of worker `index` has returned.
     pub fn has_returned(&self, index: usize) -> bool {
         self.workers[index].as_ref().is_none_or(JoinHandle::is_finished)
     }

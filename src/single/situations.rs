@@ -220,7 +220,7 @@ impl Situation {
         }
     }
 
-    /// What is said about the run, whether it was too short, and the other number of requests in flight that this is about.
+    /// Returns the verdict, whether the run was too short, and the other number of requests in flight that this is about.
     fn verdict(&self) -> (LimitedBy, String, bool, u32) {
         let most = self.connections.max(8_192);
         let load = self.load.map_or(String::new(), |load| {

@@ -39,7 +39,7 @@ use socket_reader::SocketReader;
 pub(super) struct Roster<B: Backend> {
     pub config: Rc<Config>,
     pub backend: B,
-    /// Those that were ever needed, with room for all.
+    /// Slots that were ever needed, with room for all.
     pub slots: Vec<Slot>,
     /// All slots by their ranks.
     pub order: Vec<ConnId>,

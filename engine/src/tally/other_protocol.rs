@@ -1,4 +1,4 @@
-//! What a server speaks instead of the protocol that is spoken to it.
+//! Answers in another protocol than the one that was asked for.
 
 use onrush_stats::Cause;
 
@@ -32,12 +32,12 @@ impl OtherProtocol {
         self.cause = Some(Cause::Status(400));
     }
 
-    /// Whether there are complete responses, and all `completed` ones say that.
+    /// Returns whether there are complete responses, and all `completed` ones say that.
     pub fn has_all(&self, completed: u64) -> bool {
         self.responses > 0 && completed <= self.responses
     }
 
-    /// What is spoken, if there were enough answers and none of `completed` responses is in the protocol that was asked for.
+    /// Returns the other protocol, if there were enough answers and none of `completed` responses is in the protocol that was asked for.
     pub fn cause(&self, completed: u64) -> Option<Cause> {
         self.cause.filter(|_| self.answers >= CERTAIN && completed <= self.responses)
     }

@@ -117,7 +117,7 @@ impl Collector {
         !self.kept.is_empty()
     }
 
-    /// Whether a head has begun and is not complete.
+    /// Returns whether a head has begun and is not complete.
     pub(super) fn is_partial(&self) -> bool {
         self.is_begun() && !self.is_complete
     }

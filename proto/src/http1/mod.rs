@@ -58,7 +58,7 @@ pub const HEAD_MAX: usize = 80 * 1024;
 /// How many bytes of several requests leave together at most.
 const JOINED_MAX: usize = 16 * 1024;
 
-/// What is missing of a response that has begun, where the response does not tell when it comes.
+/// The missing part of a response that has begun.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// The end of the head.
@@ -337,7 +337,7 @@ impl Http1 {
         if let Life::Unasked { error } = self.life { Some(error) } else { None }
     }
 
-    /// What is missing of the response to `stream`, if it has begun.
+    /// Returns the missing part of the response to `stream`, if that has begun.
     pub fn missing(&self, stream: StreamId) -> Option<Missing> {
         if self.reading() != Some(stream) {
             return None;

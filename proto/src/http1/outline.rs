@@ -138,7 +138,7 @@ struct Reader<'a> {
     allows: Allows,
 }
 
-/// What the method and the target of a request may be.
+/// The methods and targets of requests that are accepted.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Allows {
     /// Whatever wrk's parser accepts.

@@ -96,7 +96,7 @@ pub struct Http2 {
     life: Life,
     /// The last stream and the code of the server's GOAWAY.
     goaway: Option<(u32, Code)>,
-    /// What it says to people, as far as that is kept.
+    /// Its text for people, as far as that is kept.
     reason: Vec<u8>,
     /// Since when the server's limit of streams is reached and more are asked for.
     limited_since: Option<Nanos>,
@@ -152,7 +152,7 @@ impl Http2 {
         self.sender.has_uploads()
     }
 
-    /// What the server's last GOAWAY says to people: at most the first 100 bytes, unescaped.
+    /// Returns the text of the server's last GOAWAY for people: at most the first 100 bytes, unescaped.
     pub fn reason(&self) -> &[u8] {
         &self.reason
     }

@@ -37,7 +37,7 @@ pub(super) enum Place {
     Number,
     /// A PING, or the beginning of a GOAWAY.
     Pair,
-    /// What a GOAWAY says to people.
+    /// The text of a GOAWAY for people.
     Reason,
     /// Something that does not matter, up to the end of the frame.
     Rest,

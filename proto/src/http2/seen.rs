@@ -26,7 +26,7 @@ pub struct Seen {
     pub streams_peak: u32,
     /// GOAWAY frames from servers.
     pub goaway_received: Codes,
-    /// What GOAWAY frames from servers said to people, and how often, with their codes: at most `REASONS_MAX` different texts,
+    /// Texts of GOAWAY frames for people with their codes, and how often they came: at most `REASONS_MAX` different texts,
     /// and of each its first 100 bytes, unescaped.
     pub reasons: BTreeMap<(Code, Vec<u8>), u64>,
     /// GOAWAY frames to servers.

@@ -453,7 +453,7 @@ impl Scheduled<'_> {
         })
     }
 
-    /// Whether threads waited for a processor for so long that latencies say little about the target.
+    /// Returns whether threads waited for a processor for so long that latencies say little about the target.
     fn is_starved(&self) -> bool {
         let mut threads = self.facts.document.evidence.iter().flat_map(|evidence| &evidence.generator.threads);
         threads.any(|thread| thread.queued.is_some_and(|queued| queued >= STARVED))

@@ -53,12 +53,12 @@ pub(super) fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<R
     Some(ruling(LimitedBy::Target, reason, advice)?.saying(MISSED))
 }
 
-/// Whether an accept queue was seen full. Overflows alone may be another server's: the kernel counts those of all.
+/// Returns whether an accept queue was seen full. Overflows alone may be another server's: the kernel counts those of all.
 pub(super) fn is_full(listening: &Listening) -> bool {
     listening.waiting_max > 0 && listening.waiting_max >= listening.limit
 }
 
-/// Whether connections that were asked for were missing.
+/// Returns whether connections that were asked for were missing.
 fn misses(load: &Load) -> bool {
     load.missing >= MISSING * load.connections as f64
 }

@@ -16,7 +16,7 @@ const ALIKE: f64 = 0.995;
 /// The fewest responses from which anything is concluded.
 const RESPONSES_MIN: u64 = 20;
 
-/// Whether too many responses are unsuccessful.
+/// Returns whether too many responses are unsuccessful.
 pub(super) fn is_refused(load: &Load) -> bool {
     refused(load) as f64 >= FAILED * load.completed as f64 && refused(load) > 0
 }
@@ -26,7 +26,7 @@ fn refused(load: &Load) -> u64 {
     load.refused.max(load.failed_checks)
 }
 
-/// Those responses: `83 % of the responses were 429`.
+/// Unsuccessful responses in words: `83 % of the responses were 429`.
 pub(super) fn refusals(load: &Load) -> String {
     let share = percent(refused(load) as f64 / load.completed as f64);
     if load.failed_checks > load.refused {
@@ -52,7 +52,7 @@ pub(super) fn refusing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     Some(ruling(LimitedBy::Unclear, refusals(load), "find out why first")?.saying(&[NoteId::Statuses]))
 }
 
-/// What failed and how often; `None` if nothing did.
+/// Returns the number of failures by kind, in words; `None`: there are none.
 pub(super) fn failures(load: &Load) -> Option<String> {
     let counted = |number: u64, noun| (number > 0).then(|| count(number, noun));
     let failed = [
@@ -85,7 +85,7 @@ fn main_failure(load: &Load) -> Option<&MainFailure> {
     load.main_failure.as_ref().filter(|main| main.count.saturating_mul(2) >= failed)
 }
 
-/// What to do where the reason of most failures is known.
+/// Returns the remedy for most failures, if their reason is known.
 pub(super) fn advice_on_failures(load: &Load) -> Option<&str> {
     main_failure(load).filter(|_| fails(load))?.advice.as_deref()
 }
@@ -123,7 +123,7 @@ pub(super) fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Target, reason, advice.unwrap_or_default())
 }
 
-/// Whether failures are frequent enough to disturb every figure.
+/// Returns whether failures are frequent enough to disturb every figure.
 pub(super) fn fails(load: &Load) -> bool {
     // In a closed loop, the time until a connection is replaced is missing from the rate.
     let connections = if load.asked_per_s.is_none() { load.failed_connections() } else { 0 };

@@ -21,7 +21,7 @@ const PROBE_MAX_S: f64 = 120.0;
 /// How many times as long a probe should be if one was not precise enough.
 const PRECISER: f64 = 4.0;
 
-/// What the probe after the run tells.
+/// Judges by the probe after the run.
 pub(super) fn probe(evidence: &Evidence) -> Option<Ruling> {
     let probe = evidence.probe.as_ref()?;
     let (first, other) = probe.in_flight()?;

@@ -159,7 +159,7 @@ impl Filled {
     }
 }
 
-/// Whether due requests had to wait for a connection.
+/// Returns whether due requests had to wait for a connection.
 pub fn uses_all(Evidence { load, .. }: &Evidence) -> bool {
     load.crowded.is_some_and(|crowded| crowded >= CROWDED)
 }

@@ -7,7 +7,7 @@ use onrush_plan::LimitedBy;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ruling {
     pub limited_by: LimitedBy,
-    /// What a probe found, in short.
+    /// The finding of a probe, in short.
     pub summary: Option<String>,
     pub reason: String,
     pub advice: Option<String>,

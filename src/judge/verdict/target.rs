@@ -45,7 +45,7 @@ pub(super) fn died(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Target, reason, "check the target's log")
 }
 
-/// Whether the target responded at first and later stopped.
+/// Returns whether the target responded at first and later stopped.
 pub(super) fn has_died(Evidence { load, target, .. }: &Evidence) -> bool {
     let is_silent = load.silent_at_end_s >= SILENT_MIN_S && load.silent_at_end_s >= SILENT * load.elapsed_s;
     let has_ended = target.as_ref().is_some_and(|target| target.ended);

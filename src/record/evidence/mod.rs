@@ -238,7 +238,7 @@ pub struct Load {
     /// Requests abandoned; left out if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub abandoned: u64,
-    /// Whether not a byte of a response arrived, although requests were sent.
+    /// Set if not a byte of a response arrived, although requests were sent.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_mute: bool,
     /// How long the silence before the end was, as far as onrush would have noticed a response.
@@ -305,13 +305,13 @@ pub struct MainFailure {
     pub count: u64,
     /// Why, as the ledger has it.
     pub why: String,
-    /// What to do about it, where that is known.
+    /// The remedy, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub advice: Option<String>,
 }
 
 impl MainFailure {
-    /// That of the rows of a ledger, each with its phase and whether this machine ran out of something.
+    /// Returns the most frequent cause in the rows of a ledger, each with its phase and whether this machine ran out of something.
     pub fn of(rows: impl Iterator<Item = (String, bool, Self)>) -> Option<Self> {
         let mut all = BTreeMap::<String, Self>::new();
         for (phase, ours, row) in rows {
@@ -329,7 +329,7 @@ impl MainFailure {
     }
 }
 
-/// What to do about refused connects.
+/// The remedy for refused connects.
 const NOTHING_LISTENED: &str = "nothing listened there: is the target running, and its address right?";
 
 /// Requests whose responses could not be read.

@@ -182,7 +182,7 @@ pub struct Coordinator {
     /// When the run began, and how long its rows are.
     started: Duration,
     row: Duration,
-    /// What was measured in the run, as far as it takes to notice that it cannot be added up.
+    /// The bound on the sums of all machines.
     bound: Bound,
     bound_of_ends: Bound,
     /// What is to be done next.

@@ -1,4 +1,4 @@
-//! Whether what a worker measured can be added up: figures near 2^64 and kinds of errors without end are no measurement.
+//! Bounds on the figures of workers, so that they can be added up: figures near 2^64 and kinds of errors without end are no measurement.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 
 use super::message::Done;
 
-/// What all figures of all machines may add up to, so that no sum of several of them exceeds 64 bits, or 128 for squares ...
+/// The largest sum of all figures of all machines, so that no sum of several of them exceeds 64 bits, or 128 for squares ...
 const MOST: u64 = 1 << 60;
 const MOST_WIDE: u128 = 1 << 124;
 /// ... and the times of all requests and connections: with a million of them at a time, this is two hours.
@@ -90,7 +90,7 @@ struct Largest {
 }
 
 impl Largest {
-    /// Those in anything that can be written.
+    /// Returns the figures in anything that can be serialized.
     fn of(figures: &impl Serialize) -> Self {
         let mut largest = Self::default();
         match figures.serialize(&mut largest) {
@@ -229,7 +229,7 @@ impl Serializer for &mut Largest {
     }
 }
 
-/// What takes note of each part of a whole, which has a name or has none.
+/// Defines the methods of a serializer that visit each part of a whole, with or without a name.
 macro_rules! parts {
     ($($whole:ident::$part:ident($($name:ty)?);)*) => {
         $(impl $whole for &mut Largest {
