@@ -98,7 +98,7 @@ pub struct Stayed {
     pub interval: Box<Interval>,
     /// How long it was stalled, in nanoseconds.
     pub stalled_ns: u64,
-    /// What went wrong in its script.
+    /// The failure of its script, if it failed.
     pub failure: Option<ScriptFailure>,
 }
 
