@@ -209,7 +209,7 @@ const PROXY_WITHOUT_HTTP2: &str =
 const SPEAKS_TLS: &str = "write https://";
 /// The remedy for a server that answers HTTP/2 in an older version.
 const WITHOUT_HTTP2: &str = "leave out --http2, or write https:// if the port speaks TLS";
-/// What to do about a server that agreed on HTTP/2 with TLS and does not speak it.
+/// The remedy for a server that agreed on HTTP/2 with TLS and does not speak it.
 const AGREED_IN_VAIN: &str = "it agreed on HTTP/2 (ALPN): --alpn-list http/1.1 offers only what it speaks";
 /// A possible reason if others are answered.
 const MIXED: &str = "other requests were answered: is one of several servers at this address set up differently?";

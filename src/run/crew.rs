@@ -78,7 +78,7 @@ impl Crew {
         }
     }
 
-    /// Whether worker `index` is gone, and not only at its end.
+    /// Returns whether worker `index` is gone; workers on another machine are, at their end.
     pub fn has_returned(&self, index: usize) -> bool {
         match self {
             Self::Threads(threads) => threads.has_returned(index),

@@ -107,7 +107,7 @@ impl Simulated {
         self.workers[index].stayed.take().map(|stayed| *stayed)
     }
 
-    /// Whether worker `index` is gone.
+    /// Returns whether worker `index` is gone.
     pub fn has_returned(&self, index: usize) -> bool {
         self.workers[index].state == State::Gone
     }
