@@ -1,13 +1,11 @@
 //! Bounds on the figures of workers, so that they can be added up: figures near 2^64 and kinds of errors without end are no measurement.
 
-use std::fmt;
+use std::io::{self, Write};
 
 use onrush_stats::{Handshakes, Ledger, Totals};
-use serde::ser::{
-    Error, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
-    SerializeTupleVariant,
-};
-use serde::{Serialize, Serializer};
+use serde::Serialize;
+use serde_json::Serializer;
+use serde_json::ser::Formatter;
 
 use super::message::Done;
 
@@ -90,12 +88,12 @@ struct Largest {
 }
 
 impl Largest {
-    /// Returns the figures in anything that can be serialized.
+    /// Returns the figures in anything that can be written as JSON.
     fn of(figures: &impl Serialize) -> Self {
-        let mut largest = Self::default();
-        match figures.serialize(&mut largest) {
-            Ok(()) => largest,
-            Err(Unwritable) => Self { narrow: u64::MAX, wide: u128::MAX },
+        let mut integers = Integers::default();
+        match figures.serialize(&mut Serializer::with_formatter(io::sink(), &mut integers)) {
+            Ok(()) => integers.largest,
+            Err(_) => Self { narrow: u64::MAX, wide: u128::MAX },
         }
     }
 
@@ -108,182 +106,72 @@ impl Largest {
     }
 }
 
-/// A type says that it cannot be written.
-#[derive(Debug, thiserror::Error)]
-#[error("it cannot be written")]
-struct Unwritable;
-
-impl Error for Unwritable {
-    fn custom<T: fmt::Display>(_: T) -> Self {
-        Self
-    }
-}
-
-/// Methods that take note of an integer of up to 64 bits, or of nothing.
-macro_rules! methods {
-    ($(note $method:ident($kind:ty);)* $(ignore $ignoring:ident($ignored:ty);)*) => {
-        $(fn $method(self, value: $kind) -> Result<(), Unwritable> {
-            self.narrow = self.narrow.max(i128::from(value).unsigned_abs() as u64);
-            Ok(())
-        })*
-        $(fn $ignoring(self, _: $ignored) -> Result<(), Unwritable> {
-            Ok(())
-        })*
-    };
-}
-
-impl Serializer for &mut Largest {
-    type Ok = ();
-    type Error = Unwritable;
-    type SerializeSeq = Self;
-    type SerializeTuple = Self;
-    type SerializeTupleStruct = Self;
-    type SerializeTupleVariant = Self;
-    type SerializeMap = Self;
-    type SerializeStruct = Self;
-    type SerializeStructVariant = Self;
-
-    methods! {
-        note serialize_i8(i8);
-        note serialize_i16(i16);
-        note serialize_i32(i32);
-        note serialize_i64(i64);
-        note serialize_u8(u8);
-        note serialize_u16(u16);
-        note serialize_u32(u32);
-        note serialize_u64(u64);
-        ignore serialize_bool(bool);
-        ignore serialize_f32(f32);
-        ignore serialize_f64(f64);
-        ignore serialize_char(char);
-        ignore serialize_str(&str);
-        ignore serialize_bytes(&[u8]);
-        ignore serialize_unit_struct(&'static str);
-    }
-
-    fn serialize_i128(self, value: i128) -> Result<(), Unwritable> {
-        self.serialize_u128(value.unsigned_abs())
-    }
-
-    fn serialize_u128(self, value: u128) -> Result<(), Unwritable> {
-        self.wide = self.wide.max(value);
-        Ok(())
-    }
-
-    fn serialize_none(self) -> Result<(), Unwritable> {
-        Ok(())
-    }
-
-    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Unwritable> {
-        value.serialize(self)
-    }
-
-    fn serialize_unit(self) -> Result<(), Unwritable> {
-        Ok(())
-    }
-
-    fn serialize_unit_variant(self, _: &'static str, _: u32, _: &'static str) -> Result<(), Unwritable> {
-        Ok(())
-    }
-
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), Unwritable> {
-        value.serialize(self)
-    }
-
-    fn serialize_newtype_variant<T: Serialize + ?Sized>(
-        self,
-        _: &'static str,
-        _: u32,
-        _: &'static str,
-        value: &T,
-    ) -> Result<(), Unwritable> {
-        value.serialize(self)
-    }
-
-    fn serialize_seq(self, _: Option<usize>) -> Result<Self, Unwritable> {
-        Ok(self)
-    }
-
-    fn serialize_tuple(self, _: usize) -> Result<Self, Unwritable> {
-        Ok(self)
-    }
-
-    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Self, Unwritable> {
-        Ok(self)
-    }
-
-    fn serialize_tuple_variant(self, _: &'static str, _: u32, _: &'static str, _: usize) -> Result<Self, Unwritable> {
-        Ok(self)
-    }
-
-    fn serialize_map(self, _: Option<usize>) -> Result<Self, Unwritable> {
-        Ok(self)
-    }
-
-    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Self, Unwritable> {
-        Ok(self)
-    }
-
-    fn serialize_struct_variant(self, _: &'static str, _: u32, _: &'static str, _: usize) -> Result<Self, Unwritable> {
-        Ok(self)
-    }
-}
-
-/// Defines the methods of a serializer that visit each part of a whole, with or without a name.
-macro_rules! parts {
-    ($($whole:ident::$part:ident($($name:ty)?);)*) => {
-        $(impl $whole for &mut Largest {
-            type Ok = ();
-            type Error = Unwritable;
-
-            fn $part<T: Serialize + ?Sized>(&mut self, $(_: $name,)? value: &T) -> Result<(), Unwritable> {
-                value.serialize(&mut **self)
-            }
-
-            fn end(self) -> Result<(), Unwritable> {
-                Ok(())
-            }
-        })*
-    };
-}
-
-parts! {
-    SerializeSeq::serialize_element();
-    SerializeTuple::serialize_element();
-    SerializeTupleStruct::serialize_field();
-    SerializeTupleVariant::serialize_field();
-    SerializeStructVariant::serialize_field(&'static str);
-}
-
 /// Fields that are never added up: the least of a distribution, which is checked where it is read, and times.
 const NO_SUMS: [&str; 3] = ["min", "from_ns", "until_ns"];
 
-impl SerializeStruct for &mut Largest {
-    type Ok = ();
-    type Error = Unwritable;
+/// Takes note of the integers that would be written as JSON.
+#[derive(Default)]
+struct Integers {
+    largest: Largest,
+    /// The name of the field that is being written.
+    field: String,
+    is_name: bool,
+}
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), Unwritable> {
-        if NO_SUMS.contains(&name) { Ok(()) } else { value.serialize(&mut **self) }
-    }
-
-    fn end(self) -> Result<(), Unwritable> {
+impl Integers {
+    fn note(&mut self, largest: Largest) -> io::Result<()> {
+        if !NO_SUMS.contains(&&*self.field) {
+            self.largest = self.largest.or(largest);
+        }
         Ok(())
     }
 }
 
-impl SerializeMap for &mut Largest {
-    type Ok = ();
-    type Error = Unwritable;
+/// Methods of a formatter that take note of an integer of up to 64 bits.
+macro_rules! narrow {
+    ($($method:ident($kind:ty);)*) => {
+        $(fn $method<W: Write + ?Sized>(&mut self, _: &mut W, value: $kind) -> io::Result<()> {
+            self.note(Largest { narrow: i128::from(value).unsigned_abs() as u64, wide: 0 })
+        })*
+    };
+}
 
-    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Unwritable> {
-        key.serialize(&mut **self)
+impl Formatter for &mut Integers {
+    narrow! {
+        write_i8(i8);
+        write_i16(i16);
+        write_i32(i32);
+        write_i64(i64);
+        write_u8(u8);
+        write_u16(u16);
+        write_u32(u32);
+        write_u64(u64);
     }
 
-    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Unwritable> {
-        value.serialize(&mut **self)
+    fn write_u128<W: Write + ?Sized>(&mut self, _: &mut W, value: u128) -> io::Result<()> {
+        self.note(Largest { narrow: 0, wide: value })
     }
 
-    fn end(self) -> Result<(), Unwritable> {
+    fn begin_object_key<W: Write + ?Sized>(&mut self, _: &mut W, _: bool) -> io::Result<()> {
+        self.field.clear();
+        self.is_name = true;
+        Ok(())
+    }
+
+    fn write_string_fragment<W: Write + ?Sized>(&mut self, _: &mut W, fragment: &str) -> io::Result<()> {
+        if self.is_name {
+            self.field += fragment;
+        }
+        Ok(())
+    }
+
+    fn end_object_key<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        self.is_name = false;
+        Ok(())
+    }
+
+    fn end_object_value<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        self.field.clear();
         Ok(())
     }
 }
