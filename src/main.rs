@@ -3,16 +3,11 @@
 use std::process::ExitCode;
 
 use onrush::cli::{self, Invocation};
-use onrush::program::{self, memory, print, say};
+use onrush::program::{self, print, say};
 use onrush::{COMMANDS, single};
-use onrush_engine::backend::memory::Memory;
-
-/// Memory that is refused ends a run, or the program with a sentence.
-#[global_allocator]
-static MEMORY: Memory = Memory::new(memory::give_up);
 
 fn main() -> ExitCode {
-    std::panic::set_hook(Box::new(memory::panicked));
+    std::panic::set_hook(Box::new(|panic| say(&format!("onrush: a bug in onrush, please report it: {panic}"))));
     program::prepare();
     ExitCode::from(match cli::parse(std::env::args_os(), &COMMANDS) {
         Invocation::Print { stdout, stderr, exit } => {

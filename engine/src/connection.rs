@@ -7,10 +7,9 @@ use onrush_proto::{Client, Code, Error, Event, Nanos, Request, StreamId};
 use onrush_stats::{Cause, Phase, Transcript};
 use rustix::io::Errno;
 
-use super::backend::memory;
 use super::callbacks::{Caller, Response};
 use super::cause::{cause_of, phase_of, phase_of_transport};
-use super::kept::{Part, Shelf};
+use super::kept::Shelf;
 use super::open_request::{FailedCall, OpenRequest, Watched};
 use super::open_requests::OpenRequests;
 use super::protocol::Protocol;
@@ -291,7 +290,7 @@ impl Live {
                     let sample = request.watched.as_mut().and_then(|watched| watched.sample.as_mut());
                     for kept in request.kept.iter_mut().chain(sample) {
                         let start = kept.trailers.bytes().len();
-                        keep_text(&mut kept.trailers, &self.protocol, input);
+                        kept.trailers.add_lines(|text| self.protocol.write_text(input, text));
                         kept.trailers.unfold(start);
                     }
                 }
@@ -513,12 +512,12 @@ impl Live {
                 let fields = self.protocol.fields(input);
                 if let Some(samples) = tally.samples.as_mut().filter(|samples| samples.want(status, &fields)) {
                     let sample = watched.sample.get_or_insert_with(|| samples.shelf().take());
-                    keep_text(&mut sample.head, &self.protocol, input);
+                    sample.head.add_lines(|text| self.protocol.write_text(input, text));
                 }
             }
             if let Some(shelf) = &mut self.shelf {
                 let kept = request.kept.get_or_insert_with(|| shelf.take());
-                keep_text(&mut kept.head, &self.protocol, input);
+                kept.head.add_lines(|text| self.protocol.write_text(input, text));
             }
         }
         if status >= 300 {
@@ -644,15 +643,6 @@ impl Live {
         let mut text = Vec::new();
         self.protocol.write_text(input, &mut text);
         text
-    }
-}
-
-/// Keeps the head or trailers that the last event is about. Where memory was refused, what is left is for the results.
-fn keep_text(part: &mut Part, protocol: &Protocol, input: &[u8]) {
-    if memory::is_short() {
-        part.cut();
-    } else {
-        part.add_lines(|text| protocol.write_text(input, text));
     }
 }
 

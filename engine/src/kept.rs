@@ -156,11 +156,6 @@ impl Part {
         http1::unfold(&mut self.bytes, start);
     }
 
-    /// Keeps nothing more.
-    pub fn cut(&mut self) {
-        self.is_cut = true;
-    }
-
     fn room(&self) -> usize {
         self.bytes.capacity() - self.bytes.len()
     }

@@ -128,17 +128,11 @@ pub fn incomplete(outcome: &Outcome) -> Option<String> {
         Breakdown::Script(words) => words.clone(),
         Breakdown::Exit(code) => Exit(*code).to_string(),
         Breakdown::Bug(thread) => thread_died(*thread),
-        Breakdown::Memory => OUT_OF_MEMORY.to_owned(),
     });
     let lost = outcome.machines.iter().filter_map(|machine| machine.lost.clone());
     let reasons: Vec<String> = breakdown.into_iter().chain(stuck(outcome)).chain(lost).collect();
     (!reasons.is_empty()).then(|| reasons.join("; "))
 }
-
-/// The sentence on a run that ended because memory was refused.
-pub const OUT_OF_MEMORY: &str = "the run ended early because memory was refused: the report covers what was \
-                                 measured until then; fewer threads (-t), connections (-c) and, over HTTP/2, --streams, \
-                                 or a script that keeps less, need less memory";
 
 /// The sentence on a thread, numbered from 1, that panicked because of a bug in onrush.
 pub fn thread_died(thread: usize) -> String {

@@ -1,7 +1,7 @@
 //! The program around every command: its streams, its signals, its memory and its exit codes.
 
 mod exit;
-pub mod memory;
+mod memory;
 pub(crate) mod screen;
 mod signals;
 
@@ -22,7 +22,6 @@ pub use signals::{Signals, end_after};
 /// Does the work of runs, if there is memory for them: in a thread with a larger stack if there is a script, whose
 /// recursion may overflow the main thread's.
 pub(crate) fn with_stack(has_script: bool, space: Result<(), Cramped>, work: impl FnOnce() -> u8 + Send) -> u8 {
-    memory::expect_runs();
     let done = space
         .map_err(NotStarted::AddressSpace)
         .and_then(|()| if has_script { run::on_large_stack(work) } else { Ok(work()) });

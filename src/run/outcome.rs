@@ -133,8 +133,6 @@ pub enum Breakdown {
     /// A thread (numbered from 1) panicked, which is a bug in onrush. What it measured since its last hand-over is
     /// missing.
     Bug(usize),
-    /// Memory was refused.
-    Memory,
 }
 
 /// Why a run ended.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Error, ensure};
 use onrush_engine::backend::ports::Chooser;
 use onrush_engine::backend::sim::Scenario;
-use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, memory, socket};
+use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, PortRing, Uring, socket};
 use onrush_engine::{
     Ahead, Config, Control, Demand, KeepSample, OpenLoop, Pacer, PassOn, Quota, RequestLog, Rules, SAMPLE_NS, Samples,
     Scale, Scheduled, Spare, tls,
@@ -27,7 +27,7 @@ use super::monitor::Monitor;
 use super::simulated::Simulated;
 use super::sockets::SocketSampler;
 use super::supervisor::Prepared;
-use super::threads::{NotStarted, Threads};
+use super::threads::Threads;
 use super::waiting::PATIENCE;
 use super::worker::{OfScript, Scripted, Worker, options};
 use super::{host, nanos, spin};
@@ -113,7 +113,6 @@ pub fn prepare(
             Epoll::new(config.slots(), clock, dialer(config)?)
         })?),
     };
-    ensure!(memory::reserve(), NotStarted::Memory);
     monitor.iter().for_each(Monitor::wait);
     Ok(Prepared { backend, descriptors, control, links, crew, monitor, sockets })
 }

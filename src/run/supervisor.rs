@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use onrush_engine::backend::{memory, process_cpu_ns};
+use onrush_engine::backend::process_cpu_ns;
 use onrush_engine::{Control, SAMPLE_NS, Spare, WorkerEnd, WorkerLink};
 use onrush_plan::{Plan, Probing};
 use onrush_stats::{SocketSamples, Timeline};
@@ -18,7 +18,7 @@ use super::sockets::SocketSampler;
 use super::stages::Stages;
 use super::tail::Tail;
 use super::until::StopRule;
-use super::{Breakdown, Ended, Interrupt, Observer, Outcome, Progress, Sample, Seen, Shortage, Waiting, nanos};
+use super::{Ended, Interrupt, Observer, Outcome, Progress, Sample, Seen, Shortage, Waiting, nanos};
 
 /// How often the supervisor checks for signals and hand-overs, unless workers hand over more often: at first, while it may
 /// turn out that nobody listens, and where the run may end early ...
@@ -105,8 +105,6 @@ struct Supervisor<'a> {
     is_interrupted: bool,
     /// Facts that are final once the run is over and goes on uncounted.
     over: Option<Over>,
-    /// Whether the run ends because memory was refused.
-    is_short: bool,
     /// Whether the run ends because nobody accepts a connection.
     found_no_address: bool,
     has_told_waiting: bool,
@@ -148,7 +146,6 @@ impl<'a> Supervisor<'a> {
             collector,
             is_interrupted: false,
             over: None,
-            is_short: false,
             found_no_address: false,
             has_told_waiting: false,
             shown_at: Duration::ZERO,
@@ -297,11 +294,10 @@ impl<'a> Supervisor<'a> {
             interrupt.ask();
         }
         self.is_interrupted |= interrupt.is_asked();
-        self.is_short |= memory::is_short();
         let is_known = self.collector.stop_rule.as_ref().is_some_and(StopRule::is_reached);
         let is_enough = || observers.iter().any(|observer| observer.is_enough());
         let control = &self.prepared.control;
-        if self.is_interrupted || self.is_short || self.found_no_address || is_enough() {
+        if self.is_interrupted || self.found_no_address || is_enough() {
             control.stop();
         } else if is_known && (!self.plan.run_on.is_zero() || Probing::keeps_workers(self.plan)) {
             control.end_run();
@@ -388,9 +384,6 @@ impl<'a> Supervisor<'a> {
         let of_workers_ns: u64 = of_workers.map(|activity| activity.cpu_ns()).sum();
         if is_timed {
             outcome.beside = Some(Duration::from_nanos(cpu_ns.saturating_sub(of_workers_ns)));
-        }
-        if self.is_short {
-            outcome.breakdown.get_or_insert(Breakdown::Memory);
         }
         if is_interrupted {
             outcome.ended = Ended::Signal;

@@ -56,9 +56,6 @@ pub enum NotStarted {
     /// Several machines cannot carry the run out: which, and why.
     #[error("{0}")]
     Machines(String),
-    /// There is no memory for what the run will measure.
-    #[error("there is no memory left for the results; fewer threads (-t) and connections (-c) need less")]
-    Memory,
     /// The backend of a thread could not be created.
     #[error("cannot set up a thread: {}{remedy}", words(.reason))]
     Backend {

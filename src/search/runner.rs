@@ -588,9 +588,6 @@ impl<'a> Runs<'a> {
             Some(Breakdown::Exit(code)) => Err(Exit(*code).into()),
             Some(Breakdown::Script(words)) => Err(anyhow!(words.clone())),
             Some(Breakdown::Bug(thread)) => Err(anyhow!(failure::thread_died(*thread))),
-            Some(Breakdown::Memory) => {
-                Err(Fruitless { line: words::OUT_OF_MEMORY.to_owned(), code: EXIT_NOT_STARTED }.into())
-            }
             None => {
                 if outcome.totals.latency.count() > 0 {
                     self.calm_ns = self.calm_ns.min(outcome.totals.latency.percentile(50.0));

@@ -39,10 +39,6 @@ pub fn interrupted(search: &Search) -> String {
     )
 }
 
-/// The sentence on a search of which a run ended because memory was refused.
-pub const OUT_OF_MEMORY: &str = "the search ended without a result because memory was refused during a run; fewer threads \
-                                 (-t), connections (-c) and, over HTTP/2, --streams, or a script that keeps less, need less memory";
-
 /// The note on high rates.
 pub const GATHERED: &str = "note: above 10,000/s sends are batched every 200us, which adds up to 200us of latency";
 

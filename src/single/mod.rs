@@ -264,10 +264,6 @@ impl Ending<'_> {
                 self.code = EXIT_WRONG;
                 self.said.push(format!("onrush: {}", failure::thread_died(*thread)));
             }
-            Some(Breakdown::Memory) => {
-                self.code = EXIT_NOT_STARTED;
-                self.said.push(format!("onrush: {}", failure::OUT_OF_MEMORY));
-            }
         }
     }
 

@@ -1,7 +1,6 @@
 //! Borrows settings: changes them for a while and restores them.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onrush_text::reason;
@@ -12,9 +11,6 @@ use super::journal::Journal;
 use super::name::Name;
 use super::refusal::Refusal;
 use super::tree::{Tree, normalised};
-
-/// How many settings this process has changed and not restored.
-pub(super) static CHANGED: AtomicUsize = AtomicUsize::new(0);
 
 /// The exclusive right to change the settings of this network namespace. Dropping it restores them; to learn whether
 /// that succeeded, call [`Loan::restore`] first.
@@ -134,7 +130,6 @@ impl Lent {
             None => {
                 journal.intends(name, &old, value)?;
                 self.changes.push(Change::new(name.clone(), old, value));
-                CHANGED.fetch_add(1, Ordering::Relaxed);
                 self.changes.len() - 1
             }
         };
@@ -148,7 +143,6 @@ impl Lent {
     /// Restores all settings. One that cannot be restored stays in the journal, unless another process has changed it.
     fn restore(&mut self) {
         let Self { tree, here, journal, changes, unsaid } = self;
-        let before = changes.len();
         let mut failed = Vec::new();
         for change in changes.drain(..).rev() {
             match change.restore(tree) {
@@ -160,7 +154,6 @@ impl Lent {
                 }
             }
         }
-        CHANGED.fetch_sub(before - failed.len(), Ordering::Relaxed);
         failed.reverse();
         *changes = failed;
         if let Some(journal) = journal.as_mut().filter(|_| changes.is_empty()) {

@@ -14,8 +14,6 @@ mod name;
 mod refusal;
 mod tree;
 
-use std::sync::atomic::Ordering;
-
 pub use change::Restoration;
 pub use effect::effect;
 pub use leftover::{Leftover, restore};
@@ -31,11 +29,6 @@ pub use refusal::Refusal;
 /// Why it cannot be borrowed.
 pub fn check(name: &Name) -> Result<(), Refusal> {
     tree::Tree::host().read(name).map(drop)
-}
-
-/// Whether a setting is still changed by this process. It takes no lock, so that it can be asked at any time.
-pub fn any_changed() -> bool {
-    loan::CHANGED.load(Ordering::Relaxed) > 0
 }
 
 /// Where journals are kept. A restart of the machine empties it, and undoes the changes.

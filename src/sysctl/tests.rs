@@ -374,29 +374,3 @@ fn people_are_told_what_a_setting_does_not_do() {
     assert!(effect(&name_of("net/core/wmem_max")).unwrap().contains("only cap the buffers that a program asks for"));
     assert_eq!(effect(&name_of("vm.swappiness")), None);
 }
-
-/// Set in a process that has no other loan.
-const ALONE: &str = "ONRUSH_TEST_LOAN";
-
-#[test]
-fn whether_settings_are_changed_is_known_without_a_lock() {
-    if std::env::var_os(ALONE).is_none() {
-        let mut alone = std::process::Command::new(std::env::current_exe().unwrap());
-        let name = "sysctl::tests::whether_settings_are_changed_is_known_without_a_lock";
-        let output = alone.args([name, "--exact", "--test-threads=1"]).env(ALONE, "").output().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout);
-        return assert!(output.status.success() && said.contains("1 passed"), "{said}");
-    }
-    let machine = Machine::new();
-    let loan = machine.loan().unwrap();
-    assert!(!any_changed());
-    loan.set(&name_of(SOMAXCONN), "128").unwrap();
-    loan.set(&name_of(SOMAXCONN), "256").unwrap();
-    assert!(any_changed());
-    loan.restore();
-    assert!(!any_changed());
-    loan.set(&name_of(SOMAXCONN), "128").unwrap();
-    assert!(any_changed());
-    drop(loan);
-    assert!(!any_changed());
-}
