@@ -11,6 +11,7 @@ use onrush_stats::silences::Kept;
 use onrush_stats::{Buffers, Cause, Gap, Interval, Phase, ProxyFailure, Spread, Transcript};
 use serde::{Deserialize, Serialize};
 
+use super::dispatch::Limit;
 use super::measured::Measured;
 use super::roster::Roster;
 use super::slot::{Slot, State};
@@ -98,8 +99,6 @@ pub struct Stayed {
     pub interval: Box<Interval>,
     /// How long it was stalled, in nanoseconds.
     pub stalled_ns: u64,
-    /// The failure of its script, if it failed.
-    pub failure: Option<ScriptFailure>,
 }
 
 /// How a run ended.
@@ -199,15 +198,18 @@ impl<B: Backend> Engine<B> {
         books.sample_ns = LOOK_NS;
         books.end_at = Nanos::MAX;
         books.tally.go_on(now);
-        worker_link.limit(0, 1);
+        self.dispatch.limit = Some(Limit::NONE);
         worker_link.show_in_flight(books.tally.open());
         self.timers.set(books.next_sample_at(now), Timer::Look);
     }
 
-    /// Hands over what was recorded since the last time, after the end of the run.
+    /// Hands over what was recorded since the last time, after the end of the run. As long as nobody has set a limit, workers of the
+    /// run may go on, and it would be counted with theirs.
     pub(super) fn look(&mut self, now: Nanos) {
-        self.take_counts();
-        self.books.hand_over(now, &self.worker_link.mailbox);
+        if self.dispatch.limits != Limit::UNSAID {
+            self.take_counts();
+            self.books.hand_over(now, &self.worker_link.mailbox);
+        }
         self.worker_link.show_in_flight(self.books.tally.open());
         self.timers.set(self.books.next_sample_at(now), Timer::Look);
     }
@@ -216,9 +218,9 @@ impl<B: Backend> Engine<B> {
     pub(super) fn leave(mut self, now: Nanos) -> Stayed {
         self.roster.say_rest(&mut self.books.tally, now);
         self.roster.backend.stop();
-        let Self { books, dispatch, .. } = self;
+        let books = self.books;
         let stalled_ns = books.stalls.iter().map(|gap| gap.length_ns()).sum();
-        Stayed { interval: books.tally.interval, stalled_ns, failure: dispatch.script.failure }
+        Stayed { interval: books.tally.interval, stalled_ns }
     }
 }
 

@@ -368,7 +368,11 @@ impl<'a> Supervisor<'a> {
                 let begun = self.start + begins;
                 Some(Tail::new(crew, control, workers, self.clock.clone(), begun, outcome.elapsed))
             }
-            _ => None,
+            _ => {
+                // Where a thread was lost, the others must not stay.
+                control.stop();
+                None
+            }
         };
         // A thread that never returned may have handed over after the time at which it should have ended.
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals().until_ns));

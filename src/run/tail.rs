@@ -50,8 +50,6 @@ pub struct TailEnd {
     pub stalled_ns: u64,
     /// The threads (numbered from 1) that never returned from their script, and the callback they are in.
     pub stuck: Vec<(usize, &'static str)>,
-    /// Set if a worker broke off: its script failed, or it panicked.
-    pub broke_off: bool,
 }
 
 impl Tail {
@@ -115,11 +113,6 @@ impl Tail {
         &self.ticks[place(from).min(place(until))..place(until)]
     }
 
-    /// Requests that were sent since the end of the run.
-    pub fn totals(&self) -> &Totals {
-        &self.totals
-    }
-
     fn collect(&mut self) {
         let Self { workers, ticks, first, totals, .. } = self;
         for TailWorker { link, until, .. } in workers {
@@ -157,10 +150,6 @@ impl Tail {
             }
         }
         self.collect();
-        let broke_off = stayed
-            .iter()
-            .zip(&has_returned)
-            .any(|(stayed, returned)| *returned && stayed.as_ref().is_none_or(|stayed| stayed.failure.is_some()));
         let stuck = self.workers.iter().zip(&has_returned).enumerate().filter(|(_, (_, returned))| !**returned);
         let stuck =
             stuck.map(|(index, (worker, _))| (index + 1, worker.link.callback().name().unwrap_or("a callback")));
@@ -168,7 +157,7 @@ impl Tail {
         let mut totals = std::mem::take(&mut self.totals);
         stayed.iter().flatten().for_each(|stayed| totals += &*stayed.interval);
         let stalled_ns = stayed.iter().flatten().map(|stayed| stayed.stalled_ns).max().unwrap_or(0);
-        TailEnd { totals, stalled_ns, stuck, broke_off }
+        TailEnd { totals, stalled_ns, stuck }
     }
 }
 

@@ -16,6 +16,7 @@ cases! {
     a_probe_decides_what_limited_a_closed_loop (Once);
     a_rate_is_kept_up_with_only_if_all_of_it_was (Once);
     no_other_figure_includes_the_probe (Once);
+    threads_that_end_apart_measure_only_the_run;
     a_probe_with_more_in_flight_says_what_to_expect (Once);
     what_a_probe_would_take_is_said_where_there_is_none (Once);
     a_script_goes_on_in_a_probe (Once);
@@ -92,6 +93,23 @@ fn no_other_figure_includes_the_probe(context: &Context) {
         (&json!(0), &json!(2.0))
     );
     assert_eq!((with.0, with.1), (without.0, without.1));
+}
+
+/// A thread that is in its script at the end of the run ends later than the other, which stays.
+fn threads_that_end_apart_measure_only_the_run(context: &Context) {
+    let script = "local threads = 0
+        function setup(thread) threads = threads + 1; thread:set('is_slow', threads == 2) end
+        function response()
+            if not is_slow then return end
+            local begun = os.clock()
+            while os.clock() < begun + 0.08 do end
+        end";
+    let (server, scratch) = (target(), Scratch::new("apart"));
+    let program = context.onrush().words("-t2 -c8 -d1s --probe 500ms").lua(script).word(url(&server, "/delay/2"));
+    let document = document(program, &scratch).1;
+    let count = |name: &str| document["requests"][name].as_u64().unwrap_or(0);
+    let ended: u64 = ["completed", "abandoned", "open", "unknown"].map(count).iter().sum();
+    assert_eq!(count("started") + count("carried"), ended, "{:#}", document["requests"]);
 }
 
 fn a_probe_with_more_in_flight_says_what_to_expect(context: &Context) {
