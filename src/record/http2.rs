@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use onrush_plan::Http;
 use onrush_plan::http::Settings;
 use onrush_proto::Code;
-use onrush_proto::http2::{Codes, Seen, fewest};
+use onrush_proto::http2::{Codes, Reason, Seen, fewest};
 use onrush_stats::Activity;
 use onrush_text::escape;
 use serde::{Deserialize, Serialize};
@@ -166,8 +166,8 @@ fn by_code(codes: &Codes) -> BTreeMap<String, u64> {
 /// Returns the texts with which servers ended connections, by the name of the code.
 fn reasons(seen: &Seen) -> BTreeMap<String, BTreeMap<String, u64>> {
     let mut reasons = BTreeMap::<String, BTreeMap<String, u64>>::new();
-    for ((code, reason), times) in &seen.reasons {
-        *reasons.entry(code.to_string()).or_default().entry(escape(reason)).or_default() += times;
+    for Reason { code, text, times } in &seen.reasons {
+        *reasons.entry(code.to_string()).or_default().entry(escape(text)).or_default() += times;
     }
     reasons
 }

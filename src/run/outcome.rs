@@ -322,11 +322,7 @@ impl Outcome {
         let known = &self.known;
         self.totals.ledger.rewrite_examples(|example| known.hide(&secrets::bytes(example)));
         if let Some(seen) = &mut self.http2 {
-            let reasons = std::mem::take(&mut seen.reasons);
-            seen.reasons = reasons
-                .into_iter()
-                .map(|((code, reason), times)| ((code, known.hide(&secrets::bytes(&reason))), times))
-                .collect();
+            seen.reasons.iter_mut().for_each(|reason| reason.text = known.hide(&secrets::bytes(&reason.text)));
         }
         self.totals.location = self.totals.location.take().map(|location| known.hide_in(&secrets::url(&location)));
         if let Some(Breakdown::Script(words)) = &mut self.breakdown {

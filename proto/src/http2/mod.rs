@@ -60,7 +60,7 @@ pub(crate) use self::message::Message;
 pub use self::message::leaves_out;
 pub use self::options::Options;
 pub use self::readable::{FrameReader, ReadableData, ReadableFrame};
-pub use self::seen::{Codes, Seen, fewest};
+pub use self::seen::{Codes, Reason, Seen, fewest};
 pub use self::settings::STREAMS_ASSUMED;
 pub use self::shared::Shared;
 

@@ -1,7 +1,5 @@
 //! What the connections of a thread have seen, as plain numbers.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use crate::Code;
@@ -26,9 +24,8 @@ pub struct Seen {
     pub streams_peak: u32,
     /// GOAWAY frames from servers.
     pub goaway_received: Codes,
-    /// Texts of GOAWAY frames for people with their codes, and how often they came: at most `REASONS_MAX` different texts,
-    /// and of each its first 100 bytes, unescaped.
-    pub reasons: BTreeMap<(Code, Vec<u8>), u64>,
+    /// Texts of GOAWAY frames for people, at most `REASONS_MAX` different ones.
+    pub reasons: Vec<Reason>,
     /// GOAWAY frames to servers.
     pub goaway_sent: Codes,
     /// RST_STREAM frames from servers, on streams that were open.
@@ -45,6 +42,17 @@ pub struct Seen {
     pub streams_blocked_ns: u64,
     /// For how long connections had bodies to send and no window for any of them, in nanoseconds.
     pub window_blocked_ns: u64,
+}
+
+/// A text of GOAWAY frames for people.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reason {
+    /// The code beside it.
+    pub code: Code,
+    /// Its first 100 bytes, unescaped.
+    pub text: Vec<u8>,
+    /// How often it came.
+    pub times: u64,
 }
 
 /// How often each error code was seen.
@@ -105,11 +113,12 @@ impl Seen {
         }
     }
 
-    fn add_reason(&mut self, code: Code, reason: &[u8], times: u64) {
-        let key = (code, reason.to_vec());
-        if self.reasons.len() < REASONS_MAX || self.reasons.contains_key(&key) {
-            let count = self.reasons.entry(key).or_default();
-            *count = count.saturating_add(times);
+    fn add_reason(&mut self, code: Code, text: &[u8], times: u64) {
+        let known = self.reasons.iter().position(|reason| reason.code == code && reason.text == text);
+        match known {
+            Some(at) => self.reasons[at].times = self.reasons[at].times.saturating_add(times),
+            None if self.reasons.len() < REASONS_MAX => self.reasons.push(Reason { code, text: text.to_vec(), times }),
+            None => {}
         }
     }
 
@@ -121,8 +130,8 @@ impl Seen {
         self.streams_allowed_max = self.streams_allowed_max.max(more.streams_allowed_max);
         self.streams_peak = self.streams_peak.max(more.streams_peak);
         self.goaway_received.add(&more.goaway_received);
-        for ((code, reason), times) in &more.reasons {
-            self.add_reason(*code, reason, *times);
+        for Reason { code, text, times } in &more.reasons {
+            self.add_reason(*code, text, *times);
         }
         self.goaway_sent.add(&more.goaway_sent);
         self.reset_received.add(&more.reset_received);

@@ -130,6 +130,9 @@ struct Seat {
     prepared: Prepared,
     rows: Sum,
     kinds: Kinds,
+    /// The bounds on the figures of its rows, and of its end, which has the same in all.
+    bound: Bound,
+    bound_of_end: Bound,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -182,9 +185,6 @@ pub struct Coordinator {
     /// When the run began, and how long its rows are.
     started: Duration,
     row: Duration,
-    /// The bound on the sums of all machines.
-    bound: Bound,
-    bound_of_ends: Bound,
     /// What is to be done next.
     pub acts: VecDeque<Act>,
     /// What is to be told.
@@ -206,8 +206,6 @@ impl Coordinator {
             stood_still: None,
             started: Duration::ZERO,
             row: Duration::ZERO,
-            bound: Bound::default(),
-            bound_of_ends: Bound::default(),
             acts: VecDeque::new(),
             told: VecDeque::new(),
         }
@@ -257,7 +255,6 @@ impl Coordinator {
             }
             Ask::Start(at) => {
                 (self.has_run, self.started, self.job) = (true, at, None);
-                (self.bound, self.bound_of_ends) = (Bound::default(), Bound::default());
                 for seat in &mut self.seats {
                     let (Some(peer), Some(offset), State::Prepared) = (seat.peer, seat.best, seat.state) else {
                         continue;
@@ -265,6 +262,7 @@ impl Coordinator {
                     let theirs = (nanos(at) as i64).wrapping_add(offset.ns);
                     seat.state = State::Running;
                     (seat.rows, seat.kinds) = (Sum::default(), Kinds::default());
+                    (seat.bound, seat.bound_of_end) = (Bound::default(), Bound::default());
                     // What is found from now on tells how the clock drifts.
                     (seat.begun, seat.best) = (Some(offset), None);
                     self.acts.push_back(Act::Send(peer, Order::Start(theirs.max(0) as u64)));
@@ -313,6 +311,7 @@ impl Coordinator {
     /// Takes what a worker reports.
     pub fn hear(&mut self, peer: Peer, report: Report, now: Duration) {
         let Some(index) = self.find(peer) else { return };
+        let machines = self.seats.len();
         let seat = &mut self.seats[index as usize];
         seat.heard = now;
         match (report, seat.state) {
@@ -342,7 +341,7 @@ impl Coordinator {
                 let words = format!("{}: {}", self.words(index), lines.join("\n"));
                 self.told.push_back(Told::Hopeless(words, is_wrong));
             }
-            (Report::Row { number, mut totals }, State::Running) => {
+            (Report::Row { number, totals }, State::Running) => {
                 let row_ns = nanos(self.row).max(1);
                 // A clock may be a little faster than this one.
                 let passed_ns = nanos(now.saturating_sub(self.started));
@@ -351,7 +350,7 @@ impl Coordinator {
                 if number != seat.rows.rows || number > most_ns / row_ns || !is_in_time {
                     return self.lose(peer, "it sent a row out of turn");
                 }
-                if !self.bound.admits_row(&mut totals) {
+                if !seat.bound.admits(&totals, machines) {
                     return self.lose(peer, IMPOSSIBLE);
                 }
                 if !seat.kinds.admit(&totals) {
@@ -369,7 +368,8 @@ impl Coordinator {
                 if done.elapsed_ns.max(longest_ns(&done)) > most_ns {
                     return self.lose(peer, "it says that it lasted longer than the run");
                 }
-                if !self.bound_of_ends.admits_end(&mut done) {
+                let times = (done.suspended_ns, done.beside_ns, done.late_ns);
+                if !seat.bound_of_end.admits(&(&done.ends, &done.shares, times), machines) {
                     return self.lose(peer, IMPOSSIBLE);
                 }
                 if done.sum != seat.rows {

@@ -7,55 +7,29 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-use super::message::Done;
-
-/// The largest sum of all figures of all machines, so that no sum of several of them exceeds 64 bits, or 128 for squares ...
+/// The largest sum of a figure over all machines, so that no sum of several figures exceeds 64 bits, or 128 for squares ...
 const MOST: u64 = 1 << 60;
 const MOST_WIDE: u128 = 1 << 124;
-/// ... and the times of all requests and connections: with a million of them at a time, this is two hours.
-const MOST_OCCUPIED: u64 = 1 << 63;
+/// ... and of times, which are added up over requests and connections: 20,000 at a time reach it in five days.
+const MOST_NS: u64 = 1 << 63;
 /// How many kinds of errors, and of agreements of TLS, one machine may have, and how long an example may be.
 const KINDS: usize = 1_000;
 const EXAMPLE: usize = 4_096;
 
-/// The sums of the largest figures that machines have sent.
+/// The sums of the largest figures that one of several machines has sent.
 #[derive(Default)]
-pub struct Bound {
-    figures: Largest,
-    occupied: Largest,
-}
+pub struct Bound(Largest);
 
 impl Bound {
-    /// Adds a row. Returns whether it can be added up with everything that came before.
-    pub fn admits_row(&mut self, row: &mut Totals) -> bool {
-        let occupancy = std::mem::take(&mut row.counters.occupancy);
-        let figures = Largest::of(&*row);
-        row.counters.occupancy = occupancy;
-        self.admits(figures, Largest::of(&occupancy))
-    }
-
-    /// Adds what was not in the rows of a machine, likewise.
-    pub fn admits_end(&mut self, done: &mut Done) -> bool {
-        let mut occupied = Largest::default();
-        let mut occupancies = Vec::with_capacity(done.shares.len());
-        for share in &mut done.shares {
-            let occupancy = std::mem::take(&mut share.counters.occupancy);
-            occupied = occupied.or(Largest::of(&occupancy));
-            occupancies.push(occupancy);
-        }
-        let times = (done.suspended_ns, done.beside_ns, done.late_ns);
-        let figures = Largest::of(&(&done.ends, &done.shares, times));
-        for (share, occupancy) in done.shares.iter_mut().zip(occupancies) {
-            share.counters.occupancy = occupancy;
-        }
-        self.admits(figures, occupied)
-    }
-
-    fn admits(&mut self, figures: Largest, occupied: Largest) -> bool {
-        let sums = self.figures.plus(figures).zip(self.occupied.plus(occupied)).filter(|(figures, occupied)| {
-            figures.narrow <= MOST && figures.wide <= MOST_WIDE && occupied.narrow <= MOST_OCCUPIED
-        });
-        sums.map(|(figures, occupied)| (self.figures, self.occupied) = (figures, occupied)).is_some()
+    /// Adds figures of one of so many machines. Returns whether those of all can be added up with everything that came before.
+    pub fn admits(&mut self, figures: &impl Serialize, machines: usize) -> bool {
+        let machines = machines.max(1);
+        let is_possible = |sum: &Largest| {
+            let Largest { count, ns, wide } = *sum;
+            count <= MOST / machines as u64 && ns <= MOST_NS / machines as u64 && wide <= MOST_WIDE / machines as u128
+        };
+        let sum = Largest::of(figures).and_then(|largest| self.0.plus(largest)).filter(is_possible);
+        sum.map(|sum| self.0 = sum).is_some()
     }
 }
 
@@ -80,29 +54,28 @@ impl Kinds {
     }
 }
 
-/// The largest integer of up to 64 bits, and the largest of 128 bits.
+/// The largest count and the largest time of up to 64 bits, and the largest integer of 128 bits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Largest {
-    narrow: u64,
+    count: u64,
+    ns: u64,
     wide: u128,
 }
 
 impl Largest {
-    /// Returns the figures in anything that can be written as JSON.
-    fn of(figures: &impl Serialize) -> Self {
+    /// Returns the figures in anything that can be written as JSON; `None` if it cannot.
+    fn of(figures: &impl Serialize) -> Option<Self> {
         let mut integers = Integers::default();
-        match figures.serialize(&mut Serializer::with_formatter(io::sink(), &mut integers)) {
-            Ok(()) => integers.largest,
-            Err(_) => Self { narrow: u64::MAX, wide: u128::MAX },
-        }
-    }
-
-    fn or(self, other: Self) -> Self {
-        Self { narrow: self.narrow.max(other.narrow), wide: self.wide.max(other.wide) }
+        figures.serialize(&mut Serializer::with_formatter(io::sink(), &mut integers)).ok()?;
+        Some(integers.largest)
     }
 
     fn plus(self, other: Self) -> Option<Self> {
-        Some(Self { narrow: self.narrow.checked_add(other.narrow)?, wide: self.wide.checked_add(other.wide)? })
+        Some(Self {
+            count: self.count.checked_add(other.count)?,
+            ns: self.ns.checked_add(other.ns)?,
+            wide: self.wide.checked_add(other.wide)?,
+        })
     }
 }
 
@@ -119,25 +92,28 @@ struct Integers {
 }
 
 impl Integers {
-    fn note(&mut self, largest: Largest) -> io::Result<()> {
-        if !NO_SUMS.contains(&&*self.field) {
-            self.largest = self.largest.or(largest);
-        }
+    fn note(&mut self, value: u64) -> io::Result<()> {
+        let largest = match &*self.field {
+            field if NO_SUMS.contains(&field) => return Ok(()),
+            field if field.ends_with("_ns") => &mut self.largest.ns,
+            _ => &mut self.largest.count,
+        };
+        *largest = value.max(*largest);
         Ok(())
     }
 }
 
 /// Methods of a formatter that take note of an integer of up to 64 bits.
-macro_rules! narrow {
+macro_rules! note {
     ($($method:ident($kind:ty);)*) => {
         $(fn $method<W: Write + ?Sized>(&mut self, _: &mut W, value: $kind) -> io::Result<()> {
-            self.note(Largest { narrow: i128::from(value).unsigned_abs() as u64, wide: 0 })
+            self.note(i128::from(value).unsigned_abs() as u64)
         })*
     };
 }
 
 impl Formatter for &mut Integers {
-    narrow! {
+    note! {
         write_i8(i8);
         write_i16(i16);
         write_i32(i32);
@@ -149,7 +125,8 @@ impl Formatter for &mut Integers {
     }
 
     fn write_u128<W: Write + ?Sized>(&mut self, _: &mut W, value: u128) -> io::Result<()> {
-        self.note(Largest { narrow: 0, wide: value })
+        self.largest.wide = value.max(self.largest.wide);
+        Ok(())
     }
 
     fn begin_object_key<W: Write + ?Sized>(&mut self, _: &mut W, _: bool) -> io::Result<()> {
@@ -178,41 +155,53 @@ impl Formatter for &mut Integers {
 
 #[cfg(test)]
 mod tests {
+    use onrush_proto::Code;
+    use onrush_proto::http2::{Reason, Seen};
     use onrush_stats::{Cause, Negotiated, Phase};
 
     use super::*;
 
     #[test]
     fn the_largest_integer_is_found_wherever_it_is() {
-        assert_eq!(Largest::of(&(7_u8, Some([-9_i32, 3]), 1.5, "12")), Largest { narrow: 9, wide: 0 });
-        assert_eq!(Largest::of(&u128::from(u64::MAX)), Largest { narrow: 0, wide: u64::MAX.into() });
-        assert!(Largest::of(&Totals::default()).narrow < 10, "nothing measured is no large figure");
-        let mut row = Totals::default();
+        let largest = |count, ns, wide| Some(Largest { count, ns, wide });
+        assert_eq!(Largest::of(&(7_u8, Some([-9_i32, 3]), 1.5, "12")), largest(9, 0, 0));
+        assert_eq!(Largest::of(&u128::from(u64::MAX)), largest(0, 0, u64::MAX.into()));
+        assert!(Largest::of(&Totals::default()).unwrap().count < 10, "nothing measured is no large figure");
+        let mut row = Totals { from_ns: 1 << 61, until_ns: u64::MAX, ..Totals::default() };
         row.latency.record(1 << 40);
-        row.open_loop.get_or_insert_default().unsent = 1 << 50;
-        assert_eq!(Largest::of(&row).narrow, 1 << 50);
+        let open_loop = row.open_loop.get_or_insert_default();
+        (open_loop.unsent, open_loop.calm_ns) = (1 << 50, 1 << 62);
+        let Some(Largest { count, ns, .. }) = Largest::of(&row) else { panic!("it can be written") };
+        assert_eq!((count, ns), (1 << 50, 1 << 62));
     }
 
     #[test]
     fn sums_beyond_64_bits_are_not_admitted() {
         let row = |count| {
-            let mut row = Totals { from_ns: 1 << 61, until_ns: u64::MAX, ..Totals::default() };
+            let mut row = Totals::default();
             row.counters.bytes_received = count;
-            row.counters.occupancy.in_flight_ns = count * 2;
             row
         };
         let mut bound = Bound::default();
-        assert!(bound.admits_row(&mut row(1 << 59)));
-        assert!(!bound.admits_row(&mut row((1 << 59) + 1)), "together they are too much");
-        assert!(bound.admits_row(&mut row(1 << 59)), "what was refused counts no more");
-        let mut kept = row(5);
-        assert!(Bound::default().admits_row(&mut kept));
-        assert_eq!((kept.until_ns, kept.counters.occupancy.in_flight_ns), (u64::MAX, 10));
-        let mut occupied = Totals::default();
-        occupied.counters.occupancy.absent_ns = u64::MAX;
-        assert!(!Bound::default().admits_row(&mut occupied));
-        let done = |suspended_ns| Done { suspended_ns, ..Done::default() };
-        assert!(!Bound::default().admits_end(&mut done(u64::MAX)) && Bound::default().admits_end(&mut done(7)));
+        assert!(bound.admits(&row(1 << 59), 1));
+        assert!(!bound.admits(&row((1 << 59) + 1), 1), "together they are too much");
+        assert!(bound.admits(&row(1 << 59), 1), "what was refused counts no more");
+        assert!(!Bound::default().admits(&row(1 << 59), 4), "four machines could send as much");
+        let occupied = |in_flight_ns| {
+            let mut row = Totals::default();
+            row.counters.occupancy.in_flight_ns = in_flight_ns;
+            row
+        };
+        // 20,000 connections for four days.
+        assert!(Bound::default().admits(&occupied(4 * 86_400_000_000_000 * 20_000), 1));
+        assert!(!Bound::default().admits(&occupied(u64::MAX), 1));
+    }
+
+    #[test]
+    fn texts_of_servers_are_admitted() {
+        let mut seen = Seen::default();
+        seen.reasons.push(Reason { code: Code::ENHANCE_YOUR_CALM, text: b"max_age".to_vec(), times: 3 });
+        assert_eq!(Largest::of(&seen), Some(Largest { count: 120, ns: 0, wide: 0 }));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use onrush_plan::http::Version;
 use onrush_plan::{Dialect, Http, Plan, RequestLog};
-use onrush_proto::http2::Seen;
+use onrush_proto::http2::{Reason, Seen};
 use onrush_proto::{Code, Error};
 use onrush_stats::buffers::{Buffers, Sizes};
 use onrush_stats::{Cause, Counters, Distribution, Gap, Negotiated, Occupancy, Phase, ProxyFailure};
@@ -269,10 +269,11 @@ fn connections_that_ended_with_an_error_are_counted_where_no_failure_says_so() {
     assert!(said(&outcome).contains(&rest.to_owned()), "{:?}", said(&outcome));
     // What it says is shown with the code.
     let seen = outcome.http2.get_or_insert_default();
-    seen.reasons.insert((Code::INTERNAL_ERROR, b"too many\x1b pings".to_vec()), 2);
+    let reason = |text: &[u8], times| Reason { code: Code::INTERNAL_ERROR, text: text.to_vec(), times };
+    seen.reasons.push(reason(b"too many\x1b pings", 2));
     let because = rest.replace("INTERNAL_ERROR 2", "INTERNAL_ERROR 2 (\"too many\\x1b pings\")");
     assert!(said(&outcome).contains(&because), "{:?}", said(&outcome));
-    outcome.http2.get_or_insert_default().reasons.insert((Code::INTERNAL_ERROR, b"another".to_vec()), 1);
+    outcome.http2.get_or_insert_default().reasons.push(reason(b"another", 1));
     let because = because.replace("pings\"", "pings\", for instance");
     assert!(said(&outcome).contains(&because), "{:?}", said(&outcome));
     // A reset is another thing, and so is a code without a name.
