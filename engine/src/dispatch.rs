@@ -59,6 +59,11 @@ pub(super) struct Limit {
 }
 
 impl Limit {
+    /// Nothing may be in flight.
+    pub const NONE: Self = Self { in_flight: 0, of: 1, lanes: 1 };
+    /// The order of a supervisor that has said nothing yet.
+    pub const UNSAID: [u32; 2] = [0; 2];
+
     /// So many requests in flight on these connections, each of which has so many lanes.
     pub fn new([in_flight, lanes]: [u32; 2], connections: u32) -> Self {
         Self { in_flight, of: u64::from(connections.max(1)) * u64::from(lanes), lanes }
@@ -104,7 +109,7 @@ impl Dispatch {
             started: 0,
             ready: VecDeque::new(),
             limit: None,
-            limits: [0; 2],
+            limits: Limit::UNSAID,
             pacer,
             crowding: Crowding::default(),
             pause_ended: false,
@@ -470,13 +475,11 @@ impl Dispatch {
         any
     }
 
-    /// Whether, with a schedule, less than half of the batches are in flight that may be.
+    /// Returns whether, with a schedule, less than half of the requests are in flight that may be. Requests that are sent together do
+    /// not find the same number in flight.
     fn is_calm(&self, wanted: u32, tally: &Tally) -> bool {
-        if self.config.rules.open_loop.is_none() {
-            return false;
-        }
-        let batches = tally.open() / self.batch.len().max(1) as u64;
-        2 * batches < u64::from(wanted) * u64::from(self.lanes())
+        let is_single = self.config.rules.open_loop.is_some() && self.batch.len() == 1;
+        is_single && 2 * tally.open() < u64::from(wanted) * u64::from(self.lanes())
     }
 
     /// Makes sure that there are requests to start, perhaps the rest of a batch; returns whether there are any.

@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use onrush_plan::{Load, Plan, Probing, Stop};
 use onrush_stats::{Errors, Phase, Totals};
-use onrush_text::units::counted;
+use onrush_text::units::{counted, spaced};
 
 use crate::failure::why_row;
 use crate::run::{Ended, Interrupt, Outcome, Probe, RUN_TICK, Slot, TICK, Tail, TailEnd, nanos};
@@ -65,6 +65,11 @@ pub fn after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: 
     let none = Probe { up: other > in_flight, was_planned: plan.show.probing.is_some(), ..Probe::default() };
     let counts = outcome.recent.clone();
     let counts = &counts[first_of_last_part(counts.len())..];
+    if outcome.batch > 1 && streams > 1 {
+        dismiss(tail, outcome);
+        let why = "requests of a script that are sent together share the streams of a connection";
+        return Some(Probe { failed: Some(why.to_owned()), ..none });
+    }
     let Some(run) = Rate::at_end(counts, in_flight) else {
         dismiss(tail, outcome);
         return Some(none);
@@ -214,7 +219,7 @@ impl Setting<'_> {
         let length_s = ticks.len() as f64 * TICK.as_secs_f64();
         let stalled_s = *stalled_ns as f64 / nanos(Duration::from_secs(1)) as f64;
         if stalled_s > STOPPED * length_s {
-            return Some(format!("onrush was stalled for {stalled_s:.1} s in it"));
+            return Some(format!("onrush was stalled for {} in it", in_ms(stalled_s)));
         }
         let errors = totals.ledger.totals();
         let failed = errors.connect + errors.read + errors.write;
@@ -233,7 +238,7 @@ impl Setting<'_> {
         let silences = ticks.split(|&responses| responses > 0.0).map(|silence| silence.len() as f64);
         let silent_s = silences.filter(|&silence| silence >= least).sum::<f64>() * TICK.as_secs_f64();
         if silent_s > SILENT * length_s {
-            return Some(format!("the target sent no response for {silent_s:.1} s in it"));
+            return Some(format!("the target sent no response for {} in it", in_ms(silent_s)));
         }
         if counters.idle_closed as f64 > FAILED * counters.completed as f64 {
             return Some(format!("the server closed connections between requests, {} in all", counters.idle_closed));
@@ -252,6 +257,11 @@ impl Setting<'_> {
 /// A probe that tells nothing.
 fn failed(why: String, totals: &Totals) -> Probe {
     Probe { failed: Some(why), requests: totals.counters.started, ..Probe::default() }
+}
+
+/// A time in running text, in whole milliseconds.
+fn in_ms(seconds: f64) -> String {
+    spaced(Duration::from_millis((seconds * 1e3).round() as u64))
 }
 
 /// The share of the responses that are unsuccessful, by their status or by a check.
