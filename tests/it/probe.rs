@@ -102,10 +102,10 @@ fn threads_that_end_apart_measure_only_the_run(context: &Context) {
         function response()
             if not is_slow then return end
             local begun = os.clock()
-            while os.clock() < begun + 0.08 do end
+            while os.clock() < begun + 0.03 do end
         end";
     let (server, scratch) = (target(), Scratch::new("apart"));
-    let program = context.onrush().words("-t2 -c8 -d1s --probe 500ms").lua(script).word(url(&server, "/delay/2"));
+    let program = context.onrush().words("-t2 -c4 -d1s --probe 500ms").lua(script).word(url(&server, "/delay/2"));
     let document = document(program, &scratch).1;
     let count = |name: &str| document["requests"][name].as_u64().unwrap_or(0);
     let ended: u64 = ["completed", "abandoned", "open", "unknown"].map(count).iter().sum();
