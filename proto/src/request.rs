@@ -79,6 +79,15 @@ impl Request {
         Self::Parts(Rc::new(Said { parts, http1: OnceCell::new(), http2: OnceCell::new() }))
     }
 
+    /// Whether it is a clone of the other request, or the other way round.
+    pub fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Parts(one), Self::Parts(two)) => Rc::ptr_eq(one, two),
+            (Self::Http1(one), Self::Http1(two)) => Rc::ptr_eq(one, two),
+            _ => false,
+        }
+    }
+
     /// The request with a remark, if it is encoded elsewhere.
     #[must_use]
     pub fn remarked(&self, remark: Remark) -> Self {

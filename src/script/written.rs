@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use onrush_engine::{ScriptFailure, Source};
 use onrush_proto::Request;
-use onrush_proto::http1::Wire;
+use onrush_proto::http1::{Outline, Wire};
 
 use super::call::Answer;
 use super::refused;
@@ -44,18 +44,36 @@ impl Source for Written {
             self.last = std::ptr::null();
             let outlines = refused::outline_next(text, self.thread.is_compat, self.thread.lua());
             let outlines = outlines.map_err(ScriptFailure::Raised)?;
-            self.requests.clear();
             self.bytes = text.into();
-            self.requests.extend(outlines.into_iter().map(|outline| Request::from(Wire::among(&self.bytes, outline))));
+            self.requests = among(&self.bytes, outlines);
             self.last = text.as_ptr();
         }
         match value {
             None => batch.extend_from_slice(&self.requests),
             Some(key) => {
                 let remark = Returned::remark(key, &self.freed);
-                batch.extend(self.requests.iter().map(|request| request.remarked(remark.clone())));
+                for equal in self.requests.chunk_by(Request::is_same) {
+                    let request = equal[0].remarked(remark.clone());
+                    batch.extend(std::iter::repeat_n(request, equal.len()));
+                }
             }
         }
         Ok(true)
     }
+}
+
+/// The requests found in `bytes`: equal ones that follow one another are one, any number of times.
+fn among(bytes: &Rc<[u8]>, outlines: Vec<Outline>) -> Vec<Request> {
+    let mut requests: Vec<Request> = Vec::with_capacity(outlines.len());
+    let mut before = 0..0;
+    for outline in outlines {
+        let range = outline.range.clone();
+        let request = match requests.last() {
+            Some(last) if bytes[before.clone()] == bytes[range.clone()] => last.clone(),
+            _ => Request::from(Wire::among(bytes, outline)),
+        };
+        requests.push(request);
+        before = range;
+    }
+    requests
 }

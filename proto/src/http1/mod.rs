@@ -468,13 +468,13 @@ impl Client for Http1 {
         let InFlight { wire, range, .. } = self.in_flight.get(self.given)?;
         let (wire, mut range) = (Rc::clone(wire), range.clone());
         self.given += 1;
-        // Requests that follow one another in memory leave together.
+        // Requests whose texts follow one another in memory leave together.
         while let Some(next) = self.in_flight.get(self.given)
             && Rc::ptr_eq(&next.wire, &wire)
-            && next.range.start == range.end
-            && next.range.end - range.start <= JOINED_MAX
+            && range.len() + next.range.len() <= JOINED_MAX
+            && (next.range.start == range.end || wire[range.end..].starts_with(&wire[next.range.clone()]))
         {
-            range.end = next.range.end;
+            range.end += next.range.len();
             self.given += 1;
         }
         Some(Transmit::Shared(wire, range))
