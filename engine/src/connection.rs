@@ -43,8 +43,6 @@ pub struct Live {
     pub idle_since: Nanos,
     /// Bytes handed over that the kernel has not accepted yet.
     pub unsent: usize,
-    /// The first of the requests that wait behind those bytes, if there are any.
-    waiting: Option<StreamId>,
     /// The error of a failed send. What arrives still counts, and the end of the stream shows what was lost.
     pub send_error: Option<Errno>,
     /// How many more requests it may have.
@@ -93,7 +91,6 @@ impl Live {
             busy_since: Nanos::default(),
             idle_since: now,
             unsent: 0,
-            waiting: None,
             send_error: None,
             left: requests,
             depth,
@@ -121,33 +118,34 @@ impl Live {
         self.protocol.handle_sent(n);
     }
 
-    /// Notes at the end of a send which requests wait, and stamps those that waited and have left now. The last of a
-    /// batch keeps the time of the batch, whose latency ends with it.
+    /// Starts as much of the rest of a batch, if there is one, as leaves together, once what was started before has left. Returns
+    /// whether anything was started.
     #[inline(always)]
-    pub fn note_waiting(&mut self, at: Nanos) {
-        if self.waiting.is_some() || self.unsent > 0 {
-            self.stamp_waiting(at);
-        }
+    pub fn go_on(&mut self, at: Nanos, tally: &mut Tally) -> bool {
+        self.open.any_waits() && self.start_waiting(at, tally)
     }
 
+    /// The last of a batch keeps the time of the batch, whose latency ends with it; the others are sent now.
     #[cold]
-    fn stamp_waiting(&mut self, at: Nanos) {
-        let next = self.protocol.first_waiting();
-        let mut waited = self.waiting.take().filter(|first| Some(*first) != next);
-        while let Some(stream) = waited
-            && let Some(request) = self.open.get_mut(stream)
+    fn start_waiting(&mut self, at: Nanos, tally: &mut Tally) -> bool {
+        let mut any = false;
+        while self.protocol.capacity() > 0
+            && let Some(request) = self.open.first_waiting().filter(|request| self.protocol.leaves_together(request))
+            && let Ok(stream) = self.protocol.start(request, self.draining && self.open.waiting() == 1)
+            && let Some(mut request) = self.take_waiting(stream, tally)
         {
-            if !request.is_last && !request.is_again() {
+            if !request.is_last && !request.is_gathered {
                 request.sent_at = at;
             }
-            waited = Some(StreamId(stream.0.wrapping_add(1))).filter(|stream| Some(*stream) != next);
+            self.open.insert(request);
+            any = true;
         }
-        self.waiting = next.filter(|_| self.unsent > 0);
+        any
     }
 
-    /// Returns whether a request waits behind bytes that the kernel has not accepted, none of which are its own.
-    fn is_waiting(waiting: Option<StreamId>, request: &OpenRequest) -> bool {
-        waiting.is_some_and(|first| request.stream.0.wrapping_sub(first.0) < u32::MAX / 2)
+    /// Takes out the first request of the rest of a batch, which has this stream now.
+    fn take_waiting(&mut self, stream: StreamId, tally: &mut Tally) -> Option<OpenRequest> {
+        if self.open.any_waits() { self.open.take_waiting(stream, tally.watch()) } else { None }
     }
 
     /// Adds a request that was started.
@@ -182,12 +180,11 @@ impl Live {
         if !self.open.are_gathered() {
             tally.was_busy(self.busy_since, now);
         }
-        let waiting = self.waiting;
-        for request in self.open.iter_mut() {
-            if Self::is_waiting(waiting, request) {
-                request.sent_at = now;
+        self.open.iter_mut().for_each(|request| tally.left_open(request, now));
+        for index in 0..self.open.waiting() {
+            if let Some(request) = self.open.nth_waiting(index, tally.watch()) {
+                tally.left_open(&OpenRequest { sent_at: now, ..request }, now);
             }
-            tally.left_open(request, now);
         }
     }
 
@@ -283,6 +280,7 @@ impl Live {
     /// Records an event that an ordinary response does not have. `counted`: the last error that was counted, of those of this input.
     #[cold]
     fn take_rare(&mut self, event: Event, counted: &mut Option<Error>, input: &[u8], at: Nanos, tally: &mut Tally) {
+        self.fail_waiting(counted, at, tally);
         match event {
             Event::Complete { .. } | Event::Head { .. } | Event::Data { .. } | Event::Message { .. } => {}
             Event::Trailer { stream } => {
@@ -340,6 +338,17 @@ impl Live {
         }
     }
 
+    /// The rest of a batch fails with the connection, if that takes no more of it.
+    fn fail_waiting(&mut self, counted: &mut Option<Error>, at: Nanos, tally: &mut Tally) {
+        let Some((error, retryable)) = self.protocol.unanswered() else { return };
+        while let Some(request) = self.take_waiting(StreamId(0), tally) {
+            self.ended(&request, at, tally);
+            if self.not_answered(request, error, retryable, &[], at, tally) {
+                *counted = Some(error);
+            }
+        }
+    }
+
     /// The transport failed: all requests in flight fail with it, or the connection alone if it had none.
     pub fn transport_failed(&mut self, cause: Cause, example: &[u8], at: Nanos, tally: &mut Tally) {
         let known = self.protocol.take_known();
@@ -355,9 +364,13 @@ impl Live {
         if !self.open.are_gathered() {
             tally.was_busy(self.busy_since, at);
         }
-        for request in self.open.drain() {
-            let phase = if is_send { Phase::Send } else { phase_of_transport(&request) };
-            tally.failed(&request, phase, cause, at, || example.to_vec());
+        let fail = |request: &OpenRequest, tally: &mut Tally| {
+            let phase = if is_send { Phase::Send } else { phase_of_transport(request) };
+            tally.failed(request, phase, cause, at, || example.to_vec());
+        };
+        self.open.drain().for_each(|request| fail(&request, tally));
+        while let Some(request) = self.take_waiting(StreamId(0), tally) {
+            fail(&request, tally);
         }
     }
 
@@ -368,8 +381,7 @@ impl Live {
                 self.give_up(stream, limit_ns, now, tally);
             }
         }
-        let waiting = self.waiting;
-        for request in self.open.iter_mut().filter(|request| !request.lives && !Self::is_waiting(waiting, request)) {
+        for request in self.open.iter_mut().filter(|request| !request.lives && !request.is_gathered) {
             if tally.becomes_late(request, now.since(request.sent_at)) {
                 request.late = true;
                 tally.late_as(self.protocol.why_late(request.stream), now);
@@ -407,6 +419,12 @@ impl Live {
                 Event::Draining { .. } => self.draining = true,
                 _ => debug_assert!(false, "nothing else follows from giving up: {event:?}"),
             }
+        }
+        while self.protocol.unanswered().is_some()
+            && let Some(request) = self.take_waiting(StreamId(0), tally)
+        {
+            self.ended(&request, now, tally);
+            tally.abandoned(&request, now);
         }
         if self.draining && want.is_none() {
             // It has waited long enough: the next connection need not back off as well.
@@ -579,6 +597,19 @@ impl Live {
         tally: &mut Tally,
     ) -> bool {
         let Some(request) = self.end(stream, at, tally) else { return false };
+        self.not_answered(request, error, retryable, input, at, tally)
+    }
+
+    /// The same of one that has been taken out.
+    fn not_answered(
+        &mut self,
+        request: OpenRequest,
+        error: Error,
+        retryable: bool,
+        input: &[u8],
+        at: Nanos,
+        tally: &mut Tally,
+    ) -> bool {
         // A server that processes nothing is not asked again and again. One that has answered nothing may just have had
         // more requests than it allows, before it could say how many those are.
         let returns_max = match error {
@@ -612,6 +643,13 @@ impl Live {
 
     fn end(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> Option<OpenRequest> {
         let request = self.open.remove(stream)?;
+        self.ended(&request, at, tally);
+        Some(request)
+    }
+
+    /// A request has been taken out.
+    #[inline(always)]
+    fn ended(&mut self, request: &OpenRequest, at: Nanos, tally: &mut Tally) {
         // Those that only leave with the next wait are not in flight yet: it is busy again from then on.
         if self.open.are_gathered() {
             if !request.is_gathered {
@@ -619,7 +657,6 @@ impl Live {
             }
             self.idle_since = at;
         }
-        Some(request)
     }
 
     /// Records bytes handed to the kernel.

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use onrush_plan::PerConnection;
-use onrush_proto::{Client, Nanos, Request, StartError};
+use onrush_proto::{Client, Nanos, Request, StartError, StreamId};
 use onrush_stats::silences::GAP_MIN_NS;
 
 use super::books::Books;
@@ -16,6 +16,7 @@ use super::callbacks::Caller;
 use super::config::Config;
 use super::crowding::Crowding;
 use super::open_request::{OpenRequest, Watched};
+use super::open_requests::Rest;
 use super::pacer::Pacer;
 use super::script_failure::ScriptFailure;
 use super::slot::Slot;
@@ -31,7 +32,7 @@ pub(super) struct Dispatch {
     /// How many requests may be in flight on a connection, as far as is known.
     pub depth: usize,
     /// The source's current batch.
-    batch: Vec<Request>,
+    batch: Rc<Vec<Request>>,
     /// The number of the name of its requests.
     name: u16,
     /// How many of its requests have been started; the others wait for a connection with room.
@@ -104,7 +105,7 @@ impl Dispatch {
             depth: config.depth.max(config.streams),
             config,
             script,
-            batch: Vec::new(),
+            batch: Rc::default(),
             name: 0,
             started: 0,
             ready: VecDeque::new(),
@@ -406,30 +407,47 @@ impl Dispatch {
         live.left -= count as u64;
         let next = if count < rest.len() { rest.len() - count } else { batch.len() };
         live.draining = live.left < next as u64;
+        let like = OpenRequest {
+            stream: StreamId(0),
+            due,
+            sent_at,
+            first_at: None,
+            returns: 0,
+            content: None,
+            number: *started as u32,
+            name: *name,
+            is_gathered: gathers,
+            calm,
+            late: false,
+            status: None,
+            is_last: false,
+            is_after: books.tally.is_after(due),
+            lives: false,
+            watched: None,
+            kept: None,
+        };
         for (number, request) in (1..).zip(&rest[..count]) {
             match live.protocol.start(request, number == count && live.draining) {
                 Ok(stream) => {
                     let request = OpenRequest {
                         stream,
-                        due,
-                        sent_at,
-                        first_at: None,
-                        returns: 0,
                         content: is_new.then(|| request.clone()),
                         number: (*started + number - 1) as u32,
-                        name: *name,
-                        is_gathered: gathers,
-                        calm,
-                        late: false,
-                        status: None,
                         is_last: number == allowed,
-                        is_after: books.tally.is_after(due),
-                        lives: false,
                         watched: books.tally.watch(),
                         kept: None,
+                        ..like
                     };
                     books.tally.started(&request, sent_at);
                     live.begin(request, sent_at);
+                    // The others start when these have left, so that a large batch takes little memory.
+                    if number < count && !live.protocol.leaves_together(&rest[number]) && !live.open.any_waits() {
+                        (number..count).for_each(|_| books.tally.started(&like, sent_at));
+                        let (first, end) = ((*started + number) as u32, *started + count);
+                        let first = OpenRequest { number: first, ..like };
+                        live.open.wait(Rest { first, batch: Rc::clone(batch), is_new, end, is_last: count == allowed });
+                        break;
+                    }
                 }
                 Err(error) => {
                     debug_assert_eq!(error, StartError::OnlyHttp1, "there is capacity");
@@ -498,10 +516,14 @@ impl Dispatch {
 
     #[inline(never)]
     fn take_batch(&mut self, books: &mut Books) {
-        match self.script.next(&mut self.batch) {
+        // The rest of the last one may still wait on a connection.
+        if Rc::strong_count(&self.batch) > 1 {
+            self.batch = Rc::default();
+        }
+        match self.script.next(Rc::make_mut(&mut self.batch)) {
             Some(true) => self.name = self.script.name(),
             Some(false) => books.tally.start_no_more(),
-            None => self.batch.clear(),
+            None => self.batch = Rc::default(),
         }
     }
 

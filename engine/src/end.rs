@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::dispatch::Limit;
 use super::measured::Measured;
+use super::open_requests::OpenRequests;
 use super::roster::Roster;
 use super::slot::{Slot, State};
 use super::tally::Tally;
@@ -269,7 +270,7 @@ impl<B: Backend> Engine<B> {
         self.books.tally.count_ended();
         if self.books.tally.is_warming_up() {
             // It ended before measuring began.
-            self.roster.slots.iter_mut().filter_map(Slot::live).for_each(|live| _ = live.open.drain().count());
+            self.roster.slots.iter_mut().filter_map(Slot::live).for_each(|live| live.open = OpenRequests::default());
             self.books.tally.forget_open();
             self.count_from(now);
         }

@@ -1,8 +1,10 @@
 //! The requests in flight on one connection, found by their streams in constant time however many there are.
 
-use onrush_proto::{Nanos, StreamId};
+use std::rc::Rc;
 
-use super::open_request::OpenRequest;
+use onrush_proto::{Nanos, Request, StreamId};
+
+use super::open_request::{OpenRequest, Watched};
 
 /// The requests in flight on one connection: a table with open addressing. Protocols number their streams in order, so
 /// that the lower bits of a number are as good as any hash of it; those of HTTP/2 are odd.
@@ -11,15 +13,54 @@ pub struct OpenRequests {
     /// As many places as a power of two. Half of them are free, so that a search ends soon, unless the streams follow one
     /// another: then each is at its home.
     places: Vec<Option<OpenRequest>>,
+    /// How many there are, with the rest of a batch.
     count: usize,
+    /// The rest of a batch, if there is one.
+    rest: Option<Box<Rest>>,
     /// The streams of those that leave with the next wait, if there is more than one place.
     gathered: Vec<StreamId>,
+}
+
+/// The requests of a batch that leave only when those before them have left. Until then they have no streams.
+#[derive(Debug)]
+pub struct Rest {
+    /// The first of them, without its content; the others are like it but for the number.
+    pub first: OpenRequest,
+    /// The batch ...
+    pub batch: Rc<Vec<Request>>,
+    /// ... whether it is the only one of its kind, so that each has its content ...
+    pub is_new: bool,
+    /// ... how many of it were started, these among them ...
+    pub end: usize,
+    /// ... and whether the last one of these is that of the batch.
+    pub is_last: bool,
+}
+
+impl Rest {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.end - self.first.number as usize
+    }
+
+    /// One of them, counted from zero.
+    fn nth(&self, index: usize, stream: StreamId, watched: Option<Box<Watched>>) -> OpenRequest {
+        let number = self.first.number as usize + index;
+        OpenRequest {
+            stream,
+            content: self.is_new.then(|| self.batch[number].clone()),
+            number: number as u32,
+            is_last: self.is_last && number + 1 == self.end,
+            watched,
+            kept: None,
+            ..self.first
+        }
+    }
 }
 
 impl Default for OpenRequests {
     /// With room for one: most connections never have more.
     fn default() -> Self {
-        Self { places: Vec::from([None]), count: 0, gathered: Vec::new() }
+        Self { places: Vec::from([None]), count: 0, rest: None, gathered: Vec::new() }
     }
 }
 
@@ -38,8 +79,57 @@ impl OpenRequests {
     pub fn are_gathered(&self) -> bool {
         match &self.places[..] {
             [place] => place.as_ref().is_none_or(|request| request.is_gathered),
-            _ => self.gathered.len() == self.count,
+            _ => {
+                let waiting = self.rest.as_ref().filter(|rest| rest.first.is_gathered).map_or(0, |rest| rest.len());
+                self.gathered.len() + waiting == self.count
+            }
         }
+    }
+
+    /// Adds the rest of a batch, where there is none.
+    pub fn wait(&mut self, rest: Rest) {
+        debug_assert!(self.rest.is_none() && rest.len() > 0, "one after the other");
+        if self.places.len() == 1 {
+            self.grow();
+        }
+        self.count += rest.len();
+        self.rest = Some(Box::new(rest));
+    }
+
+    /// How many wait to be started behind others of their batch.
+    #[inline(always)]
+    pub fn waiting(&self) -> usize {
+        self.rest.as_ref().map_or(0, |rest| rest.len())
+    }
+
+    /// Whether any do.
+    #[inline(always)]
+    pub fn any_waits(&self) -> bool {
+        self.rest.is_some()
+    }
+
+    /// The content of the first that waits.
+    pub fn first_waiting(&self) -> Option<&Request> {
+        let rest = self.rest.as_ref()?;
+        rest.batch.get(rest.first.number as usize)
+    }
+
+    /// Takes out the first that waits, which has this stream now.
+    pub fn take_waiting(&mut self, stream: StreamId, watched: Option<Box<Watched>>) -> Option<OpenRequest> {
+        let rest = self.rest.as_mut()?;
+        let request = rest.nth(0, stream, watched);
+        rest.first.number += 1;
+        self.count -= 1;
+        if rest.len() == 0 {
+            self.rest = None;
+        }
+        Some(request)
+    }
+
+    /// One that waits, counted from zero, as it is so far.
+    pub fn nth_waiting(&self, index: usize, watched: Option<Box<Watched>>) -> Option<OpenRequest> {
+        let rest = self.rest.as_ref()?;
+        Some(rest.nth(index, rest.first.stream, watched))
     }
 
     /// Adds a request.
@@ -104,19 +194,20 @@ impl OpenRequests {
         }
     }
 
-    /// Takes out all of them.
+    /// Takes out all of them but the rest of a batch.
     pub fn drain(&mut self) -> impl Iterator<Item = OpenRequest> {
-        self.count = 0;
+        self.count = self.waiting();
         self.gathered.clear();
         self.places.iter_mut().filter_map(Option::take)
     }
 
-    /// All of them, in no order.
+    /// All of them, in no order; for each of the rest of a batch, the first.
     pub fn iter(&self) -> impl Iterator<Item = &OpenRequest> {
-        self.places.iter().flatten()
+        let waiting = self.rest.iter().flat_map(|rest| std::iter::repeat_n(&rest.first, rest.len()));
+        self.places.iter().flatten().chain(waiting)
     }
 
-    /// All of them, in no order.
+    /// All of them but the rest of a batch, in no order.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut OpenRequest> {
         self.places.iter_mut().flatten()
     }
@@ -138,12 +229,16 @@ impl OpenRequests {
             }
         }
         self.gathered = gathered;
+        if let Some(rest) = self.rest.as_mut().filter(|rest| rest.first.is_gathered) {
+            rest.first.is_gathered = false;
+            (0..rest.len()).for_each(|_| stamp(&mut rest.first));
+        }
     }
 
-    /// The streams of requests older than `limit_ns`.
+    /// The streams of requests older than `limit_ns`, of which the rest of a batch has none.
     pub fn older_than(&self, limit_ns: u64, now: Nanos) -> Vec<StreamId> {
         let is_old = |request: &&OpenRequest| !request.lives && now.since(request.sent_at) >= limit_ns;
-        self.iter().filter(is_old).map(|request| request.stream).collect()
+        self.places.iter().flatten().filter(is_old).map(|request| request.stream).collect()
     }
 
     fn mask(&self) -> usize {
@@ -272,6 +367,31 @@ mod tests {
         }
         assert_eq!((open.len(), open.places.len()), (1_024, 1_024));
         assert!((3_007..3_007 + 1_024).all(|stream| open.get_mut(StreamId(stream)).is_some()));
+    }
+
+    #[test]
+    fn the_rest_of_a_batch_takes_no_places() {
+        for is_gathered in [false, true] {
+            let mut open = OpenRequests::default();
+            open.insert(request(0, is_gathered));
+            let batch = Rc::new(vec![Request::new(onrush_proto::Parts::default()); 1_000]);
+            let first = OpenRequest { number: 1, ..request(0, is_gathered) };
+            open.wait(Rest { first, batch, is_new: true, end: 1_000, is_last: true });
+            assert_eq!((open.len(), open.waiting(), open.iter().count(), open.places.len()), (1_000, 999, 1_000, 4));
+            assert_eq!(open.are_gathered(), is_gathered);
+            let mut left = 0;
+            open.leave(|_| left += 1);
+            open.leave(|_| left += 1);
+            assert_eq!((left, open.are_gathered()), (if is_gathered { 1_000 } else { 0 }, false));
+            assert_eq!(open.older_than(0, Nanos(1)), [StreamId(0)]);
+            for number in 1..1_000 {
+                let taken = open.take_waiting(StreamId(number), None).unwrap();
+                assert!((taken.stream, taken.number, taken.is_gathered) == (StreamId(number), number, false));
+                assert_eq!((taken.is_last, taken.content.is_some()), (number == 999, true));
+            }
+            assert!(!open.any_waits() && open.take_waiting(StreamId(0), None).is_none());
+            assert_eq!(open.len(), 1);
+        }
     }
 
     #[test]

@@ -151,9 +151,15 @@ impl Protocol {
         if let Self::Http1(client) = self { client.has_output() } else { true }
     }
 
-    /// The first request that has not been handed over, where requests leave one after the other.
-    pub fn first_waiting(&self) -> Option<StreamId> {
-        if let Self::Http1(client) = self { client.first_waiting() } else { None }
+    /// Whether a request that is started now leaves together with those that have not been handed over.
+    #[inline]
+    pub fn leaves_together(&self, request: &Request) -> bool {
+        if let Self::Http1(client) = self { client.leaves_together(request) } else { true }
+    }
+
+    /// How the rest of a batch fails, and whether it may be sent again, once the connection takes no more of it.
+    pub fn unanswered(&self) -> Option<(Error, bool)> {
+        if let Self::Http1(client) = self { client.unanswered() } else { None }
     }
 
     /// Readers for what it sends and for what it receives, if that is in frames.

@@ -113,7 +113,7 @@ impl<B: Backend> Roster<B> {
         while let State::Open(live) = &mut slot.state
             && live.unsent == 0
             && live.send_error.is_none()
-            && live.protocol.may_have_output()
+            && (live.protocol.may_have_output() || live.go_on(at, &mut books.tally))
             && let Some(transmit) = live.protocol.poll_transmit(at)
         {
             live.unsent = transmit.len();
@@ -127,9 +127,6 @@ impl<B: Backend> Roster<B> {
                 let n = backend.send(conn, transmit);
                 live.accepted(n);
             }
-        }
-        if let State::Open(live) = &mut slot.state {
-            live.note_waiting(at);
         }
         // TLS may have more to say.
         if slot.link.is_some() { seal(backend, conn, slot, books) } else { Ok(()) }

@@ -149,6 +149,32 @@ fn a_request_is_late_only_once_it_was_sent() {
 }
 
 #[test]
+fn the_rest_of_a_batch_ends_with_its_connection() {
+    let slow = "connect_us = 0.0\nlatency_us = 1000.0\nwindow = 5000\nwindow_pause_us = 3000.0\n";
+    let fault = |what: &str| format!("{slow}[[fault]]\nevery = 1500\nwhat = {what}");
+    let closing = fault(r#"{ answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 0\r\n\r\n" }"#);
+    let wrong = fault(r#"{ answer = "HTTP/1.1 2OO OK\r\n\r\n" }"#);
+    // Of 12,000 requests in three batches: completed, failed, abandoned, sent again.
+    for (scenario, expected) in [
+        (fault("'reset'"), [4_388, 7_612, 0, 0]),
+        (fault("'close'"), [4_388, 7_612, 0, 0]),
+        (closing, [5_331, 0, 6_669, 9_630]),
+        (wrong, [4_388, 7_612, 0, 0]),
+        (fault("'hang'"), [11_992, 0, 8, 0]),
+        (format!("{slow}[[outage]]\nfrom_s = 0.01\nfor_s = 0.01"), [8_500, 3_500, 0, 0]),
+    ] {
+        let rules = Rules { pipelines: true, ..config().rules };
+        let config = Config { rules, requests: Some(12_000), duration_ns: None, give_up_ns: Some(SECOND), ..config() };
+        let ran = run_script(config, &scenario, Script::writing(&[4_000]));
+        let counters = &ran.totals.counters;
+        let found = [counters.completed, counters.failed, counters.abandoned, counters.returned];
+        assert_eq!(found, expected, "{scenario}");
+        assert_eq!(found[..3].iter().sum::<u64>(), 12_000);
+        assert_conserved(&ran.totals);
+    }
+}
+
+#[test]
 fn the_last_batch_is_cut_to_the_requests_that_are_left() {
     let five = Config { requests: Some(5), duration_ns: None, ..config() };
     let ran = run_script(five, INSTANT, Script { wants: writes(), batches: vec![3], ..Script::default() });

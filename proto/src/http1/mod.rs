@@ -147,7 +147,12 @@ enum Life {
         error: Option<Error>,
     },
     /// No, and all events have been taken.
-    Over,
+    Over {
+        /// As before.
+        unanswered: Error,
+        /// As before.
+        retryable: bool,
+    },
 }
 
 impl Http1 {
@@ -180,9 +185,21 @@ impl Http1 {
         self.given < self.in_flight.len()
     }
 
-    /// The first request that has not been handed over.
-    pub fn first_waiting(&self) -> Option<StreamId> {
-        self.in_flight.get(self.given).map(|request| request.stream)
+    /// Whether a request that is started now leaves together with those that have not been handed over, or if there are none.
+    pub fn leaves_together(&self, request: &Request) -> bool {
+        let Some(first) = self.in_flight.get(self.given) else { return true };
+        let before = first.sent_at - first.range.len() as u64;
+        self.bytes_started - before + request.wire(false).range.len() as u64 <= JOINED_MAX as u64
+    }
+
+    /// How a request fails that follows those on the connection and was not started on it, and whether it may be sent again,
+    /// once no more can start and all events have been taken.
+    pub fn unanswered(&self) -> Option<(Error, bool)> {
+        match self.life {
+            Life::Open | Life::Ending { .. } => None,
+            Life::Unasked { .. } => Some((Error::ConnectionEnded, true)),
+            Life::Over { unanswered, retryable } => Some((unanswered, retryable)),
+        }
     }
 
     /// Takes bytes of the response to `stream`.
@@ -312,7 +329,7 @@ impl Http1 {
             Life::Ending { unanswered, retryable, error } => (unanswered, retryable, error),
             // None of them has left.
             Life::Unasked { error } => (Error::ConnectionEnded, true, Some(error)),
-            Life::Open | Life::Over => return None,
+            Life::Open | Life::Over { .. } => return None,
         };
         if let Some(InFlight { stream, .. }) = self.in_flight.pop_front() {
             return Some(Event::Failed { stream, error: unanswered, retryable });
@@ -320,7 +337,7 @@ impl Http1 {
         if self.unasked().is_some() {
             return None;
         }
-        self.life = Life::Over;
+        self.life = Life::Over { unanswered, retryable };
         Some(Event::Draining { error })
     }
 

@@ -304,3 +304,23 @@ fn requests_leave_together_only_as_far_as_their_progress_is_told() {
         assert_eq!(lengths, expected);
     }
 }
+
+#[test]
+fn equal_requests_leave_together_from_where_their_texts_follow_one_another() {
+    let get = "GET / HTTP/1.1\r\n\r\n";
+    let bytes = get.repeat(2_000).as_bytes().into();
+    let mut found = Vec::new();
+    outline(get.as_bytes(), &mut found).unwrap();
+    let request = Request::from(Wire::among(&bytes, found.remove(0)));
+    let mut client = Http1::new(usize::MAX);
+    let mut started = 0;
+    while client.leaves_together(&request) {
+        client.start(&request, false).unwrap();
+        started += 1;
+    }
+    assert_eq!(started, JOINED_MAX / get.len());
+    client.start(&request, false).unwrap();
+    let texts: Vec<_> =
+        std::iter::from_fn(|| client.poll_transmit(NOW)).map(|transmit| transmit.bytes().into_owned()).collect();
+    assert_eq!(texts, [get.repeat(started).into_bytes(), get.as_bytes().to_vec()]);
+}
