@@ -2,7 +2,7 @@
 //! queued.
 
 use super::network::queued_on_the_way;
-use super::rate::{BEYOND, may_grow};
+use super::rate::{BEYOND, may_grow, may_queue};
 use super::ruling::{Ruling, ruling, unclear_with};
 use super::target::target_cpu;
 use super::threads::meanwhile;
@@ -117,12 +117,20 @@ pub(super) fn unclear(evidence: &Evidence) -> Ruling {
     let Evidence { load, probe, .. } = evidence;
     if load.asked_per_s.is_some() {
         // Of few responses it is not known how many requests are usually in flight.
-        let is_short = load.usually_left.is_none() || may_grow(load);
+        let is_short = load.usually_left.is_none() || may_grow(load) || may_queue(load);
         let advice = is_short.then(|| "run longer (-d)".to_owned());
         let reason = "what was due and what has ended do not tell whether the rate was kept up with";
-        let grows = load.backlog.filter(|_| may_grow(load)).map_or(String::new(), |Backlog { before, last }| {
-            let [before, last] = [before, last].map(number);
-            format!(": {before} requests were in flight earlier in the run and {last} later, which may be chance or a backlog")
+        let grows = load.backlog.filter(|_| may_grow(load) || may_queue(load));
+        let grows = grows.map_or(String::new(), |Backlog { before, last, least }| {
+            let [mean, before, last] = [before.midpoint(last), before, last].map(number);
+            match least.filter(|_| !may_grow(load)).map(number) {
+                Some(least) => {
+                    format!(": {mean} requests were in flight on average and {least} at the quietest time, a queue as of a target at its limit")
+                }
+                None => {
+                    format!(": {before} requests were in flight earlier in the run and {last} later, which may be chance or a backlog")
+                }
+            }
         });
         return unclear_with(reason.to_owned() + &grows, advice);
     }

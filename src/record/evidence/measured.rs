@@ -437,7 +437,8 @@ fn backlog(outcome: &Outcome) -> Option<Backlog> {
     let before = in_flight.get(begun..rows.len() / 2).filter(|before| !before.is_empty())?;
     let last = &in_flight[rows.len() - rows.len() / 3..];
     let mean = |numbers: &[f64]| figure(numbers.iter().sum::<f64>() / numbers.len() as f64);
-    Some(Backlog { before: mean(before), last: mean(last) })
+    let least = in_flight[begun..].iter().copied().reduce(f64::min).map(figure);
+    Some(Backlog { before: mean(before), last: mean(last), least })
 }
 
 /// The index of dispersion of responses, from the rates of samples. The standard deviation is half of the distance of the

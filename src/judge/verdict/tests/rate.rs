@@ -72,10 +72,19 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
             |evidence| {
                 let load = &mut evidence.load;
                 (load.usually_left, load.left) = (Some(100), Some(40));
-                load.backlog = Some(Backlog { before: 12.0, last: 40.0 });
+                load.backlog = Some(Backlog { before: 12.0, last: 40.0, least: None });
             },
             "unclear: what was due and what has ended do not tell whether the rate was kept up with: 12 requests were in flight \
              earlier in the run and 40 later, which may be chance or a backlog; run longer (-d)",
+        ),
+        (
+            |evidence| evidence.load.backlog = Some(Backlog { before: 17.0, last: 15.0, least: Some(4.0) }),
+            "unclear: what was due and what has ended do not tell whether the rate was kept up with: 16 requests were in flight on average \
+             and 4 at the quietest time, a queue as of a target at its limit; run longer (-d)",
+        ),
+        (
+            |evidence| evidence.load.backlog = Some(Backlog { before: 17.0, last: 15.0, least: Some(6.0) }),
+            "limited by the rate asked for: the target kept up with 500 requests/s",
         ),
         (
             |evidence| evidence.load.read_errors = 2_500,
