@@ -17,7 +17,7 @@ pub const VERDICT_MIN: Duration = Duration::from_secs(1);
 pub struct Verdict {
     /// The limit.
     pub limited_by: LimitedBy,
-    /// The finding of a probe, in short; left out if there was none that decided.
+    /// In short: one line without most of the figures; left out by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// The reason, with the figures.

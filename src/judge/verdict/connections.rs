@@ -22,7 +22,7 @@ pub(super) fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
         count(load.connections, "connection")
     );
     let advice = "use more source addresses (-b), or widen net.ipv4.ip_local_port_range";
-    Some(ruling(LimitedBy::Ports, reason, advice)?.saying(MISSED))
+    Some(ruling(LimitedBy::Ports, "onrush ran out of local ports", reason, advice)?.saying(MISSED))
 }
 
 /// Connections that had nothing in flight for half of the time: they paused, or waited for their end. A target that is
@@ -35,7 +35,15 @@ pub(super) fn unused(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
         _ => return None,
     };
     let reason = format!("open connections had no request in flight for {} of the time: {why}", percent(idle));
-    Some(ruling(LimitedBy::Connections, reason, &format!("use more connections (-c){advice}"))?.saying(&[NoteId::Idle]))
+    Some(
+        ruling(
+            LimitedBy::Connections,
+            "idle connections are the limit",
+            reason,
+            &format!("use more connections (-c){advice}"),
+        )?
+        .saying(&[NoteId::Idle]),
+    )
 }
 
 pub(super) fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<Ruling> {
@@ -50,7 +58,7 @@ pub(super) fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<R
         count(load.connections, "connection")
     );
     let advice = "raise its backlog and net.core.somaxconn, or have it accept faster";
-    Some(ruling(LimitedBy::Target, reason, advice)?.saying(MISSED))
+    Some(ruling(LimitedBy::Target, "the target accepts connections too slowly", reason, advice)?.saying(MISSED))
 }
 
 /// Returns whether an accept queue was seen full. Overflows alone may be another server's: the kernel counts those of all.

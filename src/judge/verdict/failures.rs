@@ -13,6 +13,8 @@ const REFUSED: f64 = 0.1;
 pub(super) const FAILED: f64 = 0.01;
 /// Failures count as all alike from this share on.
 const ALIKE: f64 = 0.995;
+/// The head of a verdict whose reason is as short.
+const UNCLEAR: &str = "the limit is unclear";
 /// The fewest responses from which anything is concluded.
 const RESPONSES_MIN: u64 = 20;
 
@@ -42,14 +44,27 @@ pub(super) fn refusals(load: &Load) -> String {
 /// A closed loop in which so much failed that its rate means little.
 pub(super) fn failing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let failures = failures(load).filter(|_| load.asked_per_s.is_none() && fails(load))?;
-    ruling(LimitedBy::Unclear, failures, advice_on_failures(load).unwrap_or("find out why first"))
+    ruling(
+        LimitedBy::Unclear,
+        "the limit is unclear (too much failed)",
+        failures,
+        advice_on_failures(load).unwrap_or("find out why first"),
+    )
 }
 
 /// A closed loop whose rate is that of error pages.
 pub(super) fn refusing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let is_refused = refused(load) as f64 >= REFUSED * load.completed as f64 && refused(load) > 0;
     (load.asked_per_s.is_none() && is_refused).then_some(())?;
-    Some(ruling(LimitedBy::Unclear, refusals(load), "find out why first")?.saying(&[NoteId::Statuses]))
+    Some(
+        ruling(
+            LimitedBy::Unclear,
+            "the limit is unclear (too many unsuccessful responses)",
+            refusals(load),
+            "find out why first",
+        )?
+        .saying(&[NoteId::Statuses]),
+    )
 }
 
 /// Returns the number of failures by kind, in words; `None`: there are none.
@@ -96,16 +111,16 @@ pub(super) fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let all = load.completed.saturating_add(load.behind().unwrap_or(0)).saturating_add(failed);
     (all < RESPONSES_MIN || load.completed == 0 && failed == 0).then_some(())?;
     if load.completed == 0 {
-        return ruling(LimitedBy::Unclear, "there were no responses".to_owned(), "");
+        return ruling(LimitedBy::Unclear, UNCLEAR, "there were no responses".to_owned(), "");
     }
     let were = if load.completed == 1 { "was" } else { "were" };
     let only = format!("there {were} only {}", count(load.completed, "response"));
     match failures(load).filter(|_| fails(load)) {
         Some(failures) => {
             let advice = advice_on_failures(load).unwrap_or("find out why first");
-            ruling(LimitedBy::Unclear, format!("{only}: {failures}"), advice)
+            ruling(LimitedBy::Unclear, UNCLEAR, format!("{only}: {failures}"), advice)
         }
-        None => ruling(LimitedBy::Unclear, only, "run longer (-d)"),
+        None => ruling(LimitedBy::Unclear, UNCLEAR, only, "run longer (-d)"),
     }
 }
 
@@ -118,9 +133,9 @@ pub(super) fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
         0 => count(*requests, "connection"),
         _ => format!("{} requests and connections", number(*requests as f64)),
     };
-    let reason = format!("none of its responses could be read: {failed} failed ({why})");
+    let reason = format!("{failed} failed ({why})");
     let advice = main_failure(load).filter(|main| main.why == *why).and_then(|main| main.advice.as_deref());
-    ruling(LimitedBy::Target, reason, advice.unwrap_or_default())
+    ruling(LimitedBy::Target, "none of the target's responses could be read", reason, advice.unwrap_or_default())
 }
 
 /// Returns whether failures are frequent enough to disturb every figure.

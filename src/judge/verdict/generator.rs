@@ -20,11 +20,14 @@ pub(super) fn stopped(evidence: &Evidence) -> Option<Ruling> {
     let is_long = generator.stalled_s >= STOPPED * load.elapsed_s && load.elapsed_s > 0.0;
     (is_long && !has_failed(evidence)).then_some(())?;
     let reason = format!(
-        "onrush was stalled for {} of {}: the process was suspended or got no processor, and the latencies include it",
+        "for {} of {} the process was suspended or got no processor, and the latencies include it",
         seconds(generator.stalled_s),
         seconds(load.elapsed_s)
     );
-    Some(ruling(LimitedBy::GeneratorCpu, reason, "keep other programs off its processors")?.saying(&[NoteId::Stalled]))
+    Some(
+        ruling(LimitedBy::GeneratorCpu, "onrush itself was stalled", reason, "keep other programs off its processors")?
+            .saying(&[NoteId::Stalled]),
+    )
 }
 
 pub(super) fn script(evidence: &Evidence) -> Option<Ruling> {
@@ -33,7 +36,12 @@ pub(super) fn script(evidence: &Evidence) -> Option<Ruling> {
     let reason = busy_threads(evidence, in_script, |thread| {
         format!("{}, {} of the run in the script", how_busy(thread), percent(thread.script))
     })?;
-    ruling(LimitedBy::GeneratorScript, reason, "do less per request in the script, or use more threads (-t)")
+    ruling(
+        LimitedBy::GeneratorScript,
+        "the script is the limit (it takes too long)",
+        reason,
+        "do less per request in the script, or use more threads (-t)",
+    )
 }
 
 pub(super) fn held_up(evidence: &Evidence) -> Option<Ruling> {
@@ -46,7 +54,7 @@ pub(super) fn held_up(evidence: &Evidence) -> Option<Ruling> {
         format!("held up by callbacks for {} of the run, and the latencies include it", percent(thread.held_up))
     })?;
     let advice = "do not wait or compute for long in callbacks: pause with delay(), prepare in init()";
-    ruling(LimitedBy::GeneratorScript, reason, advice)
+    ruling(LimitedBy::GeneratorScript, "callbacks of the script held up onrush", reason, advice)
 }
 
 pub(super) fn cpu(evidence: &Evidence) -> Option<Ruling> {
@@ -68,7 +76,12 @@ pub(super) fn cpu(evidence: &Evidence) -> Option<Ruling> {
             format!("waiting for a processor for {waited} of the time, and working for {worked}")
         })?;
         let (others, advice) = others(evidence);
-        return ruling(LimitedBy::GeneratorCpu, reason + ": " + &others, &advice);
+        return ruling(
+            LimitedBy::GeneratorCpu,
+            "onrush itself is the limit (it lacked processors)",
+            reason + ": " + &others,
+            &advice,
+        );
     }
     let Some(reason) = busy_threads(evidence, is_limit, how_busy) else { return taken(evidence) };
     let advice = match cpus {
@@ -76,7 +89,7 @@ pub(super) fn cpu(evidence: &Evidence) -> Option<Ruling> {
         Some(cpus) if threads.len() < *cpus => "use more threads (-t), or another machine",
         Some(_) => "use more machines: every processor of this one is in use",
     };
-    ruling(LimitedBy::GeneratorCpu, reason, advice)
+    ruling(LimitedBy::GeneratorCpu, "onrush itself is the limit (it was too busy)", reason, advice)
 }
 
 /// Who had the processors that threads of onrush waited for, as far as it is known, and what to do about it.
@@ -117,8 +130,14 @@ fn taken(Evidence { generator, load, machine, .. }: &Evidence) -> Option<Ruling>
         _ => return None,
     };
     let reason = format!("{who} took {} of its processors' time", percent(share));
-    Some(ruling(LimitedBy::GeneratorCpu, reason, advice)?.saying(says))
+    Some(
+        ruling(LimitedBy::GeneratorCpu, "onrush itself is the limit (it lacked processor time)", reason, advice)?
+            .saying(says),
+    )
 }
+
+/// The head of its verdict.
+const DOUBTFUL: &str = "the limit is unclear (onrush may have been too busy)";
 
 /// A closed loop whose requests may have queued in the generator.
 pub(super) fn doubtful(evidence: &Evidence) -> Option<Ruling> {
@@ -126,7 +145,7 @@ pub(super) fn doubtful(evidence: &Evidence) -> Option<Ruling> {
     let reason = format!("onrush's busiest thread was {}, so requests may have queued in it", how_busy(busiest));
     if waits(busiest) {
         let (others, advice) = others(evidence);
-        return ruling(LimitedBy::Unclear, format!("{reason}; {others}"), &advice);
+        return ruling(LimitedBy::Unclear, DOUBTFUL, format!("{reason}; {others}"), &advice);
     }
-    ruling(LimitedBy::Unclear, reason, "use more threads (-t), or another machine")
+    ruling(LimitedBy::Unclear, DOUBTFUL, reason, "use more threads (-t), or another machine")
 }

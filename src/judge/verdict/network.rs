@@ -43,7 +43,7 @@ pub(super) fn losses(evidence: &Evidence) -> Option<Ruling> {
     } else {
         "check the links between the two machines (ip -s link, tc -s qdisc)"
     };
-    ruling(LimitedBy::Network, reason, advice)
+    ruling(LimitedBy::Network, "the network is the limit (it lost segments)", reason, advice)
 }
 
 /// The share of the segments that arrived out of order, if it is all that may show losses: a target on this machine says itself what
@@ -68,7 +68,12 @@ pub(super) fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Optio
         percent(delayed),
         percent(half_answered)
     );
-    ruling(LimitedBy::Target, reason, "have the target send each response in one piece, or set TCP_NODELAY")
+    ruling(
+        LimitedBy::Target,
+        "the target waits for delayed acknowledgements",
+        reason,
+        "have the target send each response in one piece, or set TCP_NODELAY",
+    )
 }
 
 /// Segments that queued on the way, as round trips show it.
@@ -81,11 +86,16 @@ pub(super) fn queued_on_the_way(evidence: &Evidence) -> Option<Ruling> {
     // Those of the generator's end include the time that the target takes, if it acknowledges with its response.
     let end = evidence.target.as_ref()?.network.as_ref().filter(is_queued)?;
     let reason = format!(
-        "round trips took {} on average and {} at best, while the median latency was {}: segments queued on the way",
+        "round trips took {} on average and {} at best, while the median latency was {}",
         time(end.rtt_us),
         time(end.rtt_min_us?),
         time(median_us)
     );
     // Only a target on this machine shows its end.
-    ruling(LimitedBy::Network, reason, "check what limits the bandwidth on this machine (tc -s qdisc)")
+    ruling(
+        LimitedBy::Network,
+        "the network is the limit (segments queued on the way)",
+        reason,
+        "check what limits the bandwidth on this machine (tc -s qdisc)",
+    )
 }

@@ -2,7 +2,7 @@
 //! queued.
 
 use super::network::queued_on_the_way;
-use super::rate::{BEYOND, may_grow, may_queue};
+use super::rate::{BEYOND, UNTOLD, may_grow, may_queue};
 use super::ruling::{Ruling, ruling, unclear_with};
 use super::target::target_cpu;
 use super::threads::meanwhile;
@@ -14,8 +14,9 @@ use onrush_plan::LimitedBy;
 const BACKWARDS: f64 = -0.3;
 
 /// Why a closed loop is unclear if no probe was made.
-const SHOWN: &str =
-    "nothing that was observed tells whether the target or the number of requests in flight was the limit";
+const SHOWN: &str = "nothing that was observed tells which";
+/// The head of its verdict.
+const EITHER: &str = "the limit is unclear (the target, or the number in flight)";
 /// A probe that would have to be longer, in seconds, is not worth the advice where none was asked for.
 const PROBE_MAX_S: f64 = 120.0;
 /// How many times as long a probe should be if one was not precise enough.
@@ -35,8 +36,8 @@ pub(super) fn probe(evidence: &Evidence) -> Option<Ruling> {
     let rates =
         format!("{}/s with {first} in flight, {}/s with {other} in flight", number(first_per_s), number(other_per_s));
     if low > BEYOND {
-        let reason = format!("the connections are not alike, so that the probe tells nothing: {rates}");
-        return Some(unclear_with(reason, None));
+        let reason = format!("the probe tells nothing: {rates}");
+        return Some(unclear_with("the limit is unclear (the connections are not alike)", reason, None));
     }
     let so_many = so_many(first, other);
     let brought = brought(first_per_s, other_per_s);
@@ -47,27 +48,26 @@ pub(super) fn probe(evidence: &Evidence) -> Option<Ruling> {
             let so_much = if first == 2 * other { "half" } else { &brought };
             (format!("{so_many} brought {so_much}"), "--probe up tells whether more would bring more".to_owned())
         };
-        let ruling = ruling(LimitedBy::Connections, rates, &advice)?;
-        return Some(ruling.in_short(format!("the number of requests in flight is the limit ({summary})")));
+        let summary = format!("the number of requests in flight is the limit ({summary})");
+        return ruling(LimitedBy::Connections, summary, rates, &advice);
     }
     if high < BACKWARDS {
         let advice = if other < first { about(other_per_s) } else { String::new() };
-        let ruling = ruling(LimitedBy::Target, rates, &advice)?;
-        return Some(ruling.in_short(format!("the target is beyond its limit ({so_many} brought {brought})")));
+        let summary = format!("the target is beyond its limit ({so_many} brought {brought})");
+        return ruling(LimitedBy::Target, summary, rates, &advice);
     }
     if high < Elasticity::STAYS {
         if let Some(queued) = queued_on_the_way(evidence) {
             return Some(queued);
         }
         let target = target_cpu(evidence).map_or_else(String::new, |ruling| format!("; {}", ruling.reason));
-        let ruling = ruling(LimitedBy::Target, rates + &target, "")?;
-        let same = format!("the same {}/s", number(first_per_s));
-        return Some(ruling.in_short(format!("the target is at its limit ({so_many} brought {same})")));
+        let summary = format!("the target is at its limit ({so_many} brought the same {}/s)", number(first_per_s));
+        return ruling(LimitedBy::Target, summary, rates + &target, "");
     }
     if low > Elasticity::STAYS && high < Elasticity::FOLLOWS {
         let more = if other > first { about(other_per_s) } else { String::new() };
-        let ruling = ruling(LimitedBy::Knee, rates, &more)?;
-        return Some(ruling.in_short(format!("the target is near its limit ({so_many} brought {brought})")));
+        let summary = format!("the target is near its limit ({so_many} brought {brought})");
+        return ruling(LimitedBy::Knee, summary, rates, &more);
     }
     None
 }
@@ -119,20 +119,20 @@ pub(super) fn unclear(evidence: &Evidence) -> Ruling {
         // Of few responses it is not known how many requests are usually in flight.
         let is_short = load.usually_left.is_none() || may_grow(load) || may_queue(load);
         let advice = is_short.then(|| "run longer (-d)".to_owned());
-        let reason = "what was due and what has ended do not tell whether the rate was kept up with";
         let grows = load.backlog.filter(|_| may_grow(load) || may_queue(load));
-        let grows = grows.map_or(String::new(), |Backlog { before, last, least }| {
+        let ended = "neither what was due nor what has ended tells".to_owned();
+        let reason = grows.map_or(ended, |Backlog { before, last, least }| {
             let [mean, before, last] = [before.midpoint(last), before, last].map(number);
             match least.filter(|_| !may_grow(load)).map(number) {
                 Some(least) => {
-                    format!(": {mean} requests were in flight on average and {least} at the quietest time, a queue as of a target at its limit")
+                    format!("{mean} requests were in flight on average and {least} at the quietest time, a queue as of a target at its limit")
                 }
                 None => {
-                    format!(": {before} requests were in flight earlier in the run and {last} later, which may be chance or a backlog")
+                    format!("{before} requests were in flight earlier in the run and {last} later, which may be chance or a backlog")
                 }
             }
         });
-        return unclear_with(reason.to_owned() + &grows, advice);
+        return unclear_with(UNTOLD, reason, advice);
     }
     let probe = probe.clone().unwrap_or_default();
     let would = |up: bool, time_s: f64| {
@@ -165,5 +165,5 @@ pub(super) fn unclear(evidence: &Evidence) -> Ruling {
             None => (SHOWN.to_owned(), None),
         },
     };
-    unclear_with(reason + &meanwhile(evidence), advice)
+    unclear_with(EITHER, reason + &meanwhile(evidence), advice)
 }

@@ -30,6 +30,8 @@ const FILLED: f64 = 2.0;
 const ERRORS: f64 = 3.0;
 /// The least dispersion of responses that is believed.
 const DISPERSED: f64 = 0.1;
+/// The head of a verdict that does not tell whether a rate was kept up with.
+pub(super) const UNTOLD: &str = "it is unclear whether the target kept up";
 /// The notes on requests that were due and had to wait.
 const WAITING: &[NoteId] = &[NoteId::Behind, NoteId::Crowded];
 
@@ -46,7 +48,9 @@ pub(super) fn schedule(evidence: &Evidence) -> Option<Ruling> {
         && load.sent.is_none_or(|sent| sent >= SENT);
     let is_answered = load.completed > 0 && !is_refused(load) && !fails(load);
     (is_kept && is_answered && load.quiet_s < OUTAGE * load.elapsed_s).then_some(())?;
-    ruling(LimitedBy::Schedule, format!("the target kept up with {} requests/s", number(asked_per_s)), "")
+    let summary = format!("the target kept up with {} requests/s", number(asked_per_s));
+    let reason = format!("{}/s with {} in flight on average", number(load.rate_per_s), number(load.in_flight));
+    ruling(LimitedBy::Schedule, summary, reason, "")
 }
 
 /// Returns whether more requests are in flight later in the run than earlier, so that it may be a backlog that grows, or chance: in a
@@ -81,7 +85,7 @@ pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
     let asked = format!("asked {} requests/s, reached {}", number(load.asked_per_s?), number(load.rate_per_s));
     if load.quiet_s >= OUTAGE * load.elapsed_s {
         let reason = format!("{asked}: it sent no response for {} in all", seconds(load.quiet_s));
-        return ruling(LimitedBy::Target, reason, "find out what stops it");
+        return ruling(LimitedBy::Target, "the target fell silent", reason, "find out what stops it");
     }
     let growth = load.growth.map(|growth| format!("latency growing by {} a second", time(growth * 1e6)));
     let is_left = |left: &u64| *left > load.usually_left.unwrap_or(u64::MAX);
@@ -108,34 +112,49 @@ pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
             (None, _) => "all connections of a thread in use".to_owned(),
         };
         let filled = Filled::of(evidence);
-        let (limited_by, advice) = match filled.as_ref().map(|filled| filled.elasticity) {
-            Some(Elasticity { high, .. }) if high < Elasticity::STAYS => (LimitedBy::Target, ""),
-            Some(Elasticity { low, high, .. }) if low > Elasticity::FOLLOWS && high < BEYOND => {
-                (LimitedBy::Connections, "allow more (--max-inflight)")
+        let (limited_by, summary, advice) = match filled.as_ref().map(|filled| filled.elasticity) {
+            Some(Elasticity { high, .. }) if high < Elasticity::STAYS => {
+                (LimitedBy::Target, "the target is at its limit (more in flight brought no more)", "")
             }
-            _ => (LimitedBy::Unclear, "allow more (--max-inflight): if it reaches no more, the target is the limit"),
+            Some(Elasticity { low, high, .. }) if low > Elasticity::FOLLOWS && high < BEYOND => {
+                (LimitedBy::Connections, "the number of requests in flight is the limit", "allow more (--max-inflight)")
+            }
+            _ => (
+                LimitedBy::Unclear,
+                "the rate was not reached, and the limit is unclear",
+                "allow more (--max-inflight): if it reaches no more, the target is the limit",
+            ),
         };
         let rates = filled.filter(|_| limited_by != LimitedBy::Unclear).map_or(String::new(), |filled| filled.words());
         let reason = format!("{asked}, {why}, with {full}{rates}{besides}");
-        return Some(ruling(limited_by, reason, advice)?.saying(WAITING));
+        return Some(ruling(limited_by, summary, reason, advice)?.saying(WAITING));
     }
     if is_refused(load) {
         let begins = if is_sent { "sent and answered, but".to_owned() } else { format!("{asked}:") };
         let reason = format!("{begins} {}", refusals(load));
-        return Some(ruling(LimitedBy::Target, reason, "find out why it refuses them")?.saying(&[NoteId::Statuses]));
+        return Some(
+            ruling(
+                LimitedBy::Target,
+                "the target's responses were unsuccessful",
+                reason,
+                "find out why it refuses them",
+            )?
+            .saying(&[NoteId::Statuses]),
+        );
     }
     if let Some(failed) = failed {
         return ruling(
             LimitedBy::Target,
+            "requests to the target failed",
             format!("{asked}: {failed}"),
             advice_on_failures(load).unwrap_or("find out why"),
         );
     }
     let why = why?;
     if !is_behind {
-        return Some(unclear_with(format!("{asked}: {why}"), None));
+        return Some(unclear_with(UNTOLD, format!("{asked}: {why}"), None));
     }
-    Some(ruling(LimitedBy::Target, format!("{asked}, {why}"), "")?.saying(WAITING))
+    Some(ruling(LimitedBy::Target, "the target fell behind the rate", format!("{asked}, {why}"), "")?.saying(WAITING))
 }
 
 /// Returns whether as many requests may be left by chance: as many as three standard errors of the number of responses.

@@ -42,7 +42,7 @@ pub(super) fn died(evidence: &Evidence) -> Option<Ruling> {
     let ended = evidence.target.as_ref().filter(|target| target.ended).map(|_| "its processes ended".to_owned());
     let why: Vec<String> = ended.into_iter().chain(failures(load)).collect();
     let reason = format!("no responses in the last {}: {}", seconds(load.silent_at_end_s), why.join("; "));
-    ruling(LimitedBy::Target, reason, "check the target's log")
+    ruling(LimitedBy::Target, "the target stopped responding", reason, "check the target's log")
 }
 
 /// Returns whether the target responded at first and later stopped.
@@ -69,7 +69,7 @@ pub(super) fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
     } else {
         return None;
     };
-    ruling(LimitedBy::Target, reason + &meanwhile(evidence), "")
+    ruling(LimitedBy::Target, "the target is at its limit (it was busy)", reason + &meanwhile(evidence), "")
 }
 
 /// A target that falls silent as a whole for a good part of the run.
@@ -79,16 +79,21 @@ pub(super) fn silent(evidence: &Evidence) -> Option<Ruling> {
     let why = failures(load).filter(|_| fails(load)).map_or_else(|| meanwhile(evidence), |why| format!(": {why}"));
     // A port that expects another protocol ends connections without a word.
     if load.is_mute && load.failed_requests() > 0 {
-        let reason = format!("it sent nothing at all{why}");
         return ruling(
             LimitedBy::Target,
-            reason,
+            "the target sent nothing at all",
+            failures(load)?,
             "does it speak this version of HTTP at that port, with or without TLS?",
         );
     }
     let reason =
         format!("it sent no response for {} of {} in all{why}", seconds(load.quiet_s), seconds(load.elapsed_s));
-    ruling(LimitedBy::Target, reason, advice_on_failures(load).unwrap_or("find out what stops it"))
+    ruling(
+        LimitedBy::Target,
+        "the target fell silent",
+        reason,
+        advice_on_failures(load).unwrap_or("find out what stops it"),
+    )
 }
 
 fn is_silent(load: &Load) -> bool {
@@ -106,7 +111,15 @@ pub(super) fn hanging(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
         "{} had no response by the end, after at least a second{slowest}{latencies}",
         count(load.hanging, "request")
     );
-    Some(ruling(LimitedBy::Target, reason, "find out why it does not respond to them")?.saying(&[NoteId::Hanging]))
+    Some(
+        ruling(
+            LimitedBy::Target,
+            "the target left requests unanswered",
+            reason,
+            "find out why it does not respond to them",
+        )?
+        .saying(&[NoteId::Hanging]),
+    )
 }
 
 /// Words on a target that was hardly on a processor while requests were in flight: it was not computing.

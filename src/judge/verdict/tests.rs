@@ -125,7 +125,7 @@ fn each_situation_has_its_verdict() {
     let unclear = after(|evidence| evidence.probe = short(true));
     assert_eq!(
         unclear.to_string(),
-        "unclear: nothing that was observed tells whether the target or the number of requests in flight was the limit, and there was too \
+        "the limit is unclear (the target, or the number in flight): nothing that was observed tells which, and there was too \
          little time for a probe; onrush's busiest thread was 29 % busy; --probe 3s may tell"
     );
 }
@@ -165,19 +165,22 @@ fn the_reason_of_most_failures_is_named_with_its_share_and_remedy() {
         verdict.to_string()
     };
     let all = "2,000 requests failed (reset by the server (REFUSED_STREAM)); fewer --streams may do";
-    assert_eq!(said(2_000, |_| ()), format!("unclear: {all}"));
+    assert_eq!(said(2_000, |_| ()), format!("the limit is unclear (too much failed): {all}"));
     assert_eq!(
         said(1_700, |_| ()),
-        "unclear: 2,000 requests failed (85 % of them: reset by the server (REFUSED_STREAM)); fewer --streams may do"
+        "the limit is unclear (too much failed): 2,000 requests failed (85 % of them: reset by the server (REFUSED_STREAM)); fewer --streams may do"
     );
-    assert_eq!(said(900, |_| ()), "unclear: 2,000 requests failed; find out why first");
+    assert_eq!(said(900, |_| ()), "the limit is unclear (too much failed): 2,000 requests failed; find out why first");
     assert_eq!(
         said(2_000, |evidence| evidence.load.quiet_s = 5.0),
-        format!("limited by the target: it sent no response for 5.0 s of 10.0 s in all: {all}")
+        format!("the target fell silent: it sent no response for 5.0 s of 10.0 s in all: {all}")
     );
     let at_a_rate = said(2_000, kept);
-    assert_eq!(at_a_rate, format!("limited by the target: asked 500 requests/s, reached 500: {all}"));
-    assert_eq!(said(2_000, |evidence| evidence.load.completed = 1), format!("unclear: {all}"));
+    assert_eq!(at_a_rate, format!("requests to the target failed: asked 500 requests/s, reached 500: {all}"));
+    assert_eq!(
+        said(2_000, |evidence| evidence.load.completed = 1),
+        format!("the limit is unclear (too much failed): {all}")
+    );
 }
 
 #[test]
@@ -186,11 +189,11 @@ fn verdicts_name_figures_and_what_to_change() {
     for (change, expected) in [
         (
             (|evidence| evidence.generator.threads.iter_mut().for_each(|thread| thread.busy = 0.99)) as Change,
-            "limited by onrush itself: both threads were 98 % busy; use more threads (-t), or another machine",
+            "onrush itself is the limit (it was too busy): both threads were 98 % busy; use more threads (-t), or another machine",
         ),
         (
             |evidence| evidence.generator.threads[0] = Thread { busy: 1.0, queued: Some(0.5), ..Thread::default() },
-            "limited by onrush itself: 1 of 2 threads was waiting for a processor for 50 % of the time, and working for 50 %: other \
+            "onrush itself is the limit (it lacked processors): 1 of 2 threads was waiting for a processor for 50 % of the time, and working for 50 %: other \
              programs had it; stop them, or give onrush processors of its own (taskset)",
         ),
         (
@@ -198,7 +201,7 @@ fn verdicts_name_figures_and_what_to_change() {
                 evidence.generator.threads.fill(Thread { busy: 0.69, queued: Some(0.21), ..Thread::default() });
                 evidence.target = Some(Target { cpus_used: 1.13, ..target() });
             },
-            "limited by onrush itself: both threads were waiting for a processor for 21 % of the time, and working for 48 %: the \
+            "onrush itself is the limit (it lacked processors): both threads were waiting for a processor for 21 % of the time, and working for 48 %: the \
              target on this machine (nginx) used 1.1 of 2 processors; give onrush processors of its own (taskset), or use \
              another machine",
         ),
@@ -206,31 +209,31 @@ fn verdicts_name_figures_and_what_to_change() {
             |evidence| {
                 evidence.generator.threads = vec![Thread { busy: 0.95, queued: Some(0.94), ..Thread::default() }; 250];
             },
-            "limited by onrush itself: all 250 threads were waiting for a processor for 94 % of the time, and working for 1.0 %: 250 \
+            "onrush itself is the limit (it lacked processors): all 250 threads were waiting for a processor for 94 % of the time, and working for 1.0 %: 250 \
              threads share 4 processors; use fewer threads (-t 4)",
         ),
         (
             |evidence| {
                 evidence.generator.threads[0] = Thread { busy: 0.8, queued: Some(0.1), ..Thread::default() };
             },
-            "unclear: onrush's busiest thread was 70 % busy, 10 % waiting for a processor, so requests may have queued in it; \
+            "the limit is unclear (onrush may have been too busy): onrush's busiest thread was 70 % busy, 10 % waiting for a processor, so requests may have queued in it; \
              other programs had it; stop them, or give onrush processors of its own (taskset)",
         ),
         (
             |evidence| evidence.machine.stolen = Some(0.3),
-            "limited by onrush itself: the hypervisor took 30 % of its processors' time; use a machine with processors of \
+            "onrush itself is the limit (it lacked processor time): the hypervisor took 30 % of its processors' time; use a machine with processors of \
              its own",
         ),
         (
             |evidence| evidence.target = Some(Target { cpus_used: 1.9, ..target() }),
-            "limited by the target: nginx used 1.9 of its 2 processors; onrush's busiest thread was 29 % busy",
+            "the target is at its limit (it was busy): nginx used 1.9 of its 2 processors; onrush's busiest thread was 29 % busy",
         ),
         (
             |evidence| {
                 (evidence.load.silent_at_end_s, evidence.load.read_errors) = (2.0, 3);
                 evidence.target = Some(Target { ended: true, ..target() });
             },
-            "limited by the target: no responses in the last 2.0 s: its processes ended; 3 requests failed; check the \
+            "the target stopped responding: no responses in the last 2.0 s: its processes ended; 3 requests failed; check the \
              target's log",
         ),
         (
@@ -238,7 +241,7 @@ fn verdicts_name_figures_and_what_to_change() {
                 (evidence.load.quiet_s, evidence.load.read_errors) = (10.0, 59);
                 evidence.load.unreadable = Some(Unreadable { requests: 57, why: "answered in HTTP/1.1".to_owned() });
             },
-            "limited by the target: none of its responses could be read: 57 requests failed (answered in HTTP/1.1)",
+            "none of the target's responses could be read: 57 requests failed (answered in HTTP/1.1)",
         ),
         (
             |evidence| {
@@ -246,14 +249,14 @@ fn verdicts_name_figures_and_what_to_change() {
                 evidence.load.failed_connections = Some(59);
                 evidence.load.unreadable = Some(Unreadable { requests: 57, why: "not an HTTP response".to_owned() });
             },
-            "limited by the target: none of its responses could be read: 57 connections failed (not an HTTP response)",
+            "none of the target's responses could be read: 57 connections failed (not an HTTP response)",
         ),
         (
             |evidence| {
                 (evidence.load.completed, evidence.load.failed, evidence.load.quiet_s) = (0, Some(700), 10.0);
                 evidence.generator.threads[1] = Thread { busy: 0.4, queued: Some(0.3), ..Thread::default() };
             },
-            "limited by the target: it sent no response for 10.0 s of 10.0 s in all: 700 requests failed; find out what \
+            "the target fell silent: it sent no response for 10.0 s of 10.0 s in all: 700 requests failed; find out what \
              stops it",
         ),
         (
@@ -261,7 +264,7 @@ fn verdicts_name_figures_and_what_to_change() {
                 (evidence.load.completed, evidence.load.failed, evidence.load.quiet_s) = (0, Some(700), 10.0);
                 evidence.load.is_mute = true;
             },
-            "limited by the target: it sent nothing at all: 700 requests failed; does it speak this version of HTTP at that \
+            "the target sent nothing at all: 700 requests failed; does it speak this version of HTTP at that \
              port, with or without TLS?",
         ),
         (
@@ -269,21 +272,21 @@ fn verdicts_name_figures_and_what_to_change() {
                 (evidence.load.completed, evidence.load.failed) = (151, Some(426));
                 evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.85), ..Thread::default() };
             },
-            "unclear: 426 requests failed; find out why first",
+            "the limit is unclear (too much failed): 426 requests failed; find out why first",
         ),
         (
             |evidence| {
                 (evidence.load.completed, evidence.load.failed) = (151, Some(426));
                 evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.04), ..Thread::default() };
             },
-            "limited by onrush itself: 1 of 2 threads was 91 % busy; use more threads (-t), or another machine",
+            "onrush itself is the limit (it was too busy): 1 of 2 threads was 91 % busy; use more threads (-t), or another machine",
         ),
         (
             |evidence| {
                 (evidence.load.quiet_s, evidence.load.read_errors, evidence.load.failed) = (10.0, 57, Some(30));
                 evidence.load.unreadable = Some(Unreadable { requests: 57, why: "not an HTTP response".to_owned() });
             },
-            "limited by the target: none of its responses could be read: 57 requests and connections failed (not an HTTP \
+            "none of the target's responses could be read: 57 requests and connections failed (not an HTTP \
              response)",
         ),
         (
@@ -291,49 +294,49 @@ fn verdicts_name_figures_and_what_to_change() {
                 (evidence.load.failed, evidence.load.failed_connections) = (Some(1_000), Some(3_900));
                 evidence.load.read_errors = 3_900;
             },
-            "unclear: 1,000 requests and 3,900 connections failed; find out why first",
+            "the limit is unclear (too much failed): 1,000 requests and 3,900 connections failed; find out why first",
         ),
         (
             |evidence| {
                 (evidence.load.completed, evidence.load.failed, evidence.load.quiet_s) = (0, Some(700), 10.0);
                 evidence.machine.stolen = Some(0.3);
             },
-            "limited by the target: it sent no response for 10.0 s of 10.0 s in all: 700 requests failed; find out what \
+            "the target fell silent: it sent no response for 10.0 s of 10.0 s in all: 700 requests failed; find out what \
              stops it",
         ),
         (
             |evidence| (evidence.load.failed, evidence.load.failed_connections) = (Some(0), Some(4_900)),
-            "unclear: 4,900 connections failed; find out why first",
+            "the limit is unclear (too much failed): 4,900 connections failed; find out why first",
         ),
         (
             |evidence| {
                 (evidence.load.silent_at_end_s, evidence.load.failed_at_end) = (3.0, true);
                 (evidence.load.failed_connections, evidence.load.failed) = (Some(2), Some(0));
             },
-            "limited by the target: no responses in the last 3.0 s: 2 connections failed; check the target's log",
+            "the target stopped responding: no responses in the last 3.0 s: 2 connections failed; check the target's log",
         ),
         (
             |evidence| {
                 (evidence.load.completed, evidence.load.failed, evidence.load.connect_errors) = (5, Some(10_000), 3);
                 (evidence.load.failed_connections, evidence.load.quiet_s) = (Some(1), 1.0);
             },
-            "unclear: 3 connects, 10,000 requests and 1 connection failed; find out why first",
+            "the limit is unclear (too much failed): 3 connects, 10,000 requests and 1 connection failed; find out why first",
         ),
         (
             |evidence| (evidence.load.completed, evidence.load.failed, evidence.load.read_errors) = (1, Some(2), 2),
-            "unclear: there was only 1 response: 2 requests failed; find out why first",
+            "the limit is unclear: there was only 1 response: 2 requests failed; find out why first",
         ),
         (
             |evidence| (evidence.load.connect_errors, evidence.load.timeouts) = (70, 1),
-            "unclear: 70 connects failed, 1 request took longer than --timeout; find out why first",
+            "the limit is unclear (too much failed): 70 connects failed, 1 request took longer than --timeout; find out why first",
         ),
         (
             |evidence| (evidence.load.abandoned, evidence.load.timeouts) = (70, 0),
-            "unclear: 70 requests were abandoned (--give-up); find out why first",
+            "the limit is unclear (too much failed): 70 requests were abandoned (--give-up); find out why first",
         ),
         (
             |evidence| evidence.load.hanging = 2,
-            "limited by the target: 2 requests had no response by the end, after at least a second and three times the \
+            "the target left requests unanswered: 2 requests had no response by the end, after at least a second and three times the \
              slowest response; the latencies leave them out; find out why it does not respond to them",
         ),
     ] {
@@ -416,7 +419,7 @@ fn too_few_responses_decide_nothing() {
     let refused = after(|evidence| {
         (evidence.generator.stalled_s, evidence.load.completed, evidence.load.read_errors) = (0.5, 0, 10);
     });
-    assert_eq!(refused.to_string(), "unclear: there were no responses", "a stall is no reason for resets");
+    assert_eq!(refused.to_string(), "the limit is unclear: there were no responses", "a stall is no reason for resets");
 }
 
 #[test]

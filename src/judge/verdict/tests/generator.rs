@@ -39,7 +39,10 @@ fn failures_and_silences_of_the_target_come_before_stalls_and_waits() {
         assert!([LimitedBy::GeneratorCpu, LimitedBy::GeneratorScript].contains(&few.limited_by), "{few}");
     }
     let abandoned = after(|evidence| (evidence.load.completed, evidence.load.abandoned) = (0, 70));
-    assert_eq!(abandoned.to_string(), "unclear: 70 requests were abandoned (--give-up); find out why first");
+    assert_eq!(
+        abandoned.to_string(),
+        "the limit is unclear (too much failed): 70 requests were abandoned (--give-up); find out why first"
+    );
 }
 
 #[test]

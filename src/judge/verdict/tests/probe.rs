@@ -25,7 +25,7 @@ fn a_probe_decides_only_within_its_interval_and_beside_an_idle_generator() {
     assert_eq!(beside_a_busy_target([-0.2, 0.4]).limited_by, LimitedBy::Target);
     assert_eq!(
         with([0.29, 0.6]).to_string(),
-        "unclear: with 12 in flight instead of 16, it answered 8.0 % to 16 % fewer requests, which is not \
+        "the limit is unclear (the target, or the number in flight): with 12 in flight instead of 16, it answered 8.0 % to 16 % fewer requests, which is not \
          precise enough: 25 % would mean the number in flight, and 0 % the target; onrush's busiest thread was 29 % busy; --probe 8s may tell"
     );
     let busy = after(|evidence| {

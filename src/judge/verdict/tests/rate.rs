@@ -21,43 +21,43 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
         verdict.to_string()
     };
     for (change, expected) in [
-        ((|_| ()) as Change, "limited by the rate asked for: the target kept up with 500 requests/s"),
+        ((|_| ()) as Change, "the target kept up with 500 requests/s: 500/s with 9.9 in flight on average"),
         (
             |evidence| evidence.load.completed = 4,
-            "limited by the rate asked for: the target kept up with 500 requests/s",
+            "the target kept up with 500 requests/s: 500/s with 9.9 in flight on average",
         ),
         (
             |evidence| (evidence.load.growth, evidence.load.rate_per_s) = (Some(0.09), 410.0),
-            "limited by the target: asked 500 requests/s, reached 410, latency growing by 90.0 ms a second",
+            "the target fell behind the rate: asked 500 requests/s, reached 410, latency growing by 90.0 ms a second",
         ),
         (
             |evidence| evidence.load.left = Some(50),
-            "limited by the target: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end",
+            "the target fell behind the rate: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end",
         ),
         (
             |evidence| {
                 let load = &mut evidence.load;
                 (load.left, load.overdue, load.overrun_s) = (Some(0), Some(50), Some(2.04));
             },
-            "limited by the target: asked 500 requests/s, reached 500, ending 2.0 s after the last request was due",
+            "the target fell behind the rate: asked 500 requests/s, reached 500, ending 2.0 s after the last request was due",
         ),
         (
             |evidence| (evidence.load.left, evidence.load.crowded) = (Some(50), Some(0.9)),
-            "unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
+            "the rate was not reached, and the limit is unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
              more (--max-inflight): if it reaches no more, the target is the limit",
         ),
         (
             |evidence| (evidence.load.left, evidence.load.dispersion) = (Some(200), Some(1.0)),
-            "unclear: asked 500 requests/s, reached 500: 200 requests unsent or in flight at the end",
+            "it is unclear whether the target kept up: asked 500 requests/s, reached 500: 200 requests unsent or in flight at the end",
         ),
         (
             |evidence| filled(evidence, 4.0),
-            "limited by the target: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 \
+            "the target is at its limit (more in flight brought no more): asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 \
              connections in use; it answered 500/s with 2 in flight, 500/s with 9 in flight",
         ),
         (
             |evidence| filled(evidence, 18.0),
-            "limited by the number of requests in flight: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, \
+            "the number of requests in flight is the limit: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, \
              with all 10 connections in use; it answered 111/s with 2 in flight, 500/s with 9 in flight; allow more (--max-inflight)",
         ),
         (
@@ -65,7 +65,7 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
                 filled(evidence, 4.0);
                 evidence.latency.as_mut().unwrap().calm = 20;
             },
-            "unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
+            "the rate was not reached, and the limit is unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
              more (--max-inflight): if it reaches no more, the target is the limit",
         ),
         (
@@ -74,47 +74,47 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
                 (load.usually_left, load.left) = (Some(100), Some(40));
                 load.backlog = Some(Backlog { before: 12.0, last: 40.0, least: None });
             },
-            "unclear: what was due and what has ended do not tell whether the rate was kept up with: 12 requests were in flight \
+            "it is unclear whether the target kept up: 12 requests were in flight \
              earlier in the run and 40 later, which may be chance or a backlog; run longer (-d)",
         ),
         (
             |evidence| evidence.load.backlog = Some(Backlog { before: 17.0, last: 15.0, least: Some(4.0) }),
-            "unclear: what was due and what has ended do not tell whether the rate was kept up with: 16 requests were in flight on average \
+            "it is unclear whether the target kept up: 16 requests were in flight on average \
              and 4 at the quietest time, a queue as of a target at its limit; run longer (-d)",
         ),
         (
             |evidence| evidence.load.backlog = Some(Backlog { before: 17.0, last: 15.0, least: Some(6.0) }),
-            "limited by the rate asked for: the target kept up with 500 requests/s",
+            "the target kept up with 500 requests/s: 500/s with 9.9 in flight on average",
         ),
         (
             |evidence| evidence.load.read_errors = 2_500,
-            "limited by the target: asked 500 requests/s, reached 500: 2,500 requests failed; find out why",
+            "requests to the target failed: asked 500 requests/s, reached 500: 2,500 requests failed; find out why",
         ),
         (
             |evidence| evidence.load.sent = Some(0.8),
-            "unclear: asked 500 requests/s, reached 500: only 80 % of what was due was sent",
+            "it is unclear whether the target kept up: asked 500 requests/s, reached 500: only 80 % of what was due was sent",
         ),
         (
             |evidence| (evidence.load.sent, evidence.load.crowded) = (Some(0.8), Some(0.5)),
-            "unclear: asked 500 requests/s, reached 500, only 80 % of what was due was sent, with all 10 connections in \
+            "the rate was not reached, and the limit is unclear: asked 500 requests/s, reached 500, only 80 % of what was due was sent, with all 10 connections in \
              use; allow more (--max-inflight): if it reaches no more, the target is the limit",
         ),
         (
             |evidence| evidence.load.refused = 4_150,
-            "limited by the target: sent and answered, but 83 % of the responses were neither 2xx nor 3xx; find out why \
+            "the target's responses were unsuccessful: sent and answered, but 83 % of the responses were neither 2xx nor 3xx; find out why \
              it refuses them",
         ),
         (
             |evidence| {
                 (evidence.load.refused, evidence.load.sent, evidence.load.crowded) = (4_150, Some(0.4), Some(0.9))
             },
-            "unclear: asked 500 requests/s, reached 500, only 40 % of what was due was sent, with all 10 connections in \
+            "the rate was not reached, and the limit is unclear: asked 500 requests/s, reached 500, only 40 % of what was due was sent, with all 10 connections in \
              use; 83 % of the responses were neither 2xx nor 3xx; allow more (--max-inflight): if it reaches no more, the \
              target is the limit",
         ),
         (
             |evidence| (evidence.load.refused, evidence.load.sent) = (4_150, Some(0.4)),
-            "limited by the target: asked 500 requests/s, reached 500: 83 % of the responses were neither 2xx nor 3xx; \
+            "the target's responses were unsuccessful: asked 500 requests/s, reached 500: 83 % of the responses were neither 2xx nor 3xx; \
              find out why it refuses them",
         ),
         (
@@ -122,11 +122,11 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
                 (evidence.load.left, evidence.load.usually_left) = (Some(1), None);
                 evidence.target = Some(Target { busiest_thread: 0.99, ..target() });
             },
-            "unclear: what was due and what has ended do not tell whether the rate was kept up with; run longer (-d)",
+            "it is unclear whether the target kept up: neither what was due nor what has ended tells; run longer (-d)",
         ),
         (
             |evidence| evidence.load.quiet_s = 1.0,
-            "limited by the target: asked 500 requests/s, reached 500: it sent no response for 1.0 s in all; find out \
+            "the target fell silent: asked 500 requests/s, reached 500: it sent no response for 1.0 s in all; find out \
              what stops it",
         ),
     ] {
