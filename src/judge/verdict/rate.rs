@@ -97,7 +97,7 @@ pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
     let some_left = load.behind().filter(|_| !is_ordinary(evidence)).map(said);
     let unsent = load.sent.filter(|sent| *sent < SENT);
     let unsent = unsent.map(|sent| format!("only {} of what was due was sent", percent(sent)));
-    let is_behind = growth.is_some() || left.is_some() && !is_chance(load);
+    let is_behind = growth.is_some() && is_backlog(load) || left.is_some() && !is_chance(load);
     let is_sent = unsent.is_none();
     let why = growth.or(left).or(unsent).or(some_left);
     let failed = failures(load).filter(|_| fails(load));
@@ -155,6 +155,12 @@ pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
         return Some(unclear_with(UNTOLD, format!("{asked}: {why}"), None));
     }
     Some(ruling(LimitedBy::Target, "the target fell behind the rate", format!("{asked}, {why}"), "")?.saying(WAITING))
+}
+
+/// Returns whether the latency grows by as much as the requests make that a target leaves behind: in a queue at its limit their number grows
+/// by the square root of all of them, and shrinks, by chance.
+fn is_backlog(load: &Load) -> bool {
+    load.growth.is_some_and(|growth| growth * load.completed as f64 >= (load.completed as f64).sqrt())
 }
 
 /// Returns whether as many requests may be left by chance: as many as three standard errors of the number of responses.

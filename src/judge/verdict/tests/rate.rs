@@ -31,6 +31,10 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
             "the target fell behind the rate: asked 500 requests/s, reached 410, latency growing by 90.0 ms a second",
         ),
         (
+            |evidence| evidence.load.growth = Some(0.0042),
+            "it is unclear whether the target kept up: asked 500 requests/s, reached 500: latency growing by 4.20 ms a second",
+        ),
+        (
             |evidence| evidence.load.left = Some(50),
             "the target fell behind the rate: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end",
         ),
