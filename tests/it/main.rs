@@ -202,7 +202,9 @@ fn main() {
     if is_machine {
         // What something costs is told by an optimised program alone.
         cases = match cfg!(debug_assertions) {
-            true => vec![("machine", machine::cases()), ("situations", situations::cases())],
+            true => {
+                vec![("machine", machine::cases()), ("situations", situations::cases()), ("seeds", seeds::cases())]
+            }
             false => vec![("fleet", fleet::cases())],
         };
     }

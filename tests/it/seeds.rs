@@ -2,14 +2,20 @@
 //! target and `-d` is 1 second instead of 10 or 30, the shortest that wrk knows. A repeated line is run once, some by the
 //! one name and some by the other.
 
+use std::env;
+
 use rustix::process::Signal;
 
-use crate::harness::{Context, Onrush, Output, Served, cases, counts, finish, signal, target, wait_until};
+use crate::harness::{Context, Onrush, Output, Scratch, Served, cases, counts, finish, signal, target, wait_until};
+use crate::results::{document, number};
+use crate::servers::Server;
+use crate::situations::{Class, Judged, Service, Table, Truth, Workers, served_url};
 
 cases! {
     a_server_is_tuned_with_one_two_and_four_connections (Once);
     a_slow_server_is_hammered_with_four_hundred_connections;
     the_soft_limit_on_files_is_raised_for_two_thousand_connections;
+    published_command_lines_get_a_verdict (Once) needs "nginx", "python3";
 }
 
 /// Runs a command line; `shown` is what the report's second line says.
@@ -90,4 +96,201 @@ fn the_soft_limit_on_files_is_raised_for_two_thousand_connections(context: &Cont
         assert!(!output.stderr.contains("were established"), "{output:?}");
         assert_eq!(counts(server.address).connections - asked, 2048 + u64::from(compat), "{output:?}");
     }
+}
+
+/// A published command line, on an imitation of a server.
+#[derive(Clone, Copy)]
+struct Published {
+    words: &'static str,
+    seconds: u32,
+    /// The rate of its target, where the machine is not the limit.
+    per_s: f64,
+    imitation: Imitation,
+}
+
+/// What imitates a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Imitation {
+    OneWorker,
+    /// So many workers.
+    Pool(u32),
+    /// nginx in front of so many workers, with a connection to them for each request.
+    Proxy(u32),
+    /// So many workers, at a distance: so many milliseconds there and back.
+    Far(u32, u32),
+    /// As fast as the machine.
+    Nginx,
+    /// nginx in front of nginx.
+    NginxProxy,
+}
+
+use Imitation::{Far, Nginx, NginxProxy, OneWorker, Pool, Proxy};
+
+const ONE: &str = "-c 1 -t 1 --latency";
+const TWO: &str = "-c 2 -t 2 --latency";
+const FOUR: &str = "-c 4 -t 4 --latency";
+const SOME: &str = "-t8 -c96";
+const HUNDRED: &str = "-t2 -c100";
+const MANY: &str = "-t12 -c400";
+const MANY_ON_FOUR: &str = "-t4 -c400";
+const MOST: &str = "--latency -H Host:www.example.com -c 2048 -t 2";
+
+/// As they were published, with the rates that they had.
+const PUBLISHED: [Published; 16] = [
+    published(ONE, 10, 49_700.0, Nginx),
+    published(TWO, 10, 81_620.0, Nginx),
+    published(FOUR, 10, 85_894.0, Nginx),
+    published(HUNDRED, 3, 32_394.0, Nginx),
+    published(MOST, 10, 32_343.0, Nginx),
+    published(MOST, 30, 11_951.0, NginxProxy),
+    published(MANY, 10, 753.0, Far(8, 165)),
+    published(MANY, 30, 753.0, Far(8, 165)),
+    published(SOME, 10, 753.0, Far(8, 165)),
+    published(MANY, 10, 2_387.0, Pool(8)),
+    published(MANY, 10, 1_625.0, Pool(8)),
+    published(SOME, 10, 2_304.0, Pool(8)),
+    published(SOME, 30, 1_626.0, Pool(8)),
+    published(MANY_ON_FOUR, 30, 443.0, OneWorker),
+    published(MANY_ON_FOUR, 10, 938.0, OneWorker),
+    published(MANY_ON_FOUR, 10, 1_897.0, OneWorker),
+];
+
+/// The lines on other servers than those that they were for.
+const OTHERS: [&str; 7] = [ONE, TWO, FOUR, SOME, HUNDRED, MANY_ON_FOUR, MOST];
+
+/// These are tried in every test run, for the shortest time after which a probe follows.
+const SHORT: [Published; 3] = [
+    published(MANY_ON_FOUR, 5, 938.0, OneWorker),
+    published(FOUR, 5, 500.0, Pool(8)),
+    published(SOME, 5, 753.0, Far(8, 165)),
+];
+
+const fn published(words: &'static str, seconds: u32, per_s: f64, imitation: Imitation) -> Published {
+    Published { words, seconds, per_s, imitation }
+}
+
+/// Passes everything on, half of the time of a round trip later.
+const RELAY: &str = "
+import asyncio, sys
+async def pump(reader, writer):
+    loop = asyncio.get_running_loop()
+    try:
+        while data := await reader.read(65536): loop.call_later(DELAY_S, writer.write, data)
+    except OSError: pass
+    loop.call_later(DELAY_S, writer.close)
+async def serve(reader, writer):
+    theirs, ours = await asyncio.open_connection('127.0.0.1', PORT)
+    await asyncio.gather(pump(reader, ours), pump(theirs, writer))
+async def main():
+    server = await asyncio.start_server(serve, '127.0.0.1', 0, backlog=4096)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+asyncio.run(main())
+";
+
+/// The servers that a command line needs, and the URL of those that it is aimed at.
+struct Imitated {
+    _servers: Vec<Server>,
+    base: String,
+    /// The workers that limit it, unless the machine does.
+    workers: Option<Workers>,
+}
+
+impl Imitated {
+    fn start(served: &Served, Published { per_s, imitation, .. }: Published) -> Self {
+        let workers = |workers: u32| {
+            Some(Workers { workers, ms: f64::from(workers) / per_s * 1e3, service: Service::LogNormal(0.4) })
+        };
+        let through = |location: &str, to: &str| {
+            Server::nginx_with("", &format!("location /{location} {{ proxy_pass http://{to}; }}"), |_| {})
+        };
+        let (servers, base, workers) = match imitation {
+            OneWorker => (vec![], served_url(served, ""), workers(1)),
+            Pool(count) => (vec![], served_url(served, ""), workers(count)),
+            Proxy(count) => {
+                let proxy = through("pool", &served.address.to_string());
+                let base = proxy.url("");
+                (vec![proxy], base, workers(count))
+            }
+            Far(count, rtt_ms) => {
+                let delay_s = f64::from(rtt_ms) / 2e3;
+                let script = RELAY.replace("DELAY_S", &delay_s.to_string());
+                let relay = Server::python_script(&script.replace("PORT", &served.address.port().to_string()));
+                let base = relay.url("");
+                (vec![relay], base, workers(count))
+            }
+            Nginx => {
+                let nginx = Server::nginx_workers(2);
+                let base = nginx.url("/hello");
+                (vec![nginx], base, None)
+            }
+            NginxProxy => {
+                let nginx = Server::nginx(1_000);
+                let proxy = through("through", &format!("{}/hello", nginx.address()));
+                let base = proxy.url("/through");
+                (vec![nginx, proxy], base, None)
+            }
+        };
+        Self { _servers: servers, base, workers }
+    }
+
+    fn url(&self) -> String {
+        format!("{}{}", self.base, self.workers.map_or(String::new(), Workers::path))
+    }
+
+    /// The rate at such numbers of requests in flight: each takes as long as a single one, until all workers are busy.
+    fn per_s<const N: usize>(&self, context: &Context, numbers: [u32; N]) -> Option<[f64; N]> {
+        let constant = Workers { service: Service::Constant, ..self.workers? };
+        let program =
+            context.onrush().words("-t1 -c1 --probe off -d1s").word(format!("{}{}", self.base, constant.path()));
+        let document = document(program, &Scratch::new("published")).1;
+        let single_per_s = 1e6 / number(&document, "/evidence/latency/mean_us");
+        Some(numbers.map(|n| (f64::from(n) * single_per_s).min(constant.per_s(u32::MAX))))
+    }
+}
+
+/// The value of an option.
+fn value(words: &str, option: &str) -> u32 {
+    let at = words.find(option).expect("it is there") + option.len();
+    words[at..].split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number")
+}
+
+/// The verdict of a published command line as users would run it, with a row to print.
+fn verdict_of(context: &Context, published: Published) -> (Class, String) {
+    let Published { words, seconds, imitation, .. } = published;
+    let served = Served::start();
+    let imitated = Imitated::start(&served, published);
+    let (c, threads, url) = (value(words, "-c"), value(words, "-t"), imitated.url());
+    let judged = Judged::of(context.onrush().words(&format!("{words} -d{seconds}s")).word(&url));
+    let other = judged.compared.map_or(if c == 1 { 2 } else { c / 2 }, |[_, other]| other);
+    let known = imitated.per_s(context, [c, other]);
+    let truth = match known {
+        Some([c_per_s, other_per_s]) if (judged.per_s / c_per_s - 1.0).abs() <= 0.1 => {
+            Truth::computed([c, other], [c_per_s, other_per_s])
+        }
+        _ => Truth::measured(context, &url, threads, [c, other]),
+    };
+    let most_per_s = known.map_or(f64::INFINITY, |[c_per_s, _]| c_per_s);
+    let class = judged.is_machine(most_per_s).unwrap_or_else(|| truth.judge(&judged.limited_by));
+    let Judged { per_s, sentence, .. } = &judged;
+    (class, format!("{imitation:?}: {words} -d{seconds}s {url}: {per_s:.0}/s, {truth}: {sentence}"))
+}
+
+/// Each is decided, unless it is tried beside other tests. With `CHECK_MACHINE`, all command lines, on all kinds of servers.
+fn published_command_lines_get_a_verdict(context: &Context) {
+    let is_whole = env::var_os("CHECK_MACHINE").is_some();
+    let elsewhere = OTHERS.iter().flat_map(|words| {
+        let rates = [(500.0, OneWorker), (2_000.0, Pool(8)), (1_500.0, Proxy(8)), (753.0, Far(8, 165))];
+        rates.map(|(per_s, imitation)| published(words, 10, per_s, imitation))
+    });
+    let all: Vec<Published> = if is_whole { PUBLISHED.into_iter().chain(elsewhere).collect() } else { SHORT.to_vec() };
+    let mut table = Table::default();
+    for published in all {
+        let (class, row) = verdict_of(context, published);
+        println!("{class:?} {row}");
+        table.add(row.split([':', '(']).next().unwrap_or_default(), class);
+    }
+    table.print();
+    assert_eq!(table.wrong(), 0, "a verdict is confidently wrong");
+    assert!(!is_whole || table.undecided() == 0, "some are not decided");
 }

@@ -296,7 +296,7 @@ fn nginx_conf(directory: &Path, address: SocketAddr, processes: &str, listen: &s
 {processes}
 pid {directory}/pid;
 error_log {directory}/error.log;
-events {{ worker_connections 1024; }}
+events {{ worker_connections 10240; }}
 http {{
 {temporary}    access_log {directory}/access.log;
     gzip off;

@@ -276,6 +276,10 @@ impl Table {
         self.0.values().map(|counts| counts.wrong).sum()
     }
 
+    pub fn undecided(&self) -> u32 {
+        self.0.values().map(|counts| counts.unclear + counts.between).sum()
+    }
+
     pub fn print(&self) {
         println!(
             "| | all | decided | of these the machine | unclear | of these near a limit | wrong |\n|---|---|---|---|---|---|---|"
