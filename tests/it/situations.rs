@@ -17,6 +17,7 @@ use crate::harness::{Context, Onrush, Scratch, Served, cases, target, url};
 use crate::results::{document, number};
 
 cases! {
+    rates_of_targets_are_those_that_are_computed (Once);
     verdicts_of_random_situations_are_not_confidently_wrong (Once);
     what_is_advised_reaches_what_was_said (Once);
 }
@@ -138,7 +139,7 @@ impl Workers {
             return Some(known);
         }
         let path = Self { service: Service::Constant, ..self }.path();
-        let program = context.onrush().words(&format!("-t1 -c{in_flight} --probe off --warmup 300ms -d1s"));
+        let program = context.onrush().words(&format!("-t1 -c{in_flight} --probe off --warmup 200ms -d700ms"));
         let document = document(program.word(served_url(server, &path)), &Scratch::new("situation")).1;
         // Those in flight, by their latency: a part of a burst at the end does not matter.
         let per_s =
@@ -165,26 +166,25 @@ pub struct Truth {
 }
 
 impl Truth {
-    fn of(value: f64, error: f64) -> Self {
-        Self { low: value - error, high: value + error }
+    /// From pairs of rates at two numbers of requests in flight: two standard errors, and `more`.
+    fn of([c, other]: [u32; 2], pairs: [[f64; 2]; 3], more: f64) -> Self {
+        let each =
+            pairs.map(|[c_per_s, other_per_s]| (c_per_s / other_per_s).ln() / (f64::from(c) / f64::from(other)).ln());
+        let mean = each.iter().sum::<f64>() / 3.0;
+        let squares = each.iter().map(|it| (it - mean).powi(2)).sum::<f64>();
+        let error = 2.0 * (squares / 6.0).sqrt() + more;
+        Self { low: mean - error, high: mean + error }
     }
 
-    /// From the rates at two numbers of requests in flight, without an error of their own.
-    pub fn computed([c, other]: [u32; 2], [c_per_s, other_per_s]: [f64; 2]) -> Self {
-        Self::of((c_per_s / other_per_s).ln() / (f64::from(c) / f64::from(other)).ln(), COMPUTED)
+    /// From rates that are known at two numbers of requests in flight, as three looks at the machine tell them.
+    pub fn computed(numbers: [u32; 2], pairs: [[f64; 2]; 3]) -> Self {
+        Self::of(numbers, pairs, COMPUTED)
     }
 
     /// From runs with as many requests in flight, three times each in turn.
-    pub fn measured(context: &Context, url: &str, threads: u32, [c, other]: [u32; 2]) -> Self {
-        let unit = (f64::from(c) / f64::from(other)).ln();
-        let each = [(); 3].map(|()| {
-            let [x, y] = [c, other]
-                .map(|c| reached(context, url, &format!("-t{} -c{c} --warmup 200ms -d1500ms", threads.min(c))));
-            (x / y).ln() / unit
-        });
-        let mean = each.iter().sum::<f64>() / 3.0;
-        let squares = each.iter().map(|it| (it - mean).powi(2)).sum::<f64>();
-        Self::of(mean, 2.0 * (squares / 6.0).sqrt())
+    pub fn measured(context: &Context, url: &str, threads: u32, numbers: [u32; 2]) -> Self {
+        let rate = |c: u32| reached(context, url, &format!("-t{} -c{c} --warmup 200ms -d1500ms", threads.min(c)));
+        Self::of(numbers, [(); 3].map(|()| numbers.map(rate)), 0.0)
     }
 
     /// Judges a verdict on what limited a closed loop.
@@ -358,10 +358,13 @@ fn closed_loop(context: &Context, random: &mut Random, length: &str) -> Tried {
     let at_c = target.per_s_here(context, &server, c);
     let error = 3.0 * target.service.variation() / number(&judged.document, "/evidence/load/completed").sqrt();
     let is_known = at_c.is_some_and(|known| (judged.per_s / known - 1.0).abs() <= 1.0 - REACHED + error);
-    let at_other = target.per_s_here(context, &server, other).filter(|_| is_known);
-    let (truth, by) = match at_c.zip(at_other) {
-        Some((at_c, at_other)) => (Truth::computed([c, other], [at_c, at_other]), "computed"),
-        None => (Truth::measured(context, &url, 1, [c, other]), "measured"),
+    let numbers = [c, other];
+    let known = is_known.then(|| [(); 3].map(|()| numbers.map(|n| target.per_s_here(context, &server, n))));
+    let (truth, by) = match known {
+        Some([[Some(a), Some(b)], [Some(c), Some(d)], [Some(e), Some(f)]]) => {
+            (Truth::computed(numbers, [[a, b], [c, d], [e, f]]), "computed")
+        }
+        _ => (Truth::measured(context, &url, 1, numbers), "measured"),
     };
     let class = judged.is_machine(at_c.unwrap_or(f64::INFINITY)).unwrap_or_else(|| truth.judge(&judged.limited_by));
     let kind = match judged.per_s {
@@ -403,7 +406,13 @@ fn rate(context: &Context, random: &mut Random, length: &str) -> Tried {
         "schedule" | "target" if is_at => Class::Between,
         _ => judged.is_machine(asked.min(capacity)).unwrap_or(Class::Wrong),
     };
-    let row = format!("{} {words}, {:.1} % of its capacity: {}", target.path(), load * 100.0, judged.sentence);
+    let row = format!(
+        "{} {words}, {:.1} % of its capacity, reached {:.0}/s: {}",
+        target.path(),
+        load * 100.0,
+        judged.per_s,
+        judged.sentence
+    );
     Tried { class, kind: "rate".to_owned(), probe_s: None, row }
 }
 
@@ -429,6 +438,22 @@ fn observed(context: &Context, random: &mut Random) -> Tried {
     Tried { class, kind: "observed".to_owned(), probe_s: judged.probe_s(), row }
 }
 
+/// Without an error of their own, whatever the distribution of service times.
+fn rates_of_targets_are_those_that_are_computed(context: &Context) {
+    let server = Served::start();
+    for service in [Service::Constant, Service::Exponential, Service::LogNormal(0.8), Service::Bimodal] {
+        for (workers, ms, c) in [(0, 9.0, 12), (8, 9.0, 5), (8, 9.0, 12), (1, 2.0, 40)] {
+            let target = Workers { workers, ms, service };
+            let path = served_url(&server, &target.path());
+            let judged = Judged::of(context.onrush().words(&format!("-t1 -c{c} -d4s --probe off")).word(path));
+            let known = target.per_s_here(context, &server, c).expect("the machine is fast enough for them");
+            let error = 3.0 * target.service.variation() / number(&judged.document, "/evidence/load/completed").sqrt();
+            println!("{} -c{c}: {:.1}/s, computed {known:.1}/s ± {:.1} %", target.path(), judged.per_s, error * 100.0);
+            assert!((judged.per_s / known - 1.0).abs() <= 1.0 - REACHED + error, "{} -c{c}", target.path());
+        }
+    }
+}
+
 fn verdicts_of_random_situations_are_not_confidently_wrong(context: &Context) {
     let situations = from_environment("SITUATIONS", SITUATIONS);
     let (mut table, mut probes_s) = (Table::default(), Vec::new());
@@ -441,6 +466,9 @@ fn verdicts_of_random_situations_are_not_confidently_wrong(context: &Context) {
             8 => observed(context, &mut random),
             _ => closed_loop(context, &mut random, "-d10s"),
         };
+        // What onrush saw of its own threads is true on a machine that is busy.
+        let is_taken = beside.is_some() || row.contains("the hypervisor took");
+        let class = if row.contains(": generator_cpu: ") && is_taken { Class::Machine } else { class };
         println!("{index} {class:?} {}{row}", if beside.is_some() { "beside a busy loop: " } else { "" });
         table.add(&kind, class);
         probes_s.extend(probe_s);
