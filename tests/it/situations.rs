@@ -438,18 +438,20 @@ fn observed(context: &Context, random: &mut Random) -> Tried {
     Tried { class, kind: "observed".to_owned(), probe_s: judged.probe_s(), row }
 }
 
-/// Without an error of their own, whatever the distribution of service times.
+/// Whatever the distribution of service times; where workers are idle, the machine adds to the times and the rate is at most that.
 fn rates_of_targets_are_those_that_are_computed(context: &Context) {
     let server = Served::start();
     for service in [Service::Constant, Service::Exponential, Service::LogNormal(0.8), Service::Bimodal] {
         for (workers, ms, c) in [(0, 9.0, 12), (8, 9.0, 5), (8, 9.0, 12), (1, 2.0, 40)] {
             let target = Workers { workers, ms, service };
-            let path = served_url(&server, &target.path());
-            let judged = Judged::of(context.onrush().words(&format!("-t1 -c{c} -d4s --probe off")).word(path));
-            let known = target.per_s_here(context, &server, c).expect("the machine is fast enough for them");
-            let error = 3.0 * target.service.variation() / number(&judged.document, "/evidence/load/completed").sqrt();
-            println!("{} -c{c}: {:.1}/s, computed {known:.1}/s ± {:.1} %", target.path(), judged.per_s, error * 100.0);
-            assert!((judged.per_s / known - 1.0).abs() <= 1.0 - REACHED + error, "{} -c{c}", target.path());
+            let url = served_url(&server, &target.path());
+            let judged = Judged::of(context.onrush().words(&format!("-t1 -c{c} -d4s --probe off")).word(url));
+            let (known, completed) = (target.per_s(c), number(&judged.document, "/evidence/load/completed"));
+            let error = 1.0 - REACHED + 3.0 * service.variation() / completed.sqrt();
+            let row = format!("{} -c{c}: {:.1}/s, computed {known:.1}/s", target.path(), judged.per_s);
+            println!("{row}");
+            let least = if (1..=c).contains(&workers) { 1.0 - error } else { 0.5 };
+            assert!((least..=1.0 + error).contains(&(judged.per_s / known)), "{row}");
         }
     }
 }
