@@ -319,8 +319,11 @@ impl Judged {
 
     /// Returns how right a verdict on the generator is: the machine kept a target from a rate that it is known for.
     pub fn is_machine(&self, known_per_s: f64) -> Option<Class> {
-        (self.limited_by == "generator_cpu")
-            .then(|| if self.per_s < REACHED * known_per_s { Class::Machine } else { Class::Wrong })
+        (self.limited_by == "generator_cpu").then_some(if self.per_s < REACHED * known_per_s {
+            Class::Machine
+        } else {
+            Class::Wrong
+        })
     }
 }
 
