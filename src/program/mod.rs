@@ -1,13 +1,14 @@
-//! The program around every command: its streams, its signals, its memory and its exit codes.
+//! The program around every command: its streams, its signals and its exit codes.
 
 mod exit;
-mod memory;
 pub(crate) mod screen;
 mod signals;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use anyhow::anyhow;
+use onrush_engine::backend::memory;
+use rustix::process::{Resource, getrlimit};
 
 use crate::run::host::Cramped;
 use crate::run::{self, NoBackend, NotStarted};
@@ -31,9 +32,13 @@ pub(crate) fn with_stack(has_script: bool, space: Result<(), Cramped>, work: imp
     })
 }
 
-/// Prepares the process. Must be called before the first thread is created.
+/// Prepares the process: it has no more memory in use than is needed, and one heap under a limit on address space. Must be called
+/// before the first thread is created.
 pub fn prepare() {
-    memory::prepare();
+    memory::return_large_pieces();
+    if getrlimit(Resource::As).current.is_some() {
+        memory::share_heap();
+    }
     signals::outlive_file_limits();
 }
 

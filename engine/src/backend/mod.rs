@@ -21,6 +21,7 @@ mod arrival;
 mod clock;
 pub mod dialer;
 pub mod epoll;
+pub mod memory;
 mod poll;
 pub mod ports;
 pub mod sim;

@@ -1,23 +1,12 @@
 //! How the C library's allocator takes and returns memory.
 
-use rustix::process::{Resource, getrlimit};
-
 /// A larger piece is returned to the system when it is freed.
 #[cfg(target_env = "gnu")]
 const LARGE_BYTES: libc::c_int = 128 * 1024;
 
-/// Has no more memory in use than is needed, and prepares for a limit on address space, if there is one. Must be called
-/// before the first thread is created.
-pub(super) fn prepare() {
-    return_large_pieces();
-    if getrlimit(Resource::As).current.is_some() {
-        share_heap();
-    }
-}
-
 /// Has large pieces of memory, such as the histograms of which results are made, always come from the system and go back
 /// there. Otherwise the C library keeps them after the first few, and fills each with zeroes, which are memory in use.
-fn return_large_pieces() {
+pub fn return_large_pieces() {
     #[cfg(target_env = "gnu")]
     // SAFETY: this only sets a parameter of the allocator, which it may do at any time.
     unsafe {
@@ -27,7 +16,7 @@ fn return_large_pieces() {
 
 /// Makes all threads allocate from one heap. Otherwise the C library maps up to 128 MiB for each, which under a limit on
 /// address space nothing else can have, and ends the process where not even a few bytes are left for a new thread.
-fn share_heap() {
+pub fn share_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: this sets a number in the C library, and no other thread exists yet.
     unsafe {
