@@ -189,7 +189,7 @@ impl Setting<'_> {
         let Some(told) = course.result() else {
             let other = self.base.other;
             probe.failed =
-                Some(format!("the requests in flight did not become {other}, or hardly any were answered, in time"));
+                Some(format!("the requests in flight did not become {other} soon enough for an answer"));
             return;
         };
         let run = Slot {

@@ -10,6 +10,8 @@ use onrush_plan::LimitedBy;
 
 /// A thread of the generator that waited for a processor for this share of the time measured only that.
 const STARVED: f64 = 0.2;
+/// A target has processors that others wait for from this number on.
+const WORKS: f64 = 0.5;
 /// A generator that was stalled for this share of the run has measured only itself ...
 const STOPPED: f64 = 0.05;
 /// ... and so has a thread that the script held up.
@@ -100,7 +102,7 @@ fn others(Evidence { generator, target, .. }: &Evidence) -> (String, String) {
         return (share, format!("use fewer threads (-t {cpus})"));
     }
     let waited: f64 = threads.iter().filter_map(|thread| thread.queued).sum();
-    match target.as_ref().filter(|target| target.cpus_used >= waited / 2.0) {
+    match target.as_ref().filter(|target| target.cpus_used >= WORKS.max(waited / 2.0)) {
         Some(Target { name, cpus_used, cpus_allowed, .. }) => (
             format!("the target on this machine ({name}) used {} of {}", number(*cpus_used), processors(*cpus_allowed)),
             "give onrush processors of its own (taskset), or use another machine".to_owned(),
