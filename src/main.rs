@@ -9,7 +9,7 @@ use onrush::{COMMANDS, single};
 fn main() -> ExitCode {
     std::panic::set_hook(Box::new(|panic| say(&format!("onrush: a bug in onrush, please report it: {panic}"))));
     program::prepare();
-    ExitCode::from(match cli::parse(std::env::args_os(), &COMMANDS) {
+    program::leave(match cli::parse(std::env::args_os(), &COMMANDS) {
         Invocation::Print { stdout, stderr, exit } => {
             if !stderr.is_empty() {
                 say(stderr.trim_end_matches('\n'));

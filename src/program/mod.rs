@@ -18,7 +18,7 @@ pub(crate) use exit::{
     SEARCH_ORDER, foremost,
 };
 pub use screen::{Screen, print, print_noted, say};
-pub use signals::{Signals, end_after};
+pub use signals::{Signals, end_after, leave};
 
 /// Does the work of runs, if there is memory for them: in a thread with a larger stack if there is a script, whose
 /// recursion may overflow the main thread's.

@@ -2,7 +2,7 @@
 //! does the same if asked for, and otherwise ends the process at once, with a core file, but leaves no file half written.
 
 use std::io;
-use std::process;
+use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -13,7 +13,7 @@ use libc::SIGXFSZ;
 use onrush_text::reason;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::flag;
-use signal_hook::low_level::emulate_default_handler;
+use signal_hook::low_level::{self, emulate_default_handler};
 
 use super::exit::EXIT_WRONG;
 use super::screen::say;
@@ -119,11 +119,27 @@ pub fn outlive_file_limits() {
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
+/// Ends the process with an exit code, which takes the steps that the C library takes at the end only where no script can hold
+/// them up: a thread may be inside the script, and wait there for ever.
+pub fn leave(code: u8) -> ExitCode {
+    if script::are_threads_inside() {
+        script::end_commands();
+        exit_at_once(code.into());
+    }
+    ExitCode::from(code)
+}
+
 /// Ends the process. A script's output is flushed first, which blocks until it is read.
+fn exit_at_once(code: i32) -> ! {
+    script::flush_briefly();
+    low_level::exit(code)
+}
+
+/// Ends the process because of a signal.
 fn quit(is_quitting: &AtomicBool, before: &Before) -> ! {
     is_quitting.store(true, Ordering::Relaxed);
     before.work();
-    process::exit(EXIT_QUIT)
+    exit_at_once(EXIT_QUIT)
 }
 
 /// Whether the process was started with a signal ignored; `false` if the kernel does not tell.
@@ -146,6 +162,7 @@ pub fn end_after(is_over: Arc<AtomicBool>, grace: Duration, words: &'static str)
         }
         thread::sleep(grace);
         say(words);
-        process::exit(EXIT_WRONG.into())
+        script::end_commands();
+        exit_at_once(EXIT_WRONG.into())
     })
 }

@@ -208,14 +208,17 @@ fn pass_on_again() {
     }
 }
 
-/// Ends the commands that run, also those that are only being started, because a signal is about to end the program: its handler
-/// may not have passed it on yet.
+/// Ends the commands that run, also those that are only being started, because the program is about to end. No thread begins
+/// another one.
 pub fn end() {
+    // A signal that came is known.
+    let _ = SIGNALLED.compare_exchange(0, 1 << 8 | SIGTERM as u32, Ordering::SeqCst, Ordering::SeqCst);
     let start = Instant::now();
     while STARTING.load(Ordering::SeqCst) > 0 && start.elapsed() < START_MAX {
         std::thread::yield_now();
     }
-    signal_all(SIGINT);
+    // Commands in the background ignore SIGINT and SIGQUIT.
+    signal_all(SIGTERM);
 }
 
 fn signal_all(number: c_int) {

@@ -3,6 +3,7 @@
 use std::cell::RefCell;
 use std::ffi::c_int;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use mlua::Lua;
 use onrush_engine::{Response, ScriptFailure, Wants};
@@ -14,6 +15,14 @@ use super::meter::Meter;
 use super::returned::Returned;
 use super::state::State;
 use super::{Script, fields};
+
+/// How many threads have taken their state and have not given it back.
+static INSIDE: AtomicUsize = AtomicUsize::new(0);
+
+/// Returns how many threads have their script.
+pub fn inside() -> usize {
+    INSIDE.load(Ordering::Relaxed)
+}
 
 /// The script of one worker, shared by the callbacks.
 pub struct ScriptThread {
@@ -36,6 +45,7 @@ impl ScriptThread {
             // As in wrk, only a running thread can be stopped.
             state.decisions().is_stopped.set(false);
         }
+        INSIDE.fetch_add(1, Ordering::Relaxed);
         Self {
             state,
             threads: Arc::clone(&script.threads),
@@ -135,5 +145,6 @@ impl ScriptThread {
 impl Drop for ScriptThread {
     fn drop(&mut self) {
         *lock(&self.threads[self.index]) = self.state.take();
+        INSIDE.fetch_sub(1, Ordering::Relaxed);
     }
 }

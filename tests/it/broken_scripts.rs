@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io::Read;
+use std::path::PathBuf;
+use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -23,6 +25,7 @@ cases! {
     a_signal_ends_a_script_that_never_comes_to_the_start (Once);
     a_second_signal_ends_a_script_whose_output_nobody_reads (Once);
     a_signal_ends_the_commands_of_a_script;
+    a_call_that_waits_holds_up_neither_the_report_nor_the_end (Once);
     a_script_that_is_long_in_one_function_is_said_to_be (Once);
     a_script_that_calls_itself_without_end_is_told_so (Once);
     a_script_that_returns_something_runs (Once);
@@ -222,9 +225,12 @@ fn a_script_may_end_the_process_in_every_phase(context: &Context) {
 }
 
 fn a_signal_ends_a_script_that_never_comes_to_the_start(context: &Context) {
-    let server = target();
+    let (server, scratch) = (target(), Scratch::new("waits"));
     let begun = "io.write('begun') io.flush() while true do end";
-    for script in [begun.to_owned(), format!("function setup() {begun} end"), format!("function init() {begun} end")] {
+    let waits = format!("io.write('begun') io.flush() io.open('{}', 'r+'):read()", pipe(&scratch).display());
+    for script in
+        [begun.to_owned(), format!("function setup() {begun} end"), format!("function init() {begun} end"), waits]
+    {
         for onrush in context.both() {
             let mut child = onrush.words("-t1 -c1 -n1").lua(&script).word(url(&server, "/")).spawn();
             child.stdout.as_mut().expect("it is a pipe").read_exact(&mut [0; 5]).expect("it says so");
@@ -280,6 +286,41 @@ fn a_signal_ends_the_commands_of_a_script(context: &Context) {
             }
         }
     }
+}
+
+fn a_call_that_waits_holds_up_neither_the_report_nor_the_end(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("waits"));
+    let pipe = pipe(&scratch);
+    for call in [
+        "file:read()",
+        "os.execute(C)",
+        "os.execute('(' .. C .. ') & wait')",
+        "io.popen(C):read('*a')",
+        "io.popen(C, 'w'):write(('x'):rep(1e6))",
+        "io.popen(C):close()",
+    ] {
+        let seconds = format!("60.{}", server.address().port());
+        let script = format!(
+            "C = 'sleep {seconds}; true'
+             file = io.open('{}', 'r+')
+             local n = 0
+             function request() n = n + 1 if n > 9 then {call} end return wrk.format() end",
+            pipe.display()
+        );
+        let output = context.onrush().words("-t2 -c2 -d500ms").lua(&script).word(url(&server, "/")).run();
+        assert_eq!(output.code, 1, "{call}: {output:?}");
+        output.assert_standard();
+        assert!(output.stderr.contains("threads 1, 2 are still in the script's request()"), "{call}: {output:?}");
+        assert_eq!(processes(&["sleep", &seconds]), 0, "{call}");
+        assert!(output.took.as_secs() < 30, "{call}: it went on for {:?}", output.took);
+    }
+}
+
+/// A named pipe from which nothing comes.
+fn pipe(scratch: &Scratch) -> PathBuf {
+    let path = scratch.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&path).status().expect("it is installed").success());
+    path
 }
 
 /// How many processes have this command line.
