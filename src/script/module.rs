@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 /// The folders of Debian's packages, for `package.path` and `package.cpath`.
@@ -12,6 +12,11 @@ pub fn folders() -> [(&'static str, String); 2] {
         ("path", "/usr/share/lua/5.1/?.lua;/usr/share/lua/5.1/?/init.lua".to_owned()),
         ("cpath", format!("{triplet};/usr/lib/lua/5.1/?.so")),
     ]
+}
+
+/// What tells a file from all others, if it is there.
+pub fn identity(path: &Path) -> Option<(u64, u64)> {
+    path.metadata().ok().map(|file| (file.dev(), file.ino()))
 }
 
 /// Why a module cannot be loaded, if it cannot.

@@ -4,6 +4,7 @@
 //! name the script's line.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -60,6 +61,11 @@ pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decision
     native.raw_set("is_stack_low", unsafe { lua.create_c_function(stack::is_low_for_lua)? })?;
     let problem = |_: &Lua, path: LuaString| Ok(module::problem(&path.to_string_lossy()));
     native.raw_set("module_problem", lua.create_function(problem)?)?;
+    let own = module::identity(setting.path);
+    let is_script = move |_: &Lua, path: LuaString| {
+        Ok(own.is_some() && module::identity(Path::new(&path.to_string_lossy())) == own)
+    };
+    native.raw_set("is_script", lua.create_function(is_script)?)?;
     shell::add(lua, &native, matches!(who, Who::Thread(_)))?;
     let reach = Rc::new(match who {
         Who::Main(threads) => Reach::Others(threads),

@@ -9,7 +9,7 @@ local native, given, id = ...
 local error, find, format, getmetatable, gsub = error, string.find, string.format, getmetatable, string.gsub
 local newproxy, next, pcall = newproxy, next, pcall
 local select, setmetatable, tonumber, tostring, type, xpcall = select, setmetatable, tonumber, tostring, type, xpcall
-local concat, getinfo, ipairs, traceback = table.concat, debug.getinfo, ipairs, debug.traceback
+local concat, getinfo, gmatch, ipairs, traceback = table.concat, debug.getinfo, string.gmatch, ipairs, debug.traceback
 
 local wrk = {
   scheme = given.scheme,
@@ -35,6 +35,29 @@ function package.loadlib(path, ...)
     return nil, problem, "open"
   end
   return loadlib(path, ...)
+end
+
+-- The second one loads modules of Lua. A script that is named like a module that it requires is not that module.
+local load_lua = package.loaders[2]
+package.loaders[2] = function(name)
+  local found = searchpath(name, package.path)
+  if not found or not native.is_script(found) then
+    return load_lua(name)
+  end
+  local templates, usual = {}, package.path
+  for template in gmatch(usual, "[^;]+") do
+    local path = searchpath(name, template)
+    if not path or not native.is_script(path) then
+      templates[#templates + 1] = template
+    end
+  end
+  package.path = concat(templates, ";")
+  local is_well, loaded = pcall(load_lua, name)
+  package.path = usual
+  if not is_well then
+    error(loaded, 0)
+  end
+  return loaded
 end
 
 -- The third and the fourth one load C modules: by the whole name, and by its first part.

@@ -43,6 +43,7 @@ cases! {
     a_thread_that_stops_ends_no_other (Once);
     a_c_module_uses_the_lua_of_the_program (Once) needs "gcc";
     a_c_module_with_its_own_lua_is_refused (Once) needs "gcc";
+    a_script_named_like_a_module_is_not_that_module (Once);
     modules_of_debian_are_found (Once) needs "dpkg -s lua-cjson lua-socket lua-lpeg";
     a_response_comes_with_what_request_returned_for_it;
     a_seed_repeats_what_is_drawn (Once);
@@ -674,6 +675,24 @@ fn modules_of_debian_are_found(context: &Context) {
             assert!(output.stdout.ends_with("{\"requests\":200}\n"), "{output:?}");
         }
     }
+}
+
+fn a_script_named_like_a_module_is_not_that_module(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("named-like"));
+    let folders = ["own", "others"].map(|name| scratch.path().join(name));
+    folders.iter().for_each(|folder| fs::create_dir(folder).unwrap());
+    let script = scratch.file("own/words.lua", "print(require('words').hello)");
+    let run = || {
+        let path = format!("{}/?.lua", folders[1].display());
+        let onrush = context.onrush().words("-t1 -c1 -n1").script(&script).word(url(&server, "/"));
+        onrush.with(|command| _ = command.env("LUA_PATH", path)).run_plain()
+    };
+    let output = run();
+    assert!(output.code == 1 && output.stderr.contains("module 'words' not found"), "{output:?}");
+    scratch.file("others/words.lua", "return { hello = 'from the module' }");
+    let output = run();
+    assert_ran(&output);
+    assert!(output.stdout.starts_with("from the module\n"), "{output:?}");
 }
 
 fn a_seed_repeats_what_is_drawn(context: &Context) {
