@@ -190,9 +190,10 @@ impl Caller {
         self.callbacks.spent_ns.as_ref().map_or(0, |ask| ask())
     }
 
-    /// Runs a callback, unless one has failed or ended the worker, which is then about to end.
+    /// Runs a callback, unless one has failed or ended the worker, which is then about to end: responses that have arrived by
+    /// then are still told, as they are counted.
     fn enter<T>(&mut self, callback: Callback, call: impl FnOnce(&mut Self) -> Result<T, ScriptFailure>) -> Option<T> {
-        if self.has_ended {
+        if self.has_ended && (self.failure.is_some() || callback != Callback::Response) {
             return None;
         }
         self.worker_link.enter(callback);

@@ -81,8 +81,8 @@ pub unsafe fn prepare(lua: &Lua, raw: *mut lua_State, calls: &Table) -> mlua::Re
 
 /// How the script is asked for requests.
 pub struct Asking<'a> {
-    /// The script's decisions, if its thread runs. If it stops its thread, the text may be anything.
-    running: Option<&'a Decisions>,
+    /// The script's decisions. If it stops its thread, the text may be anything.
+    decisions: &'a Decisions,
     /// Set if the second value that it returns is kept.
     keeps_value: bool,
     /// The key of that value, unless it is nil; set by the call.
@@ -90,9 +90,9 @@ pub struct Asking<'a> {
 }
 
 impl<'a> Asking<'a> {
-    /// For requests of a thread that runs, if it does.
-    pub fn new(running: Option<&'a Decisions>, keeps_value: bool) -> Self {
-        Self { running, keeps_value, value: Cell::new(None) }
+    /// For requests of the thread with these decisions.
+    pub fn new(decisions: &'a Decisions, keeps_value: bool) -> Self {
+        Self { decisions, keeps_value, value: Cell::new(None) }
     }
 }
 
@@ -191,7 +191,7 @@ unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results
 unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the upvalues of `prepare`, the argument of `request` and room for twenty values.
     unsafe {
-        let Asking { running, keeps_value, value } = &*ffi::lua_touserdata(raw, 1).cast::<Asking<'_>>();
+        let Asking { decisions, keeps_value, value } = &*ffi::lua_touserdata(raw, 1).cast::<Asking<'_>>();
         ffi::lua_pushvalue(raw, ffi::lua_upvalueindex(1));
         ffi::lua_gettable_(raw, ffi::LUA_GLOBALSINDEX);
         if ffi::lua_isfunction(raw, -1) == 0 {
@@ -209,7 +209,7 @@ unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
             value.set(Some(ffi::luaL_ref(raw, ffi::LUA_REGISTRYINDEX)).filter(|key| *key >= 0));
         }
         if ffi::lua_isstring(raw, -1) == 0 {
-            if running.is_some_and(|decisions| decisions.is_stopped.get()) {
+            if decisions.is_stopped.get() {
                 ffi::lua_pushstring(raw, c"".as_ptr());
                 return 1;
             }

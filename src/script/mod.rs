@@ -153,6 +153,8 @@ pub struct Script {
     arity: Arity,
     is_compat: bool,
     phase: Phase,
+    /// Whether the first call of `request` stops its thread, the first one.
+    stops_first: bool,
 }
 
 impl Script {
@@ -176,6 +178,7 @@ impl Script {
             arity: Arity::default(),
             is_compat: setting.is_compat,
             phase,
+            stops_first: false,
         };
         for number in 1..=setting.threads {
             script.load_thread(setting, number)?;
@@ -246,12 +249,19 @@ impl Script {
             return Ok(());
         }
         let name = if is_dynamic { "request()" } else { "wrk.request()" };
+        // As in wrk, only a running thread can be stopped, but this may be what `request` does first of all.
+        state.decisions().is_stopped.set(false);
         let bytes = state.request(&self.phase).map(<[u8]>::to_vec);
         let bytes = state.ended(bytes.map_err(|problem| anyhow!(state.located(problem))))?;
-        let outlines =
-            refused::outline(&bytes, name, setting.is_compat, state.lua()).map_err(|problem| anyhow!(problem))?;
+        let is_stopped = state.decisions().is_stopped.get();
+        let outlines = if is_stopped {
+            Vec::new()
+        } else {
+            refused::outline(&bytes, name, setting.is_compat, state.lua()).map_err(|problem| anyhow!(problem))?
+        };
         if number == 1 {
-            self.depth = outlines.len();
+            self.stops_first = is_stopped;
+            self.depth = outlines.len().max(1);
             // The call of `request` above may have defined the other functions.
             self.arity = state.arity(setting.is_compat);
             self.wants = Wants {

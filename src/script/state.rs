@@ -98,7 +98,7 @@ impl State {
 
     /// The requests of one batch, as the script writes them before the run; they are valid until the state is used again.
     pub fn request(&mut self, phase: &Phase) -> Result<&[u8], String> {
-        let asking = Asking::new(None, false);
+        let asking = Asking::new(&self.decisions, false);
         // SAFETY: no other code uses the state while it is borrowed, and the state keeps the bytes.
         let answer = phase.within("its first request()", || unsafe { call::request(self.owner.0, &asking) });
         answer.map(|answer| answer.text).map_err(|problem| self.located(problem))

@@ -43,7 +43,7 @@ impl ScriptThread {
         let state = lock(&script.threads[index]).take();
         if let Some(state) = &state {
             // As in wrk, only a running thread can be stopped.
-            state.decisions().is_stopped.set(false);
+            state.decisions().is_stopped.set(script.stops_first && index == 0);
         }
         INSIDE.fetch_add(1, Ordering::Relaxed);
         Self {
@@ -84,7 +84,10 @@ impl ScriptThread {
     ///
     /// The text is valid until another method of this thread is called.
     pub unsafe fn request(&self) -> Result<Option<Answer<'_>>, ScriptFailure> {
-        let asking = Asking::new(Some(self.decisions()), self.arity.has_value());
+        if self.decisions().is_stopped.get() {
+            return Ok(None);
+        }
+        let asking = Asking::new(self.decisions(), self.arity.has_value());
         // SAFETY: no other code uses the state, and the caller uses the text before the next call.
         let answer = self.timed(|| unsafe { call::request(self.state().raw(), &asking) });
         let answer = self.ended(answer)?;

@@ -40,6 +40,7 @@ cases! {
     a_response_comes_with_its_headers_its_trailers_and_its_body;
     a_thread_stops_with_the_response_that_stopped_it;
     a_thread_stops_with_the_request_that_it_does_not_write;
+    a_thread_may_stop_with_the_first_call_of_request (Once);
     a_thread_that_stops_ends_no_other (Once);
     a_c_module_uses_the_lua_of_the_program (Once) needs "gcc";
     a_c_module_with_its_own_lua_is_refused (Once) needs "gcc";
@@ -516,6 +517,18 @@ fn a_thread_stops_with_the_response_that_stopped_it(context: &Context) {
         assert_eq!(output.requests(), 10, "{output:?}");
         assert!(output.took.as_secs() < 20, "{output:?}");
     }
+    // Responses that arrived with it are counted and told.
+    let batch = "n = 0
+        function setup(thread) first = thread end
+        function init() batch = wrk.format():rep(20) end
+        function request() return batch end
+        function response() n = n + 1 if n == 30 then wrk.thread:stop() end end
+        function done(summary) print('told', summary.requests - first:get('n')) end";
+    for onrush in context.both() {
+        let output = onrush.words("-t1 -c2 -d20").lua(batch).word(url(&target(), "/")).run();
+        assert_ran(&output);
+        assert!(output.stdout.ends_with("told\t0\n"), "{output:?}");
+    }
     // Of three responses that arrived during a stall, the first stops the thread.
     let stall = "connect_us = 0.0\nlatency_us = 1000.0\n[[generator_stall]]\nfrom_s = 0.0035\nfor_s = 0.5";
     let output = simulate(context.onrush().words("-t1 -c3 -d20").lua(script), stall);
@@ -548,6 +561,23 @@ fn a_thread_stops_with_the_request_that_it_does_not_write(context: &Context) {
             assert!(output.took.as_secs() < 20, "{words} {text}: {output:?}");
         }
     }
+}
+
+fn a_thread_may_stop_with_the_first_call_of_request(context: &Context) {
+    let server = target();
+    let script = "function request() if wrk.thread.id == 1 then wrk.thread:stop() return nil end return wrk.format() end
+        function done(summary) print('done', summary.requests) end";
+    for (words, code, requests) in [("-t1 -c1 -d20", 5, 0), ("-t2 -c2 -n20", 0, 10), ("-t2 -c2 -n20 -R1000", 0, 10)] {
+        for onrush in context.both() {
+            // The imitated tools know no exit code for a run without a response.
+            let code = if onrush.is_compat() { 0 } else { code };
+            let output = onrush.words(words).lua(script).word(url(&server, "/")).run();
+            assert_eq!(output.code, code, "{words}: {output:?}");
+            assert!(output.stdout.ends_with(&format!("done\t{requests}\n")), "{words}: {output:?}");
+        }
+    }
+    let output = context.onrush().words("--once").lua(script).word(url(&server, "/")).run();
+    assert_eq!((output.code, output.stderr.contains("stdin:1")), (5, false), "{output:?}");
 }
 
 fn a_thread_that_stops_ends_no_other(context: &Context) {
