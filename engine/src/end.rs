@@ -71,6 +71,8 @@ pub struct WorkerEnd {
     pub spares: Vec<Spare>,
     /// The failure of its script, if it failed.
     pub failure: Option<ScriptFailure>,
+    /// When its script ended it, earlier than it was to end, in nanoseconds since measuring began; zero in the warm-up.
+    pub stopped_ns: Option<u64>,
 }
 
 impl WorkerEnd {
@@ -126,6 +128,8 @@ impl<B: Backend> Engine<B> {
     pub(super) fn finish(mut self, End { at: now, stayed_away }: End) -> (WorkerEnd, Option<Self>) {
         let has_failed = self.control.is_stopped() || self.dispatch.script.has_ended || stayed_away;
         let stays = self.roster.config.stays && !has_failed && !self.books.tally.is_warming_up();
+        let is_early = self.books.measured.is_none() && !self.books.tally.has_started_all();
+        let is_stopped = self.dispatch.script.has_ended && self.dispatch.script.failure.is_none() && is_early;
         self.count_all_busy(now.min(self.books.end_at));
         self.hear_rest();
         let mut spares = Vec::new();
@@ -170,6 +174,7 @@ impl<B: Backend> Engine<B> {
             http2,
             spares,
             failure: dispatch.script.failure.take(),
+            stopped_ns: is_stopped.then_some(elapsed_ns),
         };
         if stays {
             self.begin_to_stay(now);

@@ -169,6 +169,11 @@ impl Tally {
         !self.is_exhausted && (self.left != Some(0) || self.has_returned())
     }
 
+    /// Whether as many requests have been started as were asked for.
+    pub fn has_started_all(&self) -> bool {
+        self.left == Some(0) && !self.is_exhausted
+    }
+
     /// Whether all requests have been started and have ended.
     pub fn is_done(&self) -> bool {
         !self.may_start() && self.open == 0

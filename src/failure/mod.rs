@@ -122,6 +122,12 @@ pub fn stuck(outcome: &Outcome) -> Vec<String> {
     threads_in.into_iter().map(sentence).collect()
 }
 
+/// The sentence on threads that the script ended.
+pub fn ended_by_script(outcome: &Outcome) -> String {
+    let threads = units::counted(outcome.workers.len() as u64, "thread");
+    format!("the script ended {} of {threads} before the run was over", outcome.stopped.len())
+}
+
 /// Why a run broke off, or what is missing from it; `None`: it is complete.
 pub fn incomplete(outcome: &Outcome) -> Option<String> {
     let breakdown = outcome.breakdown.as_ref().map(|breakdown| match breakdown {

@@ -1,6 +1,7 @@
 //! Builds the document from the plan and the outcome.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use onrush_plan::checks::Check;
 use onrush_plan::tls::{GROUPS, Named, SUITES, Version};
@@ -15,7 +16,7 @@ use super::evidence::measured::unseen;
 use super::{
     Addresses, Agreed, Connections, Distribution, Document, Ended, Exact, ExampleKind, Host, Http2, InFlight, Latency,
     LedgerRow, Moment, OfName, OpenLoop, Phases, RequestLog, Requests, Row, RowLatency, SCHEMA, Script, Shortage,
-    Shown, StageRow, Thread, ThreadRates, Tls, Tool, Wrk2, distribution,
+    Shown, StageRow, StoppedThread, Thread, ThreadRates, Tls, Tool, Wrk2, distribution,
 };
 use crate::failure::{self, Failure, why_row};
 use crate::figures::correct::{rewritten, spacing_of};
@@ -80,6 +81,7 @@ impl Document {
             interrupted: matches!(outcome.ended, run::Ended::Signal | run::Ended::NeverBegun),
             ended: Ended::of(outcome.ended),
             lost_threads: outcome.lost_threads(),
+            stopped_threads: outcome.stopped.iter().map(StoppedThread::of).collect(),
             incomplete: failure::incomplete(outcome).map(|words| shown(plan, outcome, words)),
             requests,
             bytes_received: counters.bytes_received,
@@ -144,6 +146,12 @@ impl Document {
             shown: Some(Shown::of(&plan.show)),
             notes: Vec::new(),
         }
+    }
+}
+
+impl StoppedThread {
+    fn of(&(thread, at): &(usize, Duration)) -> Self {
+        Self { thread: thread as u64, at_s: at.as_secs_f64() }
     }
 }
 

@@ -138,6 +138,7 @@ impl Document {
             experiment: _,
             ended: _,
             addresses: _,
+            stopped_threads: _,
         } = other;
         self.verdict = None;
         self.gates.clear();
@@ -145,6 +146,7 @@ impl Document {
         self.ended = None;
         self.addresses = None;
         self.machines.clear();
+        self.stopped_threads.clear();
         self.lost_threads += lost_threads;
         self.location = self.location.take().into_iter().chain(location.clone()).min();
         self.expects_tls &= expects_tls;

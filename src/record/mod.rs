@@ -97,6 +97,16 @@ pub const STATUSES_NAMED: usize = 6;
 /// The version of the format.
 pub const SCHEMA: u32 = 2;
 
+/// A thread that the script ended before the run was over.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct StoppedThread {
+    /// Its number, from 1.
+    pub thread: u64,
+    /// When it ended, in seconds since measuring began; zero in the warm-up.
+    pub at_s: f64,
+}
+
 /// What one run, or several together, measured.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -137,6 +147,9 @@ pub struct Document {
     /// How many threads returned nothing at the end: what only they knew is missing.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_threads: u64,
+    /// The threads that the script ended before the run was over; left out of sums.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub stopped_threads: Vec<StoppedThread>,
     /// The runs that this is the sum of; only in sums.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sources: Option<Sources>,

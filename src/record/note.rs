@@ -72,6 +72,8 @@ pub enum NoteId {
     Unreachable,
     /// The time was up before all requests had ended.
     TooFewRequests,
+    /// The script ended threads before the run was over.
+    ScriptEnded,
     /// The outcome of `--until`.
     Until,
     /// Some requests got no response.

@@ -117,6 +117,7 @@ impl<'a> Runs<'a> {
                 .and_then(|cpus| cpus.into_iter().max())
                 .map(|cpus| cpus.saturating_mul(threads.len().max(at_once)) / at_once),
             threads,
+            stopped: self.each.iter().map(|run| run.evidence.generator.stopped).fold(0, u64::saturating_add),
             stalled_s: self.total(|it| Some(it.generator.stalled_s)).unwrap_or_default(),
             stalls: self.each.iter().map(|run| run.evidence.generator.stalls).sum(),
             long_stalls: self.long_stalls(),

@@ -93,6 +93,9 @@ pub struct Outcome {
     /// Threads (numbered from 1) that never returned from their script, and the callback they are in. What they
     /// measured since their last hand-over is missing.
     pub stuck: Vec<(usize, &'static str)>,
+    /// Threads (numbered from 1) that their script ended before the run was over, and when, since measuring began; zero in the
+    /// warm-up.
+    pub stopped: Vec<(usize, Duration)>,
     /// What was seen of the target and the machine; `None`: they were not watched.
     pub seen: Option<Seen>,
     /// The responses in each tenth of a second of the last minute at least, if a probe may follow.
@@ -196,6 +199,7 @@ impl Outcome {
             pauses_unread: false,
             breakdown: None,
             stuck: Vec::new(),
+            stopped: Vec::new(),
             seen: None,
             recent: Vec::new(),
             probe: None,
@@ -346,6 +350,7 @@ impl Outcome {
         self.ran_on = self.ran_on.max(Duration::from_nanos(end.ran_on_ns));
         let (counters, activity) = (Counters::default(), Some(Activity::default()));
         self.workers.push(WorkerShare { connections: end.connections, counters, activity });
+        self.stopped.extend(end.stopped_ns.map(|at_ns| (self.workers.len(), Duration::from_nanos(at_ns))));
         if let Some((address, cause)) = end.refusal.filter(|_| refused) {
             self.ended = Ended::Refused { address, cause };
         } else if end.stayed_away {

@@ -584,6 +584,10 @@ impl<'a> Runs<'a> {
         if let Some(sentence) = failure::stuck(&outcome).into_iter().next() {
             return Err(anyhow!(sentence));
         }
+        if !outcome.stopped.is_empty() && outcome.breakdown.is_none() {
+            let ended = failure::ended_by_script(&outcome);
+            return Err(anyhow!("{ended}: a search needs a script that never calls thread:stop()"));
+        }
         match &outcome.breakdown {
             Some(Breakdown::Exit(code)) => Err(Exit(*code).into()),
             Some(Breakdown::Script(words)) => Err(anyhow!(words.clone())),

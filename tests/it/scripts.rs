@@ -565,7 +565,8 @@ fn a_thread_stops_with_the_request_that_it_does_not_write(context: &Context) {
 
 fn a_thread_may_stop_with_the_first_call_of_request(context: &Context) {
     let server = target();
-    let script = "function request() if wrk.thread.id == 1 then wrk.thread:stop() return nil end return wrk.format() end
+    let script =
+        "function request() if wrk.thread.id == 1 then wrk.thread:stop() return nil end return wrk.format() end
         function done(summary) print('done', summary.requests) end";
     for (words, code, requests) in [("-t1 -c1 -d20", 5, 0), ("-t2 -c2 -n20", 0, 10), ("-t2 -c2 -n20 -R1000", 0, 10)] {
         for onrush in context.both() {
@@ -593,10 +594,28 @@ fn a_thread_that_stops_ends_no_other(context: &Context) {
     let output = simulate(context.onrush().words("-t2 -c4 -d1s").lua(script), "connect_us = 0.0\nlatency_us = 1000.0");
     assert!((2_040..=2_049).contains(&output.requests()), "{output:?}");
     assert!(!output.stdout.contains("errors"), "{output:?}");
+    let ended = "note: the script ended thread 1 after ";
+    assert!(output.stderr.contains(ended), "{output:?}");
+    // Neither the target nor the schedule is the limit of what the script left out.
+    for words in ["-R1000 -d2s", "-R1000 -n2000", "-n4000"] {
+        let onrush = context.onrush().words("-t2 -c4").words(words).lua(script);
+        let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0");
+        assert!(output.stderr.contains(ended), "{words}: {output:?}");
+        assert_eq!(output.stderr.contains(" requests were not sent"), words.contains("-n"), "{words}: {output:?}");
+        let verdict = "limited by the script: the script ended 1 thread while the run went on";
+        let is_judged = output.verdict.starts_with(verdict) || output.stderr.contains(verdict);
+        assert!(is_judged, "{words}: {output:?}");
+    }
     // About ten of the 49 are sent in the warm-up.
     let onrush = context.onrush().words("-t1 -c1 -d1s --warmup 10ms").lua(script);
     let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0");
     assert!((37..=40).contains(&output.requests()) && output.code == 0, "{output:?}");
+    let onrush = context.onrush().words("-t1 -c1 -d1s --warmup 1s").lua(script);
+    let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0");
+    assert!(output.stderr.contains("note: the script ended its only thread in the warm-up\n"), "{output:?}");
+    let onrush = context.onrush().words("-t1 -c1 -d30s --find-max p99<50ms").lua(script);
+    let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0");
+    assert!(output.code == 1 && output.stderr.contains("the script ended 1 of 1 thread"), "{output:?}");
 }
 
 fn a_response_comes_with_what_request_returned_for_it(context: &Context) {

@@ -6,8 +6,12 @@ use onrush_stats::BATCHES_MIN;
 use onrush_text::units::{counted, exact, listed, thousands, time_us};
 
 use super::facts::duration;
+use super::were;
 use crate::figures::NS_PER_US;
-use crate::record::{Document, Ended, Known, Note, NoteId, Unknown, Until};
+use crate::record::{Document, Ended, Known, Note, NoteId, StoppedThread, Unknown, Until};
+
+/// From this many threads on, they are counted and not named.
+const NAMED: usize = 9;
 
 /// The note on a run that ended early, or before all its requests had ended.
 pub fn early(document: &Document) -> Option<Note> {
@@ -38,6 +42,18 @@ fn too_few_requests(document: &Document) -> Option<Note> {
     is_over.then(|| Note::doubt(NoteId::TooFewRequests, text()))
 }
 
+/// The note on threads that the script ended.
+pub fn by_script(document: &Document) -> Option<Note> {
+    let stopped = &document.stopped_threads;
+    let times = || stopped.iter().map(|thread| thread.at_s);
+    let (first, last) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
+    let unsent = document.plan.requests.map_or(0, |asked| asked.saturating_sub(document.requests.started));
+    let goes_on = document.evidence.as_ref().is_some_and(|evidence| evidence.generator.stopped > 0);
+    let text = ended_line(stopped, document.threads.len(), [first, last], unsent);
+    let is_doubt = goes_on || unsent > 0 || document.duration_s == 0.0;
+    Some(if is_doubt { Note::doubt(NoteId::ScriptEnded, text) } else { Note::hint(NoteId::ScriptEnded, text) })
+}
+
 /// The note on the outcome of `--until`.
 pub fn until(document: &Document) -> Option<Note> {
     let until = document.until.as_ref().filter(|_| document.requests.completed > 0)?;
@@ -52,6 +68,30 @@ fn interrupted_line(elapsed: Duration, planned: Option<Duration>) -> String {
     let elapsed = time_us(elapsed.as_nanos() as f64 / NS_PER_US);
     let of = planned.map_or(String::new(), |planned| format!(" of {}", exact(planned)));
     format!("interrupted after {elapsed}{of}: the report covers only that time")
+}
+
+fn ended_line(stopped: &[StoppedThread], threads: usize, [first, last]: [f64; 2], unsent: u64) -> String {
+    let numbers = || stopped.iter().map(|thread| thread.thread.to_string()).collect::<Vec<_>>();
+    let who = match stopped.len() {
+        1 if threads == 1 => "its only thread".to_owned(),
+        2 if threads == 2 => "both threads".to_owned(),
+        all if all == threads => format!("all {all} threads"),
+        1 => format!("thread {}", numbers().concat()),
+        2..NAMED => format!("threads {}", listed(&numbers())),
+        several => format!("{several} of {threads} threads"),
+    };
+    let [first, last] = [first, last].map(|at_s| if at_s > 0.0 { time_us(at_s * 1e6) } else { String::new() });
+    let when = match () {
+        () if last.is_empty() => "in the warm-up".to_owned(),
+        () if first.is_empty() => format!("up to {last} after the warm-up"),
+        () if first == last => format!("after {last}"),
+        () => format!("after {first} to {last}"),
+    };
+    let rest = match unsent {
+        0 => String::new(),
+        unsent => format!(": {} {} not sent", counted(unsent, "request"), were(unsent)),
+    };
+    format!("the script ended {who} {when}{rest}")
 }
 
 fn stayed_away_line(give_up: Duration, started: u64, asked: u64) -> String {

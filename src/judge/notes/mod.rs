@@ -53,6 +53,7 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -
     let more = more_connections(verdict, has_hanging);
     notes.extend(open_loop::notes(facts, more, says.contains(&NoteId::Behind)));
     notes.extend(ending::early(document));
+    notes.extend(ending::by_script(document));
     notes.extend(ending::until(document));
     notes.extend(unanswered::note(facts, has_hanging).filter(|_| is_known));
     notes.extend(gaps::without_response(facts));

@@ -59,6 +59,8 @@ pub fn note(facts: &Facts<'_>, has_hanging: bool) -> Option<Note> {
         true if plan.once && lost.started > 0 && lost.failed > 0 => None,
         // The loss has its own note.
         true if lost.started == 0 && facts.document.machines.iter().any(|machine| machine.lost.is_some()) => None,
+        // So have threads that the script ended.
+        true if lost.started == 0 && !facts.document.stopped_threads.is_empty() => None,
         true if lost.started == 0 => Some(Note::doubt(NoteId::NothingSent, nothing_sent(facts.document))),
         true => Some(Note::doubt(NoteId::NoResponse, no_response_line(&lost, plan.once))),
         false => (lost.total() > 0).then(|| Note::failure(NoteId::Lost, lost_line(&lost))),

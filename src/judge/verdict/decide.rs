@@ -11,12 +11,13 @@ use super::{connections, failures, generator, network, probe, rate, target};
 use crate::record::evidence::Evidence;
 
 /// The rules on what was observed, in order.
-const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 18] = [
+const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 19] = [
     connections::ports,
     generator::stopped,
     generator::script,
     generator::held_up,
     generator::cpu,
+    generator::ended,
     target::died,
     connections::unused,
     failures::unreadable,

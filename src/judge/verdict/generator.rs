@@ -3,7 +3,7 @@
 use super::ruling::{Ruling, ruling};
 use super::target::has_failed;
 use super::threads::{BUSY, UNDOUBTED, busiest, busy_threads, how_busy, waits};
-use super::words::{number, percent, processors, seconds};
+use super::words::{count, number, percent, processors, seconds};
 use crate::record::NoteId;
 use crate::record::evidence::{Evidence, Generator, Target, Thread};
 use onrush_plan::LimitedBy;
@@ -44,6 +44,18 @@ pub(super) fn script(evidence: &Evidence) -> Option<Ruling> {
         reason,
         "do less per request in the script, or use more threads (-t)",
     )
+}
+
+pub(super) fn ended(evidence: &Evidence) -> Option<Ruling> {
+    let Generator { threads, stopped, .. } = &evidence.generator;
+    (*stopped > 0).then_some(())?;
+    // None is described in virtual time.
+    let ended = match threads.len() as u64 {
+        all if all > *stopped => format!("{} of {} threads", number(*stopped as f64), number(all as f64)),
+        _ => count(*stopped, "thread"),
+    };
+    let reason = format!("the script ended {ended} while the run went on");
+    ruling(LimitedBy::GeneratorScript, reason, "call thread:stop() in all threads at the end, or in none")
 }
 
 pub(super) fn held_up(evidence: &Evidence) -> Option<Ruling> {

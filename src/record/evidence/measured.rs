@@ -23,6 +23,8 @@ use crate::run::{Ended, Outcome, nanos};
 /// The range of latencies, in nanoseconds, that delayed acknowledgements cause: Linux holds them back for 40 ms
 /// (`TCP_DELACK_MIN`), a busy machine for somewhat longer.
 const DELAYED_NS: std::ops::Range<u64> = 38_000_000..46_000_000;
+/// A run that goes on for this share of its time without a thread has less of a load than was asked for.
+const GOES_ON: f64 = 0.05;
 /// Minimum number of rows in a third of a run.
 const ROWS_PER_THIRD: usize = 3;
 /// The spread of requests over connections is meaningful from this many per connection on.
@@ -41,10 +43,12 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
     // One that ends after the run, which then ends at once, is no part of it from there on.
     let run_ns = nanos(outcome.elapsed);
     let within = |gap: &Gap| Gap { until_ns: gap.until_ns.min(run_ns), ..*gap }.length_ns();
+    let goes_on_from_s = outcome.elapsed.as_secs_f64() * (1.0 - GOES_ON);
     let stalled_ns: u64 = outcome.stalls.iter().map(within).sum();
     Evidence {
         generator: Generator {
             threads: threads(plan, outcome),
+            stopped: outcome.stopped.iter().filter(|(_, at)| at.as_secs_f64() < goes_on_from_s).count() as u64,
             // Each of several machines has its own.
             cpus: outcome.machines.is_empty().then_some(outcome.host.cpus),
             stalled_s: (stalled_ns as f64 / 1e9).min(outcome.elapsed.as_secs_f64()),

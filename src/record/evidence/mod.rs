@@ -53,6 +53,9 @@ pub struct Evidence {
 pub struct Generator {
     /// Each thread; one that never returned from its script is left out.
     pub threads: Vec<Thread>,
+    /// How many of them the script ended while the run went on for a twentieth of its time at least.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub stopped: u64,
     /// How many processors the threads may use; unknown in a sum of runs on several machines. Where runs took place one
     /// after another, their threads are counted one after another, and so are the processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]

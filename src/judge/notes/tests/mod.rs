@@ -20,7 +20,8 @@ use onrush_stats::{Cause, Counters, Distribution, Gap, Negotiated, Occupancy, Ph
 use super::*;
 use crate::fixtures::{address, fail, flawless, outcome, plan};
 use crate::judge::{Judged, Judgement, judge};
-use crate::run::{Breakdown, Ended, Outcome, Shortage};
+use crate::record::Weight;
+use crate::run::{Breakdown, Ended, Outcome, Shortage, WorkerShare};
 
 /// All of them, also those that the verdict makes superfluous.
 fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
@@ -362,6 +363,32 @@ fn all_threads_that_never_came_back_are_named() {
                  delay(); threads 1, 3 are still in the script's response() more than a second after they should have \
                  ended: what they measured last is missing from the report; look for an endless loop, or a call that waits, in response()";
     assert_eq!(crate::failure::incomplete(&outcome).as_deref(), Some(words));
+}
+
+#[test]
+fn threads_that_the_script_ended_are_named() {
+    let after = |stopped_ms: &[(usize, u64)], requests| {
+        let mut outcome = good();
+        outcome.workers = vec![WorkerShare { connections: 5, counters: Counters::default(), activity: None }; 2];
+        outcome.stopped = stopped_ms.iter().map(|&(thread, ms)| (thread, Duration::from_millis(ms))).collect();
+        let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+        plan.stop.requests = requests;
+        notes(&plan, &outcome).into_iter().find(|note| note.id == NoteId::ScriptEnded)
+    };
+    let text = |stopped_ms: &[(usize, u64)], requests| after(stopped_ms, requests).map(|note| (note.weight, note.text));
+    let (doubt, hint) = (Weight::Doubt, Weight::Hint);
+    assert_eq!(after(&[], None), None);
+    let one = "the script ended thread 1 after 100.00ms";
+    assert_eq!(text(&[(1, 100)], None), Some((doubt, one.to_owned())), "the run went on");
+    assert_eq!(text(&[(1, 100)], Some(100_001)), Some((doubt, format!("{one}: 1 request was not sent"))));
+    let both = "the script ended both threads after 9.90s to 10.00s";
+    assert_eq!(text(&[(1, 9_900), (2, 10_000)], None), Some((hint, both.to_owned())), "as one may end a run");
+    assert_eq!(
+        text(&[(1, 9_900), (2, 10_000)], Some(100_900)),
+        Some((doubt, format!("{both}: 900 requests were not sent")))
+    );
+    let warm_up = "the script ended both threads in the warm-up";
+    assert_eq!(text(&[(1, 0), (2, 0)], None).unwrap().1, warm_up);
 }
 
 #[test]

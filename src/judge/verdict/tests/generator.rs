@@ -46,6 +46,24 @@ fn failures_and_silences_of_the_target_come_before_stalls_and_waits() {
 }
 
 #[test]
+fn threads_that_the_script_ended_are_its_limit_whatever_the_target_did() {
+    let changes: [Change; 4] = [
+        |_| (),
+        |evidence| (evidence.load.asked_per_s, evidence.load.left) = (Some(500.0), Some(0)),
+        |evidence| (evidence.load.asked_per_s, evidence.load.left) = (Some(1_000.0), Some(5_000)),
+        |evidence| evidence.load.quiet_s = 6.0,
+    ];
+    for change in changes {
+        let verdict = after(|evidence| {
+            evidence.generator.stopped = 1;
+            change(evidence);
+        });
+        assert_eq!(verdict.limited_by, LimitedBy::GeneratorScript, "{verdict}");
+        assert!(verdict.reason.starts_with("the script ended 1 of 2 threads"), "{verdict}");
+    }
+}
+
+#[test]
 fn throttling_counts_as_a_share_of_the_processors_that_could_be_used() {
     let found = |threads: usize, cpus_allowed, throttled_s| {
         let verdict = after(|evidence| {
