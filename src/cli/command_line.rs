@@ -1,5 +1,6 @@
 //! The command line for result files: every word, quoted for a shell and without secrets.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 
 use onrush_plan::Plan;
@@ -16,8 +17,9 @@ pub(crate) fn shown(args: &[OsString], plan: &Plan) -> String {
     }
     let mut previous = "";
     let mut shown = Vec::new();
-    for word in &words {
-        shown.push(quoted(&redacted(word, previous, &plan.target.typed)));
+    for (word, is_of_header) in words.iter().zip(of_cut_headers(&words, &plan.target.typed)) {
+        let hidden = || redacted(word, previous, &plan.target.typed);
+        shown.push(if is_of_header { REDACTED.to_owned() } else { quoted(&hidden()) });
         previous = word;
     }
     shown.join(" ")
@@ -26,11 +28,10 @@ pub(crate) fn shown(args: &[OsString], plan: &Plan) -> String {
 /// The secrets of a command line, which may be mistyped: of a header without quotes, the words after its name are secrets too.
 pub(crate) fn secrets(args: &[OsString]) -> Known {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
-    let (mut whole, mut is_value, mut is_header) = (Vec::new(), false, false);
-    for word in &words {
+    let (mut whole, mut is_value) = (Vec::new(), false);
+    for (word, is_of_header) in words.iter().zip(of_cut_headers(&words, "")) {
         let is_option = word.starts_with('-');
-        is_header = is_header && !is_option && !word.contains("://");
-        if (is_value || is_header) && !is_option {
+        if (is_value && !is_option) || is_of_header {
             whole.push(word.clone().into_owned());
             is_value = false;
         }
@@ -38,13 +39,27 @@ pub(crate) fn secrets(args: &[OsString]) -> Known {
         whole.extend(attached.map(|(_, login)| login.to_owned()));
         // An option may be where its value should have been.
         is_value |= hides_next(word);
-        is_header |= word.strip_suffix(':').is_some_and(secrets::is_secret);
     }
     // The name of an option of ours makes no secret of its value, such as a file.
     let is_ours =
         |(option, _): &(&str, &str)| option.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
     let texts = words.iter().map(|word| word.split_once('=').filter(is_ours).map_or(&**word, |(_, value)| value));
     Known::of_words(texts, whole)
+}
+
+/// Of each word, whether it is the end of a header without quotes, whose name or scheme makes it a secret.
+fn of_cut_headers<'a>(words: &'a [Cow<'_, str>], url: &str) -> Vec<bool> {
+    let (mut is_in_header, mut previous) = (false, "");
+    let is_of_header = |word: &'a str| {
+        is_in_header &= !word.starts_with('-') && !word.contains("://") && word != url;
+        let is_hidden = is_in_header;
+        // The colon may be missing.
+        let is_name = ["-H", "--header"].contains(&previous) && !word.contains(':') && secrets::is_secret(word);
+        is_in_header |= is_name || secrets::ends_before_secret(word);
+        previous = word;
+        is_hidden
+    };
+    words.iter().map(|word| &**word).map(is_of_header).collect()
 }
 
 /// Returns whether a word is an option whose value is a secret.
@@ -105,7 +120,7 @@ mod tests {
 
     #[test]
     fn secrets_are_not_in_it_wherever_they_stand() {
-        let table: [(&[&str], &str); 8] = [
+        let table: [(&[&str], &str); 11] = [
             (&["onrush", "-H", "Cookie: a=b"], "onrush -H 'Cookie: REDACTED'"),
             (&["onrush", "-vHAuthorization: x"], "onrush '-vHAuthorization: REDACTED'"),
             (&["onrush", "u:p@h/?token=1"], "onrush 'REDACTED@h/?token=REDACTED'"),
@@ -114,6 +129,9 @@ mod tests {
             (&["onrush", "--http-proxy", "u:p@h:1"], "onrush --http-proxy REDACTED@h:1"),
             (&["onrush", "--http-proxy=u:p@h:1"], "onrush --http-proxy=REDACTED@h:1"),
             (&["onrush", "U", "--", "--token", "x"], "onrush U -- --token REDACTED"),
+            (&["onrush", "-H", "X:Bearer", "a", "b", "-c1"], "onrush -H X:Bearer REDACTED REDACTED -c1"),
+            (&["onrush", "-H", "Cookie", "a", "u:p@h/?token=1"], "onrush -H Cookie REDACTED 'REDACTED@h/?token=REDACTED'"),
+            (&["onrush", "U", "Bearer", "a"], "onrush U Bearer REDACTED"),
         ];
         for (words, expected) in table {
             assert_eq!(command(words), expected);

@@ -48,7 +48,8 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     }
     let Some(url) = typed.words.first() else { return Err(no_url(dialect, typed.taken_url.as_ref())) };
     nothing_is_zero(&typed)?;
-    let cut = typed.headers.last().filter(|(_, value)| value.is_empty()).map(|(name, _)| name.as_str());
+    let is_cut = |(_, value): &&Header| value.is_empty() || secrets::is_scheme(value);
+    let cut = typed.headers.iter().rfind(is_cut).map(|(name, value)| (&**name, &**value));
     if let Some(line) = hints::stray(&typed.words, typed.script.is_some(), cut).filter(|_| !dialect.is_compat()) {
         return Err(Refusal::Misused(line));
     }

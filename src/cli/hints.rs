@@ -136,22 +136,28 @@ const ELSEWHERE: [(&str, &str); 3] = [
 ];
 
 /// One line about words that must be misplaced: options and quotation marks as web pages set them, the end of a header
-/// without quotation marks, a number where the host is, or a URL after the first word. `cut`: the name of the last header, if it
-/// has no value.
-pub(crate) fn stray(words: &[OsString], has_script: bool, cut: Option<&str>) -> Option<String> {
+/// without quotation marks, a number where the host is, or a URL after the first word. `cut`: name and value of a header
+/// that ends before its secret.
+pub(crate) fn stray(words: &[OsString], has_script: bool, cut: Option<(&str, &str)>) -> Option<String> {
     let shown = |word: &OsStr| format!("{:?}", secrets::url(&word.to_string_lossy()));
     let has_scheme = |word: &OsStr| word.to_string_lossy().contains("://");
     let (first, rest) = words.split_first()?;
+    // Even a single word may be a secret then, and not a host.
+    let is_scheme = cut.is_some_and(|(_, value)| !value.is_empty()) && words.iter().any(|word| !has_scheme(word));
     let url_follows = rest.iter().any(|word| has_scheme(word));
     // The words after the URL of a script are its arguments.
     let rest = if has_script { &[] } else { rest };
     if let Some(line) = iter::once(first).chain(rest).find_map(|word| typeset(word)) {
         return Some(line);
     }
-    if let Some(name) = cut.filter(|_| !rest.is_empty() || (url_follows && !has_scheme(first))) {
+    if let Some((name, value)) =
+        cut.filter(|_| is_scheme || !rest.is_empty() || (url_follows && !has_scheme(first)))
+    {
         // The other word may be a secret.
+        let begin = format!("{name}: {value}");
+        let begin = begin.trim_end();
         return Some(format!(
-            "--header \"{name}:\" ends at a blank; put all of it in quotes, as in -H '{name}: value'"
+            "--header \"{begin}\" ends at a blank; put all of it in quotes, as in -H '{begin} value'"
         ));
     }
     if let Some(second) = rest.iter().find(|word| has_scheme(word)) {
@@ -362,7 +368,7 @@ mod tests {
     fn the_rest_of_a_header_without_quotation_marks_is_not_shown() {
         let said = |line: &str, has_script| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            stray(&words, has_script, Some("X-Api-Key"))
+            stray(&words, has_script, Some(("X-Api-Key", "")))
         };
         let expected = "--header \"X-Api-Key:\" ends at a blank; put all of it in quotes, as in -H 'X-Api-Key: value'";
         for (line, has_script) in
@@ -373,5 +379,13 @@ mod tests {
         for (line, has_script) in [("http://h/", false), ("http://h/ zebra", true), ("h zebra", true)] {
             assert_eq!(said(line, has_script), None, "{line}");
         }
+        let of_scheme = |words: &[OsString], has_script| stray(words, has_script, Some(("X", "Bearer")));
+        let expected = "--header \"X: Bearer\" ends at a blank; put all of it in quotes, as in -H 'X: Bearer value'";
+        for words in [&["zebra", "http://h/"][..], &["http://h/", "zebra"], &["zebra"]] {
+            let words: Vec<OsString> = words.iter().map(OsString::from).collect();
+            assert_eq!(of_scheme(&words, false).as_deref(), Some(expected));
+            assert_eq!(of_scheme(&words, true).as_deref(), Some(expected));
+        }
+        assert_eq!(of_scheme(&["http://h/".into()], false), None);
     }
 }

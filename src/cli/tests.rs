@@ -622,7 +622,7 @@ fn a_connection_has_as_many_requests_as_are_asked_for() {
 #[test]
 fn no_message_about_an_option_has_a_secret_of_another() {
     const SECRET: &str = "kanarienvogel7";
-    let lines: [&[&str]; 22] = [
+    let lines: [&[&str]; 31] = [
         &["-H", "Authorization: Bearer {}", "--duratoin", "5", "h"],
         &["-H", "Cookie: id={}", "-R", "{}", "h"],
         &["-H", "X-Api-Key: {}", "--stages", "5s:{}", "h"],
@@ -634,6 +634,15 @@ fn no_message_about_an_option_has_a_secret_of_another() {
         &["-H", "Authorization:", "{}", "http://h/"],
         &["-HAuthorization:", "Bearer", "{}", "http://h/", "--conns"],
         &["http://h/", "-H", "Authorization:", "Bearer", "{}"],
+        &["-H", "Authorization:Bearer", "{}", "http://h/"],
+        &["-n", "5", "http://h/", "-H", "Authorization:Bearer", "{}"],
+        &["-H", "X-Own:bearer", "{}"],
+        &["-HAuthorization:Bearer", "{}", "-H", "A:b", "http://h/"],
+        &["-H", "Authorization: Bearer", "{}", "-s", "x.lua", "http://h/"],
+        &["-H", "Cookie", "{}", "http://h/", "--conns"],
+        &["-d1s", "http://h/", "Bearer", "{}"],
+        &["--compat", "wrk", "http://h/", "-H", "Authorization:Bearer", "{}"],
+        &["--compat", "wrk", "http://h/", "-H", "Cookie", "{}"],
         &["--header:Authorization:{}", "h"],
         &["-header=Cookie: {}", "h"],
         &["--he=Cookie: {}", "h"],

@@ -185,7 +185,8 @@ fn is_quoted(script: &[u8], place: &Range<usize>) -> bool {
 /// The words that follow an option with a secret name in the script's arguments.
 fn hidden_args(plan: &Plan) -> impl Iterator<Item = String> {
     let args = plan.script.iter().flat_map(|script| script.args.windows(2));
-    args.filter(|pair| super::is_secret_option(&pair[0])).map(|pair| pair[1].clone())
+    let hides_next = |word: &str| super::is_secret_option(word) || super::ends_before_secret(word);
+    args.filter(move |pair| hides_next(&pair[0])).map(|pair| pair[1].clone())
 }
 
 /// A secret and its pieces, unless they may appear by chance, as written and with percent-encoding undone: the cookies of a header, the token after

@@ -111,14 +111,14 @@ pub fn sentence(text: &str) -> String {
     redacted(text, true)
 }
 
-/// The words of a command line, redacted like [`text`], including the word after an option with a secret name.
+/// The words of a command line, redacted like [`text`], including the word after an option with a secret name, or after `Bearer`.
 pub fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut hides_next = false;
     let shown = |word| {
         if std::mem::take(&mut hides_next) {
             return REDACTED.to_owned();
         }
-        hides_next = is_secret_option(word);
+        hides_next = is_secret_option(word) || ends_before_secret(word);
         text(word)
     };
     words.into_iter().map(shown).collect()
@@ -137,6 +137,17 @@ pub fn label(key: &str, value: &str) -> String {
 /// Whether a word is an option with a secret name whose value is the next word.
 pub fn is_secret_option(word: &str) -> bool {
     word.starts_with('-') && !word.contains(['=', ':']) && is_secret(word)
+}
+
+/// Whether a word is the beginning of a header, cut off by a blank before its secret: `Cookie:`, `X:Bearer`, `Bearer`.
+pub fn ends_before_secret(word: &str) -> bool {
+    let (name, value) = word.split_once(':').unwrap_or(("", word));
+    (value.trim().is_empty() && is_secret(name)) || is_scheme(value)
+}
+
+/// Whether the value of a header is only a scheme such as `Bearer`, without its credentials.
+pub fn is_scheme(value: &str) -> bool {
+    names::is_scheme(value.trim().as_bytes())
 }
 
 /// The minimum length of a number that is unlikely to appear by chance, such as a session's, in bytes.
@@ -388,5 +399,6 @@ mod tests {
     fn the_word_after_a_secret_option_is_hidden() {
         let shown = words(["--user", "me", "--password", "hunter2", "-x", "key=1"]);
         assert_eq!(shown, ["--user", "me", "--password", "REDACTED", "-x", "key=REDACTED"]);
+        assert_eq!(words(["Bearer", "abc", "X:bearer", "abc", "x"]), ["Bearer", "REDACTED", "X:bearer", "REDACTED", "x"]);
     }
 }
