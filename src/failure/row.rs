@@ -133,6 +133,8 @@ impl Failure {
             Cause::Protocol(Error::Reset(CALM | REFUSED) | Error::GoAway(CALM)) => {
                 "fewer --streams or a lower rate (-R) may do"
             }
+            Cause::Protocol(Error::Reset(HTTP_1_1) | Error::GoAway(HTTP_1_1)) if self.offered.is_empty() => HTTP1_ONLY,
+            Cause::Protocol(Error::Reset(HTTP_1_1) | Error::GoAway(HTTP_1_1)) => HTTP1_WITH_TLS,
             Cause::Protocol(Error::GoAway(_)) if !self.row.example.is_empty() => return None,
             Cause::Protocol(Error::NoStreams | Error::NoWindow | Error::Reset(_) | Error::GoAway(_)) => tls::SERVER_LOG,
             Cause::Protocol(_) | Cause::Check(_) | Cause::GrpcStatus(_) if self.once => return None,
@@ -216,6 +218,13 @@ const MIXED: &str = "other requests were answered: is one of several servers at 
 /// What a server says that has more requests than it wants.
 const CALM: Code = Code::ENHANCE_YOUR_CALM;
 const REFUSED: Code = Code::REFUSED_STREAM;
+/// What a server says that wants a request in HTTP/1.1.
+const HTTP_1_1: Code = Code::HTTP_1_1_REQUIRED;
+/// The remedy for that.
+const HTTP1_ONLY: &str = "the server wants this request in HTTP/1.1: leave out --http2";
+/// The remedy for that with TLS, where ALPN may have agreed on HTTP/2 unasked.
+const HTTP1_WITH_TLS: &str =
+    "the server wants this request in HTTP/1.1: leave out --http2, or add --alpn-list http/1.1";
 /// What to do about a server that begins with HTTP/2.
 const SPEAKS_HTTP2: &str = "the server speaks HTTP/2: add --http2";
 /// What to check if a server's response is not HTTP.

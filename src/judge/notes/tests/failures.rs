@@ -223,6 +223,11 @@ fn broken_answers_are_said_with_an_example() {
             "read: 28 × reset by the server (INTERNAL_ERROR); the server's log may say why",
         ),
         (
+            Error::Reset(Code::HTTP_1_1_REQUIRED),
+            "",
+            "read: 28 × reset by the server (HTTP_1_1_REQUIRED); the server wants this request in HTTP/1.1: leave out --http2",
+        ),
+        (
             Error::GoAway(Code::PROTOCOL_ERROR),
             "",
             "read: 28 × ended by the server (PROTOCOL_ERROR); the server's log may say why",
