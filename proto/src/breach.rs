@@ -63,9 +63,12 @@ pub enum Breach {
     /// `content-length` is not a number, or there are two different ones.
     #[error("bad content-length")]
     ContentLength,
-    /// A body that is longer or shorter than announced, or where there can be none.
+    /// A body that is longer or shorter than announced.
     #[error("body not as long as content-length")]
     BodyLength,
+    /// A body where there can be none.
+    #[error("body in a response that has none (status 204 or 304, or to HEAD)")]
+    NoBody,
     /// An interim response that ends its stream.
     #[error("1xx response that ends the stream")]
     InterimEnds,
@@ -148,6 +151,7 @@ impl Breach {
             | Self::ConnectionField
             | Self::ContentLength
             | Self::BodyLength
+            | Self::NoBody
             | Self::InterimEnds
             | Self::TrailersDoNotEnd
             | Self::DataFirst => Code::PROTOCOL_ERROR,

@@ -155,7 +155,7 @@ impl Error {
             | Self::TrailerTooLong
             | Self::Trailer
             | Self::ExtraBytes
-            | Self::Breach(Breach::BodyLength | Breach::TrailersDoNotEnd) => Part::Body,
+            | Self::Breach(Breach::BodyLength | Breach::NoBody | Breach::TrailersDoNotEnd) => Part::Body,
             _ => Part::Head,
         }
     }

@@ -13,6 +13,8 @@ pub(super) struct Response {
     grpc_status: u8,
     /// How many bytes of the body are to come; [`ANY`] if it does not say.
     left: u64,
+    /// Set if there can be no body.
+    is_bodiless: bool,
 }
 
 /// What comes next.
@@ -42,7 +44,7 @@ const ANY: u64 = u64::MAX;
 
 impl Response {
     pub(super) fn new(kind: ResponseKind) -> Self {
-        Self { kind, phase: Phase::Head, grpc_status: 0, left: ANY }
+        Self { kind, phase: Phase::Head, grpc_status: 0, left: ANY, is_bodiless: false }
     }
 
     pub(super) fn phase(&self) -> Phase {
@@ -66,9 +68,9 @@ impl Response {
                 if self.kind == ResponseKind::Tunnel && (200..=299).contains(&status) {
                     return Ok(Block::Tunnel);
                 }
-                let is_bodiless = self.kind == ResponseKind::Bodiless || status == 204 || status == 304;
+                self.is_bodiless = self.kind == ResponseKind::Bodiless || status == 204 || status == 304;
                 // No body is as long as the largest length, which would look like none.
-                self.left = if is_bodiless { 0 } else { meaning.length.map_or(ANY, |length| length.min(ANY - 1)) };
+                self.left = if self.is_bodiless { 0 } else { meaning.length.map_or(ANY, |length| length.min(ANY - 1)) };
                 Ok(Block::Head)
             }
             (Phase::Body, 0) if ends => Ok(Block::Trailers),
@@ -80,7 +82,8 @@ impl Response {
     /// Takes `n` bytes of the body.
     pub(super) fn data(&mut self, n: u32) -> Result<(), Breach> {
         if self.left != ANY {
-            self.left = self.left.checked_sub(n.into()).ok_or(Breach::BodyLength)?;
+            let breach = if self.is_bodiless { Breach::NoBody } else { Breach::BodyLength };
+            self.left = self.left.checked_sub(n.into()).ok_or(breach)?;
         }
         Ok(())
     }

@@ -401,14 +401,14 @@ fn a_body_is_as_long_as_it_says() {
     check_stream(
         [headers(1, "", &[(":status", "204")]), data(1, "", b"1")].concat(),
         &["1 head HTTP/2 204||"],
-        Breach::BodyLength,
+        Breach::NoBody,
     );
     check(
         "HEAD",
         [headers(1, "", OK), data(1, "END_STREAM", b"1")].concat(),
         &[
             "1 head HTTP/2 200||",
-            "1 failed: body not as long as content-length (PROTOCOL_ERROR)",
+            "1 failed: body in a response that has none (status 204 or 304, or to HEAD) (PROTOCOL_ERROR)",
             "> RST_STREAM 1 PROTOCOL_ERROR",
         ],
     );
