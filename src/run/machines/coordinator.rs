@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use onrush_stats::Totals;
 use onrush_text::printable;
+use onrush_text::units::counted;
 
 use super::figures::{Bound, Kinds};
 use super::message::{Done, Order, Prepared, Refusal, Report, Sum};
@@ -185,6 +186,8 @@ pub struct Coordinator {
     /// When the run began, and how long its rows are.
     started: Duration,
     row: Duration,
+    /// How many connections that had not proved the secret were closed to make room for others.
+    pub strangers: u32,
     /// What is to be done next.
     pub acts: VecDeque<Act>,
     /// What is to be told.
@@ -206,6 +209,7 @@ impl Coordinator {
             stood_still: None,
             started: Duration::ZERO,
             row: Duration::ZERO,
+            strangers: 0,
             acts: VecDeque::new(),
             told: VecDeque::new(),
         }
@@ -524,6 +528,10 @@ impl Coordinator {
         }
         if !unprepared.is_empty() {
             words += &format!("; still setting up: {}", shortened(&unprepared));
+        }
+        if self.strangers > 0 {
+            let closed = counted(u64::from(self.strangers), "connection");
+            words += &format!("; {closed} without the secret had to make room for others");
         }
         let sent = if self.has_run { "" } else { "no request was sent. " };
         format!("{words}; {sent}--join-timeout allows more time")

@@ -234,7 +234,7 @@ impl Carrier {
 
     /// Waits for something to do; returns which connections have something.
     fn wait(&self) -> Vec<Peer> {
-        let has_room = self.peers.len() < self.rules.peers_max();
+        let has_room = self.peers.len() < self.rules.peers_max() || self.oldest_stranger().is_some();
         let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN)];
         if has_room {
             fds.push(PollFd::new(&self.listener, PollFlags::IN));
@@ -255,14 +255,30 @@ impl Carrier {
         ready.map(|(peer, _)| *peer).collect()
     }
 
+    /// The first of the connections that have not proved the secret.
+    fn oldest_stranger(&self) -> Option<Peer> {
+        let mut strangers = self.peers.iter().filter(|(_, conn)| conn.state == State::Unproven);
+        strangers.next().map(|(peer, _)| *peer)
+    }
+
     fn accept(&mut self, now: Duration) {
-        while self.peers.len() < self.rules.peers_max() {
+        // Strangers who say nothing keep no worker out. A crowd of them does not keep this thread from the others either.
+        for _ in 0..self.rules.peers_max() {
+            let is_full = self.peers.len() >= self.rules.peers_max();
+            let oldest = self.oldest_stranger().filter(|_| is_full);
+            if is_full && oldest.is_none() {
+                return;
+            }
             let (socket, from) = match self.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 // It is tried again, but not all the time: there may be no descriptor left for long.
                 Err(_) => return thread::sleep(NAP),
             };
+            if let Some(oldest) = oldest {
+                self.peers.remove(&oldest);
+                self.coordinator.strangers += 1;
+            }
             let Ok(channel) = Channel::to_worker(socket, &self.identity, UNPROVEN_MAX) else { continue };
             self.peers.insert(self.next, Conn { channel, from, since: now, state: State::Unproven });
             self.next += 1;

@@ -3,6 +3,8 @@
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
+use std::io::Read;
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use onrush_plan::Random;
@@ -12,6 +14,7 @@ use onrush_stats::{Activity, Cause, Counters, Phase, TlsFailure, Totals};
 
 use super::channel::{Channel, Identity, frame};
 use super::coordinator::{Act, Ask, Coordinator, Job, Peer, Rules, Told};
+use super::hub::Hub;
 use super::member::Joining;
 use super::message::{Done, Hello, Order, Prepared, Refusal, Report, Sum, UNPROVEN_MAX, Welcome};
 use crate::run::Interrupt;
@@ -684,4 +687,28 @@ fn whoever_closes_the_connection_is_asked_again_soon() {
     // The third one closed the port, too.
     assert!(begun.elapsed() < Duration::from_secs(4) && said.contains("Connection refused"), "{said}");
     assert_eq!((closes.join().unwrap(), waits.borrow().len()), (3, 1));
+}
+
+#[test]
+fn silent_strangers_make_room_and_are_counted() {
+    let scratch = tempfile::tempdir().unwrap();
+    let token = Token::read_or_make(&scratch.path().join("token")).unwrap();
+    let rules = Rules { machines: 1, join: Duration::from_millis(10), loss: Duration::from_secs(5) };
+    let hub = Hub::open("127.0.0.1:0".parse().unwrap(), token, rules).unwrap();
+    let strangers: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(hub.address).unwrap()).collect();
+    // There is room for 18; nothing but that closes a connection so soon.
+    let (mut first, began) = (&strangers[0], Instant::now());
+    assert_eq!(first.read(&mut [0]).unwrap_or_default(), 0);
+    assert!(began.elapsed() < Duration::from_secs(4));
+    let mut second = &strangers[1];
+    assert_eq!(second.read(&mut [0]).unwrap_or_default(), 0);
+    hub.ask(Ask::Prepare(Job { frames: vec![Vec::new()], row: Duration::from_secs(1) }));
+    let said = loop {
+        match hub.hear(Duration::from_secs(5)) {
+            Some(Told::Hopeless(words, _)) => break words,
+            Some(_) => {}
+            None => panic!("nothing was said"),
+        }
+    };
+    assert!(said.contains("; 2 connections without the secret had to make room for others; no request"), "{said}");
 }
