@@ -52,9 +52,15 @@ pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
 }
 
 fn idle_closed_line(times: u64, returned: u64) -> String {
-    let again =
-        if returned == 0 { String::new() } else { format!(", and sent {} again", counted(returned, "request")) };
-    format!("the server closed connections between requests {}; onrush reconnected{again}", counted(times, "time"))
+    // A 408 says that the server had waited for a request, which may have been on its way.
+    let (or, again) = match returned {
+        0 => ("", String::new()),
+        _ => (
+            ", or answered a request with 408 and closed,",
+            format!(", and sent {} again", counted(returned, "request")),
+        ),
+    };
+    format!("the server closed connections between requests{or} {}; onrush reconnected{again}", counted(times, "time"))
 }
 
 /// The notes on addresses that were left out.
