@@ -195,7 +195,10 @@ impl Live {
             match &mut self.frame_readers {
                 // What a server of HTTP/2 sends first is no response.
                 Some(readers) => readers[1].read(bytes, |frame| transcript.frame(false, frame)),
-                None => _ = transcript.first_received.get_or_insert(at),
+                None => {
+                    transcript.first_received.get_or_insert(at);
+                    transcript.receive(bytes);
+                }
             }
         }
         self.take(bytes, at, tally, script);
@@ -632,6 +635,7 @@ impl Live {
                 let (text, line, place) = client.flaw(input);
                 if let Some(transcript) = &mut tally.transcript {
                     transcript.head(text);
+                    transcript.unread.clear();
                 }
                 tally.failed(&request, phase, Cause::Protocol(error), at, || around(text, line, place));
             } else {

@@ -60,6 +60,9 @@ fn transcript(transcript: &Transcript) -> String {
         rest("> …", "", transcript.sent_bytes, SENT_MAX, &mut text);
         marked('<', &transcript.head, &mut text);
         rest("< …", "", transcript.head_bytes, HEAD_MAX, &mut text);
+        if transcript.completed.is_none() && transcript.body.is_empty() {
+            marked('<', &transcript.unread, &mut text);
+        }
     }
     if let Some(summary) = binary(&transcript.body, transcript.body_bytes, &transcript.head) {
         let _ = writeln!(text, "{summary}; --sample-responses 1 DIR keeps them in a file");
@@ -234,6 +237,19 @@ café\tok\\x07\\xff
 connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 12 bytes of body
 ";
         assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn the_beginning_of_a_head_that_is_cut_off_is_shown() {
+        let mut cut = Transcript { sent_bytes: 1, first_received: Some(Nanos(0)), ..Transcript::default() };
+        cut.receive(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nX-Evil: \x1b[31");
+        cut.head(b"HTTP/1.1 103 Early Hints\r\n\r\n");
+        let shown = transcript(&cut);
+        assert!(shown.contains("< HTTP/1.1 103 Early Hints\n<\n< HTTP/1.1 200 OK\n< X-Evil: \\x1b[31\n"), "{shown}");
+
+        cut.receive(b"body");
+        cut.data(b"body");
+        assert!(cut.unread.is_empty());
     }
 
     #[test]

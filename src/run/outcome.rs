@@ -335,6 +335,7 @@ impl Outcome {
         if let Some(transcript) = &mut self.transcript {
             transcript.sent = known.hide(&secrets::message(&transcript.sent));
             transcript.head = known.hide(&secrets::message(&transcript.head));
+            transcript.unread = known.hide(&secrets::message(&transcript.unread));
             transcript.body = known.hide(&transcript.body);
             transcript.trailers = known.hide(&secrets::message(&transcript.trailers));
             for frame in transcript.frames_mut() {

@@ -34,6 +34,8 @@ pub struct Transcript {
     pub sent_bytes: u64,
     /// The beginning of the heads received, interim ones first.
     pub head: Vec<u8>,
+    /// The beginning of what was received after them and is no part of a body yet: where a head is cut off, its beginning.
+    pub unread: Vec<u8>,
     /// The length of the heads, in bytes.
     pub head_bytes: u64,
     /// The beginning of the body, without its framing.
@@ -76,6 +78,7 @@ impl Transcript {
     /// A connection is set up for the request; `is_framed`: it has frames. If one before it had, that is said, or forgotten
     /// where this one has none.
     pub fn connect(&mut self, is_framed: bool) {
+        self.unread.clear();
         if self.first_frames.is_empty() {
             return;
         }
@@ -86,8 +89,15 @@ impl Transcript {
         }
     }
 
+    /// Records received bytes, before they are read.
+    pub fn receive(&mut self, bytes: &[u8]) {
+        let room = HEAD_MAX - self.unread.len();
+        self.unread.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+
     /// Records a head.
     pub fn head(&mut self, bytes: &[u8]) {
+        self.unread.drain(..self.unread.len().min(bytes.len()));
         let room = HEAD_MAX - self.head.len();
         self.head.extend_from_slice(&bytes[..bytes.len().min(room)]);
         self.head_bytes += bytes.len() as u64;
@@ -145,6 +155,7 @@ impl Transcript {
 
     /// Records a part of the body.
     pub fn data(&mut self, bytes: &[u8]) {
+        self.unread.clear();
         let room = BODY_MAX - self.body.len();
         self.body.extend_from_slice(&bytes[..bytes.len().min(room)]);
         self.body_bytes += bytes.len() as u64;

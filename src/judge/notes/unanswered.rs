@@ -19,6 +19,8 @@ struct Lost {
     failed: u64,
     /// Requests abandoned.
     abandoned: u64,
+    /// The option that set the limit after which they were.
+    limit: &'static str,
     /// Requests in flight at the end of the run; if others completed, only those older than responses took.
     open: u64,
     /// Requests in flight on machines that were lost; if others completed, none.
@@ -48,6 +50,8 @@ pub fn note(facts: &Facts<'_>, has_hanging: bool) -> Option<Note> {
         started: requests.started + requests.carried,
         failed: requests.failed(),
         abandoned: requests.abandoned,
+        // It ends a single request, unless there is another limit.
+        limit: if plan.once && plan.give_up_s == plan.timeout_s { "--timeout" } else { "--give-up" },
         open,
         unknown: if nothing_answered { requests.unknown } else { 0 },
         // The distribution also has ordinary open requests.
@@ -105,7 +109,8 @@ impl Lost {
         let failed = (self.failed > 0).then(|| format!("{} failed", who(self.failed)));
         let words =
             |(count, ending): (u64, &str)| (count > 0).then(|| format!("{} {} {ending}", who(count), were(count)));
-        let others = [(self.abandoned, "abandoned (--give-up)"), (self.open, "still in flight at the end")];
+        let abandoned = format!("abandoned ({})", self.limit);
+        let others = [(self.abandoned, &*abandoned), (self.open, "still in flight at the end")];
         let others: Vec<String> = others.into_iter().filter_map(words).collect();
         let others = (!others.is_empty()).then(|| listed(&others) + &self.ages());
         let unknown = words((self.unknown, "in flight on a machine that was lost"));

@@ -573,6 +573,10 @@ fn what_is_said_about_one_request_fits_one_request() {
     let mut silent = outcome(30_000_000, Counters { abandoned: 1, ..counters });
     silent.totals.censored.get_or_insert_default().record(30_000_000_000);
     assert_eq!(said_once(&silent), ["the request got no complete response: it was abandoned (--give-up) after 30.00s"]);
+    let mut hasty = plan(Dialect::Native, "http://h/", 10, 1, 1);
+    (hasty.once, hasty.give_up) = (true, hasty.timeout);
+    let line = "the request got no complete response: it was abandoned (--timeout) after 30.00s";
+    assert_eq!(said_of(&hasty, &silent), [line]);
     let unsent = outcome(1_000, Counters::default());
     assert_eq!(said_once(&unsent), ["no request could be sent"]);
 }
