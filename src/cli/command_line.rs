@@ -130,7 +130,10 @@ mod tests {
             (&["onrush", "--http-proxy=u:p@h:1"], "onrush --http-proxy=REDACTED@h:1"),
             (&["onrush", "U", "--", "--token", "x"], "onrush U -- --token REDACTED"),
             (&["onrush", "-H", "X:Bearer", "a", "b", "-c1"], "onrush -H X:Bearer REDACTED REDACTED -c1"),
-            (&["onrush", "-H", "Cookie", "a", "u:p@h/?token=1"], "onrush -H Cookie REDACTED 'REDACTED@h/?token=REDACTED'"),
+            (
+                &["onrush", "-H", "Cookie", "a", "u:p@h/?token=1"],
+                "onrush -H Cookie REDACTED 'REDACTED@h/?token=REDACTED'",
+            ),
             (&["onrush", "U", "Bearer", "a"], "onrush U Bearer REDACTED"),
         ];
         for (words, expected) in table {

@@ -99,7 +99,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let method = (list.is_none() && script.is_none()).then_some(request.method.as_str());
     let checks = typed.checks.decide(dialect, method, &mut typed.warnings)?;
     list::gates_have_their_checks(&show.gates, &checks, &http)?;
-    typed.warnings.extend(request::miscased(&request.method).filter(|_| script.is_none()));
+    typed.warnings.extend(request::miscased(&request.method, "-X ").filter(|_| script.is_none()));
     // With a script the headers and the body that count are those of the script.
     if script.is_none() {
         // HTTP/2 has frames for all that.

@@ -150,9 +150,7 @@ pub(crate) fn stray(words: &[OsString], has_script: bool, cut: Option<(&str, &st
     if let Some(line) = iter::once(first).chain(rest).find_map(|word| typeset(word)) {
         return Some(line);
     }
-    if let Some((name, value)) =
-        cut.filter(|_| is_scheme || !rest.is_empty() || (url_follows && !has_scheme(first)))
-    {
+    if let Some((name, value)) = cut.filter(|_| is_scheme || !rest.is_empty() || (url_follows && !has_scheme(first))) {
         // The other word may be a secret.
         let begin = format!("{name}: {value}");
         let begin = begin.trim_end();

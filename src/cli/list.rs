@@ -70,7 +70,7 @@ pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u
         let path = printable(&secrets::url(&target.path));
         typed.warnings.push(format!("the path {path} of the URL is not sent: the list has whole paths"));
     }
-    typed.warnings.extend(entries.method().and_then(request::miscased));
+    typed.warnings.extend(entries.method().and_then(|method| request::miscased(method, "")));
     typed.warnings.extend(entries.framed().map(|name| {
         format!("{name} in the list is sent as it is, even where the body has another length or form; leave it out")
     }));

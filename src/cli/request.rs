@@ -67,10 +67,10 @@ pub(super) fn of_http1(headers: &[(String, String)]) -> Option<String> {
         .then(|| format!("{} {is} left out with HTTP/2, which has no such {headers}{instead}", listed(&named)))
 }
 
-/// The warning about a method that is one of these in another case.
-pub(super) fn miscased(method: &str) -> Option<String> {
+/// The warning about a method that is one of these in another case; `option`: with which it is written.
+pub(super) fn miscased(method: &str, option: &str) -> Option<String> {
     let meant = METHODS.into_iter().find(|known| known.eq_ignore_ascii_case(method) && *known != method)?;
-    Some(format!("the case of a method matters, and servers know {meant}, not {method}; write -X {meant}"))
+    Some(format!("the case of a method matters, and servers know {meant}, not {method}; write {option}{meant}"))
 }
 
 /// The headers in the order in which they are sent: `Host`, which may be the user's; `Authorization`, if the URL has a
@@ -166,9 +166,9 @@ mod tests {
     #[test]
     fn a_method_in_the_wrong_case_gets_a_warning() {
         let line = "the case of a method matters, and servers know POST, not post; write -X POST";
-        assert_eq!(miscased("post").as_deref(), Some(line));
-        assert!(miscased("Get").is_some_and(|line| line.ends_with("write -X GET")));
-        assert_eq!(["POST", "PURGE", "purge", "query"].map(miscased), [const { None }; 4]);
+        assert_eq!(miscased("post", "-X ").as_deref(), Some(line));
+        assert!(miscased("Get", "").is_some_and(|line| line.ends_with("not Get; write GET")));
+        assert_eq!(["POST", "PURGE", "purge", "query"].map(|method| miscased(method, "")), [const { None }; 4]);
     }
 
     #[test]
@@ -181,6 +181,7 @@ mod tests {
             ("A: é", Ok(("A", "é"))),
             ("A", Err("no colon; write 'Name: value'")),
             (": b", Err("no name before the colon; write 'Name: value'")),
+            ("'A: c'", Err("a quotation mark before the name; leave it out")),
             ("A b: c", Err("a header name consists of letters, digits and -; write 'Name: value'")),
             ("\u{201c}A: c", Err("a quotation mark that quotes nothing in a shell; write ' or \"")),
             ("A: b\r\nC: d", Err("a control character in the value; leave it out")),

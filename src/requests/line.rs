@@ -47,6 +47,9 @@ impl<'a> Line<'a> {
     /// What is wrong with it.
     pub fn read(text: &'a str) -> Result<Self, String> {
         let text = text.trim_ascii();
+        if is_quoted(text) {
+            return Err("quotation marks around a request; leave them out".to_owned());
+        }
         if let Some(kind) = foreign(text) {
             return Err(format!(
                 "this looks like {kind}; a request is METHOD and URL, with its headers on lines below it, and @FILE names the \
@@ -76,7 +79,7 @@ impl<'a> Head<'a> {
             return Err(format!(
                 "{} is neither a request nor a header; write a path that begins with /, or http:// in front, after the \
                  method if there is one",
-                shown(text)
+                without_secrets(text, secrets::misspelt_header)
             ));
         };
         let mut head = Head { method, url, weight: 1, name: None };
@@ -100,7 +103,14 @@ impl<'a> Head<'a> {
                 _ if word.starts_with('@') => {
                     return Err(format!("{} after the URL; the file with the body is on the next line", shown(word)));
                 }
-                _ => {
+                _ if word.starts_with(['{', '[', '"', '\'', '<']) => {
+                    return Err("a body after the URL; write it into a file, and @FILE on the next line".to_owned());
+                }
+                // The value may be a secret.
+                Some((key, _)) => {
+                    return Err(format!("{}= after the URL; only weight=N and name=X may follow it", shown(key)));
+                }
+                None => {
                     return Err(format!(
                         "{} after the URL; only weight=N and name=X may follow it, and blanks are %20",
                         shown(word)
@@ -148,13 +158,21 @@ fn is_url(word: &str) -> bool {
     word.starts_with('/') || word.contains("://")
 }
 
+/// Whether a line is a request in quotation marks, and not JSON.
+fn is_quoted(text: &str) -> bool {
+    let Some(text) = text.strip_prefix(QUOTES).or_else(|| text.strip_prefix(['"', '\''])) else { return false };
+    let mut words = text.split_ascii_whitespace();
+    let first = words.next().unwrap_or_default();
+    is_url(first) || (is_token(first) && words.next().is_some_and(is_url))
+}
+
 /// The kind of a line that belongs into the file of a body, or to another program.
 fn foreign(text: &str) -> Option<&'static str> {
     let first = text.split_ascii_whitespace().next().unwrap_or_default();
     match text.as_bytes() {
         [b'{' | b'[' | b'}' | b']' | b'"', ..] => Some("JSON"),
         [b'<', ..] => Some("XML"),
-        _ if first == "curl" => Some("a curl command"),
+        _ if first == "curl" || first.starts_with('-') => Some("a curl command"),
         // The names of headers have no =, and URLs have something else before it.
         _ if first.find(['=', '/', ':', '?']).is_some_and(|at| first[at..].starts_with('=')) => {
             Some("the body of a form")
@@ -173,8 +191,12 @@ fn is_host(text: &str) -> bool {
 
 /// The beginning of a text, without secrets, in quotes.
 pub(super) fn shown(text: &str) -> String {
+    without_secrets(text, secrets::text)
+}
+
+fn without_secrets(text: &str, hidden: impl Fn(&str) -> String) -> String {
     let text: String = text.trim().chars().take(SHOWN).collect();
-    format!("{:?}", secrets::text(&text))
+    format!("{:?}", hidden(&text))
 }
 
 /// Whether a line is a header field and not a request, whose URL has a colon, too.
@@ -209,6 +231,9 @@ pub fn field(text: &str) -> Result<(&str, &str), &'static str> {
     let (name, value) = raw_field(text)?;
     if name.starts_with(QUOTES) {
         return Err("a quotation mark that quotes nothing in a shell; write ' or \"");
+    }
+    if name.starts_with(['\'', '"']) {
+        return Err("a quotation mark before the name; leave it out");
     }
     if !is_token(name) {
         return Err("a header name consists of letters, digits and -; write 'Name: value'");
@@ -263,6 +288,17 @@ mod tests {
             ("127.0.0.1:9001/b", "\"127.0.0.1:9001/b\" has no scheme; write http:// in front"),
             ("localhost:80", "has no scheme"),
             ("Authorization Bearer zebra-giraffe-77", "is neither a request nor a header"),
+            ("Authorization Bearer zebra", "\"Authorization REDACTED\" is neither a request nor a header"),
+            (" Bearer zebra", "\"Bearer REDACTED\" is neither a request nor a header"),
+            ("--data-raw 'pw=zebra'", "looks like a curl command"),
+            ("-H 'Authorization: zebra' \\", "looks like a curl command"),
+            ("POST /echo {\"a\":\"zebra\"}", "a body after the URL; write it into a file"),
+            ("POST /echo 'pw=zebra'", "a body after the URL"),
+            ("POST /echo pw=zebra", "\"pw\"= after the URL; only weight=N"),
+            ("\"http://127.0.0.1:8088/a\"", "quotation marks around a request; leave them out"),
+            ("'GET /a'", "quotation marks around a request"),
+            ("\u{201c}/a\u{201d}", "quotation marks around a request"),
+            ("'Authorization: zebra'", "a quotation mark before the name; leave it out"),
             ("/a b", "\"b\" after the URL"),
             ("/a weight=0", "\"weight=0\": a weight is a whole number from 1"),
             ("/a weight=x", "a weight is a whole number"),
