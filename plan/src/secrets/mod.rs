@@ -399,6 +399,9 @@ mod tests {
     fn the_word_after_a_secret_option_is_hidden() {
         let shown = words(["--user", "me", "--password", "hunter2", "-x", "key=1"]);
         assert_eq!(shown, ["--user", "me", "--password", "REDACTED", "-x", "key=REDACTED"]);
-        assert_eq!(words(["Bearer", "abc", "X:bearer", "abc", "x"]), ["Bearer", "REDACTED", "X:bearer", "REDACTED", "x"]);
+        assert_eq!(
+            words(["Bearer", "abc", "X:bearer", "abc", "x"]),
+            ["Bearer", "REDACTED", "X:bearer", "REDACTED", "x"]
+        );
     }
 }
