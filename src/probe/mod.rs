@@ -188,8 +188,7 @@ impl Setting<'_> {
         }
         let Some(told) = course.result() else {
             let other = self.base.other;
-            probe.failed =
-                Some(format!("the requests in flight did not become {other} soon enough for an answer"));
+            probe.failed = Some(format!("the requests in flight did not become {other} soon enough for an answer"));
             return;
         };
         let run = Slot {

@@ -341,7 +341,7 @@ fn asks_for_verdict(plan: &Plan) -> bool {
 
 /// The line on the verdict that `--strict` makes a failure.
 fn strict(verdict: &Verdict) -> String {
-    format!("onrush: --strict: the run was {verdict}")
+    format!("onrush: --strict: {verdict}")
 }
 
 /// What is printed after the run.

@@ -54,8 +54,12 @@ pub(super) fn ended(evidence: &Evidence) -> Option<Ruling> {
         all if all > *stopped => format!("{} of {} threads", number(*stopped as f64), number(all as f64)),
         _ => count(*stopped, "thread"),
     };
-    let reason = format!("the script ended {ended} while the run went on");
-    ruling(LimitedBy::GeneratorScript, reason, "call thread:stop() in all threads at the end, or in none")
+    ruling(
+        LimitedBy::GeneratorScript,
+        "the script is the limit (it ended threads)",
+        format!("it ended {ended} while the run went on"),
+        "call thread:stop() in all threads at the end, or in none",
+    )
 }
 
 pub(super) fn held_up(evidence: &Evidence) -> Option<Ruling> {
