@@ -202,14 +202,6 @@ mod tests {
         assert_eq!(too_few(&few, Some(Shortage { needed: 56, hard: 12 }), None).as_deref(), Some(limit));
         let none = "note: the limit is 5 open files, and 100,036 are needed; 'sudo prlimit --pid $$ --nofile=100036' raises the limit";
         assert_eq!(said(Some(Shortage { needed: 100_036, hard: 5 }), None), none);
-        // It is no other if the number changes.
-        let mut growing = plan(Dialect::Native, "http://h/", 10, 2, 100);
-        growing.load.max_inflight = 1_000;
-        let said = too_few(&growing, Some(Shortage { needed: 1_036, hard: 40 }), None).unwrap_or_default();
-        assert!(said.starts_with("note: running with 4 of 100 connections: the limit is 40 open files"), "{said}");
-        let enough = Some(Shortage { needed: 1_036, hard: 200 });
-        assert_eq!(host::room(&growing, enough), Some(164));
-        assert!(too_few(&growing, enough, None).is_some_and(|line| line.starts_with("note: the limit is 200 open")));
         // wrk tries them all, and the errors are counted.
         let as_wrk = plan(Dialect::Wrk, "http://h/", 10, 2, 100_000);
         assert_eq!(too_few(&as_wrk, files, None), None);

@@ -65,7 +65,7 @@ fn length(stop: Stop) -> String {
 
 /// The first line, and the one on threads and connections: as many as there is `room` for.
 fn lines(head: &str, threads: u64, asked: u64, room: Option<u64>) -> String {
-    let connections = room.map_or(asked, |room| room.min(asked));
+    let connections = room.unwrap_or(asked);
     let of = if connections < asked { format!(" of the {asked} asked for") } else { String::new() };
     format!("{head}\n  {threads} threads and {connections} connections{of}\n")
 }

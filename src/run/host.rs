@@ -98,13 +98,14 @@ fn useful(plan: &Plan) -> u32 {
     plan.stop.requests.map_or(most, |requests| requests.min(most)).max(u64::from(threads)) as u32
 }
 
-/// How many of a plan's connections there is room for at a time, if that is too few. wrk tries all of them, again and
-/// again, and so does a run whose number of connections changes.
+/// How many of a plan's connections there is room for, if that is known to be too few for all of the run. wrk tries
+/// all of them, again and again; a number that changes may be reached only for a moment.
 pub fn room(plan: &Plan, shortage: Option<Shortage>) -> Option<u32> {
     let load = &plan.load;
-    let Shortage { hard, .. } = shortage.filter(|_| !plan.dialect.is_compat())?;
+    let is_constant = !load.grows() && plan.levels.is_none() && !plan.dialect.is_compat();
+    let Shortage { hard, .. } = shortage.filter(|_| is_constant)?;
     let left = hard.saturating_sub(needed(0, load.threads));
-    Some(u32::try_from(left).unwrap_or(u32::MAX).clamp(load.threads, load.max_inflight))
+    Some(u32::try_from(left).unwrap_or(u32::MAX).clamp(load.threads, load.connections))
 }
 
 /// A run whose limit on address space leaves too little.

@@ -64,8 +64,7 @@ pub fn prepare(
 ) -> anyhow::Result<Prepared> {
     let (descriptors, files) = (host::raise_descriptor_limit(plan), host::needed_by(plan));
     let mut plan = Cow::Borrowed(plan);
-    let is_constant = !plan.load.grows() && plan.levels.is_none();
-    if let Some(room) = host::room(&plan, descriptors).filter(|_| is_constant) {
+    if let Some(room) = host::room(&plan, descriptors) {
         plan.to_mut().load = Load::new(plan.load.threads, room);
     }
     let (plan, load) = (&*plan, &plan.load);
