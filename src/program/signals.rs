@@ -4,7 +4,7 @@
 use std::io;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -29,6 +29,9 @@ const ECHO: Duration = Duration::from_millis(20);
 
 /// How often it is looked whether a process is to end.
 const LOOK: Duration = Duration::from_millis(100);
+
+/// How long the last flush of all streams may take.
+const FLUSH_MAX: Duration = Duration::from_millis(200);
 
 /// Steps before a signal ends the process, in this order, after the commands of scripts have been ended.
 #[derive(Clone, Default)]
@@ -129,9 +132,18 @@ pub fn leave(code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Ends the process. A script's output is flushed first, which blocks until it is read.
+/// Ends the process. A script's output is flushed first: standard output, and for a moment all other streams, of which it may hold one
+/// for ever.
 fn exit_at_once(code: i32) -> ! {
-    script::flush_briefly();
+    script::flush();
+    let (done, is_done) = mpsc::channel();
+    let flush_all = move || {
+        script::flush_all();
+        let _ = done.send(());
+    };
+    if run::beside("flush", flush_all).is_ok() {
+        let _ = is_done.recv_timeout(FLUSH_MAX);
+    }
     low_level::exit(code)
 }
 

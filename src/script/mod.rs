@@ -39,7 +39,7 @@ mod written;
 
 use std::net::SocketAddr;
 use std::path::Path;
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -56,9 +56,6 @@ use self::thread::ScriptThread;
 pub use self::phase::{Phase, Watch};
 pub use self::shell::end as end_commands;
 pub use self::statistics::View;
-
-/// How long the last flush of all streams may take.
-const FLUSH_MAX: Duration = Duration::from_millis(200);
 
 /// The part of the command line that scripts can see, and what a script needs to start.
 #[derive(Clone)]
@@ -287,28 +284,20 @@ pub fn flush() {
     unsafe { libc::fflush(stream) };
 }
 
-/// Flushes standard output, and for a moment all other streams, of which a script may hold one for ever.
-pub fn flush_briefly() {
-    let (done, all) = mpsc::channel();
-    // SAFETY: standard output is a stream, and a null pointer means all of them.
-    unsafe { libc::fflush(standard_output()) };
-    let flush_all = move || {
-        // SAFETY: as above.
-        unsafe { libc::fflush(std::ptr::null_mut()) };
-        let _ = done.send(());
-    };
-    if std::thread::Builder::new().spawn(flush_all).is_ok() {
-        let _ = all.recv_timeout(FLUSH_MAX);
-    }
+/// Flushes all streams of C code. A script may hold the lock of one for ever.
+pub fn flush_all() {
+    // SAFETY: a null pointer means all streams.
+    unsafe { libc::fflush(std::ptr::null_mut()) };
 }
 
 /// The stream to which `print` and `io.write` write.
 fn standard_output() -> *mut libc::FILE {
     unsafe extern "C" {
-        static stdout: *mut libc::FILE;
+        #[link_name = "stdout"]
+        static OUTPUT: *mut libc::FILE;
     }
     // SAFETY: the C library sets it before the program begins.
-    unsafe { stdout }
+    unsafe { OUTPUT }
 }
 
 /// Returns whether a thread of a run still has its script: at the end of the program one that never returned.
