@@ -135,7 +135,7 @@ pub fn leave(code: u8) -> ExitCode {
 /// Ends the process. A script's output is flushed first: standard output, and for a moment all other streams, of which it may hold one
 /// for ever.
 fn exit_at_once(code: i32) -> ! {
-    script::flush();
+    script::flush_printed();
     let (done, is_done) = mpsc::channel();
     let flush_all = move || {
         script::flush_all();

@@ -108,7 +108,10 @@ impl<'a> Head<'a> {
                 }
                 // The value may be a secret.
                 Some((key, _)) => {
-                    return Err(format!("{}= after the URL; only weight=N and name=X may follow it", shown(key)));
+                    return Err(format!(
+                        "{} after the URL; only weight=N and name=X may follow it",
+                        shown(&format!("{key}=…"))
+                    ));
                 }
                 None => {
                     return Err(format!(
@@ -294,7 +297,7 @@ mod tests {
             ("-H 'Authorization: zebra' \\", "looks like a curl command"),
             ("POST /echo {\"a\":\"zebra\"}", "a body after the URL; write it into a file"),
             ("POST /echo 'pw=zebra'", "a body after the URL"),
-            ("POST /echo pw=zebra", "\"pw\"= after the URL; only weight=N"),
+            ("POST /echo pw=zebra", "\"pw=…\" after the URL; only weight=N"),
             ("\"http://127.0.0.1:8088/a\"", "quotation marks around a request; leave them out"),
             ("'GET /a'", "quotation marks around a request"),
             ("\u{201c}/a\u{201d}", "quotation marks around a request"),

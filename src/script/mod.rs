@@ -279,9 +279,13 @@ impl Script {
 /// Flushes the output of C code, so that the report comes after it. A thread that is inside the script may hold the lock of any
 /// stream that it waits for: meanwhile only standard output is flushed.
 pub fn flush() {
-    let stream = if are_threads_inside() { standard_output() } else { std::ptr::null_mut() };
-    // SAFETY: a null pointer means all streams.
-    unsafe { libc::fflush(stream) };
+    if are_threads_inside() { flush_printed() } else { flush_all() }
+}
+
+/// Flushes standard output of C code.
+pub fn flush_printed() {
+    // SAFETY: it is a stream.
+    unsafe { libc::fflush(standard_output()) };
 }
 
 /// Flushes all streams of C code. A script may hold the lock of one for ever.

@@ -196,7 +196,7 @@ fn what_is_wrong_with_a_list_is_said_before_anything_is_sent(context: &Context) 
         (b"POST /a\n@a\n@b\n", "line 3: the request has a body already"),
         (b"/a weight=x\n", "line 1: \"weight=x\": a weight is a whole number"),
         (b"{\"url\": \"/\"}\n", "line 1: this looks like JSON"),
-        (b"/a nam=b\n", "line 1: \"nam=b\" after the URL"),
+        (b"/a nam=b\n", "line 1: \"nam=…\" after the URL"),
         (b"/a name=b[c]\n", "line 1: \"name=b[c]\": a name has 1 to 64 characters"),
         (long.as_bytes(), "line 1: the path has 70001 bytes; at most 65536 are allowed"),
     ] {
