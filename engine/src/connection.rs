@@ -135,7 +135,8 @@ impl Live {
             && let Some(mut request) = self.take_waiting(stream, tally)
         {
             if !request.is_last && !request.is_gathered {
-                request.sent_at = at;
+                // The script may have written it later in this turn.
+                request.sent_at = at.max(request.sent_at);
             }
             self.open.insert(request);
             any = true;

@@ -182,11 +182,11 @@ fn is_quoted(script: &[u8], place: &Range<usize>) -> bool {
     is_quote(place.start.wrapping_sub(1)) || is_quote(place.end)
 }
 
-/// The words that follow an option with a secret name in the script's arguments.
+/// The script's arguments that are secrets as a whole.
 fn hidden_args(plan: &Plan) -> impl Iterator<Item = String> {
-    let args = plan.script.iter().flat_map(|script| script.args.windows(2));
-    let hides_next = |word: &str| super::is_secret_option(word) || super::ends_before_secret(word);
-    args.filter(move |pair| hides_next(&pair[0])).map(|pair| pair[1].clone())
+    let args = || plan.script.iter().flat_map(|script| &script.args);
+    let are_hidden = super::are_hidden(args().map(String::as_str));
+    args().cloned().zip(are_hidden).filter_map(|(arg, is_hidden)| is_hidden.then_some(arg))
 }
 
 /// A secret and its pieces, unless they may appear by chance, as written and with percent-encoding undone: the cookies of a header, the token after

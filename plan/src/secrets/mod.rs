@@ -111,17 +111,24 @@ pub fn sentence(text: &str) -> String {
     redacted(text, true)
 }
 
-/// The words of a command line, redacted like [`text`], including the word after an option with a secret name, or after `Bearer`.
+/// The words of a command line, redacted like [`text`], including those of [`are_hidden`].
 pub fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
-    let mut hides_next = false;
-    let shown = |word| {
-        if std::mem::take(&mut hides_next) {
-            return REDACTED.to_owned();
-        }
-        hides_next = is_secret_option(word) || ends_before_secret(word);
-        text(word)
+    let words: Vec<&str> = words.into_iter().collect();
+    let shown = |(word, is_hidden): (&&str, bool)| if is_hidden { REDACTED.to_owned() } else { text(word) };
+    words.iter().zip(are_hidden(words.iter().copied())).map(shown).collect()
+}
+
+/// Returns of each word of a command line whether it is a secret as a whole: the word after an option with a secret name, and
+/// after the beginning of a header that a blank cuts off, all words up to the next option or URL.
+pub fn are_hidden<'a>(words: impl Iterator<Item = &'a str>) -> Vec<bool> {
+    let (mut hides_next, mut is_in_header) = (false, false);
+    let is_hidden = |word: &str| {
+        is_in_header &= !word.starts_with('-') && !word.contains("://");
+        let is_hidden = std::mem::replace(&mut hides_next, is_secret_option(word)) || is_in_header;
+        is_in_header |= ends_before_secret(word);
+        is_hidden
     };
-    words.into_iter().map(shown).collect()
+    words.map(is_hidden).collect()
 }
 
 /// A command for a shell, redacted: values of secret names in and without quotes, and logins after options like `-u`.
@@ -141,8 +148,11 @@ pub fn is_secret_option(word: &str) -> bool {
 
 /// Whether a word is the beginning of a header, cut off by a blank before its secret: `Cookie:`, `X:Bearer`, `Bearer`.
 pub fn ends_before_secret(word: &str) -> bool {
-    let (name, value) = word.split_once(':').unwrap_or(("", word));
-    (value.trim().is_empty() && is_secret(name)) || is_scheme(value)
+    match word.split_once(':') {
+        Some((name, value)) => (value.trim().is_empty() && is_secret(name)) || is_scheme(value),
+        // Other schemes are ordinary words, too.
+        None => word.eq_ignore_ascii_case("bearer"),
+    }
 }
 
 /// Whether the value of a header is only a scheme such as `Bearer`, without its credentials.
@@ -400,8 +410,19 @@ mod tests {
         let shown = words(["--user", "me", "--password", "hunter2", "-x", "key=1"]);
         assert_eq!(shown, ["--user", "me", "--password", "REDACTED", "-x", "key=REDACTED"]);
         assert_eq!(
-            words(["Bearer", "abc", "X:bearer", "abc", "x"]),
-            ["Bearer", "REDACTED", "X:bearer", "REDACTED", "x"]
+            words(["Bearer", "abc", "-H", "Authorization:", "Bearer", "abc", "x", "http://h/", "basic", "json"]),
+            [
+                "Bearer",
+                "REDACTED",
+                "-H",
+                "Authorization:",
+                "REDACTED",
+                "REDACTED",
+                "REDACTED",
+                "http://h/",
+                "basic",
+                "json"
+            ]
         );
     }
 }
