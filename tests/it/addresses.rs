@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
 use std::io::{self, BufReader, Write};
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::process::Command;
 use std::sync::{Arc, Condvar, Mutex};
+
+use rustix::net::{AddressFamily, SocketType, bind, socket};
 
 use crate::harness::{Context, Scratch, cases, counts, target};
 use crate::peers::{read_head, server, unix};
@@ -173,6 +175,9 @@ fn names_can_have_other_addresses(context: &Context) {
 fn a_family_can_be_chosen(context: &Context) {
     let plain = target();
     let port = plain.address().port();
+    // Nobody else may listen there meanwhile.
+    let taken = socket(AddressFamily::INET6, SocketType::STREAM, None).expect("a socket");
+    bind(&taken, &SocketAddr::from((Ipv6Addr::LOCALHOST, port))).expect("the port is free over IPv6");
     let entries = format!("--resolve both.invalid:::1 --resolve both.invalid:127.0.0.1 http://both.invalid:{port}/");
     let four = context.onrush().words("-4 -n4 -c2").words(&entries).run();
     assert_eq!((four.code, four.requests(), four.stderr.as_str()), (0, 4, ""), "{four:?}");
