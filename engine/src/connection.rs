@@ -604,7 +604,7 @@ impl Live {
         self.not_answered(request, error, retryable, input, at, tally)
     }
 
-    /// The same of one that has been taken out.
+    /// Does so for a request that has been taken out.
     fn not_answered(
         &mut self,
         request: OpenRequest,

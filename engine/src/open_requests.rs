@@ -102,7 +102,7 @@ impl OpenRequests {
         self.rest.as_ref().map_or(0, |rest| rest.len())
     }
 
-    /// Whether any do.
+    /// Returns whether any wait.
     #[inline(always)]
     pub fn any_waits(&self) -> bool {
         self.rest.is_some()

@@ -151,7 +151,7 @@ impl Protocol {
         if let Self::Http1(client) = self { client.has_output() } else { true }
     }
 
-    /// Whether a request that is started now leaves together with those that have not been handed over.
+    /// Returns whether a request that is started now leaves together with those that have not been handed over.
     #[inline]
     pub fn leaves_together(&self, request: &Request) -> bool {
         if let Self::Http1(client) = self { client.leaves_together(request) } else { true }

@@ -169,7 +169,7 @@ impl Tally {
         !self.is_exhausted && (self.left != Some(0) || self.has_returned())
     }
 
-    /// Whether as many requests have been started as were asked for.
+    /// Returns whether as many requests have been started as were asked for.
     pub fn has_started_all(&self) -> bool {
         self.left == Some(0) && !self.is_exhausted
     }

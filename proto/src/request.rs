@@ -79,7 +79,7 @@ impl Request {
         Self::Parts(Rc::new(Said { parts, http1: OnceCell::new(), http2: OnceCell::new() }))
     }
 
-    /// Whether it is a clone of the other request, or the other way round.
+    /// Returns whether one of the two requests is a clone of the other.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Parts(one), Self::Parts(two)) => Rc::ptr_eq(one, two),

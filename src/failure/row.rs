@@ -218,7 +218,7 @@ const MIXED: &str = "other requests were answered: is one of several servers at 
 /// What a server says that has more requests than it wants.
 const CALM: Code = Code::ENHANCE_YOUR_CALM;
 const REFUSED: Code = Code::REFUSED_STREAM;
-/// What a server says that wants a request in HTTP/1.1.
+/// The remedy for a server that wants a request in HTTP/1.1.
 const HTTP_1_1: Code = Code::HTTP_1_1_REQUIRED;
 /// The remedy for that.
 const HTTP1_ONLY: &str = "the server wants this request in HTTP/1.1: leave out --http2";

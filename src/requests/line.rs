@@ -161,7 +161,7 @@ fn is_url(word: &str) -> bool {
     word.starts_with('/') || word.contains("://")
 }
 
-/// Whether a line is a request in quotation marks, and not JSON.
+/// Returns whether a line is a request in quotation marks, and not JSON.
 fn is_quoted(text: &str) -> bool {
     let Some(text) = text.strip_prefix(QUOTES).or_else(|| text.strip_prefix(['"', '\''])) else { return false };
     let mut words = text.split_ascii_whitespace();

@@ -150,7 +150,7 @@ pub struct Script {
     arity: Arity,
     is_compat: bool,
     phase: Phase,
-    /// Whether the first call of `request` stops its thread, the first one.
+    /// Set if the first call of `request` stops its thread, the first one.
     stops_first: bool,
 }
 

@@ -14,7 +14,7 @@ pub fn folders() -> [(&'static str, String); 2] {
     ]
 }
 
-/// What tells a file from all others, if it is there.
+/// The device and number of a file, if it is there.
 pub fn identity(path: &Path) -> Option<(u64, u64)> {
     path.metadata().ok().map(|file| (file.dev(), file.ino()))
 }

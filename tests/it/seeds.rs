@@ -108,7 +108,7 @@ struct Published {
     imitation: Imitation,
 }
 
-/// What imitates a server.
+/// An imitation of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Imitation {
     OneWorker,
@@ -288,7 +288,7 @@ fn verdict_of(context: &Context, published: Published) -> (Class, String) {
     let other = judged.compared.map_or(if c == 1 { 2 } else { c / 2 }, |[_, other]| other);
     let numbers = [c, other];
     let known = [(); 3].map(|()| imitated.rates(context, numbers));
-    // What a single one takes differs from the others in a proxy that has much to do.
+    // In a proxy that has much to do, a single request takes another time than several.
     let is_as_known = |[c_per_s, _]: &[f64; 2]| (judged.per_s / c_per_s - 1.0).abs() <= 0.1;
     let truth = match known {
         [Some(one), Some(two), Some(three)] if is_as_known(&two) => Truth::computed(numbers, [one, two, three]),

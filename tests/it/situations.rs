@@ -141,7 +141,7 @@ impl Workers {
         let path = Self { service: Service::Constant, ..self }.path();
         let program = context.onrush().words(&format!("-t1 -c{in_flight} --probe off --warmup 200ms -d700ms"));
         let document = document(program.word(served_url(server, &path)), &Scratch::new("situation")).1;
-        // Those in flight, by their latency: a part of a burst at the end does not matter.
+        // Requests in flight, by their latency: a part of a burst at the end does not matter.
         let per_s =
             number(&document, "/evidence/load/in_flight") / number(&document, "/evidence/latency/mean_us") * 1e6;
         (per_s > 0.5 * known).then_some(per_s)

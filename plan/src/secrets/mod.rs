@@ -146,7 +146,7 @@ pub fn is_secret_option(word: &str) -> bool {
     word.starts_with('-') && !word.contains(['=', ':']) && is_secret(word)
 }
 
-/// Whether a word is the beginning of a header, cut off by a blank before its secret: `Cookie:`, `X:Bearer`, `Bearer`.
+/// Returns whether a word is the beginning of a header, cut off by a blank before its secret: `Cookie:`, `X:Bearer`, `Bearer`.
 pub fn ends_before_secret(word: &str) -> bool {
     match word.split_once(':') {
         Some((name, value)) => (value.trim().is_empty() && is_secret(name)) || is_scheme(value),
@@ -155,7 +155,7 @@ pub fn ends_before_secret(word: &str) -> bool {
     }
 }
 
-/// Whether the value of a header is only a scheme such as `Bearer`, without its credentials.
+/// Returns whether the value of a header is only a scheme such as `Bearer`, without its credentials.
 pub fn is_scheme(value: &str) -> bool {
     names::is_scheme(value.trim().as_bytes())
 }

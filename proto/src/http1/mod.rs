@@ -185,7 +185,7 @@ impl Http1 {
         self.given < self.in_flight.len()
     }
 
-    /// Whether a request that is started now leaves together with those that have not been handed over, or if there are none.
+    /// Returns whether a request that is started now leaves together with those that have not been handed over, or if there are none.
     pub fn leaves_together(&self, request: &Request) -> bool {
         let Some(first) = self.in_flight.get(self.given) else { return true };
         let before = first.sent_at - first.range.len() as u64;

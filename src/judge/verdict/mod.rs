@@ -1,7 +1,7 @@
 //! The verdict: what limited a run, as a pure function of its [`Evidence`].
 //!
-//! `decide` has the rules in order, which stand in files by what they are about, and `find` the findings; `usage` says how busy everything was, and `words` formats
-//! figures.
+//! `decide` lists the rules in order, and each file of rules has one subject. `find` has the findings, `usage` says how busy
+//! everything was, and `words` formats figures.
 
 mod connections;
 mod decide;
