@@ -88,6 +88,10 @@ mod results;
 mod resuming;
 /// Samples of sockets, compared with what ss says.
 mod sampling;
+/// Modules that scripts load.
+mod script_modules;
+/// Threads that a script ends.
+mod script_stops;
 /// Lua scripts: what they are told, what they decide, and the examples.
 mod scripts;
 /// What must not be in any output.
@@ -178,6 +182,8 @@ fn main() {
         ("request_log", request_log::cases()),
         ("results", results::cases()),
         ("resuming", resuming::cases()),
+        ("script_modules", script_modules::cases()),
+        ("script_stops", script_stops::cases()),
         ("scripts", scripts::cases()),
         ("secrets", secrets::cases()),
         ("seeds", seeds::cases()),

@@ -5,7 +5,6 @@ use std::fs;
 use std::io::{BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::harness::{Context, Output, Scratch, cases, on_terminal, target, url};
 use crate::hostile::watch;
@@ -38,14 +37,6 @@ cases! {
     a_delay_is_no_part_of_the_latency (Once);
     results_are_those_of_the_report (Once);
     a_response_comes_with_its_headers_its_trailers_and_its_body;
-    a_thread_stops_with_the_response_that_stopped_it;
-    a_thread_stops_with_the_request_that_it_does_not_write;
-    a_thread_may_stop_with_the_first_call_of_request (Once);
-    a_thread_that_stops_ends_no_other (Once);
-    a_c_module_uses_the_lua_of_the_program (Once) needs "gcc";
-    a_c_module_with_its_own_lua_is_refused (Once) needs "gcc";
-    a_script_named_like_a_module_is_not_that_module (Once);
-    modules_of_debian_are_found (Once) needs "dpkg -s lua-cjson lua-socket lua-lpeg";
     a_response_comes_with_what_request_returned_for_it;
     a_seed_repeats_what_is_drawn (Once);
     what_is_printed_keeps_its_order (Once);
@@ -507,117 +498,6 @@ fn a_response_comes_with_its_headers_its_trailers_and_its_body(context: &Context
     }
 }
 
-fn a_thread_stops_with_the_response_that_stopped_it(context: &Context) {
-    let script = "n = 0 function response() n = n + 1 if n == 10 then wrk.thread:stop() end end";
-    for onrush in context.both() {
-        let server = target();
-        // If the script does not end it, the test fails in the end.
-        let output = onrush.words("-t1 -c2 -d20").lua(script).word(url(&server, "/")).run();
-        assert_ran(&output);
-        assert_eq!(output.requests(), 10, "{output:?}");
-        assert!(output.took.as_secs() < 20, "{output:?}");
-    }
-    // Responses that arrived with it are counted and told.
-    let batch = "n = 0
-        function setup(thread) first = thread end
-        function init() batch = wrk.format():rep(20) end
-        function request() return batch end
-        function response() n = n + 1 if n == 30 then wrk.thread:stop() end end
-        function done(summary) print('told', summary.requests - first:get('n')) end";
-    for onrush in context.both() {
-        let output = onrush.words("-t1 -c2 -d20").lua(batch).word(url(&target(), "/")).run();
-        assert_ran(&output);
-        assert!(output.stdout.ends_with("told\t0\n"), "{output:?}");
-    }
-    // Of three responses that arrived during a stall, the first stops the thread.
-    let stall = "connect_us = 0.0\nlatency_us = 1000.0\n[[generator_stall]]\nfrom_s = 0.0035\nfor_s = 0.5";
-    let output = simulate(context.onrush().words("-t1 -c3 -d20").lua(script), stall);
-    assert_eq!(output.requests(), 10, "{output:?}");
-}
-
-fn a_thread_stops_with_the_request_that_it_does_not_write(context: &Context) {
-    let last = |text: &str| {
-        format!(
-            "local n = 0
-             function request() n = n + 1 if n > 300 then wrk.thread:stop() {text} end return wrk.format() end
-             function done(summary) print('done', summary.requests) end"
-        )
-    };
-    let usual = [("-t1 -c1", 1), ("-t2 -c8", 2), ("-t2 -c8 -R9000", 2), ("-t2 -c8 --http2", 2)];
-    let others = ["return ''", "return", "return 'no request'"].map(|text| (text, ("-t1 -c1", 1)));
-    for (text, (words, threads)) in usual.map(|usual| ("return nil", usual)).into_iter().chain(others) {
-        // wrk has no HTTP/2.
-        for onrush in context.both().into_iter().filter(|onrush| !onrush.is_compat() || !words.contains("--http2")) {
-            let server = target();
-            // If the script does not end it, the test fails in the end.
-            let output = onrush.words("-d20").words(words).lua(&last(text)).word(url(&server, "/")).run();
-            let requests = output.requests();
-            // The first was only inspected, and one on each other connection may be in flight.
-            let all = threads * 300 - 1;
-            assert!((all - 6..=all).contains(&requests), "{words} {text}: {output:?}");
-            assert_eq!(output.code, 0, "{words} {text}: {output:?}");
-            assert!(output.stdout.ends_with(&format!("done\t{requests}\n")), "{words} {text}: {output:?}");
-            assert!(!output.stdout.contains("errors"), "{words} {text}: {output:?}");
-            assert!(output.took.as_secs() < 20, "{words} {text}: {output:?}");
-        }
-    }
-}
-
-fn a_thread_may_stop_with_the_first_call_of_request(context: &Context) {
-    let server = target();
-    let script =
-        "function request() if wrk.thread.id == 1 then wrk.thread:stop() return nil end return wrk.format() end
-        function done(summary) print('done', summary.requests) end";
-    for (words, code, requests) in [("-t1 -c1 -d20", 5, 0), ("-t2 -c2 -n20", 0, 10), ("-t2 -c2 -n20 -R1000", 0, 10)] {
-        for onrush in context.both() {
-            // The imitated tools know no exit code for a run without a response.
-            let code = if onrush.is_compat() { 0 } else { code };
-            let output = onrush.words(words).lua(script).word(url(&server, "/")).run();
-            assert_eq!(output.code, code, "{words}: {output:?}");
-            assert!(output.stdout.ends_with(&format!("done\t{requests}\n")), "{words}: {output:?}");
-        }
-    }
-    let output = context.onrush().words("--once").lua(script).word(url(&server, "/")).run();
-    assert_eq!((output.code, output.stderr.contains("stdin:1")), (5, false), "{output:?}");
-}
-
-fn a_thread_that_stops_ends_no_other(context: &Context) {
-    let script = "
-        local n = 0
-        function request()
-            n = n + 1
-            if wrk.thread.id == 1 and n > 50 then wrk.thread:stop() return nil end
-            return wrk.format()
-        end";
-    // 49 of one thread, as the first was only inspected, and a thousand a second of each connection of the other. What is
-    // in flight on the first thread's other connection is no failure.
-    let output = simulate(context.onrush().words("-t2 -c4 -d1s").lua(script), "connect_us = 0.0\nlatency_us = 1000.0");
-    assert!((2_040..=2_049).contains(&output.requests()), "{output:?}");
-    assert!(!output.stdout.contains("errors"), "{output:?}");
-    let ended = "note: the script ended thread 1 after ";
-    assert!(output.stderr.contains(ended), "{output:?}");
-    // Neither the target nor the schedule is the limit of what the script left out.
-    for words in ["-R1000 -d2s", "-R1000 -n2000", "-n4000"] {
-        let onrush = context.onrush().words("-t2 -c4").words(words).lua(script);
-        let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0");
-        assert!(output.stderr.contains(ended), "{words}: {output:?}");
-        assert_eq!(output.stderr.contains(" requests were not sent"), words.contains("-n"), "{words}: {output:?}");
-        let verdict = "the script is the limit (it ended threads): it ended 1 thread while the run went on";
-        let is_judged = output.verdict.starts_with(verdict) || output.stderr.contains(verdict);
-        assert!(is_judged, "{words}: {output:?}");
-    }
-    // About ten of the 49 are sent in the warm-up.
-    let onrush = context.onrush().words("-t1 -c1 -d1s --warmup 10ms").lua(script);
-    let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0");
-    assert!((37..=40).contains(&output.requests()) && output.code == 0, "{output:?}");
-    let onrush = context.onrush().words("-t1 -c1 -d1s --warmup 1s").lua(script);
-    let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0");
-    assert!(output.stderr.contains("note: the script ended its only thread in the warm-up\n"), "{output:?}");
-    let onrush = context.onrush().words("-t1 -c1 -d30s --find-max p99<50ms").lua(script);
-    let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0");
-    assert!(output.code == 1 && output.stderr.contains("the script ended 1 of 1 thread"), "{output:?}");
-}
-
 fn a_response_comes_with_what_request_returned_for_it(context: &Context) {
     let script = "
         local n, threads = 0, {}
@@ -649,99 +529,6 @@ fn a_response_comes_with_what_request_returned_for_it(context: &Context) {
     }
     let output = context.called("wrk").words("-t1 -c1 -n20").lua(script).word(url(&server, "/")).run();
     assert!(output.stdout.ends_with("false\t0\t20\n"), "{output:?}");
-}
-
-fn a_c_module_uses_the_lua_of_the_program(context: &Context) {
-    let (server, scratch) = (target(), Scratch::new("c-module"));
-    let module = "
-        struct lua_State;
-        void lua_pushnumber(struct lua_State *, double);
-        double luaL_checknumber(struct lua_State *, int);
-        void lua_pushcclosure(struct lua_State *, int (*)(struct lua_State *), int);
-        static int twice(struct lua_State *L) { lua_pushnumber(L, 2 * luaL_checknumber(L, 1)); return 1; }
-        int luaopen_ours_twice(struct lua_State *L) { lua_pushcclosure(L, twice, 0); return 1; }";
-    fs::create_dir(scratch.path().join("ours")).unwrap();
-    compiled(&scratch, module, "ours/twice.so", &[]);
-    let script = scratch.file("script.lua", "print(require('ours.twice')(21))");
-    for onrush in context.both() {
-        let output = onrush.words("-t1 -c1 -n1").script(&script).word(url(&server, "/")).run_plain();
-        if cfg!(target_feature = "crt-static") {
-            let words = "twice.so: this program is static and loads no C modules; build onrush from source for them";
-            assert!(output.code == 1 && output.stderr.contains(words), "{output:?}");
-        } else {
-            assert!(output.code == 0 && output.stdout.starts_with("42\n42\n"), "{output:?}");
-        }
-    }
-}
-
-fn a_c_module_with_its_own_lua_is_refused(context: &Context) {
-    let (server, scratch) = (target(), Scratch::new("own-lua"));
-    let lua = "void lua_pushnumber(void *L, double n) { *(volatile int *)0 = 1; }";
-    compiled(&scratch, lua, "liblua5.1.so.0", &["-Wl,-soname,liblua5.1.so.0"]);
-    let module = "void lua_pushnumber(void *, double); int luaopen_own(void *L) { lua_pushnumber(L, 1); return 1; }";
-    let library = scratch.path().join("liblua5.1.so.0").display().to_string();
-    compiled(&scratch, module, "own.so", &[&library]);
-    for load in ["require('own')", "require('own.deeper')", "assert(package.loadlib('DIR/own.so', 'luaopen_own'))()"] {
-        let text = load.replace("DIR", scratch.path().to_str().unwrap());
-        let script = scratch.file("script.lua", text);
-        for onrush in context.both() {
-            let output = onrush.words("-t1 -c1 -n1").script(&script).word(url(&server, "/")).run_plain();
-            let is_static = cfg!(target_feature = "crt-static");
-            let words = if is_static {
-                "own.so: this program is static"
-            } else {
-                "own.so: it brings its own Lua (liblua5.1.so.0)"
-            };
-            assert!(output.code == 1 && output.stderr.contains(words), "{load}: {output:?}");
-        }
-    }
-}
-
-/// Compiles a library.
-fn compiled(scratch: &Scratch, text: &str, library: &str, words: &[&str]) {
-    let source = scratch.file("library.c", text);
-    let mut gcc = Command::new("gcc");
-    gcc.args(["-shared", "-fPIC", "-w", "-o"]).arg(scratch.path().join(library)).arg(source).args(words);
-    assert!(gcc.status().expect("it is installed").success(), "{text}");
-}
-
-fn modules_of_debian_are_found(context: &Context) {
-    let server = target();
-    let script = r#"
-        local cjson, socket, lpeg = require("cjson"), require("socket"), require("lpeg")
-        function request() return wrk.format("POST", "/echo", {}, cjson.encode({ at = socket.gettime() })) end
-        function response(status, headers, body)
-            local text = body:match("{.*}")
-            assert(cjson.decode(text).at > 1e9 and lpeg.match(lpeg.P("{") * lpeg.P(1) ^ 0, text) == #text + 1)
-        end
-        function done(summary) print(cjson.encode({ requests = summary.requests })) end"#;
-    for onrush in context.both() {
-        let output = onrush.words("-t2 -c4 -n200").lua(script).word(url(&server, "/echo")).run_plain();
-        if cfg!(target_feature = "crt-static") {
-            assert!(output.code == 1 && output.stderr.contains("this program is static"), "{output:?}");
-        } else {
-            assert_ran(&output);
-            assert!(output.stdout.ends_with("{\"requests\":200}\n"), "{output:?}");
-        }
-    }
-}
-
-fn a_script_named_like_a_module_is_not_that_module(context: &Context) {
-    let (server, scratch) = (target(), Scratch::new("named-like"));
-    let folders = ["own", "others"].map(|name| scratch.path().join(name));
-    folders.iter().for_each(|folder| fs::create_dir(folder).unwrap());
-    let script = scratch.file("own/words.lua", "print(require('words').hello)");
-    let run = || {
-        let path = format!("{}/?.lua", folders[1].display());
-        let onrush = context.onrush().words("-t1 -c1 -n1").script(&script).word(url(&server, "/"));
-        onrush.with(|command| _ = command.env("LUA_PATH", path)).run_plain()
-    };
-    let output = run();
-    assert!(output.code == 1 && output.stderr.contains("module 'words' not found"), "{output:?}");
-    scratch.file("others/words.lua", "return { hello = 'from the module' }");
-    let output = run();
-    assert_ran(&output);
-    assert!(output.stdout.starts_with("from the module\n"), "{output:?}");
 }
 
 fn a_seed_repeats_what_is_drawn(context: &Context) {
@@ -806,7 +593,7 @@ fn at(address: SocketAddr, path: &str) -> String {
 
 /// Checks that there is a report, that some requests were answered, and that nothing failed but statuses.
 #[track_caller]
-fn assert_ran(output: &Output) {
+pub fn assert_ran(output: &Output) {
     assert_eq!(output.code, 0, "{output:?}");
     output.assert_standard();
     assert!(output.requests() > 0, "{output:?}");
