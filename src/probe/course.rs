@@ -1,7 +1,8 @@
 //! The course of a probe, decided tick by tick: how many requests are in flight, for how long, and what follows from the
 //! responses. It reads no clock and sends nothing.
 //!
-//! The last part of the run is one side (A) of the comparison, so the time of the probe belongs to the other (B):
+//! The last part of the run is one side (A) of the comparison, so the time of the probe belongs to the other (B). A run that
+//! was too short for that goes on first, for half of the probe.
 //!
 //! 1. Half as many in flight as in the run. What is in flight beyond that is answered first, in the time of the probe. That part
 //!    is not counted: where all requests take equally long, responses go on as before until the last of them.
@@ -10,7 +11,7 @@
 //!    nearly half, and yet more in flight would bring nothing.
 //! 4. All of them again, for a moment: has the target changed meanwhile?
 //!
-//! How long this takes follows from the rate of the run, and how much it varied there. Where even the longest probe could
+//! The time that this takes follows from the rate of the run, and how much it varied there. Where even the longest probe could
 //! not decide, nothing is sent.
 
 use crate::run::Elasticity;
@@ -63,9 +64,9 @@ pub enum Order {
     End,
 }
 
-/// There is too little time: how many ticks it would take. `None`: the run was too short itself.
+/// There is too little time: the ticks that it would take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Unaffordable(pub Option<u64>);
+pub struct Unaffordable(pub u64);
 
 /// A part of the course.
 #[derive(Clone, Debug)]
@@ -74,6 +75,11 @@ enum State {
     Settling {
         in_flight: u32,
         until: u64,
+    },
+    /// As many as in the run are in flight, from this tick on and for so many.
+    Repeating {
+        from: u64,
+        ticks: u64,
     },
     /// Responses count from this tick on; looks that are left, by their number of ticks, the next one last.
     Counting {
@@ -93,6 +99,10 @@ enum State {
 #[derive(Clone, Debug)]
 pub struct Course {
     base: Base,
+    /// How many ticks as many as in the run are to be in flight first, until they are.
+    repeats: Option<u64>,
+    /// The rate of the run, where it was repeated.
+    before: Option<Rate>,
     /// The tick by which it is over.
     end: u64,
     state: State,
@@ -122,30 +132,46 @@ impl Course {
     ///
     /// When there is too little time for an answer.
     pub fn begin(base: Base, tick: u64, in_flight: u64) -> Result<Self, Unaffordable> {
-        let drain = drain(&base, base.other);
         let fits = |ticks: u64, surely: f64| {
-            let left = ticks.saturating_sub(check_ticks(ticks) + drain) as f64;
-            let left = whole_cycles(left, base.run.cycle());
-            left >= FIRST && half_at(&base, base.other, left, LOOKS - 1, surely) < STAYS
+            let repeats = repeats(&base, ticks);
+            let fit = |(base, ticks): (Base, u64)| is_enough(&base, ticks, surely);
+            if fit((base, ticks)) { Some(None) } else { fit(repeated(&base, ticks, repeats)).then_some(Some(repeats)) }
         };
-        if !fits(base.ticks, 0.0) {
+        let Some(repeats) = fits(base.ticks, 0.0) else {
             let mut needed = base.ticks.max(1);
             // One that most likely decides is worth the advice.
-            while !fits(needed, 1.0) {
+            while fits(needed, 1.0).is_none() && needed < u64::from(u32::MAX) {
                 needed += needed.div_ceil(20);
-                if needed > u64::from(u32::MAX) {
-                    return Err(Unaffordable(None));
-                }
             }
-            return Err(Unaffordable(Some(needed)));
-        }
-        // Those that are sent at once are answered at once, where all take equally long.
-        let settles = if in_flight < base.other.into() { base.run.cycle().ceil() as u64 } else { 0 };
-        let state = State::Settling { in_flight: base.other, until: tick + settles };
-        Ok(Self { end: tick + base.ticks, state, rates: Vec::new(), windows: Vec::new(), check: None, base })
+            return Err(Unaffordable(needed));
+        };
+        let end = tick + base.ticks;
+        let mut course = Self {
+            base,
+            repeats,
+            before: None,
+            end,
+            state: State::Over,
+            rates: Vec::new(),
+            windows: Vec::new(),
+            check: None,
+        };
+        course.state = course.settling(course.first(), tick, in_flight);
+        Ok(course)
     }
 
-    /// Returns the next step after this tick. Before the first, the limit is to be that of [`Base::other`].
+    /// How many requests are to be in flight first.
+    pub fn first(&self) -> u32 {
+        if self.repeats.is_some() { self.base.run.in_flight } else { self.base.other }
+    }
+
+    fn settling(&self, in_flight: u32, tick: u64, now: u64) -> State {
+        // Those that are sent at once are answered at once, where all take equally long.
+        let settles = if now < in_flight.into() { self.base.run.cycle().ceil() as u64 } else { 0 };
+        State::Settling { in_flight, until: tick + settles }
+    }
+
+    /// Returns the next step after this tick. Before the first, the limit is to be that of [`Course::first`].
     pub fn go_on(&mut self, look: &Look<'_>) -> Order {
         match &mut self.state {
             State::Settling { in_flight, until } => {
@@ -155,9 +181,29 @@ impl Course {
                     return if is_late { self.end() } else { Order::Wait };
                 }
                 let from = look.tick + 1;
+                if let Some(ticks) = self.repeats.take() {
+                    self.state = State::Repeating { from, ticks };
+                    return Order::Wait;
+                }
                 let Some(looks) = self.looks(in_flight, from) else { return self.check(look.tick) };
                 self.state = State::Counting { in_flight, from, looks };
                 Order::Wait
+            }
+            State::Repeating { from, ticks } => {
+                let seen = (look.ticks)(*from);
+                if seen.len() < *ticks as usize && look.tick < self.end {
+                    return Order::Wait;
+                }
+                let in_flight = self.base.run.in_flight;
+                let Some(run) = Rate::at_end(seen, in_flight) else { return self.end() };
+                let from = *from + (seen.len() - run.ticks) as u64;
+                self.windows.push(Window { in_flight, from, ticks: run.ticks as u64 });
+                self.before = Some(std::mem::replace(&mut self.base.run, run));
+                if self.has_drifted() {
+                    return self.end();
+                }
+                self.state = self.settling(self.base.other, look.tick, in_flight.into());
+                Order::Limit(self.base.other)
             }
             State::Counting { in_flight, from, looks } => {
                 let ticks = (look.ticks)(*from);
@@ -193,9 +239,16 @@ impl Course {
         }
     }
 
-    /// Returns whether the target answered a fifth more or less in the end than in the run.
+    /// The rates with as many in flight as in the run, before and later, if one is a fifth more than the other.
+    pub fn drift(&self) -> Option<[Rate; 2]> {
+        let run = self.base.run;
+        let pairs = [self.before.map(|before| [before, run]), self.check.map(|check| [run, check])];
+        pairs.into_iter().flatten().find(|[before, later]| has_drifted(before, later))
+    }
+
+    /// Returns whether the target answered a fifth more or less later on than in the run.
     pub fn has_drifted(&self) -> bool {
-        self.check.is_some_and(|check| has_drifted(&self.base.run, &check))
+        self.drift().is_some()
     }
 
     /// The result: between the numbers of requests in flight that are closest, if it decides there.
@@ -286,6 +339,26 @@ pub fn decides(elasticity: &Elasticity) -> bool {
     low > FOLLOWS || high < STAYS || low > STAYS && high < FOLLOWS
 }
 
+/// Returns whether a probe of so many ticks can decide after this run; `surely`: with so many standard errors more.
+fn is_enough(base: &Base, ticks: u64, surely: f64) -> bool {
+    let left = ticks.saturating_sub(check_ticks(ticks) + drain(base, base.other)) as f64;
+    let left = whole_cycles(left, base.run.cycle());
+    left >= FIRST && half_at(base, base.other, left, LOOKS - 1, surely) < STAYS
+}
+
+/// How many of so many ticks repeat the run: half of those that count.
+fn repeats(base: &Base, ticks: u64) -> u64 {
+    let left = ticks.saturating_sub(check_ticks(ticks) + drain(base, base.other));
+    whole_cycles(left as f64 / 2.0, base.run.cycle()).round() as u64
+}
+
+/// A run that is repeated for some of so many ticks, and the ticks that are left then.
+fn repeated(base: &Base, ticks: u64, repeats: u64) -> (Base, u64) {
+    let Rate { in_flight, per_tick, .. } = base.run;
+    let run = base.run.expected(in_flight, per_tick, repeats as f64, base.run.cycle());
+    (Base { run, ..*base }, ticks - repeats)
+}
+
 /// Half of the interval to be expected after so many ticks with so many in flight, if the rate does not follow them, at a look;
 /// with so many standard errors more.
 fn half_at(base: &Base, in_flight: u32, ticks: f64, look: usize, more: f64) -> f64 {
@@ -326,14 +399,11 @@ mod tests {
         let counts: Vec<f64> = (0..400).map(|_| random.below(6) as f64 * 0.8).collect();
         let run = Rate::of(&counts, 8, 4.0).unwrap();
         let begin = |ticks| Course::begin(Base { run, other: 4, ticks }, 0, 8).map(|_| ());
-        let Err(Unaffordable(Some(needed))) = begin(20) else { panic!("it is too short") };
+        let Err(Unaffordable(needed)) = begin(20) else { panic!("it is too short") };
         assert!((100..1_000).contains(&needed), "{needed}");
         assert_eq!(begin(needed), Ok(()));
         let few = Rate::of(&counts[..20], 8, 4.0).unwrap();
-        assert_eq!(
-            Course::begin(Base { run: few, other: 4, ticks: 20 }, 0, 8).map(|_| ()),
-            Err(Unaffordable(None)),
-            "no probe makes up for a run of so few responses"
-        );
+        let course = Course::begin(Base { run: few, other: 4, ticks: 1_000 }, 0, 8).unwrap();
+        assert_eq!(course.first(), 8, "a run of few responses is repeated");
     }
 }

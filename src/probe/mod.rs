@@ -79,9 +79,9 @@ pub fn after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: 
     let ticks = probing.time.saturating_sub(opening).as_nanos() / TICK.as_nanos();
     let base = Base { run, other, ticks: ticks as u64 };
     let setting = Setting { plan, streams, batch: outcome.batch as u64, counts, base, refused: refused_share(outcome) };
-    if let Err(Unaffordable(needed)) = Course::begin(base, 0, in_flight.into()) {
+    if let Err(Unaffordable(ticks)) = Course::begin(base, 0, in_flight.into()) {
         dismiss(tail, outcome);
-        let needed_s = needed.map(|ticks| (opening + TICK * ticks as u32).as_secs_f64());
+        let needed_s = Some((opening + TICK * ticks as u32).as_secs_f64());
         return Some(Probe { needed_s, ..none });
     }
     Some(match tail {
@@ -148,7 +148,7 @@ impl Setting<'_> {
         let Ok(mut course) = Course::begin(*base, begin, tail.in_flight().div_ceil(self.batch)) else {
             unreachable!("it has begun before")
         };
-        tail.limit(base.other, self.streams);
+        tail.limit(course.first(), self.streams);
         let broke_off = loop {
             if !tail.wait(interrupt) {
                 break Some("a thread of onrush, or its script, ended early".to_owned());
@@ -181,14 +181,19 @@ impl Setting<'_> {
     /// Adds what the course of a probe tells.
     fn tell(&self, probe: &mut Probe, course: &Course, ticks: &[f64], begin: u64) {
         let per_s = |rate: &Rate| rate.per_tick / TICK.as_secs_f64();
-        if let Some(check) = course.check.filter(|_| course.has_drifted()) {
-            let (now, was) = (per_s(&check), per_s(&self.base.run));
-            probe.failed = Some(format!("the target answered {now:.0} requests/s at its end, and {was:.0} in the run"));
+        if let Some([was, now]) = course.drift() {
+            let in_flight = self.base.run.in_flight;
+            let [was, now] = [was, now].map(|rate| per_s(&rate));
+            let drift =
+                format!("with {in_flight} in flight the target answered {was:.0} requests/s, and {now:.0} later");
+            probe.failed = Some(drift);
             return;
         }
         let Some(told) = course.result() else {
             let other = self.base.other;
             probe.failed = Some(format!("the requests in flight did not become {other} soon enough for an answer"));
+            probe.needed_s = Some(2.0 * probe.duration_s);
+            probe.up = other > self.base.run.in_flight;
             return;
         };
         let run = Slot {
@@ -205,9 +210,13 @@ impl Setting<'_> {
             }
         };
         // The two that are compared come first.
-        let (first, others): (Vec<_>, Vec<_>) =
-            course.windows.iter().partition(|window| window.in_flight == told.0.in_flight);
-        probe.slots = [run].into_iter().chain(first.into_iter().chain(others).map(slot)).collect();
+        let of = |is: &dyn Fn(u32) -> bool| -> Vec<Slot> {
+            course.windows.iter().filter(|window| is(window.in_flight)).map(slot).collect()
+        };
+        let (all, told_of) = (run.in_flight, told.0.in_flight);
+        let repeated = of(&|in_flight| in_flight == all);
+        let run = if repeated.is_empty() { vec![run] } else { repeated };
+        probe.slots = [run, of(&|it| it == told_of), of(&|it| ![all, told_of].contains(&it))].concat();
         probe.elasticity = Some(told.1);
     }
 

@@ -128,17 +128,22 @@ impl Told {
 
 /// A run of so many seconds, and the probe after it.
 fn probe(target: &mut Target, in_flight: u32, run_s: u64, probe_s: f64) -> Told {
+    probe_in_ticks(target, in_flight, run_s * 10, probe_s)
+}
+
+/// A run of so many tenths of a second, and the probe after it.
+fn probe_in_ticks(target: &mut Target, in_flight: u32, run_ticks: u64, probe_s: f64) -> Told {
     const RUN_TICK_NS: u64 = 100_000_000;
     let tick_ns = (TICK_S * 1e9) as u64;
     target.limit(in_flight, 0);
-    let counts: Vec<f64> = (1..=run_s * 10).map(|tick| target.run_until(tick * RUN_TICK_NS)).collect();
+    let counts: Vec<f64> = (1..=run_ticks).map(|tick| target.run_until(tick * RUN_TICK_NS)).collect();
     let last = &counts[super::first_of_last_part(counts.len())..];
     let nothing = Told { result: None, took_s: 0.0, has_drifted: false, is_affordable: false };
     let Some(run) = Rate::at_end(last, in_flight) else { return nothing };
-    let begin = run_s * 100;
+    let begin = run_ticks * 10;
     let base = Base { run: run.in_shorter_ticks(10), other: in_flight / 2, ticks: (probe_s / TICK_S) as u64 };
     let Ok(mut course) = Course::begin(base, begin, in_flight.into()) else { return nothing };
-    target.limit(base.other, begin * tick_ns);
+    target.limit(course.first(), begin * tick_ns);
     let (mut tick, mut ticks) = (begin, Vec::new());
     loop {
         ticks.push(target.run_until((tick + 1) * tick_ns));
@@ -268,15 +273,31 @@ fn at(workers: u32, in_flight: u32, service: Service, per_s: f64, count: u64) ->
 #[test]
 fn at_most_one_in_a_hundred_is_on_the_wrong_side_of_a_limit() {
     let is_whole = std::env::var_os("CHECK_MACHINE").is_some();
-    let count = if is_whole { 1_000 } else { 40 };
+    let (count, mut all_decided) = (if is_whole { 1_000 } else { 40 }, 0);
     for service in [Service::Constant, Service::Exponential, Service::LogNormal(0.4), Service::Bimodal] {
         // ln(16 ÷ 13) ÷ ln(26 ÷ 13) = 0.2996, and ln(13 ÷ 8) ÷ ln(16 ÷ 8) = 0.7004.
         for (workers, in_flight) in [(16, 26), (13, 16)] {
             let [wrong, decided] = at(workers, in_flight, service, 1_000.0, count);
             println!("{service:?}, {workers} workers, c = {in_flight}: {wrong} wrong, {decided} decided of {count}");
             assert!(wrong <= count.div_ceil(100), "{service:?} {workers}: {wrong} of {count}");
+            all_decided += decided;
         }
     }
+    // Three quarters of 26 find all 16 workers busy.
+    assert!(all_decided >= count / 2, "{all_decided} of {count}");
+}
+
+#[test]
+fn a_run_that_was_too_short_is_repeated_first() {
+    let mut decided = 0;
+    for (seed, workers) in (0..40).zip([0, 2].into_iter().cycle()) {
+        let mean_s = f64::from(if workers == 0 { 8 } else { workers }) / 1_000.0;
+        let mut target = Target::new(workers, Service::Exponential, mean_s, seed);
+        let told = probe_in_ticks(&mut target, 8, 10, 4.0);
+        assert!(!told.is_wrong(&target, 8), "{seed}: {:?}", told.result);
+        decided += u64::from(told.side().is_some());
+    }
+    assert!(decided >= 38, "{decided} of 40");
 }
 
 #[test]
@@ -309,6 +330,7 @@ fn how_often_a_probe_decides() {
                     }
                     100 * decided / probes
                 };
+                assert!(per_s < 5_000.0 || share(30) >= 95, "{service:?} {in_flight}");
                 row += &format!(" {} %, {} % |", share(10), share(30));
             }
             println!("{row}");

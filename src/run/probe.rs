@@ -19,13 +19,13 @@ pub struct Probe {
     /// Why it tells nothing, as the end of a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// Where none took place: whether more in flight were asked for, instead of fewer.
+    /// Where none took place, or it was too short: whether more in flight were asked for, instead of fewer.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub up: bool,
     /// Where none took place: whether one was to follow, for which there was too little time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub was_planned: bool,
-    /// The shortest probe that might tell, in seconds, where none took place.
+    /// A probe that might tell, in seconds, where none took place or it was too short.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed_s: Option<f64>,
 }

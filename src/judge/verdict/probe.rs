@@ -141,7 +141,10 @@ pub(super) fn unclear(evidence: &Evidence) -> Ruling {
             .then(|| format!("--probe {up}{}s may tell", time_s.ceil().max(1.0)))
     };
     let (reason, advice) = match (&probe, probe.in_flight(), probe.elasticity) {
-        (Probe { failed: Some(failed), .. }, ..) => (format!("the probe after the run tells nothing: {failed}"), None),
+        (Probe { failed: Some(failed), needed_s, up, .. }, ..) => {
+            let longer = needed_s.and_then(|time_s| would(*up, time_s));
+            (format!("the probe after the run tells nothing: {failed}"), longer)
+        }
         (_, Some((first, other)), Some(Elasticity { low, high, .. })) => {
             // What the rate does where the requests in flight change by this.
             let ratio = f64::from(other) / f64::from(first);

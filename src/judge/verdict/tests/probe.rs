@@ -157,6 +157,9 @@ fn the_sentence_of_a_probe_begins_with_what_it_found() {
 fn a_run_too_short_for_a_probe_says_so() {
     let short = after(|evidence| evidence.probe = Some(Probe { was_planned: true, ..Probe::default() }));
     assert_eq!(short.advice.as_deref(), Some("run longer (-d)"));
+    let failed = Some("it took too long".to_owned());
+    let drained = after(|evidence| evidence.probe = Some(Probe { failed, needed_s: Some(3.9), ..Probe::default() }));
+    assert!(drained.to_string().ends_with("; --probe 4s may tell"), "{drained}");
 }
 
 #[test]
