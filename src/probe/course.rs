@@ -355,7 +355,7 @@ fn repeats(base: &Base, ticks: u64) -> u64 {
 /// A run that is repeated for some of so many ticks, and the ticks that are left then.
 fn repeated(base: &Base, ticks: u64, repeats: u64) -> (Base, u64) {
     let Rate { in_flight, per_tick, .. } = base.run;
-    let run = base.run.expected(in_flight, per_tick, repeats as f64, base.run.cycle());
+    let run = base.run.varying_as_known().expected(in_flight, per_tick, repeats as f64, base.run.cycle());
     (Base { run, ..*base }, ticks - repeats)
 }
 

@@ -23,6 +23,8 @@ pub const LOOKS: usize = 4;
 const ROUNDING: f64 = 0.05;
 /// From so many cycles on, a part of one more does not matter.
 const CYCLES: f64 = 16.0;
+/// A run of fewer ticks does not tell how much its rate varies.
+const TELLING: usize = 20;
 /// The responses of a window vary at least by this share of what those of the run did.
 const LEAST_OF_RUN: f64 = 0.5;
 
@@ -94,6 +96,12 @@ impl Rate {
     /// The rate, varying at least as much as the run lets expect.
     pub fn as_variable_as(self, run: &Self) -> Self {
         Self { dispersion: self.dispersion.max(LEAST_OF_RUN * run.dispersion), ..self }
+    }
+
+    /// The rate, varying at most as a Poisson process does where it is that of a short run, which does not tell.
+    pub fn varying_as_known(self) -> Self {
+        let is_short = self.ticks < TELLING;
+        Self { dispersion: if is_short { self.dispersion.min(1.0) } else { self.dispersion }, ..self }
     }
 
     /// The standard error of the logarithm of the rate.
