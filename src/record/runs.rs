@@ -106,6 +106,13 @@ impl<'a> Runs<'a> {
         self.each.iter().try_fold(0_u64, |sum, run| Some(sum.saturating_add(of(&run.evidence.load)?)))
     }
 
+    /// A figure that is the same in all of them.
+    fn alike<T: PartialEq>(&self, of: impl Fn(&Load) -> Option<T>) -> Option<T> {
+        let mut each = self.each.iter().map(|run| of(&run.evidence.load));
+        let first = each.next()?;
+        each.all(|other| other == first).then_some(first)?
+    }
+
     fn generator(&self) -> Generator {
         let of = |run: &Source| run.evidence.as_ref().map_or(0, |evidence| evidence.generator.threads.len() as u64);
         let at_once = self.sources.most(of).max(1) as usize;
@@ -172,6 +179,7 @@ impl<'a> Runs<'a> {
                 run.evidence.as_ref().and_then(|evidence| evidence.load.in_flight_max).unwrap_or_default()
             }))
             .filter(|most| *most > 0),
+            room: self.alike(|load| load.room),
             in_flight: self.together(|load| Some(load.in_flight)).unwrap_or_default(),
             in_flight_of_all: (self.each.len() > 1)
                 .then(|| figure(self.each.iter().map(|run| run.evidence.load.all_in_flight()).sum())),

@@ -22,6 +22,8 @@ cases! {
     a_server_that_dies_loses_no_request_from_the_account needs "python3";
     connections_are_opened_while_due_requests_wait;
     a_note_says_how_many_connections_a_rate_takes (Once);
+    the_option_that_a_verdict_advises_helps (Once);
+    streams_are_advised_where_the_server_allows_more;
     stages_of_connections_open_and_close_them;
     stages_of_connections_take_the_time_they_say (Once);
     stages_of_connections_and_of_the_rate_go_together (Once);
@@ -248,6 +250,37 @@ fn a_note_says_how_many_connections_a_rate_takes(context: &Context) {
     assert_accounted(&enough);
     assert_eq!((output.stderr.as_str(), number(&enough, "/connections/established")), ("", 41.0), "{output:?}");
     assert_eq!(number(&enough, "/requests/late"), 0.0, "{}", enough["requests"]);
+}
+
+fn the_option_that_a_verdict_advises_helps(context: &Context) {
+    let slow = "connect_us = 0.0\nlatency_us = 50000.0";
+    for (few, more, advised) in [
+        ("-c8 -d2s", "-c80 -d2s", "-c"),
+        ("-c2 -d2s --max-inflight 8", "-c2 -d2s --max-inflight 80", "--max-inflight"),
+        ("--stages c=2s:8", "--stages c=2s:80", "--stages c="),
+    ] {
+        let run = |words| simulated_document(context.onrush().words("-t1 -R1000").words(words), slow);
+        let (output, document) = run(few);
+        assert!(output.verdict.contains(&format!("allow more ({advised})")), "{few}: {output:?}");
+        // Of 2,000, each connection has 20 in a second.
+        assert!(number(&document, "/requests/completed") <= 320.0, "{few}: {output:?}");
+        let (output, document) = run(more);
+        assert!(number(&document, "/requests/completed") >= 1_900.0, "{more}: {output:?}");
+    }
+}
+
+fn streams_are_advised_where_the_server_allows_more(context: &Context) {
+    let (server, scratch) = (target(), Scratch::new("streams"));
+    let run = |streams| {
+        let words = format!("-t1 -c2 -d1s -R1000 --http2 --streams {streams}");
+        document(context.onrush().words(&words).word(url(&server, "/delay/50")), &scratch)
+    };
+    let (output, few) = run(4);
+    assert_eq!(few["evidence"]["load"]["room"], "streams", "{few}");
+    let is_advised = output.verdict.contains("allow more (--streams)");
+    assert!(is_advised || few["verdict"]["limited_by"] == "generator_cpu", "{output:?}");
+    let [few, more] = [few, run(40).1].map(|document| number(&document, "/requests/completed"));
+    assert!(few <= 160.0 && more > few, "{more} after {few}");
 }
 
 fn stages_of_connections_open_and_close_them(context: &Context) {

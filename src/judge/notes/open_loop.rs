@@ -15,7 +15,7 @@ use crate::figures::NS_PER_US;
 use crate::figures::bounds::{Between, Missing};
 use crate::judge::gates::missing;
 use crate::judge::verdict::CROWDED;
-use crate::record::evidence::Latency;
+use crate::record::evidence::{Latency, Room};
 use crate::record::{self, Document, Note, NoteId, OpenLoop, Plan, Requests, Row, Schedule};
 use crate::run::nanos;
 
@@ -93,41 +93,31 @@ struct Crowded {
     /// Whether connections paused for the script.
     pauses: bool,
     /// The option that makes room for more.
-    room: Room,
+    room: MoreRoom,
     /// What would help.
     remedy: Remedy,
 }
 
 /// The option that makes room for more requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Room {
-    /// `-c`.
-    Connections,
-    /// `--streams` on this many connections as far as the server allows it, and beyond that `-c` with as many as were asked for.
-    Streams { connections: u64, asked: u64, allowed: u64 },
-    /// `--max-inflight`, which was given.
-    InFlight,
+struct MoreRoom {
+    room: Room,
+    connections: u64,
+    /// The streams of a connection: as many as were asked for and the server allows.
+    streams: u64,
+    /// As many as it allows.
+    allowed: u64,
 }
 
-impl Room {
-    /// The option, without a number.
-    fn option(self) -> &'static str {
-        match self {
-            Self::Connections => "-c",
-            Self::Streams { .. } => "--streams or -c",
-            Self::InFlight => "--max-inflight",
-        }
-    }
-
-    /// The option for this many requests in flight.
+impl MoreRoom {
+    /// The option for this many requests in flight. Beyond as many streams as are allowed, more connections help.
     fn for_requests(self, requests: u64) -> String {
-        match self {
-            Self::Streams { connections, allowed, .. } if requests.div_ceil(connections) <= allowed => {
-                format!("--streams {}", requests.div_ceil(connections))
-            }
-            Self::Streams { asked, .. } => format!("-c {}", requests.div_ceil(asked)),
-            Self::Connections => format!("-c {requests}"),
-            Self::InFlight => format!("--max-inflight {requests}"),
+        let each = requests.div_ceil(self.connections);
+        match self.room {
+            Room::Stages => format!("raise {}", self.room.option()),
+            Room::Streams if each <= self.allowed => format!("use --streams {each}"),
+            Room::Streams | Room::Connections => format!("use -c {}", requests.div_ceil(self.streams)),
+            Room::MaxInflight => format!("use --max-inflight {requests}"),
         }
     }
 }
@@ -459,17 +449,15 @@ impl Scheduled<'_> {
         threads.any(|thread| thread.queued.is_some_and(|queued| queued >= STARVED))
     }
 
-    /// The option that makes room for more requests in flight.
-    fn room(&self) -> Room {
-        let connections = u64::from(self.plan.connections).max(1);
-        match self.plan.http2.and_then(|http2| http2.streams).filter(|_| self.facts.most_in_flight().is_some()) {
-            _ if self.plan.max_inflight.is_some() => Room::InFlight,
-            None => Room::Connections,
-            Some(asked) => {
-                let allowed = self.facts.document.http2.as_ref().and_then(|http2| http2.streams_allowed);
-                let allowed = allowed.unwrap_or(STREAMS_ASSUMED).max(1);
-                Room::Streams { connections, asked: asked.min(allowed).into(), allowed: allowed.into() }
-            }
+    fn room(&self) -> MoreRoom {
+        let Document { plan, http2, evidence, .. } = self.facts.document;
+        let asked = plan.http2.and_then(|http2| http2.streams).filter(|_| self.facts.most_in_flight().is_some());
+        let allowed = http2.as_ref().and_then(|http2| http2.streams_allowed).unwrap_or(STREAMS_ASSUMED).max(1);
+        MoreRoom {
+            room: evidence.as_ref().and_then(|evidence| evidence.load.room).unwrap_or_default(),
+            connections: u64::from(plan.connections).max(1),
+            streams: asked.map_or(1, |asked| asked.min(allowed)).into(),
+            allowed: allowed.into(),
         }
     }
 
@@ -605,21 +593,19 @@ fn busy_words(&Crowded { connections, in_flight, unevenly, pauses, .. }: &Crowde
     format!("{who} busy{paused}{uneven}")
 }
 
-fn remedy_words(&Crowded { connections, in_flight, batch, room, remedy, .. }: &Crowded) -> String {
-    let is_staged = connections.is_none();
-    // A connection of HTTP/2 is not one request, and more streams do as well as more connections.
-    let (more, half, stages) = match in_flight {
-        None => ("connections", "less than half of the connections were busy", "--stages c="),
-        Some(_) => ("requests in flight", "less than half as many were in flight", "--streams or --stages c="),
+fn remedy_words(&Crowded { in_flight, batch, room, remedy, .. }: &Crowded) -> String {
+    // A connection of HTTP/2 is not one request.
+    let (more, half) = match in_flight {
+        None => ("connections", "less than half of the connections were busy"),
+        Some(_) => ("requests in flight", "less than half as many were in flight"),
     };
     match remedy {
         Remedy::About(batches) => {
             let requests = batches * batch;
             let needed = thousands(if in_flight.is_some() { requests } else { batches });
             // Over HTTP/1.1 a batch is sent on one connection.
-            let in_flight = if room == Room::Connections { batches } else { requests };
-            let how =
-                if is_staged { format!("raise {stages}") } else { format!("use {}", room.for_requests(in_flight)) };
+            let is_batch_each = in_flight.is_none() && room.room == Room::Connections;
+            let how = room.for_requests(if is_batch_each { batches } else { requests });
             format!("about {needed} {more} would be needed; {how}")
         }
         Remedy::Target { calm_ns, mean_ns } => {
@@ -628,9 +614,7 @@ fn remedy_words(&Crowded { connections, in_flight, batch, room, remedy, .. }: &C
         }
         Remedy::Verdict => format!("more {more} may not help: they were probably not the limit"),
         Remedy::Silence => "the target sent no response during that time".to_owned(),
-        Remedy::Unknown => {
-            format!("more {more} may help ({})", if is_staged { stages } else { room.option() })
-        }
+        Remedy::Unknown => format!("more {more} may help ({})", room.room.option()),
     }
 }
 

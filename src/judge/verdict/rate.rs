@@ -110,22 +110,23 @@ pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
             (None, _) => "all connections of a thread in use".to_owned(),
         };
         let filled = Filled::of(evidence);
+        let more = format!("allow more ({})", load.room.unwrap_or_default().option());
         let (limited_by, summary, advice) = match filled.as_ref().map(|filled| filled.elasticity) {
             Some(Elasticity { high, .. }) if high < Elasticity::STAYS => {
-                (LimitedBy::Target, "the target is at its limit (more in flight brought no more)", "")
+                (LimitedBy::Target, "the target is at its limit (more in flight brought no more)", String::new())
             }
             Some(Elasticity { low, high, .. }) if low > Elasticity::FOLLOWS && high < BEYOND => {
-                (LimitedBy::Connections, "the number of requests in flight is the limit", "allow more (--max-inflight)")
+                (LimitedBy::Connections, "the number of requests in flight is the limit", more)
             }
             _ => (
                 LimitedBy::Unclear,
                 "the rate was not reached, and the limit is unclear",
-                "allow more (--max-inflight): if it reaches no more, the target is the limit",
+                more + ": if it reaches no more, the target is the limit",
             ),
         };
         let rates = filled.filter(|_| limited_by != LimitedBy::Unclear).map_or(String::new(), |filled| filled.words());
         let reason = format!("{asked}, {why}, with {full}{rates}{besides}");
-        return Some(ruling(limited_by, summary, reason, advice)?.saying(WAITING));
+        return Some(ruling(limited_by, summary, reason, &advice)?.saying(WAITING));
     }
     if is_refused(load) {
         let begins = if is_sent { "sent and answered, but".to_owned() } else { format!("{asked}:") };

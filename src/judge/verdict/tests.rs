@@ -10,7 +10,7 @@ use onrush_plan::LimitedBy;
 use super::*;
 use crate::record::Finding;
 use crate::record::evidence::{
-    Backlog, Elasticity, Generator, Latency, Listening, Load, MainFailure, Network, Places, Probe, Slot, Target,
+    Backlog, Elasticity, Generator, Latency, Listening, Load, MainFailure, Network, Places, Probe, Room, Slot, Target,
     Thirds, Thread, Unreadable,
 };
 

@@ -5,14 +5,15 @@ use std::time::Duration;
 use onrush_plan::schedule::Arrivals;
 use onrush_plan::{Io, Plan};
 use onrush_proto::Error;
+use onrush_proto::http2::STREAMS_ASSUMED;
 use onrush_stats::silences::{GAP_MIN_NS, without};
 use onrush_stats::{Cause, Counters, Distribution, Gap, Occupancy, OpenLoop, Phase, Row, RowFigures, Timeline, Totals};
 use onrush_text::escape;
 use rustix::io::Errno;
 
 use super::{
-    Backlog, Evidence, Generator, Latency, Load, Machine, MainFailure, Network, Places, Refusal, SLOW, Silence, Stall,
-    Target, Thirds, Thread, Unreadable, were_often_in_use,
+    Backlog, Evidence, Generator, Latency, Load, Machine, MainFailure, Network, Places, Refusal, Room, SLOW, Silence,
+    Stall, Target, Thirds, Thread, Unreadable, were_often_in_use,
 };
 use crate::failure::{Failure, is_ours, why_row};
 use crate::figures::rate::{counted, rate};
@@ -128,6 +129,18 @@ fn in_flight_max(plan: &Plan, outcome: &Outcome) -> Option<u64> {
     Some(plan.in_flight_max.map_or(most, |in_flight| most.min(in_flight.into())))
 }
 
+/// The option that makes room for more requests in flight under a rate.
+fn room(plan: &Plan, outcome: &Outcome) -> Option<Room> {
+    plan.schedule.as_ref()?;
+    let allowed = outcome.http2.as_ref().and_then(|seen| seen.streams_allowed_min).unwrap_or(STREAMS_ASSUMED);
+    Some(match () {
+        () if plan.load.grows() || plan.in_flight_max.is_some() => Room::MaxInflight,
+        () if plan.levels.is_some() => Room::Stages,
+        () if outcome.streams(plan) > 1 && plan.http.streams < Some(allowed) => Room::Streams,
+        () => Room::Connections,
+    })
+}
+
 /// How many streams the server always allowed, where these are fewer than were asked for and all of them were often in use.
 fn streams_allowed(plan: &Plan, outcome: &Outcome) -> Option<u32> {
     let (seen, asked) = (outcome.http2.as_ref()?, plan.http.streams?);
@@ -168,6 +181,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         elapsed_s,
         connections: outcome.most_connections(plan),
         in_flight_max: in_flight_max(plan, outcome),
+        room: room(plan, outcome),
         in_flight: mean(occupancy.in_flight_ns),
         in_flight_of_all: None,
         // Those with nothing left to send are not missed.
@@ -565,7 +579,8 @@ pub fn figure(number: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use onrush_plan::Dialect;
+    use onrush_plan::levels::Levels;
+    use onrush_plan::{Dialect, Part};
 
     use super::*;
     use crate::fixtures::{fail, flawless, outcome, plan, schedule};
@@ -655,6 +670,29 @@ mod tests {
         assert_eq!((quiet_s_of(5_000, 0), quiet_s_of(0, 0)), (10.0, 0.0));
         assert_eq!(quiet_s_of(0, 4), 10.0, "it stopped in the warm-up");
         assert_eq!((quiet_s(&silent, Some(1.9)), quiet_s(&silent, Some(2.0))), (0.0, 10.0));
+    }
+
+    #[test]
+    fn the_option_that_makes_room_is_the_one_that_limits() {
+        let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
+        let mut outcome = flawless(100_000, 10);
+        let room = |plan: &Plan, outcome: &Outcome| load(plan, outcome).room;
+        assert_eq!(room(&plan, &outcome), None, "there is no rate");
+        plan.schedule = Some(schedule(1_000));
+        assert_eq!(room(&plan, &outcome), Some(Room::Connections));
+        plan.http.streams = Some(50);
+        assert_eq!(room(&plan, &outcome), Some(Room::Connections), "HTTP/1.1 was spoken");
+        let seen = outcome.http2.get_or_insert_default();
+        (seen.connections, seen.streams_peak) = (10, 40);
+        for (allowed, expected) in [(None, Room::Streams), (Some(51), Room::Streams), (Some(50), Room::Connections)] {
+            let seen = outcome.http2.get_or_insert_default();
+            (seen.streams_allowed_min, seen.streams_allowed_max) = (allowed, allowed);
+            assert_eq!(room(&plan, &outcome), Some(expected), "{allowed:?}");
+        }
+        plan.levels = Some(Levels { stages: Vec::new(), part: Part::WHOLE });
+        assert_eq!(room(&plan, &outcome), Some(Room::Stages));
+        (plan.levels, plan.in_flight_max) = (None, Some(10));
+        assert_eq!(room(&plan, &outcome), Some(Room::MaxInflight), "as many as there are connections");
     }
 
     #[test]

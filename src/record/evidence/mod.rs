@@ -133,6 +133,9 @@ pub struct Load {
     /// The most requests that could be in flight, where a connection of HTTP/2 may have several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight_max: Option<u64>,
+    /// With a rate: the option that makes room for more requests in flight; left out by older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<Room>,
     /// Requests in flight, on average.
     pub in_flight: f64,
     /// In a sum: those of all runs, whether at the same time or not.
@@ -297,6 +300,34 @@ impl Load {
     /// The requests in flight on average, in a sum those of all runs: what is left of them at the ends of runs adds up.
     pub fn all_in_flight(&self) -> f64 {
         self.in_flight_of_all.unwrap_or(self.in_flight)
+    }
+}
+
+/// An option that makes room for more requests in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum Room {
+    /// `-c`: more connections.
+    #[default]
+    Connections,
+    /// `--streams`: more on each connection, which the server allows.
+    Streams,
+    /// `--max-inflight`, which was given.
+    MaxInflight,
+    /// `--stages c=`, which set the number of connections.
+    Stages,
+}
+
+impl Room {
+    /// The option as a user writes it.
+    pub fn option(self) -> &'static str {
+        match self {
+            Self::Connections => "-c",
+            Self::Streams => "--streams",
+            Self::MaxInflight => "--max-inflight",
+            Self::Stages => "--stages c=",
+        }
     }
 }
 

@@ -48,7 +48,16 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
         (
             |evidence| (evidence.load.left, evidence.load.crowded) = (Some(50), Some(0.9)),
             "the rate was not reached, and the limit is unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
-             more (--max-inflight): if it reaches no more, the target is the limit",
+             more (-c): if it reaches no more, the target is the limit",
+        ),
+        (
+            |evidence| {
+                filled(evidence, 18.0);
+                (evidence.load.in_flight_max, evidence.load.room) = (Some(20), Some(Room::Streams));
+            },
+            "the number of requests in flight is the limit: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, \
+             with as many requests in flight as allowed (20); it answered 111/s with 2 in flight, 500/s with 9 in flight; \
+             allow more (--streams)",
         ),
         (
             |evidence| (evidence.load.left, evidence.load.dispersion) = (Some(200), Some(1.0)),
@@ -62,7 +71,7 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
         (
             |evidence| filled(evidence, 18.0),
             "the number of requests in flight is the limit: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, \
-             with all 10 connections in use; it answered 111/s with 2 in flight, 500/s with 9 in flight; allow more (--max-inflight)",
+             with all 10 connections in use; it answered 111/s with 2 in flight, 500/s with 9 in flight; allow more (-c)",
         ),
         (
             |evidence| {
@@ -70,7 +79,7 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
                 evidence.latency.as_mut().unwrap().calm = 20;
             },
             "the rate was not reached, and the limit is unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
-             more (--max-inflight): if it reaches no more, the target is the limit",
+             more (-c): if it reaches no more, the target is the limit",
         ),
         (
             |evidence| {
@@ -101,7 +110,7 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
         (
             |evidence| (evidence.load.sent, evidence.load.crowded) = (Some(0.8), Some(0.5)),
             "the rate was not reached, and the limit is unclear: asked 500 requests/s, reached 500, only 80 % of what was due was sent, with all 10 connections in \
-             use; allow more (--max-inflight): if it reaches no more, the target is the limit",
+             use; allow more (-c): if it reaches no more, the target is the limit",
         ),
         (
             |evidence| evidence.load.refused = 4_150,
@@ -113,7 +122,7 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
                 (evidence.load.refused, evidence.load.sent, evidence.load.crowded) = (4_150, Some(0.4), Some(0.9))
             },
             "the rate was not reached, and the limit is unclear: asked 500 requests/s, reached 500, only 40 % of what was due was sent, with all 10 connections in \
-             use; 83 % of the responses were neither 2xx nor 3xx; allow more (--max-inflight): if it reaches no more, the \
+             use; 83 % of the responses were neither 2xx nor 3xx; allow more (-c): if it reaches no more, the \
              target is the limit",
         ),
         (
