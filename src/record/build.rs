@@ -230,6 +230,7 @@ impl Row {
         RowFigures {
             started: self.started,
             completed: self.completed,
+            failed: 0,
             bytes_sent: self.bytes_sent,
             bytes_received: self.bytes_received,
             errors: self.errors.unwrap_or_default(),

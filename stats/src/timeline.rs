@@ -36,6 +36,8 @@ pub struct RowFigures {
     pub started: u64,
     /// Complete responses.
     pub completed: u64,
+    /// Requests that failed before their response was complete; zero in a row that was read from a document.
+    pub failed: u64,
     /// Bytes handed to the kernel.
     pub bytes_sent: u64,
     /// Bytes received.
@@ -142,6 +144,7 @@ impl RowFigures {
         let Stats { counters, latency, open_loop, ledger, .. } = interval;
         self.started += counters.started;
         self.completed += counters.completed;
+        self.failed += counters.failed;
         self.bytes_sent += counters.bytes_sent;
         self.bytes_received += counters.bytes_received;
         self.errors += ledger.totals();
@@ -172,6 +175,7 @@ impl RowFigures {
         Self {
             started: take(&mut self.started),
             completed: take(&mut self.completed),
+            failed: take(&mut self.failed),
             bytes_sent: take(&mut self.bytes_sent),
             bytes_received: take(&mut self.bytes_received),
             errors: Errors {
@@ -196,6 +200,7 @@ impl AddAssign<&Self> for RowFigures {
     fn add_assign(&mut self, other: &Self) {
         self.started += other.started;
         self.completed += other.completed;
+        self.failed += other.failed;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
         self.errors += other.errors;
@@ -221,7 +226,7 @@ mod tests {
         open_loop.scheduled.record(latency_ns * 2);
         (open_loop.late, open_loop.dropped) = (3, 4);
         interval.counters.started = 2;
-        interval.counters.completed = 1;
+        (interval.counters.completed, interval.counters.failed) = (1, 6);
         interval.counters.bytes_sent = 5;
         interval.counters.bytes_received = 7;
         interval.ledger.record(Phase::Head, Cause::Late, 0, Vec::new);
@@ -243,10 +248,11 @@ mod tests {
         let expected = RowFigures {
             started: 6,
             completed: 3,
+            failed: 18,
             bytes_sent: 15,
             bytes_received: 21,
             errors,
-            erroneous: 12,
+            erroneous: 30,
             latency: Latencies { sum_ns: 3_000, max_ns: 1_000, bins: vec![(79, 3)] },
             scheduled: Latencies { sum_ns: 6_000, max_ns: 2_000, bins: vec![(87, 3)] },
             late: 9,

@@ -442,7 +442,7 @@ fn growth(timeline: &Timeline) -> Option<f64> {
 fn backlog(outcome: &Outcome) -> Option<Backlog> {
     let Timeline { rows, length_ns } = &outcome.timeline;
     let mut open = outcome.totals.counters.carried as f64;
-    let ended = |row: &RowFigures| row.completed + row.errors.read + row.errors.write + row.errors.abandoned;
+    let ended = |row: &RowFigures| row.completed + row.failed + row.errors.abandoned;
     let in_flight: Vec<f64> = rows
         .iter()
         .map(|row| {
@@ -581,6 +581,7 @@ pub fn figure(number: f64) -> f64 {
 mod tests {
     use onrush_plan::levels::Levels;
     use onrush_plan::{Dialect, Part};
+    use onrush_stats::Errors;
 
     use super::*;
     use crate::fixtures::{fail, flawless, outcome, plan, schedule};
@@ -602,6 +603,16 @@ mod tests {
         assert_eq!(left_of(2_000, [500, 500]), (0, Some((500, 1_000))), "what came after the last was due");
         assert_eq!(left_of(1_500, [700, 200]), (100, Some((200, 500))), "besides what never ended");
         assert_eq!(left_of(1_000, [500, 500]), (0, None));
+    }
+
+    #[test]
+    fn connections_that_fail_without_a_request_do_not_shorten_the_backlog() {
+        let mut outcome = flawless(10_000, 10);
+        let errors = Errors { read: 60, abandoned: 3, ..Errors::default() };
+        let row = RowFigures { started: 100, completed: 90, failed: 7, errors, ..RowFigures::default() };
+        outcome.timeline = Timeline { length_ns: 1_000_000_000, rows: vec![row; 12] };
+        outcome.totals.counters.carried = 20;
+        assert_eq!(backlog(&outcome), Some(Backlog { before: 20.0, last: 20.0, least: Some(20.0) }));
     }
 
     #[test]
