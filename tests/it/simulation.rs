@@ -541,6 +541,8 @@ fn what_limited_a_run_is_known_in_virtual_time_too(context: &Context) {
     let table = [
         ("-c8", "", "connections", None),
         ("-c8 --probe 20s", "jitter_us = 9000.0", "connections", None),
+        // 300/s: each response takes 2.3 s, and is late.
+        ("-c700 --probe 6s", "[capacity]\nworkers = 3\nservice_us = 10000.0", "target", None),
         ("-c8 -R500", "jitter_us = 9000.0", "schedule", None),
         ("-c8 -R20k", "jitter_us = 9000.0", "unclear", None),
         ("-c8", "ports = 5", "ports", None),

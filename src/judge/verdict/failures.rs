@@ -140,9 +140,12 @@ pub(super) fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 
 /// Returns whether failures are frequent enough to disturb every figure.
 pub(super) fn fails(load: &Load) -> bool {
-    // In a closed loop, the time until a connection is replaced is missing from the rate.
-    let connections = if load.asked_per_s.is_none() { load.failed_connections() } else { 0 };
-    let requests = load.failed_requests().saturating_add(load.timeouts.max(load.abandoned));
+    // In a closed loop, a late response is one like others, and the time until a connection is replaced is missing from the rate.
+    let (late, connections) = match load.asked_per_s {
+        Some(_) => (load.timeouts.max(load.abandoned), 0),
+        None => (load.abandoned, load.failed_connections()),
+    };
+    let requests = load.failed_requests().saturating_add(late);
     let failed = load.connect_errors.saturating_add(requests).saturating_add(connections);
     failed as f64 >= FAILED * load.completed as f64 && failed > 0
 }

@@ -166,6 +166,8 @@ fn a_run_too_short_for_a_probe_says_so() {
 fn a_probe_is_needed_where_nothing_was_observed() {
     assert!(needs_probe(&idle()));
     assert!(needs_probe(&changed(|evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() }))));
+    assert!(needs_probe(&changed(|evidence| evidence.load.timeouts = 4_900)), "all that was late was answered");
+    assert!(!needs_probe(&changed(|evidence| evidence.load.abandoned = 70)));
     assert!(!needs_probe(&changed(kept)), "a rate is judged by counts");
     for (_, change) in &SITUATIONS[..14] {
         assert!(!needs_probe(&changed(change)));
