@@ -106,7 +106,7 @@ fn a_thread_that_stops_ends_no_other(context: &Context) {
         let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0");
         assert!(output.stderr.contains(ended), "{words}: {output:?}");
         assert_eq!(output.stderr.contains(" requests were not sent"), words.contains("-n"), "{words}: {output:?}");
-        let verdict = "the script is the limit (it ended threads): it ended 1 thread while the run went on";
+        let verdict = "the script is the limit: it ended 1 thread while the run went on";
         let is_judged = output.verdict.starts_with(verdict) || output.stderr.contains(verdict);
         assert!(is_judged, "{words}: {output:?}");
     }

@@ -218,7 +218,7 @@ fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &
     assert_in_flight(&document, 6.0);
     // Every 3,000th request gets no response, until all connections wait for one of those.
     let (output, document) = run("connect_us = 0.0\n[[fault]]\nevery = 3000\nwhat = 'hang'");
-    let said = "10 requests had no response by the end, after at least a second and three times the slowest response; the \
+    let said = "left requests unanswered: 10 at the end, after at least a second and three times the slowest response; the \
                 latencies leave them out";
     assert!(output.verdict.contains(said), "{output:?}");
     assert_in_flight(&document, 10.0);

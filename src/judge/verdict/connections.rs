@@ -16,7 +16,7 @@ const MISSED: &[NoteId] = &[NoteId::FewerConnections, NoteId::Idle];
 pub(super) fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     (load.without_port > 0 && misses(load)).then_some(())?;
     let reason = format!(
-        "{} found no free local port, and {} of {} were missing on average",
+        "{} failed, and {} of {} were missing on average",
         count(load.without_port, "connect"),
         number(load.missing),
         count(load.connections, "connection")
@@ -34,7 +34,7 @@ pub(super) fn unused(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
         Places { pausing, .. } if pausing > 0.0 => ("they paused for the script", " or shorter pauses"),
         _ => return None,
     };
-    let reason = format!("open connections had no request in flight for {} of the time: {why}", percent(idle));
+    let reason = format!("for {} of the time {why}", percent(idle));
     Some(
         ruling(
             LimitedBy::Connections,

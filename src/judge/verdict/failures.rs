@@ -13,7 +13,7 @@ const REFUSED: f64 = 0.1;
 pub(super) const FAILED: f64 = 0.01;
 /// Failures count as all alike from this share on.
 const ALIKE: f64 = 0.995;
-/// The head of a verdict whose reason is as short.
+/// The head where the reason says why.
 const UNCLEAR: &str = "the limit is unclear";
 /// The fewest responses from which anything is concluded.
 const RESPONSES_MIN: u64 = 20;
@@ -44,27 +44,14 @@ pub(super) fn refusals(load: &Load) -> String {
 /// A closed loop in which so much failed that its rate means little.
 pub(super) fn failing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let failures = failures(load).filter(|_| load.asked_per_s.is_none() && fails(load))?;
-    ruling(
-        LimitedBy::Unclear,
-        "the limit is unclear (too much failed)",
-        failures,
-        advice_on_failures(load).unwrap_or("find out why first"),
-    )
+    ruling(LimitedBy::Unclear, UNCLEAR, failures, advice_on_failures(load).unwrap_or("find out why first"))
 }
 
 /// A closed loop whose rate is that of error pages.
 pub(super) fn refusing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let is_refused = refused(load) as f64 >= REFUSED * load.completed as f64 && refused(load) > 0;
     (load.asked_per_s.is_none() && is_refused).then_some(())?;
-    Some(
-        ruling(
-            LimitedBy::Unclear,
-            "the limit is unclear (too many unsuccessful responses)",
-            refusals(load),
-            "find out why first",
-        )?
-        .saying(&[NoteId::Statuses]),
-    )
+    Some(ruling(LimitedBy::Unclear, UNCLEAR, refusals(load), "find out why first")?.saying(&[NoteId::Statuses]))
 }
 
 /// Returns the number of failures by kind, in words; `None`: there are none.

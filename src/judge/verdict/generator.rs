@@ -56,7 +56,7 @@ pub(super) fn ended(evidence: &Evidence) -> Option<Ruling> {
     };
     ruling(
         LimitedBy::GeneratorScript,
-        "the script is the limit (it ended threads)",
+        "the script is the limit",
         format!("it ended {ended} while the run went on"),
         "call thread:stop() in all threads at the end, or in none",
     )
@@ -69,7 +69,7 @@ pub(super) fn held_up(evidence: &Evidence) -> Option<Ruling> {
         thread.held_up >= HELD_UP.max(thread.queued.unwrap_or(0.0)) && !is_busy(thread) && !has_failed
     };
     let reason = busy_threads(evidence, is_held_up, |thread| {
-        format!("held up by callbacks for {} of the run, and the latencies include it", percent(thread.held_up))
+        format!("blocked for {} of the run, and the latencies include it", percent(thread.held_up))
     })?;
     let advice = "do not wait or compute for long in callbacks: pause with delay(), prepare in init()";
     ruling(LimitedBy::GeneratorScript, "callbacks of the script held up onrush", reason, advice)
@@ -107,7 +107,7 @@ pub(super) fn cpu(evidence: &Evidence) -> Option<Ruling> {
         Some(cpus) if threads.len() < *cpus => "use more threads (-t), or another machine",
         Some(_) => "use more machines: every processor of this one is in use",
     };
-    ruling(LimitedBy::GeneratorCpu, "onrush itself is the limit (it was too busy)", reason, advice)
+    ruling(LimitedBy::GeneratorCpu, "onrush itself is the limit", reason, advice)
 }
 
 /// Who had the processors that threads of onrush waited for, as far as it is known, and what to do about it.
@@ -148,19 +148,16 @@ fn taken(Evidence { generator, load, machine, .. }: &Evidence) -> Option<Ruling>
         _ => return None,
     };
     let reason = format!("{who} took {} of its processors' time", percent(share));
-    Some(
-        ruling(LimitedBy::GeneratorCpu, "onrush itself is the limit (it lacked processor time)", reason, advice)?
-            .saying(says),
-    )
+    Some(ruling(LimitedBy::GeneratorCpu, "onrush itself is the limit", reason, advice)?.saying(says))
 }
 
 /// The head of its verdict.
-const DOUBTFUL: &str = "the limit is unclear (onrush may have been too busy)";
+const DOUBTFUL: &str = "the limit is unclear (requests may have queued in onrush)";
 
 /// A closed loop whose requests may have queued in the generator.
 pub(super) fn doubtful(evidence: &Evidence) -> Option<Ruling> {
     let busiest = busiest(evidence).filter(|thread| evidence.load.asked_per_s.is_none() && thread.busy >= UNDOUBTED)?;
-    let reason = format!("onrush's busiest thread was {}, so requests may have queued in it", how_busy(busiest));
+    let reason = format!("its busiest thread was {}", how_busy(busiest));
     if waits(busiest) {
         let (others, advice) = others(evidence);
         return ruling(LimitedBy::Unclear, DOUBTFUL, format!("{reason}; {others}"), &advice);

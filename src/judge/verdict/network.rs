@@ -43,7 +43,7 @@ pub(super) fn losses(evidence: &Evidence) -> Option<Ruling> {
     } else {
         "check the links between the two machines (ip -s link, tc -s qdisc)"
     };
-    ruling(LimitedBy::Network, "the network is the limit (it lost segments)", reason, advice)
+    ruling(LimitedBy::Network, "the network is the limit", reason, advice)
 }
 
 /// The share of the segments that arrived out of order, if it is all that may show losses: a target on this machine says itself what
@@ -63,8 +63,8 @@ pub(super) fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Optio
     let delayed = latency.as_ref().map(|latency| latency.delayed).filter(|delayed| *delayed >= DELAYED)?;
     let half_answered = network.as_ref()?.half_answered.filter(|half_answered| *half_answered >= HALF_ANSWERED)?;
     let reason = format!(
-        "{} of the latencies are about 40 ms, and in {} of the samples only part of the response had arrived: the target \
-         probably sends responses in pieces and waits for an acknowledgement in between",
+        "{} of the latencies are about 40 ms, and in {} of the samples only part of the response had arrived: it probably \
+         sends responses in pieces",
         percent(delayed),
         percent(half_answered)
     );

@@ -46,9 +46,10 @@ pub(super) fn schedule(evidence: &Evidence) -> Option<Ruling> {
         && load.sent.is_none_or(|sent| sent >= SENT);
     let is_answered = load.completed > 0 && !is_refused(load) && !fails(load);
     (is_kept && is_answered && load.quiet_s < OUTAGE * load.elapsed_s).then_some(())?;
-    let summary = format!("the target kept up with {} requests/s", number(asked_per_s));
-    let reason = format!("{}/s with {} in flight on average", number(load.rate_per_s), number(load.in_flight));
-    ruling(LimitedBy::Schedule, summary, reason, "")
+    let [asked, reached] = [asked_per_s, load.rate_per_s].map(number);
+    let reached = if reached == asked { String::new() } else { format!("{reached}/s were answered, ") };
+    let reason = format!("{reached}{} in flight on average", number(load.in_flight));
+    ruling(LimitedBy::Schedule, format!("the target kept up with {asked} requests/s"), reason, "")
 }
 
 /// Returns whether more requests are in flight later in the run than earlier, so that it may be a backlog that grows, or chance: in a
@@ -82,7 +83,7 @@ pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     let asked = format!("asked {} requests/s, reached {}", number(load.asked_per_s?), number(load.rate_per_s));
     if load.quiet_s >= OUTAGE * load.elapsed_s {
-        let reason = format!("{asked}: it sent no response for {} in all", seconds(load.quiet_s));
+        let reason = format!("for {} in all; {asked}", seconds(load.quiet_s));
         return ruling(LimitedBy::Target, "the target fell silent", reason, "find out what stops it");
     }
     let growth = load.growth.map(|growth| format!("latency growing by {} a second", time(growth * 1e6)));
@@ -132,19 +133,14 @@ pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
         let begins = if is_sent { "sent and answered, but".to_owned() } else { format!("{asked}:") };
         let reason = format!("{begins} {}", refusals(load));
         return Some(
-            ruling(
-                LimitedBy::Target,
-                "the target's responses were unsuccessful",
-                reason,
-                "find out why it refuses them",
-            )?
-            .saying(&[NoteId::Statuses]),
+            ruling(LimitedBy::Target, "the target did not cope with the rate", reason, "find out why it refuses them")?
+                .saying(&[NoteId::Statuses]),
         );
     }
     if let Some(failed) = failed {
         return ruling(
             LimitedBy::Target,
-            "requests to the target failed",
+            "the target did not cope with the rate",
             format!("{asked}: {failed}"),
             advice_on_failures(load).unwrap_or("find out why"),
         );

@@ -5,7 +5,7 @@ use super::failures::{FAILED, advice_on_failures, fails, failures};
 use super::network::queued_on_the_way;
 use super::ruling::{Ruling, ruling};
 use super::threads::{BUSY, meanwhile};
-use super::words::{count, number, percent, processors, seconds};
+use super::words::{number, percent, processors, seconds};
 use crate::record::NoteId;
 use crate::record::evidence::{Elasticity, Evidence, Load};
 use onrush_plan::LimitedBy;
@@ -41,7 +41,7 @@ pub(super) fn died(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     let ended = evidence.target.as_ref().filter(|target| target.ended).map(|_| "its processes ended".to_owned());
     let why: Vec<String> = ended.into_iter().chain(failures(load)).collect();
-    let reason = format!("no responses in the last {}: {}", seconds(load.silent_at_end_s), why.join("; "));
+    let reason = format!("{} before the end: {}", seconds(load.silent_at_end_s), why.join("; "));
     ruling(LimitedBy::Target, "the target stopped responding", reason, "check the target's log")
 }
 
@@ -69,7 +69,7 @@ pub(super) fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
     } else {
         return None;
     };
-    ruling(LimitedBy::Target, "the target is at its limit (it was busy)", reason + &meanwhile(evidence), "")
+    ruling(LimitedBy::Target, "the target is at its limit", reason + &meanwhile(evidence), "")
 }
 
 /// A target that falls silent as a whole for a good part of the run.
@@ -86,8 +86,7 @@ pub(super) fn silent(evidence: &Evidence) -> Option<Ruling> {
             "does it speak this version of HTTP at that port, with or without TLS?",
         );
     }
-    let reason =
-        format!("it sent no response for {} of {} in all{why}", seconds(load.quiet_s), seconds(load.elapsed_s));
+    let reason = format!("for {} of {} in all{why}", seconds(load.quiet_s), seconds(load.elapsed_s));
     ruling(
         LimitedBy::Target,
         "the target fell silent",
@@ -107,10 +106,7 @@ pub(super) fn hanging(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     (load.hanging as f64 >= HANGING * load.all_in_flight() && load.hanging > 0 && !is_rare).then_some(())?;
     let latencies = if load.asked_per_s.is_some() { "" } else { "; the latencies leave them out" };
     let slowest = if load.completed == 0 { "" } else { " and three times the slowest response" };
-    let reason = format!(
-        "{} had no response by the end, after at least a second{slowest}{latencies}",
-        count(load.hanging, "request")
-    );
+    let reason = format!("{} at the end, after at least a second{slowest}{latencies}", number(load.hanging as f64));
     Some(
         ruling(
             LimitedBy::Target,

@@ -165,22 +165,19 @@ fn the_reason_of_most_failures_is_named_with_its_share_and_remedy() {
         verdict.to_string()
     };
     let all = "2,000 requests failed (reset by the server (REFUSED_STREAM)); fewer --streams may do";
-    assert_eq!(said(2_000, |_| ()), format!("the limit is unclear (too much failed): {all}"));
+    assert_eq!(said(2_000, |_| ()), format!("the limit is unclear: {all}"));
     assert_eq!(
         said(1_700, |_| ()),
-        "the limit is unclear (too much failed): 2,000 requests failed (85 % of them: reset by the server (REFUSED_STREAM)); fewer --streams may do"
+        "the limit is unclear: 2,000 requests failed (85 % of them: reset by the server (REFUSED_STREAM)); fewer --streams may do"
     );
-    assert_eq!(said(900, |_| ()), "the limit is unclear (too much failed): 2,000 requests failed; find out why first");
+    assert_eq!(said(900, |_| ()), "the limit is unclear: 2,000 requests failed; find out why first");
     assert_eq!(
         said(2_000, |evidence| evidence.load.quiet_s = 5.0),
-        format!("the target fell silent: it sent no response for 5.0 s of 10.0 s in all: {all}")
+        format!("the target fell silent: for 5.0 s of 10.0 s in all: {all}")
     );
     let at_a_rate = said(2_000, kept);
-    assert_eq!(at_a_rate, format!("requests to the target failed: asked 500 requests/s, reached 500: {all}"));
-    assert_eq!(
-        said(2_000, |evidence| evidence.load.completed = 1),
-        format!("the limit is unclear (too much failed): {all}")
-    );
+    assert_eq!(at_a_rate, format!("the target did not cope with the rate: asked 500 requests/s, reached 500: {all}"));
+    assert_eq!(said(2_000, |evidence| evidence.load.completed = 1), format!("the limit is unclear: {all}"));
 }
 
 #[test]
@@ -189,7 +186,7 @@ fn verdicts_name_figures_and_what_to_change() {
     for (change, expected) in [
         (
             (|evidence| evidence.generator.threads.iter_mut().for_each(|thread| thread.busy = 0.99)) as Change,
-            "onrush itself is the limit (it was too busy): both threads were 98 % busy; use more threads (-t), or another machine",
+            "onrush itself is the limit: both threads were 98 % busy; use more threads (-t), or another machine",
         ),
         (
             |evidence| evidence.generator.threads[0] = Thread { busy: 1.0, queued: Some(0.5), ..Thread::default() },
@@ -216,24 +213,24 @@ fn verdicts_name_figures_and_what_to_change() {
             |evidence| {
                 evidence.generator.threads[0] = Thread { busy: 0.8, queued: Some(0.1), ..Thread::default() };
             },
-            "the limit is unclear (onrush may have been too busy): onrush's busiest thread was 70 % busy, 10 % waiting for a processor, so requests may have queued in it; \
+            "the limit is unclear (requests may have queued in onrush): its busiest thread was 70 % busy, 10 % waiting for a processor; \
              other programs had it; stop them, or give onrush processors of its own (taskset)",
         ),
         (
             |evidence| evidence.machine.stolen = Some(0.3),
-            "onrush itself is the limit (it lacked processor time): the hypervisor took 30 % of its processors' time; use a machine with processors of \
+            "onrush itself is the limit: the hypervisor took 30 % of its processors' time; use a machine with processors of \
              its own",
         ),
         (
             |evidence| evidence.target = Some(Target { cpus_used: 1.9, ..target() }),
-            "the target is at its limit (it was busy): nginx used 1.9 of its 2 processors; onrush's busiest thread was 29 % busy",
+            "the target is at its limit: nginx used 1.9 of its 2 processors; onrush's busiest thread was 29 % busy",
         ),
         (
             |evidence| {
                 (evidence.load.silent_at_end_s, evidence.load.read_errors) = (2.0, 3);
                 evidence.target = Some(Target { ended: true, ..target() });
             },
-            "the target stopped responding: no responses in the last 2.0 s: its processes ended; 3 requests failed; check the \
+            "the target stopped responding: 2.0 s before the end: its processes ended; 3 requests failed; check the \
              target's log",
         ),
         (
@@ -256,7 +253,7 @@ fn verdicts_name_figures_and_what_to_change() {
                 (evidence.load.completed, evidence.load.failed, evidence.load.quiet_s) = (0, Some(700), 10.0);
                 evidence.generator.threads[1] = Thread { busy: 0.4, queued: Some(0.3), ..Thread::default() };
             },
-            "the target fell silent: it sent no response for 10.0 s of 10.0 s in all: 700 requests failed; find out what \
+            "the target fell silent: for 10.0 s of 10.0 s in all: 700 requests failed; find out what \
              stops it",
         ),
         (
@@ -272,14 +269,14 @@ fn verdicts_name_figures_and_what_to_change() {
                 (evidence.load.completed, evidence.load.failed) = (151, Some(426));
                 evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.85), ..Thread::default() };
             },
-            "the limit is unclear (too much failed): 426 requests failed; find out why first",
+            "the limit is unclear: 426 requests failed; find out why first",
         ),
         (
             |evidence| {
                 (evidence.load.completed, evidence.load.failed) = (151, Some(426));
                 evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.04), ..Thread::default() };
             },
-            "onrush itself is the limit (it was too busy): 1 of 2 threads was 91 % busy; use more threads (-t), or another machine",
+            "onrush itself is the limit: 1 of 2 threads was 91 % busy; use more threads (-t), or another machine",
         ),
         (
             |evidence| {
@@ -294,33 +291,33 @@ fn verdicts_name_figures_and_what_to_change() {
                 (evidence.load.failed, evidence.load.failed_connections) = (Some(1_000), Some(3_900));
                 evidence.load.read_errors = 3_900;
             },
-            "the limit is unclear (too much failed): 1,000 requests and 3,900 connections failed; find out why first",
+            "the limit is unclear: 1,000 requests and 3,900 connections failed; find out why first",
         ),
         (
             |evidence| {
                 (evidence.load.completed, evidence.load.failed, evidence.load.quiet_s) = (0, Some(700), 10.0);
                 evidence.machine.stolen = Some(0.3);
             },
-            "the target fell silent: it sent no response for 10.0 s of 10.0 s in all: 700 requests failed; find out what \
+            "the target fell silent: for 10.0 s of 10.0 s in all: 700 requests failed; find out what \
              stops it",
         ),
         (
             |evidence| (evidence.load.failed, evidence.load.failed_connections) = (Some(0), Some(4_900)),
-            "the limit is unclear (too much failed): 4,900 connections failed; find out why first",
+            "the limit is unclear: 4,900 connections failed; find out why first",
         ),
         (
             |evidence| {
                 (evidence.load.silent_at_end_s, evidence.load.failed_at_end) = (3.0, true);
                 (evidence.load.failed_connections, evidence.load.failed) = (Some(2), Some(0));
             },
-            "the target stopped responding: no responses in the last 3.0 s: 2 connections failed; check the target's log",
+            "the target stopped responding: 3.0 s before the end: 2 connections failed; check the target's log",
         ),
         (
             |evidence| {
                 (evidence.load.completed, evidence.load.failed, evidence.load.connect_errors) = (5, Some(10_000), 3);
                 (evidence.load.failed_connections, evidence.load.quiet_s) = (Some(1), 1.0);
             },
-            "the limit is unclear (too much failed): 3 connects, 10,000 requests and 1 connection failed; find out why first",
+            "the limit is unclear: 3 connects, 10,000 requests and 1 connection failed; find out why first",
         ),
         (
             |evidence| (evidence.load.completed, evidence.load.failed, evidence.load.read_errors) = (1, Some(2), 2),
@@ -328,15 +325,15 @@ fn verdicts_name_figures_and_what_to_change() {
         ),
         (
             |evidence| (evidence.load.connect_errors, evidence.load.timeouts) = (70, 1),
-            "the limit is unclear (too much failed): 70 connects failed, 1 request took longer than --timeout; find out why first",
+            "the limit is unclear: 70 connects failed, 1 request took longer than --timeout; find out why first",
         ),
         (
             |evidence| (evidence.load.abandoned, evidence.load.timeouts) = (70, 0),
-            "the limit is unclear (too much failed): 70 requests were abandoned (--give-up); find out why first",
+            "the limit is unclear: 70 requests were abandoned (--give-up); find out why first",
         ),
         (
             |evidence| evidence.load.hanging = 2,
-            "the target left requests unanswered: 2 requests had no response by the end, after at least a second and three times the \
+            "the target left requests unanswered: 2 at the end, after at least a second and three times the \
              slowest response; the latencies leave them out; find out why it does not respond to them",
         ),
     ] {

@@ -10,11 +10,11 @@ fn failures_and_silences_of_the_target_come_before_stalls_and_waits() {
         |evidence| evidence.generator.threads[1].held_up = 0.2,
     ];
     let failures: [(LimitedBy, &str, Change); 5] = [
-        (LimitedBy::Target, "it sent no response for 6.0 s of 10.0 s", |evidence| evidence.load.quiet_s = 6.0),
-        (LimitedBy::Target, "it sent no response for 9.0 s of 10.0 s", |evidence| {
+        (LimitedBy::Target, "for 6.0 s of 10.0 s", |evidence| evidence.load.quiet_s = 6.0),
+        (LimitedBy::Target, "for 9.0 s of 10.0 s", |evidence| {
             (evidence.load.quiet_s, evidence.load.completed) = (9.0, 0);
         }),
-        (LimitedBy::Target, "no responses in the last 4.0 s: its processes ended", |evidence| {
+        (LimitedBy::Target, "4.0 s before the end: its processes ended", |evidence| {
             evidence.load.silent_at_end_s = 4.0;
             evidence.target = Some(Target { ended: true, ..target() });
         }),
@@ -41,7 +41,7 @@ fn failures_and_silences_of_the_target_come_before_stalls_and_waits() {
     let abandoned = after(|evidence| (evidence.load.completed, evidence.load.abandoned) = (0, 70));
     assert_eq!(
         abandoned.to_string(),
-        "the limit is unclear (too much failed): 70 requests were abandoned (--give-up); find out why first"
+        "the limit is unclear: 70 requests were abandoned (--give-up); find out why first"
     );
 }
 

@@ -32,7 +32,7 @@ fn segments_that_were_not_lost_cost_nothing() {
     assert_eq!(ruled([0.0124, 0.0121], Some(target())).0, LimitedBy::Unclear);
     assert_eq!(ruled([0.0124, 0.0121], None).0, LimitedBy::Unclear, "the peer had received them");
     let (_, lost) = ruled([0.0324, 0.0124], Some(target()));
-    let expected = "the network is the limit (it lost segments): 2.0 % of the segments were lost; find out what drops them on this machine (tc -s \
+    let expected = "the network is the limit: 2.0 % of the segments were lost; find out what drops them on this machine (tc -s \
                     qdisc, nstat)";
     assert_eq!(lost, expected);
     let from_afar = after(|evidence| {
@@ -41,7 +41,7 @@ fn segments_that_were_not_lost_cost_nothing() {
     });
     assert_eq!(
         from_afar.to_string(),
-        "the network is the limit (it lost segments): 1.2 % of the segments arrived out of order: some were lost, or overtaken by others; check the \
+        "the network is the limit: 1.2 % of the segments arrived out of order: some were lost, or overtaken by others; check the \
          links between the two machines (ip -s link, tc -s qdisc)"
     );
 }

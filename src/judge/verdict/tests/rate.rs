@@ -21,11 +21,8 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
         verdict.to_string()
     };
     for (change, expected) in [
-        ((|_| ()) as Change, "the target kept up with 500 requests/s: 500/s with 9.9 in flight on average"),
-        (
-            |evidence| evidence.load.completed = 4,
-            "the target kept up with 500 requests/s: 500/s with 9.9 in flight on average",
-        ),
+        ((|_| ()) as Change, "the target kept up with 500 requests/s: 9.9 in flight on average"),
+        (|evidence| evidence.load.completed = 4, "the target kept up with 500 requests/s: 9.9 in flight on average"),
         (
             |evidence| (evidence.load.growth, evidence.load.rate_per_s) = (Some(0.09), 410.0),
             "the target fell behind the rate: asked 500 requests/s, reached 410, latency growing by 90.0 ms a second",
@@ -97,11 +94,11 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
         ),
         (
             |evidence| evidence.load.backlog = Some(Backlog { before: 17.0, last: 15.0, least: Some(6.0) }),
-            "the target kept up with 500 requests/s: 500/s with 9.9 in flight on average",
+            "the target kept up with 500 requests/s: 9.9 in flight on average",
         ),
         (
             |evidence| evidence.load.read_errors = 2_500,
-            "requests to the target failed: asked 500 requests/s, reached 500: 2,500 requests failed; find out why",
+            "the target did not cope with the rate: asked 500 requests/s, reached 500: 2,500 requests failed; find out why",
         ),
         (
             |evidence| evidence.load.sent = Some(0.8),
@@ -114,7 +111,7 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
         ),
         (
             |evidence| evidence.load.refused = 4_150,
-            "the target's responses were unsuccessful: sent and answered, but 83 % of the responses were neither 2xx nor 3xx; find out why \
+            "the target did not cope with the rate: sent and answered, but 83 % of the responses were neither 2xx nor 3xx; find out why \
              it refuses them",
         ),
         (
@@ -127,7 +124,7 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
         ),
         (
             |evidence| (evidence.load.refused, evidence.load.sent) = (4_150, Some(0.4)),
-            "the target's responses were unsuccessful: asked 500 requests/s, reached 500: 83 % of the responses were neither 2xx nor 3xx; \
+            "the target did not cope with the rate: asked 500 requests/s, reached 500: 83 % of the responses were neither 2xx nor 3xx; \
              find out why it refuses them",
         ),
         (
@@ -139,8 +136,7 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
         ),
         (
             |evidence| evidence.load.quiet_s = 1.0,
-            "the target fell silent: asked 500 requests/s, reached 500: it sent no response for 1.0 s in all; find out \
-             what stops it",
+            "the target fell silent: for 1.0 s in all; asked 500 requests/s, reached 500; find out what stops it",
         ),
     ] {
         assert_eq!(said(change), expected);
