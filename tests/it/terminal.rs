@@ -66,7 +66,7 @@ fn a_line_leaves_nothing_on_a_terminal_that_has_become_narrower(context: &Contex
     tcsetwinsize(&terminal, size(80)).expect("it has a size");
     let onrush = context.onrush().words("-c1 -d1s").word(url(&server, "/delay/2"));
     let child = onrush.with(|command| _ = command.stderr(peer)).spawn();
-    let mut screen = Reflowing { width: 80, lines: vec![Vec::new()], line: 0, column: 0 };
+    let mut screen = vt100::Parser::new(24, 80, 0);
     let mut shown = String::new();
     while !shown.contains("s of 1s, ") {
         let mut buffer = [0; 4096];
@@ -82,73 +82,23 @@ fn a_line_leaves_nothing_on_a_terminal_that_has_become_narrower(context: &Contex
     let mut rest = Vec::new();
     let _ = terminal.read_to_end(&mut rest);
     fcntl_setfl(&terminal, flags).expect("they can be set");
-    screen.write(shown.as_bytes());
-    screen.write(&rest);
-    assert!(screen.text().contains(" requests/s, "), "{:?}", screen.text());
+    screen.process(shown.as_bytes());
+    screen.process(&rest);
+    let text = screen.screen().contents();
+    assert!(text.contains(" requests/s, "), "{text:?}");
+    // A terminal that wraps the line anew keeps the cursor at its character: at the first one, all of the line is erased.
+    assert_eq!(screen.screen().cursor_position(), (0, 0), "{text:?}");
     tcsetwinsize(&terminal, size(20)).expect("it has a size");
-    screen.width = 20;
+    screen.screen_mut().set_size(24, 20);
     signal(&child, Signal::CONT);
     let mut rest = Vec::new();
     // Once no process has the other end open any more, reading fails.
     let _ = terminal.read_to_end(&mut rest);
-    screen.write(&rest);
+    screen.process(&rest);
     let output = finish(child);
     assert_eq!(output.code, 0, "{output:?}");
-    let text = screen.text();
+    let text = screen.screen().contents();
     assert!(!text.contains("s of 1s"), "{text:?}\n{:?}", String::from_utf8_lossy(&rest));
-}
-
-/// A terminal that wraps its lines anew when its width changes and keeps the cursor at its character, as tmux does. It
-/// knows the escape sequences that onrush uses.
-struct Reflowing {
-    width: usize,
-    /// What was written, without the ends of rows.
-    lines: Vec<Vec<u8>>,
-    /// Where the cursor is.
-    line: usize,
-    column: usize,
-}
-
-impl Reflowing {
-    fn write(&mut self, mut bytes: &[u8]) {
-        while let Some((&first, rest)) = bytes.split_first() {
-            bytes = rest;
-            let line = &mut self.lines[self.line];
-            match first {
-                // The beginning of the row, not of the line.
-                b'\r' => self.column -= self.column % self.width,
-                b'\n' => {
-                    self.line += 1;
-                    self.column = 0;
-                    if self.line == self.lines.len() {
-                        self.lines.push(Vec::new());
-                    }
-                }
-                0x1b if bytes.starts_with(b"[J") => {
-                    line.truncate(self.column);
-                    self.lines.truncate(self.line + 1);
-                    bytes = &bytes[2..];
-                }
-                0x1b if bytes.starts_with(b"[K") => {
-                    let row_end = self.column - self.column % self.width + self.width;
-                    let end = line.len().min(row_end);
-                    line[self.column.min(end)..end].fill(b' ');
-                    bytes = &bytes[2..];
-                }
-                // Colours.
-                0x1b => bytes = bytes.splitn(2, |byte| *byte == b'm').nth(1).unwrap_or_default(),
-                byte => {
-                    line.resize(line.len().max(self.column + 1), b' ');
-                    line[self.column] = byte;
-                    self.column += 1;
-                }
-            }
-        }
-    }
-
-    fn text(&self) -> String {
-        String::from_utf8_lossy(&self.lines.join(&b'\n')).into_owned()
-    }
 }
 
 fn a_warm_up_is_shown_with_its_rate(context: &Context) {
