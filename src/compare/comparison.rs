@@ -208,7 +208,7 @@ impl<'a> Runs<'a> {
         let side = |(name, runs): (&str, &Vec<&Measured>)| {
             let open_loop = |run: &&Measured| {
                 let open_loop = run.document.as_deref()?.open_loop.as_ref()?;
-                let in_flight_per_s = open_loop.asked_per_s? - open_loop.asked_by_end_per_s?;
+                let in_flight_per_s = open_loop.asked_per_s - open_loop.asked_by_end_per_s;
                 Some(open_loop.due_per_s - in_flight_per_s)
             };
             let due: Vec<f64> = runs.iter().filter_map(open_loop).collect();

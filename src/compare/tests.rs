@@ -185,7 +185,7 @@ fn shares_of_failures_that_differ_leave_no_verdict() {
         let completed = document.requests.completed;
         document.status = [(500, completed)].into();
         document.errors.status = completed;
-        document.requests.unsuccessful = Some(completed);
+        document.requests.unsuccessful = completed;
         document.timeline[0].errors = Some(document.errors);
         let (phase, cause) = ("status".to_owned(), "500".to_owned());
         document.ledger = vec![LedgerRow { phase, cause, count: completed, first_s: 0.0, ..LedgerRow::default() }];
@@ -304,7 +304,7 @@ fn what_cannot_be_compared_is_named() {
         written(&[("a.json", document()), ("copy.json", document()), ("b.json", result(&plan("http://b/", 10), 9))]);
     let path = |name: &str| folder.path().join(name);
     fs::write(path("half.json"), &document().to_json()[..500]).unwrap();
-    fs::write(path("old.json"), document().to_json().replacen("\"schema\": 2", "\"schema\": 0", 1)).unwrap();
+    fs::write(path("old.json"), document().to_json().replacen("\"schema\": 3", "\"schema\": 0", 1)).unwrap();
     fs::write(path("search.json"), "{\"schema\": 1, \"kind\": \"search\"}").unwrap();
     let sum = Document::sum(&[Named { name: "x", document: &document() }]).unwrap();
     fs::write(path("sum.json"), sum.to_json()).unwrap();

@@ -57,10 +57,9 @@ pub fn judge(document: &Document, asked: &Show) -> Judgement {
     let mut gates = gates(&asked.gates, document, verdict.as_ref());
     gates.extend(verdict.as_ref().filter(|_| asked.is_strict).map(Gate::strict));
     notes.extend(
-        gates
-            .iter()
-            .filter(|gate| gate.lacks_figure() && !gate.is_strict())
-            .map(|gate| Note::doubt(NoteId::Other, format!("--fail-if {} passed: {}", gate.condition(), gate.was()))),
+        gates.iter().filter(|gate| gate.lacks_figure() && !gate.is_strict()).map(|gate| {
+            Note::doubt(NoteId::NoFigure, format!("--fail-if {} passed: {}", gate.condition(), gate.was()))
+        }),
     );
     Judgement { verdict, notes, gates }
 }

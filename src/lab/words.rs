@@ -81,11 +81,9 @@ pub fn measured(document: &Document) -> String {
         }
     }
     let Errors { status: refused, check: unfit, .. } = document.errors;
-    // Older versions did not count all of them.
-    let (errors, noun) =
-        document.requests.errors().map_or_else(|| (document.errors.socket(), "socket error"), |it| (it, "error"));
+    let errors = document.requests.errors();
     if errors > 0 {
-        words.push_str(&format!(", {}", units::counted(errors, noun)));
+        words.push_str(&format!(", {}", units::counted(errors, "error")));
     }
     if refused > 0 {
         let status = document

@@ -130,7 +130,7 @@ impl Document {
             request_log: RequestLog::of(plan, counters),
             machines: outcome.machines.iter().map(super::Machine::of).collect(),
             threads: outcome.workers.iter().map(|share| Thread::of(share, plan, outcome)).collect(),
-            thread_rates: Some(ThreadRates::of(&outcome.totals.rates, plan.dialect == Dialect::Wrk2)),
+            thread_rates: ThreadRates::of(&outcome.totals.rates, plan.dialect == Dialect::Wrk2),
             script: (plan.script.is_some() && !outcome.has_lost_threads())
                 .then(|| Script { share: outcome.script_share() }),
             batch: (outcome.batch > 1).then_some(outcome.batch),
@@ -143,7 +143,7 @@ impl Document {
             evidence,
             verdict: None,
             gates: Vec::new(),
-            shown: Some(Shown::of(&plan.show)),
+            shown: Shown::of(&plan.show),
             notes: Vec::new(),
         }
     }
@@ -313,12 +313,12 @@ impl Requests {
             unknown: (started + carried).saturating_sub(completed + failed + abandoned + open_at_end),
             started: counters.started,
             completed: counters.completed,
-            unsuccessful: Some(counters.unsuccessful),
+            unsuccessful: counters.unsuccessful,
             early: counters.early,
             timeout: counters.late,
             abandoned: counters.abandoned,
             open: counters.open_at_end,
-            open_late: Some(counters.open_late_at_end),
+            open_late: counters.open_late_at_end,
             carried: counters.carried,
             returned: counters.returned,
             interim: counters.interim,
@@ -341,9 +341,9 @@ impl Requests {
         self.started + self.carried + self.never_sent()
     }
 
-    /// Requests without a good response in time, each once; `None`: an older version did not count all of them.
-    pub fn errors(&self) -> Option<u64> {
-        Some(self.failed() + self.abandoned + self.open_late? + self.unsuccessful? + self.never_sent())
+    /// Requests without a good response in time, each once.
+    pub fn errors(&self) -> u64 {
+        self.failed() + self.abandoned + self.open_late + self.unsuccessful + self.never_sent()
     }
 
     fn never_sent(&self) -> u64 {

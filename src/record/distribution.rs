@@ -33,13 +33,11 @@ pub struct Distribution {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[cfg_attr(test, schemars(with = "BTreeMap<String, f64>"))]
     pub percentiles_us: BTreeMap<Percent, f64>,
-    /// The sum of all values, in nanoseconds, in decimal digits; left out where `mean_us` times `count` rounds to it, and by
-    /// older versions.
+    /// The sum of all values, in nanoseconds, in decimal digits; left out where `mean_us` times `count` rounds to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub sum_ns: Option<Exact>,
-    /// The sum of their squares, in square nanoseconds, likewise; left out where it follows from `stdev_us`, and by older
-    /// versions.
+    /// The sum of their squares, in square nanoseconds, likewise; left out where it follows from `stdev_us`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub squares_ns2: Option<Exact>,
@@ -168,8 +166,8 @@ mod tests {
             assert!((least..=most).contains(&mean), "{least} {mean} {most}");
             assert_eq!(again, written);
             // Where they are no text, exact figures are the closest that follow.
-            let older = Distribution { sum_ns: None, squares_ns2: None, ..read };
-            let stdev = distribution(&older.values().unwrap(), None).stdev_us.unwrap();
+            let inexact = Distribution { sum_ns: None, squares_ns2: None, ..read };
+            let stdev = distribution(&inexact.values().unwrap(), None).stdev_us.unwrap();
             let known = written.stdev_us.unwrap();
             assert!((stdev - known).abs() <= 1e-6 + known * 1e-9, "{stdev} instead of {known}");
         }

@@ -50,7 +50,7 @@ impl AskedHttp2 {
 pub struct Http2 {
     /// Connections whose server sent its SETTINGS, warm-up included.
     pub connections: u64,
-    /// Connections that servers ended with GOAWAY, each once, by the code of its last GOAWAY; left out by older versions.
+    /// Connections that servers ended with GOAWAY, each once, by the code of its last GOAWAY; left out if there are none.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub connections_ended: BTreeMap<String, u64>,
     /// The fewest streams that a server allowed on a connection since measuring began, 0 only if none allowed any; left out if all
@@ -81,8 +81,7 @@ pub struct Http2 {
     pub reset_sent: BTreeMap<String, u64>,
     /// Requests that a server returned without processing them; they were sent again.
     pub returned: u64,
-    /// The bytes of DATA from servers, with padding: what windows are for. A frame counts when it begins. 0 in results of older versions.
-    #[serde(default)]
+    /// The bytes of DATA from servers, with padding: what windows are for. A frame counts when it begins.
     pub data_bytes_received: u64,
     /// The bytes of the header fields of responses, as they came over the wire.
     pub header_bytes_received: u64,

@@ -1,8 +1,7 @@
 //! What must be true of every document: its histograms can be read, and its figures do not contradict each other.
 //!
-//! Every command that reads results refuses a document that breaks one of these identities. Only those are here that
-//! docs/output.md promises, so that what an older version wrote stays readable. In a sum of results with different plans,
-//! some parts may cover fewer requests than others.
+//! Every command that reads results refuses a document that breaks one of these identities. docs/output.md promises all of
+//! them. In a sum of results with different plans, some parts may cover fewer requests than others.
 
 use onrush_plan::Dialect;
 use onrush_plan::checks::is_failure;
@@ -40,7 +39,7 @@ impl Document {
     pub fn check(&self) -> Result<(), Contradiction> {
         self.distributions().into_iter().try_for_each(distribution)?;
         self.text_latency()?;
-        self.thread_rates.as_ref().map_or(Ok(None), |rates| rates.values(self.imitates(Dialect::Wrk2)))?;
+        self.thread_rates.values(self.imitates(Dialect::Wrk2))?;
         self.conserved()?;
         self.failures()?;
         self.evidence()?;
@@ -121,18 +120,16 @@ impl Document {
         let of_completed = ("requests.completed", self.requests.completed.into());
         for (name, part, whole) in [
             ("requests.unsuccessful", self.requests.unsuccessful, of_completed),
-            ("requests.early", Some(self.requests.early), of_completed),
+            ("requests.early", self.requests.early, of_completed),
             ("requests.open_late", self.requests.open_late, ("requests.open", self.requests.open.into())),
         ] {
-            part.map_or(Ok(()), |part| at_most((name, part.into()), whole))?;
+            at_most((name, part.into()), whole)?;
         }
-        if let Some(unsuccessful) = self.requests.unsuccessful {
-            at_most(("errors.status", status.into()), ("requests.unsuccessful", unsuccessful.into()))?;
-            at_most(("errors.check", check.into()), ("requests.unsuccessful", unsuccessful.into()))?;
-        }
+        let unsuccessful = ("requests.unsuccessful", u128::from(self.requests.unsuccessful));
+        at_most(("errors.status", status.into()), unsuccessful)?;
+        at_most(("errors.check", check.into()), unsuccessful)?;
         equal(("requests.timeout", self.requests.timeout.into()), ("errors.timeout", timeout.into()))?;
-        // Older versions did not count them as errors.
-        at_most(("errors.abandoned", abandoned.into()), ("requests.abandoned", self.requests.abandoned.into()))?;
+        equal(("errors.abandoned", abandoned.into()), ("requests.abandoned", self.requests.abandoned.into()))?;
         let in_ledger = |phases: &[&str]| {
             let rows = self.ledger.iter().filter(|row| phases.contains(&row.phase.as_str()));
             total(rows.map(|row| row.count))
@@ -169,8 +166,7 @@ impl Document {
         let begun = u128::from(requests.started) + u128::from(requests.carried);
         at_most(("evidence.load.failed", load.failed.unwrap_or(0).into()), ("requests.started + carried", begun))?;
         let failures = ("errors.read + write", total([errors.read, errors.write]));
-        let connections = load.failed_connections.unwrap_or(0).into();
-        at_most(("evidence.load.failed_connections", connections), failures)?;
+        at_most(("evidence.load.failed_connections", load.failed_connections().into()), failures)?;
         let unreadable = load.unreadable.as_ref().map_or(0, |unreadable| unreadable.requests);
         at_most(("evidence.load.unreadable.requests", unreadable.into()), ("errors.read", errors.read.into()))?;
         let left = load.left.filter(|_| load.overdue.is_some()).unwrap_or(0).into();
@@ -353,11 +349,7 @@ mod tests {
         type Change = fn(&mut Document);
         let (closed, open) = (document(1..=1_000), scheduled(1..=1_000));
         let table: [(&Document, Change, &str); 28] = [
-            (
-                &closed,
-                |it| it.requests.unsuccessful = Some(1_001),
-                "requests.unsuccessful is 1001 and requests.completed",
-            ),
+            (&closed, |it| it.requests.unsuccessful = 1_001, "requests.unsuccessful is 1001 and requests.completed"),
             (&closed, |it| it.requests.early = 1_001, "requests.early is 1001 and requests.completed"),
             (
                 &closed,
@@ -377,12 +369,12 @@ mod tests {
                 },
                 "evidence.load.unreadable.requests is 2 and errors.read is 1",
             ),
-            (&closed, |it| it.requests.open_late = Some(1), "requests.open_late is 1 and requests.open is 0"),
+            (&closed, |it| it.requests.open_late = 1, "requests.open_late is 1 and requests.open is 0"),
             (
                 &closed,
                 |it| {
                     (it.status, it.errors.status) = ([(500, 1_000)].into(), 1_000);
-                    it.requests.unsuccessful = Some(999);
+                    it.requests.unsuccessful = 999;
                 },
                 "errors.status is 1000 and requests.unsuccessful is 999",
             ),
@@ -437,7 +429,7 @@ mod tests {
         let mut document = document(1..=1_000);
         let failed = document.requests.failed();
         lost(&mut document);
-        assert_eq!((document.requests.failed(), document.requests.errors()), (failed, Some(failed)));
+        assert_eq!((document.requests.failed(), document.requests.errors()), (failed, failed));
         let complete = said(&document, |it| it.incomplete = None);
         assert!(complete.contains("requests.unknown is 5 and what a complete run has is 0"), "{complete}");
     }

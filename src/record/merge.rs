@@ -187,15 +187,11 @@ fn threads(documents: &[&Document], of_each: &[Sources]) -> Vec<Thread> {
     let mut groups: Vec<(&Source, &[Thread])> = Vec::new();
     for (document, sources) in documents.iter().zip(of_each) {
         let mut left = &document.threads[..];
-        let counts = sources.files.iter().map(|run| run.threads.unwrap_or(0) as usize);
-        // A run that never began has none, and what older versions added up did not say how many there were.
-        let are_known = counts.clone().sum::<usize>() == left.len();
-        for (run, count) in sources.files.iter().zip(counts).filter(|_| are_known) {
-            let (own, others) = left.split_at(count);
+        for run in &sources.files {
+            let (own, others) = left.split_at(run.threads as usize);
             groups.push((run, own));
             left = others;
         }
-        groups.extend(sources.files.first().map(|first| (first, left)));
     }
     groups.sort_by(|(one, _), (other, _)| one.place().cmp(&other.place()));
     groups.into_iter().flat_map(|(_, threads)| threads).cloned().collect()
@@ -243,14 +239,14 @@ impl OpenLoop {
         percents.sort_unstable();
         percents.dedup();
         let (due_per_s, sent_per_s, none) = (0.0, 0.0, BTreeMap::new());
-        let asked = |of: fn(&Self) -> Option<f64>| -> Option<f64> {
+        let asked = |of: fn(&Self) -> f64| {
             if let [only] = parts[..] {
                 return of(only);
             }
             // As whole thousandths of requests, so that the sum of sums is the same.
-            let thousandths = |(it, part): (&&Document, &&Self)| Some((of(part)? * it.duration_s * 1e3).round());
-            let asked: Option<f64> = documents.iter().zip(&parts).map(thousandths).sum();
-            asked.filter(|_| lasted_s > 0.0).map(|thousandths| thousandths / 1e3 / lasted_s)
+            let thousandths = |(it, part): (&&Document, &&Self)| (of(part) * it.duration_s * 1e3).round();
+            let asked: f64 = documents.iter().zip(&parts).map(thousandths).sum();
+            if lasted_s > 0.0 { asked / 1e3 / lasted_s } else { 0.0 }
         };
         let unavailable = Unavailable::sum(documents, lasted_s)?;
         let mut sum = Self {
@@ -299,7 +295,7 @@ impl Phases {
     }
 }
 
-/// The sums by the class of the status; none if a document lacks them that has such statuses: it is of an older version.
+/// The sums by the class of the status; none if a document lacks them that has such statuses: it imitated a tool.
 fn by_class(documents: &[&Document]) -> Result<BTreeMap<String, Distribution>, Corrupt> {
     let lacks = |document: &&Document| {
         document.latency.by_class.is_empty() && document.status.range(300..600).any(|(_, count)| *count > 0)
@@ -365,8 +361,8 @@ impl Script {
         documents.iter().all(|document| document.script.is_some()).then_some(())?;
         let spent = documents.iter().flat_map(|document| &document.threads).map(|thread| thread.script_s.map(nanos));
         let spent_ns: u64 = spent.sum::<Option<u64>>()?;
-        let of_run = |run: &Source| Some(u128::from(run.threads?) * u128::from(nanos(run.duration_s)));
-        let all_ns: u128 = sources.files.iter().map(of_run).sum::<Option<u128>>()?;
+        let of_run = |run: &Source| u128::from(run.threads) * u128::from(nanos(run.duration_s));
+        let all_ns: u128 = sources.files.iter().map(of_run).sum();
         let share = if all_ns > 0 { spent_ns as f64 / all_ns as f64 } else { 0.0 };
         Some(Self { share: figure(share.min(1.0)) })
     }
@@ -396,12 +392,12 @@ impl Requests {
         } = other;
         self.started += started;
         self.completed += completed;
-        self.unsuccessful = known(self.unsuccessful, unsuccessful);
+        self.unsuccessful += unsuccessful;
         self.early += early;
         self.timeout += timeout;
         self.abandoned += abandoned;
         self.open += open;
-        self.open_late = known(self.open_late, open_late);
+        self.open_late += open_late;
         self.unknown += unknown;
         self.carried += carried;
         self.returned += returned;
@@ -430,11 +426,6 @@ impl Connections {
 /// The sum of two optional counts.
 fn both(mine: Option<u64>, theirs: Option<u64>) -> Option<u64> {
     mine.into_iter().chain(theirs).reduce(|one, other| one + other)
-}
-
-/// The sum of two counts; `None`: one of them is unknown.
-fn known(mine: Option<u64>, theirs: Option<u64>) -> Option<u64> {
-    Some(mine? + theirs?)
 }
 
 fn add_row(ledger: &mut Vec<LedgerRow>, row: LedgerRow) {

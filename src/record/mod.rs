@@ -1,7 +1,7 @@
 //! The result of a run as one document: the content of a `.json` file, from which every other file is rendered.
 //!
-//! These structs are the format. `docs/result.schema.json` is generated from them. Every change of an existing key
-//! raises [`SCHEMA`]; a new key does not. A key that does not apply is left out.
+//! These structs are the format. `docs/result.schema.json` is generated from them. Every change of it raises [`SCHEMA`], the
+//! only version that is read. A key that does not apply is left out.
 
 mod addresses;
 mod axis;
@@ -95,7 +95,7 @@ pub use verdict::{Finding, VERDICT_MIN, Verdict};
 pub const STATUSES_NAMED: usize = 6;
 
 /// The version of the format.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// A thread that the script ended before the run was over.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -111,7 +111,7 @@ pub struct StoppedThread {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document {
-    /// The version of the format; additions do not raise it.
+    /// The version of the format.
     pub schema: u32,
     /// The tool that measured.
     pub tool: Tool,
@@ -221,8 +221,7 @@ pub struct Document {
     /// The generator's threads.
     pub threads: Vec<Thread>,
     /// Their requests per second, as in the row `Req/Sec`; zeros if there are no samples.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub thread_rates: Option<ThreadRates>,
+    pub thread_rates: ThreadRates,
     /// The cost of the script, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<Script>,
@@ -244,7 +243,6 @@ pub struct Document {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub evidence: Option<Evidence>,
     /// What could not be observed, and why.
-    #[serde(default)]
     pub unseen: Vec<String>,
     /// What limited the run, decided by the evidence; left out where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -253,8 +251,7 @@ pub struct Document {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub gates: Vec<Gate>,
     /// What the report showed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub shown: Option<Shown>,
+    pub shown: Shown,
     /// What the user should know about the result, most important first; secrets are redacted.
     pub notes: Vec<Note>,
 }
@@ -311,9 +308,8 @@ pub struct Requests {
     /// Requests whose response was read to its last byte, of any status.
     pub completed: u64,
     /// Of those `completed`, requests whose response took longer than `--timeout`, has an unsuccessful status or failed a check, each
-    /// once; left out by older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub unsuccessful: Option<u64>,
+    /// once.
+    pub unsuccessful: u64,
     /// Of those `completed`, requests whose response came before they had been sent whole, so that the rest was left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub early: u64,
@@ -327,9 +323,8 @@ pub struct Requests {
     /// out if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown: u64,
-    /// Of those `open`, requests that had lasted longer than `--timeout`; left out by older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub open_late: Option<u64>,
+    /// Of those `open`, requests that had lasted longer than `--timeout`.
+    pub open_late: u64,
     /// Requests over HTTP/1.1 that reached a connection when the server had ended it, which it said (408): they were sent again,
     /// and their latency counts from the first time. Those over HTTP/2 are in `http2`. Left out if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]

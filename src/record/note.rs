@@ -168,8 +168,8 @@ pub enum NoteId {
     DifferentPlans,
     /// A gate that the sum does not have.
     NoGate,
-    /// A note of an older version, which had none of these names.
-    Other,
+    /// A gate that passed without a figure.
+    NoFigure,
 }
 
 impl Note {

@@ -23,13 +23,11 @@ pub struct OpenLoop {
     pub due_per_s: f64,
     /// Requests that were sent per second.
     pub sent_per_s: f64,
-    /// Requests that the schedule, continued beyond `-n`, had due per second; left out by older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked_per_s: Option<f64>,
+    /// Requests that the schedule, continued beyond `-n`, had due per second.
+    pub asked_per_s: f64,
     /// `asked_per_s` without the requests that a target which keeps up has in flight at the end, or, where the last response of
-    /// `-n` ends the run, without those that it would have; left out by older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked_by_end_per_s: Option<f64>,
+    /// `-n` ends the run, without those that it would have.
+    pub asked_by_end_per_s: f64,
     /// From the moment at which a request was due to the handover of its first byte to the kernel.
     pub lateness: Distribution,
     /// How long the schedule went on after the end of the run, uncounted, because a gate needed to know how the requests
@@ -126,8 +124,8 @@ impl OpenLoop {
         let mut new = Self {
             due_per_s,
             sent_per_s,
-            asked_per_s: asked_per_s(plan, outcome),
-            asked_by_end_per_s: asked_by_end_per_s(plan, outcome),
+            asked_per_s: asked_per_s(plan, outcome)?,
+            asked_by_end_per_s: asked_by_end_per_s(plan, outcome)?,
             lateness: distribution(lateness, percents),
             run_on_s: outcome.ran_on.as_secs_f64(),
             later: some(later),

@@ -10,12 +10,8 @@ use onrush_text::units::counted;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::error::Category;
-use serde_json::{Map, Value};
 
-use super::{Document, Note, NoteId, SCHEMA};
-
-/// The first version of the format.
-const FIRST_SCHEMA: u32 = 1;
+use super::{Document, SCHEMA};
 
 /// What every version of the format has in common.
 #[derive(Deserialize)]
@@ -33,45 +29,22 @@ impl Document {
     /// When they are not a result or one of another version, or have impossible figures.
     pub fn parse(path: &Path, text: &[u8]) -> anyhow::Result<Self> {
         let Version { schema, kind } = serde_json::from_slice(text).map_err(|error| of_no_result(path, text, error))?;
-        if ![u64::from(FIRST_SCHEMA), u64::from(SCHEMA)].contains(&schema) {
-            return Err(of_other_version(path, schema));
-        }
         if let Some(kind) = kind {
             return Err(of_no_run(path, &kind));
         }
+        if schema != u64::from(SCHEMA) {
+            return Err(of_other_version(path, schema));
+        }
         let _: Figures = serde_json::from_slice(text).map_err(|error| damaged(path, error))?;
-        let document = if schema == u64::from(SCHEMA) { serde_json::from_slice(text) } else { of_first_schema(text) };
-        let document: Self = document.map_err(|error| damaged(path, error))?;
+        let document: Self = serde_json::from_slice(text).map_err(|error| damaged(path, error))?;
         document.check().map_err(|contradiction| damaged(path, contradiction))?;
         Ok(document)
     }
 }
 
-/// Reads a document in the first version of the format, in which the evidence was part of the verdict, and notes
-/// were sentences.
-fn of_first_schema(text: &[u8]) -> serde_json::Result<Document> {
-    let mut document: Map<String, Value> = serde_json::from_slice(text)?;
-    if let Some(Value::Object(verdict)) = document.get_mut("verdict") {
-        let moved: Vec<(String, Value)> =
-            ["evidence", "unseen"].into_iter().filter_map(|key| verdict.remove_entry(key)).collect();
-        document.extend(moved);
-    }
-    if let Some(Value::Array(notes)) = document.get_mut("notes") {
-        for note in notes {
-            let text = note.as_str().unwrap_or_default();
-            *note = serde_json::to_value(Note::hint(NoteId::Other, text))?;
-        }
-    }
-    document.insert("schema".to_owned(), SCHEMA.into());
-    // Reading a document takes much code, which there would be twice if it could also be read from a tree.
-    serde_json::from_slice(&serde_json::to_vec(&document)?)
-}
-
 /// The error on a document in a version of the format that is not read.
 fn of_other_version(path: &Path, schema: u64) -> anyhow::Error {
-    anyhow!(
-        "{path:?} has schema {schema}, and this onrush reads schemas {FIRST_SCHEMA} and {SCHEMA}: use the version that wrote it"
-    )
+    anyhow!("{path:?} has schema {schema}, and this onrush reads schema {SCHEMA}: use the version that wrote it")
 }
 
 /// The error on a document of something else than a run.
@@ -200,7 +173,7 @@ mod tests {
     fn what_a_foreign_file_says_moves_no_cursor() {
         for (text, words) in [
             (r#"{"schema": 1, "kind": "\u001b]0;x\u0007"}"#, "is the document of a "),
-            (r#"{"schema": 1, "verdict": {"limited_by": "\u001b]0;x\u0007"}}"#, "is damaged: "),
+            (r#"{"schema": 3, "verdict": {"limited_by": "\u001b]0;x\u0007"}}"#, "is damaged: "),
         ] {
             let error = format!("{:#}", Document::parse(Path::new("x.json"), text.as_bytes()).unwrap_err());
             assert!(error.contains(words) && error.contains(r"\u{1b}]0;x\u{7}"), "{error:?}");
@@ -258,31 +231,14 @@ mod tests {
     }
 
     #[test]
-    fn a_document_of_the_first_schema_is_read() {
-        let text = include_bytes!("read/schema_1.json");
-        let old: Value = serde_json::from_slice(text).unwrap();
-        let read = Document::parse(Path::new("x.json"), text).unwrap();
-        assert_eq!((&old["schema"], read.schema), (&1.into(), SCHEMA));
-        let mut evidence = old["verdict"]["evidence"].clone();
-        // No verdict rests on these any more.
-        let latency = evidence["latency"].as_object_mut().unwrap();
-        ["min_us", "p1_us", "slow_mean_us", "slow_time"].iter().for_each(|key| assert!(latency.remove(*key).is_some()));
-        assert_eq!(serde_json::to_value(&read.evidence).unwrap(), evidence);
-        assert_eq!(read.unseen, ["the generator's threads and the network: the run was simulated"]);
-        assert_eq!(read.verdict.as_ref().map(|verdict| verdict.reason.as_str()), old["verdict"]["reason"].as_str());
-        assert_eq!(read.notes, [Note::hint(NoteId::Other, "all 20 responses were 404: --once shows one in full")]);
-        assert_eq!(Document::parse(Path::new("x.json"), read.to_json().as_bytes()).unwrap(), read);
-    }
-
-    #[test]
     fn a_document_is_read_again_and_one_of_another_version_is_refused() {
         let written = document([5]);
         let text = |schema: u32| Document { schema, ..written.clone() }.to_json();
         assert_eq!(Document::parse(Path::new("x.json"), text(SCHEMA).as_bytes()).unwrap(), written);
-        for schema in [0, 3] {
+        for schema in [1, SCHEMA - 1, SCHEMA + 1] {
             let error = Document::parse(Path::new("x.json"), text(schema).as_bytes()).unwrap_err().to_string();
             let words =
-                format!("has schema {schema}, and this onrush reads schemas 1 and 2: use the version that wrote it");
+                format!("has schema {schema}, and this onrush reads schema {SCHEMA}: use the version that wrote it");
             assert!(error.ends_with(&words), "{error}");
         }
     }

@@ -101,11 +101,6 @@ impl<'a> Runs<'a> {
         self.each.iter().map(|run| of(&run.evidence.load)).fold(0, u64::saturating_add)
     }
 
-    /// The same of what older versions leave out; `None` if one of them did.
-    fn known(&self, of: impl Fn(&Load) -> Option<u64>) -> Option<u64> {
-        self.each.iter().try_fold(0_u64, |sum, run| Some(sum.saturating_add(of(&run.evidence.load)?)))
-    }
-
     /// A figure that is the same in all of them.
     fn alike<T: PartialEq>(&self, of: impl Fn(&Load) -> Option<T>) -> Option<T> {
         let mut each = self.each.iter().map(|run| of(&run.evidence.load));
@@ -184,7 +179,7 @@ impl<'a> Runs<'a> {
             in_flight_of_all: (self.each.len() > 1)
                 .then(|| figure(self.each.iter().map(|run| run.evidence.load.all_in_flight()).sum())),
             idle: self.idle(),
-            open: self.together(|load| load.open),
+            open: self.together(|load| Some(load.open)).unwrap_or_default(),
             missing: self.together(|load| Some(load.missing)).unwrap_or_default(),
             places: self.places(),
             streams_allowed: self.each.iter().filter_map(|run| run.evidence.load.streams_allowed).min(),
@@ -196,8 +191,8 @@ impl<'a> Runs<'a> {
             without_port: self.count(|load| load.without_port),
             connect_errors: self.count(|load| load.connect_errors),
             read_errors: sum.errors.read,
-            failed: self.known(|load| load.failed),
-            failed_connections: self.known(|load| load.failed_connections),
+            failed: Some(self.count(Load::failed_requests)),
+            failed_connections: Some(self.count(Load::failed_connections)),
             main_failure: MainFailure::of(sum.ledger.iter().map(|row| {
                 let (count, why, advice) = (row.count, row.cause.clone(), row.advice.clone());
                 (row.phase.clone(), row.ours, MainFailure { count, why, advice })
@@ -234,11 +229,11 @@ impl<'a> Runs<'a> {
         })
     }
 
-    /// The share in the time of all open connections; those of older versions did not say how many there were.
+    /// The share in the time of all open connections.
     fn idle(&self) -> Option<f64> {
         let of = |run: &Run<'_>| {
             let Load { idle, open, .. } = run.evidence.load;
-            Some((idle?, open.filter(|open| *open > 0.0)? * run.source.duration_s))
+            Some((idle?, open * run.source.duration_s))
         };
         let parts: Option<Vec<(f64, f64)>> = self.each.iter().map(of).collect();
         average(parts?.into_iter()).map(figure)
@@ -287,10 +282,8 @@ impl<'a> Runs<'a> {
     fn latency(&self, values: &Distribution<u64>) -> Option<Latency> {
         let parts: Vec<&Latency> = self.each.iter().filter_map(|run| run.evidence.latency.as_ref()).collect();
         let calm = parts.iter().filter_map(|latency| Some((latency.calm_us?, latency.calm)));
-        // Older versions did not say of how many it is the mean.
-        let are_counted = calm.clone().all(|(_, count)| count > 0);
         let count = calm.clone().map(|(_, count)| count).sum();
-        let mean_us = average(calm.map(|(mean_us, count)| (mean_us, count as f64))).filter(|_| are_counted);
+        let mean_us = average(calm.map(|(mean_us, count)| (mean_us, count as f64)));
         let in_flight = self.only().and_then(|run| run.latency?.calm_in_flight);
         let calm = mean_us.map(|mean_us| Calm { requests: count, mean_ns: mean_us * 1e3, in_flight });
         latency(values, calm.as_ref())

@@ -39,8 +39,7 @@ pub struct Source {
     /// How many of them were established.
     pub established: u64,
     /// Threads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub threads: Option<u32>,
+    pub threads: u64,
     /// The boot of its machine, as in `host`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
@@ -68,14 +67,14 @@ impl Sources {
     /// The sources of a document: its own run, or the runs that it is the sum of.
     pub fn of(name: &str, document: &Document) -> Result<Self, Corrupt> {
         let Document { started_at, duration_s, connections, evidence, unseen, .. } = document;
-        let mut sources = document.sources.clone().unwrap_or_else(|| {
+        let sources = document.sources.clone().unwrap_or_else(|| {
             let run = Source {
                 name: name.to_owned(),
                 started_at: *started_at,
                 duration_s: *duration_s,
                 asked: connections.asked,
                 established: connections.established,
-                threads: u32::try_from(document.threads.len()).ok(),
+                threads: document.threads.len() as u64,
                 boot_id: document.host.boot_id.clone(),
                 evidence: evidence.clone(),
                 incomplete: document.incomplete.clone(),
@@ -83,9 +82,10 @@ impl Sources {
             };
             Self { count: 1, files: vec![run] }
         });
-        sources.explain(document.incomplete.as_deref());
         let is_believed = |run: &Source| (0.0..=DURATION_MAX_S).contains(&run.duration_s);
+        let threads = sources.files.iter().map(|run| run.threads).fold(0, u64::saturating_add);
         let is_whole = sources.count == sources.files.len() as u64 && sources.count > 0;
+        let is_whole = is_whole && threads == document.threads.len() as u64;
         if is_whole && sources.files.iter().all(is_believed) { Ok(sources) } else { Err(Corrupt::Figures) }
     }
 
@@ -94,16 +94,6 @@ impl Sources {
         let mut files: Vec<Source> = of_each.iter().flat_map(|sources| &sources.files).cloned().collect();
         files.sort_by(|one, other| one.place().cmp(&other.place()));
         Self { count: files.len() as u64, files }
-    }
-
-    /// Gives the runs of a sum of an older version, which had only all of them together, why some are incomplete.
-    fn explain(&mut self, incomplete: Option<&str>) {
-        if let Some(incomplete) = incomplete.filter(|_| self.incomplete().is_none()) {
-            let own = |run: &Source| Some(incomplete.strip_prefix(&run.name)?.strip_prefix(": ")?.to_owned());
-            let found = self.files.iter().enumerate().find_map(|(index, run)| Some((index, own(run)?)));
-            let (index, reason) = found.unwrap_or((0, incomplete.to_owned()));
-            self.files.get_mut(index).into_iter().for_each(|run| run.incomplete = Some(reason.clone()));
-        }
     }
 
     /// Why some of them are incomplete; several have each reason behind the name of its run.
@@ -169,10 +159,9 @@ impl Sources {
         totals.max().unwrap_or(0)
     }
 
-    /// The highest number of threads at one time; `None`: an older version did not keep it of some.
-    pub fn threads(&self) -> Option<u64> {
-        let are_known = self.files.iter().all(|run| run.threads.is_some());
-        are_known.then(|| self.most(|run| run.threads.unwrap_or(0).into()))
+    /// The highest number of threads at one time.
+    pub fn threads(&self) -> u64 {
+        self.most(|run| run.threads)
     }
 
     /// When each of them took place, in nanoseconds since the first began.

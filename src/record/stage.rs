@@ -38,9 +38,8 @@ pub struct StageRow {
     pub dropped: Option<u64>,
     /// The error totals by kind.
     pub errors: Errors,
-    /// Requests without a good response in time, each once: what the metric `errors` counts; left out by older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub erroneous: Option<u64>,
+    /// Requests without a good response in time, each once: what the metric `errors` counts.
+    pub erroneous: u64,
     /// The latency of complete responses: with a rate since requests were due.
     pub latency: Distribution,
 }
@@ -69,7 +68,7 @@ impl StageRow {
                 late: open_loop.map(|open_loop| open_loop.late),
                 dropped: open_loop.map(|open_loop| open_loop.dropped),
                 errors: ledger.totals(),
-                erroneous: Some(totals.errors()),
+                erroneous: totals.errors(),
                 latency: distribution(shown, plan.show.percents.as_deref()),
             }
         });

@@ -418,21 +418,6 @@ fn a_thread_that_ended_early_is_busy_for_a_share_of_the_run() {
     assert_eq!(evidence.generator.threads[0].busy, 9e-4);
 }
 
-/// Threads had five keys at first.
-#[test]
-fn documents_from_before_a_key_was_added_are_read_and_merged() {
-    let new = document([5]);
-    let mut old = serde_json::to_value(&new).unwrap();
-    let known = ["connections", "started", "completed", "cpu_s", "busy_polled_s"];
-    old["threads"][0].as_object_mut().unwrap().retain(|key, _| known.contains(&key.as_str()));
-    let old: Document = serde_json::from_value(old).expect("it is read");
-    assert_eq!((old.threads[0].cpu_s, old.threads[0].user_s, old.threads[0].opened), (Some(2.0), None, None));
-    let named = [&old, &new].map(|document| Named { name: "r.json", document });
-    let sum = Document::sum(&in_order(named.into())).unwrap();
-    assert_eq!(sum.threads.iter().filter(|thread| **thread == new.threads[0]).count(), 1);
-    assert_eq!(sum.threads.len(), 2);
-}
-
 #[test]
 fn the_time_line_is_a_table_of_a_row_a_second() {
     let text = export::render(onrush_plan::Kind::Csv, &document([100, 300])).unwrap();

@@ -16,8 +16,7 @@ pub struct Thread {
     /// Its maximum number of connections.
     pub connections: u32,
     /// How many it opened while the run was measured, replacements included.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub opened: Option<u64>,
+    pub opened: u64,
     /// Requests it started.
     pub started: u64,
     /// Responses complete.
@@ -92,7 +91,7 @@ impl Thread {
         });
         Self {
             connections: *connections,
-            opened: Some(counters.connects),
+            opened: counters.connects,
             started: counters.started,
             completed: counters.completed,
             in_flight: in_flight.filter(|_| activity.is_some()),

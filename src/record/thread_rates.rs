@@ -33,8 +33,7 @@ pub struct ThreadRates {
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub squares: Option<Exact>,
     /// All samples, in whole requests per second: an HdrHistogram, V2 compressed, base64.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hdr: Option<Hdr>,
+    pub hdr: Hdr,
 }
 
 impl ThreadRates {
@@ -46,7 +45,7 @@ impl ThreadRates {
             Some(max) if as_wrk2 => Figures { max: max as f64, ..Figures::binned(rates.binned()) },
             Some(_) => Figures::measured(rates, 1.0),
         };
-        let mut written = Self { mean, stdev, min, max, within, sum: None, squares: None, hdr: Some(Hdr::of(rates)) };
+        let mut written = Self { mean, stdev, min, max, within, sum: None, squares: None, hdr: Hdr::of(rates) };
         if !as_wrk2 {
             let follow = |written: &Self| written.moments(rates.count()).sums().unwrap_or_default();
             written.sum = Exact::unless(rates.sum(), follow(&written).0);
@@ -57,26 +56,25 @@ impl ThreadRates {
 
     /// The figures as the table shows them.
     pub fn figures(&self, as_wrk2: bool) -> Figures {
-        let Self { mean, stdev, min, max, within, ref hdr, .. } = *self;
-        if as_wrk2 && within.is_none() && hdr.is_some() {
+        let Self { mean, stdev, min, max, within, .. } = *self;
+        if as_wrk2 && within.is_none() {
             return Figures::binned(Distribution::new().binned());
         }
         Figures { mean, stdev, min, max, within }
     }
 
-    /// The samples; `None`: an older version did not keep them.
+    /// The samples.
     ///
     /// # Errors
     ///
     /// When the histogram cannot be read, or does not match the figures.
-    pub(super) fn values(&self, as_wrk2: bool) -> Result<Option<Distribution<u64>>, Corrupt> {
-        let Some(hdr) = &self.hdr else { return Ok(None) };
-        let mut values = hdr.values()?;
+    pub(super) fn values(&self, as_wrk2: bool) -> Result<Distribution<u64>, Corrupt> {
+        let mut values = self.hdr.values()?;
         // wrk2's figures are those of the bins.
         if !as_wrk2 {
             values.set_moments(self.moments(values.count()))?;
         }
-        Ok(Some(values))
+        Ok(values)
     }
 
     /// The figures of so many samples.
@@ -87,23 +85,21 @@ impl ThreadRates {
         Moments { count, mean, stdev, min, max, sum, squares }
     }
 
-    /// Those of all these runs; `None` if they are unknown of one.
+    /// Those of all these runs.
     ///
     /// # Errors
     ///
     /// When a histogram cannot be read.
-    pub(super) fn sum(documents: &[&Document]) -> Result<Option<Self>, Corrupt> {
+    pub(super) fn sum(documents: &[&Document]) -> Result<Self, Corrupt> {
         if let [only] = documents {
             return Ok(only.thread_rates.clone());
         }
         let as_wrk2 = documents.iter().all(|document| document.imitates(Dialect::Wrk2));
         let (mut sum, mut max) = (Distribution::new(), 0.0_f64);
         for document in documents {
-            let Some(rates) = &document.thread_rates else { return Ok(None) };
-            let Some(values) = rates.values(document.imitates(Dialect::Wrk2))? else { return Ok(None) };
-            sum += &values;
-            max = max.max(rates.max);
+            sum += &document.thread_rates.values(document.imitates(Dialect::Wrk2))?;
+            max = max.max(document.thread_rates.max);
         }
-        Ok(Some(Self { max, ..Self::of(&sum, as_wrk2) }))
+        Ok(Self { max, ..Self::of(&sum, as_wrk2) })
     }
 }

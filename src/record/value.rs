@@ -33,8 +33,7 @@ impl Document {
             Metric::Duration => return Some(self.duration_s * 1e6),
             Metric::Errors => {
                 let all = self.requests.all();
-                let errors = self.requests.errors().filter(|_| all > 0)?;
-                return Some(errors as f64 / all as f64);
+                return (all > 0).then(|| self.requests.errors() as f64 / all as f64);
             }
             Metric::Unavailable => return Some(self.open_loop.as_ref()?.unavailable.as_ref()?.share),
             Metric::Requests => self.requests.completed,
@@ -92,7 +91,7 @@ impl Document {
 
 impl Document {
     /// The latencies of the responses with a status of this class, 2 to 5: with a schedule since requests were due. `None`:
-    /// there are none, a tool is imitated, or an older version did not tell the classes apart.
+    /// there are none, or a tool is imitated.
     ///
     /// # Errors
     ///
@@ -171,7 +170,7 @@ mod tests {
     use onrush_plan::metric::METRICS;
     use onrush_stats::{Cause, Phase};
 
-    use super::super::{Latency, Requests};
+    use super::super::Requests;
     use super::*;
     use crate::fixtures;
     use crate::fixtures::{fail, flawless, plan, schedule, whole};
@@ -253,9 +252,6 @@ mod tests {
         ] {
             assert_eq!(ms(&document, name), expected, "{name}");
         }
-        let older =
-            Document { latency: Latency { by_class: [].into(), ..document.latency.clone() }, ..document.clone() };
-        assert_eq!(["p99.2xx", "p99.5xx"].map(|name| ms(&older, name)), [None, None], "it did not tell them apart");
         plan.dialect = Dialect::Wrk;
         let imitated = Document::judged(&plan, &flawless(900, 1));
         assert_eq!(ms(&imitated, "p99.2xx"), None);
@@ -266,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_of_errors_is_unknown_in_a_result_without_all_counts() {
+    fn unsuccessful_responses_are_errors() {
         let errors = |change: fn(&mut Requests)| {
             let (plan, outcome) = run(true);
             let mut document = Document::judged(&plan, &outcome);
@@ -274,9 +270,7 @@ mod tests {
             document.value(Metric::Errors)
         };
         assert_eq!(errors(|_| ()), Some(13.0 / 1_013.0));
-        assert_eq!(errors(|it| it.unsuccessful = Some(6)), Some(19.0 / 1_013.0));
-        assert_eq!(errors(|it| it.unsuccessful = None), None);
-        assert_eq!(errors(|it| it.open_late = None), None);
+        assert_eq!(errors(|it| it.unsuccessful = 6), Some(19.0 / 1_013.0));
     }
 
     #[test]

@@ -17,9 +17,8 @@ pub const VERDICT_MIN: Duration = Duration::from_secs(1);
 pub struct Verdict {
     /// The limit.
     pub limited_by: LimitedBy,
-    /// In short: one line without most of the figures; left out by older versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub summary: Option<String>,
+    /// In short: one line without most of the figures.
+    pub summary: String,
     /// The reason, with the figures.
     pub reason: String,
     /// What to change to measure more; left out if nothing was wrong.
@@ -35,11 +34,7 @@ pub struct Verdict {
 impl fmt::Display for Verdict {
     /// The sentence: what, why, and what to change.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let limited = if self.limited_by == LimitedBy::Unclear { "" } else { "limited by " };
-        match &self.summary {
-            Some(summary) => write!(f, "{summary}: {}", self.reason)?,
-            None => write!(f, "{limited}{}: {}", self.limited_by.words(), self.reason)?,
-        }
+        write!(f, "{}: {}", self.summary, self.reason)?;
         self.advice.as_ref().map_or(Ok(()), |advice| write!(f, "; {advice}"))
     }
 }

@@ -31,16 +31,16 @@ pub fn whole(requests: &Requests) -> &'static str {
     if requests.due.is_some() { "due" } else { "sent" }
 }
 
-/// How many of all requests are errors, and of which kinds; `None`: none is, or an older version did not count all.
+/// How many of all requests are errors, and of which kinds; `None`: none is.
 pub fn errors(requests: &Requests) -> Option<String> {
-    let errors = requests.errors().filter(|errors| *errors > 0)?;
+    let errors = Some(requests.errors()).filter(|errors| *errors > 0)?;
     let kinds = [
         (requests.failed(), "failed"),
         (requests.abandoned, "abandoned"),
         (requests.dropped.unwrap_or(0), "dropped"),
         (requests.unsent.unwrap_or(0), "unsent at the end"),
-        (requests.open_late.unwrap_or(0), "late and in flight at the end"),
-        (requests.unsuccessful.unwrap_or(0), "with a late or unsuccessful response"),
+        (requests.open_late, "late and in flight at the end"),
+        (requests.unsuccessful, "with a late or unsuccessful response"),
     ];
     Some(format!("{} ({})", share_of(errors, requests.all(), "request"), words(&kinds)))
 }

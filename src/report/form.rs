@@ -98,7 +98,7 @@ fn notes(document: &Document) -> Vec<String> {
 
 /// Everything below the first lines.
 pub(super) fn text(document: &Document, form: Form, percentiles: bool) -> Result<Text, Corrupt> {
-    let known = document.shown.clone().unwrap_or_default();
+    let known = &document.shown;
     let (layout, breakout) = match form {
         Form::WrkCmm => (Layout::Cmm, Breakout::WrkCmm),
         Form::Wrk | Form::Wrk2 => (Layout::Wrk, Breakout::None),
@@ -133,7 +133,7 @@ pub(super) fn text(document: &Document, form: Form, percentiles: bool) -> Result
         has_zeros: !is_native,
         latency_us,
         phases_us: phases(document, breakout)?,
-        rates: document.thread_rates.as_ref().map(|rates| rates.figures(document.imitates(Dialect::Wrk2))),
+        rates: document.thread_rates.figures(document.imitates(Dialect::Wrk2)),
         percentiles,
         totals: Totals {
             counted: document.counted(),
@@ -213,9 +213,8 @@ fn percentile_us<'a>(document: &Document, latency: &'a Latency<'_>) -> Result<Bo
     }))
 }
 
-/// The spectrum of latencies that wrk2 did not record: as wrk2 would compute it where its form is wanted, or where an older
-/// version recorded them, and otherwise as measured. `is_shown`: it is the latency that the report shows, not the service
-/// latency.
+/// The spectrum of latencies that wrk2 did not record: as wrk2 would compute it where its form is wanted, and otherwise as
+/// measured. `is_shown`: it is the latency that the report shows, not the service latency.
 fn spectrum(document: &Document, form: Form, values: &Values<u64>, is_shown: bool) -> Result<Spectrum, Corrupt> {
     if form == Form::Wrk2 || document.imitates(Dialect::Wrk2) && document.requests.completed > 0 {
         return Ok(Spectrum::of_wrk2(&microseconds(values)));
@@ -393,20 +392,6 @@ mod tests {
     }
 
     #[test]
-    fn of_an_older_file_the_rows_that_it_lacks_are_left_out() {
-        let (plan, outcome) = run(Dialect::Native, false);
-        let whole = Document::judged(&plan, &outcome);
-        let older = Document { thread_rates: None, shown: None, ..whole.clone() };
-        let lines: Vec<String> =
-            report(&older).lines().map(|line| line.split_whitespace().next().unwrap().to_owned()).collect();
-        let percentiles = ["Latency", "50%", "75%", "90%", "99%", "max"];
-        assert_eq!(lines[..4], ["Running", "2", "Thread", "Latency"]);
-        assert_eq!(lines[4..10], percentiles);
-        assert_eq!(lines[10..], ["1000", "Socket", "Non-2xx", "Status", "Requests/sec:", "Transfer/sec:"]);
-        assert!(print(&older, Form::Report, true).unwrap().text.contains("\n     95%    1.00ms\n"));
-    }
-
-    #[test]
     fn every_form_has_the_figures_of_the_result() {
         let (plan, outcome) = run(Dialect::Native, false);
         let document = Document::judged(&plan, &outcome);
@@ -446,7 +431,7 @@ mod tests {
         let mut document = Document::judged(&plan, &outcome);
         document.plan.url = "http://\x1b[2J/".to_owned();
         document.plan.duration_s = Some(f64::MAX);
-        document.notes = vec![Note::hint(NoteId::Other, "\x1b]0;x\x07")];
+        document.notes = vec![Note::hint(NoteId::Sum, "\x1b]0;x\x07")];
         let Printed { text, notes } = print(&document, Form::Report, false).unwrap();
         assert!(!text.contains('\x1b') && !notes[0].contains('\x1b'), "{text}{notes:?}");
     }

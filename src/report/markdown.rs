@@ -82,7 +82,7 @@ fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
         ("rate", Some(format!("{} requests/s, {bytes_per_s}B/s", units::per_second(*rate_per_s)))),
         (latency, latencies(document)?),
         ("statuses", (!statuses.is_empty()).then(|| counts(&statuses))),
-        ("errors", requests.errors().map(|_| account::errors(requests).unwrap_or_else(|| "none".to_owned()))),
+        ("errors", Some(account::errors(requests).unwrap_or_else(|| "none".to_owned()))),
         ("socket errors", socket_errors(&document.errors)),
         ("failed checks", (document.errors.check > 0).then(|| thousands(document.errors.check))),
         ("unavailable", unavailable.map(|unavailable| format!("{} of the time", units::percentage(unavailable.share)))),

@@ -43,7 +43,7 @@ pub fn of(document: &Document, is_report: bool) -> String {
             true => format!("Sum of {} over {} @ {url}", counted(sources.count, "run"), units::time_us(us(lasted))),
             false => format!("Running {} test @ {url}", units::duration(rounded(lasted))),
         };
-        let threads = sources.threads().unwrap_or(plan.threads.into());
+        let threads = sources.threads();
         return lines(&head, threads, document.connections.asked, None) + &list + &http2 + &due(schedule, " each");
     }
     // A century exceeds any run and does not overflow durations.

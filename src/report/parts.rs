@@ -182,7 +182,7 @@ pub fn row(stage: &StageRow, has_rate: bool) -> Result<Vec<String>, Corrupt> {
             _ => percentage(late as f64 / all as f64),
         });
     }
-    cells.push(stage.erroneous.map_or_else(|| "-".to_owned(), thousands));
+    cells.push(thousands(stage.erroneous));
     Ok(cells)
 }
 

@@ -9,7 +9,7 @@ use onrush_stats::{Cause, Counters, Phase};
 use super::form::{Form, text};
 use super::text::Totals;
 use super::*;
-use crate::fixtures::{closing, fail, outcome, plan, shaped};
+use crate::fixtures::{closing, fail, outcome, plan, schedule, shaped};
 use crate::record::Document;
 use crate::run::{Ended, Outcome};
 
@@ -331,6 +331,10 @@ Transfer/sec:       0.00B
     }
 }
 
+fn with_rate(dialect: Dialect) -> Plan {
+    Plan { schedule: Some(schedule(2)), ..plan(dialect, "http://h/", 1, 1, 1) }
+}
+
 /// Two requests that took 50 us and ended 4.1 ms after they were due, and half of the samples without any.
 fn scheduled(dialect: Dialect) -> Outcome {
     let mut outcome = outcome(1_000_000, counters(2, 102));
@@ -353,12 +357,12 @@ fn with_a_schedule_the_latency_is_the_scheduled_one_in_wrks_layout() {
 Requests/sec:      2.00
 Transfer/sec:     102.00B
 ";
-    assert_eq!(closing(&plan(Dialect::Wrk, "http://h/", 1, 1, 1), &outcome), printed);
+    assert_eq!(closing(&with_rate(Dialect::Wrk), &outcome), printed);
     let maximum = "  Latency Distribution\n     max    4.10ms\n  2 requests in";
     let natively = printed.replace("  2 requests in", maximum);
-    assert_eq!(closing(&plan(Dialect::Native, "http://h/", 1, 1, 1), &outcome), natively);
+    assert_eq!(closing(&with_rate(Dialect::Native), &outcome), natively);
     outcome.totals.open_loop.as_mut().unwrap().censored.record(8_000_000_000);
-    let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
+    let mut plan = with_rate(Dialect::Native);
     plan.show.percentiles = true;
     let text = closing(&plan, &outcome);
     let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     max    4.10ms\n  Oldest request without a \
@@ -394,7 +398,7 @@ Transfer/sec:     102.00B
 
 #[test]
 fn as_wrk2_every_figure_comes_from_its_bins() {
-    let mut plan = plan(Dialect::Wrk2, "http://h/", 1, 1, 1);
+    let mut plan = with_rate(Dialect::Wrk2);
     (plan.show.percentiles, plan.show.spectrum, plan.show.u_latency) = (true, true, true);
     // The mean is the middle of the only bin, whose start is below it: to wrk2 no value is within one deviation.
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev

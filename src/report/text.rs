@@ -21,7 +21,7 @@ pub struct Text {
     /// The phases, each with its name and its figures in microseconds.
     pub phases_us: Vec<(&'static str, Figures)>,
     /// The threads' requests per second; `None`: unknown.
-    pub rates: Option<Figures>,
+    pub rates: Figures,
     /// The rendered percentiles of the latency; empty: not shown.
     pub percentiles: String,
     /// The lines below the table.
@@ -78,8 +78,8 @@ impl Text {
         for (name, figures) in self.phases_us.iter().filter(|(_, figures)| shows(figures)) {
             text += &layout.row(name, figures, units::time_us);
         }
-        if let Some(rates) = self.rates.as_ref().filter(|rates| shows(rates) || shows(latency_us)) {
-            text += &layout.row("Req/Sec", rates, units::metric);
+        if shows(&self.rates) || shows(latency_us) {
+            text += &layout.row("Req/Sec", &self.rates, units::metric);
         }
         if shows(latency_us) {
             text += &self.percentiles;

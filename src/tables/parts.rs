@@ -149,7 +149,7 @@ fn of_stage(stage: &StageRow, index: u64) -> Result<Vec<Cell>, Corrupt> {
         number(us(99.0)),
         count(stage.late),
         count(stage.dropped),
-        count(stage.erroneous),
+        count(Some(stage.erroneous)),
     ])
 }
 

@@ -70,8 +70,8 @@ pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
 /// The metric `errors` of all runs together.
 fn share_of_errors(group: &Group<'_>) -> Option<String> {
     let requests = group.counted().filter_map(|run| Some(&run.document.as_ref()?.requests));
-    let add = |(errors, all), requests: &Requests| Some((errors + requests.errors()?, all + requests.all()));
-    let (errors, all): (u64, u64) = { requests }.try_fold((0, 0), add)?;
+    let add = |(errors, all), requests: &Requests| (errors + requests.errors(), all + requests.all());
+    let (errors, all): (u64, u64) = requests.fold((0, 0), add);
     let share = if errors == 0 { "0 %".to_owned() } else { units::percentage(errors as f64 / all as f64) };
     (all > 0).then_some(share)
 }

@@ -132,7 +132,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
     let [text] = run("-n 10 -c 2", "a.json");
     run("-n 10 -c 3", "other.json");
     symlink("a.json", scratch.path().join("linked.json")).unwrap();
-    scratch.file("later.json", text.replacen("\"schema\": 2", "\"schema\": 3", 1));
+    scratch.file("later.json", text.replacen("\"schema\": 3", "\"schema\": 4", 1));
     scratch.file("text.json", "not JSON");
     scratch.file("foreign.json", "{\"requests\": 1}");
     scratch.file("half.json", &text[..text.len() / 2]);
@@ -147,7 +147,7 @@ fn what_cannot_be_merged_is_refused_with_its_reason(context: &Context) {
             "\"other.json\" has a different plan from \"a.json\": connections is 3 instead of 2; --force adds",
         ),
         ("a.json other.json a.json", "\"a.json\" is given twice"),
-        ("a.json later.json", "\"later.json\" has schema 3, and this onrush reads schemas 1 and 2"),
+        ("a.json later.json", "\"later.json\" has schema 4, and this onrush reads schema 3"),
         ("a.json text.json", "\"text.json\" is not a result of onrush"),
         ("foreign.json a.json", "\"foreign.json\" is not a result of onrush"),
         ("half.json", "\"half.json\" is cut off after "),
@@ -177,7 +177,7 @@ fn a_sum_that_could_not_be_read_again_is_refused(context: &Context) {
     let [text] = written(context.onrush().words("-n 10 -c 2").word(url(&server, "/")), &scratch, ["a.json"]).1;
     // Of this character, which is written as six, there are more in the sum than could be read.
     let mut document: Value = serde_json::from_str(&text).unwrap();
-    document["notes"] = serde_json::json!([{ "id": "other", "weight": "hint", "text": "\x7f".repeat(11 << 20) }]);
+    document["notes"] = serde_json::json!([{ "id": "interim", "weight": "hint", "text": "\x7f".repeat(11 << 20) }]);
     scratch.file("a.json", document.to_string());
     let output = merge(&scratch, "a.json -o sum.json -o sum.csv");
     let why = "it would have 67 MiB, and onrush reads no result that is longer than 64 MiB; merge fewer of them";

@@ -56,7 +56,7 @@ fn few_streams(document: &Document, http2: &Http2, more: MoreConnections) -> Opt
     let load = &document.evidence.as_ref()?.load;
     let blocked_s = http2.streams_blocked_us as f64 / 1e6;
     let is_noticed = |open: f64| were_often_in_use(blocked_s, open * document.duration_s);
-    if http2.streams_allowed_varied && load.open.is_some_and(is_noticed) {
+    if http2.streams_allowed_varied && is_noticed(load.open) {
         let least = http2.streams_allowed.filter(|least| *least < asked)?;
         let text = format!(
             "--streams {asked}: how many the server allowed on a connection varied, down to {least}; at times all of them were in \

@@ -354,7 +354,7 @@ impl Scheduled<'_> {
             Some(Bottleneck::Threads { .. }) => true,
             Some(Bottleneck::CatchUp(_)) | None => false,
         };
-        let is_constant = self.open_loop.asked_per_s? >= CONSTANT * self.schedule?.most_per_second();
+        let is_constant = self.open_loop.asked_per_s >= CONSTANT * self.schedule?.most_per_second();
         let grows = is_overload && is_constant && self.rises() && dropped == 0 && unsent > carried;
         Some(Behind {
             due: due + carried,

@@ -34,7 +34,7 @@ pub fn verdict(document: &Document) -> Option<Verdict> {
     let lost = machines.iter().filter(|machine| machine.lost.is_some()).count();
     if lost > 0 {
         let (were, their) = if lost == 1 { ("was", "its") } else { ("were", "their") };
-        (verdict.limited_by, verdict.summary) = (LimitedBy::Unclear, Some("the limit is unclear".to_owned()));
+        (verdict.limited_by, verdict.summary) = (LimitedBy::Unclear, "the limit is unclear".to_owned());
         verdict.reason = match machines.len() {
             1 => "the machine was lost".to_owned(),
             all => format!("{lost} of {all} machines {were} lost, and {their} part of the load was missing"),
@@ -43,7 +43,7 @@ pub fn verdict(document: &Document) -> Option<Verdict> {
     }
     // A sum has no machines, but says what is missing.
     if let (Some(incomplete), Some(_)) = (&document.incomplete, &document.sources) {
-        (verdict.limited_by, verdict.summary) = (LimitedBy::Unclear, Some("the limit is unclear".to_owned()));
+        (verdict.limited_by, verdict.summary) = (LimitedBy::Unclear, "the limit is unclear".to_owned());
         verdict.reason = format!("some of the added runs are incomplete: {incomplete}");
         verdict.advice = None;
     }
@@ -56,7 +56,7 @@ pub fn verdict(document: &Document) -> Option<Verdict> {
 pub fn on(evidence: &Evidence) -> Verdict {
     let findings = find::findings(evidence);
     let ruling::Ruling { limited_by, summary, reason, advice, says } = decide::decide(evidence);
-    Verdict { limited_by, summary: Some(summary), reason, advice, findings, says }
+    Verdict { limited_by, summary, reason, advice, findings, says }
 }
 
 #[cfg(test)]

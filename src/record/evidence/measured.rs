@@ -189,7 +189,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
             let used_ns = occupancy.busy_ns + occupancy.finished_ns;
             figure((1.0 - used_ns as f64 / occupancy.open_ns as f64).max(0.0))
         }),
-        open: Some(mean(occupancy.open_ns)),
+        open: mean(occupancy.open_ns),
         missing: mean(occupancy.absent_ns + occupancy.waiting_ns + occupancy.connecting_ns),
         places: places(plan, outcome, mean),
         streams_allowed: streams_allowed(plan, outcome),

@@ -72,11 +72,10 @@ pub struct Generator {
     /// How long its control group was throttled, summed over processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_s: Option<f64>,
-    /// The time of all threads together, in seconds; zero in files of older versions.
-    #[serde(default, skip_serializing_if = "is_none")]
+    /// The time of all threads together, in seconds.
     pub thread_s: f64,
-    /// The processor time that watching the target and the machine, and adding up, took meanwhile; left out with a warm-up, in
-    /// virtual time, and by older versions.
+    /// The processor time that watching the target and the machine, and adding up, took meanwhile; left out with a warm-up and in
+    /// virtual time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside_s: Option<f64>,
 }
@@ -145,8 +144,7 @@ pub struct Load {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<f64>,
     /// Open connections, on average.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub open: Option<f64>,
+    pub open: f64,
     /// Missing connections, on average: never established, waiting to reconnect, or connecting.
     pub missing: f64,
     /// What connections were doing without a request in flight, where that was something else than waiting for one to be
@@ -182,7 +180,7 @@ pub struct Load {
     /// Connections that failed without a request in flight; left out by older versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed_connections: Option<u64>,
-    /// Why most connects, requests and connections failed; left out if nothing did, and by older versions.
+    /// Why most connects, requests and connections failed; left out if nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub main_failure: Option<MainFailure>,
     /// The requests whose responses could not be read, if none was complete and that is so of most of them for the same reason.
@@ -192,7 +190,7 @@ pub struct Load {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, schemars(with = "Option<String>"))]
     pub expected: Option<StatusList>,
-    /// Responses with an unsuccessful status; left out by older versions.
+    /// Responses with an unsuccessful status.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub refused: u64,
     /// The most frequent of these statuses.
@@ -204,8 +202,7 @@ pub struct Load {
     /// Requests in flight at the end that had been for at least a second and three times the slowest response.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub hanging: u64,
-    /// With a rate: requests that were due and had not ended when the run did, because they were unsent or in flight; left out by
-    /// older versions, of which some counted those of `overdue` instead, where these were more.
+    /// With a rate: requests that were due and had not ended when the run did, because they were unsent or in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left: Option<u64>,
     /// In a run of a number of requests with a rate: how many more would have been due while it waited for the last of them, at most
@@ -216,11 +213,10 @@ pub struct Load {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overrun_s: Option<f64>,
     /// With a rate: how many requests may be left, or overdue, if it was kept up with, by the rate in the last third of the run and the
-    /// latencies before; left out by older versions, and where there were too few responses.
+    /// latencies before; left out where there were too few responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usually_left: Option<u64>,
-    /// With a rate: the share of the time in which requests were due while all connections were in use; left out by older
-    /// versions.
+    /// With a rate: the share of the time in which requests were due while all connections were in use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crowded: Option<f64>,
     /// With a rate: how fast the latency since requests were due grew, in seconds a second, if it did so steadily. In a

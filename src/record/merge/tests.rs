@@ -203,9 +203,9 @@ fn what_the_text_of_a_sum_shows_is_that_of_all_its_runs() {
     let grouped = Document::sum(&in_order(named.to_vec())).unwrap();
     assert_eq!((&grouped.in_flight, &grouped.thread_rates), (&whole.in_flight, &whole.thread_rates));
     assert_eq!(whole.in_flight.unwrap().mean, all.iter().sum::<u64>().saturating_add(5) as f64 * 1e3 / 1.5e9);
-    let unknown = Document { thread_rates: None, in_flight: None, ..three[0].clone() };
+    let unknown = Document { in_flight: None, ..three[0].clone() };
     let mixed = sum(&[unknown, three[1].clone()]);
-    assert_eq!((mixed.thread_rates, mixed.in_flight), (None, None), "a part would be missing");
+    assert_eq!(mixed.in_flight, None, "a part would be missing");
 }
 
 #[test]
@@ -397,6 +397,9 @@ fn a_sum_can_be_added_to() {
         .map(|name| Note::failure(NoteId::Silences, format!("{name}: no response from 0.1 s to 0.9 s")));
     assert_eq!(whole.notes[1..], notes);
     assert_eq!(sum(&runs[..1]).notes, runs[0].notes);
+    let mut wrong = whole.clone();
+    wrong.sources.as_mut().unwrap().files[0].threads += 1;
+    assert!(wrong.check().is_err(), "whose thread would that be?");
     let sources = whole.sources.unwrap();
     assert_eq!((sources.count, sources.files[1].name.as_str(), sources.files[1].duration_s), (3, "1.json", 1.7));
 }
@@ -495,7 +498,7 @@ fn staged(began_ms: u64, second_at_s: f64) -> Document {
         late: Some(1),
         dropped: Some(2),
         errors: Errors { read: 3, ..Errors::default() },
-        erroneous: Some(3),
+        erroneous: 3,
         latency: latency.clone(),
     };
     run.stages = vec![row(0.0, second_at_s, 100.0, 5_000), row(second_at_s, 2.0 - second_at_s, 300.0, 15_000)];

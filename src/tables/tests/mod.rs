@@ -656,7 +656,7 @@ fn staged(asked_per_s: [f64; 2], bytes: u64) -> String {
         late: Some(index as u64 * 60),
         dropped: Some(0),
         errors: document.errors,
-        erroneous: Some(3),
+        erroneous: 3,
         latency: document.latency.service.clone(),
     };
     let stages = vec![stage(0, 400), stage(1, 600)];

@@ -18,7 +18,7 @@ use onrush_stats::buffers::{Buffers, Sizes};
 use onrush_stats::{Cause, Counters, Distribution, Gap, Negotiated, Occupancy, Phase, ProxyFailure};
 
 use super::*;
-use crate::fixtures::{address, fail, flawless, outcome, plan};
+use crate::fixtures::{address, fail, flawless, outcome, plan, schedule};
 use crate::judge::{Judged, Judgement, judge};
 use crate::record::Weight;
 use crate::run::{Breakdown, Ended, Outcome, Shortage, WorkerShare};
@@ -32,7 +32,8 @@ fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
 
 /// The notes on an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
 fn said(outcome: &Outcome) -> Vec<String> {
-    said_of(&plan(Dialect::Native, "http://h/", 10, 2, 10), outcome)
+    let schedule = outcome.totals.open_loop.as_ref().map(|_| schedule(1_000));
+    said_of(&Plan { schedule, ..plan(Dialect::Native, "http://h/", 10, 2, 10) }, outcome)
 }
 
 fn said_of(plan: &Plan, outcome: &Outcome) -> Vec<String> {

@@ -9,7 +9,6 @@ use onrush_stats::latencies::bin_of;
 use onrush_stats::{Activity, Latencies, OpenLoop, RowFigures};
 
 use super::*;
-use crate::fixtures::schedule;
 use crate::judge::notes::open_loop::MoreConnections;
 use crate::run::WorkerShare;
 
@@ -67,7 +66,7 @@ fn a_stall_is_a_time_without_answers_even_if_it_makes_many_answers_slow() {
     let mut outcome = changed(|_| ());
     outcome.silences = vec![Gap { from_ns: 2_000 * MS, until_ns: 4_000 * MS }];
     outcome.totals.latency.record_many(1_000 * MS, 3_000);
-    assert_eq!(said(&outcome), ["no response from 2.0 s to 4.0 s"]);
+    assert_eq!(said(&outcome)[0], "no response from 2.0 s to 4.0 s");
     outcome.totals.latency.record_many(1_000 * MS, 9_000);
     assert!(!said(&outcome).concat().contains("no response"), "{:?}", said(&outcome));
 }
@@ -445,7 +444,8 @@ fn requests_that_were_late_or_dropped_are_said() {
     assert!(said(&carried).iter().any(|words| words.starts_with("37 of 37 requests were dropped")), "of a warm-up too");
     let words = "37 of 10,037 requests were dropped because they would have been sent too late (--max-late); no latency \
          includes them";
-    assert_eq!(said_of(&super::plan(Dialect::Wrk2, "http://h/", 10, 2, 10), &dropped), [words]);
+    let as_wrk2 = Plan { schedule: Some(schedule(1_000)), ..super::plan(Dialect::Wrk2, "http://h/", 10, 2, 10) };
+    assert_eq!(said_of(&as_wrk2, &dropped), [words]);
 }
 
 #[test]

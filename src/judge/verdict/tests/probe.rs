@@ -54,8 +54,8 @@ fn a_probe_decides_only_within_its_interval_and_beside_an_idle_generator() {
     });
     assert_eq!(streams.advice.as_deref(), Some("-c 6: about 2,990/s"), "with eight streams on each");
     assert_eq!(
-        streams.summary.as_deref(),
-        Some("the number of requests in flight is the limit (half as many more in flight brought 50 % more)")
+        streams.summary,
+        "the number of requests in flight is the limit (half as many more in flight brought 50 % more)"
     );
     let less = |connections: u64, first: u32, other: u32| {
         let cliff = after(|evidence| {
