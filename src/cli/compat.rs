@@ -36,7 +36,7 @@ pub(super) fn getopt(misuse: &Misuse) -> Option<String> {
         Misuse::Refused => None,
         // Occurs natively only: getopt reads such a word letter by letter.
         Misuse::OneDash(_) => None,
-        Misuse::Letter(letter, _) => Some(format!("invalid option -- '{letter}'")),
+        Misuse::Letter(letter) => Some(format!("invalid option -- '{letter}'")),
         Misuse::Name(name) => Some(format!("unrecognized option '--{name}'")),
         Misuse::Ambiguous(name, flags) => {
             Some(format!("option '--{name}' is ambiguous; possibilities:{}", quoted(flags)))

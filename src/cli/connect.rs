@@ -158,7 +158,7 @@ fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Sources, Refu
             let meant = foreign::meant(flag.id, &text);
             // curl's cookies are secrets.
             let shown = text.split_once('=').map_or(text.to_string(), |(name, _)| format!("{name}=…"));
-            wrong(flag, OsStr::new(&shown), meant.as_deref().unwrap_or("not an address; try 10.0.0.5 or 10.0.0.0/28"))
+            wrong(flag, OsStr::new(&shown), meant.unwrap_or("not an address; try 10.0.0.5 or 10.0.0.0/28"))
         }
         (BadSources::Mask, false) => wrong(
             flag,

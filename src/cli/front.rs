@@ -41,8 +41,8 @@ pub(crate) enum Item {
 /// An unknown option, or one that is used wrongly.
 #[derive(Debug)]
 pub(crate) enum Misuse {
-    /// An unknown letter, and what follows it if that tells which tool's it is; else empty.
-    Letter(char, String),
+    /// An unknown letter.
+    Letter(char),
     /// An unknown name, as typed but without dashes, with an attached value.
     Name(String),
     /// A name after a single dash, as typed but without it, with an attached value.
@@ -136,20 +136,8 @@ impl Front {
             },
             Some(flag) => Ok(Item::Flag(flag, self.value_of(&flag.spelling, true)?)),
             None if self.dialect.is_compat() && "r?".contains(letter) => Err(Misuse::Refused),
-            None => Err(Misuse::Letter(letter, self.telling(letter).unwrap_or_default())),
+            None => Err(Misuse::Letter(letter)),
         }
-    }
-
-    /// What follows another tool's letter that only its value tells apart. It is taken only if it is attached: apart it
-    /// may be an option.
-    fn telling(&mut self, letter: char) -> Option<String> {
-        if self.dialect.is_compat() || !foreign::needs_value(letter) {
-            return None;
-        }
-        if let Some(value) = self.parser.optional_value() {
-            return Some(value.to_string_lossy().into_owned());
-        }
-        Some(self.parser.try_raw_args()?.peek()?.to_string_lossy().into_owned())
     }
 
     fn name(&mut self, name: String) -> Result<Item, Misuse> {
@@ -217,7 +205,7 @@ mod tests {
                 Ok(Some(Item::Word(word))) => word.to_string_lossy().into_owned(),
                 Ok(None) => return items,
                 Err(misuse) => match misuse {
-                    Misuse::Letter(letter, value) => format!("!letter {letter} {value}").trim_end().to_owned(),
+                    Misuse::Letter(letter) => format!("!letter {letter}"),
                     Misuse::Name(name) => format!("!name {name}"),
                     Misuse::OneDash(name) => format!("!one dash {name}"),
                     Misuse::Refused => "!refused".to_owned(),
@@ -306,17 +294,6 @@ mod tests {
         assert_eq!(native("--=5"), ["!ambiguous =5 9"]);
         assert_eq!(native("-r"), ["!letter r"]);
         assert_eq!(read("-r -?", Dialect::Wrk, false), ["!refused", "!refused"]);
-    }
-
-    #[test]
-    fn another_tools_letter_shows_the_value_that_tells_it_apart() {
-        assert_eq!(
-            native("-A u:p -Cid=1 -P=u:p -e"),
-            ["!letter A u:p", "u:p", "!letter C id=1", "!letter P u:p", "!letter e"]
-        );
-        assert_eq!(native("-C -c 10"), ["!letter C -c", "connections:10"]);
-        assert_eq!(native("-z 30s"), ["!letter z", "30s"]);
-        assert_eq!(read("-C id=1", Dialect::Wrk, false), ["!letter C", "id=1"]);
     }
 
     #[test]

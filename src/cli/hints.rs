@@ -8,7 +8,7 @@ use onrush_plan::secrets;
 use strsim::damerau_levenshtein;
 
 use super::flags::{self, Flag};
-use super::foreign::{by_value, foreign};
+use super::foreign::foreign;
 use super::front::Misuse;
 use super::spelling::Spelling;
 use crate::requests::QUOTES;
@@ -20,7 +20,7 @@ const HELP: &str = "onrush --help all";
 pub(crate) fn hint(misuse: &Misuse) -> String {
     match misuse {
         Misuse::Refused => "no such option".to_owned(),
-        Misuse::Letter(letter, value) => unknown_letter(*letter, value),
+        Misuse::Letter(letter) => unknown_letter(*letter),
         Misuse::Name(name) => unknown_name(name_of(name)),
         Misuse::OneDash(name) => behind_one_dash(name_of(name)),
         Misuse::Ambiguous(name, flags) => format!("--{} may mean{}; write more of it", name_of(name), listed(flags)),
@@ -58,10 +58,10 @@ fn listed(flags: &[&Flag]) -> String {
     names.join(",")
 }
 
-fn unknown_letter(letter: char, value: &str) -> String {
+fn unknown_letter(letter: char) -> String {
     let other_case = if letter.is_lowercase() { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() };
     let typed = format!("-{letter}");
-    if let Some(advice) = by_value(letter, value).or_else(|| foreign(&typed, &typed)) {
+    if let Some(advice) = foreign(&typed, &typed) {
         advice
     } else if let Some(flag) = flags::by_letter(other_case) {
         format!("unknown option -{}; did you mean -{other_case} (--{})?", letter.escape_debug(), flag.spelling.long)
@@ -243,9 +243,9 @@ mod tests {
             ),
             (Misuse::OneDash("h2".to_owned()), "-h2: onrush spells this --http2"),
             (Misuse::OneDash("hx".to_owned()), "unknown option -hx; all options: onrush --help all"),
-            (Misuse::Letter('C', "10".to_owned()), "unknown option -C; did you mean -c (--connections)?"),
-            (Misuse::Letter('C', "a=1".to_owned()), "-C: onrush spells this -H, for instance -H 'Cookie: sid=abc'"),
-            (Misuse::Letter('y', String::new()), "unknown option -y; all options: onrush --help all"),
+            (Misuse::Letter('S'), "unknown option -S; did you mean -s (--script)?"),
+            (Misuse::Letter('C'), "-C: onrush spells this -H, for instance -H 'Cookie: sid=abc'; connections are -c"),
+            (Misuse::Letter('y'), "unknown option -y; all options: onrush --help all"),
         ];
         for (misuse, expected) in table {
             assert_eq!(hint(&misuse), expected);

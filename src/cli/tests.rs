@@ -564,15 +564,15 @@ fn what_cannot_be_meant_is_refused_with_what_can_be() {
         ("-d 1min", "--duration \"1min\": not a time; write 60s".to_owned()),
         (
             "-u 10",
-            "-u: onrush spells this --basic-auth user:password; k6's VUs are -c, ab's file to PUT is -X PUT --body @FILE"
+            "-u: onrush spells this for curl --basic-auth user:password; for k6 -c, for instance -c 100; for ab -X PUT --body @FILE"
                 .to_owned(),
         ),
         (
             "-i",
-            "-i: onrush spells this --once, which shows one request in full; ab's HEAD is -X HEAD, k6's iterations are -n, h2load's list is --urls FILE"
+            "-i: onrush spells this for ab -X HEAD; for curl --once, which shows one request in full; for k6 -n, for instance -n 10k; for h2load --urls FILE"
                 .to_owned(),
         ),
-        ("-p 10", "-p: onrush spells this --streams, for instance --http2 --streams 10".to_owned()),
+        ("-p 10", "-p: onrush spells this for ab --body @FILE; for oha --streams, for instance --http2 --streams 10; for h2load --http2 or --http1.1".to_owned()),
         ("--head", "--head: onrush spells this -X, for instance -X HEAD".to_owned()),
         ("-o a.json -o a.json", "--output \"a.json\": given twice; each result needs its own file".to_owned()),
         ("--percentiles 50,x", "--percentiles \"x\": not a percentage; try 50,90,99.9".to_owned()),

@@ -33,7 +33,7 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
         Err(reason) => {
             let text = value.to_string_lossy();
             let meant = several(flag, &text, |level| count(flag, OsStr::new(level), Dialect::Native, most).is_ok())
-                .or_else(|| foreign::meant(flag.id, &text));
+                .or_else(|| foreign::meant(flag.id, &text).map(str::to_owned));
             if let Some(meant) = meant.filter(|_| !dialect.is_compat()) {
                 return Err(wrong(flag, value, meant));
             }
@@ -147,7 +147,7 @@ pub(super) fn method(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
         let meant = foreign::meant(flag.id, &value.to_string_lossy());
         // ab's proxy may have a user.
         let value = OsString::from(secrets::misspelt_url(&value.to_string_lossy()));
-        wrong(flag, &value, meant.as_deref().unwrap_or("not the name of a method; try PUT"))
+        wrong(flag, &value, meant.unwrap_or("not the name of a method; try PUT"))
     })
 }
 

@@ -102,7 +102,7 @@ fn what_cannot_be_is_refused_with_a_way_out() {
             "--streams 5: a connection ends after 4 requests (--requests-per-connection), so that no more are ever in \
              flight on it; leave one of the two out",
         ),
-        ("--http2 -m32 h", "-m: onrush spells this --streams, for instance --http2 --streams 32"),
+        ("--http2 -m32 h", "for h2load --streams, for instance --http2 --streams 32"),
         ("--compat wrk --http2 http://h", "--http2: wrk speaks HTTP/1.1 only; leave it out"),
         ("--compat wrk2 -R9 --streams 2 http://h", "--streams: wrk2 speaks HTTP/1.1 only; leave it out"),
     ] {
