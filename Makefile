@@ -4,7 +4,7 @@
 .ONESHELL:
 .SHELLFLAGS = -euc
 .DEFAULT_GOAL := help
-.PHONY: help demo test check-machine check-http2 check-kubernetes check-slurm check-release dist check-dist tidy pictures \
+.PHONY: help demo test check-machine check-http2 check-kubernetes check-slurm check-release dist check-dist tidy docs pictures \
     simulate bench fuzz install \
     uninstall clean tools
 
@@ -95,6 +95,15 @@ check-dist: tools ## install, run and remove the packages in target/dist, on oth
 
 tidy: tools ## name every place that breaks a house rule
 	@cargo xtask tidy
+
+# The book is a convenience: every page reads as plain Markdown, and tests check the links.
+docs: ## build the pages in docs/ as a book in target/book; needs mdbook
+	@if ! command -v mdbook >/dev/null; then
+	    echo "make docs needs mdbook. To install: cargo install --locked mdbook" >&2
+	    exit 1
+	fi
+	mdbook build docs
+	echo "built target/book/index.html"
 
 pictures: tools ## redraw the pictures in docs/pictures from real runs
 	@cargo xtask pictures

@@ -118,7 +118,7 @@ impl Call {
         let said = escape(said.trim().lines().last().unwrap_or_default().as_bytes());
         // It says which right it is, and of whom.
         let rights =
-            if said.contains("orbidden") { "; docs/machines.md has a Role with the rights that it needs" } else { "" };
+            if said.contains("orbidden") { "; docs/kubernetes.md has a Role with the rights that it needs" } else { "" };
         bail!("kubectl {}: {said}{rights}", self.name)
     }
 }

@@ -337,7 +337,7 @@ impl Accuracy {
         Self { errors, covered: share(covered), confirmed: share(confirmed), widths }
     }
 
-    /// A row of the table in docs/capacity.md.
+    /// A row of the table in docs/search.md.
     fn row(&self, name: &str) -> String {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         let Self { covered, confirmed, widths, .. } = self;

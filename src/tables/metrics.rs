@@ -56,8 +56,8 @@ mod tests {
             format!("| `{}` | {column} | {unit} | {better} | {adds_up} | {} |\n", about.id, about.words)
         });
         let text = format!(
-            "# Metrics\n\nEvery figure of a run that has a name: for [conditions](ci.md#conditions), for \
-             [comparisons](statistics.md#onrush-compare),\nand as a column of [tables](tables.md#columns) and of the \
+            "# Metrics\n\nEvery figure of a run that has a name: for [conditions](conditions.md#conditions), for \
+             [comparisons](compare.md),\nand as a column of [tables](tables.md#columns) and of the \
              [timeline](output.md#csv). `onrush table --columns help` prints\nthis table in a terminal. A cell is empty \
              where a table has no such column, and where neither value is better.\n\n{NAMES}\n\
              | metric | column | unit | better | adds up | meaning |\n|---|---|---|---|---|---|\n{}\n\

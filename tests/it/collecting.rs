@@ -85,7 +85,7 @@ fn a_log_that_cannot_be_read_or_shown_is_no_success(context: &Context) {
     let output = cluster.collect(context, Stdio::piped());
     assert_eq!(output.code, 1, "{output:?}");
     assert!(output.stderr.contains("onrush kubernetes: kubectl logs: Error: pods \"pod\" is forbidden"), "{output:?}");
-    assert!(output.stderr.contains("docs/machines.md has a Role") && !output.stderr.contains('\x1b'), "{output:?}");
+    assert!(output.stderr.contains("docs/kubernetes.md has a Role") && !output.stderr.contains('\x1b'), "{output:?}");
     let cluster = Cluster::new("collect-full", "one line\nLOG exit 0 0\n");
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
     let output = cluster.collect(context, full.into());

@@ -61,7 +61,7 @@ pub(super) fn page(program: &Program) -> String {
 /// The places that messages refer to, each with the answer to the question that led there.
 const MESSAGES: [(&str, &str); 4] = [
     (
-        "docs/machines.md",
+        "docs/kubernetes.md",
         "kubectl needs the right to get, list, create, patch and delete jobs, services, secrets and configmaps, to get, list \
          and watch pods and pods/log, and to get and create pods/exec, all in one namespace. The page has them as a Role.",
     ),
@@ -86,29 +86,41 @@ const MESSAGES: [(&str, &str); 4] = [
 ];
 
 /// The pages that come with it.
-pub(super) const PAGES: [(&str, &str); 22] = [
-    ("benchmarks.md", "what onrush costs beside other tools"),
-    ("capacity.md", "finding the highest load"),
-    ("ci.md", "gates in continuous integration"),
-    ("command-line.md", "every option, with examples"),
-    ("containers.md", "in containers"),
-    ("host-settings.md", "settings of the host that limit a run"),
-    ("http2.md", "HTTP/2"),
-    ("lab.md", "experiments of many runs"),
-    ("machines.md", "one run on several machines"),
-    ("measuring.md", "what is measured, and how to measure well"),
-    ("metrics.md", "every figure"),
+pub(super) const PAGES: [(&str, &str); 34] = [
+    ("tour.md", "a tour of ten minutes"),
     ("other-tools.md", "coming from other tools"),
-    ("output.md", "the files with results"),
-    ("requests.md", "lists, templates and checks"),
-    ("robustness.md", "what happens when something fails"),
-    ("scripting.md", "Lua scripts"),
-    ("sockets.md", "samples of sockets"),
-    ("statistics.md", "the statistics behind the figures"),
-    ("target.md", "the embedded target"),
-    ("tables.md", "tables and comparisons"),
-    ("tls.md", "TLS"),
+    ("capacity.md", "how to find the highest load"),
+    ("lab.md", "how to compare servers, settings and loads"),
+    ("ci.md", "how to make a pipeline fail"),
+    ("login.md", "how to log in"),
+    ("containers.md", "how to run in a container"),
+    ("machines.md", "how to load from several machines"),
+    ("slurm.md", "how to load from the nodes of Slurm or MPI"),
+    ("kubernetes.md", "how to load from a Kubernetes cluster"),
     ("troubleshooting.md", "what notes and errors mean"),
+    ("command-line.md", "every option, with examples"),
+    ("report.md", "every figure of the report"),
+    ("conditions.md", "what gates and searches compare"),
+    ("metrics.md", "every figure that has a name"),
+    ("output.md", "the files with results"),
+    ("requests.md", "lists, placeholders, forms and checks"),
+    ("scripting.md", "Lua scripts"),
+    ("http2.md", "HTTP/2"),
+    ("tls.md", "TLS"),
+    ("experiments.md", "experiments of many runs"),
+    ("tables.md", "tables of results"),
+    ("compare.md", "whether results differ"),
+    ("search-results.md", "what a search found"),
+    ("machines-reference.md", "runs on several machines"),
+    ("sockets.md", "samples of sockets"),
+    ("host-settings.md", "settings of the host that an experiment changes"),
+    ("target.md", "the embedded target"),
+    ("robustness.md", "what servers can do wrong"),
+    ("benchmarks.md", "what onrush costs beside other tools"),
+    ("measuring.md", "what is measured, and what the limit was"),
+    ("pacing.md", "when requests are sent, and how times are taken"),
+    ("statistics.md", "the statistics behind the figures"),
+    ("search.md", "how a search works"),
 ];
 
 /// The day of the page: that of `SOURCE_DATE_EPOCH` where packages are made, or today.

@@ -36,8 +36,9 @@ use table::{Line, Table};
 
 use crate::tools;
 
-/// The document that `SAVE=1` writes, and its template.
+/// The document that `SAVE=1` writes, its CSV, and its template.
 const DOCUMENT: &str = "docs/benchmarks.md";
+const CSV: &str = "docs/benchmarks.csv";
 const TEMPLATE: &str = include_str!("benchmarks.md");
 
 /// Measures what `words` ask for. It fails if a count is beyond its limit, but not for a limit that is missed in time.
@@ -72,6 +73,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     println!("\nResults are in {0}/results.txt and {0}/results.json.", directory.display());
     if options.save {
         fs::write(crate::root().join(DOCUMENT), document(&about, &lines))?;
+        fs::write(crate::root().join(CSV), Table::of(&lines).csv())?;
     }
     Ok(if lines.iter().any(Line::is_broken) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
@@ -103,7 +105,7 @@ fn write(directory: &Path, about: &[String], lines: &[Line]) -> io::Result<()> {
 /// The document.
 fn document(about: &[String], lines: &[Line]) -> String {
     let about: String = about.iter().map(|line| format!("* {line}\n")).collect();
-    TEMPLATE.replace("{about}\n", &about).replace("{table}\n", &format!("{}\n", Table::of(lines).markdown()))
+    TEMPLATE.replace("{about}\n", &about).replace("{table}", &Table::shown(lines).markdown())
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Figures as tables: aligned text for the terminal, Markdown for the document, JSON for programs.
+//! Figures as tables: aligned text for the terminal, Markdown and CSV for the document, JSON for programs.
 
 use serde_json::{Value, json};
 
@@ -10,6 +10,26 @@ use super::rows::Row;
 /// The heading.
 const HEADING: [&str; 9] =
     ["row", "work", "measured", "requests/s", "compared", "limit", "median", "interval", "verdict"];
+
+/// The lines that the document shows, by row, unit and programs: what users ask for. Its CSV has all lines.
+const SHOWN: [(&str, &str, &str); 13] = [
+    ("small", "µs CPU/request", "onrush ÷ wrk"),
+    ("small", "µs CPU/request", "onrush (epoll) ÷ wrk"),
+    ("small", "µs CPU/request", "onrush ÷ oha"),
+    ("thousand", "µs CPU/request", "onrush ÷ wrk"),
+    ("script-format", "µs CPU/request", "onrush ÷ wrk"),
+    ("script-response", "µs CPU/request", "onrush ÷ wrk"),
+    ("big", "GB/CPU-second", "onrush ÷ wrk"),
+    ("upload", "µs CPU/request", "onrush ÷ wrk"),
+    ("reconnect", "µs CPU/request", "onrush ÷ wrk"),
+    ("tls", "µs CPU/request", "onrush ÷ wrk"),
+    ("idle", "MB peak memory", "onrush ÷ wrk"),
+    ("rate-1k", "µs late at the median", "onrush -R --spin off"),
+    ("rate-1k", "µs late at the 99th percentile", "onrush -R --spin off"),
+];
+/// The columns that the document shows.
+const SHOWN_COLUMNS: [usize; 7] = [0, 1, 2, 3, 4, 6, 7];
+
 /// One line of the table.
 #[derive(Debug)]
 pub struct Line {
@@ -39,6 +59,14 @@ impl Line {
         matches!(self.comparison.measure.how, How::Counted(_))
     }
 
+    /// Whether the document shows it.
+    fn is_shown(&self) -> bool {
+        let compared = compared(&self.comparison);
+        SHOWN.iter().any(|&(row, unit, programs)| {
+            row == self.row.name && unit == self.comparison.measure.unit && programs == compared
+        })
+    }
+
     /// Whether a count is beyond its limit: that is no noise.
     pub fn is_broken(&self) -> bool {
         self.is_counted() && self.verdict() == Some(Verdict::Missed)
@@ -53,6 +81,22 @@ impl Table {
     /// The table of some lines.
     pub fn of(lines: &[Line]) -> Self {
         Self([HEADING.map(str::to_owned).to_vec()].into_iter().chain(lines.iter().map(cells)).collect())
+    }
+
+    /// The columns and lines that the document shows.
+    pub fn shown(lines: &[Line]) -> Self {
+        let shown = lines.iter().filter(|line| line.is_shown()).map(cells);
+        let rows = [HEADING.map(str::to_owned).to_vec()].into_iter().chain(shown);
+        Self(rows.map(|cells| SHOWN_COLUMNS.map(|column| cells[column].clone()).to_vec()).collect())
+    }
+
+    /// Comma-separated values (RFC 4180).
+    pub fn csv(&self) -> String {
+        let cell = |cell: &String| match cell.contains(['"', ',']) {
+            true => format!("\"{}\"", cell.replace('"', "\"\"")),
+            false => cell.clone(),
+        };
+        self.0.iter().map(|row| row.iter().map(cell).collect::<Vec<_>>().join(",") + "\n").collect()
     }
 
     /// Aligned columns.
@@ -76,9 +120,13 @@ impl Table {
     }
 }
 
+/// The programs that are compared.
+fn compared(Comparison { ours, other, .. }: &Comparison) -> String {
+    other.map_or(ours.title(), |other| format!("{} ÷ {}", ours.title(), other.title()))
+}
+
 fn cells(line: &Line) -> Vec<String> {
-    let Comparison { measure, ours, other, limit } = &line.comparison;
-    let compared = other.map_or(ours.title(), |other| format!("{} ÷ {}", ours.title(), other.title()));
+    let Comparison { measure, other, limit, .. } = &line.comparison;
     let none = || "–".to_owned();
     let limit = match limit {
         Some(Limit::AtMost(limit)) => format!("≤ {limit}"),
@@ -98,7 +146,7 @@ fn cells(line: &Line) -> Vec<String> {
         }
     };
     let (name, work) = (line.row.name.to_owned(), line.row.sentence.to_owned());
-    vec![name, work, measured, rates, compared, limit, median, interval, verdict(line)]
+    vec![name, work, measured, rates, compared(&line.comparison), limit, median, interval, verdict(line)]
 }
 
 /// The medians of a series of both sides, or of one if there is no other; `None` if neither has values.
@@ -209,6 +257,22 @@ small  keep-alive, 13-byte body, 100 connections  4206.5 ÷ 4180.2 instructions/
 small  keep-alive, 13-byte body, 100 connections  µs CPU/request                                   –              onrush ÷ shb            ≤ 0.76   –       –                not had: no network
 ";
         assert_eq!(Table::of(&lines()).text(), expected);
+    }
+
+    #[test]
+    fn every_shown_line_is_in_the_rows() {
+        for (row, unit, programs) in SHOWN {
+            let comparisons = ROWS.iter().filter(|known| known.name == row).flat_map(|row| row.comparisons);
+            let found = comparisons.filter(|known| known.measure.unit == unit && compared(known) == programs);
+            assert_eq!(found.count(), 1, "{row}, {unit}, {programs}");
+        }
+    }
+
+    #[test]
+    fn the_csv_quotes_commas() {
+        let csv = Table::of(&lines()[3..]).csv();
+        let last = "small,\"keep-alive, 13-byte body, 100 connections\",µs CPU/request,–,onrush ÷ shb,≤ 0.76,–,–,not had: no network";
+        assert_eq!(csv.lines().last(), Some(last));
     }
 
     #[test]
