@@ -1,6 +1,12 @@
 //! The plan of a run: plain data that can be stored, sent to another machine and split between threads.
 //!
 //! What was typed is turned into a plan before anything is measured.
+//!
+//! What to do: `target`, `request`, `load`, `levels` (connections over time), `list`, `templates`, `checks`, `schedule` (when
+//! requests are due), `stages`, `stop`, `condition` on a `metric`, `probing`, `search`, `experiment`. How to connect: `resolve`,
+//! `way`, `socket`, `proxy`, `tls`, `http`. What becomes of the result: `output`, `sampling`, `column`. Around it: `part` and
+//! `transport` share a plan between threads and machines, `material` holds the contents of files, `limits` has every limit
+//! with its reason, and `secrets` redacts.
 
 pub mod checks;
 pub mod column;

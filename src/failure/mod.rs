@@ -1,4 +1,6 @@
 //! What went wrong, in words: why a run could not start or broke off, and each row of the ledger.
+//!
+//! `row` words a row of the ledger and what to do about it; `errno`, `tls`, `proxy` and `check` word its causes.
 
 mod check;
 mod errno;

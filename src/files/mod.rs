@@ -4,6 +4,9 @@
 //!
 //! Each file has its own thread, because a write may block for as long as the reader likes. No wait for a file is
 //! longer than the caller allows; the state of each file is available at any moment ([`FileStates`]).
+//!
+//! `destination` says where, `states` what became of each. `export` renders the record, `samples` is the folder with responses,
+//! `request_log` the file with a line for each request, and `kept` what is written if a signal ends the process.
 
 mod destination;
 pub mod export;

@@ -3,6 +3,10 @@
 //! [`Loan`] changes settings and restores them. Each change is written to a journal before it is made, so that
 //! [`restore`] can undo it after the process was killed. A setting is restored only if it still has the value that we
 //! gave it. Nothing here prints, listens for signals or ends the process.
+//!
+//! A `name` leads to a file of the `tree`; a `change` has the old value and ours, and the `journal` all changes, with the boot
+//! and the network namespace (`here`). `leftover` restores after a kill, `effect` says what a setting does not do, and
+//! `refusal` has the messages.
 
 mod change;
 mod effect;

@@ -3,6 +3,11 @@
 //! A worker records into an [`Interval`] and swaps it for an empty one ten times a second; [`Totals`] are sums of
 //! intervals, and so is everything else that is shown. Nothing here prints, reads a clock, takes a lock or shares
 //! anything with another thread; recording into an existing row allocates nothing.
+//!
+//! A `distribution` is bins (`bins`) with exact `moments`; `hdr` reads and writes it, `rank` is the position of a percentile,
+//! `batches` and `confidence` say how precise a figure is. `counters` is everything that is only counted, `errors` the
+//! ledger, `timeline` the rows of a run. Latencies: `phases`, `by_class`, `by_name`, `open_loop`, `wrk2`, `silences`. Connections:
+//! `handshakes`, `buffers`, `tcp_info`, `sockets`, `spread`. The worker itself: `activity`, `occupancy`.
 
 use serde::{Deserialize, Serialize};
 
