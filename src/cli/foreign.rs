@@ -196,6 +196,7 @@ const FOREIGN: &[(&str, &str, &str)] = &[
     ("--max-frame-size", "h2load", "--h2-max-frame, for instance --h2-max-frame 16KiB"),
     ("--groups", "h2load", "--tls-groups, for instance --tls-groups X25519"),
     ("--log-file", "h2load", "--request-log, for instance --request-log requests.csv"),
+    ("--warm-up-time", "h2load", "--warmup, for instance --warmup 5s"),
     (
         "--batch-linger",
         "shb",

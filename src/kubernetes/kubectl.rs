@@ -117,8 +117,11 @@ impl Call {
         let said = String::from_utf8_lossy(&said);
         let said = escape(said.trim().lines().last().unwrap_or_default().as_bytes());
         // It says which right it is, and of whom.
-        let rights =
-            if said.contains("orbidden") { "; docs/kubernetes.md has a Role with the rights that it needs" } else { "" };
+        let rights = if said.contains("orbidden") {
+            "; docs/kubernetes.md has a Role with the rights that it needs"
+        } else {
+            ""
+        };
         bail!("kubectl {}: {said}{rights}", self.name)
     }
 }

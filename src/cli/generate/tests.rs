@@ -51,7 +51,8 @@ fn every_option_is_in_the_page_and_in_the_completions() {
 fn the_page_names_every_page_of_the_documentation() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
     let pages = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let pages: BTreeSet<String> = pages.filter(|name| name.ends_with(".md") && !["README.md", "SUMMARY.md"].contains(&&**name)).collect();
+    let pages: BTreeSet<String> =
+        pages.filter(|name| name.ends_with(".md") && !["README.md", "SUMMARY.md"].contains(&&**name)).collect();
     let named: BTreeSet<String> = man::PAGES.iter().map(|(name, _)| (*name).to_owned()).collect();
     assert_eq!(named, pages);
 }
