@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A probe after the run, with other numbers of requests in flight. No other figure includes any of it.
+/// A probe after the run, with other numbers of requests in flight, of which no other figure includes any; or what the stages of the
+/// run told in its place, without a request of its own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Probe {
@@ -70,6 +71,11 @@ impl Probe {
         self.failed.as_deref() == Some(Self::SIGNAL)
     }
 
+    /// Whether nothing was sent for it: the stages of the run told it.
+    pub fn is_of_stages(&self) -> bool {
+        self.requests == 0 && !self.slots.is_empty()
+    }
+
     /// The requests in flight in the run, and the other number; `None` if no probe took place.
     pub fn in_flight(&self) -> Option<(u32, u32)> {
         let first = self.slots.first()?.in_flight;
@@ -117,6 +123,9 @@ impl Probe {
             };
             Some(why.to_owned())
         });
+        if failed.is_some() && there.iter().all(|probe| probe.is_of_stages()) {
+            return None;
+        }
         let (None, None, Some(intervals)) = (&failed, sum.needed_s, intervals) else {
             return Some(Self { failed, ..sum });
         };

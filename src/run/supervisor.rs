@@ -131,7 +131,8 @@ impl<'a> Supervisor<'a> {
     fn new(prepared: Prepared, plan: &'a Plan, start: Instant, clock: &'a mut Clock, row: Option<Duration>) -> Self {
         let mut collector = Collector::new(prepared.links.clone());
         collector.stop_rule = StopRule::of(plan);
-        collector.recent_counts = Probing::obstacle(plan).is_none().then(RecentCounts::default);
+        let tells = Probing::obstacle(plan).is_none() || plan.levels.is_some() && plan.schedule.is_none();
+        collector.recent_counts = tells.then(RecentCounts::default);
         collector.stages = Stages::of(plan);
         collector.timeline = row.map_or_else(Timeline::default, |row| Timeline::new(nanos(row)));
         Self {

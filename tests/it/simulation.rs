@@ -22,6 +22,7 @@ cases! {
     a_run_of_requests_waits_for_a_server_that_starts_late (Once);
     a_server_that_stays_away_ends_a_run_of_requests (Once);
     a_quiet_run_prints_its_report_and_errors (Once);
+    stages_of_connections_tell_what_a_probe_would (Once);
     what_limited_a_run_is_known_in_virtual_time_too (Once);
     latencies_in_front_of_a_queue_are_those_that_theory_computes (Once);
     a_server_with_a_limit_refuses_what_it_has_no_room_for (Once);
@@ -570,6 +571,51 @@ pub fn simulate(onrush: Onrush, scenario: &str) -> Output {
     let mut output = onrush.word("--io").word(io).word("http://127.0.0.1:8080/").run_plain();
     output.take_verdict();
     output
+}
+
+fn stages_of_connections_tell_what_a_probe_would(context: &Context) {
+    let workers =
+        |workers: u32, spread: &str| format!("[capacity]\nworkers = {workers}\nservice_us = 10000.0\n{spread}");
+    let exponential = "spread = 'exponential'";
+    let table = [
+        (
+            "c=5s:4,5s:16",
+            workers(4, ""),
+            "the target is at its limit (4 in flight instead of 16 brought the same 400/s)",
+        ),
+        (
+            "c=5s:8,5s:16,5s:8",
+            workers(4, exponential),
+            "the target is at its limit (half as many in flight brought the same ",
+        ),
+        (
+            "c=20s:0..16",
+            workers(4, ""),
+            "the target is at its limit (8 in flight instead of 15 brought the same 400/s)",
+        ),
+        (
+            "c=5s:8,5s:16",
+            "delay = { ms = 10.0, dist = 'exp' }".to_owned(),
+            "the number of requests in flight is the limit (half as many in flight brought half)",
+        ),
+        (
+            "c=40s:16,40s:8",
+            "delay = { ms = 10.0 }".to_owned(),
+            "the number of requests in flight is the limit (half as many in flight brought half)",
+        ),
+        ("c=20s:8,20s:16", workers(11, exponential), "the target is near its limit (half as many in flight brought 3"),
+        // More connections come as time passes, so that either may be why there are more responses.
+        ("c=20s:0..16", "delay = { ms = 10.0 }".to_owned(), "the limit is unclear"),
+        ("c=10s:16", workers(4, ""), "the limit is unclear"),
+    ];
+    for (stages, scenario, expected) in table {
+        let scenario = format!("connect_us = 100.0\nlatency_us = 1000.0\n{scenario}");
+        let output = simulate(context.onrush().words("-t1 --stages").word(stages), &scenario);
+        assert!(
+            output.verdict.contains(expected) && !output.verdict.contains("--probe"),
+            "{stages} {scenario}: {output:?}"
+        );
+    }
 }
 
 /// Whoever follows it gets no other number: at 100 requests per second, pauses of half a second take 50 connections.

@@ -22,7 +22,7 @@ const PROBE_MAX_S: f64 = 120.0;
 /// How many times as long a probe should be if one was not precise enough.
 const PRECISER: f64 = 4.0;
 
-/// Judges by the probe after the run.
+/// Judges by the probe after the run, or by the stages of the run.
 pub(super) fn probe(evidence: &Evidence) -> Option<Ruling> {
     let probe = evidence.probe.as_ref()?;
     let (first, other) = probe.in_flight()?;
@@ -46,7 +46,8 @@ pub(super) fn probe(evidence: &Evidence) -> Option<Ruling> {
             (format!("{so_many} brought {brought}"), about(other_per_s))
         } else {
             let so_much = if first == 2 * other { "half" } else { &brought };
-            (format!("{so_many} brought {so_much}"), "--probe up tells whether more would bring more".to_owned())
+            let up = if probe.is_of_stages() { "" } else { "--probe up tells whether more would bring more" };
+            (format!("{so_many} brought {so_much}"), up.to_owned())
         };
         let summary = format!("the number of requests in flight is the limit ({summary})");
         return ruling(LimitedBy::Connections, summary, rates, &advice);
@@ -157,7 +158,7 @@ pub(super) fn unclear(evidence: &Evidence) -> Ruling {
                 if other > first { "more" } else { "fewer" },
                 change(1.0),
             );
-            (reason, would(other > first, probe.duration_s * PRECISER))
+            (reason, would(other > first, probe.duration_s * PRECISER).filter(|_| !probe.is_of_stages()))
         }
         _ => match probe.needed_s {
             Some(time_s) if probe.was_planned => {

@@ -13,7 +13,7 @@ use rustix::io::Errno;
 
 use super::{
     Backlog, Evidence, Generator, Latency, Load, Machine, MainFailure, Network, Places, Refusal, Room, SLOW, Silence,
-    Stall, Target, Thirds, Thread, Unreadable, were_often_in_use,
+    Stall, Target, Thirds, Thread, Unreadable, stages, were_often_in_use,
 };
 use crate::failure::{Failure, is_ours, why_row};
 use crate::figures::rate::{counted, rate};
@@ -65,7 +65,7 @@ fn evidence(plan: &Plan, outcome: &Outcome) -> Evidence {
         // A program's name can contain anything.
         target: seen.target.map(|target| Target { name: escape(target.name.as_bytes()), ..target }),
         machine: Machine { suspended_s: outcome.suspended.as_secs_f64(), ..seen.machine },
-        probe: outcome.probe.clone(),
+        probe: outcome.probe.clone().or_else(|| stages::compare(plan, outcome)),
     }
 }
 

@@ -1,8 +1,9 @@
 //! The facts of a run that tell what limited it: plain numbers. Shares are between 0 and 1.
 //!
-//! `measured` has those of one run; those of a sum are gathered in `runs`.
+//! `measured` has those of one run, `stages` what a changing number of connections tells; those of a sum are gathered in `runs`.
 
 pub(crate) mod measured;
+mod stages;
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -42,7 +43,7 @@ pub struct Evidence {
     pub target: Option<Target>,
     /// The machine of the generator.
     pub machine: Machine,
-    /// The probe after the run; left out where none was needed. In a sum: those after its runs.
+    /// The probe after the run, or what its stages tell in place of one; left out where none was needed. In a sum: those after its runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
 }

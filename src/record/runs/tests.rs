@@ -326,6 +326,13 @@ fn probes_after_runs_one_after_another_tell_what_each_of_them_tells() {
         let said = said(&[with(0, even.clone()), with(began_ms, other)]);
         assert!(said.starts_with("the limit is unclear") && said.contains(why), "{why}: {said}");
     }
+    // Stages are no probes that disturb each other, and no probe can follow them.
+    let stages = |per_s, interval| Some(Probe { duration_s: 0.0, requests: 0, ..probe(per_s, interval) });
+    let (even, half) = (stages(1_000, [-0.1, 0.1]), stages(760, [0.9, 1.1]));
+    for (began_ms, other) in [(12_000, half), (5_000, even.clone()), (12_000, None)] {
+        let said = said(&[with(0, even.clone()), with(began_ms, other)]);
+        assert!(said.starts_with("the limit is unclear") && !said.contains("probe"), "{said}");
+    }
     // Where none took place, none was disturbed.
     let both = [with(0, Some(short.clone())), with(5_000, Some(short))];
     assert!(said(&both).ends_with("; --probe 7s may tell"), "{}", said(&both));

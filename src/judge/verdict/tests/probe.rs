@@ -154,6 +154,16 @@ fn the_sentence_of_a_probe_begins_with_what_it_found() {
 }
 
 #[test]
+fn no_probe_is_advised_after_stages() {
+    let stages = Probe { requests: 0, duration_s: 0.0, ..probe(16, 8, [1_000, 500], [0.9, 1.1]) };
+    let verdict = after(|evidence| evidence.probe = Some(stages.clone()));
+    assert_eq!((verdict.limited_by, verdict.advice), (LimitedBy::Connections, None));
+    let wide = Elasticity { low: 0.2, ..stages.elasticity.unwrap() };
+    let verdict = after(|evidence| evidence.probe = Some(Probe { elasticity: Some(wide), ..stages.clone() }));
+    assert_eq!((verdict.limited_by, verdict.advice), (LimitedBy::Unclear, None));
+}
+
+#[test]
 fn a_run_too_short_for_a_probe_says_so() {
     let short = after(|evidence| evidence.probe = Some(Probe { was_planned: true, ..Probe::default() }));
     assert_eq!(short.advice.as_deref(), Some("run longer (-d)"));
