@@ -76,6 +76,8 @@ struct Target {
     cliff: Option<(usize, f64)>,
     /// It begins at half its speed, and approaches the whole with this time constant.
     cold_s: Option<f64>,
+    /// Before this time it responds ten times a second only, whatever it is asked for.
+    slow_s: f64,
     /// One run in this many begins with a queue that something else on the machine has caused.
     bad_every: Option<u64>,
     seed: u64,
@@ -101,6 +103,7 @@ fn even() -> Target {
         noise: 0.0,
         cliff: None,
         cold_s: None,
+        slow_s: 0.0,
         bad_every: None,
         seed: 0,
         random: Random::new(0),
@@ -168,7 +171,8 @@ impl Target {
                 }
             }
             self.free_s = start_s + self.service_s(start_s, begun.len());
-            if each(due_s - begin_s - settle_s, self.free_s - begin_s - settle_s) {
+            let done_s = if self.free_s < self.slow_s { (self.free_s * 10.0).ceil() / 10.0 } else { self.free_s };
+            if each(due_s - begin_s - settle_s, done_s - begin_s - settle_s) {
                 self.now_s = due_s;
                 return due_s - begin_s - settle_s;
             }
@@ -403,6 +407,19 @@ fn requests_in_flight_do_not_make_a_run_at_a_low_rate_short() {
         assert!(target.truth() > 73.0);
         let point = target.run(&search(Over::Rate), step);
         assert_ne!(point.fault, Some(Fault::Unreached), "{point:?}");
+    }
+}
+
+#[test]
+fn what_failed_while_the_target_was_slow_is_no_limit_of_it() {
+    for (slow_s, first_per_s) in
+        [(3.0, 430.0), (5.0, 430.0), (10.0, 430.0), (12.0, 300.0), (15.0, 430.0), (20.0, 430.0)]
+    {
+        let mut target = Target { slow_s, ..even() };
+        let (points, ended) = target.search(&search(Over::Rate), first_per_s);
+        let found = Found::of(Over::Rate, &points, None, ended);
+        let is_known = matches!(found.kind, Kind::Highest(load) if (430.0..=505.0).contains(&Over::Rate.number(load)));
+        assert!(is_known || found.is_inconclusive(&points), "{slow_s} s, from {first_per_s}/s: {:?}", found.kind);
     }
 }
 
