@@ -11,6 +11,8 @@
 //! and [`compare`] tells how much they differ. [`serve`] is the embedded target. The library exists for the binary and
 //! its tests; its interface is not stable.
 
+#![deny(unsafe_code)]
+
 pub mod cli;
 pub mod compare;
 pub mod failure;
@@ -29,6 +31,7 @@ pub mod requests;
 pub mod restore;
 pub mod run;
 pub mod saved;
+#[allow(unsafe_code)]
 pub mod script;
 pub mod search;
 pub mod serve;

@@ -1,5 +1,7 @@
 //! The program: parses the command line, carries out what it asks for, and returns the exit code.
 
+#![forbid(unsafe_code)]
+
 use std::process::ExitCode;
 
 use onrush::cli::{self, Invocation};

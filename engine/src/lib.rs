@@ -29,7 +29,10 @@
 //! * The `dispatch` starts requests: the `source` decides which, the `pacer` when, and `callbacks` are the script's.
 //! * The `books` are what is counted, first of all the `tally`.
 
+#![deny(unsafe_code)]
+
 mod account;
+#[allow(unsafe_code)]
 pub mod backend;
 mod books;
 mod callbacks;

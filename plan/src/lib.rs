@@ -8,6 +8,8 @@
 //! `transport` share a plan between threads and machines, `material` holds the contents of files, `limits` has every limit
 //! with its reason, and `secrets` redacts.
 
+#![forbid(unsafe_code)]
+
 pub mod checks;
 pub mod column;
 pub mod condition;

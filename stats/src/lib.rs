@@ -9,6 +9,8 @@
 //! ledger, `timeline` the rows of a run. Latencies: `phases`, `by_class`, `by_name`, `open_loop`, `wrk2`, `silences`. Connections:
 //! `handshakes`, `buffers`, `tcp_info`, `sockets`, `spread`. The worker itself: `activity`, `occupancy`.
 
+#![forbid(unsafe_code)]
+
 use serde::{Deserialize, Serialize};
 
 pub mod activity;

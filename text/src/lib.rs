@@ -1,6 +1,8 @@
 //! Text for people: numbers with units, untrusted bytes made safe for a terminal, names in the order that people
 //! expect, the operating system's reasons.
 
+#![forbid(unsafe_code)]
+
 pub mod csv;
 mod escape;
 pub mod order;

@@ -2,6 +2,8 @@
 //!
 //! None of it is part of the program or needed to build it.
 
+#![forbid(unsafe_code)]
+
 mod bench;
 mod crates;
 mod licences;
