@@ -103,6 +103,8 @@ docs: ## build the pages in docs/ as a book in target/book; needs mdbook
 	    exit 1
 	fi
 	mdbook build docs
+	# Links out of the pages lead into the clone.
+	sed -i -E 's#href="\.\./([A-Z]+)\.html#href="../../\1.md#g; s#href="\.\./([a-z])#href="../../\1#g' target/book/*.html
 	echo "built target/book/index.html"
 
 pictures: tools ## redraw the pictures in docs/pictures from real runs
