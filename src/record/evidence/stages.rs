@@ -42,10 +42,11 @@ pub(super) fn compare(plan: &Plan, outcome: &Outcome) -> Option<Probe> {
     let occupancy = &outcome.totals.counters.occupancy;
     let missing_ns = occupancy.absent_ns + occupancy.waiting_ns + occupancy.connecting_ns;
     (missing_ns as f64 <= MISSING * occupancy.open_ns as f64).then_some(())?;
-    let ticks = Ticks::of(levels, outcome, outcome.streams(plan));
+    let streams = f64::from(outcome.streams(plan));
+    let ticks = Ticks::of(levels, outcome, streams);
     let half = |share: &f64| (share - 0.5).abs();
     let stages = levels.stages.iter().filter(|stage| stage.from == stage.to);
-    let shares = stages.map(|stage| f64::from(stage.to * outcome.streams(plan)) / ticks.most);
+    let shares = stages.map(|stage| f64::from(stage.to) * streams / ticks.most);
     let few = shares.filter(|share| FEW.contains(share)).min_by(|one, other| half(one).total_cmp(&half(other)));
     let few = few.unwrap_or(0.5) * ticks.most;
     let is_few = |in_flight: f64| (in_flight - few).abs() <= ABOUT * ticks.most;
@@ -71,7 +72,7 @@ pub(super) fn compare(plan: &Plan, outcome: &Outcome) -> Option<Probe> {
     let unit = (many.in_flight / few.in_flight).ln();
     let elasticity = Elasticity { value: value / unit, low: low / unit, high: high / unit };
     let Elasticity { low, high, .. } = elasticity;
-    // With very few, the rate may have stopped to follow long before the most.
+    // With very few, the rate may have stopped following long before the most.
     let are_near = few.in_flight >= NEAR * many.in_flight;
     let is_knee = low > Elasticity::STAYS && high < Elasticity::FOLLOWS && are_near;
     let follows = low > Elasticity::FOLLOWS && elasticity.value < BEYOND && are_near;
@@ -94,7 +95,7 @@ struct Ticks {
 }
 
 impl Ticks {
-    fn of(levels: &Levels, outcome: &Outcome, streams: u32) -> Self {
+    fn of(levels: &Levels, outcome: &Outcome, streams: f64) -> Self {
         let length_ns = nanos(RUN_TICK);
         // Of several machines only whole rows are known, and of a long run not all of its tenths of a second.
         let is_whole = outcome.recent.len() as u64 == nanos(outcome.elapsed) / length_ns && outcome.machines.is_empty();
@@ -104,7 +105,7 @@ impl Ticks {
             let Timeline { length_ns, rows } = &outcome.timeline;
             (*length_ns, rows.iter().map(|row| row.completed as f64).take(rows.len().saturating_sub(1)).collect())
         };
-        let at = |ns: u64| f64::from(levels.at(ns).0 * streams);
+        let at = |ns: u64| f64::from(levels.at(ns).0) * streams;
         let ticks = 0..responses.len() as u64;
         let in_flight: Vec<f64> =
             ticks.map(|tick| at(tick * length_ns).midpoint(at((tick + 1) * length_ns - 1))).collect();
