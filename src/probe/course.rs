@@ -365,10 +365,12 @@ fn half_at(base: &Base, in_flight: u32, ticks: f64, look: usize, more: f64) -> f
     half(&base.run, &base.run.expected(in_flight, base.run.per_tick, ticks, base.run.cycle()), look, more)
 }
 
-/// How long what is in flight beyond the other number takes to be answered, or where more are to be in flight, to be sent.
+/// How long it takes until as many are in flight as the other number says: all connections have been answered once, of which
+/// every second one sends again at once, or more have been sent.
 fn drain(base: &Base, other: u32) -> u64 {
-    let beyond = base.run.in_flight.abs_diff(other);
-    (f64::from(beyond) / base.run.per_tick).ceil().min(1e9) as u64
+    let Rate { in_flight, per_tick, .. } = base.run;
+    let answered = if other < in_flight { in_flight } else { other - in_flight };
+    (f64::from(answered) / per_tick).ceil().min(1e9) as u64
 }
 
 /// The ticks of the check in a probe of so many.

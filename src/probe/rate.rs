@@ -14,9 +14,10 @@ const BATCHES: usize = 40;
 pub const BATCHES_MIN: usize = 8;
 /// The correlation of neighbouring batches counts up to this.
 const CORRELATION_MAX: f64 = 0.6;
-/// The share of intervals that may miss the true value on either side, at each of the looks: all together in 1 of 100 comparisons.
+/// The share of intervals that may miss the true value on either side, at each of the looks: all together in 1 of 200
+/// comparisons, so that a probe, which makes two, is on the wrong side in 1 of 100 cases at most.
 /// As O'Brien and Fleming have it, most of that is left to the last one.
-const TAILS: [f64; LOOKS] = [0.000_5, 0.001, 0.002_5, 0.006];
+const TAILS: [f64; LOOKS] = [0.000_25, 0.000_5, 0.001_25, 0.003];
 /// The most looks.
 pub const LOOKS: usize = 4;
 /// A window may be shorter by this part of a cycle.

@@ -4,7 +4,7 @@
 //! served at once. The rate with n in flight is min(n, workers) ÷ the mean service time, whatever its distribution.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 
 use onrush_plan::Random;
 
@@ -49,43 +49,53 @@ struct Target {
     service: Service,
     mean_s: f64,
     random: Random,
-    /// When those that are being served will be, in nanoseconds.
-    served: BinaryHeap<Reverse<u64>>,
-    waiting: u32,
-    limit: u32,
+    /// The requests in service: the nanosecond at which each ends, and whether its connection sends again then.
+    served: BinaryHeap<Reverse<(u64, bool)>>,
+    /// The requests in the queue: whether the connection of each sends again.
+    waiting: VecDeque<bool>,
 }
 
 impl Target {
     fn new(workers: u32, service: Service, mean_s: f64, seed: u64) -> Self {
         let random = Random::new(Random::new(seed).next());
-        Self { workers, service, mean_s, random, served: BinaryHeap::new(), waiting: 0, limit: 0 }
+        Self { workers, service, mean_s, random, served: BinaryHeap::new(), waiting: VecDeque::new() }
     }
 
     fn in_flight(&self) -> u32 {
-        self.served.len() as u32 + self.waiting
+        (self.served.len() + self.waiting.len()) as u32
     }
 
+    /// Lets so many requests be in flight, spread evenly over the connections.
     fn limit(&mut self, limit: u32, now_ns: u64) {
-        self.limit = limit;
-        self.waiting += limit.saturating_sub(self.in_flight());
+        let (all, mut place) = (self.in_flight(), 0);
+        let mut is_kept = || {
+            place += 1;
+            place * limit / all > (place - 1) * limit / all
+        };
+        if limit < all {
+            let served = std::mem::take(&mut self.served).into_sorted_vec();
+            self.served = served.into_iter().map(|Reverse((at_ns, _))| Reverse((at_ns, is_kept()))).collect();
+            self.waiting.iter_mut().for_each(|kept| *kept = is_kept());
+        }
+        self.waiting.extend((all..limit).map(|_| true));
         self.serve(now_ns);
     }
 
     fn serve(&mut self, now_ns: u64) {
-        while self.waiting > 0 && (self.workers == 0 || self.served.len() < self.workers as usize) {
+        while self.workers == 0 || self.served.len() < self.workers as usize {
+            let Some(kept) = self.waiting.pop_front() else { break };
             let takes_ns = self.service.draw(&mut self.random) * self.mean_s * 1e9;
-            self.waiting -= 1;
-            self.served.push(Reverse(now_ns + takes_ns as u64));
+            self.served.push(Reverse((now_ns + takes_ns as u64, kept)));
         }
     }
 
     /// The responses up to this moment.
     fn run_until(&mut self, until_ns: u64) -> f64 {
         let mut responses = 0.0;
-        while let Some(&Reverse(at_ns)) = self.served.peek().filter(|it| it.0 <= until_ns) {
+        while let Some(&Reverse((at_ns, kept))) = self.served.peek().filter(|it| it.0.0 <= until_ns) {
             self.served.pop();
             responses += 1.0;
-            self.waiting += u32::from(self.in_flight() < self.limit);
+            self.waiting.extend(kept.then_some(true));
             self.serve(at_ns);
         }
         responses

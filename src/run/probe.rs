@@ -49,7 +49,7 @@ pub struct Slot {
 pub struct Elasticity {
     /// The estimate.
     pub value: f64,
-    /// The lower end of its interval, which holds the true value in 98 of 100 cases, although there were several looks at it.
+    /// The lower end of its interval, which holds the true value in 99 of 100 cases, although there were several looks at it.
     pub low: f64,
     /// The upper end.
     pub high: f64,
