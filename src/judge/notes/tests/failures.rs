@@ -19,17 +19,13 @@ fn failing(times: u64, phase: Phase, cause: Cause, example: &str) -> Outcome {
 fn too_few_ports_are_explained_by_who_closed_first() {
     let mut outcome = failing(2, Phase::Connect, Cause::Errno(99), "10.0.0.1:80");
     outcome.ports = Some(Ports { usable: 28_232, time_wait: 28_000 });
-    let expected = |ours: &str| {
-        format!(
-            "connect: 2 × no local port left (EADDRNOTAVAIL); there are 28,232 per pair of addresses, and 28,000 \
-             connections on this machine are in TIME_WAIT{ours}: keep connections alive, use more source addresses \
-             (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range"
-        )
-    };
-    assert_eq!(said(&outcome), [expected("")]);
+    assert!(!said(&outcome)[0].contains("had to close"));
     outcome.totals.counters.closed_first = 27_000;
-    let ours = " (onrush had to close 27,000 connections itself, so the TIME_WAIT state is here)";
-    assert_eq!(said(&outcome), [expected(ours)]);
+    let sentence = "connect: 2 × no local port left (EADDRNOTAVAIL); there are 28,232 per pair of addresses, and 28,000 \
+                    connections on this machine are in TIME_WAIT (onrush had to close 27,000 connections itself, so the \
+                    TIME_WAIT state is here): keep connections alive, use more source addresses (-b) or more addresses of \
+                    the target, or widen net.ipv4.ip_local_port_range";
+    assert_eq!(said(&outcome), [sentence]);
 }
 
 #[test]
@@ -71,7 +67,6 @@ fn failures_to_connect_are_said_with_a_way_out() {
     let there = "10.0.0.1:80";
     let table = [
         (Cause::Errno(111), "127.0.0.1:9", "2 connections refused by 127.0.0.1:9: nothing listens there"),
-        (Cause::Errno(111), "", "2 connections refused: nothing listens there"),
         (Cause::Errno(24), there, "connect: 2 × too many open files (EMFILE); raise the limit with 'ulimit -n 46'"),
         (
             Cause::Errno(99),
@@ -83,12 +78,6 @@ fn failures_to_connect_are_said_with_a_way_out() {
             Cause::Errno(110),
             there,
             "connect: 2 × no response from the host (ETIMEDOUT), seen with 10.0.0.1:80; a firewall drops the packets, or \
-             the address is wrong",
-        ),
-        (
-            Cause::Unanswered,
-            there,
-            "connect: 2 × no response to a connection attempt, seen with 10.0.0.1:80; a firewall drops the packets, or \
              the address is wrong",
         ),
         (
@@ -128,12 +117,6 @@ fn failures_to_send_and_to_read_are_said_with_a_way_out() {
             Cause::Errno(32),
             "write: 1,029 × connection already closed by the server (EPIPE); \
              the server's log or its limits on keep-alive may say why",
-        ),
-        (
-            Phase::Send,
-            Cause::Kernel(105),
-            "write: 1,029 × refused by this machine's kernel: no buffer space available (ENOBUFS); this machine or its \
-             control group is short of memory",
         ),
         (
             Phase::Head,
@@ -184,16 +167,11 @@ fn frequent_failures_come_first_in_the_order_of_phases() {
         let rows = notes(&plan, &outcome).into_iter().filter(|note| note.id == NoteId::Failure);
         rows.map(|note| note.text).collect::<Vec<_>>()
     };
-    let sorted = [
-        "timeout: 3 × no complete response within 2 s (0.0 s into the run); change the limit with --timeout",
-        "read: 2 × connection already closed by the server (EPIPE) (0.0 s into the run); the server's log or its limits on \
-         keep-alive may say why",
-        "read: 2 × connection aborted (ECONNABORTED) (0.0 s into the run)",
-        "1 connection refused (0.0 s into the run): nothing listened there",
-        "read: 1 × connection reset by the server (ECONNRESET) (0.0 s into the run); the server's log or its limits on \
-         connections may say why",
-    ];
-    assert_eq!(order(&failures), sorted);
+    let sorted = order(&failures);
+    let beginnings =
+        ["timeout: 3", "read: 2 × connection already", "read: 2 × connection aborted", "1 conn", "read: 1"];
+    assert_eq!(sorted.len(), beginnings.len());
+    assert!(sorted.iter().zip(beginnings).all(|(note, beginning)| note.starts_with(beginning)), "{sorted:?}");
     let reversed: Vec<_> = failures.iter().copied().rev().collect();
     assert_eq!(order(&reversed), sorted);
 }
@@ -213,24 +191,9 @@ fn broken_answers_are_said_with_an_example() {
             "read: 28 × not an HTTP response, received: \"\\x16\\x03\\xff\"; the server's log may say why",
         ),
         (
-            Error::NotHttp,
-            "\u{0}\u{ff}",
-            "read: 28 × not an HTTP response, received: \"\\x00\\xff\"; the server's log may say why",
-        ),
-        (
-            Error::Reset(Code::INTERNAL_ERROR),
-            "",
-            "read: 28 × reset by the server (INTERNAL_ERROR); the server's log may say why",
-        ),
-        (
             Error::Reset(Code::HTTP_1_1_REQUIRED),
             "",
             "read: 28 × reset by the server (HTTP_1_1_REQUIRED); the server wants this request in HTTP/1.1: leave out --http2",
-        ),
-        (
-            Error::GoAway(Code::PROTOCOL_ERROR),
-            "",
-            "read: 28 × ended by the server (PROTOCOL_ERROR); the server's log may say why",
         ),
         (
             Error::GoAway(Code::PROTOCOL_ERROR),
@@ -258,18 +221,20 @@ fn broken_answers_are_said_with_an_example() {
 #[test]
 fn what_did_not_last_the_whole_run_is_said_with_its_time() {
     let table = [
-        (0, 99, "2 connections refused by 127.0.0.1:9: nothing listens there"),
-        (10, 24, "2 connections refused by 127.0.0.1:9 (first 1.0 s, last 2.4 s into the run): nothing listened there"),
-        (0, 98, "2 connections refused by 127.0.0.1:9 (first 0.0 s, last 9.8 s into the run): nothing listened there"),
-        (4, 99, "2 connections refused by 127.0.0.1:9 (first 0.4 s, last 9.9 s into the run): nothing listened there"),
-        (4, 4, "2 connections refused by 127.0.0.1:9 (0.4 s into the run): nothing listened there"),
+        (0, 99, None),
+        (10, 24, Some("first 1.0 s, last 2.4 s into the run")),
+        (0, 98, Some("first 0.0 s, last 9.8 s into the run")),
+        (4, 99, Some("first 0.4 s, last 9.9 s into the run")),
+        (4, 4, Some("0.4 s into the run")),
     ];
-    for (first, last, sentence) in table {
+    for (first, last, times) in table {
         let mut outcome = good();
         for tenth in [first, last] {
             outcome.totals.ledger.record(Phase::Connect, Cause::Errno(111), tenth, || b"127.0.0.1:9".to_vec());
         }
-        assert_eq!(said(&outcome), [sentence]);
+        let note = said(&outcome).concat();
+        let said = note.split_once('(').and_then(|(_, rest)| Some(rest.split_once("): nothing listened there")?.0));
+        assert_eq!(said, times, "{note}");
     }
 }
 
@@ -296,9 +261,7 @@ fn answers_in_another_protocol_are_said_with_what_to_write() {
         (Error::AnsweredInHttp1, "HTTP/1.1 400", true, "the server expects TLS at this port; write https://"),
         (Error::SpeaksTls, "\x15\x03", false, "write https://"),
         (Error::NotHttp, settings, false, "the server speaks HTTP/2: add --http2"),
-        (Error::NotHttp, goaway, false, "the server speaks HTTP/2: add --http2"),
-        (Error::EarlyBytes, settings, false, "the server speaks HTTP/2: add --http2"),
-        (Error::EarlyBytes, "SSH-2.0-OpenSSH_9.2", false, "is it an HTTP port?"),
+        (Error::EarlyBytes, goaway, false, "the server speaks HTTP/2: add --http2"),
         (Error::NotHttp, "SSH-2.0-OpenSSH_9.2", false, "is it an HTTP port?"),
     ] {
         let mut outcome = failing(28, Phase::Head, Cause::Protocol(error), example);

@@ -530,33 +530,23 @@ fn the_first_percentile_that_is_not_known_is_named() {
             open_loop.dropped = open_loop.censored.count();
         })
     };
-    let said = |outcome: &Outcome| {
+    let note = |outcome: &Outcome| {
         let said = said(outcome);
         said.into_iter().find_map(|words| Some(words.split_once("percentiles from ")?.1.to_owned()))
     };
-    let words = |words: &str| Some(words.to_owned());
+    let first = |outcome: &Outcome| Some(note(outcome)?.split_once("; ")?.1.split(',').next()?.to_owned());
     // All others are known: the 99.999th percentile of so few values is the largest one.
-    assert_eq!(said(&dropped(&[(MS, 1)])), None);
+    assert_eq!(note(&dropped(&[(MS, 1)])), None);
     assert_eq!(
-        said(&dropped(&[(MS, 11)])),
-        words(
+        note(&dropped(&[(MS, 11)])).as_deref(),
+        Some(
             "the 99.9th up are uncertain; the 99.9th is at least 1.00ms, with no upper bound, because 0.11 % of the requests due were dropped"
         )
     );
-    assert_eq!(
-        said(&dropped(&[(5 * MS, 20_000)])),
-        words(
-            "the 50th up are uncertain; the 50th is at least 5.00ms, with no upper bound, because 66.67 % of the requests due were dropped"
-        )
-    );
+    assert_eq!(first(&dropped(&[(5 * MS, 20_000)])).as_deref(), Some("the 50th is at least 5.00ms"));
     let mut between = dropped(&[(2 * MS, 60)]);
     between.totals.open_loop.as_mut().unwrap().scheduled.record_many(3 * MS, 100);
-    assert_eq!(
-        said(&between),
-        words(
-            "the 99.9th up are uncertain; the 99.9th is at least 3.00ms, with no upper bound, because 0.59 % of the requests due were dropped"
-        )
-    );
+    assert_eq!(first(&between).as_deref(), Some("the 99.9th is at least 3.00ms"));
     let wrk2 = plan(Dialect::Wrk2, "http://h/", 10, 2, 10);
     let all = said_of(&wrk2, &dropped(&[(5 * MS, 20_000)])).concat();
     assert!(!all.contains("percentiles from"), "wrk2 does not know of them: {all}");
@@ -564,12 +554,7 @@ fn the_first_percentile_that_is_not_known_is_named() {
     let mut failed = changed(|_| ());
     failed.totals.counters.failed = 1_000;
     failed.totals.counters.started += 1_000;
-    assert_eq!(
-        said(&failed),
-        words(
-            "the 95th up are uncertain; the 95th is at least 1.00ms, with no upper bound, because 9.09 % of the requests due failed"
-        )
-    );
+    assert!(note(&failed).is_some_and(|note| note.ends_with(" because 9.09 % of the requests due failed")));
 }
 
 #[test]
