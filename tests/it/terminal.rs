@@ -48,10 +48,7 @@ fn a_line_of_progress_is_drawn_and_gone_at_the_end(context: &Context) {
         lines.iter().map(|line| line.trim_end_matches('\r')).filter(|line| !line.is_empty()).collect();
     assert!(!lines.is_empty(), "{shown:?}");
     for line in &lines {
-        assert!(
-            line.contains("s of 1s, ") && line.contains(" requests/s, ") && line.ends_with(" errors"),
-            "{line:?}"
-        );
+        assert!(line.contains("s of 1s, ") && line.contains(" requests/s, ") && line.ends_with(" errors"), "{line:?}");
         assert!(line.chars().count() < 80 && !line.contains('\n'), "{line:?}");
     }
     assert!(lines.iter().any(|line| !line.contains(" 0 requests/s")), "{shown:?}");

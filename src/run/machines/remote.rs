@@ -250,7 +250,12 @@ impl Remote {
         let mut beside = Some(Duration::ZERO);
         for machine in self.machines {
             if machine.done.is_none() {
-                machine.count_unsent(collector.totals());
+                let at_ns = nanos(machine.share.elapsed);
+                let mut unsent = Totals { from_ns: at_ns, until_ns: at_ns, ..Totals::default() };
+                machine.count_unsent(&mut unsent);
+                *collector.totals() += &unsent;
+                // Those older than the timeout are errors of a row, too.
+                collector.timeline.record(&unsent);
             }
             let Machine { threads, share, done, .. } = machine;
             if let Some(done) = done {

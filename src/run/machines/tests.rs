@@ -680,12 +680,12 @@ fn whoever_closes_the_connection_is_asked_again_soon() {
     let token = Token::read_or_make(&scratch.path().join("token")).unwrap();
     let waits = std::cell::RefCell::new(Vec::new());
     let waiting = |words: &str| waits.borrow_mut().push(words.to_owned());
-    let patience = Duration::from_millis(900);
+    let patience = Duration::from_secs(2);
     let joining = Joining { coordinator: &address, token: &token, index: None, name: "a", patience, waiting: &waiting };
     let begun = Instant::now();
     let said = joining.join(&Interrupt::default()).err().unwrap().to_string();
     // The third one closed the port, too.
-    assert!(begun.elapsed() < Duration::from_secs(4) && said.contains("Connection refused"), "{said}");
+    assert!(begun.elapsed() < Duration::from_secs(30) && said.contains("Connection refused"), "{said}");
     assert_eq!((closes.join().unwrap(), waits.borrow().len()), (3, 1));
 }
 
