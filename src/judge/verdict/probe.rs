@@ -122,7 +122,7 @@ pub(super) fn unclear(evidence: &Evidence) -> Ruling {
         let advice = is_short.then(|| "run longer (-d)".to_owned());
         let grows = load.backlog.filter(|_| may_grow(load) || may_queue(load));
         let ended = "neither what was due nor what has ended tells".to_owned();
-        let reason = grows.map_or(ended, |Backlog { before, last, least }| {
+        let reason = grows.map_or(ended, |Backlog { before, last, least, .. }| {
             let [mean, before, last] = [before.midpoint(last), before, last].map(number);
             match least.filter(|_| !may_grow(load)).map(number) {
                 Some(least) => {

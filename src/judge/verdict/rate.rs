@@ -63,7 +63,7 @@ pub(super) fn may_grow(load: &Load) -> bool {
 /// Returns whether the queue is so long on average that the target may be at its limit. Its length is the number in flight beyond that at the
 /// quietest time of the run, when workers and the way held all of them.
 pub(super) fn may_queue(load: &Load) -> bool {
-    let is_long = |Backlog { before, last, least }: Backlog| {
+    let is_long = |Backlog { before, last, least, .. }: Backlog| {
         least.is_some_and(|least| before.midpoint(last) - least > 0.5 + SHORT * (load.completed as f64).sqrt())
     };
     load.backlog.is_some_and(is_long)
@@ -166,9 +166,10 @@ fn is_chance(load: &Load) -> bool {
 
 /// The rate at two numbers of requests in flight, in an open loop that has come to use all of its connections.
 struct Filled {
-    /// Requests in flight, on average: when those were sent that found less than half of the connections busy, and in all.
+    /// Requests in flight, on average: when those were sent that found less than half of the connections busy, and in the last
+    /// third of the run.
     in_flight: [f64; 2],
-    /// Responses per second at these, by Little's law.
+    /// Responses per second at these: the first by Little's law, the second counted.
     per_s: [f64; 2],
     elasticity: Elasticity,
 }
@@ -178,11 +179,12 @@ impl Filled {
     /// when it was sent. The number is known for requests that found few in flight.
     fn of(Evidence { load, latency, .. }: &Evidence) -> Option<Self> {
         let latency = latency.as_ref()?;
-        let (few, all) = (latency.calm_in_flight?, load.in_flight);
-        let per_s = [few / latency.calm_us? * 1e6, all / latency.mean_us * 1e6];
+        let Backlog { last: all, last_per_s, .. } = load.backlog?;
+        let few = latency.calm_in_flight?;
+        let per_s = [few / latency.calm_us? * 1e6, last_per_s];
         let (change, ratio) = ((per_s[1] / per_s[0]).ln(), (all / few).ln());
         // In a queue that is never empty, responses vary as services do, and so does the sum of those that a request waits for.
-        let counts = 1.0 / latency.calm as f64 + 1.0 / load.completed as f64;
+        let counts = 1.0 / latency.calm as f64 + 3.0 / load.completed as f64;
         let error = ERRORS * (counts * load.dispersion?.max(DISPERSED)).sqrt();
         let is_telling = ratio >= FILLED.ln() && change.is_finite();
         let [value, low, high] = [0.0, -error, error].map(|error| (change + error) / ratio);

@@ -453,10 +453,14 @@ fn backlog(outcome: &Outcome) -> Option<Backlog> {
         .collect();
     let begun = (BEGINNING * outcome.totals.latency.mean()? / *length_ns as f64).ceil() as usize + 1;
     let before = in_flight.get(begun..rows.len() / 2).filter(|before| !before.is_empty())?;
-    let last = &in_flight[rows.len() - rows.len() / 3..];
+    let last = rows.len() - rows.len() / 3..rows.len();
+    let completed: u64 = rows[last.clone()].iter().map(|row| row.completed).sum();
+    let last_s = outcome.elapsed.as_secs_f64() - last.start as f64 * *length_ns as f64 / 1e9;
+    let last_per_s = if last_s > 0.0 { figure(completed as f64 / last_s) } else { 0.0 };
+    let last = &in_flight[last];
     let mean = |numbers: &[f64]| figure(numbers.iter().sum::<f64>() / numbers.len() as f64);
     let least = in_flight[begun..].iter().copied().reduce(f64::min).map(figure);
-    Some(Backlog { before: mean(before), last: mean(last), least })
+    Some(Backlog { before: mean(before), last: mean(last), least, last_per_s })
 }
 
 /// The index of dispersion of responses, from the rates of samples. The standard deviation is half of the distance of the
@@ -611,8 +615,9 @@ mod tests {
         let errors = Errors { read: 60, abandoned: 3, ..Errors::default() };
         let row = RowFigures { started: 100, completed: 90, failed: 7, errors, ..RowFigures::default() };
         outcome.timeline = Timeline { length_ns: 1_000_000_000, rows: vec![row; 12] };
+        outcome.elapsed = Duration::from_secs(12);
         outcome.totals.counters.carried = 20;
-        assert_eq!(backlog(&outcome), Some(Backlog { before: 20.0, last: 20.0, least: Some(20.0) }));
+        assert_eq!(backlog(&outcome), Some(Backlog { before: 20.0, last: 20.0, least: Some(20.0), last_per_s: 90.0 }));
     }
 
     #[test]

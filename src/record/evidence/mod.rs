@@ -458,9 +458,11 @@ pub struct Backlog {
     pub before: f64,
     /// In the last third.
     pub last: f64,
-    /// In the row with the fewest, but for the beginning; left out by older versions.
+    /// In the row with the fewest, but for the beginning.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
+    /// Responses per second in the last third.
+    pub last_per_s: f64,
 }
 
 /// How the rate changed.
