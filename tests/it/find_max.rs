@@ -239,8 +239,8 @@ fn a_run_begins_when_nothing_is_in_flight_any_more(context: &Context) {
     thread::spawn(move || {
         let mut last = Instant::now();
         for connection in listener.incoming().flatten() {
-            // The first connection of a run.
-            if last.elapsed() > Duration::from_millis(400) {
+            // The first connection of a run: those of one run come together, unless the machine is very busy.
+            if last.elapsed() > Duration::from_millis(900) {
                 let _ = sender.send(in_flight.load(Ordering::Relaxed));
             }
             last = Instant::now();
