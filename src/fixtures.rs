@@ -41,7 +41,7 @@ pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
     crate::report::closing(&Document::judged(plan, outcome)).unwrap()
 }
 
-/// A run of full length, on one address, with these counters and nothing else.
+/// A run of full length, on one address, with these counters only.
 pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
     Outcome {
         totals: Totals { counters, ..Totals::default() },
@@ -75,8 +75,8 @@ pub fn flawless(completed: u64, connections: u64) -> Outcome {
     outcome
 }
 
-/// The outcome with all that follows from its latencies, so that its document can be read: as many requests and statuses,
-/// and a timeline.
+/// The outcome with all that follows from its latencies, so that its document can be read: as many requests and
+/// statuses, and a timeline.
 pub fn whole(mut outcome: Outcome) -> Outcome {
     let completed = outcome.totals.latency.count();
     let counters = &mut outcome.totals.counters;
@@ -100,13 +100,13 @@ pub fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// Records the same failure `times` times.
+/// Records a failure `times` times.
 pub fn fail(outcome: &mut Outcome, times: u64, phase: Phase, cause: Cause) {
     (0..times).for_each(|_| outcome.totals.ledger.record(phase, cause, 0, Vec::new));
 }
 
 /// `count` values with this mean, standard deviation and maximum, of which `inside` are within one deviation: one value
-/// is the maximum, the others are all the same inside and all the same outside.
+/// is the maximum; the others are equal inside, and equal outside.
 pub fn shaped(count: u64, inside: u64, mean: f64, stdev: f64, max: f64) -> Distribution<u64> {
     let (inner, outer) = (inside as f64, (count - inside - 1) as f64);
     let top = max - mean;

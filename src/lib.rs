@@ -3,13 +3,15 @@
 //! The modules, in the order in which a run passes through them: [`cli`] parses the command line into a plan
 //! ([`onrush_plan`]), [`single`] shows a run and decides how it ends, [`session`] takes a run from a name to an
 //! outcome, and [`run`] has the threads that carry it out, each with an engine ([`onrush_engine`]) and an optional
-//! [`script`]. They record into statistics ([`onrush_stats`]). What a run was is a [`record`], from which [`judge`] decides
-//! what limited it, and which [`report`] prints and [`files`] keep; [`live`] shows the progress. Every other command has
-//! a module with what was typed, what it does and how it ends: [`search`] looks for the highest load at which a
-//! condition holds, [`lab`] carries out experiments of many runs, for which [`sysctl`] changes kernel settings that
-//! [`restore`] restores, [`show`] and [`merge`] print [`saved`] results and add them up, [`tables`] makes tables of them,
-//! and [`compare`] tells how much they differ. [`serve`] is the embedded target. The library exists for the binary and
-//! its tests; its interface is not stable.
+//! [`script`]. They record into statistics ([`onrush_stats`]). A finished run is a [`record`]: [`judge`] decides from
+//! it what limited the run, [`report`] prints it, and [`files`] keep it; [`live`] shows the progress.
+//!
+//! Every other command has a module with its options, its work and its ending: [`search`] looks for the highest load at
+//! which a condition holds; [`lab`] carries out experiments of many runs, for which [`sysctl`] changes kernel settings
+//! that [`restore`] restores; [`show`] and [`merge`] print [`saved`] results and add them up, [`tables`] makes tables
+//! of them, and [`compare`] tells how much they differ. [`serve`] is the embedded target.
+//!
+//! The library exists for the binary and its tests; its interface is not stable.
 
 #![deny(unsafe_code)]
 
@@ -46,7 +48,7 @@ pub mod worker;
 pub(crate) mod fixtures;
 mod proc;
 
-/// What onrush can do beside a single run.
+/// Commands besides a single run.
 pub const COMMANDS: cli::Commands = cli::Commands {
     named: &[
         serve::COMMAND,

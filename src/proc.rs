@@ -1,7 +1,7 @@
 //! Reads `/proc` of a process or one of its threads.
 //!
-//! The crate `procfs` has neither `netstat` nor `sockstat`, drops the flags of Unix sockets, wants every field of a file
-//! and panics at a `stat` that is cut off: what it could replace here is a few lines.
+//! The crate `procfs` would replace a few lines here: it has neither `netstat` nor `sockstat`, drops the flags of Unix
+//! sockets, wants every field of a file and panics at a `stat` that is cut off.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -10,22 +10,22 @@ use std::ops::RangeInclusive;
 /// The length of the ticks in which the kernel reports processor time, in nanoseconds.
 pub const TICK_NS: u64 = 10_000_000;
 
-/// What a `stat` file contains.
+/// A `stat` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// The name of the program or the thread.
     pub name: String,
-    /// Whether it is running; a zombie is still listed.
+    /// True if it is running; a zombie is still listed.
     pub is_alive: bool,
     /// Its process group.
     pub group: i32,
-    /// Processor time; that of a process includes threads that have ended.
+    /// Processor time; a process's includes threads that have ended.
     pub cpu_ns: u64,
     /// When it was started, since boot.
     pub started_ns: u64,
 }
 
-/// The entries of a directory of `/proc` that are numbers, in descending order: what was started last comes first.
+/// The entries of a directory of `/proc` that are numbers, in descending order: the latest process comes first.
 pub fn numbers(directory: &str) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(directory)?;
     let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();

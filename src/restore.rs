@@ -37,7 +37,7 @@ not be restored.",
     word: |(), word| Err(format!("unexpected argument {word:?}; onrush restore takes none")),
 };
 
-/// Parses the arguments of `restore`; `None` if the help was asked for. The error says what is wrong.
+/// Parses the arguments of `restore`; `None` if the help was asked for. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<()>, String> {
     RESTORE.read(args, ())
 }
@@ -53,7 +53,7 @@ fn run() -> u8 {
     }
 }
 
-/// Prints what became of each setting; returns the exit code.
+/// Prints the outcome for each setting; returns the exit code.
 fn print(left: &Leftover) -> u8 {
     let mut screen = Screen::open(false);
     let mut line = |line: &str| screen.print(&format!("{line}\n"));

@@ -20,14 +20,13 @@ pub const COMMAND: Command = Command {
     parse: |args| Ok(parse(args)?.map(|show| Work::new(move || run(&show)))),
 };
 
-/// What to show.
+/// Result to show, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Show {
     /// The files, at least one.
     inputs: Vec<PathBuf>,
-    /// The form.
     form: Form,
-    /// Whether percentiles are shown even if the report had none.
+    /// True if percentiles are shown even if the report had none.
     percentiles: bool,
 }
 
@@ -66,7 +65,7 @@ compressed (.json.gz); - is standard input.",
     },
 };
 
-/// Parses the arguments of `show`; `None` if the help was asked for. The error says what is wrong.
+/// Parses the arguments of `show`; `None` if the help was asked for. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<Show>, String> {
     let show = SHOW.read(args, Show { inputs: Vec::new(), form: Form::default(), percentiles: false })?;
     if show.as_ref().is_some_and(|show| show.inputs.is_empty()) {

@@ -1,5 +1,5 @@
-//! A library to preload that makes a program get the same random numbers from the kernel in every run. LuaJIT uses them
-//! to decide what to compile; without this, a script's instruction count varies by half a per cent from run to run.
+//! A library to preload that gives a program equal random numbers from the kernel in every run. LuaJIT uses them to
+//! decide which code to compile; without this, a script's instruction count varies by half a per cent from run to run.
 
 use std::mem;
 use std::process;
@@ -11,14 +11,14 @@ use libc::{c_long, c_void};
 /// system call takes.
 type Syscall = unsafe extern "C" fn(c_long, c_long, c_long, c_long, c_long, c_long, c_long) -> c_long;
 
-/// That function, once it has been looked up: a look-up for each call would be counted.
+/// The next `syscall`, once it has been looked up: a look-up for each call would be counted.
 static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Fills the buffer of `getrandom` with a constant, and passes every other call on.
 ///
 /// # Safety
 ///
-/// The same as for the system call itself.
+/// As for the system call itself.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn syscall(
     number: c_long,

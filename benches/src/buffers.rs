@@ -37,7 +37,7 @@ impl Buffers {
         Ok(buffers)
     }
 
-    /// What is in a buffer.
+    /// The bytes in a buffer.
     pub fn bytes(&self, id: u16, length: usize) -> &[u8] {
         &self.memory[usize::from(id) * BUFFER_BYTES..][..length]
     }

@@ -1,4 +1,4 @@
-//! What the bare loops share: the prebuilt request, blocking connects before the clock starts, and the report.
+//! Shared by the bare loops: the prebuilt request, blocking connects before the clock starts, and the report.
 //!
 //! A bare loop is the least a generator can do on this kernel: send prebuilt bytes, check for the end of the head; no
 //! parser, no statistics, no errors but fatal ones. `make bench` compares onrush with it; it is no tool for measuring
@@ -27,7 +27,7 @@ pub struct Arguments {
     pub connections: usize,
     /// How long.
     pub duration: Duration,
-    /// Whether it busy-polls, if it can do both.
+    /// True to busy-poll, if it can do both.
     pub spins: bool,
     /// How many requests are in flight on each connection, if it can have several.
     pub streams: u32,
@@ -83,7 +83,7 @@ fn open(address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// Whether a head ends in these bytes: all that a bare loop needs to know about a response.
+/// True if a head ends in these bytes: all that a bare loop needs to know about a response.
 pub fn ends_a_head(bytes: &[u8]) -> bool {
     memmem::find(bytes, b"\r\n\r\n").is_some()
 }
@@ -102,7 +102,7 @@ impl Tally {
         Self { started: Instant::now(), duration, completed: 0 }
     }
 
-    /// Whether there is time left.
+    /// True if there is time left.
     pub fn is_running(&self) -> bool {
         self.started.elapsed() < self.duration
     }

@@ -1,4 +1,5 @@
-//! io_uring as bare loops use it: registered sockets, multishot receives into [`Buffers`], and sends without completions.
+//! io_uring as bare loops use it: registered sockets, multishot receives into [`Buffers`], and sends without
+//! completions.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -40,8 +41,8 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Queues a send. It fails where the socket has no room at once, so that the kernel has read the bytes when the next wait
-    /// returns.
+    /// Queues a send. It fails where the socket has no room at once, so that the kernel has read the bytes when the
+    /// next wait returns.
     ///
     /// # Safety
     ///
@@ -49,15 +50,15 @@ impl Ring {
     ///
     /// # Errors
     ///
-    /// When the kernel does not take what is queued.
+    /// When the kernel does not take the queued operations.
     pub unsafe fn send(&mut self, number: u32, bytes: &[u8]) -> io::Result<()> {
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
         let send = opcode::Send::new(Fixed(number), bytes.as_ptr(), bytes.len() as u32).flags(flags);
         self.push(&send.build().flags(squeue::Flags::SKIP_SUCCESS).user_data(u64::from(number)))
     }
 
-    /// Submits what was gathered, and blocks until a completion is there; for the first `linger_us` microseconds until
-    /// there are `several`.
+    /// Submits the gathered operations, and blocks until there is a completion; for the first `linger_us` microseconds
+    /// until there are `several`.
     ///
     /// # Errors
     ///
@@ -71,11 +72,11 @@ impl Ring {
         }
     }
 
-    /// Submits what was gathered, and polls the completion queue until something is there.
+    /// Submits the gathered operations, and polls the completion queue until there is a completion.
     ///
     /// # Errors
     ///
-    /// When the kernel does not take what is queued.
+    /// When the kernel does not take the queued operations.
     pub fn spin(&mut self) -> io::Result<()> {
         let mut queued = self.uring.submission().len() as u32;
         while queued > 0 || self.uring.completion().is_empty() {
@@ -88,12 +89,12 @@ impl Ring {
         Ok(())
     }
 
-    /// Takes the completions that are there.
+    /// Takes the available completions.
     pub fn take(&mut self, completions: &mut Vec<cqueue::Entry>) {
         completions.extend(self.uring.completion());
     }
 
-    /// Passes on what a completion received, and on which connection, and receives more there.
+    /// Passes on the bytes that a completion received, and the connection's number, and receives more there.
     ///
     /// # Errors
     ///
@@ -103,7 +104,7 @@ impl Ring {
         match completion.result() {
             0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
             error @ ..0 => return Err(io::Error::from_raw_os_error(-error)),
-            // Only that of a send that failed is seen.
+            // Of sends, only failed ones complete.
             _ => debug_assert!(completion.user_data() & RECEIVE != 0),
         }
         let Some(buffer) = cqueue::buffer_select(completion.flags()) else { return Err(io::ErrorKind::Other.into()) };

@@ -34,7 +34,7 @@ impl Account {
         self.last = self.read();
     }
 
-    /// What was counted since the last reading.
+    /// Activity since the last reading; starts the next period.
     pub fn take(&mut self) -> Activity {
         let before = self.last;
         self.restart();

@@ -1,4 +1,4 @@
-//! What a worker has measured: the window that counts, its tally, and the samples taken ten times a second.
+//! Measurements of a worker: the window that counts, its tally, and the samples taken ten times a second.
 
 use onrush_proto::Nanos;
 use onrush_stats::{Gap, silences};
@@ -12,7 +12,7 @@ use super::tally::Tally;
 /// The most long times in the script that are kept; if there are more, the longest ones.
 const IN_SCRIPT_MAX: usize = 4096;
 
-/// What one worker has measured.
+/// Measurements of one worker.
 pub(super) struct Books {
     pub tally: Tally,
     scale: Scale,
@@ -21,7 +21,7 @@ pub(super) struct Books {
     /// The start of the window that counts.
     pub start: Nanos,
     pub end_at: Nanos,
-    /// When the rate was last sampled, and how many responses there were by then.
+    /// Time of the last sample of the rate, and the number of responses by then.
     sampled_at: Nanos,
     sampled_completed: u64,
     /// Time spent in the script that has been counted, in nanoseconds.
@@ -30,11 +30,11 @@ pub(super) struct Books {
     pub account: Option<Account>,
     /// When the worker was stalled.
     pub stalls: Vec<Gap>,
-    /// Everything up to the end of the run, if that is over and goes on uncounted.
+    /// Measurements up to the end of the run, if it is over and goes on uncounted.
     pub measured: Option<Box<Measured>>,
-    /// Set if the worker stays after the end of the run.
+    /// True if the worker stays after the end of the run.
     pub stays: bool,
-    /// Set if it is known then how all requests have ended.
+    /// True if the ends of all requests are known then.
     pub is_settled: bool,
     /// When the script held the worker up.
     pub in_script: Vec<Gap>,
@@ -105,8 +105,8 @@ impl Books {
         }
     }
 
-    /// Records the rate at the end. A run too short for a sample gets one here. What is left after the last sample
-    /// counts if it is long enough to mean something, unless idle time is left out.
+    /// Records the rate at the end. A run too short for a sample gets one here. The rest after the last sample counts
+    /// if it is long enough to mean something, unless idle time is left out.
     pub fn sample_rest(&mut self, now: Nanos) {
         let is_long = now.since(self.sampled_at) >= self.sample_ns / 2 && !self.scale.omits_idle;
         if is_long || self.sampled_at == self.start {
@@ -121,7 +121,7 @@ impl Books {
         self.script_noted_ns = self.script_noted_ns.max(spent_ns);
     }
 
-    /// Records a long time in the script. What was before measuring began does not count.
+    /// Records a long time in the script, from the start of measuring on.
     pub fn held_up(&mut self, from: Nanos, until: Nanos) {
         let gap = Gap { from_ns: from.since(self.start), until_ns: until.min(self.end_at).since(self.start) };
         if gap.length_ns() > 0 {
@@ -130,8 +130,8 @@ impl Books {
         }
     }
 
-    /// Hands the supervisor what was recorded since the last time. An interval ends when it was due to end, so that it
-    /// lies in one row of the timeline; the turn of the loop in which that happens still belongs to it.
+    /// Hands the supervisor the interval since the last time. An interval ends when it was due to end, so that it lies
+    /// in one row of the timeline; the turn of the loop that hands it over still belongs to it.
     pub fn hand_over(&mut self, now: Nanos, mailbox: &Mailbox) {
         self.settle_account();
         let until_ns = now.since(self.start) / self.sample_ns * self.sample_ns;

@@ -25,12 +25,12 @@ pub struct Callbacks {
     pub address: Option<Box<dyn Fn() -> Option<SocketAddr>>>,
     /// How long the worker has spent in the script, in nanoseconds; may be an estimate.
     pub spent_ns: Option<Box<dyn Fn() -> u64>>,
-    /// Takes the long times that the worker has spent in the script since the last call, from and until, in nanoseconds of
-    /// the system's monotonic clock.
+    /// Takes the long times that the worker has spent in the script since the last call, from and until, in nanoseconds
+    /// of the system's monotonic clock.
     pub take_long: Option<TakeLong>,
 }
 
-/// Makes a worker's callbacks in its thread, and its source, unless the plan says what is sent.
+/// Makes a worker's callbacks in its thread, and its source, unless the plan has the requests.
 pub type MakeCallbacks = Box<dyn FnOnce() -> (Option<Box<dyn Source>>, Callbacks) + Send>;
 
 /// Receives each line that a script logs, with its line end.
@@ -42,13 +42,13 @@ pub type Think = Box<dyn FnMut() -> Result<Option<u64>, ScriptFailure>>;
 /// Takes times, from and until.
 pub type TakeLong = Box<dyn Fn() -> Vec<(u64, u64)>>;
 
-/// A callback for every complete response, and what it needs of it.
+/// A callback for every complete response, and the parts that it reads.
 pub struct OnResponse {
-    /// Whether it reads the header fields.
+    /// True if `response()` reads the header fields.
     pub headers: bool,
-    /// Whether it reads the body.
+    /// True if it reads the body.
     pub body: bool,
-    /// The callback; if it fails, the run ends with what was measured until then.
+    /// The callback; if it fails, the run ends with the measurements so far.
     pub call: HandleResponse,
 }
 
@@ -75,20 +75,20 @@ pub struct Response<'a> {
 /// Which callbacks there are; fixed before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
-    /// The source is called for every batch.
+    /// True if the source is called for every batch.
     pub request: bool,
-    /// Connections pause before a batch.
+    /// True if connections pause before a batch.
     pub delay: bool,
-    /// There is a callback for responses.
+    /// True if there is a callback for responses.
     pub response: bool,
-    /// It reads the header fields.
+    /// True if it reads the header fields.
     pub headers: bool,
-    /// It reads the bodies.
+    /// True if it reads the bodies.
     pub body: bool,
 }
 
 impl Wants {
-    /// Whether any callback is called while requests are in flight.
+    /// True if any callback is called while requests are in flight.
     pub fn any(&self) -> bool {
         self.request || self.delay || self.response
     }
@@ -102,9 +102,9 @@ pub(super) struct Caller {
     pub wants: Wants,
     /// The first failure of a callback.
     pub failure: Option<ScriptFailure>,
-    /// Whether `delay()` ever returned something that is not a time.
+    /// True if `delay()` ever returned something that is not a time.
     pub pauses_unread: bool,
-    /// Whether a callback has failed or wants this worker to end.
+    /// True if a callback has failed, or wants this worker to end.
     pub has_ended: bool,
     worker_link: Arc<WorkerLink>,
     /// The memory for responses that the script reads.
@@ -190,8 +190,8 @@ impl Caller {
         self.callbacks.spent_ns.as_ref().map_or(0, |ask| ask())
     }
 
-    /// Runs a callback, unless one has failed or ended the worker, which is then about to end: responses that have arrived by
-    /// then are still told, as they are counted.
+    /// Runs a callback, unless one has failed or ended the worker. Responses that have arrived before the worker ends
+    /// are still passed to the script, as they are counted.
     fn enter<T>(&mut self, callback: Callback, call: impl FnOnce(&mut Self) -> Result<T, ScriptFailure>) -> Option<T> {
         if self.has_ended && (self.failure.is_some() || callback != Callback::Response) {
             return None;

@@ -19,7 +19,7 @@ pub fn phase_of_transport(request: &OpenRequest) -> Phase {
     if request.status.is_some() { Phase::Body } else { Phase::Head }
 }
 
-/// The cause of an error number. Those of the first kind cannot come from a peer or the network: the kernel refused an
+/// The cause of an error number. [`Cause::Kernel`] cannot come from a peer or the network: the kernel refused an
 /// operation.
 pub fn cause_of(errno: Errno) -> Cause {
     match errno {
@@ -37,7 +37,7 @@ pub fn cause_of(errno: Errno) -> Cause {
     }
 }
 
-/// Whether an error is this machine's and says nothing about the address.
+/// True if an error is this machine's and says nothing about the address.
 pub fn is_local(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRNOTAVAIL)
 }

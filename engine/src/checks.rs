@@ -1,14 +1,14 @@
 //! Checks of responses: which statuses are failures, which fields heads must have, and a search for the texts that
 //! bodies must contain, in whatever pieces they arrive.
 //!
-//! It keeps no body: of what has arrived, only how much of each text its end may be the beginning of.
+//! Keeps no body: only how much of each text the body so far may end with the beginning of.
 
 use memchr::memmem::Finder;
 use onrush_plan as plan;
 use onrush_plan::checks::{ExpectedHeader, StatusList, is_failure};
 use onrush_proto::Fields;
 
-/// How many bytes of what came instead are kept as an example.
+/// Bytes of an actual value that are kept as an example.
 const EXAMPLE_BYTES: usize = 120;
 
 /// The checks of a worker's responses.
@@ -21,13 +21,12 @@ pub struct Checks {
     free: Vec<Box<Seen>>,
 }
 
-/// What is known of a response's checks.
+/// State of the checks of one response.
 #[derive(Debug, Default)]
 pub struct Checked {
-    /// Those that it has failed, a bit for each by its number; while it arrives, those of its body that it has not passed yet
-    /// are among them.
+    /// Bit i is set if check i failed. Until the body ends, body checks not yet passed count as failed.
     pub failed: u32,
-    /// What it has had so far, if that is needed.
+    /// Earlier parts of the response, if a check still needs them.
     seen: Option<Box<Seen>>,
 }
 
@@ -38,14 +37,13 @@ impl Checked {
     }
 }
 
-/// What a response has had so far, where it has not passed every check at once.
+/// Earlier parts of a response that has not passed every check at once.
 #[derive(Debug)]
 struct Seen {
     /// For each text, how many of its bytes the body so far ends with.
     matched: Vec<usize>,
     /// The first value of the first field that was wrong.
     value: Vec<u8>,
-    /// The beginning of the body.
     body: Vec<u8>,
 }
 
@@ -57,12 +55,11 @@ impl Checks {
         (!checks.is_empty()).then(|| Box::new(Self { status, headers, texts, free: Vec::new() }))
     }
 
-    /// Whether a response with this status is unsuccessful.
     pub fn is_failure(&self, status: u16) -> bool {
         is_failure(self.status.as_ref(), status)
     }
 
-    /// Whether any check looks at bodies.
+    /// True if any check looks at bodies.
     pub fn want_body(&self) -> bool {
         !self.texts.is_empty()
     }
@@ -101,7 +98,7 @@ impl Checks {
             }
             let before = checked.seen.as_ref().map_or(0, |seen| seen.matched[number]);
             match text.advance(before, piece) {
-                // What arrives whole needs no memory.
+                // A body that arrives whole needs no memory.
                 None => checked.failed &= !bit,
                 Some(matched) => {
                     take(&mut checked.seen, &mut self.free, self.texts.len()).matched[number] = matched;
@@ -113,7 +110,7 @@ impl Checks {
         }
     }
 
-    /// What came instead of what the first check expects that a response has failed: a value, or the beginning of a body.
+    /// The actual value, or the beginning of the body, for the first failed check.
     pub fn instead(&self, checked: &Checked) -> Vec<u8> {
         let is_of_head = checked.failed & bits(self.headers.len()) != 0;
         let part = checked.seen.as_ref().map(|seen| if is_of_head { &seen.value } else { &seen.body });
@@ -131,7 +128,7 @@ impl Checks {
     }
 }
 
-/// The memory of a response; if it has none yet, that of an earlier one.
+/// The memory of a response, reused from an earlier one if it has none yet.
 #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
 fn take<'a>(seen: &'a mut Option<Box<Seen>>, free: &mut Vec<Box<Seen>>, texts: usize) -> &'a mut Seen {
     let new = || Box::new(Seen { matched: vec![0; texts], value: Vec::new(), body: Vec::new() });
@@ -143,7 +140,7 @@ fn bits(count: usize) -> u32 {
     (1 << count) - 1
 }
 
-/// Adds what an example has room for.
+/// Adds as much as the example has room for.
 fn extend(example: &mut Vec<u8>, bytes: &[u8]) {
     let room = EXAMPLE_BYTES.saturating_sub(example.len());
     example.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -167,7 +164,7 @@ impl Text {
         text
     }
 
-    /// How much of the text the bytes up to this one end with, if those before ended with `matched` bytes of it.
+    /// How much of the text the body ends with after this byte, if it ended with `matched` bytes of the text before.
     fn step(&self, mut matched: usize, byte: u8) -> usize {
         let text = self.finder.needle();
         while matched > 0 && text[matched] != byte {
@@ -176,7 +173,7 @@ impl Text {
         matched + usize::from(text[matched] == byte)
     }
 
-    /// The same for a piece of a body; `None`: it contains the end of the text.
+    /// [`Self::step`] for a piece of a body; `None`: it contains the end of the text.
     fn advance(&self, mut matched: usize, piece: &[u8]) -> Option<usize> {
         let length = self.finder.needle().len();
         let mut rest = piece;
@@ -199,7 +196,7 @@ impl Text {
 mod tests {
     use super::*;
 
-    /// Whether a text is found in a body that arrives in pieces that end at these places.
+    /// Searches a body that arrives in pieces with these ends for a text.
     fn is_found(text: &str, body: &[u8], ends: &[usize]) -> bool {
         let text = Text::new(text.as_bytes());
         let mut start = 0;

@@ -14,7 +14,7 @@ use super::tls;
 pub struct Config {
     /// The most connections that this worker may have, at least one.
     pub max_inflight: u32,
-    /// How many more there may be in the place of connections that only finish their requests.
+    /// Further connections that may replace ones that only finish their requests.
     pub stand_ins: u32,
     /// The most requests in flight, if they are limited.
     pub in_flight_max: Option<u64>,
@@ -24,7 +24,7 @@ pub struct Config {
     pub first_connection: usize,
     /// The most requests in flight on one connection.
     pub depth: usize,
-    /// The same on one that speaks HTTP/2.
+    /// The most streams in flight on one HTTP/2 connection.
     pub streams: usize,
     /// The most requests on one connection, before it is replaced.
     pub requests_per_connection: Option<PerConnection>,
@@ -34,9 +34,9 @@ pub struct Config {
     pub tunnel: Option<Parts>,
     /// The TLS config, if TLS is used.
     pub tls: Option<tls::Config>,
-    /// What responses are checked for.
+    /// Checks of responses.
     pub checks: Checks,
-    /// What counts, and how.
+    /// Counting rules.
     pub rules: Rules,
     /// How long the target is loaded before measuring begins, in nanoseconds; everything below counts from then.
     pub warmup_ns: u64,
@@ -47,7 +47,7 @@ pub struct Config {
     /// How long it goes on after that, uncounted, to learn how the requests that were due have ended, in nanoseconds;
     /// zero: it ends at once.
     pub run_on_ns: u64,
-    /// Set if it stays after the end, uncounted, until it is stopped: see [`Engine::stay`](crate::Engine::stay).
+    /// True if it stays after the end, uncounted, until it is stopped: see [`Engine::stay`](crate::Engine::stay).
     pub stays: bool,
     /// How many requests it starts.
     pub requests: Option<u64>,
@@ -55,14 +55,14 @@ pub struct Config {
     pub give_up_ns: Option<u64>,
     /// How long the target may be unreachable in a run that has no other end, in nanoseconds.
     pub patience_ns: u64,
-    /// Whether it busy-polls instead of sleeping while few requests are in flight.
+    /// True to busy-poll instead of sleeping while few requests are in flight.
     pub spins: bool,
-    /// Whether it waits a moment for several completions where many requests are in flight and none is due at a time: with how
-    /// much a server may send meanwhile.
+    /// Lets a wait collect several completions for a moment, where many requests are in flight and none is due at a
+    /// time; the value tells how much a server may send meanwhile.
     pub lingers: Option<Ahead>,
     /// The start of the worker's random sequence.
     pub seed: u64,
-    /// Whether what goes over the wire is recorded.
+    /// True to record the bytes that go over the wire.
     pub transcribe: bool,
 }
 

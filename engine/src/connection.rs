@@ -16,19 +16,19 @@ use super::protocol::Protocol;
 use super::samples::SAMPLE_BYTES;
 use super::tally::Tally;
 
-/// How often a request is sent again at most: to servers that refused it, and to those whose connections ended in the regular
-/// way, after other responses.
+/// How often a request is sent again at most: to servers that refused it, or that ended the connection in the regular
+/// way after other responses.
 const REFUSALS_MAX: u8 = 3;
 const RETURNS_MAX: u8 = u8::MAX;
-/// How many bytes from the server are kept as an example of an error: the beginning of what it sent, or of the message of
-/// a gRPC call that failed.
+/// Bytes from the server that are kept as an example of an error: the beginning of a response, or of a failed gRPC
+/// call's message.
 const EXAMPLE_BYTES: usize = 120;
 
-/// How many characters may come before what is wrong in it, and what stands for those that are left out.
+/// Characters before a fault in an example, and the mark for omitted ones.
 const EXAMPLE_MARGIN: usize = 80;
 const ELLIPSIS: &[u8] = b"...";
 
-/// The status by which a server tells that it has waited long enough for a request.
+/// Status of a server that has waited long enough for a request.
 const REQUEST_TIMEOUT: u16 = 408;
 
 /// An established connection.
@@ -43,15 +43,16 @@ pub struct Live {
     pub idle_since: Nanos,
     /// Bytes handed over that the kernel has not accepted yet.
     pub unsent: usize,
-    /// The error of a failed send. What arrives still counts, and the end of the stream shows what was lost.
+    /// The error of a failed send. Received bytes still count, and the end of the stream shows which requests were
+    /// lost.
     pub send_error: Option<Errno>,
     /// How many more requests it may have.
     pub left: u64,
     /// How many may be in flight when a batch begins.
     pub depth: usize,
-    /// It takes no more requests.
+    /// True if it takes no more requests.
     pub draining: bool,
-    /// The server ends the connection after the requests in flight: another may take its place.
+    /// True if the server ends the connection after the requests in flight: another may take its place.
     pub goes_away: bool,
     /// Since when it has only waited for the server to close it.
     pub leaving_since: Option<Nanos>,
@@ -59,17 +60,16 @@ pub struct Live {
     heard_at: Nanos,
     /// Since when no request could start on it, because the server does not let one.
     stuck_since: Option<Nanos>,
-    /// It does not wait for the server to close: the server was not told to, or is still busy with an abandoned
+    /// True if it does not wait for the server to close: the server was not told to, or is still busy with an abandoned
     /// request.
     pub leaves_at_once: bool,
-    /// It has had a complete response.
+    /// True once it has had a complete response.
     pub answered: bool,
-    /// Something failed since the last complete response.
+    /// True if something failed since the last complete response.
     pub troubled: bool,
     /// When the first of its requests was turned away since the last complete response, if any was.
     unanswered_since: Option<Nanos>,
-    /// For each request that was turned away since that was last looked at: for how long none had been answered by then,
-    /// in nanoseconds.
+    /// For each request turned away since the last look: how long none had been answered by then, in nanoseconds.
     pub turned_away: Vec<u64>,
     /// When its protocol wakes next, if a timer is set for that.
     pub wake_at: Option<Nanos>,
@@ -77,7 +77,7 @@ pub struct Live {
     shelf: Option<Shelf>,
     /// The body so far of the response that may say that the port expects TLS, if it came on this connection.
     refusal: Option<(StreamId, Vec<u8>)>,
-    /// Readers of the frames that are sent, and of those received, if there are any and people are to see them.
+    /// Readers of sent and of received frames, if there are frames and people are to see them.
     pub frame_readers: Option<Box<[FrameReader; 2]>>,
 }
 
@@ -111,21 +111,22 @@ impl Live {
         }
     }
 
-    /// The transport accepted `n` more bytes of the protocol.
+    /// Records that the transport accepted `n` more bytes of the protocol.
     #[inline(always)]
     pub fn accepted(&mut self, n: usize) {
         self.unsent -= n;
         self.protocol.handle_sent(n);
     }
 
-    /// Starts as much of the rest of a batch, if there is one, as leaves together, once what was started before has left. Returns
-    /// whether anything was started.
+    /// Starts as much of the rest of a batch as leaves together, once the earlier requests have left. Returns whether
+    /// anything was started.
     #[inline(always)]
     pub fn go_on(&mut self, at: Nanos, tally: &mut Tally) -> bool {
         self.open.any_waits() && self.start_waiting(at, tally)
     }
 
-    /// The last of a batch keeps the time of the batch, whose latency ends with it; the others are sent now.
+    /// Starts the waiting requests of a batch. Its last one keeps the time of the batch, whose latency ends with it;
+    /// the others are sent now.
     #[cold]
     fn start_waiting(&mut self, at: Nanos, tally: &mut Tally) -> bool {
         let mut any = false;
@@ -176,7 +177,7 @@ impl Live {
         self.open.iter_mut().for_each(|request| request.late = false);
     }
 
-    /// Counts what is still in flight at the end of the run.
+    /// Counts the requests still in flight at the end of the run.
     pub fn leave_open(&mut self, now: Nanos, tally: &mut Tally) {
         if !self.open.are_gathered() {
             tally.was_busy(self.busy_since, now);
@@ -194,7 +195,7 @@ impl Live {
         self.heard_at = at;
         if let Some(transcript) = &mut tally.transcript {
             match &mut self.frame_readers {
-                // What a server of HTTP/2 sends first is no response.
+                // The opening frames of an HTTP/2 server are no response.
                 Some(readers) => readers[1].read(bytes, |frame| transcript.frame(false, frame)),
                 None => {
                     transcript.first_received.get_or_insert(at);
@@ -206,12 +207,12 @@ impl Live {
         tally.received(bytes.len(), self.troubled);
     }
 
-    /// What is noted of the request with this stream.
+    /// Notes on the request with this stream.
     fn watched(&mut self, stream: StreamId) -> Option<&mut Watched> {
         self.request(stream)?.watched.as_deref_mut()
     }
 
-    /// Whether to look at the body of the response that is arriving.
+    /// True if the body of the response being read is needed.
     pub fn wants_body(&mut self, tally: &Tally) -> bool {
         let is_sample = |live: &mut Self| {
             let stream = live.protocol.reading();
@@ -232,7 +233,7 @@ impl Live {
         self.take(&[], at, tally, script);
     }
 
-    /// Has the protocol take bytes, if there are any, and records what it reports: in one place, because that is inlined.
+    /// Has the protocol take bytes, if there are any, and records its events: in one place, because that is inlined.
     pub fn take(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         loop {
             let mut taken = 0;
@@ -254,7 +255,7 @@ impl Live {
         }
     }
 
-    /// Records the protocol's events; `input` is what it was last given.
+    /// Records the protocol's events; `input`: the bytes that caused them.
     #[inline(always)]
     fn take_events(&mut self, input: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         let mut counted = None;
@@ -281,7 +282,7 @@ impl Live {
         }
     }
 
-    /// Records an event that an ordinary response does not have. `counted`: the last error that was counted, of those of this input.
+    /// Records an event that an ordinary response does not have. `counted`: the last error counted for this input.
     #[cold]
     fn take_rare(&mut self, event: Event, counted: &mut Option<Error>, input: &[u8], at: Nanos, tally: &mut Tally) {
         self.fail_waiting(counted, at, tally);
@@ -307,7 +308,7 @@ impl Live {
             }
             Event::Interim { stream, .. } => {
                 tally.interval.counters.interim += 1;
-                // The time to first byte is that of the final response.
+                // Only the final response has a time to first byte.
                 if let Some(request) = self.request(stream) {
                     request.first_at = None;
                 }
@@ -330,8 +331,8 @@ impl Live {
                 self.draining = true;
                 self.goes_away = error.is_none();
                 self.troubled |= error.is_some();
-                // Where requests have failed with it, it has been counted. A GOAWAY that costs no request is no error of
-                // the load; it is counted with the connections that ended.
+                // An error that failed requests has been counted. A GOAWAY that costs no request is no error of the
+                // load; it is counted with the ended connections.
                 let is_said = error == *counted || matches!(error, Some(Error::GoAway(_)));
                 if let Some(error) = error.filter(|_| !is_said) {
                     let example = || example(error, input, &self.protocol);
@@ -353,7 +354,7 @@ impl Live {
         }
     }
 
-    /// The transport failed: all requests in flight fail with it, or the connection alone if it had none.
+    /// Fails all requests in flight with the transport, or the connection alone if it had none.
     pub fn transport_failed(&mut self, cause: Cause, example: &[u8], at: Nanos, tally: &mut Tally) {
         let known = self.protocol.take_known();
         let has_known = !known.is_empty();
@@ -378,7 +379,7 @@ impl Live {
         }
     }
 
-    /// Abandons the requests that have lasted longer than `limit_ns`, and counts those that are late.
+    /// Abandons the requests that have lasted longer than `limit_ns`, and counts late ones.
     pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
         if let Some(limit_ns) = limit_ns {
             for stream in self.open.older_than(limit_ns, now) {
@@ -393,7 +394,7 @@ impl Live {
         }
     }
 
-    /// Abandons a request, and with it those whose responses can only follow its own.
+    /// Abandons a request, and all requests whose responses can only follow its own.
     fn give_up(&mut self, stream: StreamId, limit_ns: u64, now: Nanos, tally: &mut Tally) {
         if self.open.get_mut(stream).is_none() {
             // It ended with one before it.
@@ -438,7 +439,8 @@ impl Live {
         }
     }
 
-    /// Whether it has waited too long for something without which no request can start; counts that.
+    /// True if it has waited longer than the limit for something that every request needs, such as SETTINGS; counts the
+    /// failure.
     pub fn is_stuck(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) -> bool {
         let Some(error) = self.protocol.waits_for(None).filter(|_| self.open.is_empty()) else {
             self.stuck_since = None;
@@ -459,8 +461,8 @@ impl Live {
         }
     }
 
-    /// Notes of the response that is now complete that it is early, or that the gRPC call failed: the fields are still those at
-    /// its end, of which the message is always known.
+    /// Records an early response or a failed gRPC call. Call before the trailers are dropped: `input` still has the
+    /// message.
     #[cold]
     fn note(&mut self, stream: StreamId, grpc_status: u8, is_early: bool, input: &[u8], tally: &mut Tally) {
         let Some(request) = self.open.get_mut(stream) else { return };
@@ -502,8 +504,8 @@ impl Live {
         }
     }
 
-    /// Returns whether a response with status 408 only says that the server had ended an idle connection before the request arrived:
-    /// then it is sent again, once.
+    /// True if a response with status 408 only says that the server had ended an idle connection before the request
+    /// arrived: then the request is sent again, once.
     #[cold]
     fn timed_out(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> bool {
         let is_again = self.request(stream).is_none_or(|request| request.is_again());
@@ -585,12 +587,11 @@ impl Live {
         }
     }
 
-    /// The request in flight on a stream.
     fn request(&mut self, stream: StreamId) -> Option<&mut OpenRequest> {
         self.open.get_mut(stream)
     }
 
-    /// A request got no response, or is sent again; returns whether it counts as failed.
+    /// Handles a request that got no response, or is to be sent again; returns whether it counts as failed.
     fn failed(
         &mut self,
         stream: StreamId,
@@ -614,8 +615,8 @@ impl Live {
         at: Nanos,
         tally: &mut Tally,
     ) -> bool {
-        // A server that processes nothing is not asked again and again. One that has answered nothing may just have had
-        // more requests than it allows, before it could say how many those are.
+        // A server that processes nothing is not asked again and again. One that has answered nothing may just have got
+        // more requests than it allows, before it could name its limit.
         let returns_max = match error {
             Error::GoAway(Code::NO_ERROR) if self.answered || self.protocol.processes_some() => RETURNS_MAX,
             _ if !self.answered => 1,
@@ -652,10 +653,10 @@ impl Live {
         Some(request)
     }
 
-    /// A request has been taken out.
+    /// Updates the connection's state after a request has been taken out.
     #[inline(always)]
     fn ended(&mut self, request: &OpenRequest, at: Nanos, tally: &mut Tally) {
-        // Those that only leave with the next wait are not in flight yet: it is busy again from then on.
+        // Gathered requests leave with the next wait: the connection is busy again only from then on.
         if self.open.are_gathered() {
             if !request.is_gathered {
                 tally.was_busy(self.busy_since, at);
@@ -688,7 +689,7 @@ impl Live {
     }
 }
 
-/// What the server sent when it made a mistake; empty when it only closed the connection.
+/// The bytes that the server got wrong; empty if it only closed the connection.
 fn example(error: Error, input: &[u8], protocol: &Protocol) -> Vec<u8> {
     match error {
         Error::ClosedBeforeResponse | Error::ClosedInHead | Error::ClosedInBody | Error::ConnectionEnded => Vec::new(),
@@ -699,10 +700,10 @@ fn example(error: Error, input: &[u8], protocol: &Protocol) -> Vec<u8> {
     }
 }
 
-/// The part of a text around a place in the line that begins at `line`: from the beginning of the text or of the line, if that
-/// is near enough to be shown.
+/// The part of a text around a place in the line that begins at `line`, from the beginning of the text or of the line
+/// if that is near.
 fn around(text: &[u8], line: usize, place: usize) -> Vec<u8> {
-    // What is not printable is shown by four characters.
+    // An unprintable byte is shown as four characters.
     let width = |byte: &u8| if matches!(byte, b' '..=b'~') { 1 } else { 4 };
     let is_near = |start: &usize| text[*start..place].iter().map(width).sum::<usize>() <= EXAMPLE_MARGIN;
     let start = [0, line].into_iter().find(is_near).unwrap_or(place.saturating_sub(EXAMPLE_MARGIN / 4));
@@ -711,7 +712,7 @@ fn around(text: &[u8], line: usize, place: usize) -> Vec<u8> {
         example.extend_from_slice(ELLIPSIS);
     }
     if start > line && line > 0 {
-        // By the name of a field it is known whether its value is a secret.
+        // The name of a field tells whether its value is a secret.
         let name = text[line..place].iter().take(EXAMPLE_MARGIN / 4).take_while(|byte| **byte != b':');
         example.extend(name.chain(b": ").chain(ELLIPSIS));
     }

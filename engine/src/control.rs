@@ -1,4 +1,4 @@
-//! What workers share with each other and with the thread that watches them during a run, without locks.
+//! State that workers share with each other and with the supervisor during a run, without locks.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use onrush_stats::Cause;
 use super::kept::Budget;
 use super::mailbox::Mailbox;
 
-/// What all workers of a run share.
+/// State shared by all workers of a run.
 #[derive(Debug, Default)]
 pub struct Control {
-    /// All workers must end now.
+    /// True if all workers must end now.
     stop: AtomicBool,
-    /// The run ends now, although it is earlier than planned.
+    /// True if the run ends now, earlier than planned.
     enough: AtomicBool,
     /// How many workers do not know yet how their requests have ended.
     unsettled: AtomicU32,
@@ -30,12 +30,12 @@ impl Control {
         Self { unsettled: AtomicU32::new(workers), ..Self::default() }
     }
 
-    /// A worker knows how all its requests have ended, or ends itself.
+    /// Records that a worker knows how all its requests have ended, or ends itself.
     pub fn settle(&self) {
         let _ = self.unsettled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |workers| workers.checked_sub(1));
     }
 
-    /// Returns whether all workers know that.
+    /// True if all workers know how their requests have ended.
     pub fn is_settled(&self) -> bool {
         self.unsettled.load(Ordering::Relaxed) == 0
     }
@@ -50,25 +50,25 @@ impl Control {
         self.enough.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether the run ends now, earlier than planned.
+    /// True if the run ends now, earlier than planned.
     pub fn has_enough(&self) -> bool {
         self.enough.load(Ordering::Relaxed)
     }
 
-    /// Whether the workers must end.
+    /// True if the workers must end.
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 }
 
-/// What one worker shares with the supervisor.
+/// State that one worker shares with the supervisor.
 #[derive(Default)]
 pub struct WorkerLink {
     /// Where its intervals are handed over.
     pub mailbox: Mailbox,
-    /// No address accepted its first connection.
+    /// True while no address has accepted its first connection.
     refused: AtomicBool,
-    /// It has had no connection to open yet.
+    /// True while it has had no connection to open.
     idle: AtomicBool,
     /// The address that last refused it and why, until the supervisor takes it.
     refusal: AtomicCell<Option<Box<Refused>>>,
@@ -76,7 +76,6 @@ pub struct WorkerLink {
     warm_up: AtomicU64,
     /// How much later than planned the warm-up ended, in nanoseconds.
     delay_ns: AtomicU64,
-    /// The [`Callback`] it is in.
     callback: AtomicU8,
     /// How many requests may be in flight, see [`WorkerLink::limit`].
     limit: AtomicU64,
@@ -164,23 +163,23 @@ impl WorkerLink {
         self.idle.store(idle, Ordering::Relaxed);
     }
 
-    /// Whether the worker has had no connection to open yet.
+    /// True if the worker has had no connection to open yet.
     pub fn is_idle(&self) -> bool {
         self.idle.load(Ordering::Relaxed)
     }
 
-    /// Whether no address has accepted the worker's first connection.
+    /// True if no address has accepted the worker's first connection.
     pub fn found_no_address(&self) -> bool {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Lets so many requests be in flight from now on, evenly over the connections, each of which has `lanes` of them when all are
-    /// in use. What is in flight beyond that has its response first.
+    /// Limits the requests in flight from now on, evenly over the connections, each of which has `lanes` of them when
+    /// all are in use. Requests in flight beyond the limit are answered first.
     pub fn limit(&self, in_flight: u32, lanes: u32) {
         self.limit.store(u64::from(lanes.max(1)) << 32 | u64::from(in_flight), Ordering::Relaxed);
     }
 
-    /// How many requests may be in flight, and on how many lanes of a connection; both are zero as long as nobody has said.
+    /// The limit of requests in flight, and of lanes per connection; both are zero until one is set.
     pub fn limits(&self) -> [u32; 2] {
         let limit = self.limit.load(Ordering::Relaxed);
         [limit as u32, (limit >> 32) as u32]

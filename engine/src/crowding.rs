@@ -10,36 +10,35 @@ use super::account::Account;
 use super::pacer::Pacer;
 use crate::backend::Backend;
 
-/// A loop that reaches a timer or a due request this late, in nanoseconds, without having worked meanwhile, was stalled.
+/// A loop that reaches a timer or a due request this late, in nanoseconds, without having worked meanwhile, was
+/// stalled.
 const LATE_NS: u64 = 10_000_000;
 
 /// A worker was held up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HeldUp {
-    /// Since when.
+    /// The beginning.
     pub from: Nanos,
-    /// Set if its script did that; otherwise it was stalled.
+    /// True if its script did that; otherwise it was stalled.
     pub by_script: bool,
 }
 
 /// How long due requests have waited for nothing but a connection.
 #[derive(Debug, Default)]
 pub(super) struct Crowding {
-    /// Counted up to here.
     counted_until: Nanos,
-    /// Since when the waiting requests have waited for nothing else.
+    /// Start of the time in which they wait for a connection only.
     since: Nanos,
     /// Until when the worker makes up for a stall, unless it has caught up before.
     catching_up_until: Option<Nanos>,
 }
 
 impl Crowding {
-    /// Whether the worker is making up for a stall.
     pub fn is_catching_up(&self) -> bool {
         self.catching_up_until.is_some()
     }
 
-    /// Whether the worker is making up for a stall, and has not done so for too long.
+    /// True if the worker is making up for a stall, and within its time for that.
     pub fn is_still_catching_up(&mut self, now: Nanos) -> bool {
         self.catching_up_until.take_if(|until| *until <= now);
         self.is_catching_up()
@@ -52,8 +51,8 @@ impl Crowding {
 }
 
 impl<B: Backend> Engine<B> {
-    /// Counts up to now how long a due request has waited for a connection. Called before whatever may change whether one
-    /// does.
+    /// Counts up to now how long a due request has waited for a connection. Called before whatever may change whether
+    /// one does.
     #[inline]
     pub(super) fn count_all_busy(&mut self, now: Nanos) {
         if let Pacer::Scheduled(_) = self.dispatch.pacer {
@@ -61,7 +60,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Whether another connection may be opened when a due request waits for one.
+    /// True if another connection may be opened when a due request waits for one.
     pub(super) fn may_open_more(&self) -> bool {
         self.roster.may_open_more(&self.books) && !self.dispatch.is_full(&self.books.tally)
     }
@@ -94,8 +93,8 @@ impl<B: Backend> Engine<B> {
         crowding.counted_until = now;
     }
 
-    /// Does not count what waits after a stall: what became due meanwhile is sent on the existing connections, for as
-    /// long again at most. They were enough before it.
+    /// Does not count waiting after a stall: requests due meanwhile are sent on the existing connections, for as long
+    /// again at most. They were enough before the stall.
     fn forgive_stall(&mut self, now: Nanos) {
         let began_at = self.turn.began_at;
         let has_waited = self.dispatch.pacer.due_at() < began_at;
@@ -106,8 +105,8 @@ impl<B: Backend> Engine<B> {
         (crowding.counted_until, crowding.since) = (now, now);
     }
 
-    /// Since when the worker has been held up, if it was until now: it reaches its next timer, or a request that was due,
-    /// much too late, because of its script, or because nobody has worked meanwhile.
+    /// Since when the worker has been held up, if it was until now. It reaches its next timer, or a due request, much
+    /// too late: because of its script, or because it did not run.
     pub(super) fn held_up_since(&self, now: Nanos) -> Option<HeldUp> {
         let due = self.timers.next_at().min(self.turn.waited_until).min(self.books.end_at);
         let late_ns = now.since(due);

@@ -2,7 +2,7 @@
 
 use onrush_plan::Levels;
 
-/// How many connections a worker keeps open: those of its first slots.
+/// Number of connections that a worker keeps open, in its first slots.
 #[derive(Clone, Debug)]
 pub enum Demand {
     /// As many as it may have.

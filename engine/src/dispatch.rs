@@ -1,6 +1,6 @@
 //! Which requests start, when, and on which connection: the only place that starts requests.
 //!
-//! A connection with room for a request enters the list of ready ones. When one is ready and the pacer says that a
+//! A connection with room for a request joins the list of ready ones. When one is ready and the pacer says that a
 //! request is due, the source's next batch starts there. In the closed loop a request is always due: a connection that
 //! becomes ready gets its next batch at once, and the list stays empty.
 
@@ -24,12 +24,12 @@ use super::tally::Tally;
 use super::timers::{Timer, Timers};
 use crate::backend::{Backend, ConnId};
 
-/// What is sent next, when, and which connections are ready for it.
+/// The next batch, its time, and the connections that are ready for it.
 pub(super) struct Dispatch {
     config: Rc<Config>,
     /// The source and the callbacks.
     pub script: Caller,
-    /// How many requests may be in flight on a connection, as far as is known.
+    /// Requests that may be in flight on a connection, by present knowledge.
     pub depth: usize,
     /// The source's current batch.
     batch: Rc<Vec<Request>>,
@@ -45,11 +45,11 @@ pub(super) struct Dispatch {
     pub limits: [u32; 2],
     pub pacer: Pacer,
     pub crowding: Crowding,
-    /// Set if any pause is over, of those before a batch.
+    /// True if any pause before a batch is over.
     pub pause_ended: bool,
 }
 
-/// A limit on the requests in flight below what the connections could carry, spread evenly over them: they may not be alike.
+/// A limit on the requests in flight below the capacity of the connections, spread evenly over them: they may differ.
 #[derive(Clone, Copy)]
 pub(super) struct Limit {
     in_flight: u32,
@@ -62,10 +62,10 @@ pub(super) struct Limit {
 impl Limit {
     /// Nothing may be in flight.
     pub const NONE: Self = Self { in_flight: 0, of: 1, lanes: 1 };
-    /// The order of a supervisor that has said nothing yet.
+    /// Before the supervisor's first limit.
     pub const UNSAID: [u32; 2] = [0; 2];
 
-    /// So many requests in flight on these connections, each of which has so many lanes.
+    /// A limit for these connections, with the requests in flight and the lanes per connection.
     pub fn new([in_flight, lanes]: [u32; 2], connections: u32) -> Self {
         Self { in_flight, of: u64::from(connections.max(1)) * u64::from(lanes), lanes }
     }
@@ -86,11 +86,11 @@ pub(super) struct Place<'a, B> {
     pub clock: &'a mut B,
 }
 
-/// When requests start, and what is to be known of the other connections.
+/// The moment when requests start, and the state of the other connections.
 #[derive(Clone, Copy)]
 pub(super) struct At {
     pub now: Nanos,
-    /// Whether no connection was ready: what was due before waited for one.
+    /// True if no connection was ready: the last due request had to wait for one.
     pub waited: bool,
     /// How many connections there should be.
     pub wanted: u32,
@@ -117,7 +117,7 @@ impl Dispatch {
         }
     }
 
-    /// The run, and with it the schedule, begins at this moment.
+    /// Begins the run, and with it the schedule, at this moment.
     pub fn begin(&mut self, at: Nanos) {
         self.pacer.begin(at);
     }
@@ -136,13 +136,13 @@ impl Dispatch {
         self.ready.pop_front()
     }
 
-    /// Whether the rest of a batch waits for a connection with room for it.
+    /// True if the rest of a batch waits for a connection with room.
     fn is_begun(&self) -> bool {
         self.started < self.batch.len()
     }
 
-    /// Starts what is due on a connection with room. If room is left, it stays ready. Returns when the last request was
-    /// started, if any was.
+    /// Starts due requests on a connection with room. If room is left, it stays ready. Returns when the last request
+    /// was started, if any was.
     pub fn start_due<B: Backend>(
         &mut self,
         Place { conn, slot, clock }: Place<'_, B>,
@@ -153,10 +153,10 @@ impl Dispatch {
         if !is_closed && slot.live().is_some_and(|live| !live.answered) {
             self.ask(at.away_since, books, at.now);
         }
-        // A request is too late if it would leave too late. One that is prepared leaves when it is due, which is still to come.
+        // A request is too late if it would leave too late. A prepared one leaves when it is due, in the future.
         let now = if is_closed { at.now } else { clock.now().max(at.now) };
         let is_warm = books.tally.is_warming_up() && now > books.start;
-        // Where the run goes on, what is due at its end does not count, and starts only when it is over.
+        // Where the run goes on, requests due at its end do not count, and start only when it is over.
         let is_over = now > books.end_at || now == books.end_at && self.config.run_on_ns > 0;
         if (is_warm || is_over) && !is_closed {
             // The worker was stalled past the end of the run or of the warm-up; the loop deals with that.
@@ -171,7 +171,7 @@ impl Dispatch {
             && books.tally.may_start()
             && !self.is_full(&books.tally)
         {
-            // What is handed over at once is sent now. The time spent in a script is not the server's.
+            // A send that leaves at once is stamped now. Time spent in a script is not the server's.
             let sent_at = if books.tally.has_returned() {
                 sent_at
             } else if !self.has_batch(books) {
@@ -224,12 +224,12 @@ impl Dispatch {
         if tally.has_returned() { Nanos::default() } else { self.pacer.next_at() }
     }
 
-    /// Whether a connection waits for a request.
+    /// True if a connection waits for a request.
     pub fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }
 
-    /// Whether a request may start as soon as it is due.
+    /// True if a request may start as soon as it is due.
     pub fn can_start(&self, tally: &Tally) -> bool {
         self.has_ready() && !self.is_full(tally)
     }
@@ -261,7 +261,7 @@ impl Dispatch {
         true
     }
 
-    /// Whether the next request would start too late.
+    /// True if the next request would start too late (`max_late_ns`).
     fn is_too_late(&self, books: &Books, now: Nanos) -> bool {
         let max_late_ns = self.config.rules.open_loop.and_then(|rules| rules.max_late_ns);
         let is_too_late = |max_late_ns| now.since(self.pacer.due_at()) > max_late_ns;
@@ -283,7 +283,7 @@ impl Dispatch {
                 tally.held_back(requests);
             }
         });
-        // Those that are left are beyond `-n`.
+        // The remaining ones are beyond `-n`.
         let beyond = pacer.count_about_before(end);
         if beyond > 0 {
             books.tally.beyond(beyond);
@@ -295,7 +295,7 @@ impl Dispatch {
         pass(&mut self.pacer, moment, books, |tally, due, requests| tally.left_unsent(due, now, requests));
     }
 
-    /// Whether no batch can begin, or go on, because as many requests are in flight as there may be.
+    /// True if the limit of requests in flight lets no batch begin or go on.
     #[inline(always)]
     pub fn is_full(&self, tally: &Tally) -> bool {
         self.config.in_flight_max.is_some_and(|most| {
@@ -304,7 +304,7 @@ impl Dispatch {
         })
     }
 
-    /// Whether a connection can begin a batch.
+    /// True if a connection can begin a batch.
     pub fn has_room(&self, slot: &mut Slot, tally: &Tally) -> bool {
         tally.may_start()
             && !self.script.has_ended
@@ -317,7 +317,7 @@ impl Dispatch {
             })
     }
 
-    /// Returns whether the limit allows another request in flight on a connection.
+    /// True if the limit allows another request in flight on a connection.
     #[inline]
     fn may_carry(&self, slot: &mut Slot) -> bool {
         let Some(limit) = self.limit else { return true };
@@ -330,7 +330,7 @@ impl Dispatch {
         (self.depth / self.batch.len().max(1)).clamp(1, u32::MAX as usize) as u32
     }
 
-    /// Whether the script lets a connection begin a batch now. If it wants pauses first, sets timers for their ends.
+    /// True if the script lets a connection begin a batch now. Sets timers for the pauses that it wants first.
     #[inline(always)]
     pub fn pause_is_over(
         &mut self,
@@ -363,13 +363,13 @@ impl Dispatch {
         slot.pauses.over > 0
     }
 
-    /// Returns whether any connection has paused for a batch, if it must: until then none can send, however many there are.
+    /// True if any connection has paused for a batch, if it must: until then none can send, however many there are.
     pub fn has_paused(&self) -> bool {
         !self.script.wants.delay || self.pause_ended
     }
 
-    /// Whether a connection has paused for the next batch, if it must. The rest of a batch that another connection had no
-    /// room for has had its pause.
+    /// True if a connection has had the pause before its next batch, or needs none. The rest of a batch that another
+    /// connection had no room for has had its pause.
     fn may_begin(&self, slot: &Slot) -> bool {
         !self.script.wants.delay || slot.pauses.over > 0 || self.is_begun()
     }
@@ -381,9 +381,9 @@ impl Dispatch {
             return self.start_returned(slot, sent_at, gathers, books);
         }
         let calm = if self.is_calm(at.wanted, &books.tally) { books.tally.open() as u32 + 1 } else { 0 };
-        // Each connection of wrk2 counts what it may send, at twice the rate, from the first request that left late since
-        // it was on pace. If the target made it late, that is the request which met the stall: after S seconds at a rate
-        // R, 2·S·R requests may leave at once, and the backlog is only S·R. A limit is left where we were stalled.
+        // Each connection of wrk2 counts what it may send, at twice the rate, from the first late request since it was
+        // on pace. If the target made it late, it is the request that met the stall: after S seconds at a rate R, 2·S·R
+        // requests may leave at once, and the backlog is only S·R. After a stall of our own, the limit stays.
         let is_excused = at.waited && self.config.rules.open_loop.is_some_and(|rules| rules.as_wrk2);
         let Self { batch, name, started, pacer, .. } = self;
         let rest = &batch[*started..];
@@ -460,7 +460,8 @@ impl Dispatch {
         true
     }
 
-    /// Starts the requests that are to be sent again, as far as the connection has room. Returns whether any was started.
+    /// Starts the requests that are to be sent again, as far as the connection has room. Returns whether any was
+    /// started.
     fn start_returned(&mut self, slot: &mut Slot, now: Nanos, gathers: bool, books: &mut Books) -> bool {
         let mut any = false;
         while self.has_room(slot, &books.tally)
@@ -474,7 +475,7 @@ impl Dispatch {
                 debug_assert!(false, "it was started before, and there is capacity");
                 return false;
             };
-            // Of its last time only what it is and when it was due and sent remains.
+            // Only the request itself and the times when it was due and sent remain of its last attempt.
             let request = OpenRequest {
                 stream,
                 first_at: None,
@@ -493,8 +494,8 @@ impl Dispatch {
         any
     }
 
-    /// Returns whether, with a schedule, less than half of the requests are in flight that may be. Requests that are sent together do
-    /// not find the same number in flight.
+    /// True if, with a schedule, less than half of the allowed requests are in flight. Requests that are sent together
+    /// do not all find the same number in flight.
     fn is_calm(&self, wanted: u32, tally: &Tally) -> bool {
         let is_single = self.config.rules.open_loop.is_some() && self.batch.len() == 1;
         is_single && 2 * tally.open() < u64::from(wanted) * u64::from(self.lanes())
@@ -535,7 +536,7 @@ impl Dispatch {
     }
 }
 
-/// Skips the requests due before a moment, which are not sent: first those due before measuring began.
+/// Skips the requests due before a moment, without sending them; those due before measuring began come first.
 fn pass(pacer: &mut Pacer, moment: Nanos, books: &mut Books, mut say: impl FnMut(&mut Tally, Nanos, u64)) {
     let tally = &mut books.tally;
     for until in [moment.min(tally.due_from()), moment] {

@@ -1,7 +1,7 @@
 //! The end of a worker, and its results.
 //!
-//! A run may go on after its end, uncounted: the schedule does, until it is known how the requests that were due by the end
-//! have ended. The load stays on meanwhile, so that a target that becomes idle does not make them faster.
+//! A run may go on after its end, uncounted: the schedule does, until it is known how the requests that were due by the
+//! end have ended. The load stays on meanwhile, so that a target that becomes idle does not make them faster.
 
 use std::net::SocketAddr;
 
@@ -21,10 +21,10 @@ use super::timers::{LOOK_NS, Timer};
 use super::{Engine, HANDLED_PER_TURN, ScriptFailure, Spare, UNANSWERED_NS};
 use crate::backend::{Backend, ConnId};
 
-/// A worker's results. Those that are sent to another machine lack what is of no use there.
+/// A worker's results. Results for another machine lack the parts that are of no use there.
 #[derive(Serialize, Deserialize)]
 pub struct WorkerEnd {
-    /// What it measured since it last handed an interval over.
+    /// Measurements since it last handed an interval over.
     #[serde(skip)]
     pub interval: Box<Interval>,
     /// The most connections it might have had.
@@ -33,7 +33,7 @@ pub struct WorkerEnd {
     pub elapsed_ns: u64,
     /// How long it went on after that, uncounted, in nanoseconds.
     pub ran_on_ns: u64,
-    /// Whether it ended because the target could not be reached any more.
+    /// True if it ended because the target stayed unreachable.
     pub stayed_away: bool,
     /// The last refusal before any address accepted, if none ever did.
     pub refusal: Option<(SocketAddr, Cause)>,
@@ -41,7 +41,7 @@ pub struct WorkerEnd {
     pub dropped: Vec<(SocketAddr, i32)>,
     /// Addresses that worked.
     pub working: Vec<SocketAddr>,
-    /// What went over the wire, if that was recorded.
+    /// Transcript of the wire, if it was recorded.
     #[serde(skip)]
     pub transcript: Option<Box<Transcript>>,
     /// When it completed nothing.
@@ -60,11 +60,11 @@ pub struct WorkerEnd {
     pub spread: Spread,
     /// How large the kernel made the buffers of its connections.
     pub buffers: Buffers,
-    /// Whether its script has a `delay()`.
+    /// True if its script has a `delay()`.
     pub pauses: bool,
-    /// Whether that ever returned something that is not a time.
+    /// True if `delay()` ever returned something that is not a time.
     pub pauses_unread: bool,
-    /// What its connections of HTTP/2 have seen, if there might be any.
+    /// Observations on its HTTP/2 connections, if there can be any.
     pub http2: Option<Seen>,
     /// Connections that another session can use.
     #[serde(skip)]
@@ -76,7 +76,7 @@ pub struct WorkerEnd {
 }
 
 impl WorkerEnd {
-    /// What another machine is told of it; why a part broke off is told once, for all threads.
+    /// The part for another machine, without bulk data; why a part broke off is told once, for all threads.
     pub fn told(&self) -> Self {
         Self {
             interval: Box::default(),
@@ -104,16 +104,15 @@ pub struct Stayed {
     pub stalled_ns: u64,
 }
 
-/// How a run ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct End {
     pub at: Nanos,
-    /// The target could not be reached any more.
+    /// True if the target could not be reached any more.
     pub stayed_away: bool,
 }
 
 impl<B: Backend> Engine<B> {
-    /// Handles what else has arrived when all requests have ended: a server of HTTP/2 may want a reply.
+    /// Handles the last received bytes when all requests have ended: an HTTP/2 server may want a reply.
     fn hear_rest(&mut self) {
         if self.http2.is_some() && self.books.tally.is_done() {
             self.roster.backend.wait(Nanos::default());
@@ -182,7 +181,8 @@ impl<B: Backend> Engine<B> {
         (end, stays.then_some(self))
     }
 
-    /// Counts what was measured if the worker stays after the end, before it handles what came later; returns whether it does.
+    /// Counts the run's measurements if the worker stays after the end, before it handles later events; returns whether
+    /// it does.
     pub(super) fn is_closed(&mut self) -> bool {
         if !self.roster.config.stays || self.control.is_stopped() || self.books.tally.is_warming_up() {
             return false;
@@ -209,8 +209,8 @@ impl<B: Backend> Engine<B> {
         self.timers.set(books.next_sample_at(now), Timer::Look);
     }
 
-    /// Hands over what was recorded since the last time, after the end of the run. As long as nobody has set a limit, workers of the
-    /// run may go on, and it would be counted with theirs.
+    /// Hands over the interval since the last time, after the end of the run. Before anybody has set a limit, other
+    /// workers of the run may go on, and it would be counted with theirs.
     pub(super) fn look(&mut self, now: Nanos) {
         if self.dispatch.limits != Limit::UNSAID {
             self.take_counts();
@@ -248,7 +248,7 @@ impl<B: Backend> Engine<B> {
         true
     }
 
-    /// Returns whether it is known of all workers' requests how they have ended.
+    /// True if the ends of all workers' requests are known.
     pub(super) fn has_learned_all(&mut self) -> bool {
         if self.books.measured.is_none() {
             return false;
@@ -303,7 +303,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Adds what was learned since the end of the run to what was measured up to it.
+    /// Adds outcomes learned after the end of the run to the measurements up to it.
     pub(super) fn learn_rest(&mut self, measured: &mut Measured, now: Nanos) {
         let tally = &mut self.books.tally;
         let Some(ended_at) = tally.run_on.as_ref().map(|run_on| run_on.begun_at) else { return };
@@ -323,7 +323,7 @@ impl<B: Backend> Engine<B> {
 }
 
 impl<B: Backend> Roster<B> {
-    /// Sends what connections of HTTP/2 without a request in flight still have to say, such as why the last one was reset.
+    /// Sends the last frames of HTTP/2 connections without a request in flight, such as the reason of a reset.
     fn say_rest(&mut self, tally: &mut Tally, now: Nanos) {
         for number in 0..self.slots.len() as u32 {
             let live = self.slots[number as usize].live();
@@ -341,7 +341,7 @@ impl<B: Backend> Roster<B> {
         spread
     }
 
-    /// Counts what the slots have under way.
+    /// Counts the slots' unfinished work.
     pub(super) fn end_slots(&mut self, tally: &mut Tally, now: Nanos) {
         for slot in &mut self.slots {
             let is_shaking_hands = slot.is_shaking_hands();

@@ -1,5 +1,5 @@
-//! Inspects an engine between two turns of its loop, for runs that are drawn at random: whether anything waits without
-//! end, and whether anything is kept that is not needed.
+//! Inspects an engine between two turns of its loop, for random runs: does anything wait for ever, is anything kept
+//! without need?
 
 use onrush_proto::{Client, Nanos};
 
@@ -42,7 +42,7 @@ impl<B: Backend> Engine<B> {
         self.turn().map(Over)
     }
 
-    /// Its results.
+    /// Ends the engine and returns its results.
     pub fn step_out(self, Over(end): Over) -> WorkerEnd {
         self.finish(end).0
     }
@@ -57,8 +57,8 @@ impl<B: Backend> Engine<B> {
         self.books.tally.completed
     }
 
-    /// Whether a due request waits, another connection may be opened and none is being opened: how many there are, and
-    /// when the request may start. The next turn opens one.
+    /// The number of connections, and the start of the request that waits for another one: it is due, another may be
+    /// opened, and none is being opened. The next turn opens one.
     pub fn waits_for_another(&self, now: Nanos) -> Option<(u32, Nanos)> {
         let start_at = self.dispatch.next_start_at(&self.books.tally);
         let is_waiting = start_at <= now && now < self.books.end_at && !self.dispatch.can_start(&self.books.tally);
@@ -67,11 +67,11 @@ impl<B: Backend> Engine<B> {
         (is_waiting && may_open).then_some((self.roster.connecting.wanted, start_at))
     }
 
-    /// What is wrong with it between two turns, given the backend's view of its connections; each has at most `most`
+    /// A broken invariant between two turns, given the backend's view of the connections; each has at most `most`
     /// requests in flight.
     pub fn flaw(&self, now: Nanos, seen: &[Seen], most: usize) -> Option<String> {
         if now > self.books.end_at {
-            // What arrives too late is not handled any more.
+            // Later arrivals are not handled any more.
             return None;
         }
         let mut agenda = vec![Agenda::default(); self.roster.slots.len()];
@@ -109,7 +109,7 @@ impl<B: Backend> Engine<B> {
         })
     }
 
-    /// What is wrong with it if time moved on although a request was due and a connection was ready for it.
+    /// The fault if time moved on although a request was due and a connection was ready for it.
     pub fn held_up(&self, now: Nanos) -> Option<String> {
         let next_at = self.dispatch.next_start_at(&self.books.tally);
         let is_held_up = self.dispatch.can_start(&self.books.tally)
@@ -118,7 +118,7 @@ impl<B: Backend> Engine<B> {
         is_held_up.then(|| format!("a request might have left at {} ns, and a connection was ready", next_at.0))
     }
 
-    /// What is wrong with one connection.
+    /// A broken invariant of one connection.
     fn flaw_of(&self, number: u32, slot: &Slot, seen: Seen, agenda: &Agenda, most: usize) -> Option<String> {
         let is_needed = self.roster.wants(ConnId(number));
         let expected = match &slot.state {
@@ -155,8 +155,8 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Whether no connection may be idle. A request of a batch may be returned when all have been started: the
-    /// connection that had it sends it again, or the next sweep does.
+    /// True if no connection may be idle. A request of a batch may be returned after all were started: its connection
+    /// sends it again, or the next sweep does.
     fn is_short(&self, most: usize) -> bool {
         let may_come_back = self.roster.config.requests.is_some() && most > 1;
         self.books.tally.may_start() && !may_come_back
@@ -181,14 +181,14 @@ impl<B: Backend> Engine<B> {
     }
 }
 
-/// What is scheduled for a connection.
+/// Timers set for a connection.
 #[derive(Clone, Debug, Default)]
 struct Agenda {
     /// How many times it is in the queue of slots to be opened.
     turns: usize,
-    /// It is in the list of ready connections.
+    /// True if it is in the list of ready connections.
     is_ready: bool,
-    /// There is a timer to open it again.
+    /// True if there is a timer to open it again.
     reopens: bool,
     /// How many timers there are to begin a batch.
     begins: u32,

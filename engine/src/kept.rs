@@ -38,7 +38,7 @@ impl Budget {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Whether more than half is in use, so that connections must not keep any for later.
+    /// True if more than half is in use, so that connections must not keep any for later.
     fn is_tight(&self) -> bool {
         self.left.load(Ordering::Relaxed) < self.max / 2
     }
@@ -65,7 +65,7 @@ impl KeptResponse {
         Self { head: part(), trailers: part(), body: part() }
     }
 
-    /// Whether a part did not fit.
+    /// True if a part did not fit.
     pub fn is_cut(&self) -> bool {
         self.head.is_cut || self.trailers.is_cut || self.body.is_cut
     }
@@ -92,7 +92,7 @@ impl Shelf {
         Self { free: Vec::new(), budget: Arc::clone(budget) }
     }
 
-    /// Memory for one response.
+    /// Takes the memory for one response from the shelf.
     pub fn take(&mut self) -> Box<KeptResponse> {
         self.free.pop().unwrap_or_else(|| Box::new(KeptResponse::new(&self.budget)))
     }
@@ -120,7 +120,7 @@ impl Part {
         &self.bytes
     }
 
-    /// Adds what there is room for; what comes after that is not kept.
+    /// Adds as much as there is room for; the rest is not kept.
     pub fn add(&mut self, data: &[u8]) {
         if self.is_cut {
             return;
@@ -151,7 +151,7 @@ impl Part {
         }
     }
 
-    /// Joins the lines from the byte `start` on that are folded with those before them.
+    /// Unfolds the folded lines from the byte `start` on.
     pub fn unfold(&mut self, start: usize) {
         http1::unfold(&mut self.bytes, start);
     }

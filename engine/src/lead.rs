@@ -5,8 +5,8 @@ use onrush_proto::Nanos;
 /// The most it may be, in nanoseconds: nothing is received meanwhile.
 const MAX_NS: u64 = 10_000;
 
-/// By which part of it the lead grows when it was too short, and shrinks when it was not: it settles where 16 of 17 requests find
-/// it long enough.
+/// By which part of it the lead grows when it was too short, and shrinks when it was not: it settles where 16 of 17
+/// requests find it long enough.
 const UP: u64 = 16;
 const DOWN: u64 = 256;
 
@@ -17,19 +17,20 @@ pub(super) struct Lead {
 }
 
 impl Default for Lead {
-    /// Until it is known how long preparing takes.
+    /// Until the time of preparing is known.
     fn default() -> Self {
         Self { ns: MAX_NS / 2 }
     }
 }
 
 impl Lead {
-    /// When to begin what is to leave at this moment.
+    /// When to begin the preparation of a request that is to leave at this moment.
     pub fn before(&self, due: Nanos) -> Nanos {
         Nanos(due.0.saturating_sub(self.ns))
     }
 
-    /// Preparing took this long, in nanoseconds. What takes very long says nothing: others had the processor, or no lead helps.
+    /// Learns from a preparation that took this long, in nanoseconds. A very long one tells nothing: others had the
+    /// processor, or no lead helps.
     pub fn learn(&mut self, took_ns: u64) {
         if took_ns > 4 * MAX_NS {
             return;
@@ -46,8 +47,8 @@ impl Lead {
 mod tests {
     use super::*;
 
-    /// For how many of 1,000 requests the lead is enough that has learnt from 1,000 others, and how long they then wait for the
-    /// moment at which they are due, in nanoseconds.
+    /// For how many of 1,000 requests the lead is enough that has learnt from 1,000 others, and how long they then wait
+    /// for the moment at which they are due, in nanoseconds.
     fn enough(took_ns: impl Fn(u64) -> u64) -> (usize, u64) {
         let mut lead = Lead::default();
         let mut left = Vec::new();

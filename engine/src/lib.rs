@@ -11,8 +11,8 @@
 //! 3. Pump the connection: start requests while there is room, send what is ready, replace it when it ends.
 //! 4. Fire the timers that are due; end when the time or the requests are used up, or the target has been unreachable
 //!    for too long.
-//! 5. Dispatch the requests that have become due to ready connections. Where sends leave with the next wait, one
-//!    that busy-polls until a request is due does that itself, a moment before.
+//! 5. Dispatch the requests that have become due to ready connections. If sends leave with the next wait, a worker that
+//!    busy-polls until a request is due does that itself, a moment earlier.
 //! 6. Open connections.
 //!
 //! One turn does a bounded amount of work and leaves the rest to the next: responses are handled while ten thousand
@@ -20,14 +20,14 @@
 //!
 //! # Reading order
 //!
-//! This file has the loop and its timers; it `wait`s, with a `lead` on what is due, and catches up after a `stall`. An engine
-//! has three parts, none of which calls another; `steps` is what the loop does across them.
+//! This file has the loop and its timers; it `wait`s, with a `lead` on what is due, and catches up after a `stall`. An
+//! engine has three parts, none of which calls another; `steps` is what the loop does across them.
 //!
-//! * The `roster` has the connections: `handling` is what happens to one, `setup` what comes before its first request
-//!   (`tunnel`, `tls`), `transport` sends, `ending` closes, `opening` opens others. `slot`, `connection` and
-//!   `open_request` are what it consists of.
+//! * The `roster` has the connections: `handling` takes their completions; `setup` precedes the first request
+//!   (`tunnel`, `tls`); `transport` sends, `ending` closes, `opening` opens. They consist of `slot`, `connection` and
+//!   `open_request`.
 //! * The `dispatch` starts requests: the `source` decides which, the `pacer` when, and `callbacks` are the script's.
-//! * The `books` are what is counted, first of all the `tally`.
+//! * The `books` are the counts, above all the `tally`.
 
 #![deny(unsafe_code)]
 
@@ -131,15 +131,15 @@ const SWEPT_PER_TURN: u32 = 16_384;
 /// target did not respond.
 const UNANSWERED_NS: u64 = 1_000_000_000;
 
-/// What a worker does: what it sends, when, in which protocol, and the script's callbacks.
+/// The work of a worker: its requests, their times, the protocol, and the script's callbacks.
 pub struct Job {
-    /// What it sends.
+    /// Its requests.
     pub source: Box<dyn Source>,
     /// When.
     pub pacer: Pacer,
     /// In which protocol.
     pub make_protocol: MakeProtocol,
-    /// What its connections of HTTP/2 share, if there may be any.
+    /// State that HTTP/2 connections share, if there may be any.
     pub http2: Option<Shared>,
     /// The script's callbacks.
     pub callbacks: Callbacks,
@@ -155,11 +155,12 @@ pub struct Engine<B: Backend> {
     lead: Lead,
     control: Arc<Control>,
     worker_link: Arc<WorkerLink>,
-    /// What the connections of HTTP/2 share, if there may be any.
+    /// State that HTTP/2 connections share, if there may be any.
     http2: Option<Shared>,
 }
 
-/// A backend of a thread. Its loop is compiled here, as quick as this package is, and not where it is started.
+/// A backend of a thread. Its loop is compiled in this package, with this package's optimisation, and not where it is
+/// started.
 pub trait OfThread: Backend + Sized {
     /// Runs an engine to its end; see [`Engine::run`].
     fn run(engine: Engine<Self>, begin: Instant) -> (WorkerEnd, Option<Engine<Self>>);
@@ -229,7 +230,7 @@ impl<B: Backend> Engine<B> {
         self
     }
 
-    /// Makes it read no clock but that of the backend: work takes no time.
+    /// Makes it read the backend's clock only: work takes no time.
     pub fn without_account(mut self) -> Self {
         self.books.account = None;
         self.dispatch.script.takes_no_time();
@@ -369,7 +370,7 @@ impl<B: Backend> Engine<B> {
             }
             Timer::Level => self.follow_levels(now),
             Timer::Start => {
-                // What was started in the warm-up belongs to it.
+                // Requests started in the warm-up belong to it.
                 self.stamp(now);
                 self.roster.backend.wait(Nanos::default());
                 self.count_from(now);

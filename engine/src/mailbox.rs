@@ -7,7 +7,7 @@ use crossbeam_utils::atomic::AtomicCell;
 
 use onrush_stats::Interval;
 
-/// Where one worker's intervals are handed over.
+/// Hand-over point for one worker's intervals.
 pub struct Mailbox {
     full: AtomicCell<Option<Box<Interval>>>,
     empty: AtomicCell<Option<Box<Interval>>>,

@@ -15,39 +15,38 @@ pub struct OpenRequest {
     pub due: Nanos,
     /// When its first byte was handed to the kernel; if it was sent again, for the first time.
     pub sent_at: Nanos,
-    /// When the first byte of its response arrived, where that is noted.
+    /// When the first byte of its response arrived, if that is recorded.
     pub first_at: Option<Nanos>,
     /// How often it was sent before, to servers that did not process it.
     pub returns: u8,
-    /// What it consists of, if that is not the batch's request with this number.
+    /// The request itself, if it is not the batch's request with this number.
     pub content: Option<Request>,
     /// Its number in its batch.
     pub number: u32,
     /// The number of its name; zero: it has none.
     pub name: u16,
-    /// Whether it leaves only with the next wait, and is stamped then.
+    /// True while it is to leave with the next wait, and to be stamped then.
     pub is_gathered: bool,
-    /// How many requests were in flight on the thread when it was sent, with itself, if that was by a schedule and less than half of
-    /// the connections had one; otherwise zero.
+    /// How many requests were in flight on the thread when it was sent, with itself, if that was by a schedule and less
+    /// than half of the connections had one; otherwise zero.
     pub calm: u32,
-    /// Whether it has been counted as timed out.
+    /// True if counted as timed out.
     pub late: bool,
     /// The status of its response, once the head has arrived.
     pub status: Option<u16>,
-    /// Whether it is the last of its batch.
     pub is_last: bool,
-    /// Set if it became due after the end of the run, so that it does not count.
+    /// True if it became due after the end of the run, so that it does not count.
     pub is_after: bool,
-    /// Whether its stream stays open and messages may come at any time, so that it is never late.
+    /// True if its stream stays open and messages may come at any time: it is never late.
     pub lives: bool,
-    /// What is noted of it, if there is anything.
+    /// Notes on it, if there are any.
     pub watched: Option<Box<Watched>>,
     /// The parts of its response kept for a script, if there are any.
     pub kept: Option<Box<KeptResponse>>,
 }
 
 impl OpenRequest {
-    /// Whether it was sent before.
+    /// True if it was sent before.
     pub fn is_again(&self) -> bool {
         self.returns > 0
     }
@@ -57,7 +56,7 @@ impl OpenRequest {
         self.watched.as_ref().map_or(0, |watched| watched.checked.failed)
     }
 
-    /// What its complete response failed: the gRPC call, or else the first check.
+    /// The failure of its complete response: the gRPC call, or else the first failed check.
     pub fn failed_check(&self) -> Option<Cause> {
         let watched = self.watched.as_deref()?;
         let of_call = watched.failed_call.as_ref().map(|call| Cause::GrpcStatus(call.status));
@@ -65,14 +64,14 @@ impl OpenRequest {
     }
 }
 
-/// What is noted of a request only where something is asked for that needs it, or a gRPC call fails.
+/// Notes on a request, made only if an option needs them or a gRPC call fails.
 #[derive(Debug, Default)]
 pub struct Watched {
     /// How much of its response's body has arrived, in bytes.
     pub body_bytes: u64,
-    /// Whether the log of requests has it.
+    /// True if the request log has it.
     pub is_logged: bool,
-    /// What is known of the checks of its response.
+    /// State of the checks of its response.
     pub checked: Checked,
     /// Its response, if that may become a sample.
     pub sample: Option<Box<KeptResponse>>,
@@ -80,7 +79,7 @@ pub struct Watched {
     pub failed_call: Option<FailedCall>,
 }
 
-/// What a complete response says of a gRPC call that failed.
+/// Status and message of a failed gRPC call.
 #[derive(Debug)]
 pub struct FailedCall {
     /// Its `grpc-status`.
@@ -90,7 +89,7 @@ pub struct FailedCall {
 }
 
 impl Watched {
-    /// What remains when the request is sent again.
+    /// The notes that remain when the request is sent again.
     pub fn again(mut self: Box<Self>) -> Box<Self> {
         *self = Self { is_logged: self.is_logged, ..Self::default() };
         self

@@ -7,21 +7,20 @@ use onrush_proto::{Nanos, Request, StreamId};
 use super::open_request::{OpenRequest, Watched};
 
 /// The requests in flight on one connection: a table with open addressing. Protocols number their streams in order, so
-/// that the lower bits of a number are as good as any hash of it; those of HTTP/2 are odd.
+/// the lower bits of a number are as good as any hash of it. HTTP/2's numbers are odd.
 #[derive(Debug)]
 pub struct OpenRequests {
-    /// As many places as a power of two. Half of them are free, so that a search ends soon, unless the streams follow one
-    /// another: then each is at its home.
+    /// A power of two places. Half of them are free, so that a search ends soon, unless the streams follow one another:
+    /// then each is at its home.
     places: Vec<Option<OpenRequest>>,
     /// How many there are, with the rest of a batch.
     count: usize,
-    /// The rest of a batch, if there is one.
     rest: Option<Box<Rest>>,
-    /// The streams of those that leave with the next wait, if there is more than one place.
+    /// Streams that leave with the next wait, if there is more than one place.
     gathered: Vec<StreamId>,
 }
 
-/// The requests of a batch that leave only when those before them have left. Until then they have no streams.
+/// The requests of a batch that leave only after the earlier ones. Until then they have no streams.
 #[derive(Debug)]
 pub struct Rest {
     /// The first of them, without its content; the others are like it but for the number.
@@ -32,7 +31,7 @@ pub struct Rest {
     pub is_new: bool,
     /// ... how many of it were started, these among them ...
     pub end: usize,
-    /// ... and whether the last one of these is that of the batch.
+    /// ... and whether the last of these is the batch's last.
     pub is_last: bool,
 }
 
@@ -70,12 +69,11 @@ impl OpenRequests {
         self.count
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Whether all of them leave only with the next wait.
+    /// True if all of them leave with the next wait.
     pub fn are_gathered(&self) -> bool {
         match &self.places[..] {
             [place] => place.as_ref().is_none_or(|request| request.is_gathered),
@@ -102,7 +100,7 @@ impl OpenRequests {
         self.rest.as_ref().map_or(0, |rest| rest.len())
     }
 
-    /// Returns whether any wait.
+    /// True if any wait.
     #[inline(always)]
     pub fn any_waits(&self) -> bool {
         self.rest.is_some()
@@ -126,7 +124,7 @@ impl OpenRequests {
         Some(request)
     }
 
-    /// One that waits, counted from zero, as it is so far.
+    /// A waiting request, counted from zero.
     pub fn nth_waiting(&self, index: usize, watched: Option<Box<Watched>>) -> Option<OpenRequest> {
         let rest = self.rest.as_ref()?;
         Some(rest.nth(index, rest.first.stream, watched))
@@ -141,7 +139,7 @@ impl OpenRequests {
         }
     }
 
-    /// The same where there is another one, or may have been.
+    /// [`Self::insert`] where there is another request, or may have been.
     #[inline(never)]
     fn insert_among(&mut self, request: OpenRequest) {
         let is_home_free = self.places[self.home(request.stream)].is_none();
@@ -174,7 +172,7 @@ impl OpenRequests {
         }
     }
 
-    /// The same where there may be others.
+    /// [`Self::remove`] where there may be other requests.
     #[inline(never)]
     fn remove_among(&mut self, stream: StreamId) -> Option<OpenRequest> {
         let mut place = self.find(stream)?;
@@ -183,7 +181,7 @@ impl OpenRequests {
         if request.is_gathered {
             self.gathered.retain(|gathered| *gathered != stream);
         }
-        // Those behind it that are not at home move up.
+        // Requests behind it that are not at home move up.
         loop {
             let behind = (place + 1) & self.mask();
             match &self.places[behind] {
@@ -212,7 +210,7 @@ impl OpenRequests {
         self.places.iter_mut().flatten()
     }
 
-    /// Passes those to `stamp` that leave now.
+    /// Passes the requests that leave now to `stamp`.
     pub fn leave(&mut self, mut stamp: impl FnMut(&mut OpenRequest)) {
         if let [place] = &mut self.places[..] {
             if let Some(request) = place.as_mut().filter(|request| request.is_gathered) {
@@ -250,7 +248,7 @@ impl OpenRequests {
         stream.0 as usize & self.mask()
     }
 
-    /// How far what is at a place is from home.
+    /// How far the request at a place is from its home.
     fn distance(&self, place: usize) -> Option<usize> {
         let there = self.places[place].as_ref()?;
         Some(place.wrapping_sub(self.home(there.stream)) & self.mask())
@@ -262,7 +260,7 @@ impl OpenRequests {
         }
         let mut place = self.home(stream);
         let mut distance = 0;
-        // Those with earlier homes come first.
+        // Requests with earlier homes come first.
         while distance < self.places.len() && self.distance(place)? >= distance {
             if self.places[place].as_ref().is_some_and(|request| request.stream == stream) {
                 return Some(place);
@@ -284,7 +282,7 @@ impl OpenRequests {
         before.into_iter().flatten().for_each(|request| self.place(request));
     }
 
-    /// Puts a request as near to its home as those with earlier homes allow.
+    /// Puts a request as near to its home as requests with earlier homes allow.
     fn place(&mut self, mut request: OpenRequest) {
         let mut place = self.home(request.stream);
         let mut distance = 0;

@@ -1,4 +1,4 @@
-//! When requests are due. What is asked for every request is inlined where it is asked: in a closed loop it costs a branch.
+//! When requests are due. Methods called for every request are inlined: in a closed loop they cost a branch.
 
 use onrush_proto::Nanos;
 
@@ -16,7 +16,7 @@ pub enum Pacer {
 }
 
 impl Pacer {
-    /// The run begins at this moment.
+    /// Begins the run, and with it the schedule.
     pub fn begin(&mut self, at: Nanos) {
         match self {
             Self::Closed => {}
@@ -51,8 +51,8 @@ impl Pacer {
         }
     }
 
-    /// How many of the next requests are due before a moment, drawn up to a number and then on average; in a closed loop
-    /// none waits.
+    /// How many of the next requests are due before a moment, drawn up to a number and then on average; in a closed
+    /// loop none waits.
     pub fn count_about_before(&self, moment: Nanos) -> u64 {
         match self {
             Self::Closed => 0,
@@ -69,8 +69,8 @@ impl Pacer {
         }
     }
 
-    /// Starts a batch of this many requests, of which the first may start; `is_excused`: if it is late, the pace at which
-    /// late requests are made up for does not count from it. Returns when it was due, at `now` or before.
+    /// Starts a batch of this many requests, of which the first may start; `is_excused`: if it is late, the pace at
+    /// which late requests are made up for does not count from it. Returns when it was due, at `now` or before.
     #[inline]
     pub fn take(&mut self, requests: u64, now: Nanos, is_excused: bool) -> Nanos {
         match self {

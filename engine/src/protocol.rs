@@ -7,8 +7,8 @@ use onrush_proto::http2::{FrameReader, Shared};
 use onrush_proto::{Client, Error, Event, Fields, Http1, Http2, Nanos, Request, StartError, StreamId, Transmit};
 use onrush_stats::{Cause, TlsFailure};
 
-/// Makes the protocol of each new connection; the connections of a run may speak different ones. It is passed the
-/// protocol that the TLS handshake negotiated (ALPN, RFC 7301), if any; none can be made if that is not what the run speaks.
+/// Makes the protocol of each new connection; the connections of a run may speak different ones. Takes the protocol
+/// that the TLS handshake negotiated (ALPN, RFC 7301), if any; fails if the run does not speak it.
 pub type MakeProtocol = Box<dyn FnMut(Option<&[u8]>) -> Result<Protocol, TlsFailure>>;
 
 /// HTTP/1.1 whatever was negotiated, with at most this many requests in flight on a connection.
@@ -17,9 +17,9 @@ pub fn http1(depth: usize) -> MakeProtocol {
     Box::new(move |_| Ok(Protocol::Http1(Http1::sharing(depth, &heads))))
 }
 
-/// Whichever of these versions the TLS handshake negotiated, or the first one without TLS. A server that knows nothing of
-/// negotiation speaks HTTP/1.1. `depth`: the most requests in flight on a connection of HTTP/1.1; `http2`: what those of
-/// HTTP/2 share.
+/// Whichever of these versions the TLS handshake negotiated, or the first one without TLS. A server that knows nothing
+/// of negotiation speaks HTTP/1.1. `depth`: the most requests in flight on an HTTP/1.1 connection; `http2`: shared by
+/// HTTP/2 connections.
 pub fn http(versions: &[Version], is_tls: bool, depth: usize, http2: &Shared) -> MakeProtocol {
     let (versions, http2, heads) = (versions.to_vec(), http2.clone(), Heads::default());
     Box::new(move |negotiated| {
@@ -60,12 +60,12 @@ macro_rules! each {
 }
 
 impl Protocol {
-    /// Whether it is HTTP/2.
+    /// True for HTTP/2.
     pub fn is_http2(&self) -> bool {
         matches!(self, Self::Http2(_))
     }
 
-    /// What it waits for, if it or a request waits for something that a server usually gives at once.
+    /// The overdue thing that the connection, or a request, waits for and servers usually send at once.
     pub fn waits_for(&mut self, stream: Option<StreamId>) -> Option<Error> {
         match self {
             Self::Http2(client) => client.waits_for(stream),
@@ -75,7 +75,7 @@ impl Protocol {
         }
     }
 
-    /// Returns whether the server has begun to send something that answers no request.
+    /// True if the server has begun to send something that answers no request.
     pub fn is_unasked(&self) -> bool {
         if let Self::Http1(client) = self { client.unasked().is_some() } else { false }
     }
@@ -90,13 +90,14 @@ impl Protocol {
         }
     }
 
-    /// Declines a response with status 408 that only says that its server has ended an idle connection; returns whether it
-    /// did, so that its request may be sent again.
+    /// Declines a response with status 408 that only says that its server has ended an idle connection; returns whether
+    /// it did, so that its request may be sent again.
     pub fn decline_timeout(&mut self, stream: StreamId) -> bool {
         if let Self::Http1(client) = self { client.decline_timeout(stream) } else { false }
     }
 
-    /// Counts what a connection of HTTP/2 counts for itself, and waits that have not ended, as far as they have lasted.
+    /// Updates the counts that an HTTP/2 connection keeps for itself, with waits that have not ended as long as they
+    /// are.
     pub fn count_so_far(&mut self, now: Nanos) {
         if let Self::Http2(client) = self {
             client.count_so_far(now);
@@ -109,8 +110,8 @@ impl Protocol {
         client.streams_allowed()
     }
 
-    /// The requests in flight of which more is known, once the transport has failed, than that it did: those that never left
-    /// may be sent again, and others ended with the reason that the server had given before.
+    /// After a transport error: requests that never left and may be sent again, and requests that the server had ended
+    /// before, with its reason.
     pub fn take_known(&mut self) -> Vec<(StreamId, Error, bool)> {
         let Self::Http2(client) = self else { return Vec::new() };
         client.handle_eof();
@@ -128,7 +129,7 @@ impl Protocol {
         if let Self::Http2(client) = self { client.reason() } else { &[] }
     }
 
-    /// Whether the server has said that it processes requests, although it ends the connection.
+    /// True if the server has said that it processes requests although it ends the connection.
     pub fn processes_some(&self) -> bool {
         if let Self::Http2(client) = self { client.processes_some() } else { false }
     }
@@ -139,19 +140,19 @@ impl Protocol {
         if let Self::Http2(client) = self { client.coming() } else { 0 }
     }
 
-    /// Whether bodies of requests are on the way, where others may come in between.
+    /// True if request bodies are on the way and other frames may come in between.
     #[inline]
     pub fn is_uploading(&self) -> bool {
         if let Self::Http2(client) = self { client.is_uploading() } else { false }
     }
 
-    /// Whether it may have something to send.
+    /// True if there may be something to send.
     #[inline]
     pub fn may_have_output(&self) -> bool {
         if let Self::Http1(client) = self { client.has_output() } else { true }
     }
 
-    /// Returns whether a request that is started now leaves together with those that have not been handed over.
+    /// True if a request that is started now leaves together with those that have not been handed over.
     #[inline]
     pub fn leaves_together(&self, request: &Request) -> bool {
         if let Self::Http1(client) = self { client.leaves_together(request) } else { true }
@@ -162,7 +163,7 @@ impl Protocol {
         if let Self::Http1(client) = self { client.unanswered() } else { None }
     }
 
-    /// Readers for what it sends and for what it receives, if that is in frames.
+    /// Readers for sent and received bytes, if they are frames.
     pub fn frame_readers(&self) -> Option<Box<[FrameReader; 2]>> {
         if let Self::Http2(client) = self { Some(Box::new(client.frame_readers())) } else { None }
     }

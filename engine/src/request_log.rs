@@ -1,5 +1,5 @@
-//! A worker's log of its requests: entries of a fixed size, which are passed on page by page. It formats nothing and waits
-//! for nobody: a page for which there is no room is lost, and counted.
+//! A worker's log of its requests: entries of a fixed size, which are passed on page by page. It formats nothing and
+//! waits for nobody: a page for which there is no room is lost, and counted.
 
 use std::sync::Arc;
 
@@ -12,23 +12,23 @@ const PAGE: usize = 2048;
 /// Takes a page of entries, from any worker, and never waits.
 pub type PassOn = Arc<dyn Fn(Vec<LogEntry>) -> Passed + Send + Sync>;
 
-/// What became of a page of entries.
+/// Outcome of passing on a page of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
-    /// It will be written.
+    /// Will be written.
     On,
-    /// It is lost: there was no room for it.
+    /// Lost: there was no room for it.
     NoRoom,
-    /// Nobody writes any more, for a reason that is said elsewhere.
+    /// Nobody writes any more; the reason is reported elsewhere.
     Nowhere,
 }
 
 /// One worker's log.
 pub struct RequestLog {
     pass_on: PassOn,
-    /// Of so many requests it has one.
+    /// Of each `one_of` requests it has one.
     one_of: u64,
-    /// Which one of them: a fixed place would have the same request of a list every time.
+    /// Draws one of each group: a fixed place would pick one request of a list every time.
     random: Random,
     /// How many requests come before the next one that it has, and how many after that one in its group.
     before: u64,
@@ -50,7 +50,7 @@ impl RequestLog {
         (self.before, self.after) = (self.after + place, self.one_of - 1 - place);
     }
 
-    /// Whether it has the next request that is started.
+    /// True if the next request that is started goes into the log.
     pub(super) fn picks(&mut self) -> bool {
         let is_picked = self.before == 0;
         if is_picked {
@@ -61,7 +61,6 @@ impl RequestLog {
         is_picked
     }
 
-    /// Adds a request that has ended.
     pub(super) fn add(&mut self, entry: LogEntry, counters: &mut Counters) {
         if self.page.capacity() == 0 {
             self.page.reserve_exact(PAGE);
@@ -72,14 +71,14 @@ impl RequestLog {
         }
     }
 
-    /// Passes on what there is.
+    /// Passes on the current page.
     pub(super) fn hand_over(&mut self, counters: &mut Counters) {
         let count = self.page.len() as u64;
         if count == 0 {
             return;
         }
         let mut page = std::mem::take(&mut self.page);
-        // What waits to be written has only the memory that it needs.
+        // Pages that wait to be written take only the memory that they need.
         page.shrink_to_fit();
         match (self.pass_on)(page) {
             Passed::On => counters.logged += count,

@@ -26,8 +26,8 @@ impl Failures {
     }
 }
 
-/// How long no request takes the place of one that was turned away on a connection that goes on, in nanoseconds: about as
-/// long as none has been answered there. So the waits double, however many requests are in flight.
+/// How long no request takes the place of one that was turned away on a connection that goes on, in nanoseconds: about
+/// as long as none has been answered there. So the waits double, however many requests are in flight.
 pub fn rest_ns(unanswered_ns: u64, longest_ns: u64, random: &mut Random) -> u64 {
     about(unanswered_ns.clamp(FIRST_NS, longest_ns.max(FIRST_NS)), random)
 }

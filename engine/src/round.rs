@@ -2,7 +2,7 @@
 
 use onrush_proto::Nanos;
 
-/// A wait for several completions lasts at most this part of the mean latency, this part of the shortest, and so many
+/// The longest wait for several completions: this part of the mean latency, this part of the shortest, and so many
 /// nanoseconds.
 const PART_OF_MEAN: u64 = 40;
 const PART_OF_SHORTEST: u64 = 10;
@@ -14,7 +14,7 @@ const PER_COMPLETION: u64 = 8;
 /// Responses of more bytes than this arrive piece by piece: a completion is one of many for its response.
 const PIECES_MIN: u64 = 16 * 1024;
 
-/// The current round, and what the last one tells about latencies.
+/// The current round, and the evidence of the last one about latencies.
 #[derive(Debug, Default)]
 pub struct Round {
     began_at: Nanos,
@@ -26,7 +26,7 @@ pub struct Round {
     bytes: u64,
     /// How long the last round took: the mean latency, by Little's law. 0 if there was none.
     mean_ns: u64,
-    /// How many bytes each of its responses had, with all frames; windows are for bodies only, but those are most of it where it
+    /// Bytes of each of its responses, with all frames; windows are for bodies only, but bodies are most of it where it
     /// matters.
     bytes_each: u64,
     /// The shortest latency of the last round, in nanoseconds.
@@ -39,28 +39,28 @@ impl Round {
         Self { began_at: now, completed: 0, shortest_ns: u64::MAX, ..Self::default() }
     }
 
-    /// A response is complete.
+    /// Counts a complete response.
     #[inline]
     pub fn completed(&mut self, latency_ns: u64) {
         self.completed += 1;
         self.shortest_ns = self.shortest_ns.min(latency_ns);
     }
 
-    /// Bytes have been received.
+    /// Counts received bytes.
     #[inline]
     pub fn received(&mut self, bytes: usize) {
         self.bytes += bytes as u64;
     }
 
-    /// Something on the way comes one completion after another, each only after the one before, so that each would wait: windows
-    /// for bodies of requests, the rest of a long frame and the head of the next.
+    /// Records that completions depend on one another, so that lingering would delay each: windows for bodies of
+    /// requests, the rest of a long frame and the head of the next.
     pub fn needs_each(&mut self) {
         self.shortest_ns = 0;
     }
 
-    /// How many completions are worth waiting for together, and for how long, in nanoseconds, so that latencies hardly grow by
-    /// it, with `open` requests in flight and a server that may send `ahead` bytes of each response before it waits for us.
-    /// The mean alone does not tell: if most requests wait long, it is far from that of the quick ones.
+    /// Completions worth waiting for together, and the longest wait for them in nanoseconds, so that latencies hardly
+    /// grow; with `open` requests in flight and a server that may send `ahead` bytes of each response before it waits
+    /// for us. The mean alone does not tell: if most requests wait long, it is far from the mean of the quick ones.
     pub fn linger(&mut self, now: Nanos, open: u64, ahead: u64) -> (u32, u64) {
         if self.completed >= open {
             let mean_ns = now.since(self.began_at);
@@ -83,7 +83,7 @@ mod tests {
 
     const AHEAD: u64 = 1 << 30;
 
-    /// How many completions waits are for after two rounds of eight responses, in each of which `happens`, and for how long.
+    /// Completions to wait for, and for how long, after two rounds of eight responses, in each of which `happens`.
     fn linger(latency_ns: u64, ahead: u64, happens: impl Fn(&mut Round)) -> (u32, u64) {
         let mut round = Round::first(Nanos(0));
         (1..=2).fold((0, 0), |_, number| {

@@ -8,12 +8,12 @@ use std::net::SocketAddr;
 
 use rustix::io::Errno;
 
-/// A target's addresses, and what one thread knows about them.
+/// A target's addresses, and one thread's knowledge about them.
 #[derive(Clone, Debug)]
 pub struct Routes {
     routes: Vec<Route>,
     next: usize,
-    /// Whether an address has accepted a connection, which settles the family.
+    /// True if an address has accepted a connection, which settles the family.
     found: bool,
     /// The only address to use, if a script has chosen one.
     only: Option<RouteId>,
@@ -55,12 +55,11 @@ impl Routes {
         Self { routes, next: 0, found: false, only: None }
     }
 
-    /// Whether an address has accepted a connection.
     pub fn found(&self) -> bool {
         self.found
     }
 
-    /// Whether more than one address may still be tried.
+    /// True if more than one address may still be tried.
     pub fn has_choice(&self) -> bool {
         self.only.is_none() && self.usable().count() > 1
     }
@@ -113,7 +112,7 @@ impl Routes {
         true
     }
 
-    /// No address accepted: tries all of them again, from the first.
+    /// Tries all addresses again, from the first: none accepted.
     pub fn start_over(&mut self) {
         if !self.found {
             self.routes.iter_mut().for_each(|route| route.state = State::Untried);

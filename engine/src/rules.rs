@@ -1,19 +1,19 @@
-//! What a worker counts, and how.
+//! A worker's counting rules.
 
 use super::retry::LONGEST_NS;
 
-/// What a worker counts, and how; fixed for the run.
+/// Counting rules, fixed for the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// How precisely times are recorded, and what counts.
+    /// Precision of times, and the choice of counted ones.
     pub scale: Scale,
     /// A request is late when it lasts longer, in nanoseconds; `None`: never.
     pub timeout_ns: Option<u64>,
-    /// Whether the phases of every request are recorded.
+    /// True to record the phases of every request.
     pub phases: bool,
-    /// Whether requests have names, by which they are counted.
+    /// True to count requests by name.
     pub by_name: bool,
-    /// Requests are sent in batches, which have a latency of their own.
+    /// True if requests are sent in batches, which have a latency of their own.
     pub pipelines: bool,
     /// Requests have a schedule, and their latency counts from when they were due.
     pub open_loop: Option<OpenLoop>,
@@ -28,28 +28,28 @@ pub struct OpenLoop {
     pub late_ns: u64,
     /// Requests leave at the ends of slices of this length, in nanoseconds, and so up to that much later.
     pub slice_ns: u64,
-    /// Whether to record latencies as wrk2 does as well.
+    /// True to record latencies as wrk2 does as well.
     pub as_wrk2: bool,
-    /// As in wrk2, only the last response of a batch has a latency (`-B`).
+    /// True if only the last response of a batch has a latency, as in wrk2 (`-B`).
     pub per_batch: bool,
 }
 
-/// How precisely times are recorded, and what counts.
+/// Precision of times, and the choice of counted ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scale {
     /// Latencies are whole multiples of this, in nanoseconds.
     pub quantum_ns: u64,
     /// Rates are taken over whole multiples of this, in nanoseconds.
     pub rate_unit_ns: u64,
-    /// Late responses are left out of the latencies.
+    /// True to leave late responses out of the latencies.
     pub omits_late: bool,
-    /// Time in which nothing was completed is left out of the rates.
+    /// True to leave time in which nothing was completed out of the rates.
     pub omits_idle: bool,
-    /// The bytes of a read in which the server made a mistake are left out.
+    /// True to leave out the bytes of a read in which the server made a mistake.
     pub omits_mistakes: bool,
-    /// It is an error if a server closes a connection with nothing in flight and has not said that it would.
+    /// True if it is an error that a server closes a connection with nothing in flight, without announcing it.
     pub counts_idle_closes: bool,
-    /// A batch is late once, however many of its requests are.
+    /// True to count a batch as late once, however many of its requests are.
     pub late_once_a_batch: bool,
     /// The longest wait before a slot whose connection had been accepted reconnects, in nanoseconds, plus or minus a
     /// quarter.

@@ -1,5 +1,5 @@
-//! Samples of responses: the first ones with each status, and the first ones that fail each check or a gRPC call in each
-//! way, for people to look at.
+//! Samples of responses: the first ones with each status, and the first ones that fail each check or a gRPC call in
+//! each way, for people to look at.
 //!
 //! A response is kept while it arrives if it may become one. How many there are is counted for all workers together.
 
@@ -18,10 +18,10 @@ const SAMPLES_MAX: u32 = 1000;
 /// Statuses have three digits, and a response that has failed a check of these numbers is a kind of its own.
 const STATUSES: usize = 1000;
 const CHECKS: usize = 32;
-/// As is one with each `grpc-status`, of which all without a meaning are one.
+/// Kinds of gRPC calls: one for each `grpc-status`, and one for all unknown ones.
 const CALLS: usize = GRPC_STATUS_MAX as usize + 2;
 
-/// What a sample is an example of.
+/// Kinds of samples.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampleOf {
     /// A status.
@@ -35,9 +35,9 @@ pub enum SampleOf {
 /// A response.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// What it is an example of.
+    /// Its kind.
     pub of: SampleOf,
-    /// Which one it is of these, from 1.
+    /// Its number among these, from 1.
     pub number: u32,
     /// The status line and the header fields as text.
     pub head: Vec<u8>,
@@ -60,7 +60,7 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// For this many of each kind.
+    /// A quota of `each` samples of every kind.
     pub fn new(each: u32) -> Self {
         Self {
             each,
@@ -77,7 +77,7 @@ impl Quota {
         }
     }
 
-    /// Whether there may be another one.
+    /// True if there may be another one.
     fn is_open(&self, of: SampleOf) -> bool {
         let [kind, all] = [&self.of_kind[Self::place(of)], &self.all].map(|count| count.load(Ordering::Relaxed));
         kind < self.each && all < SAMPLES_MAX
@@ -96,18 +96,17 @@ impl Quota {
 pub struct Samples {
     quota: Arc<Quota>,
     keep: KeepSample,
-    /// How many checks there are.
     checks: u8,
     shelf: Shelf,
 }
 
 impl Samples {
-    /// Samples of responses that are checked for so much.
+    /// A worker's samples; `checks`: number of checks.
     pub fn new(quota: Arc<Quota>, keep: KeepSample, checks: u8, budget: &Arc<Budget>) -> Self {
         Self { quota, keep, checks, shelf: Shelf::new(budget) }
     }
 
-    /// Whether a response with this status and these fields may become a sample.
+    /// True if a response with this status and these fields may become a sample.
     pub(super) fn want(&self, status: u16, fields: &Fields<'_>) -> bool {
         let is_call = || fields.value(b"content-type").is_some_and(|value| value.starts_with(b"application/grpc"));
         let is_open = |of| self.quota.is_open(of);
@@ -121,8 +120,8 @@ impl Samples {
         &mut self.shelf
     }
 
-    /// Keeps a complete response as a sample of its status and of what it has failed, if there are not enough. One that
-    /// the memory did not suffice for is no sample.
+    /// Keeps a complete response as a sample of its status and of its failure, if there are not enough. A response too
+    /// large for the memory is no sample.
     pub(super) fn complete(&mut self, status: Option<u16>, failed: Option<Cause>, response: &KeptResponse) {
         if response.is_cut() {
             return;

@@ -14,7 +14,6 @@ const PASSED_SINGLY: u64 = 100_000;
 #[derive(Clone)]
 pub struct Scheduled {
     dues: Dues,
-    /// When the schedule begins.
     begin: Nanos,
     catch_up: Option<CatchUp>,
     /// The length of the slices into which sends are gathered; 0: no slices.
@@ -41,7 +40,7 @@ impl Scheduled {
         new
     }
 
-    /// The schedule begins at this moment instead.
+    /// Moves the beginning of the schedule.
     pub fn begin(&mut self, at: Nanos) {
         self.begin = at;
         self.find_next();
@@ -101,8 +100,8 @@ impl Scheduled {
         due
     }
 
-    /// Computes when the next request may start. After one that was held up, the schedule runs faster until it is
-    /// caught up; from then on due times are later than what the factor allows.
+    /// Computes when the next request may start. After a request that was held up, the schedule runs faster until it is
+    /// caught up; from then on due times are later than the factor allows.
     fn find_next(&mut self) {
         self.next_at = self.due_at();
         if let (Some(factor), Some(resumed)) = (self.catch_up, &self.resumed) {
@@ -112,8 +111,8 @@ impl Scheduled {
         self.next_at = self.slice_end(self.next_at);
     }
 
-    /// The end of the slice around this moment. Slices begin with the schedule, and what is due exactly at the end of
-    /// one leaves then. What would leave after the end of the run leaves when it is due.
+    /// The end of the slice around this moment. Slices begin with the schedule, and a request due exactly at the end of
+    /// one leaves then. A request that would leave after the end of the run leaves when it is due.
     fn slice_end(&self, at: Nanos) -> Nanos {
         let end_ns = at.since(self.begin).checked_next_multiple_of(self.slice_ns);
         end_ns.filter(|&end_ns| end_ns < self.dues.end_ns()).map_or(at, |end_ns| self.begin + end_ns)

@@ -6,7 +6,7 @@ use thiserror::Error;
 /// Why a script cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum ScriptFailure {
-    /// A callback failed: what happened and where, worded for the user.
+    /// A callback failed: the event and its place, worded for the user.
     #[error("{0}")]
     Raised(String),
     /// It asked the program to exit with this code.

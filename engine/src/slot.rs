@@ -23,18 +23,18 @@ pub struct Slot {
     pub rank: u32,
     /// The slot of the connection that takes the place of its own, which only finishes its requests.
     pub successor: Option<ConnId>,
-    /// How many connections in its place, one after another, have been told to go before they had a response.
+    /// Successive connections of this slot that were sent away before they had a response.
     pub sent_away: u32,
     /// How many requests are in flight on the connections whose place its own takes.
     pub inherited: u32,
-    /// In how many places for requests none may start yet, because one was turned away there: there is a timer for each.
-    /// They outlast the connection.
+    /// In how many places for requests none may start yet, because one was turned away there: there is a timer for
+    /// each. They outlast the connection.
     pub resting: u32,
-    /// Whether it ever had a connection.
+    /// True if it ever had a connection.
     pub lived: bool,
-    /// Set if a connection of it that could have requests has ended.
+    /// True if a connection of it that could have requests has ended.
     pub has_ended: bool,
-    /// Whether it had one since measuring began.
+    /// True if it had a connection since measuring began.
     pub is_counted: bool,
     /// When its last TLS handshake began.
     pub handshake_at: Nanos,
@@ -42,9 +42,9 @@ pub struct Slot {
     pub counted_until: Nanos,
     /// Its time in the window without ever having had a connection, in nanoseconds.
     pub absent_ns: u64,
-    /// Whether it is in the list of ready connections.
+    /// True if in the list of ready connections.
     pub is_queued: bool,
-    /// Whether it is in the list of connections that send with the next wait.
+    /// True if in the list of connections that send with the next wait.
     pub is_gathered: bool,
     /// Its pauses, if a script wants any. They outlast the connection: if one began again with the next, it might never
     /// end.
@@ -63,7 +63,7 @@ pub enum State {
     Queued,
     /// Its connection is being established, since this moment.
     Connecting(Nanos),
-    /// It is connected to a proxy, which was asked for a tunnel.
+    /// Connected to a proxy that was asked for a tunnel.
     Tunnelling(Box<Tunnel>),
     /// Its connection is established.
     Open(Box<Live>),
@@ -94,19 +94,18 @@ impl Slot {
         }
     }
 
-    /// The same, and in how many of its places for requests none may start: because of those in flight on the connections
-    /// whose place it takes, and because one was turned away there.
+    /// The connection, the streams still open on its predecessors, and the streams in back-off.
     pub fn live_and_taken(&mut self) -> Option<(&mut Live, usize, usize)> {
         let (inherited, resting) = (self.inherited as usize, self.resting as usize);
         self.live().map(|live| (live, inherited, resting))
     }
 
-    /// Returns whether a request on it has ended, in whatever way.
+    /// True if a request on it has ended, in whatever way.
     pub fn is_answered(&mut self) -> bool {
         self.has_ended || self.live().is_some_and(|live| live.answered)
     }
 
-    /// Returns whether its requests still wait for the first byte from the server.
+    /// True if its requests still wait for the first byte from the server.
     pub fn is_unanswered(&mut self) -> bool {
         !self.is_answered() && self.live().is_some_and(|live| !live.open.is_empty())
     }
@@ -125,12 +124,12 @@ impl Slot {
         self.pauses.over += 1;
     }
 
-    /// Whether its connection's TLS handshake has begun and is not complete.
+    /// True if its connection's TLS handshake has begun and is not complete.
     pub fn is_shaking_hands(&self) -> bool {
         matches!(self.state, State::Connecting(_)) && self.link.as_ref().is_some_and(|link| link.has_begun())
     }
 
-    /// The transport accepted `n` more bytes. Returns how many bytes of the protocol those are.
+    /// The transport accepted `n` more bytes. Returns how many bytes of the protocol they are.
     pub fn accepted(&mut self, n: usize) -> usize {
         let plain = self.link.as_mut().map_or(n, |link| link.accepted(n));
         match &mut self.state {
@@ -145,7 +144,7 @@ impl Slot {
         }
     }
 
-    /// The same before the first request.
+    /// [`Self::accepted`] before the first request.
     #[cold]
     fn accepted_before(&mut self, n: usize) {
         if let State::Tunnelling(tunnel) = &mut self.state {

@@ -7,8 +7,8 @@ use super::script_failure::ScriptFailure;
 /// Yields a worker's requests, batch by batch.
 pub trait Source {
     /// Adds the requests of the next batch, at least one, to an empty `batch`. They leave together on one connection as
-    /// far as it has room, the rest on the next one that has. Returns whether there is a batch: if not, there never
-    /// will be, and the worker ends when its requests have.
+    /// far as it has room, the rest on the next one that has. False if there will never be another batch: the worker
+    /// ends when its requests have.
     ///
     /// # Errors
     ///
@@ -20,13 +20,13 @@ pub trait Source {
         0
     }
 
-    /// Whether every batch is the same, so that one call is enough.
+    /// True if all batches are equal, so that one call is enough.
     fn repeats(&self) -> bool {
         false
     }
 }
 
-/// The same batch every time.
+/// One batch, repeated.
 #[derive(Clone, Debug)]
 pub struct Repeated(pub Vec<Request>);
 

@@ -1,9 +1,9 @@
-//! A worker after a stall: the process was stopped, or others had the processor. A script that held it up is no
-//! stall, but is caught up with alike.
+//! A worker after a stall: the process was stopped, or others had the processor. Waiting for a script is no stall, but
+//! the worker catches up alike.
 //!
-//! Whatever arrived meanwhile is handled before anything is counted as late. If the stall lasted past the end of the
-//! run, it is unknown what came before the end and what after, so the run ends where the stall began. With a schedule
-//! it does not: what was due until the end still counts, as open or unsent.
+//! Everything that arrived meanwhile is handled before anything counts as late. If the stall lasted past the end of the
+//! run, nobody knows what came before the end, so the run ends where the stall began. With a schedule it does not:
+//! requests due until the end still count, as open or unsent.
 
 use onrush_proto::Nanos;
 use onrush_stats::Gap;
@@ -16,7 +16,7 @@ use crate::backend::Backend;
 const TURNS_PER_SLOT: usize = 4;
 
 impl<B: Backend> Engine<B> {
-    /// If the worker was held up until now, handles what has arrived meanwhile, before the timers. Returns the time.
+    /// If the worker was held up until now, handles the arrivals meanwhile, before the timers. Returns the time.
     pub(super) fn catch_up(&mut self, now: Nanos) -> Nanos {
         let Some(HeldUp { from, by_script }) = self.held_up_since(now) else { return now };
         if from > self.books.start && !by_script {
@@ -25,9 +25,9 @@ impl<B: Backend> Engine<B> {
                 .push(Gap { from_ns: from.since(self.books.start), until_ns: now.since(self.books.start) });
         }
         if now >= self.books.end_at {
-            // What a schedule had due until the end counts in spite of the stall.
+            // Requests that a schedule had due until the end count in spite of the stall.
             if self.roster.config.rules.open_loop.is_none() && !by_script {
-                // What was handled since then belongs to the run, although the timers come late.
+                // Completions handled since then belong to the run, although the timers come late.
                 self.books.end_at = from.max(self.turn.awaited_since);
             }
             return self.books.end_at;

@@ -1,5 +1,5 @@
-//! The steps of the loop: what happens on connections starts requests on them, and what is due starts on those that are
-//! ready. Only here does one of the roster, the dispatch and the books follow from another.
+//! The steps of the loop: events on connections start requests on them, and due requests start on ready connections.
+//! Only here does one of the roster, the dispatch and the books follow from another.
 
 use onrush_proto::Nanos;
 use onrush_proto::http2::Shared;
@@ -16,13 +16,12 @@ use crate::backend::{Backend, Completion, ConnId, What};
 const CLOSED_PER_TURN: u32 = 256;
 
 impl<B: Backend> Engine<B> {
-    /// The connections, and what they record in.
+    /// The connections, and the parts that they record in.
     pub(super) fn parts(&mut self) -> (&mut Roster<B>, Context<'_>) {
         let Self { roster, dispatch, books, timers, .. } = self;
         (roster, Context { books, timers, script: &mut dispatch.script })
     }
 
-    /// Handles a completion.
     pub(super) fn handle(&mut self, completion: Completion) {
         self.count_all_busy(completion.at);
         match completion.what {
@@ -40,7 +39,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// The same as [`Self::take`] where that is rare.
+    /// [`Self::take`], out of line for rare paths.
     #[inline(never)]
     fn take_one(&mut self, completion: Completion) {
         self.take(completion);
@@ -51,19 +50,18 @@ impl<B: Backend> Engine<B> {
         let (roster, mut cx) = self.parts();
         let step = roster.handle(completion, &mut cx);
         self.follow(step, completion.at);
-        // Where the requests in flight are limited, what has ended makes room for another connection.
+        // Where the requests in flight are limited, an ended one makes room for another connection.
         if self.roster.config.in_flight_max.is_some() {
             self.dispatch(completion.at);
         }
     }
 
-    /// The same as [`Self::follow`] where that is rare.
+    /// [`Self::follow`], out of line for rare paths.
     #[inline(never)]
     fn follow_one(&mut self, step: Step, at: Nanos) {
         self.follow(step, at);
     }
 
-    /// Takes a step.
     #[inline(always)]
     fn follow(&mut self, step: Step, at: Nanos) {
         match step {
@@ -83,13 +81,13 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// The same as [`Self::pump`] where that is rare: it is inlined only on the frequent path.
+    /// [`Self::pump`], out of line: it is inlined only on the frequent path.
     #[inline(never)]
     fn pump_one(&mut self, conn: ConnId, at: Nanos) {
         self.pump(conn, at);
     }
 
-    /// Starts requests that are due while a connection has room, and has it send what it has to send.
+    /// Starts due requests while a connection has room, and has it send its output.
     #[inline(always)]
     fn pump(&mut self, conn: ConnId, at: Nanos) {
         let Self { roster, dispatch, books, timers, .. } = self;
@@ -106,7 +104,7 @@ impl<B: Backend> Engine<B> {
         self.settle(conn, at);
     }
 
-    /// Starts what is due on a connection with room; `waited`: until now none was ready.
+    /// Starts due requests on a connection with room; `waited`: until now none was ready.
     fn start_due(&mut self, conn: ConnId, now: Nanos, waited: bool) {
         let Roster { slots, backend, connecting, .. } = &mut self.roster;
         let at = At { now, waited, wanted: connecting.wanted, away_since: connecting.away_since() };
@@ -122,7 +120,7 @@ impl<B: Backend> Engine<B> {
         roster.settle(conn, &mut cx, at);
     }
 
-    /// Starts what is due on the ready connections.
+    /// Starts due requests on the ready connections.
     pub(super) fn dispatch(&mut self, now: Nanos) {
         for _ in 0..HANDLED_PER_TURN {
             let Some(conn) = self.dispatch.next_ready(&self.books.tally, now) else { break };
@@ -144,7 +142,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Sends and stamps what leaves with the next wait.
+    /// Sends and stamps the requests that leave with the next wait.
     pub(super) fn stamp(&mut self, now: Nanos) {
         let (roster, mut cx) = self.parts();
         roster.stamp(&mut cx, now);
@@ -163,9 +161,9 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Opens more connections while due requests wait for one: at a time no more than there are waiting requests, and
-    /// no more than there are connections, so that the number at most doubles per connect time. What waits because the
-    /// worker was stalled is no sign that there are too few.
+    /// Opens more connections while due requests wait for one: at a time no more than waiting requests, and no more
+    /// than existing connections, so that the number at most doubles per connect time. Requests that wait because the
+    /// worker was stalled are no sign that there are too few.
     pub(super) fn open_more(&mut self, now: Nanos) {
         let may_open = self.may_open_more() && !self.dispatch.crowding.is_still_catching_up(now);
         if !may_open
@@ -223,7 +221,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Starts requests on connections that may have more in flight, because those whose place they took have fewer.
+    /// Starts requests on connections that may have more in flight, because their predecessors have fewer.
     pub(super) fn pump_relieved(&mut self, now: Nanos) {
         while let Some(conn) = self.roster.relieved.pop() {
             if self.roster.slots[conn.index()].live().is_some() {
@@ -264,7 +262,7 @@ impl<B: Backend> Engine<B> {
         self.follow_one(step, now);
     }
 
-    /// Checks one connection for what takes too long.
+    /// Checks one connection for timeouts.
     pub(super) fn sweep(&mut self, conn: ConnId, now: Nanos) {
         let (roster, mut cx) = self.parts();
         let step = roster.sweep(conn, &mut cx, now);

@@ -1,4 +1,4 @@
-//! One worker's requests: which may still be started, and what became of those that were.
+//! One worker's requests: which may still be started, and how the started ones ended.
 
 mod due;
 mod log;
@@ -19,20 +19,19 @@ use super::samples::Samples;
 use super::unsettled::Unsettled;
 use other_protocol::OtherProtocol;
 
-/// What one worker counts.
+/// Counts of one worker.
 pub struct Tally {
     rules: Rules,
-    /// What responses are checked for, if there is anything.
+    /// Checks of responses, if there are any.
     pub checks: Option<Box<Checks>>,
     /// Samples of responses, if they are asked for.
     pub samples: Option<Box<Samples>>,
-    /// When the worker started.
     start: Nanos,
     /// The interval being recorded.
     pub interval: Box<Interval>,
     /// How many more requests may be started for the first time; `None`: any number.
     left: Option<u64>,
-    /// Whether nothing counts yet.
+    /// True during the warm-up: nothing counts yet.
     warms_up: bool,
     /// Requests in flight on all connections.
     open: u64,
@@ -43,32 +42,32 @@ pub struct Tally {
     pub completed: u64,
     /// How long waits for several completions last.
     pub round: Round,
-    /// What went over the wire, if that is recorded.
+    /// Transcript of the wire, if it is recorded.
     pub transcript: Option<Box<Transcript>>,
     /// The log of requests, if there is one.
     pub log: Option<RequestLog>,
-    /// Whether one of these needs to know more of requests than is counted.
+    /// True if one of these needs more about requests than the counts.
     watches: bool,
-    /// Whether anything is noted of each response besides the sums.
+    /// True if anything is noted of each response besides the sums.
     notes_each: bool,
-    /// Whether to note when the first byte of each response arrives.
+    /// True to note when the first byte of each response arrives.
     notes_first_bytes: bool,
     /// Memory for that, of requests that have ended; boxed, as open requests hold it.
     #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
     unwatched: Vec<Box<Watched>>,
     /// When nothing was completed.
     pub silences: Silences,
-    /// Whether a `Location` has been kept already.
+    /// True if a `Location` has been kept already.
     located: bool,
-    /// Whether a response with status 400 has come, whose words are looked at.
+    /// True once a response with status 400 has come.
     has_seen_400: bool,
     /// Answers in another protocol.
     other_protocol: OtherProtocol,
     /// The requests that are to be sent again.
     returned: VecDeque<OpenRequest>,
-    /// Whether there is nothing more to send, not even again.
+    /// True if there is nothing more to send, not even again.
     is_exhausted: bool,
-    /// What is due from then on counts: since measuring was to begin, even if it began later.
+    /// Requests due from then on count: the moment when measuring was to begin, even if it began later.
     due_from: Nanos,
     /// How requests ended after the end of the run, if it goes on to learn that.
     pub run_on: Option<Box<Unsettled>>,
@@ -123,7 +122,6 @@ impl Tally {
         self.warms_up = true;
     }
 
-    /// Whether nothing counts yet.
     pub fn is_warming_up(&self) -> bool {
         self.warms_up
     }
@@ -137,7 +135,7 @@ impl Tally {
         self.clear_but_calm();
         self.interval.counters.slots_opened = slots_open;
         self.interval.counters.carried = self.open - self.gathered + self.returned.len() as u64;
-        // As those in flight, those that wait to be sent again are late again in what counts.
+        // Requests that wait to be sent again are late again in the measured window, like those in flight.
         self.returned.iter_mut().for_each(|request| request.late = false);
         if self.rules.open_loop.is_some() {
             let waiting: Vec<Nanos> = self.returned.iter().map(|request| request.due).collect();
@@ -145,7 +143,8 @@ impl Tally {
         }
     }
 
-    /// Goes on after the end of the run, which has been counted: without a limit on the requests, and without what shows them.
+    /// Goes on after the end of the run, which has been counted: without a limit on the requests, and without recording
+    /// them for people.
     pub fn go_on(&mut self, now: Nanos) {
         (self.left, self.is_exhausted) = (None, false);
         (self.transcript, self.log, self.samples) = (None, None, None);
@@ -157,24 +156,24 @@ impl Tally {
         (self.left, self.is_exhausted) = (Some(0), true);
     }
 
-    /// How many more requests may be started, besides those to be sent again, if the next was due at `due`. Requests of
-    /// a warm-up are not counted, even if they are sent after it.
+    /// Requests that may still be started, besides those to be sent again, if the next is due at `due`. Requests of a
+    /// warm-up are not counted, even if they are sent after it.
     pub fn left_of(&self, due: Nanos) -> u64 {
         let counts = |left: &u64| *left == 0 || !self.warms_up && !self.is_carried(due);
         self.left.filter(counts).unwrap_or(u64::MAX)
     }
 
-    /// Whether another request may be started, or one sent again.
+    /// True if another request may be started, or one sent again.
     pub fn may_start(&self) -> bool {
         !self.is_exhausted && (self.left != Some(0) || self.has_returned())
     }
 
-    /// Returns whether as many requests have been started as were asked for.
+    /// True if as many requests have been started as were asked for.
     pub fn has_started_all(&self) -> bool {
         self.left == Some(0) && !self.is_exhausted
     }
 
-    /// Whether all requests have been started and have ended.
+    /// True if all requests have been started and have ended.
     pub fn is_done(&self) -> bool {
         !self.may_start() && self.open == 0
     }
@@ -184,8 +183,8 @@ impl Tally {
         self.open
     }
 
-    /// A request was started. It counts when it is handed to the kernel, now or with the next wait; and once, however
-    /// often it is sent.
+    /// Counts a started request: when it is handed to the kernel, now or with the next wait, and once, however often it
+    /// is sent.
     pub fn started(&mut self, request: &OpenRequest, now: Nanos) {
         if !self.warms_up && !request.is_again() && !self.is_carried(request.due) {
             self.left = self.left.map(|left| left - 1);
@@ -200,24 +199,24 @@ impl Tally {
             self.gathered += 1;
         } else {
             self.interval.counters.started += 1;
-            // In a closed loop what is handed over at once is sent as soon as it is due.
+            // In a closed loop a request that leaves at once is sent as soon as it is due.
             if self.rules.open_loop.is_some() {
                 self.submitted(request, request.sent_at);
             }
         }
     }
 
-    /// A response is awaited since this moment, if none was before.
+    /// Records that a response is awaited since this moment, if none was before.
     pub fn asked(&mut self, since: Nanos) {
         self.silences.asked(since.since(self.start));
     }
 
-    /// A batch was sent at `at`, and the first request after it is due only at `next_due`.
+    /// Records that a batch was sent at `at`, and that the first request after it is due only at `next_due`.
     pub fn sent_ahead(&mut self, at: Nanos, next_due: Nanos) {
         self.silences.sent_ahead(at.since(self.start), next_due.since(self.start));
     }
 
-    /// A request was handed to the kernel.
+    /// Counts a request that is handed to the kernel.
     pub fn submitted(&mut self, request: &OpenRequest, at: Nanos) {
         if request.is_again() {
             return;
@@ -226,18 +225,18 @@ impl Tally {
         self.sent(request.due, at);
     }
 
-    /// This many bytes of requests were accepted by TLS. They count when they are handed to the kernel, like requests.
+    /// Counts bytes of requests that TLS has accepted: when they are handed to the kernel, like requests.
     pub fn encrypted(&mut self, n: usize, is_gathered: bool) {
         *(if is_gathered { &mut self.gathered_bytes } else { &mut self.interval.counters.bytes_sent }) += n as u64;
     }
 
-    /// What was gathered is handed to the kernel now.
+    /// Counts the gathered requests as handed to the kernel now.
     pub fn hand_over(&mut self) {
         self.interval.counters.started += std::mem::take(&mut self.gathered);
         self.interval.counters.bytes_sent += std::mem::take(&mut self.gathered_bytes);
     }
 
-    /// The peer said that it did not process a request: it will be sent again, but counts as started once.
+    /// Queues a request that the peer says it did not process: it will be sent again, but counts as started once.
     pub fn returned(&mut self, request: OpenRequest, at: Nanos) {
         self.left_flight(&request, at);
         self.interval.counters.returned += 1;
@@ -253,18 +252,18 @@ impl Tally {
         self.counts_idle_closes()
     }
 
-    /// Returns whether it is an error if a server closes a connection with nothing in flight.
+    /// True if it is an error that a server closes a connection with nothing in flight.
     pub fn counts_idle_closes(&self) -> bool {
         self.rules.scale.counts_idle_closes
     }
 
     fn send_again(&mut self, request: OpenRequest, at: Nanos) {
-        // If it had not left, it does so now, as far as anybody can tell.
+        // A request that had not left does so now, at the latest.
         let sent_at = if request.is_gathered && !request.is_again() { at } else { request.sent_at };
         self.returned.push_back(OpenRequest { sent_at, returns: request.returns.saturating_add(1), ..request });
     }
 
-    /// Whether a request waits to be sent again.
+    /// True if a request waits to be sent again.
     pub fn has_returned(&self) -> bool {
         !self.returned.is_empty()
     }
@@ -284,12 +283,12 @@ impl Tally {
         self.returned = returned;
     }
 
-    /// Whether to look at bodies, whatever their responses are.
+    /// True if bodies are needed, whatever their responses are.
     pub fn wants_body(&self) -> bool {
         self.transcript.is_some() || self.checks.as_ref().is_some_and(|checks| checks.want_body())
     }
 
-    /// Whether to look for a `Location` in the head of a response with this status.
+    /// True if a `Location` is wanted from the head of a response with this status.
     pub fn wants_location(&self, status: u16) -> bool {
         (300..400).contains(&status) && !self.located
     }
@@ -300,13 +299,13 @@ impl Tally {
         self.located = true;
     }
 
-    /// Returns whether to look for a hint that the port expects TLS in the body of a response with status 400: the first one's, and
-    /// while all responses have had it.
+    /// True if to look for a hint that the port expects TLS in the body of a response with status 400: the first one's,
+    /// and while all responses have had it.
     pub fn wants_refusal(&mut self) -> bool {
         !std::mem::replace(&mut self.has_seen_400, true) || self.other_protocol.has_all(self.completed)
     }
 
-    /// Looks for the hint in a response of which `before` has arrived, and now this piece; adds the piece. Returns whether the
+    /// Looks for the hint in a response, of which `before` has arrived, and now this piece; adds the piece. True if the
     /// response has it.
     pub fn refused(&mut self, before: &mut Vec<u8>, piece: &[u8]) -> bool {
         let room = REFUSAL_BYTES.saturating_sub(before.len());
@@ -316,19 +315,19 @@ impl Tally {
         has_hint
     }
 
-    /// A response with status 400, which is about to complete, says that the port expects TLS.
+    /// Counts a response with status 400, about to complete, which says that the port expects TLS.
     pub fn expects_tls(&mut self) {
         if self.is_failure(400) {
             self.other_protocol.responded();
         }
     }
 
-    /// Returns the other protocol that the server speaks, if it has sent nothing else so far. The imitated tools do not look.
+    /// The other protocol that the server speaks, if it has sent nothing else so far. The imitated tools do not look.
     pub fn other_protocol(&self) -> Option<Cause> {
         self.other_protocol.cause(self.completed).filter(|_| self.rules.scale == Scale::EXACT)
     }
 
-    /// A request has ended in some way: it was in flight until now.
+    /// Counts the end of a request, which was in flight until now.
     fn ended(&mut self, request: &OpenRequest, at: Nanos) {
         self.left_flight(request, at);
         self.was_in_flight(request, at);
@@ -339,7 +338,8 @@ impl Tally {
         self.interval.counters.occupancy.in_flight_ns += at.since(request.sent_at.max(self.start));
     }
 
-    /// The same, but it may be in flight again: then it was all the time.
+    /// Takes a request out of flight, perhaps to be sent again: then it counts as in flight all the time, see
+    /// [`Self::was_in_flight`].
     fn left_flight(&mut self, request: &OpenRequest, at: Nanos) {
         self.open -= 1;
         if request.is_gathered {
@@ -348,12 +348,12 @@ impl Tally {
         }
     }
 
-    /// A connection had at least one request in flight all this time.
+    /// Counts time in which a connection had at least one request in flight.
     pub fn was_busy(&mut self, since: Nanos, until: Nanos) {
         self.interval.counters.occupancy.busy_ns += until.since(since.max(self.start));
     }
 
-    /// A connection was established, this long after the connect began.
+    /// Counts an established connection, and the time since the connect began.
     pub fn connected(&mut self, connect_ns: u64) {
         if self.rules.phases && self.is_measurable(connect_ns) {
             let connect_ns = self.measured(connect_ns);
@@ -361,7 +361,7 @@ impl Tally {
         }
     }
 
-    /// A TLS handshake is complete, and took this long.
+    /// Counts a complete TLS handshake, and its time.
     pub fn shook_hands(&mut self, handshake_ns: u64) {
         if self.rules.phases && self.is_measurable(handshake_ns) {
             let handshake_ns = self.measured(handshake_ns);
@@ -397,18 +397,17 @@ impl Tally {
         }
     }
 
-    /// Whether a time counts.
     fn is_measurable(&self, ns: u64) -> bool {
         !(self.rules.scale.omits_late && self.is_late(ns))
     }
 
-    /// A time with the precision in which it is recorded.
+    /// A time, rounded to the precision of the records.
     fn measured(&self, ns: u64) -> u64 {
         let quantum_ns = self.rules.scale.quantum_ns;
         if quantum_ns == 1 { ns } else { ns / quantum_ns * quantum_ns }
     }
 
-    /// Bytes arrived; `was_mistaken`: in a read in which the server made a mistake.
+    /// Counts received bytes; `was_mistaken`: in a read in which the server made a mistake.
     pub fn received(&mut self, length: usize, was_mistaken: bool) {
         if !(self.rules.scale.omits_mistakes && was_mistaken) {
             self.interval.counters.bytes_received += length as u64;
@@ -448,7 +447,7 @@ impl Tally {
         latency_ns
     }
 
-    /// Notes what is asked for of a single response, besides the sums.
+    /// Records everything about a single response besides the sums.
     #[inline(never)]
     fn complete_one(&mut self, request: &mut OpenRequest, latency_ns: u64, at: Nanos) {
         self.log(request, at, Fate::Completed);
@@ -464,7 +463,7 @@ impl Tally {
         self.unwatch(request);
     }
 
-    /// Whether the response to a request has a status that is a failure, or failed a check or a gRPC call.
+    /// True if the response to a request has a failing status, or failed a check or a gRPC call.
     fn is_unsuccessful(&self, request: &OpenRequest) -> bool {
         request.status.is_some_and(|status| self.is_failure(status)) || request.failed_check().is_some()
     }
@@ -474,14 +473,14 @@ impl Tally {
         if self.rules.open_loop.is_some() { at.since(request.due) } else { latency_ns }
     }
 
-    /// A request got no complete response.
+    /// Counts a request without a complete response by its name.
     fn failed_by_name(&mut self, request: &OpenRequest) {
         if self.rules.by_name {
             self.interval.by_name.get_or_insert_default().failed(request.name);
         }
     }
 
-    /// A response was late, which makes the request unsuccessful unless its status or a check already did.
+    /// Counts a late response, which makes the request unsuccessful unless its status or a check already did.
     fn answered_late(&mut self, request: &OpenRequest, at: Nanos) {
         self.interval.counters.unsuccessful += u64::from(!self.is_unsuccessful(request));
         let becomes_late = !request.late && (request.is_last || !self.rules.scale.late_once_a_batch);
@@ -511,12 +510,11 @@ impl Tally {
         }
     }
 
-    /// Whether a response with this status is unsuccessful.
     fn is_failure(&self, status: u16) -> bool {
         self.checks.as_ref().map_or(status >= 400, |checks| checks.is_failure(status))
     }
 
-    /// A response has a status other than those of success, or failed a check or a gRPC call.
+    /// Counts a response with a failing status, or with a failed check or gRPC call.
     #[inline(never)]
     fn unlike_success(&mut self, status: u16, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         // Where a tool is imitated, nothing shows them.
@@ -540,19 +538,18 @@ impl Tally {
         self.interval.counters.unsuccessful += u64::from(is_failure || failed_check.is_some());
     }
 
-    /// Whether a request in flight must be counted as late now.
+    /// True if a request in flight must be counted as late now.
     pub fn becomes_late(&self, request: &OpenRequest, age_ns: u64) -> bool {
         !request.late
             && self.is_late_request(request, age_ns)
             && (request.is_last || !self.rules.scale.late_once_a_batch)
     }
 
-    /// Whether a request of that age is late; a stream that stays open never is.
+    /// True if a request of that age is late; a stream that stays open never is.
     fn is_late_request(&self, request: &OpenRequest, age_ns: u64) -> bool {
         !request.lives && self.is_late(age_ns)
     }
 
-    /// Whether a request of that age is late.
     pub fn is_late(&self, age_ns: u64) -> bool {
         self.rules.timeout_ns.is_some_and(|timeout_ns| age_ns > timeout_ns)
     }
@@ -562,7 +559,7 @@ impl Tally {
         self.late_as(Cause::Late, at);
     }
 
-    /// A request has lasted longer than `--timeout`, and more is known of its response.
+    /// Counts a request that has lasted longer than `--timeout`, with a more specific cause.
     pub fn late_as(&mut self, cause: Cause, at: Nanos) {
         self.interval.counters.late += 1;
         self.error(Phase::Timeout, cause, at, Vec::new);
@@ -588,21 +585,20 @@ impl Tally {
         }
     }
 
-    /// Something failed that concerns no request.
+    /// Records a failure that concerns no request.
     pub fn error(&mut self, phase: Phase, cause: Cause, at: Nanos, example: impl FnOnce() -> Vec<u8>) {
         self.other_protocol.failed(cause);
         let tenth = self.tenth(at);
         self.interval.ledger.record(phase, cause, tenth, example);
     }
 
-    /// A request in flight was abandoned.
+    /// Counts a request in flight that is abandoned.
     pub fn abandoned(&mut self, request: &OpenRequest, at: Nanos) {
         self.ended(request, at);
         self.given_up(request, at);
     }
 
-    /// Abandons the requests that wait to be sent again and have lasted longer than `limit_ns`, and counts those that are
-    /// late.
+    /// Abandons the requests that wait to be sent again and have lasted longer than `limit_ns`, and counts late ones.
     pub fn sweep_returned(&mut self, limit_ns: Option<u64>, now: Nanos) {
         let mut returned = std::mem::take(&mut self.returned);
         returned.retain_mut(|request| {
@@ -644,12 +640,12 @@ impl Tally {
         self.returned.clear();
     }
 
-    /// The worker has ended. A request that ended before it was handed to the kernel counts as started.
+    /// Ends the counting with the worker. A request that ended before it was handed to the kernel counts as started.
     pub fn count_ended(&mut self) {
         self.interval.counters.started += std::mem::take(&mut self.gathered);
     }
 
-    /// A request is in flight at the end of the run. One that was never handed to the kernel was never started.
+    /// Counts a request in flight at the end of the run. One that was never handed to the kernel was never started.
     pub fn left_open(&mut self, request: &OpenRequest, at: Nanos) {
         if request.is_gathered && !request.is_again() {
             self.gathered -= 1;
@@ -662,7 +658,7 @@ impl Tally {
         self.left_unanswered(request, at);
     }
 
-    /// A request that was sent has no response when the worker ends.
+    /// Counts a sent request without a response when the worker ends.
     fn left_unanswered(&mut self, request: &OpenRequest, at: Nanos) {
         self.log(request, at, Fate::Open);
         let age_ns = at.since(request.sent_at);
@@ -688,7 +684,7 @@ impl Tally {
 /// How many bytes of such a response are looked at: the pages of servers are shorter.
 const REFUSAL_BYTES: usize = 2048;
 
-/// What servers say to a request without TLS at a port that expects it: nginx, Go, Apache, Tomcat.
+/// Texts of servers about a request without TLS at a TLS port: nginx, Go, Apache, Tomcat.
 const EXPECTS_TLS: [&[u8]; 4] = [
     b"plain HTTP request was sent to HTTPS port",
     b"HTTP request to an HTTPS server",
@@ -696,7 +692,6 @@ const EXPECTS_TLS: [&[u8]; 4] = [
     b"combination of host and port requires TLS",
 ];
 
-/// Whether a response says that.
 fn expects_tls(response: &[u8]) -> bool {
     EXPECTS_TLS.iter().any(|words| response.windows(words.len()).any(|part| part == *words))
 }

@@ -53,7 +53,7 @@ impl Timers {
         self.heap.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at)
     }
 
-    /// Takes the next one that is due.
+    /// Takes the earliest timer that is due.
     pub fn take_due(&mut self, now: Nanos) -> Option<(Nanos, Timer)> {
         if self.next_at() > now {
             return None;

@@ -1,5 +1,5 @@
-//! The tunnel through a proxy: a new connection asks the proxy for it before anything else. What the proxy sends after
-//! its response comes from the target.
+//! The tunnel through a proxy: a new connection asks the proxy for it before anything else. Bytes after the proxy's
+//! response come from the target.
 
 use onrush_proto::http1::Wire;
 use onrush_proto::{Nanos, Transmit, http1};
@@ -24,7 +24,7 @@ impl Tunnel {
         self.http.poll_transmit()
     }
 
-    /// The transport accepted `n` more bytes of the request.
+    /// Records that the transport accepted `n` more bytes of the request.
     pub fn handle_sent(&mut self, n: usize) {
         self.http.handle_sent(n);
     }

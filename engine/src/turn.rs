@@ -1,23 +1,23 @@
-//! What the loop remembers from one wait to the next.
+//! The loop's state from one wait to the next.
 
 use onrush_proto::Nanos;
 
 use super::Engine;
 use crate::backend::{Backend, thread_cpu_ns};
 
-/// What the loop remembers from one wait to the next.
+/// The loop's state from one wait to the next.
 #[derive(Debug)]
 pub(super) struct Turn {
     /// When the last turn of the loop began: until then the worker was not stalled.
     pub began_at: Nanos,
-    /// When the last wait should have ended at the latest, such as when a request was due; [`Nanos::MAX`] from when that
-    /// was looked at until the next wait.
+    /// The latest moment at which the last wait should have ended, such as when a request was due; [`Nanos::MAX`]
+    /// between the look at it and the next wait.
     pub waited_until: Nanos,
     /// How many completions were handled in the last turn.
     pub handled: usize,
     /// When the last request or connect began, or a completion for one arrived.
     pub awaited_since: Nanos,
-    /// Whether a response has ended with its connection: the kernel does not timestamp that.
+    /// True if a response has ended with its connection: the kernel does not timestamp that.
     pub has_seen_unknown_end: bool,
     /// Busy-polling that has not been counted yet.
     pub spin: Option<Spin>,

@@ -8,16 +8,16 @@ use onrush_stats::OpenLoop;
 pub(super) struct Unsettled {
     /// When the run ended.
     pub begun_at: Nanos,
-    /// Set if what happens does not count any more: everything up to the end has been counted.
+    /// True once events do not count any more: everything up to the end has been counted.
     pub has_begun: bool,
-    /// Requests of which that is not known yet.
+    /// Requests whose end is not known yet.
     pub unsettled: u64,
     /// Only the latencies and ages that the run lacked.
     pub found: OpenLoop<u32>,
 }
 
 impl Unsettled {
-    /// So many requests have ended; returns where to record how.
+    /// Records that so many requests have ended; returns the place for their outcomes.
     pub fn learned(&mut self, requests: u64) -> Option<&mut OpenLoop<u32>> {
         debug_assert!(self.unsettled >= requests, "they were counted");
         self.unsettled = self.unsettled.saturating_sub(requests);

@@ -1,5 +1,5 @@
-//! How a worker waits: blocked in the kernel, after a moment of busy-polling where that pays. Just before a request is due it
-//! writes that request instead, where sends leave with the next wait.
+//! How a worker waits: blocked in the kernel, after a moment of busy-polling where that pays. Just before a request is
+//! due it writes that request instead, where sends leave with the next wait.
 
 use onrush_proto::Nanos;
 
@@ -34,7 +34,7 @@ impl<B: Backend> Engine<B> {
         let is_awaited = self.dispatch.can_start(&self.books.tally) || may_open;
         let due = if is_awaited { self.dispatch.next_start_at(&self.books.tally) } else { Nanos::MAX };
         let until = self.timers.next_at().min(due).min(self.books.end_at);
-        // What was overdue before is a backlog, not a stall.
+        // Requests overdue before this are a backlog, not a stall.
         self.turn.waited_until = until.max(self.turn.began_at);
         if self.gather(due, until) {
             return;
@@ -62,9 +62,9 @@ impl<B: Backend> Engine<B> {
         let prepares = B::GATHERS && waits_for_due && is_first && self.dispatch.can_start(&self.books.tally);
         let begin_at = if prepares { self.lead.before(due) } else { until };
         if (1..=FEW).contains(&(self.books.tally.open() + self.roster.connecting.under_way)) {
-            // The first poll hands over what is queued, which is work.
+            // The first poll hands over queued operations, which is work.
             let is_ready = self.roster.backend.wait(Nanos::default());
-            // A timer that is due in between begins nothing, and so does not extend the busy-polling.
+            // A timer in between begins nothing, and so does not extend the busy-polling.
             if is_ready || self.spin(begin_at.min(self.turn.awaited_since + SPIN_NS)) {
                 return true;
             }
@@ -75,7 +75,7 @@ impl<B: Backend> Engine<B> {
         waits_for_due
     }
 
-    /// How many completions are worth waiting for together, and for how long, in nanoseconds: those that come so soon that
+    /// Completions worth waiting for together, and the longest wait for them in nanoseconds: they come so soon that
     /// latencies hardly change. With a schedule, or where few requests are in flight, each counts.
     fn several(&mut self, ahead: Ahead) -> (u32, u64) {
         let (now, tally) = (self.turn.began_at, &mut self.books.tally);
@@ -91,7 +91,7 @@ impl<B: Backend> Engine<B> {
 
     /// Gathers responses until the end of the slice, when requests leave, if that is possible: nothing needs them
     /// earlier, and their latency ends when they arrived. A response that ends with its connection has no such time.
-    /// What is due leaves before the arrivals are read, unless timers come first. Returns whether there was a wait.
+    /// Due requests leave before the arrivals are read, unless timers come first. False if there was no wait.
     fn gather(&mut self, due: Nanos, until: Nanos) -> bool {
         let Some(rules) = self.roster.config.rules.open_loop.filter(|rules| rules.slice_ns > 0) else { return false };
         if self.turn.has_seen_unknown_end || due.since(self.turn.began_at) > rules.slice_ns {
@@ -110,13 +110,13 @@ impl<B: Backend> Engine<B> {
         true
     }
 
-    /// Whether sends are gathered into slices: less precision for less processor time.
+    /// True if sends are gathered into slices: less precision for less processor time.
     fn gathers_slices(&self) -> bool {
         self.roster.config.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0)
     }
 
-    /// Waits until a request is due, or until `begin_at` and prepares it. Busy-polls at the end: a sleeping thread wakes up too
-    /// late.
+    /// Waits until a request is due, or until `begin_at` and prepares it. Busy-polls at the end: a sleeping thread
+    /// wakes up too late.
     fn wait_for_due(&mut self, due: Nanos, begin_at: Nanos) {
         let wake_at = Nanos(due.0.saturating_sub(SPIN_BEFORE_DUE_NS));
         if self.roster.backend.now() < wake_at {
@@ -127,7 +127,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Starts and writes what is about to be due, and hands it over when it is.
+    /// Starts and writes requests that are about to be due, and hands them over when they are.
     #[inline(never)]
     fn prepare(&mut self, due: Nanos) {
         let began_at = self.roster.backend.now();
@@ -163,7 +163,7 @@ impl<B: Backend> Engine<B> {
                 looked_at = self.roster.backend.now();
             }
         }
-        // What came must not wait until the thread's clock is read.
+        // Completions must not wait until the thread's clock is read.
         self.turn.spin = Some(Spin { cpu_before_ns, looked_at });
         is_ready
     }
@@ -189,7 +189,7 @@ mod tests {
         let mut engine = Box::new(Engine::new(config(), backend, job, Arc::default(), Arc::default()));
         engine.begin(Instant::now());
         let Advanced::Running(mut engine) = engine.run_past(ms(35)) else { panic!("it lasts a second") };
-        // Its turn began 20 ms later, with what had become due meanwhile.
+        // Its turn began 20 ms later, with the requests that had become due meanwhile.
         engine.turn.began_at = ms(60);
         engine.wait();
         assert_eq!(engine.turn.waited_until, ms(60));

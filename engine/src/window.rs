@@ -51,7 +51,7 @@ impl<B: Backend> Engine<B> {
         });
         self.books.begin(now, duration_ns);
         if let Some(http2) = &self.http2 {
-            // Waits that last go on, but what has passed of them does not count.
+            // Waits under way go on, but their past does not count.
             let mut allowed = Vec::new();
             for live in self.roster.slots.iter_mut().filter_map(Slot::live) {
                 live.protocol.count_so_far(now);
@@ -61,7 +61,7 @@ impl<B: Backend> Engine<B> {
         }
         self.roster.forget_sockets(&mut self.books, now);
         self.books.script_noted_ns = self.dispatch.script.spent_ns();
-        // Those of the warm-up do not count; one that ends in it was noticed late and goes on until now.
+        // Script calls of the warm-up do not count; one that ends in it was noticed late and goes on until now.
         self.dispatch.script.take_long();
         self.worker_link.show_warm_up(self.books.tally.completed);
         self.roster.slots.iter_mut().for_each(|slot| slot.is_counted = matches!(slot.state, State::Open(_)));
@@ -72,9 +72,10 @@ impl<B: Backend> Engine<B> {
             let open = self.roster.slots.iter_mut().filter_map(Slot::live).flat_map(|live| live.open.iter());
             open.for_each(|request| self.books.tally.entered(request.due));
         }
-        // A request that was late in the warm-up is late again in what counts.
+        // A request that was late in the warm-up is late again in the measured window.
         self.roster.slots.iter_mut().filter_map(Slot::live).for_each(Live::forget_late);
-        // Connections carried over are in use with what they negotiated, although their handshakes were not measured.
+        // Connections carried over are in use with their negotiated parameters, although their handshakes were not
+        // measured.
         let kept = self.roster.slots.iter().filter(|slot| slot.is_counted).filter_map(|slot| slot.link.as_ref());
         kept.for_each(|link| self.books.tally.interval.handshakes.found(link.negotiated().0, 1));
     }

@@ -16,9 +16,9 @@ pub(crate) struct Conversation {
     pub(crate) depth: usize,
     /// The methods of the requests, used in turn.
     pub(crate) methods: Vec<&'static str>,
-    /// Whether a request is started for each one that ends, not only at the beginning.
+    /// True to start a request for each one that ends, not only at the beginning.
     pub(crate) refills: bool,
-    /// Whether the last byte of each request is sent too.
+    /// True to send the last byte of each request, too.
     pub(crate) sends_all: bool,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct Heard {
 pub(crate) enum Reader {
     /// Every byte is handed over.
     Looks,
-    /// What may be skipped is skipped.
+    /// Skips bytes wherever it may.
     Skips,
 }
 
@@ -67,7 +67,6 @@ struct Call<'a> {
     reader: Reader,
     client: Http1,
     requests: Vec<Request>,
-    /// How many requests were started.
     started: usize,
     /// The requests whose last event has not arrived, oldest first.
     open: VecDeque<StreamId>,

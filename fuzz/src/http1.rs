@@ -39,8 +39,8 @@ pub fn chunked(data: &[u8]) {
     assert!(heard.iter().any(|heard| heard.event == Event::Complete { stream, grpc_status: 0, is_early: false }));
 }
 
-/// Checks that the same bytes give the same events in one piece, one by one, and in pieces of many sizes, and that
-/// skipping only leaves out data. Returns the events.
+/// Checks that bytes give equal events in one piece, one by one, and in pieces of many sizes, and that skipping only
+/// leaves out data. Returns the events.
 fn check_splits(conversation: &Conversation, bytes: &[u8], split: u8) -> Vec<Heard> {
     let whole = [bytes.len().max(1)];
     let pieces = sizes(split);

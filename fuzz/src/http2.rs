@@ -5,12 +5,18 @@ use std::collections::BTreeSet;
 use onrush_proto::http2::{Http2, Options, Shared};
 use onrush_proto::{Client, Event, Nanos, Parts, Request, StreamId};
 
-/// A server that sends anything. The first two bytes are settings, the rest is sent: bits 0 and 1 of the first byte are
-/// the most requests in flight less one, bit 2 makes every second request an upload, bit 3 keeps all bytes after the
-/// greeting unsent, bit 4 sends SETTINGS before the rest; bit 5 of the second byte starts a request for each
-/// that ends, its lower bits choose the split. (So digits and letters do for the first two bytes of a seed.) Bit 7 of
-/// the first byte makes the driver cancel some requests, let time pass and stop after some requests; bit 7 of the second
-/// leaves requests unwritten until the next event.
+/// A server that sends anything. The first two bytes are settings; the rest is sent.
+///
+/// - First byte, bits 0 and 1: the most requests in flight less one.
+/// - Bit 2: every second request is an upload.
+/// - Bit 3: all bytes after the greeting stay unsent.
+/// - Bit 4: SETTINGS come before the rest.
+/// - Bit 7: the driver cancels some requests, lets time pass and stops after some requests.
+/// - Second byte, bits 0 to 4: the split.
+/// - Bit 5: a request starts for each that ends.
+/// - Bit 7: requests stay unwritten until the next event.
+///
+/// Digits and letters do for the first two bytes of a seed.
 pub fn http2_response(data: &[u8]) {
     let [scene, split, bytes @ ..] = data else { return };
     let scene = Scene {
@@ -55,7 +61,7 @@ const REQUESTS_MAX: usize = 10;
 /// How much time passes with every byte, in nanoseconds.
 const BYTE_NS: u64 = 1_000_000;
 
-/// What happened, independent of how the input was split.
+/// Events, independent of how the input was split.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Heard {
     /// Each event, the range of data left empty, with its data or the text of its fields.
@@ -120,7 +126,6 @@ struct Call<'a> {
     /// The requests whose last event has not arrived.
     open: BTreeSet<u32>,
     started: usize,
-    /// How many bytes were taken.
     taken: u64,
     /// How many heads and ends of requests there were.
     ends: usize,
@@ -141,7 +146,7 @@ impl Call<'_> {
         assert!(self.open.len() <= self.scene.streams as usize);
     }
 
-    /// Time depends on what was taken, not on how it was split.
+    /// Time depends on the bytes taken, not on the split.
     fn now(&self) -> Nanos {
         Nanos(if self.scene.acts { self.taken * BYTE_NS } else { 0 })
     }
@@ -183,7 +188,7 @@ impl Call<'_> {
                 used
             };
             piece = &piece[used..];
-            // What is sent must not depend on the split: it decides what the server may answer.
+            // Output must not depend on the split: it decides what the server may answer.
             let is_due = !self.scene.is_late || self.ends > ends_before;
             if self.scene.is_late && is_due {
                 self.send();
@@ -197,7 +202,7 @@ impl Call<'_> {
         }
     }
 
-    /// Returns whether there were any.
+    /// True if there were any.
     fn take_events(&mut self, input: &[u8]) -> bool {
         let mut any = false;
         while let Some(event) = self.client.poll_event() {

@@ -35,6 +35,6 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("url", url),
 ];
 
-/// The dialects of other tools, which all read values the same way.
+/// The dialects of other tools, which read values alike.
 const COMPAT: [onrush_plan::Dialect; 3] =
     [onrush_plan::Dialect::Wrk, onrush_plan::Dialect::WrkCmm, onrush_plan::Dialect::Wrk2];

@@ -2,9 +2,12 @@
 
 use onrush_proto::http1::{Outline, outline};
 
-/// Any bytes as requests. The requests found follow one another from the first byte on, each parses the same alone, and
-/// only line ends follow the last. A refusal names a position inside the bytes, after the requests found before it, and
-/// further bytes do not change it unless the request is incomplete.
+/// Any bytes as requests:
+///
+/// - found requests follow one another from the first byte on, each parses alike alone, and only line ends follow the
+///   last
+/// - a refusal names a position inside the bytes, after the requests found before it; further bytes do not change it
+///   unless the request is incomplete
 pub fn request(data: &[u8]) {
     let mut found = Vec::new();
     let result = outline(data, &mut found);

@@ -7,8 +7,8 @@ use onrush_plan::Dialect;
 
 use crate::COMPAT;
 
-/// Any text as a value. What is accepted has a digit, means the same when it is written out plainly, and means the same
-/// in both grammars if both accept it.
+/// Any text as a value. An accepted one has a digit, keeps its meaning when it is written out plainly, and means one
+/// thing in both grammars if both accept it.
 pub fn units(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
     let (native_count, native_time) = (metric(text, Dialect::Native), time(text, Dialect::Native));

@@ -1,4 +1,4 @@
-//! What a response must be to count as a success, as `--expect-status`, `--expect-header` and `--expect-body` say it.
+//! Conditions for a successful response: `--expect-status`, `--expect-header` and `--expect-body`.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::CHECKS_MAX;
 
-/// What every response is checked for.
+/// Checks of every response.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checks {
-    /// The statuses of success; `None`: those below 400.
+    /// The statuses of success; `None`: all below 400.
     pub status: Option<StatusList>,
     /// Fields that each head must have.
     pub headers: Vec<ExpectedHeader>,
@@ -38,7 +38,7 @@ pub enum Check<'a> {
 }
 
 impl Checks {
-    /// Whether nothing is expected but what always is: a status below 400.
+    /// True if only the default is checked: a status below 400.
     pub fn is_empty(&self) -> bool {
         self.status.is_none() && self.count() == 0
     }
@@ -48,24 +48,24 @@ impl Checks {
         self.headers.len() + self.body.len()
     }
 
-    /// Whether there is room for one more.
+    /// True if there are fewer than [`CHECKS_MAX`].
     pub fn have_room(&self) -> bool {
         self.count() < CHECKS_MAX
     }
 
-    /// The check with this number: first those of heads, then those of bodies, in the order typed.
+    /// The check with this number: first checks of heads, then checks of bodies, in the order typed.
     pub fn get(&self, number: usize) -> Option<Check<'_>> {
         let headers = self.headers.iter().map(Check::Header);
         headers.chain(self.body.iter().map(|text| Check::Body(text))).nth(number)
     }
 
-    /// Whether a response with this status is unsuccessful.
+    /// True if a response with this status is unsuccessful.
     pub fn is_failure(&self, status: u16) -> bool {
         is_failure(self.status.as_ref(), status)
     }
 }
 
-/// Whether a response with this status is unsuccessful, if these statuses, or `None`, are those of success.
+/// True if a response with this status is unsuccessful. `expected`: the statuses of success; `None`: all below 400.
 pub fn is_failure(expected: Option<&StatusList>, status: u16) -> bool {
     expected.map_or(status >= 400, |expected| !expected.contains(status))
 }
@@ -79,7 +79,7 @@ pub struct StatusList {
 }
 
 impl StatusList {
-    /// Whether a status is one of them.
+    /// True if it has this status.
     pub fn contains(&self, status: u16) -> bool {
         self.ranges.iter().any(|range| range.contains(&status))
     }
@@ -99,7 +99,7 @@ impl FromStr for StatusList {
     }
 }
 
-/// One part of a list: `200`, `200-204` or `2xx`. The error says what is wrong with it.
+/// One part of a list: `200`, `200-204` or `2xx`. The error names the fault.
 fn statuses(part: &str) -> Result<RangeInclusive<u16>, String> {
     let wrong = |why: &str| Err(format!("{part:?} {why}; write for instance 200, 2xx or 200-204,404"));
     let status = |text: &str| {

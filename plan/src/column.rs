@@ -28,7 +28,7 @@ pub const RUN: &str = "run";
 pub const COMPUTED: [&str; 5] =
     ["runs", "median_requests_per_sec", "min_requests_per_sec", "max_requests_per_sec", "spread_percent"];
 
-/// Whether tables have a column of this name for runs with any labels.
+/// True if tables can have a column of this name, whatever labels runs have.
 pub fn is_column(name: &str) -> bool {
     name == RUN || FIELDS.contains(&name) || COMPUTED.contains(&name) || Metric::of_column(name).is_some()
 }

@@ -17,13 +17,13 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// Whether it depends on what limited the run.
+    /// True if it depends on the verdict.
     pub fn asks_for_verdict(&self) -> bool {
         self.terms.iter().any(|term| term.metric == Metric::Verdict)
     }
 }
 
-/// A figure, and what it is compared with.
+/// A comparison of a figure with a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
     /// The term as typed.
@@ -34,7 +34,7 @@ pub struct Term {
     pub name: Option<String>,
     /// How the figure must compare with the value.
     pub comparison: Comparison,
-    /// What the figure is compared with.
+    /// The right side of the comparison.
     pub value: Value,
 }
 
@@ -69,17 +69,17 @@ pub enum Comparison {
     Unequal,
 }
 
-/// What a figure is compared with.
+/// The right side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value {
     /// A time.
     Time(Duration),
     /// A number.
     Number(f64),
-    /// A share (0 to 1) of the requests that were due, or, without a rate, of those that were sent; of the time where the
-    /// figure is one.
+    /// A share (0 to 1) of the requests that were due, or, without a rate, of the requests that were sent; of the time
+    /// if the figure is a share of time.
     Share(f64),
-    /// A multiple of the rate that was asked for.
+    /// A multiple of the asked rate.
     OfAsked(f64),
     /// A limit of the run.
     LimitedBy(LimitedBy),
@@ -116,7 +116,7 @@ impl Comparison {
         (Self::Equal, "="),
     ];
 
-    /// How it is written.
+    /// The operator as typed: `<`, `>=`.
     pub fn sign(self) -> &'static str {
         Self::ALL.into_iter().find(|(comparison, _)| *comparison == self).map_or("", |(_, sign)| sign)
     }
@@ -133,7 +133,7 @@ impl Comparison {
         }
     }
 
-    /// Whether the comparison holds between a figure and a value.
+    /// True if the comparison holds between a figure and a value.
     pub fn holds(self, figure: f64, value: f64) -> bool {
         match self {
             Self::Less => figure < value,

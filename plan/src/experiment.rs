@@ -1,5 +1,5 @@
-//! The plan of an experiment: what is varied, how often and in what order each point is measured, and which commands
-//! run around the runs.
+//! The plan of an experiment: the factors, how often and in what order each point is measured, and the commands around
+//! the runs.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -25,7 +25,7 @@ pub struct Experiment {
     pub seed: u64,
     /// How often a failed run is repeated immediately.
     pub retries: u32,
-    /// What is varied.
+    /// The factors that vary.
     pub factors: Vec<Factor>,
     /// The points to measure, at least one.
     pub points: Vec<Point>,
@@ -35,13 +35,13 @@ pub struct Experiment {
     pub hooks: Hooks,
     /// Files that are copied into the folder.
     pub attach: Vec<PathBuf>,
-    /// Whether settings of the host may be changed.
+    /// True if settings of the host may be changed.
     pub may_change_host: bool,
     /// The folder that everything is written to.
     pub folder: Destination,
     /// The experiment as a file, with every decision.
     pub text: String,
-    /// The same without secrets.
+    /// The command without secrets.
     pub shown: String,
 }
 
@@ -59,9 +59,9 @@ pub struct Factor {
 /// One level of a factor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// As people read it, without secrets.
+    /// For people, without secrets.
     pub shown: String,
-    /// As it appears in file names, with the factor.
+    /// For file names, with the factor.
     pub file: String,
 }
 
@@ -85,7 +85,7 @@ pub struct Point {
 pub struct Server {
     /// The shell command.
     pub command: Option<String>,
-    /// A request that gets a response once the target is ready; `None`: one like those of the point.
+    /// A request that gets a response once the target is ready; `None`: one of the point's requests.
     pub ready: Option<Box<Plan>>,
     /// The longest time it may take to become ready.
     pub timeout: Duration,
@@ -104,7 +104,7 @@ pub struct Hooks {
     pub after_run: Option<String>,
     /// The longest time that each may take.
     pub timeout: Duration,
-    /// Whether a failing command ends the experiment.
+    /// True if a failing command ends the experiment.
     pub are_fatal: bool,
 }
 
@@ -121,8 +121,7 @@ impl Default for Hooks {
     }
 }
 
-/// All commands of an experiment: those that run around points and runs, the target's, and those of points where it is
-/// varied.
+/// All commands of an experiment: hooks around points and runs, the target's, and the commands of points that vary it.
 pub fn commands<'a>(
     hooks: &'a Hooks,
     of_target: Option<&'a String>,
@@ -142,7 +141,7 @@ pub enum Destination {
     Resumed {
         /// Its path.
         path: PathBuf,
-        /// Whether to continue even if something has changed since.
+        /// True to continue even if something has changed since.
         is_forced: bool,
     },
 }

@@ -1,5 +1,4 @@
-//! A filter for sockets, as `ss` has it, as plain data. It sees only what it is given about a socket and looks nothing
-//! up.
+//! A filter for sockets in `ss`'s language, as plain data. It sees the given facts about a socket and looks nothing up.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -44,7 +43,7 @@ pub struct Range {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct States(pub u32);
 
-/// What a filter sees of a socket.
+/// The parts of a socket that filters see.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
     /// Its state, as the kernel's number.
@@ -92,7 +91,7 @@ impl States {
 }
 
 impl Filter {
-    /// Whether the filter matches a socket.
+    /// True if the filter matches a socket.
     pub fn holds(&self, socket: &Subject) -> bool {
         match self {
             Self::States(States(states)) => states & 1 << socket.state != 0,
@@ -135,7 +134,7 @@ impl Filter {
         }
     }
 
-    /// Whether the filter mentions states.
+    /// True if it mentions states, and so replaces the default ones.
     pub fn names_states(&self) -> bool {
         match self {
             Self::States(_) => true,
@@ -147,7 +146,7 @@ impl Filter {
 }
 
 impl Range {
-    /// Whether an end is in the range. As in `ss`, an IPv4-mapped IPv6 address matches an IPv4 range, but an IPv4
+    /// True if an end is in the range. As in `ss`, an IPv4-mapped IPv6 address matches an IPv4 range, but an IPv4
     /// address does not match an IPv6 range.
     fn contains(&self, end: SocketAddr) -> bool {
         let is_there = |(prefix, bits): (IpAddr, u8)| match (prefix, end.ip()) {
@@ -164,7 +163,7 @@ impl Range {
     }
 }
 
-/// Whether two numbers of this width have the same leading bits.
+/// True if the leading bits of two numbers of this width agree.
 fn begins_alike(one: u128, other: u128, width: u32, bits: u8) -> bool {
     (one ^ other).checked_shr(width - u32::from(bits)).unwrap_or(0) == 0
 }

@@ -50,7 +50,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
     }
 }
 
-/// This many requests per second, evenly.
+/// A schedule of `per_s` requests per second, evenly.
 pub fn schedule(per_s: u64) -> Schedule {
     let rate = Rate::from_per_second(per_s).expect("a rate");
     Schedule {

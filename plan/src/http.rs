@@ -1,4 +1,4 @@
-//! The versions of HTTP that connections may speak, and what those of HTTP/2 are told.
+//! The versions of HTTP that connections may speak, and the SETTINGS of HTTP/2.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,7 +10,7 @@ pub struct Http {
     pub versions: Vec<Version>,
     /// The most requests in flight on a connection of HTTP/2; `None`: one, or one batch of a script.
     pub streams: Option<u32>,
-    /// What connections of HTTP/2 tell the server.
+    /// SETTINGS of HTTP/2 connections.
     pub settings: Settings,
 }
 
@@ -23,12 +23,12 @@ pub enum Version {
     Http2,
 }
 
-/// What connections of HTTP/2 tell the server; `None`: the usual value.
+/// SETTINGS that HTTP/2 connections send; `None`: the usual value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
     /// How many bytes of a response's body the server may send before it must wait.
     pub window: Option<u32>,
-    /// The same for all responses of a connection together.
+    /// Window for all responses of a connection together.
     pub connection_window: Option<u32>,
     /// The largest payload of a frame, in bytes.
     pub frame_max: Option<u32>,
@@ -43,25 +43,25 @@ impl Default for Http {
 }
 
 impl Http {
-    /// What is wrong with it if it was read from a plan.
+    /// An error in values read from a plan.
     pub(super) fn contradiction(&self) -> Option<&'static str> {
         let is_void = self.versions.is_empty() || self.streams == Some(0);
         is_void.then_some("no version of HTTP, or no request, is allowed on a connection")
     }
 
-    /// Whether all connections speak HTTP/2.
+    /// True if all connections speak HTTP/2.
     pub fn is_http2(&self) -> bool {
         self.versions == [Version::Http2]
     }
 
-    /// Whether connections may speak HTTP/2.
+    /// True if connections may speak HTTP/2.
     pub fn may_be_http2(&self) -> bool {
         self.versions.contains(&Version::Http2)
     }
 }
 
 impl Version {
-    /// Both, as [`Self::alpn`] writes them.
+    /// Both versions.
     pub const ALL: [Self; 2] = [Self::Http11, Self::Http2];
 
     /// Its name in a TLS handshake (ALPN, RFC 7301).

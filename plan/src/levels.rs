@@ -1,7 +1,7 @@
 //! The number of connections over time: plain data, and a pure function of it.
 //!
-//! As with a schedule, the stages are those of the whole run, no matter how many threads and machines carry it out:
-//! connection k belongs to part k mod n of n. No clock is read: times count from the planned start of measuring.
+//! As with a schedule, the stages are the whole run's, no matter how many threads and machines carry it out: connection
+//! k belongs to part k mod n of n. No clock is read: times count from the planned start of measuring.
 
 use std::time::Duration;
 
@@ -49,7 +49,8 @@ impl Levels {
         (self.here(self.stages.last().map_or(0, |last| last.to)), u64::MAX)
     }
 
-    /// The planned number of connections of the whole run at two times of one stage, since the planned start of measuring.
+    /// The planned number of connections of the whole run at two times of one stage, since the planned start of
+    /// measuring.
     pub fn between(&self, from: Duration, until: Duration) -> (u32, u32) {
         let mut begin = Duration::ZERO;
         for stage in &self.stages {
@@ -98,7 +99,8 @@ impl Levels {
         self.empty(from_ns, until_ns).into_iter().map(|(from_ns, until_ns)| until_ns - from_ns).sum()
     }
 
-    /// The times between two moments, from and until, in nanoseconds, in order, for which no connection is planned here.
+    /// The times between two moments, from and until, in nanoseconds, in order, for which no connection is planned
+    /// here.
     pub fn empty(&self, from_ns: u64, until_ns: u64) -> Vec<(u64, u64)> {
         let (mut at_ns, mut empty) = (from_ns, Vec::new());
         while at_ns < until_ns {
@@ -110,7 +112,7 @@ impl Levels {
         empty
     }
 
-    /// The same stages for one of several machines or threads.
+    /// The share of one of several machines or threads.
     pub fn share(&self, index: u32, parts: u32) -> Self {
         Self { part: self.part.part(Part::new(index, parts)), stages: self.stages.clone() }
     }
@@ -125,7 +127,7 @@ impl Levels {
         self.here(self.most())
     }
 
-    /// What is wrong with stages that were read from a plan.
+    /// An error in stages read from a plan.
     pub fn contradiction(&self) -> Option<&'static str> {
         let most = self.most();
         if most == 0 || u64::from(most) > CONNECTIONS_MAX {

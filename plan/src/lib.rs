@@ -1,12 +1,13 @@
-//! The plan of a run: plain data that can be stored, sent to another machine and split between threads.
+//! The plan of a run: plain data that can be stored, sent to another machine and split between threads. It is complete
+//! before anything is measured.
 //!
-//! What was typed is turned into a plan before anything is measured.
-//!
-//! What to do: `target`, `request`, `load`, `levels` (connections over time), `list`, `templates`, `checks`, `schedule` (when
-//! requests are due), `stages`, `stop`, `condition` on a `metric`, `probing`, `search`, `experiment`. How to connect: `resolve`,
-//! `way`, `socket`, `proxy`, `tls`, `http`. What becomes of the result: `output`, `sampling`, `column`. Around it: `part` and
-//! `transport` share a plan between threads and machines, `material` holds the contents of files, `limits` has every limit
-//! with its reason, and `secrets` redacts.
+//! - Work: `target`, `request`, `load`, `levels` (connections over time), `list`, `templates`, `checks`, `schedule`
+//!   (when requests are due), `stages`, `stop`, `condition` on a `metric`, `probing`, `search`, `experiment`.
+//! - Connections: `resolve`, `way`, `socket`, `proxy`, `tls`, `http`.
+//! - Result: `output`, `sampling`, `column`.
+//! - Transport: `part` and `transport` share a plan between threads and machines, `material` holds the contents of
+//!   files.
+//! - `limits` has every limit with its reason; `secrets` redacts.
 
 #![forbid(unsafe_code)]
 
@@ -107,16 +108,16 @@ pub struct Plan {
     pub body: Option<Material>,
     /// The list of requests that are sent instead, each a difference from that content.
     pub list: Option<List>,
-    /// What a response must be to count as a success.
+    /// Conditions for a successful response.
     #[serde(default)]
     pub checks: Checks,
-    /// What the placeholders in all of that are filled in with; `None`: they are sent as they are.
+    /// Values of the placeholders in all of that; `None`: they are sent as they are.
     pub templates: Option<Templates>,
     /// The Lua script that shapes requests and their timing.
     pub script: Option<Script>,
     /// The number of threads and connections.
     pub load: Load,
-    /// The most requests in flight at the same time; `None`: as many as the connections can have.
+    /// The most requests in flight at a time; `None`: as many as the connections can have.
     pub in_flight_max: Option<u32>,
     /// When requests are due; `None`: whenever a connection is free.
     pub schedule: Option<Schedule>,
@@ -129,8 +130,8 @@ pub struct Plan {
     pub requests_per_connection: Option<PerConnection>,
     /// When the run ends.
     pub stop: Stop,
-    /// How long the schedule goes on after its planned end, uncounted, to learn how the requests that were due have ended,
-    /// at most; zero: it does not.
+    /// How long the schedule goes on after its planned end, uncounted, to learn how the requests that were due have
+    /// ended, at most; zero: it does not.
     #[serde(default)]
     pub run_on: Duration,
     /// The run ends earlier once all these figures are precise enough; empty: it does not.
@@ -143,24 +144,24 @@ pub struct Plan {
     pub give_up: Option<Duration>,
     /// The tool whose rules and report text apply.
     pub dialect: Dialect,
-    /// The backend that was asked for.
+    /// The backend.
     pub io: Io,
-    /// Whether the phases of every request are measured.
+    /// True to measure the phases of every request.
     pub phases: bool,
-    /// Whether, instead of a load test, one request is sent and shown in full.
+    /// True to send one request and show it in full, instead of a load test.
     pub once: bool,
-    /// Whether idle waits busy-poll instead of blocking.
+    /// Busy-polling of idle waits.
     pub spin: Spin,
     /// The seed of every random sequence of the run.
     pub seed: u64,
-    /// What is done with the result on this machine.
+    /// Output on this machine.
     #[serde(skip)]
     pub show: Show,
 }
 
 impl Plan {
-    /// How long the schedule must go on after its planned end so that these conditions can be judged by all requests that
-    /// were due: until each has ended or is older than the largest limit of a percentile, or has been abandoned.
+    /// How long the schedule must go on after its planned end so that these conditions can be judged by all requests
+    /// that were due: until each has ended or is older than the largest limit of a percentile, or has been abandoned.
     pub fn needed_run_on<'a>(&self, conditions: impl IntoIterator<Item = &'a Condition>) -> Duration {
         if self.schedule.is_none() || self.stop.duration.is_none() {
             return Duration::ZERO;
@@ -248,7 +249,7 @@ pub enum Dialect {
 }
 
 impl Dialect {
-    /// Whether the rules of another tool are followed.
+    /// True if the rules of another tool are followed.
     pub fn is_compat(self) -> bool {
         self != Self::Native
     }
@@ -264,7 +265,7 @@ impl Dialect {
     }
 }
 
-/// Whether a worker with few requests in flight busy-polls instead of blocking: a wakeup takes time that would count as
+/// Busy-polling, instead of blocking, of a worker with few requests in flight: a wakeup takes time that would count as
 /// the server's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spin {

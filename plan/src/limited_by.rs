@@ -1,19 +1,19 @@
-//! The names of what can limit a run, for conditions and verdicts.
+//! Names of limits of a run, for conditions and verdicts.
 
 use serde::{Deserialize, Serialize};
 
-/// What kept a run from more requests per second.
+/// The limit of a run: the reason why it did not reach more requests per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
-    /// The target: more requests in flight bring no more responses, or what was seen of it says so.
+    /// The target: more requests in flight bring no more responses, or its own figures say so.
     Target,
     /// The generator's threads had no time left.
     GeneratorCpu,
     /// They had no time left because of the script.
     GeneratorScript,
-    /// The rate that was asked for was reached.
+    /// The rate was reached.
     Schedule,
     /// There were too few requests in flight, on too few connections or streams, to keep the target busy.
     Connections,
@@ -71,7 +71,7 @@ impl LimitedBy {
         }
     }
 
-    /// Whether the figures describe the generator and not the target (`--strict`).
+    /// True if the figures describe the generator and not the target (`--strict`).
     pub fn is_our_fault(self) -> bool {
         matches!(self, Self::GeneratorCpu | Self::GeneratorScript | Self::Ports)
     }

@@ -1,4 +1,4 @@
-//! Limits on what the user can ask for, each with its reason. Limits on what a peer may send are in the protocol.
+//! Limits on the user's values, each with its reason. Limits on a peer's data are in the protocol.
 
 use std::time::Duration;
 
@@ -19,9 +19,9 @@ pub const RATE_MAX: u64 = 1_000_000_000;
 /// Highest rate of Poisson arrivals in requests per second. Drawing a due time takes 20 to 70 ns, even for a request
 /// that is never sent: above this rate, one thread could not draw the due times as fast as they pass.
 pub const POISSON_RATE_MAX: u64 = 10_000_000;
-/// Most requests that are due at once: what a thread can send within seconds.
+/// Most requests due at once: a thread can send them within seconds.
 pub const BURST_MAX: u64 = 1_000_000;
-/// Longest slice into which sends are gathered: longer ones would be bursts, and `--arrivals` makes those.
+/// Longest slice into which sends are gathered: longer ones would be bursts, for which there is `--arrivals`.
 pub const SEND_SLICE_MAX: Duration = Duration::from_secs(1);
 
 /// Longest time for any option: a leap year. Nothing is tested for longer, and all arithmetic on nanoseconds stays far
@@ -55,8 +55,8 @@ pub const VALUES_MAX_MIB: u64 = 1024;
 /// Largest script in MiB. It is compiled once per thread; real ones are less than a hundredth of that.
 pub const SCRIPT_MAX_MIB: u64 = 16;
 
-/// The stack of a thread that calls a script, in bytes. Half of it is for the calls whose depth is checked, the other half
-/// for what happens between two checks. Unused stack costs only address space.
+/// The stack of a thread that calls a script, in bytes. Half of it is for calls whose depth is checked, the other half
+/// for the code between two checks. Unused stack costs only address space.
 pub const SCRIPT_STACK_BYTES: usize = 32 << 20;
 
 /// Largest file of certificates in MiB: a system's root certificates take less than one.
@@ -81,8 +81,7 @@ pub const BUFFER_MAX: u64 = i32::MAX as u64 / 2;
 /// Most requests in flight on one connection of HTTP/2.
 pub const STREAMS_MAX: u64 = 100_000;
 
-/// The window of a stream or a connection that both sides assume at first, in bytes (RFC 9113, 6.9.2): that of a
-/// connection can only grow.
+/// The initial window of a stream or a connection, in bytes (RFC 9113, 6.9.2). A connection's window can only grow.
 pub const H2_WINDOW_USUAL: u32 = 65_535;
 
 /// Largest window, in bytes (RFC 9113, 6.9.1).
@@ -107,8 +106,8 @@ pub const GIVE_UP_MIN: Duration = Duration::from_secs(30);
 /// How long after its limit a request is abandoned at the latest: requests are looked at ten times a second.
 pub const ABANDONED_WITHIN: Duration = Duration::from_millis(200);
 
-/// How much longer than a limit on percentiles the schedule goes on after the end of the run, so that a request which is
-/// open then is older in any clock.
+/// How much longer than a limit on percentiles the schedule goes on after the end of the run, so that a request which
+/// is open then is older in any clock.
 pub const RUN_ON_SLACK: Duration = Duration::from_millis(1);
 
 /// How long, in nanoseconds, a server may take to close a connection after its last response

@@ -21,7 +21,7 @@ pub struct List {
     pub part: (u64, u64),
     /// How many requests the list has.
     pub length: u64,
-    /// Whether all of them are `GET` or `HEAD`.
+    /// True if all of them are `GET` or `HEAD`.
     pub is_safe: bool,
     /// The names by which they are counted, in the order of the list.
     pub names: Vec<String>,
@@ -53,7 +53,7 @@ impl List {
         Self { order: Order::Seq, part: (first, self.length), ..self.clone() }
     }
 
-    /// The same for each other name, with nothing but that request in it: a long list is not read again for each.
+    /// For each other name, a list with its first request only: a long list is not read again for each.
     pub fn of_other_names(&self) -> impl Iterator<Item = Self> {
         self.firsts.iter().zip(&self.names).skip(1).map(|(First { number, text: (start, end) }, name)| {
             let text = self.file.contents().ok().and_then(|text| text.get(*start as usize..*end as usize));
@@ -69,7 +69,7 @@ impl List {
         [&self.file].into_iter().chain(&self.bodies)
     }
 
-    /// The same.
+    /// The files, to attach contents.
     pub fn materials_mut(&mut self) -> impl Iterator<Item = &mut Material> {
         [&mut self.file].into_iter().chain(&mut self.bodies)
     }
@@ -91,14 +91,14 @@ pub enum Order {
     /// One after the other, and again from the beginning.
     #[default]
     Seq,
-    /// The same, but in an order drawn at random, a new one for each time through the list.
+    /// In random order, drawn anew for each pass through the list.
     Shuffle,
     /// Each drawn at random, in proportion to its weight.
     Weighted,
 }
 
 impl Order {
-    /// All of them.
+    /// All orders.
     pub const ALL: [Self; 3] = [Self::Seq, Self::Shuffle, Self::Weighted];
 
     /// Its name on the command line and in files.

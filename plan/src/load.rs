@@ -64,7 +64,7 @@ impl Load {
         (0..index).map(|before| self.most_of(before)).sum()
     }
 
-    /// Whether connections are added while due requests wait for one.
+    /// True if connections are added while due requests wait for one.
     pub fn grows(self) -> bool {
         self.max_inflight > self.connections
     }

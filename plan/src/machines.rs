@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The machines of a run. It is not part of what they are sent.
+/// The machines of a run. Not sent to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machines {
     /// How many take part, at least one.
@@ -18,13 +18,13 @@ pub struct Machines {
     pub join: Duration,
     /// How long one of them may be silent before it is lost.
     pub loss: Duration,
-    /// What becomes of a run that has lost one.
+    /// Policy for a lost machine.
     pub on_loss: OnLoss,
-    /// Which of them this process is, if all were started with the same command line; `None`: it only coordinates.
+    /// This process's place among them, if all were started with one command line; `None`: it only coordinates.
     pub place: Option<Place>,
 }
 
-/// One of several processes with the same command line.
+/// One of several processes with one command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Its number, from zero. The first one takes part and coordinates.
@@ -51,12 +51,12 @@ impl Machines {
     }
 }
 
-/// What becomes of a run that has lost a machine.
+/// Policy for a run that has lost a machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnLoss {
-    /// It ends.
+    /// Ends the run.
     #[default]
     Stop,
-    /// The others go on.
+    /// Goes on with the other machines.
     Continue,
 }

@@ -117,7 +117,7 @@ impl Material {
         self.held().cloned()
     }
 
-    /// What `find` finds in the contents, which takes long: it is asked only once.
+    /// The ranges that `find` finds in the contents. Searching takes long, so it runs only once.
     pub(crate) fn secrets(&self, find: impl FnOnce(&[u8]) -> Vec<Range<usize>>) -> &[Range<usize>] {
         let Some(contents) = &self.contents else { return &[] };
         self.secrets.get_or_init(|| find(contents))
@@ -157,12 +157,12 @@ impl From<Reference> for Material {
 static BROUGHT: OnceLock<BTreeMap<PathBuf, PathBuf>> = OnceLock::new();
 
 thread_local! {
-    /// What was read while somebody wanted to know.
+    /// Files read while [`reading`] runs.
     static READ: RefCell<Option<BTreeMap<PathBuf, Vec<u8>>>> = const { RefCell::new(None) };
 }
 
-/// From now on, reads these files where they are now: the names are those they had where the command line was typed. Only
-/// the first call counts.
+/// From now on, reads these files where they are now: the names are from the machine where the command line was typed.
+/// Only the first call counts.
 pub fn bring(files: BTreeMap<PathBuf, PathBuf>) {
     let _ = BROUGHT.set(files);
 }
@@ -172,14 +172,14 @@ pub fn brought(name: &Path) -> Option<&'static Path> {
     Some(BROUGHT.get()?.get(name)?)
 }
 
-/// Does some work, and returns with its result what the work has read of files, by their names.
+/// Does some work, and returns with its result the files that it has read, by name.
 pub fn reading<T>(work: impl FnOnce() -> T) -> (T, BTreeMap<PathBuf, Vec<u8>>) {
     READ.set(Some(BTreeMap::new()));
     let done = work();
     (done, READ.take().unwrap_or_default())
 }
 
-/// Notes what was read of a file, if somebody wants to know.
+/// Records that a file was read, while [`reading`] runs.
 pub fn note(name: &Path, contents: &[u8]) {
     READ.with_borrow_mut(|read| {
         if let Some(read) = read {

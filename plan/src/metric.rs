@@ -15,7 +15,7 @@ pub enum Metric {
     Rate,
     /// A latency.
     Latency(View, Statistic),
-    /// Requests without a good response in time, as a share of those that were due.
+    /// Requests without a good response in time, as a share of due ones.
     Errors,
     /// The time in which the target was unavailable, as a share of the time.
     Unavailable,
@@ -41,7 +41,7 @@ pub enum Metric {
     Transfer,
     /// Errors of one of wrk's kinds.
     ErrorsOf(ErrorKind),
-    /// What limited the run.
+    /// The limit of the run.
     Verdict,
 }
 
@@ -54,7 +54,7 @@ pub enum View {
     Scheduled,
     /// When the request was sent.
     Service,
-    /// That of [`View::Shown`], of responses with a status of one class only: 2 means 200 to 299.
+    /// [`View::Shown`] for responses with a status of one class: 2 means 200 to 299.
     Class(u16),
 }
 
@@ -94,7 +94,7 @@ pub enum ErrorKind {
     Abandoned,
 }
 
-/// What the value of a metric is.
+/// Kinds of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// A time, in microseconds.
@@ -113,32 +113,32 @@ pub enum Unit {
     Name,
 }
 
-/// Which of two values is better.
+/// The better direction of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
     /// The lower one.
     Lower,
     /// The higher one.
     Higher,
-    /// Neither.
+    /// Neither direction.
     Neither,
 }
 
-/// The description of a metric; of a family of metrics, such as percentiles, that of one as an example.
+/// The description of a metric; for a family of metrics, such as percentiles, of one example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
     /// The metric.
     pub metric: Metric,
     /// Its name.
     pub id: &'static str,
-    /// Its names as a column: for programs; for people, if that is another; more that are understood. None: no table has
-    /// it.
+    /// Its names as a column: for programs; for people, if that is another; more that are understood. None: no table
+    /// has it.
     pub columns: &'static [&'static str],
-    /// What its value is.
+    /// Unit of its value.
     pub unit: Unit,
     /// Which value is better.
     pub better: Better,
-    /// What it is, in one sentence.
+    /// The metric in one sentence.
     pub words: &'static str,
 }
 
@@ -235,12 +235,12 @@ const fn errors(kind: ErrorKind, id: &'static str, columns: Names, words: &'stat
 }
 
 impl Unit {
-    /// Whether the values of several runs add up to that of all.
+    /// True if the values of several runs add up to the value of all.
     pub fn adds_up(self) -> bool {
         matches!(self, Self::Count | Self::Bytes)
     }
 
-    /// How it is written behind a number.
+    /// Symbol of the unit: `us`, `1/s`, `count`.
     pub fn symbol(self) -> &'static str {
         match self {
             Self::Time => "us",
@@ -264,7 +264,7 @@ impl View {
         }
     }
 
-    /// Its name before that of a statistic.
+    /// The part of its name before the statistic.
     fn prefix(self, separator: char) -> String {
         match self {
             Self::Shown => String::new(),
@@ -295,7 +295,7 @@ impl Metric {
         if let Self::Latency(View::Shown, Statistic::Percentile(percent)) = self { Some(percent) } else { None }
     }
 
-    /// Its description, or that of its family.
+    /// Its description, or its family's.
     pub fn about(self) -> &'static About {
         let example = match self {
             Self::Latency(View::Class(_), _) => Self::Latency(View::Class(2), Statistic::Percentile(Percent::EXAMPLE)),
@@ -336,17 +336,17 @@ impl Metric {
         }
     }
 
-    /// Whether it is a latency.
+    /// True for latencies of any kind.
     pub fn is_latency(self) -> bool {
         matches!(self, Self::Latency(..))
     }
 
-    /// Whether only a run with a rate has this figure.
+    /// True if only a run with a rate has this figure.
     pub fn needs_rate(self) -> bool {
         matches!(self, Self::Late | Self::Dropped | Self::Unavailable | Self::Latency(View::Scheduled, _))
     }
 
-    /// Whether there is one for the requests of each name, too.
+    /// True if there is also one per request name.
     pub fn is_by_name(self) -> bool {
         use Metric::{Errors, Latency, Rate, Requests, Status, StatusClass};
         matches!(self, Latency(View::Shown, _) | Rate | Errors | Requests | Status(_) | StatusClass(_))
@@ -356,7 +356,7 @@ impl Metric {
         if let Self::Latency(view, _) = self { view } else { View::Shown }
     }
 
-    /// The same in another view; only latencies have several.
+    /// The metric in another view; only latencies have several.
     fn seen_from(self, view: View) -> Option<Self> {
         match self {
             Self::Latency(View::Shown, statistic) => Some(Self::Latency(view, statistic)),
@@ -381,7 +381,6 @@ impl Metric {
         }
     }
 
-    /// The member of a family with this name.
     fn member(name: &str) -> Option<Self> {
         let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?;
         if let Some(codes) = name.strip_prefix("status.") {
@@ -402,7 +401,7 @@ impl Metric {
     }
 }
 
-/// Whether what is behind the point is a status rather than decimals: `99.200`.
+/// True if the part after the point is a status rather than decimals: `99.200`.
 fn looks_like_status(percent: &str) -> bool {
     let decimals = percent.split_once('.').map_or("", |(_, decimals)| decimals);
     decimals.len() == 3 && decimals.parse().is_ok_and(|status: u16| (200..600).contains(&status))

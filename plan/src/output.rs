@@ -1,4 +1,4 @@
-//! The output of a run: what is shown of the result, where and in which form.
+//! The output of a run: which parts of the result are shown, where and in which form.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,25 +6,24 @@ use std::path::{Path, PathBuf};
 use super::machines::Machines;
 use super::{Condition, Percent, Position, Probing, SocketSampling};
 
-/// What is done with the result on the machine that started the run. It is not part of a plan that is sent to another
-/// one.
+/// Output on the machine that started the run. Not part of a plan that is sent to another machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Show {
-    /// Whether percentiles of the latency were asked for. Natively a report has some in any case.
+    /// True if percentiles of the latency were asked for. A native report has some in any case.
     pub percentiles: bool,
-    /// Whether their spectrum is printed, as wrk2 does; where a tool is imitated, only with a rate.
+    /// True to print their spectrum, as wrk2 does; where a tool is imitated, only with a rate.
     pub spectrum: bool,
-    /// Whether the service latency is printed beside the latency since requests were due.
+    /// True to print the service latency beside the latency since requests were due.
     pub u_latency: bool,
-    /// Whether a batch of pipelined requests has one latency.
+    /// True if a batch of pipelined requests has one latency.
     pub batch_latency: bool,
     /// The percentiles to show; `None`: the usual ones of the text or the file.
     pub percents: Option<Vec<Percent>>,
     /// The phases that have their own rows.
     pub breakout: Breakout,
-    /// Whether the text is laid out as wrk-cmm's.
+    /// True for the layout of wrk-cmm.
     pub cmm_layout: bool,
-    /// What goes to standard output.
+    /// Format of standard output.
     pub format: Format,
     /// The files the result is written into.
     pub outputs: Vec<Output>,
@@ -38,13 +37,13 @@ pub struct Show {
     pub gates: Vec<Condition>,
     /// The experiment that may follow; `None`: none.
     pub probing: Option<Probing>,
-    /// Whether the run fails if onrush itself was its limit.
+    /// True to fail the run if onrush itself was its limit.
     pub is_strict: bool,
-    /// Whether failures are also printed as GitHub annotations.
+    /// True to print failures as GitHub annotations as well.
     pub annotates: bool,
     /// The command line as files show it.
     pub command: String,
-    /// Whether files may contain secrets.
+    /// True if files may contain secrets.
     pub keeps_secrets: bool,
     /// The labels of the run.
     pub labels: BTreeMap<String, String>,
@@ -52,23 +51,22 @@ pub struct Show {
     pub position: Option<Position>,
     /// The machines that carry it out together; `None`: this one does.
     pub machines: Option<Machines>,
-    /// Whether to print the backend in use and the reason.
+    /// True to print the backend in use and the reason.
     pub verbose: bool,
-    /// Whether notes follow the report on standard error.
+    /// True if notes follow the report on standard error.
     pub notes: bool,
-    /// Whether standard error has errors only.
+    /// True if standard error has errors only.
     pub is_quiet: bool,
 }
 
 impl Show {
-    /// Whether the phases of requests are shown or written to a file.
+    /// True if the phases of requests are shown or written to a file.
     pub fn wants_phases(&self) -> bool {
         let is_json = |output: &Output| output.kind == Kind::Json;
         self.breakout != Breakout::None || self.format == Format::Json || self.outputs.iter().any(is_json)
     }
 
-    /// All files that are written: those with the result, those with samples of sockets and a log of requests, and the folder
-    /// with samples of responses.
+    /// All output files: the result, samples of sockets, the request log, and the folder with samples of responses.
     pub fn files(&self) -> Vec<Output> {
         let samples = self.sockets.iter().map(|sampling| Output { path: sampling.output.clone(), kind: Kind::Sockets });
         let log = self.request_log.iter().map(|log| Output { path: log.path.clone(), kind: Kind::Requests });
@@ -100,7 +98,7 @@ pub struct Samples {
 pub struct Output {
     /// The path as typed.
     pub path: PathBuf,
-    /// What it holds.
+    /// Content and format.
     pub kind: Kind,
 }
 
@@ -113,7 +111,7 @@ pub enum Kind {
     Csv,
     /// The percentiles, as HdrHistogram's plotter reads them.
     Hgrm,
-    /// What one pastes into a ticket, in Markdown.
+    /// Markdown, to paste into a ticket.
     Markdown,
     /// One line per second, written while the run lasts.
     Lines,
@@ -157,12 +155,12 @@ impl Kind {
     }
 }
 
-/// Whether a path's extension means compression.
+/// True if a path's extension means compression.
 pub fn is_compressed(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gz"))
 }
 
-/// What goes to standard output.
+/// Formats of standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// The imitated tool's text.

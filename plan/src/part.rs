@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A part of the requests of a schedule, or of the connections: those whose number modulo `of` is `index`.
+/// A part of the requests of a schedule, or of the connections: numbers that are `index` modulo `of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// The index of the part, from 0.
@@ -25,7 +25,7 @@ impl Part {
         Self { index: self.index + self.of * inner.index, of: self.of * inner.of }
     }
 
-    /// What is wrong with a part that was read from a plan.
+    /// An error in a part read from a plan.
     pub fn contradiction(self) -> Option<&'static str> {
         (self.index >= self.of || self.of > u64::from(u32::MAX)).then_some("there is no such part of the whole")
     }

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 /// Millionths of a per cent in one per cent.
 const SCALE: u64 = 1_000_000;
 
-/// Decimals of a percentage.
 const DECIMALS: usize = 6;
 
 /// More than 0 and at most 100 per cent.

@@ -21,7 +21,7 @@ pub struct Position {
     pub before: u32,
     /// The number of the point, from 1, in the order of the plan.
     pub point: u32,
-    /// What was varied, in the plan's order, with the level of this run.
+    /// The factors in the plan's order, each with the level of this run.
     pub levels: Vec<FactorLevel>,
     /// Why the run does not count, if it does not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -32,13 +32,13 @@ pub struct Position {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
 pub struct FactorLevel {
-    /// What was varied.
+    /// The name of the factor.
     pub factor: String,
     /// Its level in this run, in words.
     pub level: String,
     /// The number of the level, from 1, in the order of the plan.
     pub index: u32,
-    /// Whether all other levels are compared with this one.
+    /// True if all other levels are compared with this one.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub baseline: bool,
 }
@@ -53,6 +53,6 @@ pub enum Order {
     Interleaved,
     /// All runs in one random order.
     Random,
-    /// All rounds of a point, then those of the next.
+    /// All rounds of a point, then all of the next.
     Sequential,
 }

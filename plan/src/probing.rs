@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::Plan;
 
-/// A probe after a run, which finds out what limited it by another number of requests in flight.
+/// A probe after a run, which finds its limit by another number of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probing {
-    /// Set if that is half as many more, instead of half as many.
+    /// True if that is half as many more, instead of half as many.
     pub up: bool,
     /// The longest it may take.
     pub time: Duration,
@@ -25,8 +25,8 @@ impl Probing {
         obstacles.into_iter().find_map(|(is_there, why)| is_there.then_some(why))
     }
 
-    /// Returns whether it needs more connections than the run of a plan had, which only a run of its own can open: with a single
-    /// request in flight there is nothing less to try.
+    /// True if it needs more connections than the run of a plan had, which only a run of its own can open: with a
+    /// single request in flight there is nothing less to try.
     pub fn needs_more(&self, in_flight: u32) -> bool {
         self.up || in_flight == 1
     }
@@ -36,7 +36,7 @@ impl Probing {
         if self.needs_more(in_flight) { in_flight.saturating_add(in_flight.div_ceil(2)) } else { in_flight / 2 }
     }
 
-    /// Returns whether the workers of a plan stay after its run, because the probe goes on with their connections.
+    /// True if the workers of a plan stay after its run, because the probe goes on with their connections.
     pub fn keeps_workers(plan: &Plan) -> bool {
         let probing = plan.show.probing.filter(|_| Self::obstacle(plan).is_none());
         probing.is_some_and(|probing| !probing.needs_more(plan.in_flight_max()))

@@ -44,7 +44,7 @@ impl Proxy {
         is_needed.then(|| Parts { method: "CONNECT".to_owned(), target: authority, headers, ..Parts::default() })
     }
 
-    /// Whether a header is the login from the proxy's URL.
+    /// True if a header is the login from the proxy's URL.
     pub fn is_login(&self, (name, value): &(String, String)) -> bool {
         name == LOGIN && Some(value) == self.login.as_ref()
     }

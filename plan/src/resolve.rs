@@ -16,7 +16,7 @@ pub struct Addresses(pub Vec<SocketAddr>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unable to resolve {host}:{service} {reason}")]
 pub struct Unresolvable {
-    /// The host that was asked for, without brackets.
+    /// The host's name, without brackets.
     pub host: String,
     /// The port as typed, or the scheme.
     pub service: String,

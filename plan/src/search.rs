@@ -1,4 +1,4 @@
-//! A search for the highest load under which a condition holds: what is varied, from which start, and for how long.
+//! A search for the highest load under which a condition holds: its quantity, its start, and its length.
 
 use std::time::Duration;
 
@@ -12,17 +12,17 @@ pub struct Search {
     pub plan: Plan,
     /// The condition that must hold.
     pub objective: Condition,
-    /// What is varied.
+    /// The quantity that varies.
     pub over: Over,
     /// The longest the whole search may last.
     pub budget: Duration,
-    /// The first load, in the unit of [`Over`]; `None`: what a short closed loop reaches.
+    /// The first load, in the unit of [`Over`]; `None`: the load of a short closed loop.
     pub first: Option<u64>,
-    /// The highest load to try, in the same unit.
+    /// The highest load to try, in that unit.
     pub most: u64,
 }
 
-/// What a search varies.
+/// A quantity that a search varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Over {
     /// The rate. A load is the number of requests per minute.
@@ -39,8 +39,9 @@ const GATHERED_ABOVE: f64 = 10_000.0;
 const SLICE: Duration = Duration::from_micros(200);
 
 impl Search {
-    /// The run under a load: measured for `length`. Then the schedule goes on, uncounted, until it is known how the requests
-    /// that were due have ended; where the objective has no percentile, up to `drain` longer until nothing is in flight.
+    /// The run under a load: measured for `length`. Then the schedule goes on, uncounted, until it is known how the
+    /// requests that were due have ended; where the objective has no percentile, up to `drain` longer until nothing is
+    /// in flight.
     pub fn run(&self, load: u64, length: Duration, drain: Duration) -> Plan {
         let mut plan = self.plan.clone();
         let threads = plan.load.threads;
@@ -49,8 +50,8 @@ impl Search {
             Over::Rate => {
                 plan.run_on = plan.needed_run_on([&self.objective]);
                 if plan.run_on.is_zero() {
-                    // The run ends with its last request: nothing that is due later is sent, and responses to requests in
-                    // flight are awaited.
+                    // The run ends with its last request: nothing that is due later is sent, and responses to requests
+                    // in flight are awaited.
                     let requests = u128::from(load) * length.as_millis() / (1_000 * u128::from(PER_SECOND));
                     plan.stop = Stop { duration: Some(length + drain), requests: u64::try_from(requests).ok() };
                 }
@@ -76,7 +77,7 @@ impl Search {
         Plan { load, schedule: None, stop, warmup: Duration::ZERO, ..self.plan.clone() }
     }
 
-    /// Whether the search, and not the user, gathers the sends of this load in slices.
+    /// True if the search, and not the user, gathers the sends of this load in slices.
     pub fn is_gathered(&self, load: u64) -> bool {
         let typed = self.plan.schedule.as_ref().is_some_and(|schedule| schedule.send_slice.is_some());
         self.over == Over::Rate && self.over.number(load) > GATHERED_ABOVE && !typed

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::limits::BUFFER_MAX;
 
-/// The options of every connection's socket; the kernel chooses what is `None`.
+/// The options of every connection's socket; `None`: the kernel's choice.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketOptions {
     /// The size of the receive buffer in bytes, before the kernel doubles it for its own needs.
@@ -13,7 +13,7 @@ pub struct SocketOptions {
     pub sndbuf: Option<u32>,
     /// The congestion control, under the kernel's name.
     pub congestion: Option<String>,
-    /// Whether the buffer sizes are read even if none was set, because settings of the host are varied.
+    /// True if the buffer sizes are read even if none was set, because settings of the host vary.
     pub reads_sizes: bool,
 }
 
@@ -21,12 +21,12 @@ impl SocketOptions {
     /// The longest name of a congestion control, in bytes (`TCP_CA_NAME_MAX`, without the terminating zero).
     pub const NAME_MAX: usize = 15;
 
-    /// Whether a text can be the name of a congestion control.
+    /// True if a text can be the name of a congestion control.
     pub fn is_name(text: &str) -> bool {
         (1..=Self::NAME_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
     }
 
-    /// What is wrong with the options.
+    /// An error in the options.
     pub(super) fn contradiction(&self) -> Option<&'static str> {
         let is_size = |bytes: u32| (1..=BUFFER_MAX).contains(&u64::from(bytes));
         if ![self.rcvbuf, self.sndbuf].into_iter().flatten().all(is_size) {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Plan;
 
-/// A stage begins and ends with a tenth of a second, in nanoseconds: what is measured is handed over in these.
+/// A tenth of a second in nanoseconds. Stages begin and end with one, because measurements are handed over in these.
 const TENTH_NS: u128 = 100_000_000;
 
 /// A stage of a run, which has its own row in results.

@@ -1,7 +1,7 @@
 //! A URL taken apart: where to connect, and what to request.
 //!
-//! The rules are wrk's, widened where wrk loses or refuses what RFC 3986 means: a fragment is not sent, a query needs
-//! no path, a user name is kept, a host may contain `_`. Nothing is resolved or normalised here: the path is sent as
+//! The rules are wrk's, widened where wrk loses or refuses a valid URL of RFC 3986: a fragment is not sent, a query
+//! needs no path, a user name is kept, a host may contain `_`. Nothing is resolved or normalised: the path is sent as
 //! typed.
 
 use std::net::{IpAddr, Ipv6Addr};
@@ -46,7 +46,7 @@ pub enum Scheme {
 pub struct InvalidUrl {
     /// The text as typed.
     pub typed: String,
-    /// What is wrong, and what to write instead.
+    /// The fault, and what to write instead.
     pub reason: String,
 }
 
@@ -201,8 +201,8 @@ fn host(text: &str, start: usize, end: usize) -> Result<(String, Option<String>)
     Ok((host, port))
 }
 
-/// What to write instead of an IPv6 address without brackets, with what follows its last colon as the port if the rest
-/// is an address.
+/// Suggestion for an IPv6 address without brackets; the part after its last colon is the port if the rest is an
+/// address.
 fn unbracketed(text: &str) -> String {
     let is_address = |text: &str| text.parse::<Ipv6Addr>().is_ok();
     let with_port = text.rsplit_once(':').filter(|(address, port)| is_address(address) && port.parse::<u16>().is_ok());
@@ -253,7 +253,7 @@ fn number(port: &str, dialect: Dialect) -> Result<u16, String> {
         .ok_or_else(|| format!("the port \"{port}\" is not a number from 1 to 65535"))
 }
 
-/// The request target, from what follows the authority.
+/// The request target, from the text after the authority.
 fn path(text: &str) -> String {
     let sent = text.split('#').next().unwrap_or_default();
     if sent.starts_with('/') { sent.to_owned() } else { format!("/{sent}") }

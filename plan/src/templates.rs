@@ -1,11 +1,11 @@
-//! What the placeholders of requests are filled in with, as `--templates` asks.
+//! Values of the placeholders of requests, as `--templates` asks.
 
 use serde::{Deserialize, Serialize};
 
 use super::limits::VALUES_MAX_MIB;
 use super::{Material, Unreadable};
 
-/// What placeholders are filled in with.
+/// Values of placeholders.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Templates {
     /// The files with values that they name, each once.

@@ -10,7 +10,7 @@ use super::{Material, Unreadable};
 pub struct Tls {
     /// The name that is sent to the server (SNI) and that its certificate must be valid for.
     pub name: String,
-    /// Whether the server's certificate is verified.
+    /// True to verify the server's certificate.
     pub check: bool,
     /// A PEM file with the certificates to trust instead of the system's.
     pub roots: Option<Material>,
@@ -26,7 +26,7 @@ pub struct Tls {
     pub groups: Vec<u16>,
     /// The versions of HTTP that are offered (ALPN), the preferred first; empty: the server is not told any.
     pub alpn: Vec<super::http::Version>,
-    /// Whether a connection that replaces another resumes its session.
+    /// True if a connection that replaces another resumes its session.
     pub resume: bool,
 }
 
@@ -35,7 +35,7 @@ pub struct Tls {
 pub struct Identity {
     /// A PEM file with the certificate and the intermediate certificates.
     pub certificates: Material,
-    /// A PEM file with the key; `None`: it is in the same file.
+    /// A PEM file with the key; `None`: the file of the certificates has it.
     pub key: Option<Material>,
 }
 
@@ -88,7 +88,7 @@ impl Tls {
         self.roots.iter().chain(identity)
     }
 
-    /// The same files, to attach contents.
+    /// The files, to attach contents.
     pub fn materials_mut(&mut self) -> impl Iterator<Item = &mut Material> {
         let identity = self.identity.iter_mut();
         let identity = identity.flat_map(|identity| identity.key.iter_mut().chain([&mut identity.certificates]));

@@ -134,14 +134,14 @@ impl Token {
         Some(Self(hmac::Key::new(hmac::HMAC_SHA256, &secret)))
     }
 
-    /// The proof that one side of a connection knows the secret. `exporter` is what both sides of its TLS session know, and
-    /// nobody else, so that a proof is of no use on another connection.
+    /// The proof that one side of a connection knows the secret. `exporter` is known to both ends of its TLS session
+    /// and nobody else, so that a proof is of no use on another connection.
     pub fn proof(&self, role: Role, exporter: &[u8]) -> [u8; 32] {
         let tag = hmac::sign(&self.0, &message(role, exporter));
         tag.as_ref().try_into().expect("SHA-256 has 32 bytes")
     }
 
-    /// Whether it is that proof; takes the same time whatever is wrong with it.
+    /// True if the proof is right; takes the same time whatever is wrong with it.
     pub fn is_proof(&self, role: Role, exporter: &[u8], proof: &[u8]) -> bool {
         hmac::verify(&self.0, &message(role, exporter), proof).is_ok()
     }
@@ -155,7 +155,7 @@ fn message(role: Role, exporter: &[u8]) -> Vec<u8> {
     [name.as_bytes(), exporter].concat()
 }
 
-/// The beginning of a file or of what is written to a pipe, if that comes soon: two digits a byte, and a line end of any kind.
+/// The beginning of a file, or of a pipe if it comes soon: two digits a byte, and a line end of any kind.
 fn beginning(file: &mut File) -> io::Result<String> {
     let mut bytes = Vec::new();
     let begun = Instant::now();

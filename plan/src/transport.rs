@@ -43,7 +43,7 @@ impl Plan {
         serde_json::to_string(&Envelope { onrush_plan: VERSION, plan: self })
     }
 
-    /// Reads what [`Self::to_json`] wrote.
+    /// Reads the output of [`Self::to_json`].
     ///
     /// # Errors
     ///

@@ -15,7 +15,7 @@ pub struct Way {
     pub instead: Option<(String, Option<u16>)>,
     /// The proxy that all connections go to.
     pub proxy: Option<Proxy>,
-    /// The addresses of the host to connect to, instead of those that the resolver returns.
+    /// Addresses of the host, instead of the resolver's.
     pub resolved: Vec<IpAddr>,
     /// The only family of addresses to use.
     pub family: Option<Family>,
@@ -71,7 +71,7 @@ impl Family {
 }
 
 impl Way {
-    /// What is wrong with the way.
+    /// An error in values read from a plan.
     pub(super) fn contradiction(&self) -> Option<&'static str> {
         if self.sources.is_some_and(|sources| sources.count() == 0) {
             return Some("the range of source addresses is empty");

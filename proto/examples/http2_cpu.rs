@@ -1,5 +1,5 @@
-//! How much processor time the HTTP/2 client needs for a request, without any I/O: requests are started, their bytes
-//! dropped, and responses like those of nginx handed in, 32 at a time on each of four connections.
+//! Processor time of the HTTP/2 client per request, without any I/O: requests are started, their bytes dropped, and
+//! responses like nginx's handed in, 32 at a time on each of four connections.
 //!
 //! `cargo run --release -p onrush-proto --example http2_cpu`
 

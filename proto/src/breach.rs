@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::Code;
 
-/// What a server did that RFC 9113 or RFC 7541 forbids, or that costs more than a client can afford. Lower case, no
+/// Violations of RFC 9113 or RFC 7541 by a server, and demands that cost more than a client can afford. Lower case, no
 /// full stop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -39,7 +39,7 @@ pub enum Breach {
     /// WINDOW_UPDATE that changes nothing.
     #[error("WINDOW_UPDATE by zero")]
     ZeroIncrement,
-    /// A GOAWAY that takes back what an earlier one said.
+    /// A GOAWAY that takes back an earlier one.
     #[error("GOAWAY with a higher last stream than before")]
     GoAwayRises,
     /// A response without `:status`, with two, or with one that is not three digits.

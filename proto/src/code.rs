@@ -42,8 +42,8 @@ impl Code {
     /// How many codes have a name; they are the first ones.
     pub const NAMED: usize = NAMES.len();
 
-    /// The code with this number. All that the RFC does not name are the same one: a server can choose any number, and
-    /// whoever keeps a count for each would keep billions.
+    /// The code with this number. All codes that the RFC does not name are equal: a server can choose any number, and a
+    /// count for each would be billions.
     pub fn new(number: u32) -> Self {
         Self(number.min(Self::NAMED as u32))
     }
@@ -60,7 +60,6 @@ impl From<u32> for Code {
     }
 }
 
-/// The names, by code.
 const NAMES: [&str; 14] = [
     "NO_ERROR",
     "PROTOCOL_ERROR",

@@ -107,12 +107,12 @@ impl From<Breach> for Error {
 }
 
 impl Error {
-    /// Returns whether the server speaks another protocol than the client.
+    /// True if the server speaks another protocol than the client.
     pub fn is_other_protocol(self) -> bool {
         matches!(self, Self::NotHttp | Self::SpeaksTls | Self::AnsweredInHttp1)
     }
 
-    /// Whether what the server sent cannot be read as a response.
+    /// True if the server's bytes cannot be read as a response.
     pub fn is_unreadable(self) -> bool {
         match self {
             Self::NotHttp
@@ -145,8 +145,8 @@ impl Error {
         }
     }
 
-    /// The part of the response in which it happened, as far as the error alone says. What ends a request after
-    /// [`crate::Event::Head`] was in the body, whatever it is: a reset, for instance, can come in both.
+    /// The part of the response in which it happened, as far as the error alone tells. Any error after
+    /// [`crate::Event::Head`] was in the body: a reset, for instance, can come in both.
     pub fn part(self) -> Part {
         match self {
             Self::ClosedInBody

@@ -17,7 +17,6 @@ enum Source<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// The fields in lines.
     pub(crate) fn of_lines(lines: &'a [u8]) -> Self {
         Self { source: Source::Lines(lines) }
     }

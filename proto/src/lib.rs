@@ -8,20 +8,20 @@
 //!
 //! 1. Call [`Client::capacity`], then [`Client::start`] at most that many requests.
 //! 2. Send what [`Client::poll_transmit`] returns until it returns nothing. Every [`Transmit`] stays alive and
-//!    unchanged until its last byte was accepted. Report what was accepted with [`Client::handle_sent`] before you pass
-//!    on bytes that arrived later: a response to a request that is not known to be sent counts as early.
+//!    unchanged until its last byte was accepted. Report accepted bytes with [`Client::handle_sent`] before you pass on
+//!    bytes that arrived later: a response to a request that is not known to be sent counts as early.
 //! 3. When bytes arrive, call [`Client::handle_bytes`]; it stops after the first bytes that cause an event. Take all
 //!    events with [`Client::poll_event`], then call it again with the rest, until nothing is left. Start requests only
-//!    then: what was there before a request is no response to it. If [`Client::may_skip`] is not zero, up to that many
-//!    bytes may be discarded unread instead; report them with [`Client::handle_skipped`] and take the events afterwards
-//!    as well.
+//!    then: bytes that were there before a request are no response to it. If [`Client::may_skip`] is not zero, up to
+//!    that many bytes may be discarded unread instead; report them with [`Client::handle_skipped`] and take the events
+//!    afterwards as well.
 //! 4. At the end of the stream call [`Client::handle_eof`]; at the time that [`Client::poll_timeout`] returned call
 //!    [`Client::handle_timeout`]. Take the events after each.
 //! 5. After any of these go back to step 2: input may cause output, even with no request in flight.
 //! 6. After [`Event::Draining`] no request can be started. When the last one in flight has ended, close the connection.
 //!
-//! The same bytes give the same events however they are split, and every byte is taken exactly once. Times that are passed
-//! never go back.
+//! Equal bytes give equal events, however they are split, and every byte is taken exactly once. Times passed in never
+//! go back.
 
 #![forbid(unsafe_code)]
 #![deny(missing_docs)]
@@ -72,8 +72,8 @@ pub trait Client {
     /// Abandons a request: no further event will name it. A protocol that cannot abandon a single request drains.
     fn cancel(&mut self, stream: StreamId);
 
-    /// Takes received bytes up to and including those that cause the next event, and returns how many it took. Takes
-    /// all of them if they cause no event or the connection has failed. `now`: when they arrived.
+    /// Takes received bytes up to the end of the next event, and returns how many it took; all of them if they cause no
+    /// event or the connection has failed. `now`: when they arrived.
     fn handle_bytes(&mut self, bytes: &[u8], now: Nanos) -> usize;
 
     /// Notes that `n` received bytes were discarded unread, at most [`Client::may_skip`].
@@ -105,12 +105,11 @@ pub trait Client {
     fn may_skip(&self) -> u64;
 
     /// The fields of the last [`Event::Head`], [`Event::Interim`] or [`Event::Trailer`], as far as they are wanted.
-    /// `input` is what [`Client::handle_bytes`] was last passed. Valid until all events of that have been
-    /// taken.
+    /// `input`: the last input of [`Client::handle_bytes`]. Valid until all of its events have been taken.
     fn fields<'a>(&'a self, input: &'a [u8]) -> Fields<'a>;
 
-    /// Appends the same as text for people and scripts: a head with its status line and the empty line at its end, without
-    /// folded lines; trailers as lines, which may be folded ([`http1::unfold`]).
+    /// Appends the fields as text for people and scripts: a head with its status line and the empty line at its end,
+    /// without folded lines; trailers as lines, which may be folded ([`http1::unfold`]).
     fn write_text(&self, input: &[u8], text: &mut Vec<u8>);
 }
 
@@ -150,7 +149,7 @@ pub enum Event {
     Data {
         /// The request of the response.
         stream: StreamId,
-        /// Its range in what [`Client::handle_bytes`] was last passed; never empty.
+        /// Its range in the last input of [`Client::handle_bytes`]; never empty.
         range: Range<usize>,
     },
     /// Part of the trailer fields, or all of them; see [`Client::fields`]. As text, the parts together are whole lines.
@@ -168,7 +167,7 @@ pub enum Event {
     Message {
         /// The request that opened the stream.
         stream: StreamId,
-        /// The range of the message in what [`Client::handle_bytes`] was last passed.
+        /// The range of the message in the last input of [`Client::handle_bytes`].
         range: Range<usize>,
     },
     /// The response is complete; the stream is over.
@@ -178,23 +177,24 @@ pub enum Event {
         /// The `grpc-status` at its end; 0, which means success, if there is none, and one more than
         /// [`GRPC_STATUS_MAX`] for any that has no meaning.
         grpc_status: u8,
-        /// Whether it came before the whole request had been sent, of which the rest is left out.
+        /// True if it came before the whole request had been sent; the rest of the request is omitted.
         is_early: bool,
     },
     /// The request will get no (complete) response; the stream is over.
     Failed {
         /// The request that failed.
         stream: StreamId,
-        /// What went wrong.
+        /// The reason.
         error: Error,
-        /// Whether the peer has announced that it did not process the request, or not all of its head was handed over,
-        /// so that it may be sent again on another connection without being counted twice. Never after [`Event::Head`].
+        /// True if the request may be sent again on another connection without being counted twice: the peer has
+        /// announced that it did not process it, or its head was not handed over completely. Never after
+        /// [`Event::Head`].
         retryable: bool,
     },
     /// No more requests can be started on this connection. With an error, the connection as a whole has failed (the
     /// requests in flight have failed before this event); without one, it ends in the regular way.
     Draining {
-        /// What went wrong with the connection itself, if anything.
+        /// The connection's own error, if any.
         error: Option<Error>,
     },
 }

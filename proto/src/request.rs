@@ -35,9 +35,7 @@ pub enum Request {
 pub struct Said {
     /// The content of the request.
     pub parts: Parts,
-    /// Its HTTP/1 encoding.
     pub(crate) http1: OnceCell<http1::Wire>,
-    /// Its HTTP/2 encoding.
     pub(crate) http2: OnceCell<Rc<http2::Message>>,
 }
 
@@ -45,7 +43,6 @@ pub struct Said {
 #[derive(Debug)]
 pub struct Encoded {
     pub(crate) wire: http1::Wire,
-    /// Its HTTP/2 encoding.
     pub(crate) http2: OnceCell<Rc<http2::Message>>,
     remark: Option<Remark>,
 }
@@ -61,7 +58,7 @@ impl fmt::Debug for Remark {
 }
 
 impl Encoded {
-    /// Its bytes.
+    /// The encoded bytes.
     pub fn bytes(&self) -> &[u8] {
         self.wire.bytes()
     }
@@ -79,7 +76,7 @@ impl Request {
         Self::Parts(Rc::new(Said { parts, http1: OnceCell::new(), http2: OnceCell::new() }))
     }
 
-    /// Returns whether one of the two requests is a clone of the other.
+    /// True if one of the two requests is a clone of the other.
     pub fn is_same(&self, other: &Self) -> bool {
         match (self, other) {
             (Self::Parts(one), Self::Parts(two)) => Rc::ptr_eq(one, two),
@@ -101,7 +98,7 @@ impl Request {
         }
     }
 
-    /// Its remark.
+    /// The source's remark on the request.
     pub fn remark(&self) -> Option<&Remark> {
         match self {
             Self::Parts(_) => None,
@@ -109,7 +106,7 @@ impl Request {
         }
     }
 
-    /// Its body.
+    /// The body, empty if there is none.
     pub fn body(&self) -> &[u8] {
         match self {
             Self::Parts(said) => &said.parts.body,

@@ -36,7 +36,7 @@ pub(crate) struct Payload {
     pub range: Range<usize>,
 }
 
-/// What has a body that never changes.
+/// A request whose body never changes.
 pub(crate) trait Body: fmt::Debug {
     /// Its bytes.
     fn body(&self) -> &[u8];

@@ -14,7 +14,7 @@ use super::spelling::Spelling;
 pub(crate) struct Subcommand<T: 'static> {
     /// The word that names it.
     pub name: &'static str,
-    /// Its help above the options, which ends with how it is used, and below.
+    /// Its help above the options, which ends with the usage, and below.
     pub help: (&'static str, &'static str),
     /// Its options but for the help, which every subcommand has.
     pub options: &'static [Setter<T>],
@@ -22,18 +22,18 @@ pub(crate) struct Subcommand<T: 'static> {
     pub word: fn(&mut T, OsString) -> Result<(), String>,
 }
 
-/// An option, and what it does to a `T`.
+/// An option, and its effect on a `T`.
 pub(crate) struct Setter<T> {
-    /// How it is written, and what it is for.
+    /// Spelling and purpose.
     pub described: Described,
     set: Set<T>,
 }
 
-/// What prints the help of a subcommand.
+/// The option that prints the help of a subcommand.
 pub(crate) const HELP: Described =
     Described { spelling: Spelling::of("-h, --help"), help: "print this text", choices: &[] };
 
-/// What an option does. The error says what is wrong with the value, and follows it.
+/// Effect of an option. The error says how the value is wrong, and follows it.
 enum Set<T> {
     Switch(fn(&mut T)),
     Text(fn(&mut T, &str) -> Result<(), String>),
@@ -94,12 +94,12 @@ impl<T> Subcommand<T> {
         self.options.iter().map(|option| option.described).chain([HELP]).collect()
     }
 
-    /// What its `--help` prints.
+    /// Text of `--help`.
     pub fn help(&self) -> String {
         help(self.help, self.described())
     }
 
-    /// What the arguments make of `asked`; `None` if the help was asked for.
+    /// Applies the arguments to `asked`; `None` if the help was asked for.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl<T> Subcommand<T> {
         option.ok_or_else(|| hints::unknown_option(&format!("-{letter}"), None, &self.asks_help()))
     }
 
-    /// What prints the help.
+    /// The command that prints the help.
     fn asks_help(&self) -> String {
         format!("onrush {} --help", self.name)
     }
@@ -152,7 +152,7 @@ pub(crate) fn help((above, below): (&str, &str), options: Vec<Described>) -> Str
     format!("{above}\n\n{}\n{below}\n", entries(options, column))
 }
 
-/// One line about an option whose value was not taken: the parser tells when it is asked for the next argument.
+/// One line about an option whose value was not taken: the parser reports it with the next argument.
 fn misused(error: lexopt::Error) -> String {
     match error {
         lexopt::Error::UnexpectedValue { option, .. } => hints::takes_no_value(&option),

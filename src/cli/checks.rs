@@ -14,12 +14,11 @@ use crate::requests::{field, is_token};
 #[derive(Debug, Default)]
 pub(crate) struct TypedChecks {
     checks: Checks,
-    /// The name of the first of them.
     first: Option<&'static str>,
 }
 
 impl TypedChecks {
-    /// Takes one option in. Those about heads and bodies add up.
+    /// Takes one option in. Checks of heads and bodies add up.
     pub fn take(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
         self.first.get_or_insert(flag.spelling.long);
         if flag.id == Id::ExpectStatus {
@@ -46,7 +45,7 @@ impl TypedChecks {
         Ok(())
     }
 
-    /// The checks; `method`: that of the requests, if all have the same.
+    /// The checks; `method`: of the requests, if all have one.
     pub fn decide(self, dialect: Dialect, method: Option<&str>, warnings: &mut Vec<String>) -> Result<Checks, Refusal> {
         if let Some(name) = self.first.filter(|_| dialect.is_compat()) {
             let line = format!("--{name}: {} does not check responses; leave it out", dialect.name());

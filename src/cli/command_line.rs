@@ -25,7 +25,8 @@ pub(crate) fn shown(args: &[OsString], plan: &Plan) -> String {
     shown.join(" ")
 }
 
-/// The secrets of a command line, which may be mistyped: of a header without quotes, the words after its name are secrets too.
+/// The secrets of a command line, which may be mistyped: of a header without quotes, the words after its name are
+/// secrets too.
 pub(crate) fn secrets(args: &[OsString]) -> Known {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
     let (mut whole, mut is_value) = (Vec::new(), false);
@@ -62,7 +63,7 @@ fn of_cut_headers<'a>(words: &'a [Cow<'_, str>], url: &str) -> Vec<bool> {
     words.iter().map(|word| &**word).map(is_of_header).collect()
 }
 
-/// Returns whether a word is an option whose value is a secret.
+/// True if a word is an option whose value is a secret.
 fn hides_next(word: &str) -> bool {
     // The value of one of onrush's own options is not secret, unless the option is named below.
     let is_ours = |word: &str| word.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());

@@ -13,9 +13,9 @@ use super::typed::Typed;
 /// The commands that a command line can ask for.
 #[derive(Debug)]
 pub struct Commands {
-    /// Those that the first word names.
+    /// Commands named by the first word.
     pub named: &'static [Command],
-    /// What the options of a run ask for in its place.
+    /// Commands that options of a run ask for in its place.
     pub instead: Instead,
 }
 
@@ -34,36 +34,36 @@ impl Commands {
 pub struct Command {
     /// The word that names it.
     pub name: &'static str,
-    /// What it does, in a few words.
+    /// Its purpose, in a few words.
     pub about: &'static str,
     /// The text of its `--help`.
     pub help: fn() -> String,
     /// Its options, the help among them.
     pub(crate) options: fn() -> Vec<Described>,
-    /// What its arguments are that are no options.
+    /// The kind of its arguments that are no options.
     pub(crate) word: Word,
-    /// Reads its arguments; `None` if the help was asked for. The error says in one line what is wrong with them.
+    /// Reads its arguments; `None` if the help was asked for. The error names their fault in one line.
     pub parse: fn(&[OsString]) -> Result<Option<Work>, String>,
 }
 
-/// What the options of a run ask for in its place: it takes its own from those that were typed, if they are there, and
-/// then the plan that is made of the others.
+/// A command that options of a run ask for in its place: takes its own from the typed ones, if they are there, and then
+/// the plan that is made of the others.
 #[derive(Debug)]
 pub struct Instead(pub(crate) fn(&mut Typed) -> Result<Option<OfPlan>, Refusal>);
 
-/// What is done with a plan; returns the exit code.
+/// Work on a plan; returns the exit code.
 pub type OfPlan = Box<dyn FnOnce(Plan) -> u8>;
 
-/// What a command does; returns the exit code.
+/// Work of a command; returns the exit code.
 pub struct Work(Box<dyn FnOnce() -> u8>);
 
 impl Work {
-    /// Does this.
+    /// Work that returns the exit code.
     pub fn new(work: impl FnOnce() -> u8 + 'static) -> Self {
         Self(Box::new(work))
     }
 
-    /// Does it; returns the exit code.
+    /// Carries the work out; returns the exit code.
     pub fn carry_out(self) -> u8 {
         (self.0)()
     }

@@ -8,8 +8,8 @@ use onrush_plan::Dialect;
 use super::flags::{Flag, Id};
 use super::front::{Front, Item, Misuse};
 
-/// The dialect of a command line: that of `--compat`, at any position, else that of the program's name. An unknown name
-/// after `--compat` is ignored here, and refused when the option is read.
+/// The dialect of a command line: from `--compat`, at any position, else from the program's name. An unknown name after
+/// `--compat` is ignored here, and refused when the option is read.
 pub(super) fn dialect(args: &[OsString], words_end_options: bool) -> Dialect {
     let Some((program, rest)) = args.split_first() else { return Dialect::Native };
     let called = Path::new(program).file_name().and_then(named).unwrap_or(Dialect::Native);

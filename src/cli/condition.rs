@@ -20,12 +20,12 @@ use super::flaw::{Flaw, nearest};
 use super::units::{self, Unreadable};
 use crate::requests::is_name;
 
-/// What a condition is for. Its grammar is the same, but not what to write instead of a wrong one.
+/// Purpose of a condition. The grammar is the same for all, but not the suggestion for a wrong one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// What must not hold: `--fail-if`.
+    /// `--fail-if`: must not hold.
     Gate,
-    /// What must hold: `--find-max`.
+    /// `--find-max`: must hold.
     Objective,
 }
 
@@ -62,7 +62,7 @@ const NON_2XX: [&str; 3] = ["non2xx", "non_2xx", "non-2xx"];
 /// Names that other tools and people have for the latency, of which a metric is one figure.
 const LATENCIES: [&str; 6] =
     ["latency", "duration", "response_time", "http_req_duration", "iteration_duration", "http_req_waiting"];
-/// Parts of names that tell of a threshold of k6, which says what must hold.
+/// Parts of names that indicate a threshold of k6, which must hold.
 const K6: [&str; 3] = ["p(", "http_req", "iteration"];
 
 /// Signs and words that join terms elsewhere.
@@ -73,7 +73,6 @@ const PLUS_MINUS: [&str; 2] = ["+-", "±"];
 /// The precisions that may be asked for, in per cent of the figure.
 const HALF_WIDTHS: RangeInclusive<f64> = 0.1..=50.0;
 
-/// Reads a condition.
 pub(super) fn condition(text: &str, purpose: Purpose) -> Result<Condition, Flaw> {
     Ok(Condition { terms: listed(text, |text, at| term(text, at, purpose))? })
 }
@@ -83,7 +82,6 @@ pub fn saved_gate(text: &str) -> Option<Condition> {
     condition(text, Purpose::Gate).ok()
 }
 
-/// Reads stop terms.
 pub(super) fn stop_terms(text: &str) -> Result<Vec<StopTerm>, Flaw> {
     listed(text, stop_term)
 }
@@ -130,7 +128,7 @@ fn stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
     Ok(StopTerm { text: text.to_owned(), metric, half_width: percent / 100.0 })
 }
 
-/// Whether a metric can be estimated from batches of the run: extremes grow with the run, and counts may be zero.
+/// True if a metric can be estimated from batches of the run: extremes grow with the run, and counts may be zero.
 fn has_interval(metric: Metric) -> bool {
     match metric {
         Metric::Latency(_, Statistic::Percentile(percent)) => (1.0..=99.9999).contains(&percent.value()),
@@ -223,10 +221,10 @@ fn by_name(text: &str) -> Result<(&str, Option<&str>), String> {
     Ok((metric, Some(name)))
 }
 
-/// What to write instead of a term with another tool's name for a metric; `None`: that is unknown.
+/// Suggestion for a term with another tool's name for a metric, if it is known.
 fn translated(name: &str, comparison: Comparison, value: &str, purpose: Purpose) -> Option<String> {
     let is_latency = LATENCIES.contains(&name);
-    // Nothing but a number, so that what is proposed needs no translation.
+    // Nothing but a number, so that the suggestion needs no translation.
     let percent = name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')')).filter(|it| decimal(it).is_some());
     let alias = ALIASES.into_iter().find(|(alias, _)| *alias == name);
     let figures = match percent {
@@ -236,7 +234,7 @@ fn translated(name: &str, comparison: Comparison, value: &str, purpose: Purpose)
         None => vec![alias?.1.to_owned()],
     };
     let is_k6 = K6.iter().any(|part| name.contains(part));
-    // With the other signs it is what must not hold already.
+    // With the other signs it is a gate's condition already.
     let is_upper = matches!(comparison, Comparison::Less | Comparison::AtMost | Comparison::Equal);
     let is_turned = purpose == Purpose::Gate && is_k6 && is_upper;
     let sign = if is_turned { comparison.opposite() } else { comparison }.sign();
@@ -255,7 +253,7 @@ fn translated(name: &str, comparison: Comparison, value: &str, purpose: Purpose)
             _ => value.to_owned(),
         };
         let write = format!("{figure}{sign}{value}");
-        // Only what can be read is proposed.
+        // Suggests only readable terms.
         term(&write, 0, purpose).ok()?;
         terms.push(write);
     }
@@ -277,7 +275,7 @@ fn translated(name: &str, comparison: Comparison, value: &str, purpose: Purpose)
     Some(format!("{what}{turned}{joint}write {}", terms.join(" or ")))
 }
 
-/// Why a name is no metric, and what is near it; without a `purpose` it is not for a condition.
+/// Why a name is no metric, and similar names; without a `purpose` it is not for a condition.
 fn unknown(name: &str, purpose: Option<Purpose>) -> String {
     if name.starts_with("status.") {
         return format!("{name:?} is not a status; write status.503 or status.5xx");
@@ -562,7 +560,7 @@ mod tests {
         );
     }
 
-    /// A gate that was copied from k6 with its sign would let pass what it should stop.
+    /// A gate that was copied from k6 with its sign would let pass exactly the failures.
     #[test]
     fn a_gate_is_proposed_with_the_opposite_sign_of_an_objective() {
         for (text, gate, objective) in [

@@ -29,7 +29,7 @@ pub(crate) struct ConnectOptions {
     last: Option<&'static Flag>,
 }
 
-/// One `--connect-to`. An empty host and a missing port mean any, or that of the URL.
+/// One `--connect-to`. An empty host and a missing port mean any, or the URL's.
 #[derive(Debug)]
 struct Instead {
     typed: String,
@@ -204,7 +204,7 @@ fn instead(flag: &Flag, value: &OsStr) -> Result<Instead, Refusal> {
     Ok(Instead { typed: typed.to_owned(), of, to })
 }
 
-/// The parts of a text between its colons, except those in brackets.
+/// The parts of a text between its colons, except for colons in brackets.
 fn between_colons(text: &str) -> Vec<&str> {
     let mut is_inside = false;
     let is_border = |character: char| {

@@ -2,18 +2,18 @@
 
 use super::spelling::Spelling;
 
-/// An option, and what its value may be.
+/// An option, and its possible values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Described {
     /// How it is written.
     pub spelling: Spelling,
-    /// What it does, in lines.
+    /// Its purpose, in lines.
     pub help: &'static str,
     /// The values that it takes, if they are few.
     pub choices: &'static [&'static str],
 }
 
-/// What a word of a command line is, for those who complete it.
+/// Kind of a word of a command line, for completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Word {
     /// Anything.
@@ -29,7 +29,7 @@ pub(crate) enum Word {
 }
 
 impl Described {
-    /// What each word of its value is: the name of the value tells, unless there are choices.
+    /// Kind of each word of its value: the name of the value tells, unless there are choices.
     pub fn words(&self) -> impl Iterator<Item = Word> {
         let names = self.spelling.value.unwrap_or_default().split_whitespace();
         names.map(|name| match name {

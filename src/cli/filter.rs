@@ -26,7 +26,6 @@ const DEPTH_MAX: usize = 32;
 /// The words that a term begins with.
 const TERMS: [&str; 8] = ["state", "exclude", "sport", "dport", "src", "dst", "not", "("];
 
-/// The words for comparisons.
 const COMPARISONS: [(&str, Comparison); 16] = [
     ("=", Comparison::Equal),
     ("==", Comparison::Equal),
@@ -87,7 +86,6 @@ fn words(text: &str) -> Vec<Word> {
 struct Parser {
     words: Vec<Word>,
     next: usize,
-    /// Where the text ends.
     end: usize,
     depth: usize,
 }
@@ -209,7 +207,7 @@ impl Parser {
     }
 }
 
-/// A list with another term: one of the same kind grows, any other becomes the first term of a new one.
+/// A list with another term: a list of that kind grows, any other becomes the first term of a new one.
 fn joined(of: fn(Vec<Filter>) -> Filter, list: Filter, term: Filter) -> Filter {
     match (list, of(Vec::new())) {
         (Filter::All(mut terms), Filter::All(_)) | (Filter::Any(mut terms), Filter::Any(_)) => {

@@ -4,20 +4,19 @@ use onrush_plan::Dialect;
 
 use super::spelling::Spelling;
 
-/// One option.
 #[derive(Debug)]
 pub(crate) struct Flag {
     /// Its name in the parser.
     pub id: Id,
     /// How it is written.
     pub spelling: Spelling,
-    /// What it does, in lines. The usage in the compat dialects shows the first only, which is true in every dialect.
+    /// Its purpose, in lines. The usage in the compat dialects shows only the first, which is true in every dialect.
     pub help: &'static str,
     /// The values that it takes, if they are few.
     pub choices: &'static [&'static str],
     /// The tool it comes from.
     pub origin: Origin,
-    /// Whether `--help` has it, and not only `--help all`.
+    /// True if `--help` has it, and not only `--help all`.
     pub is_common: bool,
 }
 
@@ -160,7 +159,7 @@ impl Flag {
         Self { origin, ..self }
     }
 
-    /// Whether it is in a dialect's own list of options; natively that list is wrk's. Only these may be abbreviated.
+    /// True if it is in a dialect's own list of options; natively that list is wrk's. Only these may be abbreviated.
     pub fn is_listed_by(&self, dialect: Dialect) -> bool {
         match self.origin {
             Origin::Wrk => true,

@@ -2,17 +2,17 @@
 
 use strsim::damerau_levenshtein;
 
-/// What is wrong with a text, and where.
+/// A fault in a text, and its place.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Flaw {
     /// Where it is, in characters from the start.
     pub at: usize,
-    /// What is wrong, and what would be right.
+    /// The fault, and what would be right.
     pub reason: String,
 }
 
 impl Flaw {
-    /// Where it is, and what is wrong.
+    /// The place and the fault.
     pub fn shown(&self, text: &str) -> String {
         let rest: String = text.chars().skip(self.at).collect();
         match rest.as_str() {

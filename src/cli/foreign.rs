@@ -20,7 +20,7 @@ pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
     }
 }
 
-/// Whether another tool has an option that is spelled so, dashes included.
+/// True if another tool has an option spelled so, dashes included.
 pub(super) fn is_foreign(spelling: &str) -> bool {
     FOREIGN.iter().any(|row| is_in(row, spelling))
 }
@@ -29,36 +29,34 @@ fn is_in((spellings, ..): &(&str, &str, &str), spelling: &str) -> bool {
     spellings.split(' ').any(|known| known == spelling)
 }
 
-/// What is wrong with a value that an option cannot have but another tool's option of the same letter can, and what to
-/// write instead.
+/// Suggestion for a value that an option cannot have but another tool's option of the same letter can.
 pub(super) fn meant(id: Id, value: &str) -> Option<&'static str> {
     let (.., answer) = VALUES.iter().find(|(of, is_meant, _)| *of == id && is_meant(value))?;
     Some(answer)
 }
 
-/// Returns whether it is a distribution of arrivals, which the wrk2 of DeathStarBench takes for `-D`.
+/// True if it is a distribution of arrivals, which the wrk2 of DeathStarBench takes for `-D`.
 pub(super) fn is_distribution(id: Id, value: &str) -> bool {
     id == Id::DelayStats && ["exp", "fixed", "norm", "zipf"].contains(&value)
 }
 
-/// Whether it is the name of a file, and not a mistyped time.
+/// True for the name of a file, and not for a mistyped time.
 fn is_file(value: &str) -> bool {
     value.contains('/') || value.contains('.') && value.starts_with(|first: char| first.is_alphabetic() || first == '@')
 }
 
-/// Whether it is a time with a unit.
 fn is_time(value: &str) -> bool {
     value.ends_with(|last: char| last.is_ascii_alphabetic()) && units::time(value, Dialect::Native).is_ok()
 }
 
-/// Whether it is a stage of k6, such as `30s:10`.
+/// True for a stage of k6, such as `30s:10`.
 fn is_stage(value: &str) -> bool {
     value.split_once(':').is_some_and(|(time, level)| is_time(time) && level.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 type Value = (Id, fn(&str) -> bool, &'static str);
 
-/// Options of ours, what a value of another tool looks like, and what to write.
+/// Options of ours, the look of another tool's value, and the suggestion.
 const VALUES: &[Value] = &[
     (
         Id::Timeout,
@@ -101,8 +99,8 @@ const VALUES: &[Value] = &[
     ),
 ];
 
-/// Options, the tools that have them, and the answer: what onrush has instead, or why it needs nothing. The same name with one
-/// dash, as vegeta writes it, is here only where it means something else.
+/// Options, the tools that have them, and the answer: onrush's counterpart, or why it needs none. A name with one dash,
+/// as vegeta writes it, is here only where it means something else.
 const FOREIGN: &[(&str, &str, &str)] = &[
     ("-z", "hey and oha", "-d, for instance -d 30s"),
     ("--concurrency --clients --vus -workers", "siege, h2load, k6 and vegeta", "-c, for instance -c 100"),

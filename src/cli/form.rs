@@ -1,5 +1,5 @@
-//! Bodies as web forms send them: fields that are percent-encoded (`--data-urlencode`), or parts (`--form`), as curl has
-//! them.
+//! Bodies as web forms send them: fields that are percent-encoded (`--data-urlencode`), or parts (`--form`), as curl
+//! has them.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use super::request::contents;
 use super::typed::Typed;
 use crate::requests::{Placeholder, Token, Tokens, percent_encoded};
 
-/// Refuses a form beside something else that says what the body is.
+/// Refuses a form beside another option for the body.
 pub(super) fn is_alone(typed: &Typed) -> Result<(), Refusal> {
     let option = match (&typed.forms[..], &typed.urlencoded[..]) {
         ([], []) => return Ok(()),
@@ -85,7 +85,7 @@ fn encoded(text: &[u8]) -> String {
     percent_encoded(text).replace("%20", "+")
 }
 
-/// The same, except for placeholders, whose values are percent-encoded when they are filled in.
+/// [`encoded`] except for placeholders, whose values are percent-encoded when they are filled in.
 fn with_placeholders(text: &[u8]) -> Result<String, String> {
     let token = |token| match token? {
         Token::Text(text) => Ok(encoded(text)),

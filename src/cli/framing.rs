@@ -1,13 +1,13 @@
-//! The warning about headers that contradict the body. They are sent as typed, because the reaction of a server is worth a
-//! test.
+//! The warning about headers that contradict the body. They are sent as typed, because the reaction of a server is
+//! worth a test.
 
 use onrush_plan::{Material, Request};
 use onrush_text::units::counted;
 
 /// A warning if a typed header gives the body another end than it has.
 ///
-/// It is for `--once`. A run shows what servers make of such a request, by its statuses and by what got no response, with
-/// one exception: after a `Content-Length` that is too small, a server may take the rest of the body for the method of the
+/// For `--once` only: a run shows the effect of such a request by its statuses and missing responses, with one
+/// exception. After a `Content-Length` that is too small, a server may take the rest of the body for the method of the
 /// next request and respond as usual.
 pub(super) fn contradiction(request: &Request, body: Option<&Material>, once: bool) -> Option<String> {
     let body = body.and_then(|body| body.contents().ok()).unwrap_or_default();

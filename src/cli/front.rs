@@ -15,13 +15,13 @@ use super::spelling::Spelling;
 pub(crate) struct Front {
     parser: lexopt::Parser,
     dialect: Dialect,
-    /// The options that a subcommand has besides those of a run. They can be neither abbreviated nor written as letters.
+    /// The subcommand's own options, besides a run's. They can be neither abbreviated nor written as letters.
     own: Vec<&'static Spelling>,
-    /// What `POSIXLY_CORRECT` asks for: the first word ends the options.
+    /// True if the first word ends the options, as `POSIXLY_CORRECT` asks.
     words_end_options: bool,
-    /// Whether all remaining arguments are words.
+    /// True if all remaining arguments are words.
     only_words: bool,
-    /// Whether `--` was read.
+    /// True if `--` was read.
     are_words: bool,
 }
 
@@ -30,7 +30,7 @@ pub(crate) struct Front {
 pub(crate) enum Item {
     /// An option; its value is empty if it takes none.
     Flag(&'static Flag, OsString),
-    /// An option of the subcommand itself, likewise.
+    /// An option of the subcommand itself, with its value.
     Own(&'static Spelling, OsString),
     /// The letter that natively prints the short help.
     ShortHelp,
@@ -168,7 +168,7 @@ impl Front {
             }
             return Ok(value);
         }
-        // What follows a letter that takes no value are more letters.
+        // A letter that takes no value is followed by more letters.
         let value = if by_letter { None } else { self.parser.optional_value() };
         match value {
             Some(_) if !spelling.may_take_value() => Err(Misuse::Value(spelling)),

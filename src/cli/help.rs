@@ -5,7 +5,7 @@ use onrush_plan::Dialect;
 use super::described;
 use super::flags::{self, Flag};
 
-/// What `onrush -h` prints: one screen.
+/// Text of `onrush -h`: one screen.
 pub(super) const SHORT: &str = "\
 onrush is an HTTP load generator with wrk's command line, report and scripts.
 
@@ -33,7 +33,7 @@ kubernetes; each has its own --help. More options, exit codes and examples:
 onrush --help
 ";
 
-/// What `onrush --help` prints: the common options, or with `all` every option.
+/// Text of `onrush --help`: the common options, or with `all` every option.
 pub(super) fn help(has_all: bool) -> String {
     let mut text = String::from(
         "onrush is an HTTP load generator with wrk's command line, report and scripts.\n\n\
@@ -107,7 +107,7 @@ T is a time in us, ms, s, m (minutes) or h: 500ms, 2m; without a unit, seconds.
 A URL without a scheme is an http:// URL. -- ends the options.
 ";
 
-/// Command lines, and what they do.
+/// Command lines, and their effects.
 pub(super) const EXAMPLES: &str = "  onrush http://127.0.0.1:8080/
       2 threads and 10 connections, for 10 seconds
   onrush -c400 -t4 -d30s --latency http://127.0.0.1:8080/
@@ -123,7 +123,6 @@ pub(super) const EXAMPLES: &str = "  onrush http://127.0.0.1:8080/
       one request, shown in full; do this before every run
 ";
 
-/// The exit codes.
 pub(super) const EXIT_CODES: &str = "  0  a report was printed
   1  bad option, URL or file, a host that cannot be resolved, or a result
      file that could not be written

@@ -13,7 +13,7 @@ use super::front::Misuse;
 use super::spelling::Spelling;
 use crate::requests::QUOTES;
 
-/// What lists the options of a run.
+/// The command that lists the options of a run.
 const HELP: &str = "onrush --help all";
 
 /// One line about a misused option, without the program's name.
@@ -29,7 +29,7 @@ pub(crate) fn hint(misuse: &Misuse) -> String {
     }
 }
 
-/// The name without what may be meant as its value.
+/// The name without its possible value.
 fn name_of(typed: &str) -> &str {
     typed.split(['=', ':', ' ']).next().unwrap_or_default()
 }
@@ -123,12 +123,12 @@ pub(crate) fn command<'a>(
     Some(format!("{word:?} {reason}; {}", as_host(&format!("{word}/"))))
 }
 
-/// What to write if a word is a host after all; `rest` is what follows the scheme.
+/// Suggestion if a word is a host after all; `rest` follows the scheme.
 fn as_host(rest: &str) -> String {
     format!("for a host of that name write http://{rest}")
 }
 
-/// Commands of other tools, and what onrush has instead.
+/// Commands of other tools, and onrush's counterparts.
 const ELSEWHERE: [(&str, &str); 3] = [
     ("attack", "onrush -R 100 -d 10s URL sends 100 requests per second"),
     ("plot", "-o result.hgrm is for HdrHistogram's plotter, and -o result.csv has a row per second"),
@@ -136,8 +136,8 @@ const ELSEWHERE: [(&str, &str); 3] = [
 ];
 
 /// One line about words that must be misplaced: options and quotation marks as web pages set them, the end of a header
-/// without quotation marks, a number where the host is, or a URL after the first word. `cut`: name and value of a header
-/// that ends before its secret.
+/// without quotation marks, a number where the host is, or a URL after the first word. `cut`: name and value of a
+/// header that ends before its secret.
 pub(crate) fn stray(words: &[OsString], has_script: bool, cut: Option<(&str, &str)>) -> Option<String> {
     let shown = |word: &OsStr| format!("{:?}", secrets::url(&word.to_string_lossy()));
     let has_scheme = |word: &OsStr| word.to_string_lossy().contains("://");
@@ -197,7 +197,7 @@ fn typeset(word: &OsStr) -> Option<String> {
         return Some(format!("'{first}' quotes nothing in a shell; write ' or \""));
     }
     let name = word.trim_start_matches('-').strip_prefix(DASHES)?.trim_start_matches('-').split('=').next()?;
-    // What follows a letter may be a value, and that a secret.
+    // The text after a letter may be a value, and a secret.
     let option = match flags::by_name(name) {
         Some(flag) => format!("--{}", flag.spelling.long),
         None => format!("-{}", name.chars().next().filter(|&letter| flags::by_letter(letter).is_some())?),
@@ -206,8 +206,8 @@ fn typeset(word: &OsStr) -> Option<String> {
     Some(format!("'{dash}' begins no option, it is not a hyphen; write {option}"))
 }
 
-/// The name that begins with what was typed, else the most similar one, if it is similar enough, else the first that
-/// begins as it does.
+/// The name that begins with the typed word, else the most similar one, if it is similar enough, else the first with a
+/// common beginning.
 pub(crate) fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     if let Some(name) = names.clone().find(|name| name.starts_with(typed)) {
         return Some(name);

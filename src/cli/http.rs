@@ -16,7 +16,7 @@ use super::values::count;
 /// The options about versions of HTTP, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedHttp {
-    /// What each of `--http2`, `--http1.1` and `--alpn-list` asks for, and its name.
+    /// Versions that `--http2`, `--http1.1` and `--alpn-list` ask for, with the option's name.
     versions: Vec<(&'static str, Vec<Version>)>,
     streams: Option<u32>,
     settings: Settings,
@@ -144,7 +144,7 @@ fn power_of_two(bits: u32) -> String {
     }
 }
 
-/// What the number is in the decimal and in the binary unit, for somebody who wrote `16K` or `16KB`, which may mean either.
+/// The number in the decimal and in the binary unit, for somebody who wrote `16K` or `16KB`, which may mean either.
 fn both_units(text: &str) -> Option<String> {
     let (number, unit) = text.split_at(text.find(|character: char| character.is_ascii_alphabetic())?);
     let (decimal, binary) = match unit.to_ascii_lowercase().as_str() {

@@ -8,7 +8,7 @@ use super::units;
 ///
 /// # Errors
 ///
-/// What is wrong with the list, and what to write.
+/// The fault in the list, and what to write.
 pub(crate) fn levels(key: &str, word: &str) -> Result<Option<Vec<String>>, String> {
     let refused = |why: &str| format!("--{key} {word:?}: {why}");
     let parts: Vec<&str> = match word.contains(',') {

@@ -61,7 +61,7 @@ pub(super) fn url(file: &Material) -> Result<&str, Refusal> {
     })
 }
 
-/// The list, whose requests go to the target; `seed` is that of its order.
+/// The list, whose requests go to the target; `seed`: of its order.
 pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u64) -> Result<List, Refusal> {
     let cannot = |reason: String| Refusal::Cannot(format!("--urls {:?}: {reason}", file.name));
     let text = file.shared().map_err(|unreadable| Refusal::Cannot(unreadable.to_string()))?;

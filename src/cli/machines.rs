@@ -15,12 +15,11 @@ use super::refusal::{Refusal, wrong};
 use super::slurm::Task;
 use super::values::{count, time};
 
-/// The most machines.
 const MACHINES_MAX: u64 = 4096;
-/// How long machines may take to join, and to be silent, if nothing else is said.
+/// Default times for machines to join, and to be silent.
 const JOIN: Duration = Duration::from_secs(300);
 const LOSS: Duration = Duration::from_secs(5);
-/// A shorter silence is that of a busy machine.
+/// A shorter silence may be a busy machine's.
 const LOSS_MIN: Duration = Duration::from_secs(1);
 
 /// The options about several machines.
@@ -60,12 +59,12 @@ impl TypedMachines {
         Ok(())
     }
 
-    /// Whether a run is to go on without a machine that it has lost.
+    /// True if a run is to go on without a machine that it has lost.
     pub fn goes_on(&self) -> bool {
         self.on_loss == Some(OnLoss::Continue)
     }
 
-    /// Whether there is any.
+    /// True if any was typed.
     pub fn is_typed(&self) -> bool {
         let Self { count, address, token_file, join, loss, on_loss } = self;
         count.is_some()
@@ -77,8 +76,8 @@ impl TypedMachines {
     }
 }
 
-/// The machines of a run of so many connections, if there are several. `alone`: what else was typed that only one machine
-/// can do, with the reason.
+/// The machines of a run of so many connections, if there are several. `alone`: another typed option that only one
+/// machine can carry out, with the reason.
 pub(super) fn decide(
     machines: TypedMachines,
     connections: u64,
@@ -87,7 +86,7 @@ pub(super) fn decide(
     if !machines.is_typed() {
         return Ok(None);
     }
-    // The only configuration from the environment: what has started this process on all machines knows where they are.
+    // The only configuration from the environment: the launcher of this process on all machines knows where they are.
     let task = if machines.address.is_none() { Task::of(|name| env::var(name).ok()) } else { None };
     let (count, address, token_file, place) = gathering(&machines, task.as_ref()).map_err(Refusal::Misused)?;
     if let Some((_, option, reason)) = alone.iter().find(|(is_typed, ..)| *is_typed) {
@@ -108,8 +107,8 @@ pub(super) fn decide(
     }))
 }
 
-/// How many there are, where they meet, their secret, and which of them this one is, if something tells. The error says
-/// what is missing.
+/// Their number, meeting point and secret, and this machine's place among them, if known. The error names the missing
+/// part.
 fn gathering(
     machines: &TypedMachines,
     task: Option<&Task>,

@@ -1,9 +1,9 @@
-//! The command line: turns what was typed into a plan, or into a text to print.
+//! The command line: turns the arguments into a plan, or into a text to print.
 //!
-//! It resolves no name, opens no socket and starts nothing; it reads only the file of `--body`. One parser serves onrush
-//! and the tools it imitates: `front` reads options and words, `typed` collects them, `values` reads their values,
-//! `decide` makes the plan. Only the texts of a `refusal` differ: `hints` has the native ones, `compat` those of getopt
-//! and wrk. Commands with a name have a simpler parser, `arguments`; the table of each is in the room of the command, and
+//! It resolves no name, opens no socket and starts nothing; it reads only the file of `--body`. One parser serves
+//! onrush and the tools it imitates: `front` reads options and words, `typed` collects them, `values` reads their
+//! values, `decide` makes the plan. Only the texts of a `refusal` differ: `hints` has the native ones, `compat` those
+//! of getopt and wrk. Commands with a name have a simpler parser, `arguments`; their tables are in their own rooms, and
 //! `commands` is all that is known of them here.
 
 pub(crate) mod arguments;
@@ -65,7 +65,7 @@ use refusal::{Length, Refusal};
 pub(crate) use search::TypedSearch;
 use typed::Typed;
 
-/// What a command line asks for.
+/// Outcome of parsing a command line.
 #[derive(Debug)]
 pub enum Invocation {
     /// A run.
@@ -77,16 +77,16 @@ pub enum Invocation {
     },
     /// Another command.
     Command {
-        /// What it does.
+        /// Its work.
         work: Work,
         /// As for a run.
         warnings: Vec<String>,
     },
     /// Print texts and exit: the help, the version, a mistake.
     Print {
-        /// What goes to standard output.
+        /// Text for standard output.
         stdout: String,
-        /// What goes to standard error.
+        /// Text for standard error.
         stderr: String,
         /// The exit code.
         exit: u8,
@@ -191,7 +191,7 @@ fn worker<'a>(plan: &Plan, commands: &'a Commands) -> Option<(&'a Command, Vec<O
     Some((worker, machines.arguments_of(place)))
 }
 
-/// What a command with a name makes of its arguments.
+/// Parses the arguments of a command with a name.
 fn named(command: &Command, args: &[OsString]) -> Invocation {
     match (command.parse)(args) {
         Ok(Some(work)) => Invocation::Command { work, warnings: Vec::new() },
@@ -204,7 +204,7 @@ fn named(command: &Command, args: &[OsString]) -> Invocation {
 }
 
 /// Natively only a line on standard error; in the compat dialects also wrk's usage on standard output, after the
-/// version if that was asked for. No line has one of the `secrets`, but for those in wrk's words.
+/// version if that was asked for. No line has one of the `secrets`, except for lines in wrk's words.
 fn refused(refusal: Refusal, dialect: Dialect, name: &str, version: String, secrets: &Known) -> Invocation {
     let usage = if dialect.is_compat() { version + &help::usage(dialect) } else { String::new() };
     let said = |line: String| if dialect.is_compat() { line + "\n" } else { shown(&line) };
@@ -221,7 +221,7 @@ fn refused(refusal: Refusal, dialect: Dialect, name: &str, version: String, secr
     }
 }
 
-/// A line that refuses a command line, which is often quoted in it: without the users of URLs and what moves the cursor.
+/// A refusal, which often quotes the command line: without the users of URLs and characters that move the cursor.
 fn shown(line: &str) -> String {
     printable_lines(&secrets::users(line)) + "\n"
 }

@@ -1,12 +1,11 @@
-//! A form in parts, multipart/form-data (RFC 7578), as curl's `--form` describes and writes it. The crates that write it
-//! are parts of HTTP clients; it takes fewer lines than to call one of them.
+//! A form in parts, multipart/form-data (RFC 7578), as curl's `--form` describes and writes it. The crates that write
+//! it are parts of HTTP clients; it takes fewer lines than to call one of them.
 
 use onrush_plan::material::digest_of;
 
 use super::request::contents;
 use crate::requests::escaped;
 
-/// A part of a form.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Part {
     name: String,
@@ -90,7 +89,7 @@ impl Part {
     }
 }
 
-/// A text up to a semicolon, or in quotation marks, with a backslash before those in it; and what follows.
+/// A text up to a semicolon, or in quotation marks, with a backslash before inner ones; and the rest.
 fn word(text: &str) -> Result<(String, &str), String> {
     let Some(quoted) = text.strip_prefix('"') else {
         let (word, rest) = text.split_at(text.find(';').unwrap_or(text.len()));
@@ -107,7 +106,8 @@ fn word(text: &str) -> Result<(String, &str), String> {
     }
 }
 
-/// The body of a form, and its `Content-Type`. The boundary follows from its parts, so that it is in none of them, and every run has the same.
+/// The body of a form, and its `Content-Type`. The boundary follows from its parts, so that none of them contains it,
+/// and all runs have one boundary.
 pub(super) fn encode(parts: &[Part]) -> (Vec<u8>, String) {
     let parts: Vec<Vec<u8>> = parts.iter().map(Part::encoded).collect();
     let boundary = format!("------------------------{}", &digest_of(&parts.concat())[..22]);

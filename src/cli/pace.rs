@@ -28,13 +28,9 @@ pub(crate) struct TypedPace {
     levels: Option<Vec<Level>>,
     /// `--max-inflight`.
     pub max_inflight: Option<u64>,
-    /// `--arrivals`.
     arrivals: Option<Arrivals>,
-    /// `--catch-up`.
     catch_up: Option<CatchUp>,
-    /// `--max-late`.
     max_late: Option<Duration>,
-    /// `--send-slice`.
     send_slice: Option<Duration>,
     /// The first option that has no meaning without a rate.
     needs_rate: Option<&'static Flag>,
@@ -68,12 +64,12 @@ impl TypedPace {
         Ok(())
     }
 
-    /// Whether the load changes in stages.
+    /// True if the load changes in stages.
     pub fn has_stages(&self) -> bool {
         self.stages.is_some() || self.levels.is_some()
     }
 
-    /// Whether a rate was typed.
+    /// True if a rate was typed.
     pub fn has_rate(&self) -> bool {
         self.rate.is_some()
     }
@@ -212,7 +208,7 @@ fn stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Stage>, Refusal>
     Ok(stages)
 }
 
-/// Stages of the connections, after the `c=`: the same with numbers.
+/// Stages of the connections, after the `c=`: numbers instead of rates.
 fn levels(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Level>, Refusal> {
     let number = |stage: &OsStr, text: &str| {
         let most = || wrong(flag, stage, format_args!("at most {CONNECTIONS_MAX} connections"));
@@ -229,7 +225,7 @@ fn levels(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Level>, Refusal>
     Ok(levels.into_iter().map(|(length, from, to)| Level { length, from, to }).collect())
 }
 
-/// Stages of any kind: the length of each, and what it begins and ends with.
+/// Stages of any kind: the length of each, its beginning and its end.
 fn listed<T>(
     flag: &Flag,
     value: &OsStr,

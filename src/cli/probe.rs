@@ -16,7 +16,6 @@ const PART: u32 = 5;
 /// ... and at most this long.
 const TIME_MAX: Duration = Duration::from_secs(6);
 
-/// What `--probe` asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TypedProbe {
     /// No probe.
@@ -25,7 +24,6 @@ pub(crate) enum TypedProbe {
     On { up: bool, time: Option<Duration> },
 }
 
-/// Reads the value of `--probe`.
 pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<TypedProbe, Refusal> {
     let text = value.to_str().unwrap_or_default();
     let (up, rest) = match text.strip_prefix("up") {
@@ -62,7 +60,7 @@ pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Pr
                 && plan.body.is_none()
                 && plan.script.is_none()
                 && plan.list.as_ref().is_none_or(|list| list.is_safe);
-            // Nobody is sent what was not announced.
+            // Requests that were not announced are not sent.
             let is_announced = plan.show.notes && plan.show.format == Format::Text && !plan.dialect.is_compat();
             let follows = obstacle.is_none() && is_usual && is_harmless && is_announced;
             Ok(follows.then_some(Probing { up: false, time: usual }))
@@ -70,7 +68,7 @@ pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Pr
     }
 }
 
-/// What several runs together find out takes the place of a probe after each.
+/// Switches the probe off for several runs, which find the answer together.
 ///
 /// # Errors
 ///

@@ -18,7 +18,7 @@ pub(crate) enum Refusal {
     Usage,
     /// The command line is wrong: one line, after the program's name.
     Misused(String),
-    /// The same in wrk's words, without the program's name.
+    /// A misuse in wrk's words, without the program's name.
     Wrk(String),
     /// The command line is right, but it cannot be done: one line, after the program's name. No usage follows.
     Cannot(String),
@@ -27,7 +27,7 @@ pub(crate) enum Refusal {
 /// How much help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
-    /// What fits a screen (`-h`).
+    /// One screen (`-h`).
     Short,
     /// The common options (`--help`).
     Common,
@@ -35,7 +35,7 @@ pub(crate) enum Length {
     All,
 }
 
-/// A value that cannot be read: the option, the value without secrets, and what would be right.
+/// A value that cannot be read: the option, the value without secrets, and the right form.
 pub(crate) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> Refusal {
     const SHOWN_MAX: usize = 80;
     let text = value.to_string_lossy();
@@ -45,7 +45,7 @@ pub(crate) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> Refusal
     Refusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.spelling.long))
 }
 
-/// Whether an option without its value may have taken the URL, which comes next, instead.
+/// True if an option without its value may have taken the URL, which comes next, instead.
 pub(crate) fn is_url(value: &OsStr) -> bool {
     let text = value.to_string_lossy();
     text.starts_with("http://") || text.starts_with("https://")

@@ -23,7 +23,7 @@ use crate::requests::{field, raw_field};
 pub(super) type Header = (String, String);
 
 /// A header as typed, its value without leading blanks. Natively it must conform to RFC 9110; the compat dialects send
-/// what they are given, as wrk does, and require only a name and a colon. The error says what is wrong.
+/// it unchanged, as wrk does, and require only a name and a colon. The error names the fault.
 pub(super) fn header(text: &str, dialect: Dialect) -> Result<Header, &'static str> {
     let (name, value) = if dialect.is_compat() { raw_field(text) } else { field(text) }?;
     Ok((name.to_owned(), value.to_owned()))
@@ -90,7 +90,7 @@ pub(super) fn headers(typed: Vec<Header>, target: &Target) -> Vec<Header> {
     headers
 }
 
-/// The body of `--body`: the text itself, a file, or standard input. The error says what went wrong.
+/// The body of `--body`: the text itself, a file, or standard input. The error names the fault.
 pub(super) fn body(typed: &OsStr) -> Result<Vec<u8>, String> {
     let [b'@', name @ ..] = typed.as_bytes() else { return Ok(typed.as_bytes().to_vec()) };
     let name = Path::new(OsStr::from_bytes(name));

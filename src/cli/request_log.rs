@@ -16,14 +16,13 @@ const OTHERS: [&str; 6] = ["gz", "zst", "json", "ndjson", "xml", "md"];
 /// The options about the log of requests, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedLog {
-    /// `--request-log`.
     file: Option<PathBuf>,
     /// `--log-sample`: of so many requests one.
     one_of: Option<u64>,
 }
 
 impl TypedLog {
-    /// Whether there is any.
+    /// True if any was typed.
     pub fn is_typed(&self) -> bool {
         self.file.is_some() || self.one_of.is_some()
     }
@@ -55,7 +54,7 @@ impl TypedLog {
         file.or(self.one_of.map(|_| "--log-sample"))
     }
 
-    /// What is logged in a run.
+    /// The request log of a run.
     pub fn decide(self, dialect: Dialect) -> Result<Option<RequestLog>, Refusal> {
         let Some(option) = self.option() else { return Ok(None) };
         if dialect.is_compat() {

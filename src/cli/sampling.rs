@@ -14,12 +14,11 @@ use super::refusal::{Refusal, wrong};
 pub(crate) struct TypedSampling {
     /// `--sockets`, and the filter if there was one.
     filter: Option<Option<Filter>>,
-    /// `--sockets-output`.
     output: Option<PathBuf>,
 }
 
 impl TypedSampling {
-    /// Whether there is any.
+    /// True if any was typed.
     pub fn is_typed(&self) -> bool {
         self.filter.is_some() || self.output.is_some()
     }
@@ -50,7 +49,7 @@ impl TypedSampling {
         named.or(self.output.as_ref().map(|_| Kind::Sockets.option()))
     }
 
-    /// What is sampled in a run.
+    /// The sampling of sockets in a run.
     pub fn decide(self, way: &Way, io: &Io, once: bool) -> Result<Option<SocketSampling>, Refusal> {
         let Some(option) = self.option() else { return Ok(None) };
         let refused = |line: &str| Err(Refusal::Misused(format!("{option}: {line}")));

@@ -1,16 +1,16 @@
-//! A step of Slurm, as the variables in the environment of its tasks tell: which of them this is, and where the first one
-//! can be reached.
+//! A step of Slurm, from the variables in the environment of its tasks: this task's number, and the address of the
+//! first.
 
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use onrush_plan::machines::Place;
 
-/// Where the ports begin that are taken if Slurm reserves none, and how many there are: below those that systems give to
+/// First port, and number of ports, to choose from if Slurm reserves none: below the ports that systems give to
 /// clients.
 const PORTS: (u32, u32) = (20_000, 10_000);
 
-/// A task, and what it knows of its step.
+/// A task, and its knowledge about its step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Task {
     /// Its number, from zero.
@@ -25,13 +25,13 @@ pub(super) struct Task {
 }
 
 impl Task {
-    /// The task that this process is; `None`: it is none. A batch script and a shell of `salloc` are none, though they have
-    /// a rank and a number of tasks: the nodes of a step are only known in a step.
+    /// The task that this process is; `None`: it is none. A batch script and a shell of `salloc` are none, though they
+    /// have a rank and a number of tasks: the nodes of a step are only known in a step.
     pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| variable(name)?.parse::<u32>().ok();
         let first = first_host(&variable("SLURM_STEP_NODELIST")?)?;
         let (job, step) = (number("SLURM_JOB_ID")?, number("SLURM_STEP_ID")?);
-        // Jobs on one node at the same time have numbers that are near each other.
+        // Simultaneous jobs on one node have similar numbers.
         let chosen = || PORTS.0 + job.wrapping_mul(37).wrapping_add(step) % PORTS.1;
         let reserved = variable("SLURM_STEP_RESV_PORTS").and_then(|ports| first_number(&ports).parse().ok());
         Some(Self {
@@ -65,7 +65,7 @@ fn place(rank: u32, host: impl Display, port: u16) -> Place {
     Place { rank, coordinator: format!("{host}:{port}") }
 }
 
-/// The first of the hosts in a list as Slurm writes it: that of `rack[07-10,12]n[1-4],gpu1` is rack07n1.
+/// The first of the hosts in a list in Slurm's form: `rack[07-10,12]n[1-4],gpu1` gives rack07n1.
 fn first_host(list: &str) -> Option<String> {
     let (mut host, mut rest) = (String::new(), list);
     while let Some(at) = rest.find(['[', ',']) {

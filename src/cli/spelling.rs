@@ -9,8 +9,8 @@ pub(crate) struct Spelling {
     pub short: Option<char>,
     /// Its name, without dashes.
     pub long: &'static str,
-    /// The name of its value; `None` if it takes none. `[=…]` is an optional value, attached with an equals sign, and two names
-    /// are two words.
+    /// The name of its value; `None` if it takes none. `[=…]` is an optional value, attached with an equals sign, and
+    /// two names are two words.
     pub value: Option<&'static str>,
 }
 
@@ -35,7 +35,7 @@ impl Spelling {
         Self { whole, short, long, value }
     }
 
-    /// Whether a value must follow.
+    /// True if a value must follow.
     pub fn takes_value(&self) -> bool {
         self.value.is_some() && !self.may_take_value()
     }
@@ -45,7 +45,7 @@ impl Spelling {
         self.value.map_or(0, |value| value.split(' ').count())
     }
 
-    /// Whether a value may be attached.
+    /// True if a value may be attached.
     pub fn may_take_value(&self) -> bool {
         self.value.is_some_and(|value| value.starts_with("[="))
     }

@@ -11,7 +11,7 @@ use super::refusal::Refusal;
 use super::typed::Typed;
 use crate::requests::{Entries, Template, Values, looks_like_one, placeholders};
 
-/// What is sent, without what connections need.
+/// The parts of a plan that are sent, without those for connections.
 pub(super) struct Sent<'a> {
     pub request: &'a Request,
     pub body: Option<&'a Material>,

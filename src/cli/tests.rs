@@ -60,7 +60,7 @@ fn printed(line: &str) -> (String, String, u8) {
     }
 }
 
-/// The one line on standard error of a refusal that prints nothing else, without the line end.
+/// The only line of a refusal, on standard error, without the line end.
 fn refused(line: &str) -> String {
     let (stdout, stderr, exit) = printed(line);
     assert_eq!((stdout.as_str(), exit), ("", 1), "{line}");
@@ -68,7 +68,7 @@ fn refused(line: &str) -> String {
     only.unwrap_or_else(|| panic!("{line}: {stderr:?}")).to_owned()
 }
 
-/// What a refusal in compat says on standard error; checks that wrk's usage is on standard output.
+/// A refusal in compat, from standard error; checks that wrk's usage is on standard output.
 fn refused_by_wrk(line: &str) -> String {
     let (stdout, stderr, exit) = printed(line);
     assert_eq!((stdout, exit), (help::usage(Dialect::Wrk), 1), "{line}");
@@ -154,7 +154,7 @@ fn notes_are_on_unless_they_are_switched_off_or_a_tool_is_imitated() {
         refused("onrush --quiet -v h"),
         "onrush: --quiet and -v: the one prints less than usual, the other more; leave one of the two out"
     );
-    // What hey and oha call -q is a rate.
+    // `-q` of hey and oha is a rate.
     assert!(refused("onrush -q 5 h").contains("-R"), "{}", refused("onrush -q 5 h"));
     let warned = |line: &str| match parsed(&words(line), false) {
         Invocation::Run { warnings, .. } => warnings,

@@ -126,7 +126,7 @@ fn on_or_off(flag: &Flag, value: &OsStr) -> Result<bool, Refusal> {
     }
 }
 
-/// The numbers of a list of names. `why` returns why a name is not offered, where that is known.
+/// The numbers of a list of names. `why`: why a name is not offered, where that is known.
 fn list(
     flag: &Flag,
     value: &OsStr,

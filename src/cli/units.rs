@@ -17,7 +17,7 @@ pub enum Unreadable {
     /// It does not follow the grammar, or its unit is unknown.
     #[error("not a time")]
     NotTime,
-    /// It begins with a minus sign.
+    /// A minus sign at the beginning.
     #[error("negative")]
     Negative,
     /// A count with a fraction that its unit does not make whole.
@@ -26,7 +26,7 @@ pub enum Unreadable {
     /// A time that is not zero but less than a nanosecond.
     #[error("less than a nanosecond")]
     TooShort,
-    /// It exceeds what 64 bits hold.
+    /// More than 64 bits.
     #[error("too large")]
     TooLarge,
 }
@@ -140,7 +140,7 @@ fn compat(text: &str) -> Option<(Digits<'_>, &str)> {
     Some((Digits { negative: text.starts_with('-'), whole, fraction: "" }, unit))
 }
 
-/// onrush's grammar: digits, a point and more digits, blanks and the unit, nothing else. A minus sign is only
+/// onrush's grammar: digits, a point and more digits, blanks and the unit, nothing more. A minus sign is only
 /// recognised for the error.
 fn native(text: &str) -> Option<(Digits<'_>, &str)> {
     let (whole, rest) = split_digits(text.strip_prefix('-').unwrap_or(text))?;

@@ -10,7 +10,7 @@ use onrush_text::units::{exact, thousands};
 use super::refusal::Refusal;
 use super::typed::Typed;
 
-/// The stop terms without duplicates. They give the run a duration if nothing else ends it.
+/// The stop terms without duplicates. They give the run a duration if it has no other end.
 pub(super) fn decide(
     typed: &mut Typed,
     staged: Option<Duration>,

@@ -20,7 +20,7 @@ use super::refusal::{Refusal, wrong};
 use super::units::{self, Unreadable};
 use crate::requests::is_token;
 
-/// What a count must be.
+/// Rule for counts.
 pub(super) const AT_LEAST_ONE: &str = "must be at least 1";
 
 /// A count up to `most`. In the compat dialects zero is checked later, in wrk's order and with its messages.
@@ -43,7 +43,7 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
     }
 }
 
-/// What to write instead of several numbers: those of a sweep, if each `is_value` of the option, or thousands between
+/// Suggestion for several numbers in place of one: a sweep, if each `is_value` of the option, or thousands without
 /// commas.
 pub(super) fn several(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<String> {
     let option = match flag.id {
@@ -127,7 +127,7 @@ fn hours(time: Duration) -> u64 {
     time.as_secs() / 3600
 }
 
-/// The file of a script; stages of k6, which have the same letter, are none.
+/// The file of a script; refuses stages of k6, which have the letter `-s`, too.
 pub(super) fn script(flag: &Flag, value: OsString, dialect: Dialect) -> Result<PathBuf, Refusal> {
     let meant = foreign::meant(flag.id, &value.to_string_lossy()).filter(|_| !dialect.is_compat());
     match meant {
@@ -215,7 +215,7 @@ pub(super) fn breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, Refusal> 
     }
 }
 
-/// Whether notes are on.
+/// True if notes are on.
 pub(super) fn notes(flag: &Flag, value: &OsStr) -> Result<bool, Refusal> {
     match value.to_str() {
         Some("" | "on") => Ok(true),
@@ -246,7 +246,6 @@ pub(super) fn io(flag: &Flag, value: &OsStr) -> Result<Io, Refusal> {
     }
 }
 
-/// The value of `--urls-order`.
 pub(super) fn order(flag: &Flag, value: &OsStr) -> Result<Order, Refusal> {
     let named = Order::ALL.into_iter().find(|order| value == order.name());
     named.ok_or_else(|| wrong(flag, value, "unknown; write seq, shuffle or weighted"))

@@ -38,7 +38,7 @@ pub fn lines(runs: &[Measured]) -> Result<Vec<String>, String> {
     Ok(lines)
 }
 
-/// What the levels of a factor are.
+/// Kind of the levels of a factor.
 enum Kind {
     /// Numbers of connections or threads in a closed loop, and the option that sets them.
     Load(&'static str),
@@ -61,7 +61,7 @@ impl Kind {
     }
 }
 
-/// The rate that a run was asked for, if it is one number.
+/// The asked rate of a run, if it is one number.
 fn asked(run: &Measured) -> Option<f64> {
     run.rate.as_ref()?.parse().ok()
 }
@@ -91,7 +91,7 @@ fn of_each(runs: &[Measured], factor: &Varied, line: impl Fn(&[AtLevel<'_>]) -> 
     contest::at_each(runs, factor).into_iter().filter_map(of).collect()
 }
 
-/// What levels are sorted by: the rate, or the number.
+/// Sort key of levels: the rate, or the number.
 fn order(level: &AtLevel<'_>) -> f64 {
     asked(level.runs[0]).or_else(|| level.level.parse().ok()).unwrap_or(f64::NAN)
 }

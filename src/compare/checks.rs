@@ -1,4 +1,4 @@
-//! Checks whether a comparison is fair: what failed, how large the responses were, and what was the limit.
+//! Checks whether a comparison is fair: failures, sizes of responses, and limits.
 
 use onrush_plan::metric::ErrorKind;
 use onrush_plan::{LimitedBy, Metric};
@@ -15,8 +15,7 @@ const SHARE_MIN: f64 = 0.001;
 /// The 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Figures of one side's runs that equal those of the other if the comparison is fair. What a file does not say is
-/// `None`.
+/// Figures of one side's runs that equal the other's if the comparison is fair. `None`: a file does not have it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Checks {
     /// Requests with a complete response.
@@ -33,9 +32,8 @@ pub struct Checks {
     pub bytes_per_response: Option<f64>,
     /// The share (0 to 1) of the time for which the target was unavailable, on average; only with a rate.
     pub unavailable: Option<f64>,
-    /// What was the limit, and in how many runs.
+    /// Limits, and the number of runs that had each.
     pub limited_by: Vec<(LimitedBy, usize)>,
-    /// How many runs there are.
     runs: usize,
 }
 
@@ -98,7 +96,7 @@ impl Checks {
         Some((self.unfit?, self.completed?))
     }
 
-    /// Why two sides cannot be compared fairly: the shares of what failed differ, or a generator was the limit.
+    /// Why two sides cannot be compared fairly: the shares of failures differ, or a generator was the limit.
     pub fn doubt(both: &[Self; 2]) -> Option<String> {
         let [a, b] = both;
         let bad = "responses with an unsuccessful status";
@@ -129,7 +127,7 @@ impl Checks {
     }
 }
 
-/// Whether two shares, each a part and its whole, differ by more than chance: the test of two proportions. Failures
+/// True if two shares, each a part and its whole, differ by more than chance: the test of two proportions. Failures
 /// come in bursts, so that it finds too many differences rather than too few.
 fn differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bool {
     let (share_a, share_b) = (part_a / all_a, part_b / all_b);
@@ -156,8 +154,8 @@ pub fn percent(share: f64) -> String {
     if percent > 0.0 && percent < 0.005 { "< 0.01 %".to_owned() } else { format!("{percent:.decimals$} %") }
 }
 
-/// wrk's socket errors, or more if more requests were abandoned than timed out: those abandoned after `--timeout` are among the timeouts,
-/// and where `--give-up` is shorter, nothing times out.
+/// wrk's socket errors, or more if more requests were abandoned than timed out: requests abandoned after `--timeout`
+/// are among the timeouts, and where `--give-up` is shorter, nothing times out.
 fn failed(run: &Measured) -> Option<f64> {
     let of = |kind| run.value(Metric::ErrorsOf(kind));
     let beyond = of(ErrorKind::Abandoned).zip(of(ErrorKind::Timeout)).map_or(0.0, |(abandoned, late)| abandoned - late);

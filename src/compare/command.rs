@@ -1,4 +1,4 @@
-//! The command `onrush compare`: its arguments, and what it prints.
+//! The command `onrush compare`: its arguments and its output.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -62,7 +62,7 @@ text that onrush, wrk, wrk-cmm and wrk2 print.",
     },
 };
 
-/// Parses the arguments of `compare`; `None` if the help was asked for. The error says what is wrong.
+/// Parses the arguments of `compare`; `None` if the help was asked for. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
     let compare = Compare { inputs: Vec::new(), force: false, limits: Vec::new(), form: Form::default() };
     let Some(compare) = COMPARE.read(args, compare)? else { return Ok(None) };
@@ -73,7 +73,7 @@ fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
     }
 }
 
-/// Prints the comparisons, and what is to be said about them; returns the exit code.
+/// Prints the comparisons, and messages about them; returns the exit code.
 fn run(compare: &Compare) -> u8 {
     let compared = super::run(compare);
     let exit = print("onrush compare", Ok(compared.text), compared.exit);

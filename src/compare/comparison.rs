@@ -40,11 +40,11 @@ pub struct Comparison {
     pub checks: [Checks; 2],
     /// The metric that decides; `None`: some run lacks it, or has too few values beyond it.
     pub headline: Option<Metric>,
-    /// What was compared, in the order of the metrics.
+    /// Estimates, in the order of the metrics.
     pub estimates: Vec<Estimate>,
     /// The percentiles that some run lacks, or beyond which too few values are.
     pub omitted: Vec<Metric>,
-    /// Whether only some runs have a rate, so that their latencies are of two kinds.
+    /// True if only some runs have a rate, so that their latencies are of two kinds.
     pub is_mixed: bool,
     /// The rank test of the metric that decides, where it can reach the level.
     pub rank_p: Option<f64>,
@@ -94,8 +94,8 @@ struct Runs<'a> {
 }
 
 impl Comparison {
-    /// Compares two sides, as one of `together` comparisons, also by the metrics that were asked for. `None`: one side has
-    /// no complete run.
+    /// Compares two sides, as one of `together` comparisons, also by the metrics that were asked for. `None`: one side
+    /// has no complete run.
     pub fn of(contest: &Contest<'_>, together: usize, asked: &[Metric]) -> Option<Self> {
         let runs = Runs::of(contest);
         if runs.is_one_sided() {
@@ -143,7 +143,7 @@ impl Comparison {
         runs.doubt(rate, &checks).map_or_else(|| Ok(estimate(Metric::Rate, &runs, 1)), Err)
     }
 
-    /// Whether both sides have complete runs to compare.
+    /// True if both sides have complete runs to compare.
     pub fn is_possible(contest: &Contest<'_>) -> bool {
         !Runs::of(contest).is_one_sided()
     }
@@ -160,7 +160,7 @@ impl Comparison {
 }
 
 impl<'a> Runs<'a> {
-    /// Whether some runs have a rate and others none.
+    /// True if some runs have a rate and others none.
     fn is_mixed(&self) -> bool {
         let mut all = self.all().map(|run| run.is_scheduled());
         let first = all.next();
@@ -175,7 +175,7 @@ impl<'a> Runs<'a> {
         self.sides.iter().any(Vec::is_empty)
     }
 
-    /// Whether all runs of either side have a rate.
+    /// For each side, true if all its runs have a rate.
     fn are_scheduled(&self) -> [bool; 2] {
         self.sides.each_ref().map(|side| side.iter().all(|run| run.is_scheduled()))
     }
@@ -189,7 +189,7 @@ impl<'a> Runs<'a> {
     fn doubt(&self, headline: Option<Metric>, checks: &[Checks; 2]) -> Option<String> {
         let [a, b] = self.are_scheduled();
         match (headline, self.wanted()) {
-            // What failed is no matter of the rate.
+            // Failures do not concern the rate.
             (None, Some(wanted)) => Some(Checks::doubt(checks).or_else(|| self.behind()).unwrap_or_else(|| {
                 // Perhaps there are enough responses in a longer run.
                 format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")
@@ -201,9 +201,8 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// That a side had fewer responses than requests were due, so that its latency depends on the length of its runs.
-    /// Requests that failed are not missing, nor are those that a
-    /// target which keeps up has in flight at the end.
+    /// A sentence if a side had fewer responses than requests were due, so that its latency depends on the length of
+    /// its runs. Not missing are requests that failed, and those that a target which keeps up has in flight at the end.
     fn behind(&self) -> Option<String> {
         let side = |(name, runs): (&str, &Vec<&Measured>)| {
             let open_loop = |run: &&Measured| {

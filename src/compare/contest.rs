@@ -1,4 +1,4 @@
-//! Decides which runs are compared with which: those at equal levels of everything else that was varied.
+//! Decides which runs are compared with which: runs at equal levels of all other factors.
 
 use std::collections::HashMap;
 
@@ -41,7 +41,6 @@ pub struct Varied {
     pub levels: Vec<String>,
     /// The level that the others are compared with.
     baseline: String,
-    /// Whether it is the only factor.
     is_alone: bool,
 }
 
@@ -143,7 +142,8 @@ pub fn level_of(run: &Measured, factor: &str) -> Option<String> {
     levels(run).into_iter().find(|(name, _)| name == factor).map(|(_, level)| level)
 }
 
-/// Two sides, at equal levels of every factor of which they share a level; and sentences about what only one side has.
+/// Two sides, at equal levels of every factor of which they share a level; and sentences about levels that only one
+/// side has.
 pub fn of_sides<'a>(a: &'a Side, b: &'a Side) -> (Vec<Contest<'a>>, Vec<String>) {
     let names = [a.name.clone(), b.name.clone()];
     let sides = [&a.runs, &b.runs].map(|runs| runs.iter().collect::<Vec<_>>());

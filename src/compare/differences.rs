@@ -1,4 +1,4 @@
-//! Finds what differs between the plans of two sides that are not from one experiment.
+//! Differences between the plans of two sides that are not from one experiment.
 
 use onrush_text::printable;
 
@@ -56,7 +56,7 @@ pub fn elsewhere(contest: &Contest<'_>) -> Option<String> {
     (!words.is_empty()).then(|| format!("the sides also differ in the {}", words.join(", the ")))
 }
 
-/// Whether all runs are from one experiment, so that they differ only in its factors.
+/// True if all runs are from one experiment, so that they differ only in its factors.
 fn is_one_experiment(contest: &Contest<'_>) -> bool {
     let mut ids = contest.sides.iter().flatten().map(|run| run.position.as_ref().map(|position| &position.id));
     let first = ids.next().flatten();

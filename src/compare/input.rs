@@ -1,4 +1,4 @@
-//! Reads the runs of a side: from a file, a folder, or those in it that have a label.
+//! Reads the runs of a side: a file, a folder, or the runs in it that have a label.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use crate::saved::{self, Measured, Read};
 /// Runs that belong together.
 #[derive(Debug)]
 pub struct Side {
-    /// What was typed.
+    /// Its name as typed.
     pub name: String,
     /// The runs, at least one.
     pub runs: Vec<Measured>,
@@ -46,7 +46,7 @@ pub fn side(typed: &Path, said: &mut Vec<String>) -> Result<Side, String> {
 /// The most files that are read to find an example.
 const TRIED_MAX: usize = 10;
 
-/// One line for somebody who named nothing to compare: what could be, in this folder, or how to make it.
+/// One line for somebody who named nothing to compare: the candidates in this folder, or how to make some.
 pub fn example(folder: &Path) -> String {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
@@ -128,7 +128,7 @@ fn unknown(path: &Path, label: &str, known: &[String]) -> String {
     format!("no run in {path:?} is called {label:?}{hint}")
 }
 
-/// The factors and their levels in a run: those of the experiment, or else those of labels or of the file's name.
+/// The factors and their levels in a run: from the experiment, or else from labels or the file's name.
 pub fn levels(run: &Measured) -> Vec<(String, String)> {
     match &run.position {
         Some(position) => position.levels.iter().map(|it| (it.factor.clone(), it.level.clone())).collect(),

@@ -32,16 +32,16 @@ struct Written<'a> {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct One<'a> {
-    /// What B is compared with.
+    /// The baseline.
     a: Side<'a>,
-    /// What is compared.
+    /// The side compared with it.
     b: Side<'a>,
     /// The levels of the factors that both sides have in common.
     at: Vec<At<'a>>,
     /// The experiment whose rounds pair the runs; left out if the runs are from several.
     #[serde(skip_serializing_if = "Option::is_none")]
     experiment: Option<&'a str>,
-    /// Whether runs of the same round are compared with each other.
+    /// True if runs of one round are compared with each other.
     paired: bool,
     /// How many rounds were left out because a run of them failed; without rounds, how many runs failed.
     dropped: usize,
@@ -77,7 +77,7 @@ struct At<'a> {
     level: &'a str,
 }
 
-/// One side of a comparison. What its runs did not record is left out.
+/// One side of a comparison. Facts that its runs did not record are omitted.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Side<'a> {
@@ -100,7 +100,7 @@ struct Side<'a> {
     /// Received bytes per response, heads included.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_response: Option<f64>,
-    /// What the runs' verdicts name as the limit.
+    /// Limits by the verdicts of the runs.
     limited_by: Vec<Limited>,
 }
 
@@ -120,7 +120,7 @@ struct Limited {
 struct Figures {
     /// The metric: `rate`, `mean`, `p50` and so on.
     metric: String,
-    /// Whether it does not decide.
+    /// True if it does not decide.
     exploratory: bool,
     /// The geometric mean over the runs of A.
     a: f64,

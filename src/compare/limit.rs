@@ -19,11 +19,11 @@ pub struct Limit {
 /// A comparison, judged by a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judged {
-    /// All of the interval is beyond the limit: what happened.
+    /// All of the interval is beyond the limit: the sentence on it.
     Worse(String),
     /// None of the interval is beyond the limit.
     Kept,
-    /// It cannot be decided: why.
+    /// Undecided: why.
     Open(String),
 }
 

@@ -1,5 +1,5 @@
-//! The metrics that are compared: the rate, the mean latency and percentiles of the latency, of all responses or of those
-//! with a status of one class.
+//! The metrics that are compared: the rate, the mean latency and percentiles of the latency, of all responses or of one
+//! status class.
 
 use onrush_plan::metric::{Statistic, View};
 use onrush_plan::{Metric, Percent};
@@ -15,7 +15,7 @@ pub const DECISIVE: &str = "p99";
 /// How many responses each of them needs for that.
 pub const RESPONSES_NEEDED: u64 = (BEYOND_MIN * 100.0) as u64;
 
-/// Whether runs are compared by a metric.
+/// True if runs are compared by a metric.
 pub fn is_compared(metric: Metric) -> bool {
     use Statistic::{Mean, Percentile};
     matches!(metric, Metric::Rate | Metric::Latency(View::Shown | View::Class(_), Mean | Percentile(_)))
@@ -35,7 +35,7 @@ pub fn value(metric: Metric, run: &Measured) -> Option<f64> {
     run.value(metric).filter(|value| is_sure && *value > 0.0)
 }
 
-/// Whether a percentile over all requests that were due may be of any size.
+/// True if a percentile over all requests that were due may be of any size.
 fn has_no_bound(run: &Measured, percent: Percent) -> bool {
     let open_loop = run.document.as_deref().and_then(|document| document.bounded());
     let between = open_loop.and_then(|open_loop| open_loop.percentiles_us.get(&percent));

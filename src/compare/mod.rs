@@ -1,9 +1,9 @@
-//! `onrush compare`: whether saved results differ, by how much, and how sure that is.
+//! `onrush compare`: do saved results differ, by how much, and how sure is that?
 //!
 //! `input` reads runs, a `contest` is two groups of them that differ in one thing, and a `comparison` is the result:
 //! pairs of rounds or two groups, one of `student`'s intervals for each `metric`, and `checks` of its fairness. `words`
-//! and `json` write it, and `answer` says what matters of an experiment. Nothing here measures or prints;
-//! docs/statistics.md has the formulas.
+//! and `json` write it, and `answer` sums up an experiment. Nothing here measures or prints; docs/statistics.md has the
+//! formulas.
 
 pub(crate) mod command;
 
@@ -58,12 +58,12 @@ const EXIT_UNKNOWN: u8 = 6;
 const APART: &str = "these runs are not interleaved rounds of one experiment, so drift is not cancelled; onrush vs and \
                      onrush sweep make such rounds";
 
-/// What is to be compared, and how.
+/// Results to compare, and how.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
-    /// The baseline and what is compared with it, or the folder of one experiment; none: an example is asked for.
+    /// The baseline and the runs compared with it, or the folder of one experiment; none: asks for an example.
     pub inputs: Vec<PathBuf>,
-    /// Whether runs of different plans are compared, too.
+    /// True if runs of different plans are compared, too.
     pub force: bool,
     /// How much worse metrics may be.
     pub limits: Vec<Limit>,
@@ -104,7 +104,7 @@ pub fn folder(path: &Path) -> Printed {
     run(&Compare { inputs: vec![path.to_path_buf()], force: false, limits: Vec::new(), form: Form::Text })
 }
 
-/// Reads files and compares what is in them.
+/// Reads files and compares their runs.
 pub fn run(compare: &Compare) -> Printed {
     let mut said = Vec::new();
     match compared(compare, &mut said) {

@@ -14,11 +14,12 @@ use crate::saved::Measured;
 const TRIALS: usize = 2_000;
 const SEED: u64 = 15;
 
-/// At most this share of comparisons of the same may differ: 5 %, and three deviations of a binomial distribution of that
+/// At most this share of comparisons of equals may differ: 5 %, and three deviations of a binomial distribution of that
 /// many trials. Of 20,000 trials 3.5 to 5.3 % did.
 const FALSE_MAX: f64 = 0.065;
 
-/// At least this share of intervals must cover the true value: 95 %, less the same. Of 20,000 trials 94.7 to 96.5 % did.
+/// At least this share of intervals must cover the true value: 95 %, less three deviations. Of 20,000 trials 94.7 to
+/// 96.5 % did.
 const COVERED_MIN: f64 = 0.935;
 
 /// How many seconds a run lasts, the correlation of neighbouring seconds, and their deviation.
@@ -26,10 +27,10 @@ const SECONDS: usize = 10;
 const CORRELATION: f64 = 0.6;
 const SECOND: f64 = 0.02;
 
-/// The deviation of the rates of runs that should be the same.
+/// The deviation of the rates of equal runs.
 const RUN: f64 = 0.03;
 
-/// The deviation of the rounds of an experiment: what changes on the machines over time.
+/// The deviation of the rounds of an experiment: changes of the machines over time.
 const ROUND: f64 = 0.05;
 
 /// The mean of the deviations of the seconds of a run.
@@ -125,7 +126,7 @@ fn several_levels_are_together_as_seldom_called_different_as_one() {
     let mut random = Random::new(SEED);
     let mut different = 0;
     for _ in 0..TRIALS {
-        // Six levels that are all the same as the baseline.
+        // Six levels that all equal the baseline.
         let effect = (RUN * RUN - seconds_variance()).sqrt();
         let mut runs = Vec::new();
         for round in 1..=5 {

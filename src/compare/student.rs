@@ -35,7 +35,7 @@ impl Interval {
         Some(Self { low: mean - half, high: mean + half, p: p.min(1.0), resolution })
     }
 
-    /// Whether it says that there is a difference.
+    /// True if the interval excludes zero, so that there is a difference.
     pub fn is_significant(self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
@@ -59,7 +59,7 @@ pub fn welch(a: &[f64], b: &[f64], comparisons: usize, resolution: f64) -> Optio
     Interval::around(mean(b) - mean(a), square.sqrt(), freedom, comparisons, resolution)
 }
 
-/// Whether the first figure, a logarithm, is outside the 99 % prediction interval of the others, and one per cent away
+/// True if the first figure, a logarithm, is outside the 99 % prediction interval of the others, and one per cent away
 /// from them.
 pub fn first_differs(figures: &[f64]) -> bool {
     let Some((first, rest)) = figures.split_first() else { return false };

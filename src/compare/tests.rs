@@ -1,4 +1,4 @@
-//! Files and folders, compared: which runs are found, which are pairs, what is refused.
+//! Comparisons of files and folders: found runs, pairs, refusals.
 
 use std::fs;
 use std::time::Duration;

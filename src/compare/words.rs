@@ -12,7 +12,7 @@ use super::contest::shown;
 /// Why nothing can be said of two single runs.
 pub const SINGLE_RUNS: &str = "one run per side gives no measure of noise";
 
-/// One comparison with all its figures, or several with what matters of each.
+/// One comparison with all its figures, or a summary of several.
 pub fn text(comparisons: &[Comparison]) -> String {
     match comparisons {
         [only] => whole(only),
@@ -106,7 +106,7 @@ pub fn at(levels: &[(String, String)]) -> String {
 /// An interval that reaches further than this is too wide for a statement.
 const WIDE: f64 = 0.5;
 
-/// Whether an interval of ratios tells nothing: it has no difference in it, and reaches too far on either side.
+/// True if an interval of ratios tells nothing: it has no difference in it, and reaches too far on either side.
 pub fn tells_nothing((low, high): (f64, f64)) -> bool {
     low <= 1.0 && high >= 1.0 && (1.0 - low).max(high - 1.0) > WIDE
 }
@@ -214,7 +214,7 @@ fn check_rows([a, b]: &[Checks; 2]) -> Vec<[String; 6]> {
     known.map(|(name, a, b)| [name.to_owned(), a, b, String::new(), String::new(), String::new()]).collect()
 }
 
-/// What was the limit, in how many runs of either side; `None` if it is unknown for both.
+/// The limits of the runs of either side, with their numbers; `None` if they are unknown for both.
 fn limited([a, b]: &[Checks; 2]) -> Option<String> {
     let of = |side: &Checks| -> String {
         let who: Vec<String> = match &side.limited_by[..] {

@@ -9,7 +9,7 @@ use onrush_text::printable;
 /// The most characters of an expected value or text that are shown.
 const SHOWN_MAX: usize = 80;
 
-/// What is wrong with the response, by the number of the check.
+/// The response's fault, by the number of the check.
 pub fn words(checks: &Checks, number: usize) -> String {
     match checks.get(number) {
         Some(Check::Header(ExpectedHeader { name, value: None })) => format!("no header {name}"),

@@ -5,7 +5,7 @@ use rustix::io::Errno;
 /// Number, name and text of an error.
 type Known = (Errno, &'static str, &'static str);
 
-/// The errors that a load generator encounters, by what to do about them.
+/// The errors that a load generator encounters, by remedy.
 const KNOWN: [&[Known]; 8] = [REFUSED, CLOSED, ROUTES, PORTS, FILES, MEMORY, FORBIDDEN, FAMILY];
 const REFUSED: &[Known] = &[(Errno::CONNREFUSED, "ECONNREFUSED", "connection refused")];
 const CLOSED: &[Known] = &[
@@ -37,7 +37,7 @@ pub fn known(number: i32) -> Option<Errno> {
     find(number).map(|&(errno, ..)| errno)
 }
 
-/// What it means and its name: `connection refused (ECONNREFUSED)`.
+/// Meaning and name: `connection refused (ECONNREFUSED)`.
 pub fn words(number: i32) -> String {
     match find(number) {
         Some((_, name, words)) => format!("{words} ({name})"),
@@ -46,7 +46,7 @@ pub fn words(number: i32) -> String {
     }
 }
 
-/// What it means, without its name: `connection refused`.
+/// Meaning without the name: `connection refused`.
 pub fn short(number: i32) -> String {
     find(number).map_or_else(|| words(number), |(_, _, words)| (*words).to_owned())
 }

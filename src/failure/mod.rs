@@ -1,6 +1,6 @@
-//! What went wrong, in words: why a run could not start or broke off, and each row of the ledger.
+//! Failures in words: why a run could not start or broke off, and each row of the ledger.
 //!
-//! `row` words a row of the ledger and what to do about it; `errno`, `tls`, `proxy` and `check` word its causes.
+//! `row` words a row of the ledger and its remedy; `errno`, `tls`, `proxy` and `check` word its causes.
 
 mod check;
 mod errno;
@@ -46,9 +46,9 @@ pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause
     }
 }
 
-/// The sentence on a target that answers every request in another protocol, and what to do about it.
+/// The sentence on a target that answers every request in another protocol, with the remedy.
 fn other_protocol(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
-    // What TLS or a tunnel carries comes from behind the proxy.
+    // TLS and tunnels end behind the proxy.
     let is_behind = plan.tls.is_some() || plan.way.proxy.as_ref().is_some_and(|it| it.tunnel(&plan.target).is_some());
     let peer = peer_of(plan, address, is_behind);
     if let Cause::Status(status) = cause {
@@ -69,7 +69,7 @@ fn other_protocol(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Ca
     format!("{peer} answers no request in {}: {}{received}{remedy}", failure.spoken(), why(cause, plan))
 }
 
-/// The sentence on a connection that could not be established, and what to do about it.
+/// The sentence on a connection that could not be established, with the remedy.
 fn unable(plan: &Plan, outcome: &Outcome, address: SocketAddr, is_about_tls: bool, cause: Cause) -> String {
     let phase = if is_about_tls { Phase::Tls } else { Phase::Connect };
     let example = address.to_string().into_bytes();
@@ -130,7 +130,7 @@ pub fn ended_by_script(outcome: &Outcome) -> String {
     format!("the script ended {} of {threads} before the run was over", outcome.stopped.len())
 }
 
-/// Why a run broke off, or what is missing from it; `None`: it is complete.
+/// Why a run broke off, or the part that is missing; `None`: it is complete.
 pub fn incomplete(outcome: &Outcome) -> Option<String> {
     let breakdown = outcome.breakdown.as_ref().map(|breakdown| match breakdown {
         Breakdown::Script(words) => words.clone(),
@@ -150,8 +150,8 @@ pub fn thread_died(thread: usize) -> String {
     )
 }
 
-/// The note before a run for whose connections this machine has too few open files or local ports. `ports`: how many
-/// there are, if those are too few.
+/// The note before a run for whose connections this machine has too few open files or local ports. `ports`: their
+/// number, if it is too small.
 pub fn too_few(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> Option<String> {
     let connections = units::counted(u64::from(plan.load.connections), "connection");
     let room = host::room(plan, shortage).zip(shortage);

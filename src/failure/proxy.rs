@@ -1,8 +1,8 @@
-//! Text about a proxy's failure, and what to do about it.
+//! Text about a proxy's failure, and its remedy.
 
 use onrush_stats::ProxyFailure;
 
-/// What happened.
+/// The failure in words.
 pub fn words(failure: ProxyFailure) -> String {
     match failure {
         ProxyFailure::Status(407) => "the proxy requires a user and a password (status 407)".to_owned(),
@@ -22,7 +22,7 @@ pub fn words(failure: ProxyFailure) -> String {
     }
 }
 
-/// What to do about it.
+/// The remedy.
 pub fn remedy(failure: ProxyFailure) -> &'static str {
     match failure {
         ProxyFailure::Status(407) => "put them in its URL: --http-proxy http://user:password@host:port",
@@ -39,7 +39,7 @@ pub fn remedy(failure: ProxyFailure) -> &'static str {
 /// The remedy for a proxy that speaks TLS itself.
 pub const PLAIN_PORT: &str = "use its plain-text port";
 
-/// What happened, and what to do about it.
+/// The failure and its remedy.
 pub fn sentence(failure: ProxyFailure) -> String {
     format!("{}; {}", words(failure), remedy(failure))
 }

@@ -1,4 +1,4 @@
-//! One row of the ledger in words: why it failed, and what to do about it.
+//! One row of the ledger in words: the failure and its remedy.
 
 use std::net::SocketAddr;
 
@@ -15,23 +15,23 @@ use crate::run::{Outcome, Ports, Shortage, host};
 /// One row of the ledger, with all that the advice needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
-    /// What happened.
+    /// The row of the ledger.
     pub row: Row,
-    /// Whether other connections were established.
+    /// True if other connections were established.
     pub others_connected: bool,
-    /// Set if other requests were answered.
+    /// True if other requests were answered.
     pub others_answered: bool,
-    /// Set if the server sent nothing at all on any connection.
+    /// True if the server sent nothing at all on any connection.
     pub is_mute: bool,
-    /// Whether there was only one request.
+    /// True if there was only one request.
     pub once: bool,
-    /// Whether the server said that its port expects TLS.
+    /// True if the server said that its port expects TLS.
     pub expects_tls: bool,
     /// The versions of HTTP that the server was offered with TLS.
     pub offered: Vec<Version>,
-    /// Set if HTTP/2 was spoken without asking.
+    /// True if HTTP/2 was spoken without asking.
     pub is_http2: bool,
-    /// Whether requests go to a proxy, and not through a tunnel.
+    /// True if requests go to a proxy, and not through a tunnel.
     pub is_proxied: bool,
     /// The local ports of this machine, if they ran out.
     pub ports: Option<Ports>,
@@ -43,7 +43,7 @@ pub struct Failure {
     pub shortage: Option<Shortage>,
 }
 
-/// Whether a cause is that this machine ran out of a resource.
+/// True if a cause is that this machine ran out of a resource.
 pub fn is_ours(cause: Cause) -> bool {
     let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
     match cause {
@@ -78,7 +78,7 @@ impl Failure {
         }
     }
 
-    /// Whether this machine ran out of a resource.
+    /// True if this machine ran out of a resource.
     pub fn is_ours(&self) -> bool {
         is_ours(self.row.cause)
     }
@@ -93,7 +93,7 @@ impl Failure {
         }
     }
 
-    /// What to do about it, where known.
+    /// The remedy, where known.
     pub fn remedy(&self) -> Option<String> {
         let text = match self.row.cause {
             Cause::Errno(number) => return self.way_out_of(errno::known(number)?),
@@ -122,7 +122,7 @@ impl Failure {
             Cause::Protocol(Error::NotHttp | Error::EarlyBytes) if tls::begins_with_http2(&self.row.example) => {
                 SPEAKS_HTTP2
             }
-            // Python's server answers what is no request of HTTP/1 with a page alone.
+            // Python's server answers bytes that are no HTTP/1 request with a page alone.
             Cause::Protocol(Error::NotHttp) if self.is_http2 && self.row.example.starts_with(b"<") => WITHOUT_HTTP2,
             Cause::Protocol(Error::NotHttp) => NOT_HTTP,
             Cause::Protocol(Error::EarlyBytes) if !self.row.example.starts_with(b"H") => NOT_HTTP,
@@ -164,7 +164,7 @@ impl Failure {
         Some(text.to_owned())
     }
 
-    /// Returns whether the port may expect TLS: requests were in plain text, and no byte of a response came.
+    /// True if the port may expect TLS: requests were in plain text, and no byte of a response came.
     fn may_expect_tls(&self) -> bool {
         let is_plain = self.offered.is_empty() && !self.is_proxied;
         self.is_mute && is_plain && matches!(self.row.phase, Phase::Send | Phase::Head)
@@ -202,9 +202,9 @@ pub(super) fn offered(plan: &Plan) -> &[Version] {
     plan.tls.as_ref().map_or(&[], |tls| &tls.alpn)
 }
 
-/// What to do about responses which say that the port expects TLS.
+/// Remedy for responses which say that the port expects TLS.
 pub const EXPECTS_TLS: &str = "the server expects TLS at this port; write https://";
-/// What to do about a proxy that answers in HTTP/1.1 where HTTP/2 was spoken.
+/// Remedy for a proxy that answers in HTTP/1.1 where HTTP/2 was spoken.
 const PROXY_WITHOUT_HTTP2: &str =
     "the proxy does not speak HTTP/2: leave out --http2, or write https://, for which it opens a tunnel";
 /// The remedy for a server that responds in TLS.
@@ -215,7 +215,7 @@ const WITHOUT_HTTP2: &str = "leave out --http2, or write https:// if the port sp
 const AGREED_IN_VAIN: &str = "it agreed on HTTP/2 (ALPN): --alpn-list http/1.1 offers only what it speaks";
 /// A possible reason if others are answered.
 const MIXED: &str = "other requests were answered: is one of several servers at this address set up differently?";
-/// What a server says that has more requests than it wants.
+/// Code of a server that has more requests than it wants.
 const CALM: Code = Code::ENHANCE_YOUR_CALM;
 const REFUSED: Code = Code::REFUSED_STREAM;
 /// The remedy for a server that wants a request in HTTP/1.1.
@@ -225,35 +225,34 @@ const HTTP1_ONLY: &str = "the server wants this request in HTTP/1.1: leave out -
 /// The remedy for that with TLS, where ALPN may have agreed on HTTP/2 unasked.
 const HTTP1_WITH_TLS: &str =
     "the server wants this request in HTTP/1.1: leave out --http2, or add --alpn-list http/1.1";
-/// What to do about a server that begins with HTTP/2.
+/// Remedy for a server that begins with HTTP/2.
 const SPEAKS_HTTP2: &str = "the server speaks HTTP/2: add --http2";
-/// What to check if a server's response is not HTTP.
+/// Check for a response that is not HTTP.
 const NOT_HTTP: &str = "is it an HTTP port?";
-/// What to do when the local ports ran out, and their number is unknown.
+/// Remedy for exhausted local ports, if their number is unknown.
 const PORTS_IN_USE: &str =
     "a closed connection keeps its port for a minute: keep connections alive or use more addresses";
-/// What happened to an established connection whose packets are no longer acknowledged.
+/// An established connection whose packets are no longer acknowledged.
 const HOST_GONE: &str = "the host, or the path to it, stopped responding";
 /// Where to look after a reset.
 const LIMIT_ON_CONNECTIONS: &str = "the server's log or its limits on connections may say why";
 /// Where to look after a write to a connection that the server had closed.
 const LIMIT_ON_KEEP_ALIVE: &str = "the server's log or its limits on keep-alive may say why";
-/// How to have more local ports.
 pub(super) const MORE_PORTS: &str =
     "use more source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range";
 
-/// What to do when the limit on open files is too low, and may be raised without help.
+/// Remedy for a limit on open files that is too low and may be raised without help.
 fn ulimit(needed: u64) -> String {
     format!("raise the limit with 'ulimit -n {needed}'")
 }
 
-/// What to do when the limit on open files is too low.
+/// A limit on open files that is too low, and the remedy.
 pub fn too_few_files(needed: u64, allowed: u64) -> String {
     let (allowed, wanted) = (thousands(allowed), thousands(needed));
     format!("the limit is {allowed} open files, and {wanted} are needed; {}", host::raise_files(needed))
 }
 
-/// What to do when local ports run out.
+/// Remedy for exhausted local ports.
 fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
     let ours = match closed_first {
         0 => String::new(),

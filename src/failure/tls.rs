@@ -1,4 +1,4 @@
-//! Text about TLS: what was negotiated, what failed, and what to do about it.
+//! Text about TLS: negotiated parameters, failures, and their remedies.
 
 use onrush_plan::http;
 use onrush_plan::tls::{GROUPS, Named, SUITES, Version};
@@ -16,7 +16,7 @@ pub fn agreed(handshakes: &Handshakes) -> String {
     handshakes.in_use().into_iter().map(line).collect()
 }
 
-/// What happened.
+/// The failure in words.
 pub fn words(failure: TlsFailure) -> String {
     match failure {
         TlsFailure::Expired => "the server's certificate has expired".to_owned(),
@@ -37,8 +37,8 @@ pub fn words(failure: TlsFailure) -> String {
     }
 }
 
-/// What to do about it, where known; `example` is what was received or a detail, and `offered` are the versions of HTTP that
-/// the server could choose from.
+/// The remedy, where known. `example`: received bytes or a detail; `offered`: the versions of HTTP that the server
+/// could choose from.
 pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::Version]) -> Option<&'static str> {
     let text = match failure {
         TlsFailure::Expired => "renew it, check this machine's clock, or use -k",
@@ -76,7 +76,7 @@ pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::Version]) ->
     Some(text)
 }
 
-/// What happened, an example, and what to do about it.
+/// The failure, an example, and the remedy.
 pub fn sentence(failure: TlsFailure, example: &[u8], offered: &[http::Version]) -> String {
     let mut text = words(failure);
     if !example.is_empty() {
@@ -85,24 +85,24 @@ pub fn sentence(failure: TlsFailure, example: &[u8], offered: &[http::Version]) 
     remedy(failure, example, offered).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
 }
 
-/// Returns whether these bytes are the beginning of a server's HTTP/2: SETTINGS of the connection (RFC 9113, 3.4), or GOAWAY, with which some
-/// answer what is no preface.
+/// True if these bytes are the beginning of a server's HTTP/2: SETTINGS of the connection (RFC 9113, 3.4), or GOAWAY,
+/// some servers' answer to bytes that are no preface.
 pub(super) fn begins_with_http2(bytes: &[u8]) -> bool {
     matches!(bytes, [0, 0, _, 4, 0, 0, 0, 0, 0, ..] | [0, 0, 8..=u8::MAX, 7, _, 0, 0, 0, 0, ..])
 }
 
-/// The sentence on a first handshake that got no response from `whom`.
+/// The sentence on a first handshake without a response.
 pub fn unanswered(peer: &str) -> String {
     format!("TLS handshake with {peer} failed: no response; {IS_IT_TLS}")
 }
 
-/// What to check if there is no response to a handshake.
+/// Check for a handshake without a response.
 pub const IS_IT_TLS: &str = "does that port speak TLS?";
 
-/// What to do about a connection that the server closed.
+/// Hint for a connection that the server closed.
 pub const SERVER_LOG: &str = "the server's log may say why";
 
-/// What onrush offers, for a server that requires something else.
+/// onrush's offer, for a server that requires something else.
 const NOT_OFFERED: &str = "onrush offers TLS 1.2 and 1.3, but no suites with CBC, RSA key exchange or DHE, and no keys of \
                            Ed448: see --tls-min, --tls-ciphers and --tls-groups";
 

@@ -23,19 +23,19 @@ const KNOWN: f64 = 0.01;
 pub struct Between {
     /// The one that is printed.
     pub lower_ns: u64,
-    /// As if requests that failed, were abandoned or were dropped had lasted for ever, and so had, unless the load was
-    /// steady, those that were open when the run stopped; `None`: the percentile would be infinite, too.
+    /// The percentile if requests that failed, were abandoned or were dropped had lasted for ever, and also, unless the
+    /// load was steady, the requests that were open when the run stopped; `None`: infinite.
     pub upper_ns: Option<u64>,
 }
 
 impl Between {
-    /// Whether the bounds are as good as one figure.
+    /// True if the bounds are as good as one figure.
     pub fn is_known(&self) -> bool {
         self.upper_ns.is_some_and(|upper_ns| upper_ns as f64 <= self.lower_ns as f64 * (1.0 + KNOWN))
     }
 
-    /// The bounds, and why there are two of them: `at least 1.20ms, with no upper bound, because 10 % of the requests due
-    /// failed`.
+    /// The bounds, and why there are two of them: `at least 1.20ms, with no upper bound, because 10 % of the requests
+    /// due failed`.
     pub fn because(&self, missing: Missing) -> String {
         let (bounds, why) = (self.to_string(), missing.to_string());
         let bounds = if self.upper_ns.is_none() { bounds + ", with no upper bound" } else { bounds };
@@ -57,7 +57,7 @@ impl fmt::Display for Between {
     }
 }
 
-/// What became of the requests that were due and whose latency has no upper bound.
+/// Due requests whose latency has no upper bound, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missing {
     /// All requests that were due.
@@ -97,8 +97,8 @@ impl fmt::Display for Missing {
     }
 }
 
-/// Returns whether more requests were in flight at the end of a run with a schedule than the latencies account for: a target that
-/// cannot keep up.
+/// True if more requests were in flight at the end of a run with a schedule than the latencies account for: a target
+/// that cannot keep up.
 pub fn is_backlog(plan: &Plan, outcome: &Outcome) -> bool {
     let (Some(schedule), Some(open_loop)) = (&plan.schedule, outcome.totals.open_loop.as_deref()) else { return false };
     let scheduled = &open_loop.scheduled;

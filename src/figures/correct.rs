@@ -61,8 +61,8 @@ struct Train {
 }
 
 impl Rewritten {
-    /// Rewrites the measured latencies, leaving out those above `timeout`. `spacing_us` is E; [`number`] says how many
-    /// there will be.
+    /// Rewrites the measured latencies, leaving out latencies above `timeout`. `spacing_us` is E; [`number`] gives
+    /// their number beforehand.
     pub fn new(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> Self {
         let longest = timeout.map_or(u64::MAX, nanos);
         let mut rewritten = Self {
@@ -140,7 +140,7 @@ impl Rewritten {
         self.sum_of_squares += k * ((m + 1) * n * n + e * e * m * (m + 1) * (2 * m + 1) / 6 - n * e * m * (m + 1));
     }
 
-    /// The same values in nanoseconds, in bins, with the exact figures.
+    /// The values in nanoseconds, in bins, with the exact figures.
     pub fn distribution(&self) -> Distribution<u64> {
         let mut bins = Distribution::new();
         for &Train { mut value, count, added } in &self.trains {
@@ -274,8 +274,8 @@ mod tests {
 
     #[test]
     fn a_stall_is_spread_as_in_a_run_measured_with_wrk() {
-        // 4 connections, every 100th request stalls for 50 ms. An instrumented wrk measured a mean of 552 us and printed
-        // a mean of 12.02 ms, 75 % of 23.90 ms and 90 % of 40.04 ms.
+        // 4 connections, every 100th request stalls for 50 ms. An instrumented wrk measured a mean of 552 us and
+        // printed a mean of 12.02 ms, 75 % of 23.90 ms and 90 % of 40.04 ms.
         let measured = of_us([(50, 7_500), (53, 1_500), (64, 900), (50_000, 100)]);
         let rewritten = Rewritten::new(&measured, None, 552);
         let close =

@@ -1,11 +1,11 @@
-//! Percentiles of the latency since requests were due, over all requests that were due: of those without a response only
-//! an age is known, which statisticians call a censored time.
+//! Percentiles of the latency since requests were due, over all due requests; a request without a response has only an
+//! age, which is a censored time.
 //!
-//! The estimator is that of Kaplan and Meier ("Nonparametric Estimation from Incomplete Observations", Journal of the
-//! American Statistical Association 53, 1958). Requests that a warm-up left over are observed only from their age at its
-//! end on, so they are at risk only from then on (Tsai, Jewell and Wang, "A note on the product-limit estimator under right
-//! censoring and left truncation", Biometrika 74, 1987). It assumes that a request which is still open takes as long as
-//! others that have reached its age; under a growing backlog, or in an outage, it takes longer.
+//! The estimator is Kaplan and Meier's ("Nonparametric Estimation from Incomplete Observations", Journal of the
+//! American Statistical Association 53, 1958). Requests left over from a warm-up are at risk only from their age at its
+//! end on (Tsai, Jewell and Wang, "A note on the product-limit estimator under right censoring and left truncation",
+//! Biometrika 74, 1987). It assumes that an open request takes as long as others that have reached its age; under a
+//! growing backlog, or in an outage, it takes longer.
 
 use std::fmt;
 
@@ -15,12 +15,12 @@ use onrush_text::units;
 use super::NS_PER_US;
 use super::bounds::Between;
 
-/// All requests that were due, by what is known of their latency.
+/// All due requests, by the knowledge about their latency.
 #[derive(Clone, Debug, Default)]
 pub struct Due {
-    /// The latencies of complete responses, in nanoseconds, those after the end of the run included.
+    /// The latencies of complete responses, in nanoseconds, including those after the end of the run.
     pub completed: Distribution<u64>,
-    /// The ages of requests without a complete response, except those that failed: they lasted at least that long.
+    /// The ages of requests without a complete response, except failed ones: they lasted at least that long.
     pub censored: Distribution<u64>,
     /// Of these, the ages of requests that were still open when the run stopped.
     pub open: Distribution<u64>,
@@ -28,8 +28,8 @@ pub struct Due {
     pub entered: Distribution<u64>,
     /// Requests that failed.
     pub failed: u64,
-    /// Set if the load on the target was steady up to the end, so that requests which were open then are like others: none
-    /// waited unsent, and the target was not silent.
+    /// True if the load on the target was steady up to the end, so that requests which were open then are like others:
+    /// none waited unsent, and the target was not silent.
     pub is_steady: bool,
 }
 
@@ -59,7 +59,8 @@ struct Curve {
 #[derive(Clone, Debug)]
 pub struct Estimate {
     due: Due,
-    /// The most likely one: open, abandoned and dropped requests are like others of their age, and failed ones are left out.
+    /// The most likely one: open, abandoned and dropped requests are like others of their age, and failed ones are left
+    /// out.
     likely: Curve,
     /// The least: requests lasted no longer than their age, and failed ones are left out.
     least: Curve,
@@ -68,8 +69,8 @@ pub struct Estimate {
 }
 
 impl Curve {
-    /// The curve of requests that took `ended`; `entered`: the ages from which some were observed; `censored`: the ages up
-    /// to which others were; `endless`: how many took longer than any latency.
+    /// The curve of requests that took `ended`; `entered`: the ages from which some were observed; `censored`: the ages
+    /// up to which others were; `endless`: how many took longer than any latency.
     fn new(
         ended: &[&Distribution<u64>],
         censored: Option<&Distribution<u64>>,
@@ -146,7 +147,7 @@ impl Estimate {
         self.due.censored.count() + self.due.failed
     }
 
-    /// The requests that were due, by what is known of them.
+    /// The due requests, by the knowledge about their latency.
     pub fn requests(&self) -> &Due {
         &self.due
     }
@@ -182,8 +183,8 @@ impl Estimate {
         Some(Between { lower_ns, upper_ns: most.percentile(percent).map(|ns| ns.max(lower_ns)) })
     }
 
-    /// The percentile that a gate compares, if requests that were open when the run stopped end at once and if they never
-    /// end; `None`: it is infinite. Failed, abandoned and dropped requests never end.
+    /// The percentile that a gate compares, if requests that were open when the run stopped end at once and if they
+    /// never end; `None`: it is infinite. Failed, abandoned and dropped requests never end.
     pub fn extremes(&self, percent: f64) -> [Option<u64>; 2] {
         let Due { completed, censored, open, entered, failed, .. } = &self.due;
         let gone = censored.count().saturating_sub(open.count()) + failed;
@@ -192,7 +193,7 @@ impl Estimate {
         [at_once.percentile(percent), never.percentile(percent)]
     }
 
-    /// The estimate as a distribution of whole requests. Those above the largest latency count with the largest age.
+    /// The estimate as a distribution of whole requests. Requests above the largest latency count with the largest age.
     pub fn distribution(&self) -> Distribution<u64> {
         let curve = if self.due.is_steady { &self.likely } else { &self.least };
         if self.due.censored.count() == 0 && self.due.entered.count() == 0 {

@@ -1,4 +1,4 @@
-//! How many requests have no complete response, by what is known of their latency.
+//! Requests without a complete response, by the knowledge about their latency.
 
 /// The numbers of requests without a complete response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,16 +12,16 @@ use crate::run::Outcome;
 
 /// The latency that the text shows.
 pub enum Latency<'a> {
-    /// As measured.
+    /// Measured latencies.
     Measured(Cow<'a, Distribution<u64>>),
-    /// As the imitated tool would show it.
+    /// The latencies that the imitated tool would show.
     Rewritten(Rewritten),
-    /// As wrk2 records it, in whole microseconds.
+    /// wrk2's record, in whole microseconds.
     Wrk2(Cow<'a, Distribution<u64>>),
 }
 
 impl<'a> Latency<'a> {
-    /// That of a run.
+    /// The latency of a run.
     pub fn of(plan: &Plan, outcome: &'a Outcome) -> Self {
         let Totals { latency, open_loop, .. } = &outcome.totals;
         match (open_loop.as_deref(), plan.dialect) {

@@ -1,10 +1,10 @@
-//! What follows from a run by a formula: rates, wrk's latencies, bounds of percentiles, times without responses.
+//! Formulas on a run: rates, wrk's latencies, bounds of percentiles, times without responses.
 //!
 //! Nothing here is a judgement or a sentence, and nothing is measured.
 //!
-//! `rate` has rates; `latency` and `summary` the latency of the text, and `correct` wrk's. With a rate, `estimate` and `bounds`
-//! are about percentiles, `incomplete` about requests without a response. `silences` are times without responses, and
-//! `unavailable` those that count as an outage of the target.
+//! `rate` has rates; `latency` and `summary` the latency of the text, and `correct` wrk's. With a rate, `estimate` and
+//! `bounds` are about percentiles, `incomplete` about requests without a response. `silences` are times without
+//! responses, and `unavailable` those that count as an outage of the target.
 
 pub mod bounds;
 pub mod correct;

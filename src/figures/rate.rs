@@ -19,7 +19,7 @@ pub fn rate(number: u64, seconds: f64) -> f64 {
 pub fn asked_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let schedule = plan.schedule.as_ref()?;
     match outcome.totals.open_loop.as_deref() {
-        // What was drawn may be far from the mean.
+        // A drawn number may be far from the mean.
         Some(open_loop) if schedule.arrivals == Arrivals::Poisson => {
             Some(rate(open_loop.due + open_loop.beyond, outcome.elapsed.as_secs_f64()))
         }
@@ -27,8 +27,8 @@ pub fn asked_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     }
 }
 
-/// The same without the requests that a target which keeps up has in flight at the end; where the last response of `-n`
-/// ends the run, without those that it would have.
+/// [`asked_per_s`] without the requests that a target which keeps up has in flight at the end; where the last response
+/// of `-n` ends the run, without the requests after it.
 pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let asked_per_s = asked_per_s(plan, outcome)?;
     let elapsed_s = outcome.elapsed.as_secs_f64();
@@ -38,8 +38,8 @@ pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let in_flight = if outcome.ended == Ended::Requests {
         (asked_per_s * elapsed_s - open_loop.due as f64).max(0.0)
     } else {
-        // As many responses count whose requests were carried over from a warm-up, except those that the schedule has due
-        // at the very moment at which it ended: they are among the ones asked for.
+        // As many responses count as requests were carried over from a warm-up, except for requests that the schedule
+        // has due at the very end of the warm-up: they are among the asked ones.
         let Counters { open_at_end, carried, .. } = outcome.totals.counters;
         let carried = (carried + open_loop.carried) as f64;
         let on_the_border = (asked_per_s * elapsed_s - open_loop.due as f64).clamp(0.0, carried);
@@ -50,13 +50,15 @@ pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     Some((asked_per_s - in_flight.min(ordinary) / elapsed_s).max(0.0))
 }
 
-/// How many requests a target that keeps up has in flight at the end, and two standard deviations of such a number. With
-/// constant latencies these are the rate of the last moments times the mean latency (Little's law) of the first third of
-/// the responses; where slow responses are still missing among those, it is what was in flight after a third of the
-/// time. For a queue that grows all the time, the one is a sixth of what is in flight at the end, the other a third.
+/// How many requests a target that keeps up has in flight at the end, and two standard deviations of such a number.
 ///
-/// The last response of `-n` comes after the last request by no more than the longest latency, which such a queue has
-/// reached to a third among the first third of its responses.
+/// With constant latencies it is the rate of the last moments times the mean latency (Little's law) of the first third
+/// of the responses; where slow responses are still missing among those, the number in flight after a third of the
+/// time. For a queue that grows all the time, the first is a sixth of the number in flight at the end, the second a
+/// third.
+///
+/// The last response of `-n` comes after the last request by no more than the longest latency, of which such a queue
+/// has reached a third among the first third of its responses.
 fn ordinarily_in_flight(plan: &Plan, outcome: &Outcome) -> f64 {
     let Some(schedule) = &plan.schedule else { return 0.0 };
     let early = first_third_of_responses(outcome);
@@ -89,8 +91,8 @@ fn first_third_of_responses(outcome: &Outcome) -> RowFigures {
     early
 }
 
-/// By how many requests more were in flight after a third of the run than at its beginning; at least zero, and zero in a
-/// run without a row that is short enough.
+/// By how many requests more were in flight after a third of the run than at its beginning; at least zero, and zero in
+/// a run without a row that is short enough.
 fn in_flight_after_a_third(outcome: &Outcome) -> u64 {
     let rows = &outcome.timeline.rows;
     let (started, ended) = rows[..rows.len() / 3].iter().fold((0, 0), |(started, ended), row| {
@@ -100,9 +102,9 @@ fn in_flight_after_a_third(outcome: &Outcome) -> u64 {
     started.saturating_sub(ended)
 }
 
-/// The requests that count in the rate. Requests carried over from a warm-up complete in the window, and those in
-/// flight at the end balance them. Where the last request ends the run, none is in flight, so only those started in the
-/// window count.
+/// The requests that count in the rate. Requests carried over from a warm-up complete in the window, and the requests
+/// in flight at the end balance them. Where the last request ends the run, none is in flight, so only requests started
+/// in the window count.
 pub fn counted(outcome: &Outcome) -> u64 {
     let Counters { completed, carried, .. } = outcome.totals.counters;
     if outcome.ended == Ended::Requests { completed.saturating_sub(carried) } else { completed }

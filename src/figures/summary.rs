@@ -18,7 +18,7 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// The exact figures of what was recorded, divided by `unit`.
+    /// The exact figures of a distribution, divided by `unit`.
     pub fn measured(distribution: &Distribution<u64>, unit: f64) -> Self {
         Self {
             mean: distribution.mean().unwrap_or(0.0) / unit,

@@ -18,7 +18,8 @@ const USUAL_FACTOR: u64 = 10;
 pub struct Unavailable {
     /// Each time, from when the first request was due in it to the next response, in order.
     pub times: Vec<DueGap>,
-    /// The parts of them that count: onrush was neither stalled nor held up by its script, and requests could be due and sent.
+    /// The parts of them that count: onrush was neither stalled nor held up by its script, and requests could be due
+    /// and sent.
     pub spans: Vec<Gap>,
     /// Shorter times, in nanoseconds, do not count.
     pub longer_than_ns: u64,
@@ -62,8 +63,8 @@ pub fn unanswered(plan: &Plan, outcome: &Outcome) -> Duration {
     Duration::from_nanos(ns)
 }
 
-/// The median latency of the responses, in nanoseconds, or if it is less, of those that no time without responses held
-/// up, nor the queue that it left.
+/// The median latency in nanoseconds: over all responses, or, if it is less, over the responses unaffected by a time
+/// without responses or by its backlog.
 fn usual_ns(outcome: &Outcome) -> u64 {
     let held = outcome.totals.open_loop.as_deref().and_then(|open_loop| open_loop.held.as_deref());
     let latency = &outcome.totals.latency;
@@ -72,8 +73,8 @@ fn usual_ns(outcome: &Outcome) -> u64 {
     free.map_or(all_ns, |free| free.percentile(50.0).min(all_ns))
 }
 
-/// The times in which a lack of responses says nothing about the target: onrush was stalled, its script held it up, stages
-/// made no request due or had no connection for it.
+/// The times in which a lack of responses says nothing about the target: onrush was stalled, its script held it up,
+/// stages made no request due or had no connection for it.
 fn excused(plan: &Plan, outcome: &Outcome, elapsed_ns: u64) -> Vec<Gap> {
     let idle = plan.schedule.as_ref().map_or_else(Vec::new, |schedule| schedule.idle());
     let empty = plan.levels.as_ref().map_or_else(Vec::new, |levels| levels.empty(0, elapsed_ns));

@@ -11,7 +11,7 @@ use tempfile::NamedTempFile;
 
 use super::FileStates;
 
-/// Maximum length of a chain of links, the same as the kernel's.
+/// Maximum length of a chain of links; the kernel's own.
 const LINKS_MAX: usize = 40;
 
 /// The mode of a file that may hold secrets.
@@ -25,9 +25,9 @@ const USUAL: u32 = 0o666;
 pub struct Destination {
     /// Its path, through all links.
     path: PathBuf,
-    /// Whether it is something other than a regular file, such as a device, which is written to and not replaced.
+    /// True for anything but a regular file, such as a device: it is written to and not replaced.
     is_special: bool,
-    /// Whether only its owner may read it.
+    /// True if only its owner may read it.
     is_private: bool,
 }
 
@@ -53,12 +53,12 @@ impl Destination {
         &self.path
     }
 
-    /// Whether it is something other than a regular file.
+    /// True for anything but a regular file.
     pub fn is_special(&self) -> bool {
         self.is_special
     }
 
-    /// Whether another destination is the same file; devices never count as the same.
+    /// True if both are one file; devices never count as one.
     pub fn is_one_with(&self, other: &Self) -> bool {
         let whole = |path: &Path| {
             let directory = fs::canonicalize(directory(path)).unwrap_or_default();
@@ -157,7 +157,7 @@ impl Destination {
         OpenOptions::new().write(true).open(&self.path)
     }
 
-    /// What another process did to the file while `length` bytes were written to it; `None`: nothing.
+    /// Interference of another process with the file while `length` bytes were written to it, in words.
     pub fn tampering(&self, file: &File, length: u64) -> Option<String> {
         let (own, there) = (file.metadata().ok()?, fs::metadata(&self.path));
         match there {
@@ -172,7 +172,7 @@ impl Destination {
         }
     }
 
-    /// A temporary file in the same directory, removed when dropped.
+    /// A temporary file in the destination's directory, removed when dropped.
     fn temporary(&self) -> io::Result<NamedTempFile> {
         let mode = if self.is_private { PRIVATE } else { USUAL };
         let mut builder = tempfile::Builder::new();
@@ -274,7 +274,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("x.json");
         let destination = Destination::of(&path, false).unwrap();
-        // What a killed run leaves: its temporary file, and one named after this process.
+        // Leftovers of a killed run: its temporary file, and one named after this process.
         fs::write(scratch.path().join(format!(".x.json.{}.part", std::process::id())), "").unwrap();
         let _left = destination.temporary().unwrap();
         destination.probe().unwrap();

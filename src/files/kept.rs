@@ -6,12 +6,12 @@ use super::{Files, PATIENCE};
 use crate::program::Signals;
 use crate::record::Document;
 
-/// The files of a run and what they are to have, if anything follows the run. A signal that ends the process writes them.
+/// The files of a run and their contents, while work follows the run. A signal that ends the process writes them.
 #[derive(Clone, Default)]
 pub struct Kept(Arc<Mutex<Option<(Files, Document)>>>);
 
 impl Kept {
-    /// Nothing yet. To be called before [`Files::of`], which gives up what is not written.
+    /// Nothing yet. To be called before [`Files::of`], which gives up unwritten files.
     pub fn before_quitting(signals: &Signals) -> Self {
         let kept = Self::default();
         let this = kept.clone();
@@ -30,7 +30,7 @@ impl Kept {
     }
 
     fn write(&self) {
-        // It keeps the lock: what follows the run waits for the end of the process.
+        // It keeps the lock: the work after the run waits for the end of the process.
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((files, document)) = kept.take() {
             let states = files.states().clone();

@@ -1,12 +1,11 @@
-//! The files that a result is written to: checked before the run, written after it under a temporary name, then
-//! renamed, so that no other process ever finds half a result. Files written during the run have their final name from
-//! the beginning.
+//! The files of a result: checked before the run, written after it under a temporary name, then renamed, so that no
+//! other process ever finds half a result. Files written during the run have their final name from the beginning.
 //!
 //! Each file has its own thread, because a write may block for as long as the reader likes. No wait for a file is
 //! longer than the caller allows; the state of each file is available at any moment ([`FileStates`]).
 //!
-//! `destination` says where, `states` what became of each. `export` renders the record, `samples` is the folder with responses,
-//! `request_log` the file with a line for each request, and `kept` what is written if a signal ends the process.
+//! `destination` says where, `states` how far each has come. `export` renders the record, `samples` is the folder with
+//! responses, `request_log` the file with a line for each request, and `kept` is written if a signal ends the process.
 
 mod destination;
 pub mod export;
@@ -104,7 +103,8 @@ impl Files {
         Ok(files)
     }
 
-    /// Checks that each file can be written. `plan`: that of the run, if the files are one's. `is_private`: only their owner may read them.
+    /// Checks that each file can be written. `plan`: the plan of the run, if the files are a run's. `is_private`: only
+    /// their owner may read them.
     ///
     /// # Errors
     ///
@@ -296,7 +296,7 @@ impl Destination {
     }
 }
 
-/// Why a file or folder cannot be written and, where known, what to do about it.
+/// Why a file or folder cannot be written and, where known, the remedy.
 pub fn words(error: &io::Error, path: &Path) -> String {
     let directory = directory(path);
     match error.kind() {

@@ -20,7 +20,7 @@ const WAITING_MAX: usize = 64 << 20;
 pub struct RequestLog {
     index: usize,
     states: FileStates,
-    /// Entries for it; `None`: those were all.
+    /// Entries for it; `None`: the end.
     pages: Sender<Option<Vec<LogEntry>>>,
     /// How many entries wait.
     waiting: Arc<AtomicUsize>,
@@ -33,8 +33,7 @@ impl Drop for RequestLog {
 }
 
 impl RequestLog {
-    /// Opens file `index` without emptying it, and starts the thread that writes it. `plan`: that of
-    /// the run.
+    /// Opens file `index` without emptying it, and starts the thread that writes it.
     ///
     /// # Errors
     ///
@@ -65,7 +64,7 @@ impl RequestLog {
         Ok(log)
     }
 
-    /// What takes the entries.
+    /// The taker of the entries.
     pub fn pass_on(&self) -> PassOn {
         let (pages, waiting) = (self.pages.clone(), Arc::clone(&self.waiting));
         Arc::new(move |page| {

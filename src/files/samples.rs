@@ -13,9 +13,9 @@ use onrush_plan::secrets::{self, Known};
 use super::{FileStates, in_thread, words};
 use crate::run::{KeepSample, Response, SampleOf};
 
-/// The thread that writes them. What servers send may be secret: only the owner may read it.
+/// The thread that writes them. Servers may send secrets: only the owner may read it.
 pub struct Samples {
-    /// Samples for it; `None`: those were all.
+    /// Samples for it; `None`: the end.
     responses: Sender<Option<(Response, Secrets)>>,
     /// The folder, if it was made here and no run has begun yet.
     made: Option<PathBuf>,
@@ -71,7 +71,7 @@ impl Samples {
         Ok(Self { responses: sender, made })
     }
 
-    /// What takes them, for a run with these secrets.
+    /// The taker of samples, for a run with these secrets.
     pub fn keep(&self, secrets: Secrets) -> KeepSample {
         let responses = self.responses.clone();
         // If nobody writes any more, the reason is the state of the folder.

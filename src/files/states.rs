@@ -15,7 +15,7 @@ use onrush_plan::Output;
 
 use crate::program::{Signals, say};
 
-/// What became of one file.
+/// State of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileState {
     /// Nothing was written: any previous content is untouched.
@@ -40,7 +40,6 @@ struct Shared {
 struct Known {
     file: Output,
     state: FileState,
-    /// Whether its state is final.
     is_settled: bool,
     /// Why it will never be complete.
     failure: Option<String>,
@@ -139,7 +138,7 @@ impl FileStates {
         give_up(&mut self.lock());
     }
 
-    /// Before a signal ends the process, these files are given up, and what became of them is said.
+    /// Before a signal ends the process, gives these files up and reports their states.
     pub fn give_up_before_quitting(&self, signals: &Signals) {
         let states = self.clone();
         signals.before_quitting(move || states.quit(|account| say(&format!("onrush: {account}"))));

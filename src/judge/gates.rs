@@ -29,7 +29,6 @@ pub(super) fn gates<'a>(
     conditions.into_iter().map(|condition| gate(condition, document, verdict)).collect()
 }
 
-/// Judges one gate.
 fn gate(condition: &Condition, document: &Document, verdict: Option<&Verdict>) -> Gate {
     Gate::of(terms(condition, document, verdict))
 }
@@ -39,8 +38,8 @@ pub fn on_missing(sum: &Document) -> impl Iterator<Item = &Note> {
     sum.notes.iter().filter(|note| note.id == NoteId::NoGate)
 }
 
-/// Gives a sum those gates that all its parts have, judged by its own figures. Notes name the others, because what was not
-/// judged has not passed.
+/// Gives a sum the gates that all its parts have, judged by its own figures. Notes name the others, because a gate that
+/// was not judged has not passed.
 pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) {
     let all = || parts.iter().flat_map(|part| &part.document.gates);
     let mut known = BTreeSet::new();
@@ -51,7 +50,7 @@ pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&
             continue;
         }
         let same: Vec<&Gate> = all().filter(|other| other.condition() == condition).collect();
-        // What a part knows of a term, and the sum does not, is lost.
+        // A term that a part knows and the sum does not is lost.
         let is_lost = |(index, term): (usize, &Judged)| {
             let is_known = |other: &&Gate| other.terms.get(index).is_some_and(|term| term.was.is_some());
             term.was.is_none() && same.iter().any(is_known)
@@ -88,7 +87,7 @@ fn terms(condition: &Condition, document: &Document, verdict: Option<&Verdict>) 
 fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged {
     if let Value::LimitedBy(expected) = term.value {
         let limited_by = verdict.map(|verdict| verdict.limited_by);
-        // What is unclear is neither that limit nor another.
+        // An unclear verdict is neither that limit nor another.
         let is_known = |was: &LimitedBy| *was != LimitedBy::Unclear || expected == LimitedBy::Unclear;
         let is_met = |was| (was == expected) == (term.comparison == Comparison::Equal);
         let holds = limited_by.filter(is_known).is_some_and(is_met);
@@ -134,21 +133,21 @@ fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged 
     Judged { term: term.text.clone(), was, holds, undecided: figure.is_none() && !may_be_missing(term) }
 }
 
-/// Returns whether a figure that does not exist passes: no response had a status that is a failure.
+/// True if a figure that does not exist passes: no response had a status that is a failure.
 fn may_be_missing(term: &Term) -> bool {
     matches!(term.metric, Metric::Latency(View::Class(3..), _)) && term.name.is_none()
 }
 
-/// The rate that was asked for.
+/// The asked rate.
 #[derive(Clone, Copy)]
 struct Asked {
     per_s: f64,
-    /// What is left of it without those requests that could not have had a response by the end.
+    /// The rate without requests that could not have had a response by the end.
     by_end_per_s: f64,
 }
 
 impl Asked {
-    /// That of an open loop.
+    /// The rate of an open loop.
     fn of(open_loop: &OpenLoop) -> Self {
         Self { per_s: open_loop.asked_per_s, by_end_per_s: open_loop.asked_by_end_per_s }
     }
@@ -180,7 +179,7 @@ fn share(share: f64, total: f64) -> String {
     }
 }
 
-/// That a percentile is no more than the largest of so many values, if so.
+/// A clause if the percentile is just the largest of so few values.
 fn largest(metric: Metric, values: u64) -> String {
     match metric {
         Metric::Latency(_, Statistic::Percentile(percent))
@@ -192,8 +191,8 @@ fn largest(metric: Metric, values: u64) -> String {
     }
 }
 
-/// Judges a percentile of the latency since requests were due, over all that were due: a request that failed, was abandoned
-/// or was dropped took too long. Undecided where it depends on how long those take that were open when the run stopped.
+/// Judges a percentile of the latency since requests were due, over all due requests: a request that failed, was
+/// abandoned or was dropped took too long. Undecided if it depends on the requests that were open when the run stopped.
 /// `None`: the term is about something else, or nothing was measured.
 fn percentile(term: &Term, document: &Document) -> Option<Judged> {
     let Metric::Latency(view @ (View::Shown | View::Scheduled), Statistic::Percentile(percent)) = term.metric else {
@@ -209,7 +208,7 @@ fn percentile(term: &Term, document: &Document) -> Option<Judged> {
     let mut lower_ns = estimate.bounds(percent)?.lower_ns;
     let [mut at_once, mut never] = estimate.extremes(percent);
     if view == View::Shown && !document.imitates(Dialect::Native) {
-        // What the imitated tool prints is of complete responses.
+        // The imitated tool prints latencies of complete responses only.
         lower_ns = (document.value(term.metric)? * NS_PER_US).round() as u64;
         [at_once, never] = [at_once, never].map(|ns| ns.map(|ns| ns.max(lower_ns)));
     }
@@ -226,8 +225,8 @@ fn percentile(term: &Term, document: &Document) -> Option<Judged> {
     Some(Judged { term: term.text.clone(), was: Some(was), holds: holds(never) && !undecided, undecided })
 }
 
-/// Counts the requests whose latency has no upper bound, by how they ended; `any_open`: all that were open when the run stopped are
-/// among them, and not only those that are older than any response.
+/// Counts the requests whose latency has no upper bound, by how they ended. `any_open`: counts all requests that were
+/// open when the run stopped, and not only those older than any response.
 pub(super) fn missing(requests: &Requests, open_loop: &OpenLoop, estimate: &Estimate, any_open: bool) -> Missing {
     let due = estimate.requests();
     let slowest_ns = due.completed.max().filter(|_| !any_open && due.is_steady).unwrap_or(0);
@@ -262,7 +261,7 @@ mod tests {
         Term { text: String::new(), metric, name: None, comparison, value }
     }
 
-    /// What a metric was, and whether it is more than a value.
+    /// The value of a metric, and whether it is more than `value`.
     fn asked(plan: &Plan, outcome: &Outcome, metric: Metric, value: Value) -> (Option<String>, bool) {
         let judged = judge(&term(metric, Comparison::More, value), &Document::of(plan, outcome), None);
         (judged.was, judged.holds)
@@ -342,7 +341,7 @@ mod tests {
         assert_eq!(words(0), format!("{asked} because nothing was left to send while the last responses came"));
     }
 
-    /// What a gate says if this many of the requests failed.
+    /// The figure that a gate shows if 1 % of the requests failed.
     const ONE_PERCENT: &str = "at least 2.00ms, with no upper bound, because 1 % of the requests due failed and \
                                0.1 % had no response by the end";
     const TEN_PERCENT: &str = "at least 2.00ms, with no upper bound, because 10 % of the requests due failed and \

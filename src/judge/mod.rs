@@ -1,8 +1,8 @@
-//! The judge: what limited a run, which gates are broken, and what its user should know; each decided once, by its
-//! document alone, for everybody who shows it, writes it or ends with an exit code.
+//! The judge: the limit of a run, its broken gates, and the notes for its user; each decided once, from the document
+//! alone, for everybody who shows it, writes it or ends with an exit code.
 //!
-//! `verdict` has the rules on the evidence of the document, `gates` compares metrics with the conditions of `--fail-if`,
-//! and `notes` has every sentence of doubt. Nothing here measures or prints.
+//! `verdict` has the rules on the evidence of the document, `gates` compares metrics with the conditions of
+//! `--fail-if`, and `notes` has every sentence of doubt. Nothing here measures or prints.
 
 mod gates;
 mod notes;
@@ -28,7 +28,7 @@ pub use verdict::{needs_probe, on, uses_all};
 ///
 /// # Errors
 ///
-/// When one of them cannot be what a run measured.
+/// When no run can have measured one of them.
 pub fn sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) -> Result<Document, Corrupt> {
     let mut sum = Document::sum(named)?;
     sum.verdict = verdict(&sum);
@@ -39,12 +39,12 @@ pub fn sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) -> Res
 /// The most lines below a run of which nothing failed and whose limit is known.
 const LINES_MAX: usize = 3;
 
-/// What is decided about a run.
+/// Decisions about a run.
 #[derive(Debug)]
 pub struct Judgement {
-    /// What limited it; `None` if nothing was measured, or for a single request.
+    /// The limit of the run; `None` if nothing was measured, or for a single request.
     pub verdict: Option<Verdict>,
-    /// What the user should know about the result, most important first; none if it is beyond doubt.
+    /// Doubts about the result, most important first; none if there are no doubts.
     pub notes: Vec<Note>,
     /// The outcome of its gates, in their order; the last one is `--strict`.
     pub gates: Vec<Gate>,
@@ -73,8 +73,8 @@ pub struct Judged {
     notes: Vec<Note>,
 }
 
-/// Whether the verdict is printed, so that no note need say it: not that of a short run, unless somebody asks for it. With
-/// `-v` everything is printed.
+/// True if the verdict is printed, so that no note need say it. A short run's is printed only on request. With `-v`
+/// everything is printed.
 fn is_printed(document: &Document, show: &Show) -> bool {
     let was_probed = document.evidence.iter().filter_map(|evidence| evidence.probe.as_ref()).any(|it| it.requests > 0);
     let is_asked = show.is_strict || show.gates.iter().any(Condition::asks_for_verdict);
@@ -95,8 +95,8 @@ impl Judged {
         self.document.verdict.as_ref().filter(|verdict| plan.show.is_strict && verdict.limited_by.is_our_fault())
     }
 
-    /// The lines below a report: the notes and the verdict, as they are asked for; in colours if `colour`. Below a run of
-    /// which nothing failed and whose limit is known there are three at most, without what `-v` adds.
+    /// The lines below a report: the requested notes and the verdict; in colours if `colour`. Below a run without
+    /// failures and with a known limit there are three at most, without the additions of `-v`.
     pub fn lines(&self, show: &Show, colour: bool) -> String {
         if !show.notes {
             return String::new();

@@ -19,9 +19,9 @@ use super::log::{Line, Mark, Sum, Unreadable};
 use super::manifest::{Component, MARK, selector};
 use crate::program::{EXIT_WRONG, Screen, say};
 
-/// How often it is asked what has become of a pod.
+/// How often the state of a pod is read.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often a log that ends before its run is asked for again.
+/// How often a log that ends before its run is read again.
 const TRIES: u32 = 10;
 /// How long machines may take to end after the run.
 const PARTING: Duration = Duration::from_secs(10);
@@ -30,7 +30,6 @@ const PARTING: Duration = Duration::from_secs(10);
 const LINE_MAX: u64 = 64 << 10;
 const RESULT_MAX: u64 = 4 << 30;
 
-/// What is to be collected.
 #[derive(Debug)]
 pub(super) struct Collect {
     pub run: String,
@@ -60,14 +59,14 @@ struct Collector<'a> {
     results: Results,
 }
 
-/// What the log tells of results.
+/// Results in the log.
 #[derive(Debug)]
 struct Results {
-    /// What its lines begin with.
+    /// Beginning of its lines.
     mark: Mark,
-    /// Those that are in it, compressed; the last one may have more pieces.
+    /// Results in the log, compressed; the last one may have more pieces.
     logged: Vec<Logged>,
-    /// Those that wait in the pod, and the program that sends them.
+    /// Results that wait in the pod, and the program that sends them.
     waiting: Vec<(Sum, String)>,
     /// How many were named so far, and whether a line about them could not be read.
     named: usize,
@@ -103,7 +102,7 @@ impl Collector<'_> {
         let Some((code, named)) = self.results.exit else {
             let pods = self.kubectl.objects(&["get", "pods", "--field-selector", &format!("metadata.name={pod}")])?;
             let state = pods.first().map_or_else(|| "it was deleted".to_owned(), state);
-            // What is complete is kept, whatever the log lacks.
+            // Complete results are kept, whatever the log lacks.
             let written = self.write();
             self.explain();
             has_read?;
@@ -170,8 +169,8 @@ impl Collector<'_> {
         Ok(pods.first().is_some_and(|pod| pod["status"]["phase"] == "Running"))
     }
 
-    /// Follows the log up to its end, from where it was left; fetches what waits when the run has ended. Returns whether that was
-    /// fetched, and whether the log could be read.
+    /// Follows the log up to its end, from the last line read; fetches waiting results when the run has ended. Returns
+    /// whether they were fetched, and whether the log could be read.
     fn follow(&mut self, pod: &str) -> anyhow::Result<(anyhow::Result<()>, anyhow::Result<()>)> {
         let mut log = self.kubectl.start(&["logs", "--follow", pod])?;
         let mut fetched = Ok(());
@@ -193,11 +192,11 @@ impl Collector<'_> {
                 Taken::Exit => fetched = self.fetch(pod),
             }
         }
-        // A log that has not ended is asked for again, however this has.
+        // A log that has not ended is read again, however this call ended.
         Ok((fetched, log.end()))
     }
 
-    /// Fetches what waits in the pod, which then ends.
+    /// Fetches the results that wait in the pod, which then ends.
     fn fetch(&mut self, pod: &str) -> anyhow::Result<()> {
         if self.results.waiting.is_empty() {
             return Ok(());
@@ -209,18 +208,19 @@ impl Collector<'_> {
             self.results.logged.push(Logged { sum, missing: 0, compressed });
             program = sender;
         }
-        // What was fetched is written before the only other copy goes.
+        // Fetched results are written before the only other copy goes.
         self.write()?;
         self.kubectl.output(&["exec", pod, "--", &program, "kubernetes", "--fetched"]).map(drop)
     }
 
-    /// Writes the results that are complete, whatever became of others; fails for the first that is not, or cannot be written.
+    /// Writes the results that are complete, whatever became of others; fails for the first that is not, or cannot be
+    /// written.
     fn write(&mut self) -> anyhow::Result<()> {
         let into = &self.asked.into;
         self.results.logged.drain(..).map(|logged| write(into, &logged)).fold(Ok(()), anyhow::Result::and)
     }
 
-    /// Says what has become of the pods of machines that did not end well.
+    /// Reports the pods of machines that did not end well.
     fn explain(&self) {
         let selector = Component::Workers.selector(&self.asked.run);
         // The run has its exit code, whether this can be asked or not.
@@ -232,8 +232,8 @@ impl Collector<'_> {
         }
     }
 
-    /// Deletes what the run needs no longer, among which are its secrets. The Jobs stay for their logs, a day from their
-    /// end: that of machines which still wait for a node, or for the run, ends now.
+    /// Deletes the objects that the run needs no longer, among which are its secrets. The Jobs stay for their logs, a
+    /// day from their end; the Job of machines that still wait for a node, or for the run, ends now.
     fn clean(&self) {
         let workers = Component::Workers.job(&self.asked.run);
         let begun = Instant::now();
@@ -269,16 +269,16 @@ fn write(into: &Path, Logged { sum, missing, compressed }: &Logged) -> anyhow::R
     Ok(())
 }
 
-/// What a line of the log is for whoever reads it.
+/// A line's meaning for the reader of the log.
 enum Taken {
-    /// It is for people.
+    /// A line for people.
     Text(String),
     /// The run has ended.
     Exit,
 }
 
 impl Results {
-    /// Those of a log whose lines have this mark: none yet.
+    /// No results yet, of a log whose lines have this mark.
     fn of(mark: Mark) -> Self {
         Self { mark, logged: Vec::new(), waiting: Vec::new(), named: 0, is_damaged: false, exit: None }
     }
@@ -297,7 +297,7 @@ impl Results {
                     last.missing -= 1;
                     last.compressed.extend(bytes);
                 }
-                // That of a result whose beginning is gone.
+                // A piece of a result whose beginning is gone.
                 None => self.is_damaged = true,
             },
             Some(Ok(Line::Waiting(sum, program))) => {
@@ -312,14 +312,14 @@ impl Results {
         None
     }
 
-    /// Forgets what was taken: the log is read again.
+    /// Forgets everything taken: the log is read again.
     fn begin(&mut self) {
         *self = Self::of(self.mark.clone());
     }
 }
 
 fn replace(folder: &Path, path: &Path, contents: &[u8]) -> anyhow::Result<()> {
-    // As any other result: others may read it, unless the umask says no.
+    // Others may read it like any result, unless the umask says no.
     let mut file = Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
     file.write_all(contents)?;
     file.persist(path)?;

@@ -1,4 +1,4 @@
-//! The arguments of `onrush kubernetes`, and what they ask for.
+//! The arguments of `onrush kubernetes`, and its actions.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub const COMMAND: Command = Command {
     parse,
 };
 
-/// How many bytes of compressed results go to the log, if nothing else is said: the kubelet keeps 10 MiB.
+/// Bytes of compressed results that go to the log by default: the kubelet keeps 10 MiB.
 const LOG_MAX: u64 = 8 << 20;
 /// The longest name of a run: with the names of the objects around it, a host's name has 63 characters at most.
 const NAME_MAX: usize = 32;
@@ -39,7 +39,6 @@ const MEMORY_MIN: u64 = 16 << 20;
 /// How long a name is that nobody chose.
 const NAME: usize = 8;
 
-/// What was typed.
 #[derive(Debug, Default)]
 struct Typed {
     image: Option<String>,
@@ -146,7 +145,7 @@ fn own() -> impl Iterator<Item = &'static Setter<Typed>> + Clone {
     OPTIONS.iter()
 }
 
-/// The options that it has besides those that all commands have which make runs.
+/// Options specific to `onrush kubernetes`.
 fn described() -> Vec<Described> {
     let of_run = ALSO.map(flags::by_id).map(|flag| Described {
         spelling: flag.spelling,
@@ -206,7 +205,7 @@ fn drawn() -> Result<String, String> {
     Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect())
 }
 
-/// Reads the arguments; `None` if the help was asked for. The error says what is wrong.
+/// Reads the arguments; `None` if the help was asked for. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<Work>, String> {
     let Some(typed) = read(args)? else { return Ok(None) };
     let has_run = !typed.options.is_empty() || !typed.words.is_empty();
@@ -238,7 +237,7 @@ fn parse(args: &[OsString]) -> Result<Option<Work>, String> {
     }
 }
 
-/// Reads options and words; those of the run are kept as they are.
+/// Reads options and words; keeps the run's as they are.
 fn read(args: &[OsString]) -> Result<Option<Typed>, String> {
     let mut typed = Typed::default();
     let mut front = Front::new(args, Dialect::Native, false).with(own().map(|option| &option.described.spelling));

@@ -1,4 +1,4 @@
-//! `kubectl`, which knows the cluster and who we are there.
+//! `kubectl`, which knows the cluster and our account there.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read};
@@ -15,7 +15,7 @@ use crate::run;
 /// The most that it may print and say, in bytes: nobody has larger results or objects.
 const OUTPUT_MAX: u64 = 256 << 20;
 const SAID_MAX: u64 = 64 << 10;
-/// How long what it has said may take to be there when it has ended: something that it has started may still hold the pipe.
+/// Time for its output to arrive after its end: a process that it started may still hold the pipe.
 const SAYING: Duration = Duration::from_secs(1);
 
 /// Where it is called from.
@@ -25,7 +25,7 @@ pub(super) struct Kubectl {
 }
 
 impl Kubectl {
-    /// The one that calls for a namespace.
+    /// A `kubectl` for this namespace; `None`: its own default.
     pub fn of(namespace: Option<String>) -> Self {
         Self { namespace }
     }
@@ -39,11 +39,11 @@ impl Kubectl {
         command
     }
 
-    /// What it prints.
+    /// Its output.
     ///
     /// # Errors
     ///
-    /// What it says is wrong, or that it prints too much.
+    /// Its error message, or too much output.
     pub fn output(&self, words: &[&str]) -> anyhow::Result<Vec<u8>> {
         let mut call = self.start(words)?;
         let mut printed = Vec::new();
@@ -54,7 +54,7 @@ impl Kubectl {
         call.end().map(|()| printed)
     }
 
-    /// The objects that it prints.
+    /// The objects in its output.
     ///
     /// # Errors
     ///
@@ -68,7 +68,7 @@ impl Kubectl {
         })
     }
 
-    /// Starts it, to read what it prints.
+    /// Starts it, to read its output.
     ///
     /// # Errors
     ///
@@ -83,7 +83,7 @@ impl Kubectl {
         run::beside("kubectl", move || {
             let mut beginning = Vec::new();
             let _ = stderr.by_ref().take(SAID_MAX).read_to_end(&mut beginning);
-            // Nobody waits for what it says beyond that.
+            // Nobody waits for further output.
             let _ = io::copy(&mut stderr, &mut io::sink());
             let _ = tell.send(beginning);
         })?;
@@ -96,9 +96,9 @@ impl Kubectl {
 pub(super) struct Call {
     name: String,
     child: Child,
-    /// What it prints.
+    /// Its output.
     pub printed: BufReader<ChildStdout>,
-    /// What it says on standard error, once it has ended.
+    /// Its standard error, once it has ended.
     said: Receiver<Vec<u8>>,
 }
 
@@ -107,7 +107,7 @@ impl Call {
     ///
     /// # Errors
     ///
-    /// What it says is wrong.
+    /// Its error message.
     pub fn end(mut self) -> anyhow::Result<()> {
         if self.child.wait()?.success() {
             return Ok(());
@@ -116,7 +116,7 @@ impl Call {
         // Without a cluster it repeats itself; the last line is for people.
         let said = String::from_utf8_lossy(&said);
         let said = escape(said.trim().lines().last().unwrap_or_default().as_bytes());
-        // It says which right it is, and of whom.
+        // The message names the right, and its owner.
         let rights = if said.contains("orbidden") {
             "; docs/kubernetes.md has a Role with the rights that it needs"
         } else {

@@ -1,6 +1,7 @@
-//! The lines by which a coordinator's log tells what becomes of its results, among those for people.
+//! The lines of a coordinator's log about its results, among the lines for people.
 //!
-//! They have a mark that was drawn for the run: whatever a target or a script makes the log say, it cannot write such a line.
+//! They have a mark that was drawn for the run: whatever a target or a script makes the log say, it cannot write such a
+//! line.
 
 use std::io;
 use std::path::Path;
@@ -11,14 +12,14 @@ use base64::engine::general_purpose::STANDARD;
 use onrush_plan::token::Token;
 use serde::{Deserialize, Serialize};
 
-/// What each of them begins with, before the mark.
+/// Beginning of each line, before the mark.
 const SPEAKER: &str = "onrush-kubernetes";
 /// How many hexadecimal digits of a drawn secret a mark has: 128 bits.
 const MARK: usize = 32;
 /// How many bytes a line holds: the lines of a log are cut at 16 KiB.
 const PIECE: usize = 3 << 10;
 
-/// What these lines of one run begin with, and no other line does.
+/// Beginning of the lines of one run that are for programs, and of no other line.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub(super) struct Mark(pub String);
@@ -53,7 +54,7 @@ pub(super) enum Line {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Unreadable;
 
-/// A result by its name, and what it must be.
+/// A result by its name, and its checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sum {
     /// The name of the file.
@@ -119,8 +120,8 @@ impl Sum {
     }
 }
 
-/// Whether a result can have this name: it is written into the folder that was named, and nowhere else, is seen there, and fits in a
-/// line.
+/// True if a result can have this name: it is written into the folder that was named, and nowhere else, is seen there,
+/// and fits in a line.
 pub(super) fn is_name(name: &str) -> bool {
     let is_last = Path::new(name).file_name().is_some_and(|last| last == name);
     is_last && !name.starts_with('.') && !name.contains(char::is_control)

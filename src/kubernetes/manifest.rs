@@ -1,7 +1,7 @@
-//! The objects of a run, as `kubectl apply` takes them: JSON, in which nothing must be quoted twice.
+//! The objects of a run for `kubectl apply`: JSON, in which nothing must be quoted twice.
 //!
-//! All names have that of the run, and everything that may be secret is in the Secret. Only fields that every cluster since
-//! 1.29 has are used.
+//! All names contain the run's, and everything that may be secret is in the Secret. Only fields that every cluster
+//! since 1.29 has are used.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +19,19 @@ const RETRIES: u32 = 3;
 const GRACE_S: u32 = 60;
 /// The user of all pods; any but root would do.
 const USER: u32 = 65_532;
-/// What a machine needs, beside its connections: most of it is for statistics.
+/// Memory of a machine, beside its connections: most of it is for statistics.
 const MEMORY: u64 = 256 << 20;
 const MEMORY_PER_CONNECTION: u64 = 32 << 10;
-/// What the coordinator needs for each machine.
 const MEMORY_PER_MACHINE: u64 = 1 << 20;
 /// It adds up, and sends nothing.
 const COORDINATOR_CPU: &str = "500m";
 
-/// Where the machines of a run are placed, and what they get.
+/// Placement of the machines of a run, and their resources.
 #[derive(Debug, Default)]
 pub(super) struct Placing {
     pub namespace: Option<String>,
     pub is_one_per_node: bool,
-    /// What each machine requests; otherwise what its part of the run needs.
+    /// CPU request of each machine; the default follows from its part of the run.
     pub cpu: Option<String>,
     pub memory: Option<u64>,
 }
@@ -69,19 +68,19 @@ impl Component {
         format!("onrush-{run}-{}", self.name())
     }
 
-    /// What selects its pods.
+    /// Selector of its pods.
     pub fn selector(self, run: &str) -> String {
         format!("{},app.kubernetes.io/component={}", selector(run), self.name())
     }
 }
 
-/// What selects all objects of a run.
+/// Selector of all objects of a run.
 pub(super) fn selector(run: &str) -> String {
     format!("app.kubernetes.io/name=onrush,app.kubernetes.io/instance=onrush-{run}")
 }
 
 impl Manifest<'_> {
-    /// All of them, as text.
+    /// All objects, as text for `kubectl apply`.
     pub fn to_json(&self) -> String {
         let list = json!({ "apiVersion": "v1", "kind": "List", "items": self.items() });
         format!("{list:#}\n")
@@ -97,7 +96,7 @@ impl Manifest<'_> {
         items
     }
 
-    /// The name of what is there once.
+    /// The name of an object of which there is one.
     fn name(&self) -> String {
         format!("onrush-{}", self.run)
     }
@@ -140,7 +139,7 @@ impl Manifest<'_> {
         object
     }
 
-    /// A coordinator is never replaced: what it knew of the run is gone with it.
+    /// A coordinator is never replaced: its knowledge of the run is gone with it.
     fn coordinator(&self) -> Value {
         let machines = self.machines();
         let memory = MEMORY + u64::from(machines) * MEMORY_PER_MACHINE + 4 * self.packed.bytes();

@@ -22,14 +22,14 @@ pub(super) const RUN: &str = "run";
 pub(super) const TOKEN: &str = "token";
 /// Where the coordinator listens.
 pub(super) const PORT: u16 = 7070;
-/// What can be in one object: `kubectl apply` keeps a copy of it in an annotation, which has 256 KiB at most, in base64 and
-/// beside the rest of the object.
+/// Largest contents of an object: `kubectl apply` keeps a copy of it in an annotation, which has 256 KiB at most, in
+/// base64 and beside the rest of the object.
 const OBJECT_MAX: usize = 250_000;
 
-/// What a key in PEM begins and ends with, of whatever kind.
+/// Words at the beginning and end of any key in PEM.
 const KEY: &[u8] = b"PRIVATE KEY";
 
-/// What the coordinator reads when it starts.
+/// Orders that the coordinator reads when it starts.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Orders {
     /// The command line.
@@ -38,7 +38,7 @@ pub(super) struct Orders {
     pub files: BTreeMap<PathBuf, PathBuf>,
     /// How many bytes of results may go to the log ...
     pub log_max: u64,
-    /// ... and what the lines begin with that are about them.
+    /// ... and the beginning of lines about them.
     pub mark: Mark,
 }
 
@@ -46,12 +46,12 @@ pub(super) struct Orders {
 #[derive(Debug)]
 pub(super) struct Packed {
     pub plan: Plan,
-    /// What is to be in the Secret ...
+    /// Contents of the Secret ...
     pub secret: BTreeMap<String, Vec<u8>>,
     /// ... and in the ConfigMap.
     pub public: BTreeMap<String, Vec<u8>>,
     pub warnings: Vec<String>,
-    /// What lines of the log begin with that are for a program.
+    /// Beginning of the lines of the log that are for a program.
     pub mark: Mark,
 }
 
@@ -61,11 +61,11 @@ pub(super) const fn instead() -> Instead {
 }
 
 impl Packed {
-    /// Packs the run of a command line, without the program's name; `in_image` are the files that the image has.
+    /// Packs the run of a command line, without the program's name; `in_image`: files that the image has.
     ///
     /// # Errors
     ///
-    /// One line: what is wrong with the command line, or cannot be sent.
+    /// One line: the fault in the command line, or the file that cannot be sent.
     pub fn of(words: Vec<String>, in_image: &[PathBuf], log_max: u64) -> Result<Self, String> {
         let of_machines =
             ["onrush".to_owned(), format!("--coordinate=:{PORT}"), format!("--token-file={SECRETS}/{TOKEN}")];
@@ -115,7 +115,7 @@ impl Packed {
         Ok(packed)
     }
 
-    /// Whether both objects can be applied.
+    /// Checks that both objects can be applied.
     fn fits(&self, largest: Option<&Path>) -> Result<(), String> {
         for object in [&self.secret, &self.public] {
             let bytes: usize = object.values().map(|contents| contents.len().div_ceil(3) * 4 + 32).sum();
@@ -139,16 +139,16 @@ impl Packed {
     }
 }
 
-/// Whether a file can be in a ConfigMap, which more people may read: trusted certificates without a key. All other files are scripts,
-/// lists of requests, bodies, keys and values, any of which may have a secret in it.
+/// True if a file can be in a ConfigMap, which more people may read: trusted certificates without a key. All other
+/// files are scripts, lists of requests, bodies, keys and values, any of which may have a secret in it.
 fn is_public(plan: &Plan, name: &Path, contents: &[u8]) -> bool {
     let mut roots = plan.tls.iter().filter_map(|tls| tls.roots.as_ref());
     let has_key = || contents.windows(KEY.len()).any(|here| here == KEY);
     roots.any(|file| Path::new(&file.name) == name) && !has_key()
 }
 
-/// Refuses results of one name, or with a name that cannot be in a log: they are all in one folder there, and are fetched by their
-/// names.
+/// Refuses results of one name, or with a name that cannot be in a log: they are all in one folder there, and are
+/// fetched by their names.
 fn results_differ(plan: &Plan) -> Result<(), String> {
     let mut all = plan.show.outputs.iter().filter_map(|output| output.path.file_name());
     if let Some(name) = all.find(|name| !name.to_str().is_some_and(is_name)) {

@@ -1,5 +1,5 @@
-//! What happens in the coordinator's pod: the run, and then its results, which nobody could fetch once the pod has ended.
-//! They go to the log as long as there is room; for the others, the pod waits.
+//! The coordinator's pod: the run, and then its results, which nobody could fetch once the pod has ended. They go to
+//! the log as long as there is room; for the others, the pod waits.
 
 use std::fs;
 use std::io::{self, Write};
@@ -25,7 +25,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// The file that says so.
 const FETCHED: &str = ".fetched";
 
-/// Carries out what was packed; returns the exit code of the run.
+/// Carries out the packed run; returns its exit code.
 pub(super) fn carry_out(orders: &Path) -> u8 {
     let orders = fs::read(orders)
         .context("the run cannot be read")
@@ -62,12 +62,12 @@ pub(super) fn carry_out(orders: &Path) -> u8 {
     code
 }
 
-/// Writes results to the log, and waits for whoever fetches what has no room there.
+/// Writes results to the log, and waits for a reader of the results that have no room there.
 fn hand_over(results: &[PathBuf], log_max: u64, mark: &Mark, code: u8) {
     let mut lines = String::new();
     let (mut named, mut is_waiting) = (0, false);
     for path in results {
-        // What is not there was said when it could not be written.
+        // A missing file was reported when it could not be written.
         let Ok(contents) = fs::read(path) else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         named += 1;

@@ -1,4 +1,4 @@
-//! What is written, without a cluster.
+//! Manifests and log lines, without a cluster.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -178,7 +178,7 @@ fn pods_ask_for_no_rights_and_get_what_they_need() {
         "300s",
     ]);
     assert_eq!(container["args"], args);
-    // The machines get the secret of the run, and what they send from the coordinator.
+    // The machines get the secret of the run, and the coordinator sends the rest.
     let volume = &workers["template"]["spec"]["volumes"][0]["secret"];
     assert_eq!(volume["items"], serde_json::json!([{ "key": "token", "path": "token" }]));
     let service = &items["Service onrush-r1"]["spec"];

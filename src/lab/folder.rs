@@ -36,10 +36,10 @@ const ATTACHED: &str = "attached";
 /// The names of files that are being written.
 const UNFINISHED: (&str, &str) = (".onrush-", ".part");
 
-/// How an experiment was begun: what must be the same when it is continued.
+/// Facts about the beginning of an experiment that must hold when it is continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Made {
-    /// What all results of the experiment have in common.
+    /// Common to all results of the experiment.
     pub id: String,
     /// When it was begun: RFC 3339, UTC.
     pub at: String,
@@ -51,7 +51,7 @@ pub struct Made {
     pub boot: String,
     /// The SHA-256 of the experiment, secrets and materials included.
     pub digest: String,
-    /// Whether secrets were left out, so that the original file or command line is needed to continue.
+    /// True if secrets were omitted, so that the original file or command line is needed to continue.
     pub redacted: bool,
     /// The SHA-256 of every file that runs need, by its name.
     pub materials: BTreeMap<String, String>,
@@ -68,7 +68,7 @@ struct Begun {
 pub struct Unfinished(Arc<Mutex<Option<PathBuf>>>);
 
 impl Unfinished {
-    /// Removes it, for a caller that is about to end this process. It keeps the lock: whoever writes waits for the end.
+    /// Removes it, for a caller that is about to end this process. It keeps the lock: writers wait for the end.
     pub fn abandon(&self) {
         let mut unfinished = self.lock();
         // One that cannot be removed does no harm: nothing reads it.
@@ -89,7 +89,7 @@ pub struct Folder {
     /// The directory that was opened. Another one that takes its place is not this experiment's.
     opened: File,
     journal: File,
-    /// Whether only its owner may read it.
+    /// True if only its owner may read it.
     is_private: bool,
 }
 
@@ -163,7 +163,7 @@ impl Folder {
         }
     }
 
-    /// What is being written to it, for whoever ends this process meanwhile.
+    /// The unfinished files, for whoever ends this process meanwhile.
     pub fn unfinished(&self) -> Unfinished {
         self.unfinished.clone()
     }
@@ -191,7 +191,7 @@ impl Folder {
         )
     }
 
-    /// Removes what an onrush that was killed had begun to write.
+    /// Removes unfinished files of a killed onrush.
     fn clear(&self) {
         let (begin, end) = UNFINISHED;
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
@@ -217,16 +217,16 @@ impl Folder {
                 1 => format!("{ATTACHED}/{name}"),
                 _ => format!("{ATTACHED}/{number}-{name}"),
             });
-            // Files from different folders may have the same name.
+            // Files from different folders may have one name.
             let vacant = names.into_iter().find(|name| !self.has(name)).unwrap_or_default();
             self.write(&vacant, content)?;
         }
-        // Written last: this file makes the folder that of an experiment.
+        // Written last: this file makes the folder an experiment's.
         let made = toml::to_string(&Begun { made: made.clone() })?;
         self.write(PLAN, format!("{plan}\n{made}").as_bytes())
     }
 
-    /// Removes it if it has nothing but what every experiment begins with; returns whether it did.
+    /// Removes it if it has only an experiment's initial files; returns whether it did.
     pub fn discard(&self) -> bool {
         let is_bare = |entry: io::Result<fs::DirEntry>| {
             entry.is_ok_and(|entry| {
@@ -237,7 +237,7 @@ impl Folder {
         is_bare && self.here().is_ok_and(|path| fs::remove_dir_all(path).is_ok())
     }
 
-    /// Whether it has a file with this name.
+    /// True if it has a file with this name.
     pub fn has(&self, name: &str) -> bool {
         self.path.join(name).exists()
     }
@@ -263,8 +263,8 @@ impl Folder {
         }
     }
 
-    /// Moves a file, if it exists, out of the way of a new one: to the first unused name of the form `NAME.unreadable-1`,
-    /// an ending that nothing reads. Returns that name.
+    /// Moves a file, if it exists, out of the way of a new one: to the first unused name of the form
+    /// `NAME.unreadable-1`, an ending that nothing reads. Returns that name.
     ///
     /// # Errors
     ///
@@ -349,7 +349,7 @@ pub struct Attached {
 }
 
 impl Attached {
-    /// Reads the file, which may never end: some of those in `/proc` wait for more.
+    /// Reads the file, which may never end: some files in `/proc` wait for more.
     ///
     /// # Errors
     ///

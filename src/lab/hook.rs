@@ -35,12 +35,12 @@ pub enum HookEnded {
     TimedOut(Duration),
     /// The experiment was interrupted; the hook's process group was killed.
     Interrupted,
-    /// It could not be started, for this reason.
+    /// Could not be started, for this reason.
     NotStarted(String),
 }
 
 impl Hook<'_> {
-    /// Runs it and waits until it ends, its timeout passes, or the interrupt is asked for.
+    /// Runs it and waits until it ends, its timeout passes, or an interrupt comes.
     pub fn run(&self, interrupt: &Interrupt, groups: &Groups) -> HookEnded {
         let deadline = Instant::now() + self.timeout;
         let mut group = match Group::start(self.command, self.environment, self.output, GRACE, groups) {
@@ -91,7 +91,6 @@ mod tests {
     use super::*;
     use crate::proc;
 
-    /// Runs a hook; returns how it ended and what it wrote.
     fn run(command: &str, timeout: Duration, interrupt: &Interrupt) -> (HookEnded, String) {
         let scratch = TempDir::new().unwrap();
         let path = scratch.path().join("output");
@@ -103,7 +102,7 @@ mod tests {
         (ended, fs::read_to_string(path).unwrap())
     }
 
-    /// Whether the process whose id a hook wrote is alive.
+    /// True if the process whose id a hook wrote is alive.
     fn lives(output: &str) -> bool {
         output.trim().parse::<u32>().expect("the hook wrote a process id");
         // A process that has ended exists until the one that inherited it has waited for it.

@@ -1,4 +1,4 @@
-//! Facts about the machine that an experiment runs on. What cannot be read is left out.
+//! Facts about the machine of an experiment. Unreadable ones are omitted.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ pub struct Host {
     pub open_files_soft: Option<u64>,
     /// The hard limit on open files, to which the soft one can be raised.
     pub open_files_hard: Option<u64>,
-    /// Settings that affect what a load test measures.
+    /// Settings that influence a load test.
     pub sysctls: BTreeMap<String, String>,
 }
 

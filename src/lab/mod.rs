@@ -1,7 +1,7 @@
 //! The commands `onrush lab`, `onrush sweep` and `onrush vs`: experiments of many runs.
 //!
-//! `draft` reads what was typed into an experiment, and `runner` carries it out. Between them are its parts: the [`order`]
-//! of the runs, the [`Folder`], facts about the [`Host`], the [`words`] that are shown, and the commands that are run
+//! `draft` reads the arguments into an experiment, and `runner` carries it out. Between them are its parts: the
+//! [`mod@order`] of the runs, the [`Folder`], facts about the [`Host`], the [`words`] that are shown, and the commands
 //! around the runs: a [`Hook`], a [`Target`].
 
 pub(crate) mod draft;

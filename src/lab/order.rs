@@ -12,7 +12,7 @@ pub struct Turn {
     pub round: u32,
 }
 
-/// All runs in order. The same seed gives the same order.
+/// All runs in order. Equal seeds give equal orders.
 pub fn order(order: Order, points: usize, rounds: u32, seed: u64) -> Vec<Turn> {
     let mut random = Random::new(seed);
     match order {
@@ -38,8 +38,8 @@ fn sequential(points: usize, rounds: u32) -> Vec<Turn> {
 
 /// Rounds in which every point comes equally early on average, so that a linear drift of the machine affects all points
 /// alike. Rounds come in pairs, one the reverse of the other; if their number is odd, the last three are balanced
-/// together. Then the places of each point add up to the same sum. With an odd number of rounds and an even number of
-/// points that is impossible; the sums then differ by at most one.
+/// together. Then the places of each point have equal sums. With an odd number of rounds and an even number of points
+/// that is impossible; the sums then differ by at most one.
 fn interleaved(points: usize, rounds: u32, random: &mut Random) -> Vec<Turn> {
     let mut places = Vec::new();
     let triples = u32::from(!rounds.is_multiple_of(2) && rounds > 1);
@@ -78,8 +78,8 @@ fn drawn<const N: usize>(
     rounds
 }
 
-/// The place in the second of three rounds. The sum of the first, this and the [`third`] place is the same for all
-/// points: the three are a column of a Kotzig array (A. Kotzig, "On magic valuations of trichromatic graphs", 1971).
+/// The place in the second of three rounds. The sum of the first, this and the [`third`] place is equal for all points:
+/// the three are a column of a Kotzig array (A. Kotzig, "On magic valuations of trichromatic graphs", 1971).
 fn second(place: usize, points: usize) -> usize {
     if place.is_multiple_of(2) { (points - 1) / 2 - place / 2 } else { points - 1 - place / 2 }
 }

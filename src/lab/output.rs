@@ -11,8 +11,8 @@ use rustix::process::{Pid, test_kill_process_group};
 
 use crate::run;
 
-/// Keeps a file from growing without end while a command writes to it. The command writes to the file itself and not to a
-/// pipe, so that what it leaves in the background can write on after onrush has ended. Dropping this ends the limit, unless
+/// Keeps a file from growing without end while a command writes to it. The command writes to the file itself and not to
+/// a pipe, so that its background processes can write on after onrush has ended. Dropping this ends the limit, unless
 /// the file was left to a process group.
 #[derive(Debug)]
 pub(super) struct Output(Arc<Mutex<Limited>>);
@@ -21,7 +21,7 @@ pub(super) struct Output(Arc<Mutex<Limited>>);
 struct Limited {
     file: File,
     most: u64,
-    /// How much was written beyond the limit and removed, at least: what is written just when it is removed is not known.
+    /// Bytes beyond the limit that were removed, at least: bytes written during a removal are unknown.
     left_out: u64,
     /// The process group that goes on writing after its command has ended.
     left_to: Option<Pid>,
@@ -74,7 +74,7 @@ fn watch(limited: &Mutex<Limited>) {
 }
 
 impl Limited {
-    /// Ends the limit with a line about what was left out, unless the file was left to processes that live.
+    /// Ends the limit with a line about the removed output, unless the file was left to processes that live.
     fn end_unless_left(&mut self) {
         self.trim();
         if self.is_over || self.left_to.is_some_and(|group| test_kill_process_group(group).is_ok()) {
@@ -91,7 +91,7 @@ impl Limited {
         }
     }
 
-    /// Removes what is beyond the limit. The next piece is written where the rest ends, because it is appended.
+    /// Removes output beyond the limit. The next piece is written where the rest ends, because it is appended.
     fn trim(&mut self) {
         let length = self.file.metadata().map_or(0, |there| there.len());
         if length > self.most && !self.is_over && self.file.set_len(self.most).is_ok() {

@@ -25,7 +25,7 @@ pub struct Groups {
 #[derive(Debug, Default)]
 struct Known {
     ids: Vec<Pid>,
-    /// Whether no more may be started.
+    /// True if no more may be started.
     is_over: bool,
 }
 
@@ -97,7 +97,7 @@ impl Group {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Ends what is left of it: first with SIGTERM, then with SIGKILL.
+    /// Ends the rest of it: first with SIGTERM, then with SIGKILL.
     pub fn end(&mut self) {
         if !self.groups.lock().ids.contains(&self.id) {
             return;
@@ -141,13 +141,13 @@ impl Drop for Group {
     }
 }
 
-/// Whether a process group has a process that has not ended. Zombies have ended.
+/// True if a process group has a process that has not ended. Zombies have ended.
 pub(super) fn lives(id: Pid) -> bool {
     lives_by(id, "/proc")
 }
 
-/// The same, for the processes listed in this directory. If none of the group is listed, for instance because `/proc` is
-/// missing, only the kernel can say whether the group exists, and it counts zombies.
+/// [`lives`] for the processes listed in this directory. If none of the group is listed, for instance because `/proc`
+/// is missing, only the kernel can say whether the group exists, and it counts zombies.
 fn lives_by(id: Pid, proc: &str) -> bool {
     if test_kill_process_group(id).is_err() {
         return false;

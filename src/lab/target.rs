@@ -40,7 +40,7 @@ pub enum Unready {
     /// The command could not be started, for this reason.
     #[error("the target's command could not be started: {0}")]
     NotStarted(String),
-    /// Another server responds in its place.
+    /// Another server responds at its address.
     #[error("the target's command was not started: a server already responds at the target's URL; end it first")]
     Taken,
     /// The command ended before the target was ready.
@@ -167,7 +167,7 @@ mod tests {
         Target::start(&start, |_| ready.exists(), &Interrupt::default(), &Groups::default())
     }
 
-    /// Whether a process is left of the group whose id is in the output.
+    /// True if a process is left of the group whose id is in the output.
     fn is_left(scratch: &TempDir) -> bool {
         let output = fs::read_to_string(scratch.path().join("output")).unwrap();
         let id = output.split_whitespace().next().and_then(|id| Pid::from_raw(id.parse().ok()?));

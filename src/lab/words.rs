@@ -67,7 +67,7 @@ pub fn run(experiment: &Experiment, point: &Point, turn: Turn, number: u64) -> S
     format!("[{number:>width$}/{runs}] {words}{blank}round {}", turn.round + 1, width = runs.to_string().len())
 }
 
-/// What a run measured, as a part of a line.
+/// A run's figures, as a part of a line.
 pub fn measured(document: &Document) -> String {
     let per_s = document.rate_per_s;
     let figure = |percent: &str| {

@@ -10,7 +10,7 @@ use crate::program::say;
 use crate::run::{self, Choice, Gathering, Listener, Observer, Waiting};
 use crate::{cli, failure};
 
-/// The line that `-v` prints: the version, the backend, and the reasons for what was chosen.
+/// The line for `-v`: the version, the backend, and the reasons of the choices.
 pub fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
     let spin = run::spin::decide(plan, &addresses.0);
     let waits = if spin.spins { "busy-polling is on" } else { "busy-polling is off" };
@@ -18,16 +18,16 @@ pub fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
     format!("{}: {}; {waits}: {}{ports}", cli::version(plan.dialect, choice.name), choice.reason, spin.reason)
 }
 
-/// The name of this machine.
 fn host_name() -> String {
     onrush_text::escape(rustix::system::uname().nodename().to_bytes())
 }
 
-/// Says that a run waits for its target. In a list, it comes after the progress line, in whose place its line is printed.
+/// Says that a run waits for its target. In a list, it comes after the progress line, in whose place its line is
+/// printed.
 pub struct WaitingLine<'a> {
     /// The plan of the run.
     pub plan: &'a Plan,
-    /// Whether it is to be said.
+    /// True if it is to be said.
     pub is_said: bool,
 }
 
@@ -55,7 +55,7 @@ impl Observer for WaitingLine<'_> {
             let on = if machines == 1 { "which" } else { "each of which" };
             let machines = counted(machines.into(), "machine");
             let typed = format!(", on {on} to type: onrush worker --coordinator {host}:{port} --token-file {file}");
-            // Those that are started together type nothing.
+            // The user types nothing for workers that are started together.
             let typed = if asked.place.is_none() { typed } else { String::new() };
             say(&format!("onrush: waiting for {machines}{typed}"));
         } else {

@@ -1,7 +1,8 @@
-//! What is said on standard error while a run lasts: the progress line on a terminal, and single `lines`.
+//! Standard error while a run lasts: the progress line on a terminal, and single `lines`.
 //!
-//! The progress line shows snapshots; it decides nothing and measures nothing. It has no colours, so `NO_COLOR` makes no difference;
-//! its only escape sequence erases to the end of the screen. A terminal that cannot be written to does not end the run.
+//! The progress line shows snapshots; it decides nothing and measures nothing. It has no colours, so `NO_COLOR` makes
+//! no difference; its only escape sequence erases to the end of the screen. A terminal that cannot be written to does
+//! not end the run.
 
 mod lines;
 
@@ -30,7 +31,7 @@ const USUAL_WIDTH: usize = 80;
 pub struct ProgressLine<W: Write = Stderr> {
     out: W,
     width: fn() -> usize,
-    /// What it begins with.
+    /// Its beginning.
     words: String,
     stop: Stop,
     schedule: Option<Schedule>,
@@ -70,7 +71,7 @@ impl<W: Write> ProgressLine<W> {
         self.drawn = true;
     }
 
-    /// Removes the line, so that something else can be printed in its place.
+    /// Removes the line, to make room for other output.
     fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
             self.send(ERASE);

@@ -1,4 +1,4 @@
-//! The command `onrush merge`: its arguments, and what it prints.
+//! The command `onrush merge`: its arguments and its output.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -64,7 +64,7 @@ those of the sum, too: the exit code is 3 if one is met.",
     },
 };
 
-/// Parses the arguments of `merge`; `None` if the help was asked for. The error says what is wrong.
+/// Parses the arguments of `merge`; `None` if the help was asked for. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
     let merge = Merge { inputs: Vec::new(), outputs: Vec::new(), is_piped: false, force: false };
     let merge = MERGE.read(args, merge)?;
@@ -94,7 +94,7 @@ fn run(merge: &Merge) -> u8 {
     })
 }
 
-/// The exit code of a sum with gates, which is that of a run with its figures; and the lines that say why.
+/// The exit code of a sum with gates, equal to a run's with its figures; and the lines that say why.
 fn judged(sum: &Document) -> (u8, Vec<String>) {
     let broken = sum.gates.iter().filter(|gate| gate.broken);
     let undecided = sum.gates.iter().filter(|gate| gate.undecided);

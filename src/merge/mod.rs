@@ -22,20 +22,21 @@ use crate::record::{self, Different, Document, Named, Note, NoteId};
 use crate::report::form::{self, Form, Printed};
 use crate::saved;
 
-/// What to add up, and where the sum goes.
+/// Results to add up, and where the sum goes.
 #[derive(Clone, Debug)]
 pub struct Merge {
     /// The files, at least one.
     pub inputs: Vec<PathBuf>,
     /// The files for the sum; none: standard output.
     pub outputs: Vec<Output>,
-    /// Whether the sum goes to standard output even with files, and as JSON even on a terminal.
+    /// True if the sum goes to standard output even with files, and as JSON even on a terminal.
     pub is_piped: bool,
-    /// Whether results of different plans are added, too.
+    /// True if results of different plans are added, too.
     pub force: bool,
 }
 
-/// Adds up the results and writes the sum; returns it, and what to print. `open` is called when the files for the sum were checked.
+/// Adds up the results and writes the sum; returns it, and the output. `open` is called when the files for the sum were
+/// checked.
 ///
 /// # Errors
 ///
@@ -67,7 +68,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
         }
         sum.notes.push(Note::doubt(NoteId::DifferentPlans, mixed(&different)));
     }
-    // Who looks at the exit code alone must hear of what was not judged.
+    // A reader of the exit code alone must hear of gates that were not judged.
     let notes = judge::on_missing(&sum).map(|note| format!("note: {}", printable(&note.text))).collect();
     let printed = match (merge.is_piped, merge.outputs.is_empty()) {
         (false, false) => Printed { text: String::new(), notes },

@@ -1,18 +1,18 @@
-//! The course of a probe, decided tick by tick: how many requests are in flight, for how long, and what follows from the
-//! responses. It reads no clock and sends nothing.
+//! The course of a probe, decided tick by tick: how many requests are in flight, for how long, and what follows from
+//! the responses. Reads no clock and sends nothing.
 //!
-//! The last part of the run is one side (A) of the comparison, so the time of the probe belongs to the other (B). A run that
-//! was too short for that goes on first, for half of the probe.
+//! Side A of the comparison is the last part of the run, side B the time of the probe. A run that was too short for
+//! that goes on first, for half of the probe.
 //!
-//! 1. Half as many in flight as in the run. What is in flight beyond that is answered first, in the time of the probe. That part
-//!    is not counted: where all requests take equally long, responses go on as before until the last of them.
+//! 1. Half as many requests in flight as in the run. Requests in flight beyond that are answered first. That part is
+//!    not counted: where all requests take equally long, responses go on as before until the last of them.
 //! 2. Up to four looks at the elasticity. The first that decides ends it.
-//! 3. If half as many brought half, three quarters, where there is time: with 24 workers and 27 in flight, half as many bring
-//!    nearly half, and yet more in flight would bring nothing.
+//! 3. If half as many brought half, three quarters, where there is time: with 24 workers and 27 in flight, half as many
+//!    bring nearly half, and yet more in flight would bring nothing.
 //! 4. All of them again, for a moment: has the target changed meanwhile?
 //!
-//! The time that this takes follows from the rate of the run, and how much it varied there. Where even the longest probe could
-//! not decide, nothing is sent.
+//! The length follows from the rate of the run, and how much it varied there. If even the longest probe could not
+//! decide, nothing is sent.
 
 use crate::run::Elasticity;
 
@@ -76,7 +76,7 @@ enum State {
         in_flight: u32,
         until: u64,
     },
-    /// As many as in the run are in flight, from this tick on and for so many.
+    /// As many in flight as in the run, from this tick on and for so many.
     Repeating {
         from: u64,
         ticks: u64,
@@ -166,12 +166,12 @@ impl Course {
     }
 
     fn settling(&self, in_flight: u32, tick: u64, now: u64) -> State {
-        // Those that are sent at once are answered at once, where all take equally long.
+        // Requests sent at once are answered at once, where all take equally long.
         let settles = if now < in_flight.into() { self.base.run.cycle().ceil() as u64 } else { 0 };
         State::Settling { in_flight, until: tick + settles }
     }
 
-    /// Returns the next step after this tick. Before the first, the limit is to be that of [`Course::first`].
+    /// The next step after this tick. Before the first, the limit is [`Course::first`]'s.
     pub fn go_on(&mut self, look: &Look<'_>) -> Order {
         match &mut self.state {
             State::Settling { in_flight, until } => {
@@ -246,7 +246,7 @@ impl Course {
         pairs.into_iter().flatten().find(|[before, later]| has_drifted(before, later))
     }
 
-    /// Returns whether the target answered a fifth more or less later on than in the run.
+    /// True if the target answered a fifth more or less later on than in the run.
     pub fn has_drifted(&self) -> bool {
         self.drift().is_some()
     }
@@ -280,7 +280,7 @@ impl Course {
         (self.rates.len() == 1 && self.base.other < closer && closer < all).then_some(closer)
     }
 
-    /// Returns whether the elasticity is so close to a limit that three quarters in flight, for which there is time, tell more.
+    /// True if the elasticity is so close to a limit that three quarters in flight, for which there is time, tell more.
     fn is_futile(&self, elasticity: &Elasticity, tick: u64) -> bool {
         let &Elasticity { value, low, high } = elasticity;
         let is_close = |limit: f64| low < limit && limit < high && (value - limit).abs() < (high - low) / 4.0;
@@ -304,7 +304,8 @@ impl Course {
         Order::Limit(self.base.run.in_flight)
     }
 
-    /// How long the rate takes to follow more requests in flight: a cycle of those before, unless it does not follow.
+    /// How long the rate takes to follow more requests in flight: a cycle of the earlier ones, unless it does not
+    /// follow.
     fn settles(&self) -> u64 {
         let settles = |(rate, elasticity): &(Rate, Elasticity)| {
             if elasticity.high < STAYS { 0 } else { rate.cycle().ceil() as u64 }
@@ -312,7 +313,8 @@ impl Course {
         self.rates.last().map_or(0, settles)
     }
 
-    /// When to look at the responses with so many requests in flight, the first time last; `None`: there is too little time.
+    /// When to look at the responses with so many requests in flight, the first time last; `None`: there is too little
+    /// time.
     fn looks(&self, in_flight: u32, from: u64) -> Option<Vec<u64>> {
         let cycle = self.base.run.cycle();
         let left = self.end.saturating_sub(from + check_ticks(self.base.ticks)) as f64;
@@ -333,20 +335,20 @@ impl Course {
     }
 }
 
-/// Returns whether an interval lies on one side of each limit.
+/// True if an interval lies on one side of each limit.
 pub fn decides(elasticity: &Elasticity) -> bool {
     let &Elasticity { low, high, .. } = elasticity;
     low > FOLLOWS || high < STAYS || low > STAYS && high < FOLLOWS
 }
 
-/// Returns whether a probe of so many ticks can decide after this run; `surely`: with so many standard errors more.
+/// True if a probe of so many ticks can decide after this run; `surely`: with so many standard errors more.
 fn is_enough(base: &Base, ticks: u64, surely: f64) -> bool {
     let left = ticks.saturating_sub(check_ticks(ticks) + drain(base, base.other)) as f64;
     let left = whole_cycles(left, base.run.cycle());
     left >= FIRST && half_at(base, base.other, left, LOOKS - 1, surely) < STAYS
 }
 
-/// How many of so many ticks repeat the run: half of those that count.
+/// Ticks of so many that repeat the run: half as many as count.
 fn repeats(base: &Base, ticks: u64) -> u64 {
     let left = ticks.saturating_sub(check_ticks(ticks) + drain(base, base.other));
     whole_cycles(left as f64 / 2.0, base.run.cycle()).round() as u64
@@ -359,14 +361,14 @@ fn repeated(base: &Base, ticks: u64, repeats: u64) -> (Base, u64) {
     (Base { run, ..*base }, ticks - repeats)
 }
 
-/// Half of the interval to be expected after so many ticks with so many in flight, if the rate does not follow them, at a look;
-/// with so many standard errors more.
+/// Half of the interval to be expected after so many ticks with so many in flight, if the rate does not follow them, at
+/// a look; with so many standard errors more.
 fn half_at(base: &Base, in_flight: u32, ticks: f64, look: usize, more: f64) -> f64 {
     half(&base.run, &base.run.expected(in_flight, base.run.per_tick, ticks, base.run.cycle()), look, more)
 }
 
 /// How long it takes until as many are in flight as the other number says: all connections have been answered once, of which
-/// every second one sends again at once, or more have been sent.
+/// every second one sends again at once, or, more have been sent.
 fn drain(base: &Base, other: u32) -> u64 {
     let Rate { in_flight, per_tick, .. } = base.run;
     let answered = if other < in_flight { in_flight } else { other - in_flight };
@@ -396,7 +398,7 @@ mod tests {
 
     #[test]
     fn too_little_time_is_told_with_the_time_it_takes() {
-        // Two in a tick, which vary as those of a Poisson process do.
+        // Two in a tick, which vary like a Poisson process.
         let mut random = onrush_plan::Random::new(1);
         let counts: Vec<f64> = (0..400).map(|_| random.below(6) as f64 * 0.8).collect();
         let run = Rate::of(&counts, 8, 4.0).unwrap();

@@ -1,9 +1,9 @@
 //! The probe after a closed loop: does the target answer less if fewer requests are in flight?
 //!
-//! The workers of the run stay, and go on with half as many requests in flight: on the same connections, with the same script,
-//! before the target could rest. `course.rs` decides for how long, and what follows, tick by tick; `rate.rs`
-//! is the statistics. Where more are to be in flight than the run had connections for, a run of its own opens them. Nothing
-//! here decides what limited a run.
+//! The workers of the run go on with half as many requests in flight: on the same connections, with the same script,
+//! before the target could rest. `course.rs` decides for how long, and what follows, tick by tick; `rate.rs` is the
+//! statistics. If more are to be in flight than the run had connections for, another run opens them. Nothing here
+//! decides what limited a run.
 
 mod course;
 mod rate;
@@ -32,7 +32,8 @@ const SILENT_RESPONSES: f64 = 40.0;
 /// The largest share of requests that may fail, and by which error pages may be more than in the run; of as many,
 /// connections may be closed while they do not send.
 const FAILED: f64 = 0.01;
-/// The longest time that opening a connection takes, with a TLS handshake of a slow target, where a probe needs more ...
+/// The longest time that opening a connection takes, with a TLS handshake of a slow target, where a probe needs more
+/// ...
 const OPENING: Duration = Duration::from_micros(500);
 /// ... and the least for all of them.
 const OPENING_MIN: Duration = Duration::from_millis(200);
@@ -51,8 +52,8 @@ struct Setting<'a> {
     refused: f64,
 }
 
-/// The probe after a closed loop, whose workers stay if it is to go on with them; if there is none, how long one would take. A
-/// signal ends it alone. `None`: none can follow.
+/// The probe after a closed loop, whose workers stay if it is to go on with them; if there is none, how long one would
+/// take. A signal ends it alone. `None`: none can follow.
 pub fn after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: &Interrupt) -> Option<Probe> {
     if Probing::obstacle(plan).is_some() {
         dismiss(tail, outcome);
@@ -104,7 +105,7 @@ pub fn dismiss(tail: Option<Tail>, outcome: &mut Outcome) {
     }
 }
 
-/// Where the last part of a run begins, of so many equal parts: at its beginning it may not be what it is later on.
+/// Beginning of the last of so many equal parts of a run: its first part may differ from the rest.
 fn first_of_last_part(counts: usize) -> usize {
     counts - (counts * 7 / 10).max(10).min(counts)
 }
@@ -178,7 +179,7 @@ impl Setting<'_> {
         (probe, end)
     }
 
-    /// Adds what the course of a probe tells.
+    /// Adds the results of a probe's course.
     fn tell(&self, probe: &mut Probe, course: &Course, ticks: &[f64], begin: u64) {
         let per_s = |rate: &Rate| rate.per_tick / TICK.as_secs_f64();
         if let Some([was, now]) = course.drift() {
@@ -282,7 +283,7 @@ fn refused_of(totals: &Totals) -> f64 {
     status.max(check) as f64 / totals.counters.completed.max(1) as f64
 }
 
-/// Counts as whole numbers with the same sum: of those that came late, parts belong to several ticks.
+/// Counts as whole numbers with an equal sum: parts of late responses belong to several ticks.
 fn whole(counts: &[f64]) -> Vec<u64> {
     let (mut sum, mut told) = (0.0, 0);
     let whole = |&count: &f64| {

@@ -1,8 +1,8 @@
-//! A rate of responses with its error, as counts in ticks of equal length show it, and the elasticity between two of them.
+//! A rate of responses with its error, from counts in ticks of equal length, and the elasticity between two rates.
 //!
 //! The error comes from batches of ticks, not from the number of responses: constant service varies less than random
-//! service, and a queue of many phases more. Batches that are alike with their neighbours tell less than their number, and
-//! where all requests take equally long, responses come in bursts: a part of one at either end is chance.
+//! service, and a queue of many phases more. Batches similar to their neighbours tell less than their number. Where all
+//! requests take equally long, responses come in bursts: a partial burst at either end is chance.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
@@ -16,7 +16,7 @@ pub const BATCHES_MIN: usize = 8;
 const CORRELATION_MAX: f64 = 0.6;
 /// The share of intervals that may miss the true value on either side, at each of the looks: all together in 1 of 200
 /// comparisons, so that a probe, which makes two, is on the wrong side in 1 of 100 cases at most.
-/// As O'Brien and Fleming have it, most of that is left to the last one.
+/// comparisons. As O'Brien and Fleming have it, most of that is left to the last one.
 const TAILS: [f64; LOOKS] = [0.000_25, 0.000_5, 0.001_25, 0.003];
 /// The most looks.
 pub const LOOKS: usize = 4;
@@ -26,7 +26,7 @@ const ROUNDING: f64 = 0.05;
 const CYCLES: f64 = 16.0;
 /// A run of fewer ticks does not tell how much its rate varies.
 const TELLING: usize = 20;
-/// The responses of a window vary at least by this share of what those of the run did.
+/// The responses of a window vary at least by this share of the run's variation.
 const LEAST_OF_RUN: f64 = 0.5;
 
 /// A rate with so many requests in flight.
@@ -49,8 +49,8 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The rate in these ticks; `None`: they are too few, or nothing came. `cycle`: the ticks in which as many responses come as
-    /// requests are in flight, if all take equally long.
+    /// The rate in these ticks; `None`: they are too few, or nothing came. `cycle`: the ticks in which as many
+    /// responses come as requests are in flight, if all take equally long.
     pub fn of(ticks: &[f64], in_flight: u32, cycle: f64) -> Option<Self> {
         let responses: f64 = ticks.iter().sum();
         let per_tick = responses / ticks.len() as f64;
@@ -99,7 +99,7 @@ impl Rate {
         Self { dispersion: self.dispersion.max(LEAST_OF_RUN * run.dispersion), ..self }
     }
 
-    /// The rate, varying at most as a Poisson process does where it is that of a short run, which does not tell.
+    /// The rate, varying at most like a Poisson process if it is a short run's, which does not tell.
     pub fn varying_as_known(self) -> Self {
         let is_short = self.ticks < TELLING;
         Self { dispersion: if is_short { self.dispersion.min(1.0) } else { self.dispersion }, ..self }
@@ -146,7 +146,8 @@ fn batch_size(ticks: usize, cycle: f64) -> usize {
     if whole >= least && whole > 0 && ticks / whole >= BATCHES_MIN { whole } else { least }
 }
 
-/// By how much the rate follows the requests in flight, between two numbers of them, as seen at the look with this number, from 0.
+/// By how much the rate follows the requests in flight, between two numbers of them, as seen at the look with this
+/// number, from 0.
 pub fn elasticity(a: &Rate, b: &Rate, look: usize) -> Elasticity {
     let unit = (f64::from(a.in_flight) / f64::from(b.in_flight)).ln();
     let value = (a.per_tick / b.per_tick).ln() / unit;
@@ -154,14 +155,14 @@ pub fn elasticity(a: &Rate, b: &Rate, look: usize) -> Elasticity {
     Elasticity { value, low: value - half, high: value + half }
 }
 
-/// Half of that interval, with so many standard errors more.
+/// Half the interval of [`elasticity`], with `more` standard errors added.
 pub fn half(a: &Rate, b: &Rate, look: usize, more: f64) -> f64 {
     let unit = (f64::from(a.in_flight) / f64::from(b.in_flight)).ln().abs();
     let [of_a, of_b] = [a, b].map(|rate| (rate.quantile(look) + more) * rate.error());
     of_a.hypot(of_b).hypot(a.cut() + b.cut()) / unit
 }
 
-/// Returns whether two rates with equally many requests in flight differ by a fifth and by three standard errors.
+/// True if two rates with equally many requests in flight differ by a fifth and by three standard errors.
 pub fn has_drifted(run: &Rate, later: &Rate) -> bool {
     let difference = (later.per_tick / run.per_tick).ln().abs();
     // Of few batches, as many as three of many.

@@ -1,7 +1,8 @@
-//! Simulates closed loops whose truth is known, and checks what a probe tells of them.
+//! Simulates closed loops whose truth is known, and checks a probe's results.
 //!
-//! So many requests are in flight to workers that each serve one at a time, in the order of arrival; without workers, all are
-//! served at once. The rate with n in flight is min(n, workers) ÷ the mean service time, whatever its distribution.
+//! So many requests are in flight to workers that each serve one at a time, in the order of arrival; without workers,
+//! all are served at once. The rate with n in flight is min(n, workers) ÷ the mean service time, whatever its
+//! distribution.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -128,7 +129,7 @@ impl Told {
         sides.into_iter().find(|side| low > side[0] && high < side[1])
     }
 
-    /// Returns whether that is wrong.
+    /// True if that is wrong.
     fn is_wrong(&self, target: &Target, in_flight: u32) -> bool {
         let (Some(side), Some((rate, _))) = (self.side(), self.result) else { return false };
         let truth = target.elasticity(in_flight, rate.in_flight);
@@ -211,8 +212,8 @@ impl Counts {
     }
 }
 
-/// Counts the outcomes of probes in so many situations after runs of so long: those above 250 responses a second, those from 50 to 250, and
-/// those whose queue takes longer than a second to become half as long.
+/// Counts the outcomes of probes in so many situations after runs of this length: above 250 responses a second, from 50
+/// to 250, and with a queue that takes longer than a second to become half as long.
 fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [Counts; 3] {
     let mut counts = [Counts::default(), Counts::default(), Counts::default()];
     for seed in seeds {
@@ -240,7 +241,8 @@ fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [Counts; 3] {
     counts
 }
 
-/// Some situations in every test run, and with `CHECK_MACHINE` 600 after either length of a run, as `make check-machine` sets it.
+/// Some situations in every test run, and with `CHECK_MACHINE` 600 after either length of a run, as `make
+/// check-machine` sets it.
 #[test]
 fn closed_loops_drawn_at_random_are_decided_and_never_wrongly() {
     let is_whole = std::env::var_os("CHECK_MACHINE").is_some();
@@ -266,8 +268,8 @@ fn closed_loops_drawn_at_random_are_decided_and_never_wrongly() {
     }
 }
 
-/// How many of so many probes are wrong, and how many decide, where workers in front of so many in flight have an elasticity
-/// between all and half of these.
+/// How many of so many probes are wrong, and how many decide, where workers in front of so many in flight have an
+/// elasticity between all and half of these.
 fn at(workers: u32, in_flight: u32, service: Service, per_s: f64, count: u64) -> [u64; 2] {
     let mut told = [0, 0];
     for seed in 0..count {
@@ -320,7 +322,8 @@ fn constant_service_takes_dozens_of_responses_and_random_service_hundreds() {
     }
 }
 
-/// The table in docs/measuring.md: how many of the probes decide, after runs of 10 and 30 seconds; of 200 with `CHECK_MACHINE`.
+/// The table in docs/measuring.md: how many of the probes decide, after runs of 10 and 30 seconds; of 200 with
+/// `CHECK_MACHINE`.
 #[test]
 fn how_often_a_probe_decides() {
     let probes: u64 = if std::env::var_os("CHECK_MACHINE").is_some() { 200 } else { 2 };

@@ -10,7 +10,7 @@ pub(crate) const EXIT_BROKEN: u8 = 3;
 pub(crate) const EXIT_OUR_FAULT: u8 = 4;
 /// The run ended without a single response, or its target was unreachable.
 pub(crate) const EXIT_NOTHING_COMPLETED: u8 = 5;
-/// What was to be found out is still unknown, and more than a signal is the reason.
+/// The question is still open, and more than a signal is the reason.
 pub(crate) const EXIT_INCONCLUSIVE: u8 = 6;
 /// A first signal came before all that was to be decided was decided, or a second signal quit.
 pub(crate) const EXIT_INTERRUPTED: u8 = 130;
@@ -26,7 +26,7 @@ pub(crate) const ORDER: [u8; 7] = [
     EXIT_INTERRUPTED,
 ];
 
-/// Those of searches: a load that onrush could not generate is no load at which the objective fails.
+/// Exit codes of searches: a load that onrush could not generate is no load at which the objective fails.
 pub(crate) const SEARCH_ORDER: [u8; 7] = [
     EXIT_WRONG,
     EXIT_NOT_STARTED,

@@ -32,8 +32,8 @@ pub(crate) fn with_stack(has_script: bool, space: Result<(), Cramped>, work: imp
     })
 }
 
-/// Prepares the process: it has no more memory in use than is needed, and one heap under a limit on address space. Must be called
-/// before the first thread is created.
+/// Prepares the process: it has no more memory in use than is needed, and one heap under a limit on address space. Must
+/// be called before the first thread is created.
 pub fn prepare() {
     memory::return_large_pieces();
     if getrlimit(Resource::As).current.is_some() {
@@ -61,7 +61,7 @@ pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<NotStarted>() || error.is::<NoBackend>() { EXIT_NOT_STARTED } else { EXIT_WRONG }
 }
 
-/// Does work whose panic must not end the rest. The panic hook has printed what it was.
+/// Does work whose panic must not end the rest. The panic hook has printed the panic.
 pub(crate) fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
     let words = "part of the output is missing because of the bug named above";
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| anyhow!(words))
@@ -73,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_bug_is_named_once() {
-        // The panic hook has printed what it was.
+        // The panic hook has printed the panic.
         let error = guard(|| panic!("on purpose")).err().unwrap().to_string();
         assert!(error.contains("the bug named above") && !error.contains("on purpose"), "{error}");
     }

@@ -20,13 +20,12 @@ pub struct Screen {
     out: Option<File>,
     /// Why there is none, which is an error once there is something to write.
     missing: Option<io::Error>,
-    /// The first error in writing to it.
     failure: Option<io::Error>,
 }
 
 impl Screen {
-    /// Opens standard output. `is_ours`: nothing else may be written there, so that the output of a script, and of what
-    /// it starts, goes to standard error.
+    /// Opens standard output. `is_ours`: reserves it, so that the output of a script, and of its commands, goes to
+    /// standard error.
     pub fn open(is_ours: bool) -> Self {
         // A descriptor of 3 or above, so that it does not become one of the standard streams.
         let out = fcntl_dupfd_cloexec(stdout(), 3).map(File::from);
@@ -40,7 +39,7 @@ impl Screen {
         }
     }
 
-    /// Writes text, after what a script has printed. After a failure nothing more is written.
+    /// Writes text, after a script's output. After a failure nothing more is written.
     pub fn print(&mut self, text: &str) {
         script::flush();
         if !text.is_empty() && self.failure.is_none() {
@@ -51,12 +50,13 @@ impl Screen {
         }
     }
 
-    /// Whether the reader has closed the pipe.
+    /// True if the reader has closed the pipe.
     pub fn has_lost_reader(&self) -> bool {
         self.failure.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// The sentence on the first error; `what` could not be written. A closed pipe is no error: its reader has seen enough.
+    /// The sentence on the first error; `what`: the text that could not be written. A closed pipe is no error: its
+    /// reader has seen enough.
     pub fn failure(self, what: &str) -> Option<String> {
         let failure = self.failure.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
         failure.map(|error| format!("cannot write {what} to standard output: {}", reason(&error)))
@@ -79,7 +79,7 @@ pub fn print(speaker: &str, text: anyhow::Result<String>, exit: u8) -> u8 {
     )
 }
 
-/// The same, with notes below the text.
+/// [`print()`] with notes below the text.
 pub fn print_noted(speaker: &str, printed: anyhow::Result<(String, Vec<String>)>) -> u8 {
     let (text, notes) = match printed {
         Ok((text, notes)) => (Ok(text), notes),
@@ -103,8 +103,8 @@ pub fn hidden(text: &str) -> String {
     HIDDEN.get().map_or_else(|| text.to_owned(), |known| known.hide_in(text))
 }
 
-/// Writes a line to standard error; if that is closed, the line is lost. Secrets are redacted, also where a misspelt file
-/// name contains one. A very long line is cut. No byte of a name or message moves the cursor.
+/// Writes a line to standard error; if that is closed, the line is lost. Secrets are redacted, also where a misspelt
+/// file name contains one. A very long line is cut. No byte of a name or message moves the cursor.
 pub fn say(line: &str) {
     let line = printable_lines(&cut(&secrets::users(&hidden(line))));
     let _ = io::stderr().lock().write_all((line + "\n").as_bytes());
@@ -128,7 +128,7 @@ fn cut(lines: &str) -> String {
     lines.split('\n').map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// Whether output on standard error may have colours.
+/// True if output on standard error may have colours.
 pub fn has_colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

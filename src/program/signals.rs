@@ -1,5 +1,6 @@
 //! Handles Ctrl-C: the first SIGINT, SIGTERM or SIGHUP ends a run early, with its report; the second one quits. SIGQUIT
-//! does the same if asked for, and otherwise ends the process at once, with a core file, but leaves no file half written.
+//! does likewise if asked for, and otherwise ends the process at once, with a core file, but leaves no file half
+//! written.
 
 use std::io;
 use std::process::ExitCode;
@@ -23,8 +24,8 @@ use crate::script;
 /// The exit code of a run that was quit by a second signal.
 pub const EXIT_QUIT: i32 = 130;
 
-/// A signal that follows one of the same kind sooner than this counts as the same one: timeout(1), for instance,
-/// signals the process and then its group.
+/// A signal that repeats one of its kind within this time counts as its echo: timeout(1), for instance, signals the
+/// process and then its group.
 const ECHO: Duration = Duration::from_millis(20);
 
 /// How often it is looked whether a process is to end.
@@ -59,8 +60,8 @@ pub struct Signals {
 }
 
 impl Signals {
-    /// Starts to handle SIGINT, SIGTERM, SIGHUP and `also`, in a thread that does nothing else. An experiment handles
-    /// SIGQUIT like the others, to restore host settings.
+    /// Starts to handle SIGINT, SIGTERM, SIGHUP and `also`, in a thread of its own. An experiment handles SIGQUIT like
+    /// the others, to restore host settings.
     ///
     /// # Errors
     ///
@@ -72,13 +73,14 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Installs the handlers; returns what their thread is to do.
+    /// Installs the handlers; returns the work of their thread.
     fn handle(also: &[i32]) -> io::Result<(impl FnOnce() + Send + 'static + use<>, Self)> {
-        // Under nohup(1), a terminal that goes away must not end the run; nor may the quit key end one in the background.
+        // Under nohup(1), a terminal that goes away must not end the run; nor may the quit key end one in the
+        // background.
         let can_end = |signal: &i32| ![SIGHUP, SIGQUIT].contains(signal) || !is_ignored(*signal);
         let handled: Vec<_> = [SIGINT, SIGTERM, SIGHUP].iter().chain(also).copied().filter(can_end).collect();
         // A signal while the process is quitting ends it at once. Registered first, this handler checks its flag before
-        // the thread below receives the same signal and decides to quit.
+        // the thread below receives that signal and decides to quit.
         let is_quitting = Arc::<AtomicBool>::default();
         for &signal in &handled {
             flag::register_conditional_shutdown(signal, EXIT_QUIT, Arc::clone(&is_quitting))?;
@@ -110,7 +112,7 @@ impl Signals {
         Ok((listen, Self { interrupt, before }))
     }
 
-    /// Adds what is to be done before a signal ends the process, after what was added earlier.
+    /// Adds work to do before a signal ends the process, after earlier work.
     pub fn before_quitting(&self, work: impl Fn() + Send + 'static) {
         self.before.add(work);
     }
@@ -122,8 +124,8 @@ pub fn outlive_file_limits() {
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Ends the process with an exit code, which takes the steps that the C library takes at the end only where no script can hold
-/// them up: a thread may be inside the script, and wait there for ever.
+/// Ends the process with an exit code, which takes the steps that the C library takes at the end only where no script
+/// can hold them up: a thread may be inside the script, and wait there for ever.
 pub fn leave(code: u8) -> ExitCode {
     if script::are_threads_inside() {
         script::end_commands();
@@ -132,8 +134,8 @@ pub fn leave(code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Ends the process. A script's output is flushed first: standard output, and for a moment all other streams, of which it may hold one
-/// for ever.
+/// Ends the process. A script's output is flushed first: standard output, and for a moment all other streams, of which
+/// it may hold one for ever.
 fn exit_at_once(code: i32) -> ! {
     script::flush_printed();
     let (done, is_done) = mpsc::channel();
@@ -154,15 +156,15 @@ fn quit(is_quitting: &AtomicBool, before: &Before) -> ! {
     exit_at_once(EXIT_QUIT)
 }
 
-/// Whether the process was started with a signal ignored; `false` if the kernel does not tell.
+/// True if the process was started with a signal ignored; false if the kernel does not tell.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// Ends the process with these words if it is still running this long after `is_over` has become true: loading a script or resolving a
-/// name cannot be interrupted.
+/// Ends the process with these words if it is still running this long after `is_over` has become true: loading a script
+/// or resolving a name cannot be interrupted.
 ///
 /// # Errors
 ///

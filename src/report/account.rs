@@ -4,8 +4,9 @@ use onrush_text::units::{share_of, thousands};
 
 use crate::record::Requests;
 
-/// The ends of requests, each with its number, and those carried over from a warm-up: `20 completed, 10 abandoned`. Without a
-/// schedule it is about the requests sent. `None`: all were completed, or are ordinarily in flight.
+/// The ends of requests, each with its number, and the requests carried over from a warm-up: `20 completed, 10
+/// abandoned`. Without a schedule it is about the sent requests. `None`: all were completed, or are ordinarily in
+/// flight.
 pub fn ends(requests: &Requests) -> Option<String> {
     let Requests { completed, abandoned, open, unknown, .. } = *requests;
     let (failed, dropped, unsent) = (requests.failed(), requests.dropped.unwrap_or(0), requests.unsent.unwrap_or(0));

@@ -10,8 +10,8 @@ use crate::figures::rate::counted;
 use crate::run::Outcome;
 use crate::script::{LedgerRow, Summary, View};
 
-/// The results as a script sees them. Latencies count from when requests were due if there is a schedule; otherwise,
-/// where wrk is imitated, they are those that wrk would have.
+/// The results as a script sees them. With a schedule, latencies count from when requests were due; otherwise, where
+/// wrk is imitated, they are wrk's.
 pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> Summary {
     let totals = &outcome.totals;
     let measured = View::measured(&totals.latency, NS_PER_US);

@@ -1,7 +1,7 @@
 //! Prints a document in a form: the text of the report, another tool's, or the document itself.
 //!
-//! What is printed at the end of a run, what `onrush show` prints of its file, and the text of a sum are this one function
-//! of the document. A form is only a layout; the figures are those of the document.
+//! One function of the document makes the output at the end of a run, the output of `onrush show`, and the text of a
+//! sum. A form is only a layout; the figures are the document's.
 
 use std::fmt::Write;
 
@@ -36,7 +36,7 @@ pub enum Form {
     Json,
     /// The block of JSON that the script of wrk-cmm writes.
     CmmJson,
-    /// What one pastes into a ticket, in Markdown.
+    /// Markdown, to paste into a ticket.
     Markdown,
 }
 
@@ -52,10 +52,10 @@ impl Form {
     ];
 }
 
-/// What is printed of one file.
+/// Output for one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Printed {
-    /// What goes to standard output.
+    /// Text for standard output.
     pub text: String,
     /// Lines about it, for standard error.
     pub notes: Vec<String>,
@@ -200,8 +200,8 @@ fn percentiles(
     Ok(wanted.render(is_open, &recorded, service.as_ref()))
 }
 
-/// A percentile of the latency shown, in microseconds. Where requests without a response have an age, it is one of those,
-/// too; the imitated tools use whole microseconds.
+/// A percentile of the latency shown, in microseconds, including the ages of requests without a response; the imitated
+/// tools use whole microseconds.
 fn percentile_us<'a>(document: &Document, latency: &'a Latency<'_>) -> Result<Box<dyn Fn(f64) -> f64 + 'a>, Corrupt> {
     if !matches!(latency, Latency::Measured(_)) {
         return Ok(Box::new(|percent| latency.percentile_us(percent)));
@@ -213,8 +213,8 @@ fn percentile_us<'a>(document: &Document, latency: &'a Latency<'_>) -> Result<Bo
     }))
 }
 
-/// The spectrum of latencies that wrk2 did not record: as wrk2 would compute it where its form is wanted, and otherwise as
-/// measured. `is_shown`: it is the latency that the report shows, not the service latency.
+/// The spectrum of latencies that wrk2 did not record: as wrk2 would compute it where its form is wanted, and otherwise
+/// as measured. `is_shown`: it is the latency that the report shows, not the service latency.
 fn spectrum(document: &Document, form: Form, values: &Values<u64>, is_shown: bool) -> Result<Spectrum, Corrupt> {
     if form == Form::Wrk2 || document.imitates(Dialect::Wrk2) && document.requests.completed > 0 {
         return Ok(Spectrum::of_wrk2(&microseconds(values)));

@@ -1,4 +1,4 @@
-//! A result in Markdown, as one pastes it into a ticket: what was typed, what came of it, and what makes it doubtful.
+//! A result in Markdown, to paste into a ticket: the command, its results, and the doubts.
 
 use std::time::Duration;
 
@@ -92,8 +92,8 @@ fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
     Ok(rows.into_iter().filter_map(|(name, cell)| Some((name, cell?))).collect())
 }
 
-/// Percentiles of the latency that the text shows, with their bounds where those differ, and its maximum; `None`: there was
-/// no response.
+/// Percentiles of the latency that the text shows, with their bounds where they differ, and its maximum; `None`: there
+/// was no response.
 fn latencies(document: &Document) -> Result<Option<String>, Corrupt> {
     let estimate = document.estimate()?;
     let Some(max_us) = document.max_us().filter(|_| document.shown_latency().count > 0) else { return Ok(None) };

@@ -2,9 +2,9 @@
 //!
 //! It measures nothing, judges nothing and looks nothing up: everything it prints is in [`crate::record`].
 //!
-//! `form` prints a record in any form. The text: `opening` has the first lines, `text` the others, with rows of a `table`,
-//! `account` what became of requests, `percentiles` and `spectrum` the latencies, `parts` the rows of stages, names and
-//! classes. `markdown` is for tickets, `once` for a single request, `for_script` what a script's `done` gets.
+//! `form` prints a record in any form. The text: `opening` has the first lines, `text` the others, with rows of a
+//! `table`, `account` the outcomes of requests, `percentiles` and `spectrum` the latencies, `parts` the rows of stages,
+//! names and classes. `markdown` is for tickets, `once` for a single request, `for_script` is for a script's `done`.
 
 mod account;
 pub mod form;

@@ -1,4 +1,4 @@
-//! What `--once` prints: one request and its response as they went over the wire, and the timing of each part.
+//! Output of `--once`: one request and its response as they went over the wire, and the timing of each part.
 
 use std::fmt::Write;
 
@@ -13,8 +13,8 @@ use onrush_text::units;
 use crate::failure::{agreed, failed_check};
 use crate::run::Outcome;
 
-/// The request after `> `, the response's heads after `< `, or the frames of HTTP/2 in both directions, the beginning of
-/// the body, a line of timings, and with TLS what was negotiated; then whether the checks hold, if there are any.
+/// The request after `> `, the response's heads after `< `, or the frames of HTTP/2 in both directions, the beginning
+/// of the body, a line of timings, and with TLS the negotiated parameters; then the checks, if there are any.
 pub fn once(plan: &Plan, outcome: &Outcome) -> String {
     let text = outcome.transcript.as_deref().map_or_else(String::new, transcript);
     let completed = outcome.transcript.as_deref().filter(|transcript| transcript.completed.is_some());
@@ -22,7 +22,7 @@ pub fn once(plan: &Plan, outcome: &Outcome) -> String {
     text + &agreed(&outcome.totals.handshakes) + &checks
 }
 
-/// `checks: all 3 hold`, or those that failed.
+/// `checks: all 3 hold`, or the failed ones.
 fn checks(plan: &Plan, transcript: &Transcript, outcome: &Outcome) -> String {
     let count = plan.checks.count() + usize::from(plan.checks.status.is_some());
     let status =
@@ -112,8 +112,8 @@ fn frames(transcript: &Transcript, text: &mut String) {
 /// The most bytes of a binary body that are shown: a few lines.
 const BINARY_MAX: usize = 128;
 
-/// Returns the replacement for a longer body that is not text, of which this is the beginning: `(binary: 1,234 bytes of
-/// image/png)`. `head`: that of its message.
+/// Replacement for a longer body that is not text, of which this is the beginning: `(binary: 1,234 bytes of
+/// image/png)`. `head`: its message's.
 fn binary(beginning: &[u8], bytes: u64, head: &[u8]) -> Option<String> {
     let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
     let invalid: usize = beginning

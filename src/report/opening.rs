@@ -1,4 +1,4 @@
-//! The first lines of a report: what is run, how long, and how.
+//! The first lines of a report: the run, its length, and its load.
 
 use std::time::Duration;
 
@@ -9,8 +9,8 @@ use onrush_text::units::{self, counted};
 
 use crate::record::{self, Document};
 
-/// Returns the lines that are printed before the run. `room`: for how many connections the limit on open files leaves room, if it is too
-/// low.
+/// Returns the lines that are printed before the run. `room`: for how many connections the limit on open files leaves
+/// room, if it is too low.
 pub fn opening(plan: &Plan, room: Option<u32>) -> String {
     // Reports are passed around like files; wrk's shows the URL as typed.
     let keeps_url = plan.show.keeps_secrets || plan.dialect.is_compat();
@@ -27,7 +27,7 @@ pub fn opening(plan: &Plan, room: Option<u32>) -> String {
     load + &machines + &list.unwrap_or_default() + &http2 + &due(schedule.as_ref(), "")
 }
 
-/// Those of a document, in the words of onrush if that is what ran and its report is printed, else in wrk's.
+/// The first lines of a document: in onrush's words if onrush ran and its report is printed, else in wrk's.
 pub fn of(document: &Document, is_report: bool) -> String {
     let plan = &document.plan;
     let url = printable(&plan.url);
@@ -89,8 +89,8 @@ fn listed(length: u64, order: &str, file: &str) -> String {
     format!("  {} from {}, {order}\n", counted(length, "request"), printable(file))
 }
 
-/// The line on HTTP/2, which wrk does not have; `may_be_http1`: the server chooses. How many streams the batches of a script
-/// need is not known yet.
+/// The line on HTTP/2, which wrk does not have; `may_be_http1`: the server chooses. How many streams the batches of a
+/// script need is not known yet.
 fn http2(asked: Option<record::AskedHttp2>, may_be_http1: bool, has_script: bool) -> String {
     let line = |asked: record::AskedHttp2| {
         let versions = if may_be_http1 { "HTTP/2 or HTTP/1.1" } else { "HTTP/2" };

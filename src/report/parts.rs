@@ -15,19 +15,17 @@ const CLASS_SHARE_MIN: f64 = 0.01;
 /// Medians are different if the largest is more than this multiple of the smallest.
 const MEDIANS_DIFFER: f64 = 1.25;
 
-/// What stands for the name of requests that have none.
+/// Name of requests without a name.
 const OTHERS: &str = "(others)";
 
-/// How many machines are shown.
 const MACHINES_SHOWN: usize = 50;
 
-/// How many names are shown.
 const NAMES_SHOWN: usize = 50;
 
 /// A small table: one row for each part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// The headings; the first is that of the parts' names.
+    /// The headings; the first is the heading of the parts' names.
     pub headings: Vec<&'static str>,
     /// The cells of each part, beginning with its name.
     pub rows: Vec<Vec<String>>,
@@ -102,7 +100,7 @@ pub fn names(document: &Document) -> Result<Option<Parts>, Corrupt> {
     if document.names.is_empty() {
         return Ok(None);
     }
-    // Those with errors, and all others together, are not left out.
+    // Names with errors, and all others together, are not omitted.
     let mut shown: Vec<usize> = (0..document.names.len()).collect();
     shown.sort_by_key(|index| {
         let it = &document.names[*index];
@@ -154,7 +152,7 @@ pub fn stages(document: &Document) -> Result<Option<Parts>, Corrupt> {
     Ok(Some(Parts { headings, rows: rows? }))
 }
 
-/// The cells of a stage, with those of a rate or without.
+/// The cells of a stage, with or without the cells of a rate.
 ///
 /// # Errors
 ///

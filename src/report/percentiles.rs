@@ -8,18 +8,18 @@ use super::table::{self, Layout};
 /// The percentiles of a native report that were not asked for.
 const UNASKED: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
 
-/// What a report has of the percentiles.
+/// Percentiles of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Percentiles<'a> {
     /// Whose table they follow.
     pub layout: Layout,
-    /// Whether no tool is imitated.
+    /// True if no tool is imitated.
     pub is_native: bool,
-    /// Whether they were asked for (`-L`). Natively a report has some in any case.
+    /// True if they were asked for (`-L`). A native report has some in any case.
     pub are_asked_for: bool,
-    /// Whether their spectrum follows.
+    /// True if their spectrum follows.
     pub has_spectrum: bool,
-    /// Whether those of the service latency follow (`-U`).
+    /// True if percentiles of the service latency follow (`-U`).
     pub has_service: bool,
     /// The ones to show (`--percentiles`); `None`: the usual ones.
     pub asked: Option<&'a [Percent]>,

@@ -24,7 +24,7 @@ const SUB_BUCKETS: u32 = 2_048;
 
 /// The figures of a block; times are in microseconds.
 pub struct Spectrum {
-    /// A percentile, and what comes before it if it is a bound.
+    /// A percentile, and the mark before it if it is a bound.
     percentile: Box<dyn Fn(f64) -> (&'static str, f64)>,
     steps: Vec<Step>,
     /// How many microseconds one unit of the steps is.
@@ -41,7 +41,7 @@ pub struct Spectrum {
 }
 
 impl Spectrum {
-    /// From what was measured, in nanoseconds: percentiles are of all requests that were due, the other figures of complete
+    /// From measurements in nanoseconds: percentiles are over all due requests, the other figures over complete
     /// responses.
     pub fn measured(completed: &Distribution<u64>, estimate: Estimate, incomplete: Incomplete) -> Self {
         let (mean, stdev, count) = (completed.mean(), completed.stdev(), completed.count());
@@ -66,7 +66,7 @@ impl Spectrum {
         }
     }
 
-    /// As wrk2 computes it, from whole microseconds.
+    /// wrk2's, computed from whole microseconds.
     pub fn of_wrk2(recorded: &Distribution<u64>) -> Self {
         let (recorded, binned) = (recorded.clone(), recorded.binned());
         Self {
@@ -88,7 +88,8 @@ impl Spectrum {
         bounded(label, sign, us)
     }
 
-    /// The line of the maximum, which is that of the responses, and of the oldest request without one if that is older.
+    /// The line of the maximum: the largest latency, and the age of the oldest request without a response if that is
+    /// more.
     pub fn max_lines(&self) -> String {
         bounded(&format!("{:>8}", "max"), "", self.max_us) + &self.oldest_line()
     }
@@ -101,14 +102,14 @@ impl Spectrum {
         format!("  Oldest request without a response: {}\n", units::time_us(self.oldest_us))
     }
 
-    /// Whether a percentile has enough values beyond it to mean something.
+    /// True if a percentile has enough values beyond it to mean something.
     pub fn has_enough_beyond(&self, percent: f64) -> bool {
         has_enough_beyond(percent, self.count + self.incomplete.with_time())
     }
 
     /// The beginning of the block, without the spectrum and the figures below it: the title and the percentiles, which
-    /// may have been asked for. Natively the others need enough values beyond them, except the maximum, whose line is another where a
-    /// request without a response is older.
+    /// may have been asked for. Natively the others need enough values beyond them, except the maximum, whose line is
+    /// another where a request without a response is older.
     pub fn list(&self, name: &str, asked: Option<&[Percent]>, is_native: bool) -> String {
         let mut text = format!("  Latency Distribution (HdrHistogram - {name})\n");
         let line = |label: String, percent: f64| self.line(&format!("{label}%"), percent);
@@ -267,7 +268,7 @@ mod tests {
     fn a_published_block_is_drawn_to_the_byte() {
         let spectrum = Spectrum::of_wrk2(&published());
         let block = spectrum.list(RECORDED, None, false) + &spectrum.detail();
-        // Values between two steps of the spectrum are unknown, and two percentiles are there.
+        // Values between two steps of the spectrum are unknown; two percentiles are given.
         let published = PUBLISHED
             .replace("99.000%   11.18ms", "99.000%   11.21ms")
             .replace("99.900%   12.30ms", "99.900%   12.31ms");

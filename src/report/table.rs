@@ -29,7 +29,7 @@ impl Layout {
             Self::Wrk => &[(figures.mean, 8), (figures.stdev, 10), (figures.max, 9)],
             Self::Cmm => &[(figures.mean, 8), (figures.stdev, 10), (figures.max, 10), (figures.min, 10)],
         };
-        // "-nan" is what C prints for 0/0 on x86-64, and what existing parsers expect.
+        // "-nan" is C's output for 0/0 on x86-64, and existing parsers expect it.
         let cells: String =
             columns.iter().map(|&(figure, width)| cell(&text(figure).replace("NaN", "-nan"), width)).collect();
         let within = figures.within.map_or("-nan".to_owned(), |share| format!("{:.2}", share * 100.0));
@@ -41,7 +41,7 @@ impl Layout {
         format!("    {:<10}no responses\n", "Latency")
     }
 
-    /// The latency percentiles in microseconds: those asked for, or the layout's own.
+    /// The latency percentiles in microseconds: the requested ones, or the layout's own.
     pub fn percentiles(self, asked: Option<&[Percent]>, line: impl Fn(&str, f64) -> String) -> String {
         let mut text = DISTRIBUTION.to_owned();
         for percent in asked.unwrap_or_default() {
@@ -78,7 +78,7 @@ pub fn bounded(label: &str, sign: &str, us: f64) -> String {
     format!("{label}{}\n", cell(&format!("{sign}{}", units::time_us(us)), 10))
 }
 
-/// Right-aligns a number with its unit so that the digits of all units line up, and truncates what does not fit.
+/// Right-aligns a number with its unit so that the digits of all units line up, and truncates the rest.
 pub fn cell(text: &str, width: usize) -> String {
     let letters = text.bytes().rev().take(2).take_while(u8::is_ascii_alphabetic).count();
     let (blanks, room) = (2 - letters, width - (2 - letters));

@@ -18,7 +18,6 @@ fn summary(plan: &Plan, outcome: &Outcome) -> Totals {
     text(&Document::judged(plan, outcome), Form::Report, false).unwrap().totals
 }
 
-/// The report of one run.
 fn report(plan: &Plan, outcome: &Outcome) -> String {
     opening(plan, None) + &closing(plan, outcome)
 }
@@ -161,7 +160,7 @@ fn requests_carried_from_the_warm_up_leave_the_rate_only_with_a_number() {
             assert_eq!((document.rate_per_s, document.requests.completed), (rate as f64, 150), "{ended:?} {carried}");
             let line = format!("\nRequests/sec: {:9.2}\nTransfer/sec:      2.93KB\n", rate as f64);
             assert!(text.ends_with(&line), "{ended:?} {carried}: {text}");
-            // The requests are those of the rate, and the others are named apart.
+            // The requests are the rate's, and the others are named apart.
             let more = if dialect == Dialect::Native && rate < 150 {
                 format!("\n  {} more were carried over from the warm-up\n", 150 - rate)
             } else {
@@ -218,7 +217,7 @@ fn natively_a_percentile_is_shown_if_ten_requests_took_longer() {
     // To one part in a thousand, 501 us, 751 us, 901 us and 991 us.
     let lines = "     50%  501.12us\n     75%  750.85us\n     90%    0.90ms\n     99%    0.99ms\n     max    1.00ms\n";
     assert_eq!(distribution(1_000, |_| {}), lines);
-    // What was asked for is there in any case.
+    // A requested percentile is there in any case.
     let percents = Some(vec!["99.9".parse().unwrap()]);
     let listed = distribution(10, |show| (show.percentiles, show.percents) = (true, percents));
     assert_eq!(listed, "   99.9%   10.00us\n");
@@ -377,7 +376,7 @@ Transfer/sec:     102.00B
         "{text}"
     );
     assert!(!text.contains("Uncorrected"), "{text}");
-    // Percentiles that are asked for have no spectrum, and the same bounds.
+    // Requested percentiles have no spectrum, and bounds like the others.
     plan.show.spectrum = false;
     plan.show.percents = Some(vec!["50".parse().unwrap(), "99".parse().unwrap()]);
     let text = closing(&plan, &outcome);
@@ -509,7 +508,7 @@ fn the_first_lines_say_how_many_streams_a_connection_has() {
         (&both[..1], Some(1), true, "  HTTP/2, 1 stream on each connection\n"),
         (&both[..1], Some(16), false, "  HTTP/2, up to 16 streams on each connection\n"),
         (&both[..], None, false, "  HTTP/2 or HTTP/1.1, 1 stream on each connection\n"),
-        // As many as a batch of the script has requests.
+        // As many as the requests in a batch of the script.
         (&both[..1], None, true, "  HTTP/2\n"),
     ] {
         let mut plan = plan(Dialect::Native, "http://h/", 1, 2, 10);

@@ -14,7 +14,7 @@ use crate::record::STATUSES_NAMED;
 pub struct Text {
     /// Whose table to draw.
     pub layout: Layout,
-    /// Whether there are zeros where nothing was measured, as in the imitated tools.
+    /// True to print zeros where nothing was measured, as the imitated tools do.
     pub has_zeros: bool,
     /// The latency, in microseconds.
     pub latency_us: Figures,
@@ -32,21 +32,21 @@ pub struct Text {
 pub struct Totals {
     /// The responses that count in the rate.
     pub counted: u64,
-    /// Responses that do not, to requests carried over from a warm-up, where that is shown.
+    /// Responses to requests carried over from a warm-up, where they are shown; they do not count.
     pub carried: u64,
-    /// The ends of requests and which of them are errors, a line each, where that is shown.
+    /// The ends of requests and the errors among them, a line each, where they are shown.
     pub account: String,
     /// How long was measured.
     pub elapsed_us: f64,
     /// Bytes received.
     pub bytes: u64,
-    /// wrk's five error totals, and that of the checks.
+    /// wrk's five error totals, and failed checks.
     pub errors: Errors,
     /// The statuses of success, if they were typed.
     pub expected: Option<StatusList>,
     /// Interim responses (1xx), where they are shown.
     pub interim: u64,
-    /// How often each status was received, where that is shown.
+    /// Number of responses by status, where it is shown.
     pub statuses: Vec<(u16, u64)>,
     /// The requests in flight on a connection of HTTP/2, where they are shown.
     pub streams: Option<Streams>,
@@ -63,7 +63,7 @@ pub struct Streams {
     pub asked: u32,
     /// The fewest that a server allowed.
     pub allowed: u32,
-    /// Whether no server ever allowed more.
+    /// True if no server ever allowed more.
     pub is_constant: bool,
 }
 
@@ -129,7 +129,7 @@ impl Totals {
         if errors.check > 0 {
             text += &format!("  Failed checks: {}\n", errors.check);
         }
-        // A single status of success is what everybody expects.
+        // Everybody expects a single status of success.
         if !matches!(statuses[..], [] | [(200..300, _)]) {
             text += &format!("  Status {}\n", counts(statuses));
         }

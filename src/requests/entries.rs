@@ -1,7 +1,7 @@
 //! A list of requests: the lines of a file, and the files that it names.
 //!
-//! The text stays as it is, and a request is read from it when it is sent: a million of them take the length of the file
-//! and four bytes each. Checked is all of it before the first is sent.
+//! The text stays as it is, and a request is read from it when it is sent: a million of them take the length of the
+//! file and four bytes each. Checked is all of it before the first is sent.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -20,7 +20,7 @@ use super::template::Masked;
 /// The mark with which some editors begin a file.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// What is wrong with a list.
+/// The fault in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadLine {
     /// A line.
@@ -28,7 +28,7 @@ pub enum BadLine {
     Line {
         /// Which one, from 1.
         number: usize,
-        /// What is wrong with it.
+        /// The fault.
         reason: String,
     },
     /// All of it.
@@ -51,12 +51,11 @@ pub struct Entries {
     names: Vec<String>,
     /// Of each request, the number of its name, from 1; empty if none has one.
     numbers: Vec<u8>,
-    /// How many more names there are.
     further_names: usize,
     target: Target,
-    /// What precedes a path in a URL of the target.
+    /// Everything before a path in a URL of the target.
     origin: String,
-    /// Whether paths may have placeholders.
+    /// True if paths may have placeholders.
     has_templates: bool,
     /// The contents of the files that it names.
     bodies: BTreeMap<String, Arc<[u8]>>,
@@ -68,12 +67,12 @@ pub struct Entries {
 }
 
 impl Entries {
-    /// Reads a list whose requests go to this target, perhaps with placeholders in their paths; the files that it names are
-    /// still to be read.
+    /// Reads a list whose requests go to this target, perhaps with placeholders in their paths; the files that it names
+    /// are still to be read.
     ///
     /// # Errors
     ///
-    /// The first line that is wrong, and why.
+    /// The first line with a fault, and the fault.
     pub fn read(text: Arc<[u8]>, target: &Target, has_templates: bool) -> Result<Self, BadLine> {
         let mut entries = Self {
             text: Arc::clone(&text),
@@ -115,7 +114,7 @@ impl Entries {
                     if let Some(name) = head.name {
                         let next = numbers.len() + 1;
                         let number = *numbers.entry(name).or_insert(next);
-                        // Those before it have none.
+                        // Earlier requests have no name.
                         entries.numbers.resize(entries.places.len(), 0);
                         if let (Some(last), true) = (entries.numbers.last_mut(), number <= NAMES_MAX) {
                             *last = number as u8;
@@ -203,7 +202,7 @@ impl Entries {
         firsts
     }
 
-    /// The number of the name of a request, from 1; zero if it has none of those.
+    /// The number of a request's name, from 1; zero if it has none.
     pub fn name(&self, index: usize) -> u16 {
         self.numbers.get(index).copied().unwrap_or_default().into()
     }
@@ -223,7 +222,7 @@ impl Entries {
         self.framed.as_deref()
     }
 
-    /// Whether all of them are `GET` or `HEAD`.
+    /// True if all of them are `GET` or `HEAD`.
     pub fn is_safe(&self) -> bool {
         self.is_safe
     }
@@ -258,7 +257,7 @@ impl Entries {
         parts
     }
 
-    /// Those that may have placeholders of their own.
+    /// Requests that may have placeholders of their own.
     pub fn with_braces(&self) -> impl Iterator<Item = usize> {
         // Its body may be in a file.
         let have_bodies = self.bodies.values().any(|body| memchr::memmem::find(body, b"{{").is_some());
@@ -274,7 +273,7 @@ impl Entries {
         1 + self.text[..before].iter().filter(|byte| **byte == b'\n').count()
     }
 
-    /// The text of a request, and of what is between it and the next.
+    /// The text of a request, and of the gap before the next.
     fn text(&self, index: usize) -> &str {
         let range = self.place(index) as usize..self.place(index + 1) as usize;
         std::str::from_utf8(&self.text[range]).unwrap_or_default()
@@ -317,7 +316,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, usize, &str)> {
     })
 }
 
-/// What precedes a path in a URL of the target.
+/// Everything before a path in a URL of the target.
 fn origin(target: &Target) -> String {
     format!("{}://{}", target.scheme.name(), target.authority())
 }
@@ -330,7 +329,7 @@ fn path<'a>(url: &'a str, origin: &str, target: &Target) -> Result<Cow<'a, str>,
         _ if url.starts_with('/') => Cow::from(url),
         Some(rest) if rest.starts_with('/') => Cow::from(rest),
         Some(rest) => Cow::from(format!("/{rest}")),
-        // Perhaps the same host in other words, such as with the usual port.
+        // It may be the target's host in other words, such as with the usual port.
         None => Cow::from(same_host(url, origin, target)?),
     };
     if path.len() > URL_MAX {

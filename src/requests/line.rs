@@ -5,7 +5,7 @@ use onrush_plan::secrets;
 /// A line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Line<'a> {
-    /// Nothing: it ends what comes before it.
+    /// Nothing: it ends the request before it.
     Blank,
     /// A comment.
     Comment,
@@ -32,11 +32,10 @@ pub struct Head<'a> {
 
 /// How much of a line a message shows, in characters.
 const SHOWN: usize = 80;
-/// The heaviest weight.
 const WEIGHT_MAX: u32 = 1_000_000;
 /// The longest name, in characters.
 const NAME_MAX: usize = 64;
-/// What conditions such as `p99[login]<50ms` consist of.
+/// Characters with a meaning in conditions such as `p99[login]<50ms`.
 const NOT_IN_NAMES: &str = "[],<>=!\"";
 
 impl<'a> Line<'a> {
@@ -44,7 +43,7 @@ impl<'a> Line<'a> {
     ///
     /// # Errors
     ///
-    /// What is wrong with it.
+    /// The fault.
     pub fn read(text: &'a str) -> Result<Self, String> {
         let text = text.trim_ascii();
         if is_quoted(text) {
@@ -129,14 +128,13 @@ fn weight_of(text: &str) -> Option<u32> {
     text.parse().ok().filter(|weight| (1..=WEIGHT_MAX).contains(weight))
 }
 
-/// Whether requests may be called that.
+/// True if a text can be the name of requests.
 pub fn is_name(text: &str) -> bool {
     let is_allowed =
         |character: char| !character.is_control() && !character.is_whitespace() && !NOT_IN_NAMES.contains(character);
     (1..=NAME_MAX).contains(&text.chars().count()) && text.chars().all(is_allowed)
 }
 
-/// The words of a line.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text.trim_ascii_start();
     std::iter::from_fn(move || {
@@ -156,12 +154,12 @@ fn word_end(text: &str) -> usize {
     close.map_or(blank, |close| close + word_end(&text[close..]))
 }
 
-/// Whether a word is a URL or a path, not a method.
+/// True if a word is a URL or a path, not a method.
 fn is_url(word: &str) -> bool {
     word.starts_with('/') || word.contains("://")
 }
 
-/// Returns whether a line is a request in quotation marks, and not JSON.
+/// True if a line is a request in quotation marks, and not JSON.
 fn is_quoted(text: &str) -> bool {
     let Some(text) = text.strip_prefix(QUOTES).or_else(|| text.strip_prefix(['"', '\''])) else { return false };
     let mut words = text.split_ascii_whitespace();
@@ -184,7 +182,7 @@ fn foreign(text: &str) -> Option<&'static str> {
     }
 }
 
-/// Whether a line is a host with its port, and not a header field: `127.0.0.1:8080/path`.
+/// True if a line is a host with its port, and not a header field: `127.0.0.1:8080/path`.
 fn is_host(text: &str) -> bool {
     let Some((name, rest)) = text.split_once(':') else { return false };
     let port = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -202,7 +200,7 @@ fn without_secrets(text: &str, hidden: impl Fn(&str) -> String) -> String {
     format!("{:?}", hidden(&text))
 }
 
-/// Whether a line is a header field and not a request, whose URL has a colon, too.
+/// True if a line is a header field and not a request, whose URL has a colon, too.
 fn is_field(text: &str) -> bool {
     let name = text.split([':', ' ', '\t']).next().unwrap_or_default();
     let rest = &text[name.len()..];
@@ -213,7 +211,7 @@ fn is_field(text: &str) -> bool {
 ///
 /// # Errors
 ///
-/// What is missing.
+/// The missing part.
 pub fn raw_field(text: &str) -> Result<(&str, &str), &'static str> {
     let (name, value) = text.split_once(':').ok_or("no colon; write 'Name: value'")?;
     if name.is_empty() {
@@ -222,14 +220,14 @@ pub fn raw_field(text: &str) -> Result<(&str, &str), &'static str> {
     Ok((name, value.trim_start_matches([' ', '\t'])))
 }
 
-/// Quotation marks that web pages and word processors write in place of those of a shell.
+/// Quotation marks that web pages and word processors put in place of a shell's.
 pub const QUOTES: [char; 6] = ['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{201a}'];
 
-/// The same if it conforms to RFC 9110.
+/// [`raw_field`] that conforms to RFC 9110.
 ///
 /// # Errors
 ///
-/// What is wrong with it.
+/// The fault.
 pub fn field(text: &str) -> Result<(&str, &str), &'static str> {
     let (name, value) = raw_field(text)?;
     if name.starts_with(QUOTES) {
@@ -247,7 +245,7 @@ pub fn field(text: &str) -> Result<(&str, &str), &'static str> {
     Ok((name, value))
 }
 
-/// Whether a text is a token of RFC 9110, as methods and header names are.
+/// True if a text is a token of RFC 9110, as methods and header names are.
 pub fn is_token(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(allowed)

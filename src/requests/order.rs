@@ -1,5 +1,5 @@
-//! In which order the requests of a list are sent. Which one is the k-th of a run follows from k and the seed alone: no
-//! thread needs to know what the others have sent.
+//! The order in which the requests of a list are sent. The k-th of a run follows from k and the seed alone: no thread
+//! needs to know about the others.
 
 use std::sync::Arc;
 
@@ -39,44 +39,43 @@ impl Picker {
     }
 }
 
-/// The numbers of the requests that a worker sends: of every so many, one for each worker, that of its own. In each time through
-/// the list that is another one, since otherwise a worker would only ever have the same part of a list whose length its
-/// number divides, and quick workers would change the mix.
+/// The numbers of the requests that a worker sends: one of each group, which has one for every worker. Its place in the
+/// groups changes with each pass through the list: otherwise a worker would only ever have one part of a list whose
+/// length its number divides, and quick workers would change the mix.
 #[derive(Clone, Debug)]
 pub struct Numbers {
-    /// The number of the worker, and that of all.
+    /// The number of the worker, and the number of workers.
     worker: (u64, u64),
     /// Which of the run's requests are sent here: of every so many, the one with this number.
     part: (u64, u64),
-    /// After how many requests the run begins again: those of the list, and the values for its placeholders.
+    /// Requests after which the run begins again: the list, and the values for its placeholders.
     length: u64,
-    /// After how many requests a worker would begin again with the same part of these.
+    /// Requests after which a worker would begin again with its part of these.
     period: u64,
-    /// How often every worker has a request here; what is left is sent by the first ones.
+    /// How often every worker has a request here; the first workers send the rest.
     whole: u64,
-    /// How many the worker has had.
     sent: u64,
 }
 
 impl Numbers {
-    /// Those of the only worker, in this part of a run of a list of this length; `whole`: how often every worker has a
-    /// request.
+    /// The order of the only worker, in this part of a run of a list of this length; `whole`: how often every worker
+    /// has a request.
     pub fn new(part: (u64, u64), length: u64, whole: u64) -> Self {
         Self { worker: (0, 1), part, length, period: 1, whole, sent: 0 }.of_worker(0, 1)
     }
 
-    /// The same for requests with values that take turns as well, so many of each.
+    /// The order for requests with values that take turns as well; `turns`: the number of each.
     #[must_use]
     pub fn with_values(mut self, turns: impl IntoIterator<Item = u64>) -> Self {
         for turn in turns {
-            // What is longer is not gone through.
+            // A longer cycle is never completed.
             self.length = (self.length / gcd(self.length, turn)).saturating_mul(turn);
         }
         let (worker, workers) = self.worker;
         self.of_worker(worker, workers)
     }
 
-    /// Those of one of several workers.
+    /// The order of one of several workers.
     #[must_use]
     pub fn of_worker(&self, worker: u64, workers: u64) -> Self {
         let period = self.length / gcd(self.length, self.part.1 * workers);
@@ -89,7 +88,7 @@ fn gcd(one: u64, other: u64) -> u64 {
 }
 
 impl Numbers {
-    /// The next one.
+    /// Takes the next number.
     pub fn number(&mut self) -> u64 {
         let (worker, workers) = self.worker;
         let (first, step) = self.part;
@@ -108,8 +107,8 @@ impl Iterator for Numbers {
     }
 }
 
-/// Where a permutation of `length` numbers moves one of them: a Feistel network of eight rounds on the smallest even number
-/// of bits, applied until the result is one of them (Black and Rogaway, 2002, "cycle walking").
+/// Where a permutation of `length` numbers moves one of them: a Feistel network of eight rounds on the smallest even
+/// number of bits, applied until the result is one of them (Black and Rogaway, 2002, "cycle walking").
 fn shuffled(mut number: u64, length: u64, key: u64) -> u64 {
     let half = (u64::BITS - (length - 1).leading_zeros()).div_ceil(2).max(1);
     let mask = (1 << half) - 1;
@@ -170,7 +169,7 @@ mod tests {
                 let numbers = Numbers::new((step - 1, step), length, u64::MAX).of_worker(worker, workers);
                 let mut counts = vec![0; length as usize];
                 numbers.take(rounds as usize).for_each(|k| counts[(k % length) as usize] += 1);
-                // A list of which several machines have the same part has no other mix.
+                // A list of which several machines have one part keeps its mix.
                 let shared = gcd(length, step);
                 let expected = rounds * shared / length;
                 let all = counts.iter().filter(|count| **count > 0);

@@ -14,8 +14,8 @@ use super::template::{Buffers, Template, Values};
 
 /// Of lists up to this length, requests are encoded once a thread; of longer ones, each time they are sent ...
 const KEPT_MAX: usize = 1 << 14;
-/// ... and also if those that were encoded have this many bytes together. One that is sent holds its own bytes, so that with
-/// large bodies much more memory would be needed for a request in flight each.
+/// ... and also if the encoded ones have this many bytes together. A sent request holds its own bytes, so that large
+/// bodies would need much more memory for each request in flight.
 const KEPT_BYTES_MAX: usize = 256 << 20;
 
 /// How many bytes come near together.
@@ -24,26 +24,26 @@ const CACHE_LINE: usize = 64;
 /// A worker's share of requests that differ.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// The list; `None`: there is one request, which differs by what its placeholders are filled in with.
+    /// The list; `None`: there is one request, which differs by the values of its placeholders.
     pub entries: Option<Arc<Entries>>,
-    /// What placeholders are filled in with; `None`: they are sent as they are.
+    /// Values of placeholders; `None`: they are sent as they are.
     pub values: Option<Values>,
     /// The seed of random values.
     pub seed: u64,
     /// In which order they are sent.
     pub picker: Picker,
-    /// What all requests have, unless they say otherwise.
+    /// Parts of all requests, unless they say otherwise.
     pub parts: Parts,
     /// Which of the run's requests the worker sends.
     pub numbers: Numbers,
 }
 
 impl Listed {
-    /// The same with all values prepared that placeholders need, so that its clones share them.
+    /// Prepares all values that placeholders need, so that clones share them.
     ///
     /// # Errors
     ///
-    /// What is wrong with a placeholder, or with the values for it.
+    /// The fault in a placeholder, or in the values for it.
     pub fn prepared(mut self) -> Result<Self, String> {
         let Self { entries, values: Some(values), parts, seed, .. } = &mut self else { return Ok(self) };
         let others = entries.iter().flat_map(|entries| {
@@ -88,8 +88,8 @@ struct Sending {
     kept: Vec<Option<Kept>>,
     /// How many more bytes may be kept.
     left: usize,
-    /// The number in the run, and that in the list, of the next requests. They are known early because a request of a long
-    /// list is in memory that is far from the processor: it is looked at while others are being sent.
+    /// The numbers of the next requests, in the run and in the list. They are known early because a long list is not in
+    /// the processor's cache: the text is prefetched while others are being sent.
     upcoming: [(u64, usize); 2],
     /// The number of the name of the last request.
     name: u16,
@@ -99,7 +99,7 @@ struct Sending {
 /// A request that was encoded.
 #[derive(Clone)]
 enum Kept {
-    /// It is always the same.
+    /// It never changes.
     Same(Request),
     /// It has placeholders.
     Template(Rc<Template>),
@@ -128,14 +128,13 @@ impl Source for Sending {
 }
 
 impl Sending {
-    /// The one after those that were picked so far.
     fn pick(&mut self) -> (u64, usize) {
         let k = self.listed.numbers.number();
         (k, self.listed.picker.pick(k))
     }
 
-    /// Looks at the next requests, so that they are near when they are sent: at the last one's place, and at the bytes of
-    /// the one before it, whose place has come near meanwhile.
+    /// Looks at the next requests, so that they are near when they are sent: at the last one's place, and at the bytes
+    /// of the one before it, whose place has come near meanwhile.
     fn approach(&self) {
         let [next, last] = self.upcoming.map(|(_, index)| self.kept.get(index));
         if let Some(Some(Kept::Same(Request::Http1(encoded)))) = last {

@@ -1,4 +1,4 @@
-//! Picks the backend of a run, and says why.
+//! Picks the backend of a run, with the reason.
 
 use thiserror::Error;
 
@@ -14,7 +14,7 @@ pub struct Choice {
     pub reason: String,
 }
 
-/// The backend that was asked for is not available.
+/// The requested backend is not available.
 #[derive(Debug, Error)]
 #[error("--io {name}: {reason}; without --io the run uses epoll: see docs/troubleshooting.md#io_uring-is-not-used")]
 pub struct NoBackend {
@@ -26,9 +26,9 @@ pub struct NoBackend {
 ///
 /// # Errors
 ///
-/// When io_uring was asked for by name and is not available.
+/// When `--io uring` is not available.
 pub fn choose(io: &Io) -> Result<Choice, NoBackend> {
-    // The kernel is asked for io_uring only if the run may use it: some seccomp filters kill a process that asks.
+    // Tries io_uring only if the run may use it: some seccomp filters kill a process that tries.
     let (name, reason) = match io {
         Io::Sim(_) => (Sim::NAME, "asked for with --io; time is virtual".to_owned()),
         Io::Epoll => (Epoll::NAME, ASKED_FOR.to_owned()),

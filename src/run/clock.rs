@@ -1,4 +1,4 @@
-//! The clock that runs, and what happens between them, go by: the machine's, or in a simulation a virtual one.
+//! The clock of runs and of the time between them: the machine's, or in a simulation a virtual one.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -9,7 +9,7 @@ use onrush_proto::Nanos;
 
 use super::nanos;
 
-/// How often the two clocks are read to find out how far they are apart.
+/// Readings of the two clocks to find their distance.
 const READINGS: usize = 3;
 
 /// The clock of one run, or of several that follow one another. The virtual one begins with the year 1970, and advances
@@ -62,7 +62,8 @@ impl Clock {
         (date + moment.saturating_duration_since(now)).saturating_sub(now.saturating_duration_since(moment))
     }
 
-    /// For how long the machine was suspended before now, see [`backend::suspended_ns`]; virtual time never stands still.
+    /// For how long the machine was suspended before now, see [`backend::suspended_ns`]; virtual time never stands
+    /// still.
     pub(super) fn suspended_ns(&self) -> i64 {
         if self.simulated.is_some() { 0 } else { backend::suspended_ns() }
     }

@@ -11,9 +11,8 @@ use super::machines::Remote;
 use super::simulated::Simulated;
 use super::threads::Threads;
 
-/// The workers of a run.
 pub(super) enum Crew {
-    /// They run at the same time.
+    /// Threads of this process, at once.
     Threads(Threads),
     /// They take turns, and run while their supervisor waits.
     Simulated(Simulated),
@@ -43,7 +42,7 @@ impl Crew {
         }
     }
 
-    /// Whether a simulated signal has come.
+    /// True if a simulated signal has come.
     pub fn is_signalled(&self, clock: &Clock) -> bool {
         match self {
             Self::Threads(_) | Self::Remote(_) => false,
@@ -51,7 +50,7 @@ impl Crew {
         }
     }
 
-    /// Returns whether worker `index` has not ended.
+    /// True if worker `index` has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
         match self {
             Self::Threads(threads) => threads.is_at_work(index),
@@ -78,7 +77,7 @@ impl Crew {
         }
     }
 
-    /// Returns whether worker `index` is gone; workers on another machine are, at their end.
+    /// True if worker `index` is gone; workers on another machine are, at their end.
     pub fn has_returned(&self, index: usize) -> bool {
         match self {
             Self::Threads(threads) => threads.has_returned(index),
@@ -87,8 +86,8 @@ impl Crew {
         }
     }
 
-    /// The next row of what workers on another machine measured, and which they are. What others measured is in their
-    /// links.
+    /// The next row of measurements from workers on another machine, and their indices. Other workers' measurements are
+    /// in their links.
     pub fn take_row(&mut self) -> Option<(Range<usize>, Box<Totals>)> {
         match self {
             Self::Threads(_) | Self::Simulated(_) => None,
@@ -96,7 +95,7 @@ impl Crew {
         }
     }
 
-    /// What has happened to other machines since this was last asked, for people.
+    /// Messages about other machines since the last call.
     pub fn take_said(&mut self) -> Vec<String> {
         match self {
             Self::Threads(_) | Self::Simulated(_) => Vec::new(),
@@ -104,7 +103,7 @@ impl Crew {
         }
     }
 
-    /// Whether worker `index` was on a machine that was lost.
+    /// True if worker `index` was on a machine that was lost.
     pub fn is_lost(&self, index: usize) -> bool {
         match self {
             Self::Threads(_) | Self::Simulated(_) => false,
@@ -120,7 +119,7 @@ impl Crew {
         }
     }
 
-    /// Whether every other machine says that no first connection was accepted.
+    /// True if every other machine says that no first connection was accepted.
     pub fn was_refused(&self) -> bool {
         match self {
             Self::Threads(_) | Self::Simulated(_) => false,

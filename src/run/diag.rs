@@ -11,7 +11,7 @@ use onrush_stats::TcpInfo;
 
 /// The state of a listening socket, as a bit.
 pub const LISTEN: u32 = 1 << 10;
-/// That of an established connection.
+/// State bit of established connections.
 pub const ESTABLISHED: u32 = 1 << 1;
 /// All states but listening.
 pub const ANY: u32 = !LISTEN;
@@ -28,19 +28,19 @@ const ANSWER: usize = 72;
 /// The kernel sends at most this many bytes at once.
 const BUFFER: usize = 32 * 1024;
 
-/// What identifies a socket, as the kernel writes it: ports, addresses, interface and a unique cookie.
+/// Identity of a socket, as the kernel writes it: ports, addresses, interface and a unique cookie.
 pub type Id = [u8; 48];
 
-/// What the kernel reports about a socket.
+/// A socket, as the kernel reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Socket {
-    /// IPv6, or else IPv4.
+    /// True for IPv6, false for IPv4.
     pub v6: bool,
-    /// What identifies it.
+    /// Its identity.
     pub id: Id,
     /// Its own address and port.
     pub local: SocketAddr,
-    /// Those of its peer.
+    /// Address and port of its peer.
     pub peer: SocketAddr,
     /// Of a listening socket: the length of its accept queue.
     pub waiting: u32,
@@ -48,7 +48,7 @@ pub struct Socket {
     pub limit: u32,
     /// Its inode.
     pub inode: u32,
-    /// Whether it is for IPv6 only.
+    /// True if it is for IPv6 only.
     pub v6_only: bool,
     /// Its `TCP_INFO`, if it was requested.
     pub info: Option<TcpInfo>,
@@ -65,7 +65,7 @@ pub fn dump(
     dump_with(0, v6, states, ports, |body| socket(body).map_or(ControlFlow::Continue(()), &mut each))
 }
 
-/// The same with these extensions, a bit for each attribute to include; `each` gets the kernel's bytes.
+/// [`dump`] with these extensions, a bit for each attribute to include; `each` gets the kernel's bytes.
 pub fn dump_with(
     extensions: u8,
     v6: bool,
@@ -107,7 +107,7 @@ fn ask(
     requests: &[u8],
     mut each: impl FnMut(Result<Part<'_>, Errno>) -> Result<ControlFlow<()>, Errno>,
 ) -> Result<(), Errno> {
-    // Each request has its own netlink socket: what is left unread of a reply is closed with it.
+    // Each request has its own netlink socket: the unread rest of a reply is closed with it.
     let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
     sendto(&fd, requests, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let mut buffer = vec![0; BUFFER];
@@ -140,10 +140,10 @@ fn request(v6: bool, flags: u16, extensions: u8, states: u32, id: &Id) -> Vec<u8
     message
 }
 
-/// What a message of a reply says about a socket; `None`: it was the last message.
+/// A message's bytes about a socket; `None`: it was the last message.
 type Part<'a> = Option<&'a [u8]>;
 
-/// Reads the messages of a reply, up to one that is cut off.
+/// Reads the messages of a reply, up to a truncated one.
 fn parts(mut bytes: &[u8]) -> impl Iterator<Item = Result<Part<'_>, Errno>> {
     const ERROR: u16 = 2;
     const DONE: u16 = 3;
@@ -187,7 +187,7 @@ fn socket(body: &[u8]) -> Option<Socket> {
     Some(socket)
 }
 
-/// Whether a message is about an IPv6 socket, with its local and remote addresses as the kernel has them.
+/// True for IPv6, and the local and remote addresses, of the socket that a message is about.
 pub fn ends(body: &[u8]) -> Option<(bool, [SocketAddr; 2])> {
     let v6 = match i32::from(*body.first()?) {
         libc::AF_INET => false,

@@ -1,7 +1,7 @@
 //! The times of a run in which requests were due and no response came on any thread, whether they could be sent or not.
 //!
-//! When requests are due follows from the plan, so nothing about it is recorded during the run but when some were sent
-//! ahead, in a batch: a request that was sent before it was due is not due any more.
+//! Due times follow from the plan, so nothing about them is recorded during the run except batches sent ahead: a
+//! request that was sent before it was due is not due any more.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -20,7 +20,7 @@ const REDRAWN_MAX: f64 = 20e6;
 /// A time between two responses in which requests were due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DueGap {
-    /// From when the first of them was due to the next response on any thread, or to the end.
+    /// From the first due request to the next response on any thread, or to the end.
     pub gap: Gap,
     /// How many they were.
     pub due: u64,
@@ -53,8 +53,9 @@ pub(super) fn worker_parts(plan: &Plan, machines: &[MachineShare]) -> Vec<Worker
     }
 }
 
-/// The parts of the gaps between responses, which are in order, from when a first request was due on; and the gaps after
-/// the last request of `-n` was due. `ahead`: for each worker, the times in which it had sent ahead what became due.
+/// The parts of the gaps between responses, which are in order, from the moment when a first request was due on; and
+/// the gaps after the last request of `-n` was due. `ahead`: for each worker, the times in which requests became due
+/// that it had sent ahead.
 pub(super) fn due_gaps(
     plan: &Plan,
     schedule: &Schedule,
@@ -99,7 +100,7 @@ fn sent_until(ahead: &[Gap], at_ns: u64) -> u64 {
     next.filter(|ahead| ahead.from_ns < at_ns).map_or(at_ns, |ahead| ahead.until_ns)
 }
 
-/// The schedule; with too many requests to draw them again, one with the same rates and equal distances.
+/// The schedule; if there are too many requests to draw them again, one with equal rates and equal distances.
 fn affordable<'a>(plan: &Plan, schedule: &'a Schedule, until_ns: u64) -> Cow<'a, Schedule> {
     let until = plan.warmup + Duration::from_nanos(until_ns);
     let is_drawn = schedule.arrivals == Arrivals::Poisson;

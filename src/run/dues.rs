@@ -17,7 +17,7 @@ pub(super) fn dues_of(plan: &Plan, schedule: &Schedule, part: Part, index: u32) 
     schedule.dues(part, span, seed(plan, index))
 }
 
-/// What the random numbers of worker `index` begin with.
+/// Seed of the random numbers of worker `index`.
 pub(super) fn seed(plan: &Plan, index: u32) -> u64 {
     plan.seed.wrapping_add(u64::from(index))
 }

@@ -22,22 +22,22 @@ use super::{Choice, Interrupt, Observer, Prepared, nanos};
 
 /// How often a wait looks whether a signal has come.
 const WATCH: Duration = Duration::from_millis(20);
-/// Up to so many machines, each sends ten rows a second, and its coming is told; more send one.
+/// Up to this many machines, each sends ten rows a second and has a line when it comes; more send one.
 const FEW: u32 = 20;
 
-/// The machines that carry out one run, or several one after the other.
+/// The machines of one run, or of several in succession.
 pub struct Gathered {
     hub: Rc<Hub>,
     count: u32,
     on_loss: OnLoss,
-    /// Whether they have been waited for before.
+    /// True after the first wait for the machines.
     has_gathered: bool,
     /// Dropped after the hub, which dismisses it.
     _own: Option<Own>,
 }
 
 impl Gathered {
-    /// Begins to listen for them.
+    /// Begins to listen for the machines.
     ///
     /// # Errors
     ///
@@ -51,8 +51,8 @@ impl Gathered {
         Ok(Self { hub, count: machines.count, on_loss: machines.on_loss, has_gathered: false, _own: own })
     }
 
-    /// Waits until each machine has set its part of a plan up, and returns what a supervisor needs to carry it out, with when
-    /// it begins. `None`: a signal came first.
+    /// Waits until each machine has set its part of a plan up; returns everything that a supervisor needs to carry it
+    /// out, and its beginning. `None`: a signal came first.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl Gathered {
     }
 }
 
-/// How long the rows are in which machines send what they measured.
+/// Length of the rows in which machines send their measurements.
 fn row_length(plan: &Plan, machines: u32, observers: &[&mut dyn Observer]) -> Duration {
     let (second, tenth) = (Duration::from_secs(1), Duration::from_millis(100));
     let is_whole = |time: Duration| time.subsec_nanos() == 0;
@@ -143,7 +143,7 @@ fn row_length(plan: &Plan, machines: u32, observers: &[&mut dyn Observer]) -> Du
     if machines <= FEW || !ends || is_finer { tenth } else { second }
 }
 
-/// What each machine is sent: its part of the plan, and the files.
+/// The frames for each machine: its part of the plan, and the files.
 fn frames(plan: &Plan, parts: &[Plan], row: Duration) -> anyhow::Result<Vec<Vec<Arc<[u8]>>>> {
     let mut files: Vec<(String, u64)> = Vec::new();
     let mut pieces = Vec::new();
@@ -163,7 +163,7 @@ fn frames(plan: &Plan, parts: &[Plan], row: Duration) -> anyhow::Result<Vec<Vec<
     parts.iter().map(of_part).collect()
 }
 
-/// The backend of all machines, if it is the same, and the addresses that any of them uses.
+/// The backend of all machines, if they have one in common, and the addresses that any of them uses.
 fn common(facts: &[Facts]) -> (Choice, Addresses) {
     let is_uring = facts.iter().all(|facts| facts.backend.0 == Uring::NAME);
     let mut addresses: Vec<SocketAddr> = Vec::new();

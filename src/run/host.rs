@@ -1,4 +1,4 @@
-//! What this machine is and allows: file descriptors, local ports, and the facts that a result has.
+//! Facts and limits of this machine: file descriptors, local ports, and the facts that a result has.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -12,14 +12,13 @@ use onrush_plan::{Addresses, Io, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-/// Descriptors that a run needs in addition to those of its connections and threads: standard streams, name service,
-/// files.
+/// Descriptors of a run besides its connections and threads: standard streams, name service, files.
 const SPARE: u64 = 32;
 
 /// Descriptors of a thread: its ring or epoll instance, and its [`SCHEDSTAT`].
 const PER_THREAD: u64 = 2;
 
-/// What the scheduler counts of the thread that opens it.
+/// Scheduler counts of the thread that opens it.
 pub const SCHEDSTAT: &str = "/proc/thread-self/schedstat";
 
 /// The machine allows fewer descriptors than a run needs.
@@ -34,7 +33,7 @@ pub struct Shortage {
 /// The oldest kernel on which every part is tried before a release.
 const OLDEST: (u32, u32) = (5, 10);
 
-/// That this release of the kernel is too old, if it is; it follows the reason in a message.
+/// The end of a message if this release of the kernel is too old; it follows the reason.
 pub fn too_old(release: &str) -> Option<String> {
     let mut numbers = release.split(|character: char| !character.is_ascii_digit()).map(str::parse);
     let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return None };
@@ -43,7 +42,7 @@ pub fn too_old(release: &str) -> Option<String> {
     ((major, minor) < OLDEST).then(words)
 }
 
-/// What to do when there are too few descriptors; it follows the reason in a message.
+/// The remedy for too few descriptors; it follows the reason in a message.
 pub fn remedy(needed: u64) -> String {
     format!("; the run needs {needed} open files: {}", raise_files(needed))
 }
@@ -58,20 +57,20 @@ pub fn needed(connections: u32, threads: u32) -> u64 {
     u64::from(connections) + PER_THREAD * u64::from(threads) + SPARE
 }
 
-/// What a run lacks, if the hard limit on open files is too low for it.
+/// The shortage, if the hard limit on open files is too low for a run.
 pub fn shortage(plan: &Plan) -> Option<Shortage> {
     let (needed, hard) = (needed_by(plan), getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX));
     (hard < needed).then_some(Shortage { needed, hard })
 }
 
-/// Raises the soft limit of open files to what a run needs, as far as the hard limit allows. Returns the shortage if
-/// that is not enough; the run then continues with fewer connections.
+/// Raises the soft limit of open files to the run's need, as far as the hard limit allows. Returns the shortage if that
+/// is not enough; the run then continues with fewer connections.
 pub fn raise_descriptor_limit(plan: &Plan) -> Option<Shortage> {
     raise_descriptors(needed_by(plan));
     shortage(plan)
 }
 
-/// Raises the limit of open files to so many, as far as it may be raised; returns the limit if it is lower.
+/// Raises the limit of open files to `needed`, as far as possible; returns the limit if it is lower.
 pub fn raise_descriptors(needed: u64) -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|soft| soft < needed) {
@@ -98,8 +97,8 @@ fn useful(plan: &Plan) -> u32 {
     plan.stop.requests.map_or(most, |requests| requests.min(most)).max(u64::from(threads)) as u32
 }
 
-/// How many of a plan's connections there is room for, if that is known to be too few for all of the run. wrk tries
-/// all of them, again and again; a number that changes may be reached only for a moment.
+/// Connections of a plan that there is room for, if that is known to be too few for all of the run. wrk tries all of
+/// them, again and again; a changing number may be reached only for a moment.
 pub fn room(plan: &Plan, shortage: Option<Shortage>) -> Option<u32> {
     let load = &plan.load;
     let is_constant = !load.grows() && plan.levels.is_none() && !plan.dialect.is_compat();
@@ -117,16 +116,16 @@ pub struct Cramped {
     pub connections: u32,
     /// The address space that they need, in MiB.
     pub needed_mib: u64,
-    /// What the limit leaves, in MiB.
+    /// Available under the limit, in MiB.
     pub left_mib: u64,
 }
 
-/// Checks that a limit on address space leaves enough for a run, because some of what a thread needs is not asked for in
-/// a way that can fail. `has_script`: whether the program has a script, be it that of another run.
+/// Checks that a limit on address space leaves enough for a run, because some memory that a thread needs is not asked
+/// for in a way that can fail. `has_script`: true if the program has a script, be it that of another run.
 ///
 /// # Errors
 ///
-/// What is needed, and what is left.
+/// The memory needed, and the memory left.
 pub fn check_space(plan: &Plan, has_script: bool) -> Result<(), Cramped> {
     let Some(limit) = getrlimit(Resource::As).current else { return Ok(()) };
     let size = file("/proc/self/status").and_then(|status| value(&status, "VmSize"));
@@ -139,7 +138,7 @@ pub fn check_space(plan: &Plan, has_script: bool) -> Result<(), Cramped> {
     if left < needed { Err(cramped) } else { Ok(()) }
 }
 
-/// How much address space a run with so many connections takes, in bytes; rather more than less.
+/// Address space of a run with so many connections, in bytes, on the safe side.
 fn address_space(plan: &Plan, connections: u32, has_script: bool) -> u64 {
     let large = SCRIPT_STACK_BYTES as u64;
     let stack = if plan.script.is_some() { large } else { 2 * MIB };
@@ -161,20 +160,20 @@ fn address_space(plan: &Plan, connections: u32, has_script: bool) -> u64 {
 }
 
 const MIB: u64 = 1024 * 1024;
-/// Address space of what a run has once: threads for signals, files and what it watches, the reserve, the results.
+/// Address space of a run as a whole: threads for signals, files and monitoring, the reserve, the results.
 const RUN_BYTES: u64 = 64 * MIB;
 /// Of a thread, in addition to its stack: receive buffers, ring, histograms, the state of a script.
 const THREAD_BYTES: u64 = 12 * MIB;
-/// Of a connection, real or simulated: its state. That is about 1 KiB.
+/// State of a connection, real or simulated: about 1 KiB in fact.
 const CONNECTION_BYTES: u64 = 2 * 1024;
 /// Of one with TLS: about 8 KiB with small responses, and room for a record of up to 16 KiB.
 const TLS_CONNECTION_BYTES: u64 = 32 * 1024;
-/// Of one that may speak HTTP/2, in addition: about 2 KiB ...
+/// Additional state of one that may speak HTTP/2: about 2 KiB in fact ...
 const HTTP2_CONNECTION_BYTES: u64 = 4 * 1024;
 /// ... and about 350 bytes for each stream with a request in flight.
 const STREAM_BYTES: u64 = 512;
 
-/// What a reader of a result needs to know about the machine. What cannot be read is left out.
+/// Facts about the machine for readers of a result. Facts that cannot be read are omitted.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The identifier of this boot of the machine.
@@ -193,7 +192,7 @@ pub struct Facts {
     pub sysctls: Vec<(String, String)>,
 }
 
-/// The settings of the kernel that change what a load test measures.
+/// Kernel settings that influence a load test.
 const SYSCTLS: [&str; 17] = [
     "fs.nr_open",
     "kernel.io_uring_disabled",
@@ -235,12 +234,12 @@ pub fn sysctl(name: &str) -> Option<String> {
     Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// What a small file contains, without blanks around it; `None` if it cannot be read.
+/// Contents of a small file, without blanks around them; `None` if it cannot be read.
 pub fn file(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
-/// What `/proc/cpuinfo` says about the first processor under this name; not every architecture has every name.
+/// The value that `/proc/cpuinfo` has under this name for the first processor; not every architecture has every name.
 pub fn cpu(name: &str) -> Option<String> {
     value(&file("/proc/cpuinfo")?, name)
 }
@@ -256,7 +255,7 @@ pub fn schedstat(path: &str) -> Option<OwnedFd> {
     fs::File::open(path).ok().map(OwnedFd::from)
 }
 
-/// The local ports of this machine. Connections between the same two addresses and to the same port need one each.
+/// The local ports of this machine. Connections between two addresses and to one port need one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
     /// How many there are between two addresses.

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Tells a run to end early. Clones share the same flags.
+/// Tells a run to end early. Clones share their flags.
 #[derive(Clone, Debug, Default)]
 pub struct Interrupt(Arc<Flags>);
 
 #[derive(Debug, Default)]
 struct Flags {
     asked: AtomicBool,
-    /// The call that is being made may never return.
+    /// True during a call that may never return.
     is_blocked: AtomicBool,
 }
 
@@ -20,12 +20,12 @@ impl Interrupt {
         self.0.asked.store(true, Ordering::Relaxed);
     }
 
-    /// Whether the run has been told to end.
+    /// True if the run has been told to end.
     pub fn is_asked(&self) -> bool {
         self.0.asked.load(Ordering::Relaxed)
     }
 
-    /// Makes a call that may block for good, such as that of a script's `setup`: nobody checks the flag during it.
+    /// Makes a call that may block for good, such as a script's `setup`: nobody checks the flag during it.
     pub fn blocking<T>(&self, work: impl FnOnce() -> T) -> T {
         self.0.is_blocked.store(true, Ordering::Relaxed);
         let done = work();
@@ -33,7 +33,7 @@ impl Interrupt {
         done
     }
 
-    /// Whether such a call is being made, during which a signal is not noticed.
+    /// True during a call of [`Self::blocking`], in which a signal is not noticed.
     pub fn is_blocked(&self) -> bool {
         self.0.is_blocked.load(Ordering::Relaxed)
     }

@@ -27,7 +27,7 @@ pub struct MachineShare {
     pub completed: u64,
     /// Failures of all kinds.
     pub failures: u64,
-    /// How long its part took, or up to when what it measured has arrived, since measuring began.
+    /// Length of its part since measuring began, or of the part whose measurements have arrived.
     pub elapsed: Duration,
     /// The share of a processor that its busiest thread took; `None`: unknown.
     pub busiest: Option<f64>,
@@ -35,21 +35,21 @@ pub struct MachineShare {
     pub round_trip: Duration,
     /// How much later than the others it began to measure.
     pub late: Duration,
-    /// How far its clock moved away from the coordinator's, in nanoseconds; `None`: unknown.
+    /// Drift of its clock against the coordinator's, in nanoseconds; `None`: unknown.
     pub drift_ns: Option<i64>,
-    /// What limited its part, if that was the machine itself: the name of the verdict and the sentence.
+    /// The verdict's name and sentence, if the machine itself limited its part.
     pub limit: Option<(String, String)>,
-    /// Why it was lost; what it measured after its last row is missing.
+    /// Why it was lost; its measurements after its last row are missing.
     pub lost: Option<String>,
 }
 
 impl MachineShare {
-    /// Returns whether it was lost, and some of its part is missing before this time after measuring began.
+    /// True if it was lost, and some of its part is missing before this time after measuring began.
     pub fn is_missing_before(&self, until_ns: u64) -> bool {
         self.lost.is_some() && nanos(self.elapsed) < until_ns
     }
 
-    /// Counts those of which that is so.
+    /// Counts machines for which [`Self::is_missing_before`] holds.
     pub fn count_missing<'a>(machines: impl IntoIterator<Item = &'a Self>, until_ns: u64) -> u64 {
         machines.into_iter().filter(|machine| machine.is_missing_before(until_ns)).count() as u64
     }

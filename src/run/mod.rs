@@ -2,12 +2,13 @@
 //!
 //! Only this module and the embedded target spawn threads. It prints nothing: progress goes to observers.
 //!
-//! Reading order: `prepare` sets the workers up, each a `worker`; `supervisor` releases, watches and stops them; `outcome`
-//! adds up what they return. To the supervisor they are a `crew`: `threads`, engines in virtual time (`simulated`), or
-//! `machines`, which `gather` waits for. `snapshot` has the sums during the run, for each `observer`, and `stages` those of
-//! each stage. `until`, `interrupt` and `waiting` are about the end of a run, `tail` about workers that stay after it,
-//! `dues` and `due_gaps` about the schedule. `choice`, `congestion`, `spin`, `host` and `reach` ask the machine before the
-//! start. `monitor` watches a target here, `sockets` samples connections, and both ask the kernel through `diag`.
+//! Reading order: `prepare` sets the workers up, each a `worker`; `supervisor` releases, watches and stops them;
+//! `outcome` adds up what they return. To the supervisor they are a `crew`: `threads`, engines in virtual time
+//! (`simulated`), or `machines`, which `gather` waits for. `snapshot` has the sums during the run, for each `observer`,
+//! and `stages` those of each stage. `until`, `interrupt` and `waiting` are about the end of a run, `tail` about
+//! workers that stay after it, `dues` and `due_gaps` about the schedule. `choice`, `congestion`, `spin`, `host` and
+//! `reach` ask the machine before the start. `monitor` watches a target here, `sockets` samples connections, and both
+//! ask the kernel through `diag`.
 
 pub mod choice;
 mod clock;

@@ -1,4 +1,4 @@
-//! What a run measured, and how it went.
+//! Measurements of a run, and how it went.
 
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,7 +20,7 @@ use super::snapshot::Collector;
 use super::until::StopRule;
 use super::{Choice, Ports, Probe, Seen, Shortage, Until, host, nanos};
 
-/// What a run measured, and how it went: plain data.
+/// Measurements of a run, and how it went: plain data.
 #[derive(Clone, Debug)]
 pub struct Outcome {
     /// The sum of all workers.
@@ -29,7 +29,7 @@ pub struct Outcome {
     pub elapsed: Duration,
     /// How long it went on after that, uncounted, to learn how the requests that were due had ended.
     pub ran_on: Duration,
-    /// The processor time that other threads than the workers took while those ran; unknown with a warm-up, and in virtual
+    /// The processor time of other threads than the workers while those ran; unknown with a warm-up, and in virtual
     /// time.
     pub beside: Option<Duration>,
     /// How long the machine was suspended during the run, warm-up included. No other time here includes it.
@@ -44,7 +44,7 @@ pub struct Outcome {
     pub dropped: Vec<(SocketAddr, i32)>,
     /// The addresses that worked.
     pub addresses: Vec<SocketAddr>,
-    /// Set if the hard limit of open files was too low.
+    /// True if the hard limit of open files was too low.
     pub descriptors: Option<Shortage>,
     /// How much later than planned the warm-up ended and measuring began.
     pub delayed: Duration,
@@ -52,9 +52,9 @@ pub struct Outcome {
     pub started_at: Duration,
     /// The rows of the run.
     pub timeline: Timeline,
-    /// What was measured in each stage of the plan, in order; none if it has fewer than two.
+    /// Totals of each stage of the plan, in order; none if it has fewer than two.
     pub stages: Vec<Totals>,
-    /// What each worker did, in order.
+    /// Shares of the workers, in order.
     pub workers: Vec<WorkerShare>,
     /// The machine.
     pub host: host::Facts,
@@ -76,27 +76,27 @@ pub struct Outcome {
     pub spread: Spread,
     /// How large the kernel made the buffers of connections, if the plan sets their size.
     pub buffers: Buffers,
-    /// What its connections of HTTP/2 have seen, if there might be any.
+    /// Observations on its HTTP/2 connections, if there can be any.
     pub http2: Option<onrush_proto::http2::Seen>,
-    /// What went over the wire, if the plan asks for it.
+    /// Transcript of the wire, if the plan asks for it.
     pub transcript: Option<Box<Transcript>>,
     /// The secrets of the plan; none if they may be shown.
     pub known: Known,
     /// How many requests the script pipelines, if that was known before the run.
     pub batch: usize,
-    /// Whether a script delayed requests.
+    /// True if a script delayed requests.
     pub pauses: bool,
-    /// Whether `delay()` of the script ever returned something other than a number.
+    /// True if `delay()` of the script ever returned something other than a number.
     pub pauses_unread: bool,
     /// Why the run broke off early, if it did.
     pub breakdown: Option<Breakdown>,
-    /// Threads (numbered from 1) that never returned from their script, and the callback they are in. What they
-    /// measured since their last hand-over is missing.
+    /// Threads (numbered from 1) that never returned from their script, and the callback they are in. Their
+    /// measurements since the last hand-over are missing.
     pub stuck: Vec<(usize, &'static str)>,
-    /// Threads (numbered from 1) that their script ended before the run was over, and when, since measuring began; zero in the
-    /// warm-up.
+    /// Threads (numbered from 1) that their script ended before the run was over, and when, since measuring began; zero
+    /// in the warm-up.
     pub stopped: Vec<(usize, Duration)>,
-    /// What was seen of the target and the machine; `None`: they were not watched.
+    /// Observations of the target and the machine; `None`: they were not watched.
     pub seen: Option<Seen>,
     /// The responses in each tenth of a second of the last minute at least, if a probe may follow.
     pub recent: Vec<f64>,
@@ -113,7 +113,7 @@ pub struct Outcome {
 pub struct WorkerShare {
     /// Its connections.
     pub connections: u32,
-    /// What it counted.
+    /// Its counters.
     pub counters: Counters,
     /// Where its own time went; `None`: it never returned, so its end is not known.
     pub activity: Option<Activity>,
@@ -126,14 +126,14 @@ pub(super) struct Stuck {
     pub since: Duration,
 }
 
-/// Why a run broke off. What was measured until then is kept.
+/// Why a run broke off. Earlier measurements are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Breakdown {
-    /// The script failed: what and where, as shown to the user.
+    /// The script failed: the error and its place, as shown to the user.
     Script(String),
     /// The script asked for the program to exit with this code.
     Exit(i32),
-    /// A thread (numbered from 1) panicked, which is a bug in onrush. What it measured since its last hand-over is
+    /// A thread (numbered from 1) panicked, which is a bug in onrush. Its measurements since the last hand-over are
     /// missing.
     Bug(usize),
 }
@@ -222,13 +222,13 @@ impl Outcome {
             self.breakdown.get_or_insert(Breakdown::Bug(index + 1));
         }
         let until = stuck.map_or(now, |stuck| stuck.since);
-        // What goes on after the end does not count.
+        // Requests after the end do not count.
         let most = plan.stop.duration.filter(|_| !plan.run_on.is_zero()).unwrap_or(Duration::MAX);
         self.elapsed = self.elapsed.max(until.saturating_sub(plan.warmup).min(most));
         let connections = plan.load.most_of(index as u32);
         self.workers.push(WorkerShare { connections, counters: Counters::default(), activity: None });
         self.ahead.push(Vec::new());
-        // What it completed since its last hand-over is not known.
+        // Completions since its last hand-over are unknown.
         self.silences.clear();
     }
 
@@ -239,7 +239,6 @@ impl Outcome {
         self.silences.clear();
     }
 
-    /// Takes the sums over.
     pub(super) fn take_over(&mut self, mut collector: Collector, plan: &Plan) {
         self.totals = std::mem::take(collector.totals());
         if !plan.show.keeps_secrets {
@@ -299,7 +298,7 @@ impl Outcome {
         // Where `-n` ends the schedule before the run, its last requests may still be in flight, or wait to be sent.
         let rest = after.pop_if(|last| last.until_ns == run.until_ns && unsent > 0);
         let waited = silences::common(&after, &self.silences).into_iter().map(|gap| {
-            // Those that got their response after it waited as long as it lasted; bins are a thousandth wide.
+            // Requests that got their response after the gap waited as long as it lasted; bins are a thousandth wide.
             let at_least_ns = gap.length_ns() - gap.length_ns() / 500;
             let waits = open_loop
                 .into_iter()
@@ -312,15 +311,15 @@ impl Outcome {
         self.due_gaps = Some(found);
     }
 
-    /// Whether the latencies add up to no more than the time that requests were in flight. Not checked with a warm-up,
-    /// whose requests count with their whole latency, nor for the imitated tools, which leave some out.
+    /// True if the latencies add up to no more than the time that requests were in flight (Little's law). Not checked
+    /// with a warm-up, whose requests count with their whole latency, nor for imitated tools, which leave some out.
     fn follows_littles_law(&self, plan: &Plan) -> bool {
         let Totals { latency, counters, .. } = &self.totals;
         let is_all = plan.warmup.is_zero() && !plan.dialect.is_compat() && !self.has_lost_threads();
         !is_all || latency.sum() <= u128::from(counters.occupancy.in_flight_ns)
     }
 
-    /// Removes the secrets from what servers and scripts sent, before it can be shown.
+    /// Removes the secrets from texts of servers and scripts, before they can be shown.
     fn hide_secrets(&mut self, plan: &Plan) {
         self.known = Known::of(plan);
         let known = &self.known;
@@ -345,7 +344,7 @@ impl Outcome {
         }
     }
 
-    /// Adds what a worker returned.
+    /// Adds a worker's results.
     pub(super) fn add(&mut self, end: WorkerEnd, refused: bool) {
         self.elapsed = self.elapsed.max(Duration::from_nanos(end.elapsed_ns));
         self.ran_on = self.ran_on.max(Duration::from_nanos(end.ran_on_ns));
@@ -387,7 +386,7 @@ impl Outcome {
         self.breakdown = self.breakdown.take().or(breakdown);
     }
 
-    /// Whether a thread returned nothing at the end: what only it held is missing.
+    /// True if a thread returned nothing at the end: data that it had not handed over is missing.
     pub fn has_lost_threads(&self) -> bool {
         self.lost_threads() > 0
     }
@@ -408,8 +407,8 @@ impl Outcome {
         if is_reached_earlier { most.min(self.totals.counters.slots_opened.max(1)) } else { most }
     }
 
-    /// How many requests could be in flight on a connection: as many as were asked for and a server allowed. Where that varied, as
-    /// many as there were.
+    /// How many requests could be in flight on a connection: as many as were asked for and a server allowed. Where that
+    /// varied, as many as there were.
     pub fn streams(&self, plan: &Plan) -> u32 {
         let asked = plan.http.streams.unwrap_or(1);
         let seen = self.http2.as_ref().filter(|seen| seen.connections > 0);

@@ -47,13 +47,14 @@ pub struct BadSource {
     remedy: &'static str,
 }
 
-/// Sets up all workers of a plan on the backend that [`choose`](super::choice::choose) chose. `spares`: idle
-/// connections of an earlier session to the same target, if this session leaves its own to the next. `takers`: what takes the
-/// entries of the log of requests, and samples of responses.
+/// Sets up all workers of a plan on the backend that [`choose`](super::choice::choose) chose.
+///
+/// - `spares`: idle connections of an earlier session to the same target, if this session leaves its own to the next.
+/// - `takers`: get the entries of the request log, and samples of responses.
 ///
 /// # Errors
 ///
-/// [`NotStarted`](super::NotStarted), or what is wrong with a file that the plan names: a scenario, certificates, keys.
+/// [`NotStarted`](super::NotStarted), or the fault in a file that the plan names: a scenario, certificates, keys.
 pub fn prepare(
     plan: &Plan,
     addresses: &Addresses,
@@ -117,7 +118,7 @@ pub fn prepare(
     Ok(Prepared { backend, descriptors, control, links, crew, monitor, sockets })
 }
 
-/// Returns what creates the sockets of each worker.
+/// Returns a function that makes each worker's dialer.
 fn dialers(plan: &Plan) -> impl Fn(&Config) -> Result<Dialer, Errno> + Clone + Send + use<> {
     let first = plan.first_connection as usize;
     let (way, connections, ring) = (plan.way.clone(), plan.load.max_inflight, PortRing::of_this_machine().ok());
@@ -197,7 +198,7 @@ pub(super) fn listed(plan: &Plan, parts: &Parts) -> anyhow::Result<Option<Listed
     listed.prepared().map(Some).map_err(Error::msg)
 }
 
-/// Takes one worker's share of what is left for `workers` of them.
+/// Takes one worker's share of the rest, which is for `workers` of them.
 fn deal<T>(rest: &mut Vec<T>, workers: u32) -> Vec<T> {
     rest.split_off(rest.len() - rest.len() / workers as usize)
 }
@@ -210,9 +211,9 @@ pub(super) fn pacer(plan: &Plan, config: &Config, index: u32) -> Pacer {
     })
 }
 
-/// About how much the buffers of a connection hold before the server waits for a reader: Linux lets those of TCP grow to a part
-/// of the maximum in `net.ipv4.tcp_rmem`, of a Unix socket those of the sender count, and there are 208 KiB by default. That is
-/// also the most that `--rcvbuf` gets by default (`net.core.rmem_max`).
+/// Approximate buffer of a connection before the server waits for a reader. Linux lets TCP's grow to a part of the
+/// maximum in `net.ipv4.tcp_rmem`; for a Unix socket the sender's buffer counts, 208 KiB by default. `--rcvbuf` gets no
+/// more than that by default (`net.core.rmem_max`).
 const TCP_BUFFERED: u64 = 1024 * 1024;
 const UNIX_BUFFERED: u64 = 128 * 1024;
 const RCVBUF_MAX: u32 = 208 * 1024;

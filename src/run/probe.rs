@@ -1,9 +1,9 @@
-//! The probe after a run, and what followed from it.
+//! The probe after a run, and its results.
 
 use serde::{Deserialize, Serialize};
 
-/// A probe after the run, with other numbers of requests in flight, of which no other figure includes any; or what the stages of the
-/// run told in its place, without a request of its own.
+/// A probe after the run, with other numbers of requests in flight, which no other figure includes; or the evidence of
+/// the run's stages in its place, without a request of its own.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Probe {
@@ -11,19 +11,21 @@ pub struct Probe {
     pub duration_s: f64,
     /// The requests that it sent.
     pub requests: u64,
-    /// The end of the run, and times in the probe, with one number of requests in flight each; first the two that are compared.
+    /// The end of the run, and times in the probe, with one number of requests in flight each; first the two that are
+    /// compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<Slot>,
-    /// What followed from it.
+    /// The elasticity that it found.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elasticity: Option<Elasticity>,
-    /// Why it tells nothing, as the end of a sentence.
+    /// Why it has no result, as the end of a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// Where none took place, or it was too short: whether more in flight were asked for, instead of fewer.
+    /// True if a probe with more requests in flight was wanted, not with fewer; only for one that was too short or did
+    /// not take place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub up: bool,
-    /// Where none took place: whether one was to follow, for which there was too little time.
+    /// True if a probe was to follow, for which there was too little time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub was_planned: bool,
     /// A probe that might tell, in seconds, where none took place or it was too short.
@@ -49,7 +51,8 @@ pub struct Slot {
 pub struct Elasticity {
     /// The estimate.
     pub value: f64,
-    /// The lower end of its interval, which holds the true value in 99 of 100 cases, although there were several looks at it.
+    /// The lower end of its interval, which holds the true value in 99 of 100 cases, although there were several looks
+    /// at it.
     pub low: f64,
     /// The upper end.
     pub high: f64,
@@ -63,15 +66,15 @@ impl Elasticity {
 }
 
 impl Probe {
-    /// Why one tells nothing that a signal ended.
+    /// Why a probe that a signal ended has no result.
     pub const SIGNAL: &str = "a signal ended it";
 
-    /// Whether a signal ended it.
+    /// True if a signal ended it.
     pub fn is_interrupted(&self) -> bool {
         self.failed.as_deref() == Some(Self::SIGNAL)
     }
 
-    /// Whether nothing was sent for it: the stages of the run told it.
+    /// True if nothing was sent for it: the stages of the run gave the answer.
     pub fn is_of_stages(&self) -> bool {
         self.requests == 0 && !self.slots.is_empty()
     }
@@ -91,8 +94,8 @@ impl Probe {
         sum as f64 / seconds.max(f64::MIN_POSITIVE)
     }
 
-    /// The probes after several runs as one, which tells only what each of them tells; `None` if there was none.
-    /// `overlap`: some of the runs took place at the same time.
+    /// The probes after several runs as one, with only their common results; `None` if there was none. `overlap`: some
+    /// of the runs took place at the same time.
     pub fn of_several(each: &[Option<&Self>], overlap: bool) -> Option<Self> {
         if let [only] = each {
             return only.cloned();

@@ -1,4 +1,4 @@
-//! Workers in virtual time, which take turns: whatever the machine does meanwhile, a run goes the same way.
+//! Workers in virtual time, which take turns: a run goes one way, whatever the machine does meanwhile.
 //!
 //! Each has a thread of its own, so that a script that never returns costs one worker and not the supervisor.
 
@@ -15,11 +15,10 @@ use onrush_proto::Nanos;
 use super::threads::{self, NotStarted};
 use super::worker::Worker;
 
-/// A worker whose script has not returned for this long, by the machine's clock, is not waited for any longer. It is far
-/// more than any callback takes, so that what is lost does not depend on how busy the machine is.
+/// A worker whose script has not returned for this long, by the machine's clock, is given up. It is far more than any
+/// callback takes, so that the lost worker does not depend on how busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The workers of a simulated run.
 pub(super) struct Simulated {
     scenario: Box<Scenario>,
     workers: Vec<WorkerHandle>,
@@ -28,7 +27,7 @@ pub(super) struct Simulated {
 /// A worker as the others see it.
 struct WorkerHandle {
     link: Arc<WorkerLink>,
-    /// How far it is to run.
+    /// The moment up to which it is to run.
     orders: Sender<Nanos>,
     /// The outcomes of orders.
     turns: Receiver<Turn>,
@@ -51,13 +50,13 @@ enum Turn {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It waits for an order.
+    /// Waits for an order.
     Waiting,
     /// Its script did not return from the last one.
     Lost,
-    /// It has ended, and waits for an order.
+    /// Has ended, and waits for an order.
     Staying,
-    /// It has ended, and is gone; one that panicked leaves nothing.
+    /// Has ended, and is gone; one that panicked leaves nothing.
     Gone,
 }
 
@@ -87,12 +86,12 @@ impl Simulated {
         self.workers.iter_mut().for_each(|worker| worker.advance(until));
     }
 
-    /// Whether the scenario has interrupted the run by then.
+    /// True if the scenario has interrupted the run by `now`.
     pub fn is_signalled(&self, now: Nanos) -> bool {
         self.scenario.is_signalled(now)
     }
 
-    /// Returns whether worker `index` has not ended.
+    /// True if worker `index` has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
         matches!(self.workers[index].state, State::Waiting | State::Lost)
     }
@@ -107,7 +106,7 @@ impl Simulated {
         self.workers[index].stayed.take().map(|stayed| *stayed)
     }
 
-    /// Returns whether worker `index` is gone.
+    /// True if worker `index` is gone.
     pub fn has_returned(&self, index: usize) -> bool {
         self.workers[index].state == State::Gone
     }
@@ -149,7 +148,7 @@ fn work(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &S
 }
 
 fn turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<Turn>) {
-    // A run that could not begin, or that has ended without this worker, has no use for what it might still say.
+    // A run that could not begin, or that has ended without this worker, has no use for its further turns.
     let hand_back = |turn| drop(turned.send(turn));
     let Ok(begin) = ordered.recv() else { return };
     // The runs of a search are not all alike.

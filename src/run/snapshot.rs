@@ -11,7 +11,7 @@ use onrush_stats::{Activity, Cause, Count, Counters, ProxyFailure, RowFigures, S
 use super::stages::Stages;
 use super::until::StopRule;
 
-/// Workers that are not idle hand over what they recorded at least this often.
+/// Workers that are not idle hand over their interval at least this often.
 const HAND_OVER: Duration = Duration::from_millis(200);
 
 /// The progress of a run.
@@ -21,41 +21,41 @@ pub struct Progress<'a> {
     pub elapsed: Duration,
     /// How long the warm-up lasts, if it is not over.
     pub warm_up: Option<Duration>,
-    /// Responses so far, those of the warm-up not included.
+    /// Responses so far, without the warm-up's.
     pub requests: u64,
-    /// Responses to requests carried over from the warm-up, as far as they may have come.
+    /// Responses to requests carried over from the warm-up, at most.
     pub carried: u64,
     /// Responses per second over about the last second.
     pub requests_per_s: f64,
     /// The beginning and the end of that second, since the end of the warm-up.
     pub rate_of: (Duration, Duration),
-    /// Requests without a good response in time so far, each once: what the metric `errors` counts.
+    /// Requests without a good response in time so far, each once, as the metric `errors` counts them.
     pub errors: u64,
     /// How late, in nanoseconds, requests were sent on average over about the last second; `None` without a schedule,
     /// or if none was sent.
     pub late_ns: Option<f64>,
-    /// What was measured since the progress before, with its distributions. The sum of all of these, and of what follows
-    /// the last of them, is what the run measured.
+    /// Measurements since the last progress, with distributions. The sum of all of these, and of the rest after the
+    /// last one, is the run's total.
     pub recent: &'a Totals,
 }
 
-/// A row of the timeline: what was done in one second of the run; the last row may be shorter.
+/// A row of the timeline: one second of the run; the last row may be shorter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimelineRow {
     /// When it began, in nanoseconds since measuring began.
     pub from_ns: u64,
     /// When it ended, in nanoseconds since measuring began.
     pub until_ns: u64,
-    /// What was done in it.
+    /// Figures of the row.
     pub figures: RowFigures,
     /// How many machines were lost by its end, so that some of their part is missing.
     pub machines_lost: u64,
 }
 
-/// What one worker did so far.
+/// One worker's share so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Share {
-    /// What it counted.
+    /// Its counters.
     pub counters: Counters,
     /// Where its own time went.
     pub activity: Activity,
@@ -92,8 +92,8 @@ impl Wholes {
         }
         self.given += 1;
         let mut row = self.rows.pop_front()?;
-        // What a stalled thread handed over late extends past its row, but nobody is past the next ones because of that.
-        // A run that ended in its warm-up has no time.
+        // An interval that a stalled thread handed over late extends past its row, but nobody is past the next rows
+        // because of that. A run that ended in its warm-up has no time.
         let least_ns = from_ns + u64::from(row.until_ns > 0);
         (row.from_ns, row.until_ns) = (from_ns, row.until_ns.clamp(least_ns, from_ns + self.row_ns));
         Some(row)
@@ -142,7 +142,7 @@ pub struct Collector {
     totals: Totals,
     /// The sum since then.
     recent: Totals,
-    /// What each worker did.
+    /// Share of each worker.
     pub shares: Vec<Share>,
     /// The run second by second.
     pub timeline: Timeline,
@@ -156,9 +156,9 @@ pub struct Collector {
     given: u64,
     /// The rows after them, as far as something was recorded.
     seconds: VecDeque<RowFigures>,
-    /// The same rows with everything that was measured in them, if anybody wants that.
+    /// The rows with everything that was measured in them, if an observer wants that.
     pub(super) wholes: Option<Wholes>,
-    /// The responses of the last minute, if anybody wants them.
+    /// The responses of the last minute, if an observer wants them.
     pub(super) recent_counts: Option<RecentCounts>,
     /// The times and numbers of responses of about the last second; the warm-up included.
     mark: (Duration, u64),
@@ -201,19 +201,19 @@ impl Collector {
         link.mailbox.collect(|interval| self.add(index, interval));
     }
 
-    /// Takes what is left of a worker that has ended, with `last` as its last interval.
+    /// Takes the rest of a worker that has ended, with `last` as its last interval.
     pub fn end<C: Count>(&mut self, index: usize, last: &Stats<C>) {
         self.collect_from(index);
         self.add(index, last);
         self.past_ns[index] = u64::MAX;
     }
 
-    /// Notes that worker `index`, of which there is nothing left, has ended.
+    /// Notes that worker `index`, which left nothing, has ended.
     pub(super) fn leave(&mut self, index: usize) {
         self.past_ns[index] = u64::MAX;
     }
 
-    /// Adds what worker `index` recorded.
+    /// Adds an interval of worker `index`.
     pub(super) fn add<C: Count>(&mut self, index: usize, interval: &Stats<C>) {
         self.recent += interval;
         let share = &mut self.shares[index];
@@ -240,19 +240,19 @@ impl Collector {
         }
     }
 
-    /// Adds what several workers of another machine recorded together, the first of which has this index.
+    /// Adds a row of several workers of another machine, the first of which has this index.
     pub(super) fn add_of(&mut self, workers: std::ops::Range<usize>, row: &Totals) {
         self.add(workers.start, row);
         self.past_ns[workers].fill(row.until_ns);
     }
 
-    /// The next row of which everything is wanted, if all workers are past it, or are at their end.
+    /// The next row wanted as a whole, if all workers are past it, or at their end.
     pub(super) fn whole(&mut self) -> Option<Totals> {
         let past_ns = self.past_ns.iter().copied().min().unwrap_or(u64::MAX);
         self.wholes.as_mut()?.next(past_ns)
     }
 
-    /// The run is over, also for workers that have not returned.
+    /// Ends the sums with the run, also for workers that have not returned.
     pub(super) fn end_lost(&mut self) {
         self.past_ns.fill(u64::MAX);
     }
@@ -267,7 +267,7 @@ impl Collector {
         (is_running && self.past_ns.iter().all(is_past)).then(|| self.give(until_ns))
     }
 
-    /// The next row that is left when the run has ended, after `elapsed_ns`.
+    /// The next remaining row after the end of the run at `elapsed_ns`.
     pub fn rest(&mut self, elapsed_ns: u64) -> Option<TimelineRow> {
         let from_ns = self.given * SECOND_NS;
         let is_left = from_ns < elapsed_ns || self.seconds.iter().any(|figures| *figures != RowFigures::default());
@@ -283,7 +283,7 @@ impl Collector {
         TimelineRow { from_ns, until_ns, figures: self.seconds.pop_front().unwrap_or_default(), machines_lost: 0 }
     }
 
-    /// Whether all workers that had a connection to open were refused.
+    /// True if all workers that had a connection to open were refused.
     pub fn all_refused(&self) -> bool {
         let mut links = self.links.iter();
         links.clone().any(|link| link.found_no_address()) && links.all(|link| link.found_no_address() || link.is_idle())
@@ -294,20 +294,20 @@ impl Collector {
         self.links.iter().find_map(|link| link.take_refusal())
     }
 
-    /// Whether something failed for a reason that waiting does not change.
+    /// True if something failed for a reason that waiting does not change.
     pub fn is_hopeless(&self) -> bool {
         let mut rows = self.totals.ledger.rows().iter().chain(self.recent.ledger.rows());
         rows.any(|row| is_hopeless(row.cause))
     }
 
-    /// The sum so far.
+    /// The totals so far.
     pub fn totals(&mut self) -> &mut Totals {
         self.totals += &self.recent;
         self.recent.clear();
         &mut self.totals
     }
 
-    /// Tells the progress of a run at this time after it began with a warm-up of this length.
+    /// Tells the observers the progress at this time since the beginning, which has a warm-up of this length.
     pub fn progress<T>(
         &mut self,
         since_start: Duration,
@@ -320,7 +320,7 @@ impl Collector {
         let with_warm_up = requests + before_run;
         let is_warming_up = since_start < warm_up;
         if !is_warming_up && self.mark.0 < warm_up {
-            // The rate of the warm-up is not that of the run.
+            // The warm-up has its own rate.
             self.mark = (warm_up, before_run);
         }
         let (since, before) = self.mark;
@@ -364,9 +364,13 @@ impl Collector {
     }
 }
 
-/// Whether waiting does not help: the server's certificate was not accepted, the server does not speak the version of
-/// HTTP that was asked for, or neither TLS nor text, or a proxy refused with a status that blames the client. A status of the
-/// server refuses a connection only if it says that the port expects TLS.
+/// True if waiting does not help:
+///
+/// - the server's certificate was not accepted
+/// - the server speaks another version of HTTP, or neither TLS nor text
+/// - a proxy refused with a status that blames the client
+///
+/// A status of the server refuses a connection only if it says that the port expects TLS.
 pub fn is_hopeless(cause: Cause) -> bool {
     match cause {
         Cause::Protocol(error) => error.is_other_protocol(),

@@ -1,8 +1,8 @@
 //! Decides whether the workers of a run busy-poll before they block.
 //!
-//! With one connection, waking a blocked thread can cost more than the whole request; but a thread that busy-polls
-//! occupies a processor, and if the target needs it, the target gets slower. So workers busy-poll only if every thread
-//! has a processor and a target on this machine has one left.
+//! With one connection, waking a blocked thread can cost more than the whole request. But a thread that busy-polls
+//! occupies a processor, and slows down a target that needs it. So workers busy-poll only if every thread has a
+//! processor and a target on this machine has one left.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
@@ -11,10 +11,10 @@ use onrush_plan::{Io, Plan, Spin};
 
 use crate::proc;
 
-/// What was decided, and why, for `-v`.
+/// The decision and its reason, for `-v`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// Whether workers busy-poll.
+    /// True if workers busy-poll.
     pub spins: bool,
     /// Why.
     pub reason: &'static str,
@@ -44,7 +44,7 @@ fn judge(asked: Spin, threads: usize, allowed: usize, online: usize, is_local: b
     }
 }
 
-/// Whether an address belongs to this machine: only then can a socket be bound to it. Nothing is sent.
+/// True if an address belongs to this machine: only then can a socket be bound to it. Nothing is sent.
 pub(super) fn is_here(mut address: SocketAddr) -> bool {
     address.set_port(0);
     UdpSocket::bind(address).is_ok()

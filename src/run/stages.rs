@@ -13,7 +13,7 @@ use super::nanos;
 pub(super) struct Stages {
     /// When each ends, in nanoseconds since measuring began.
     ends_ns: Vec<u64>,
-    /// What was recorded in each.
+    /// Totals of each stage.
     pub totals: Vec<Totals>,
 }
 
@@ -24,7 +24,7 @@ impl Stages {
         Self { totals: ends_ns.iter().map(|_| Totals::default()).collect(), ends_ns }
     }
 
-    /// Adds an interval. What comes after the last stage belongs to it.
+    /// Adds an interval; after the last stage, to that stage.
     pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
         let index = self.ends_ns.partition_point(|end_ns| *end_ns <= row_of(interval, 1));
         if let Some(totals) = self.totals.get_mut(index.min(self.ends_ns.len().saturating_sub(1))) {

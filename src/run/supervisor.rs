@@ -1,4 +1,4 @@
-//! Watches workers while they run, stops them, and takes over what they measured.
+//! Watches workers while they run, stops them, and takes over their measurements.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,20 +20,21 @@ use super::tail::Tail;
 use super::until::StopRule;
 use super::{Ended, Interrupt, Observer, Outcome, Progress, Sample, Seen, Shortage, Waiting, nanos};
 
-/// How often the supervisor checks for signals and hand-overs, unless workers hand over more often: at first, while it may
-/// turn out that nobody listens, and where the run may end early ...
+/// Interval of checks for signals and hand-overs, unless workers hand over more often: at first, when nobody may
+/// listen, and where the run may end early ...
 const WATCH: Duration = Duration::from_millis(20);
-/// ... and otherwise once between two hand-overs, because each time takes the processor from a worker that has no other.
+/// ... and otherwise once between two hand-overs, because each time takes the processor from a worker that has no
+/// other.
 const WATCH_LATER: Duration = Duration::from_nanos(SAMPLE_NS);
 /// How long the former lasts, once measuring has begun.
 const AT_FIRST: Duration = Duration::from_millis(50);
-/// How often the observers are told the progress of the run.
+/// Interval of progress for the observers.
 const SHOW: Duration = Duration::from_millis(200);
 /// The shortest time that counts as a suspension: no machine is suspended and awake again in less.
 const SUSPENDED_MIN: Duration = Duration::from_millis(10);
 /// How long a callback may last at the end of a run.
 const PATIENCE_WITH_SCRIPTS: Duration = Duration::from_secs(1);
-/// How many steps of a single request may each last until it is given up: connecting and the response.
+/// Steps of a single request, each with its own time limit: connecting and the response.
 const ONCE_WAITS: u32 = 2;
 
 /// Workers that are set up and wait to be released together. If this is dropped instead, they end without sending
@@ -51,8 +52,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Releases the workers at the start, watches them until the last has ended, and adds up. `clock` is that of their
-    /// backend. Connections that are idle at the end are returned if the workers were given any, and the workers if they stay.
+    /// Releases the workers at the start, watches them until the last has ended, and adds up. `clock`: of their
+    /// backend. Returns idle connections at the end if the workers were given any, and the workers if they stay.
     pub fn run(
         self,
         plan: &Plan,
@@ -100,12 +101,11 @@ struct Supervisor<'a> {
     /// The clock's reading of [`Clock::suspended_ns`] at the beginning.
     suspended_ns: i64,
     collector: Collector,
-    /// The results of the workers that have ended.
     ends: Vec<Option<WorkerEnd>>,
     is_interrupted: bool,
     /// Facts that are final once the run is over and goes on uncounted.
     over: Option<Over>,
-    /// Whether the run ends because nobody accepts a connection.
+    /// True if the run ends because nobody accepts a connection.
     found_no_address: bool,
     has_told_waiting: bool,
     /// When progress was last shown, after the start.
@@ -123,7 +123,7 @@ struct Over {
     seen: Option<Seen>,
     /// The sums of the socket samples.
     sampled: Option<SocketSamples>,
-    /// Set if a signal had ended the run.
+    /// True if a signal had ended the run.
     is_interrupted: bool,
 }
 
@@ -206,7 +206,7 @@ impl<'a> Supervisor<'a> {
         end.map_or(Duration::MAX, |end| end.saturating_sub(self.elapsed()).max(Duration::from_millis(1)))
     }
 
-    /// Ends what is measured beside the workers when the run is over and goes on uncounted.
+    /// Ends the measurements beside the workers when the run is over and goes on uncounted.
     fn close_if_over(&mut self, observers: &mut [&mut dyn Observer]) {
         let is_over = self.planned_end().is_some_and(|end| self.elapsed() >= end) || self.prepared.control.has_enough();
         if is_over && !self.plan.run_on.is_zero() && self.over.is_none() {
@@ -214,7 +214,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Ends what is measured beside the workers.
+    /// Ends the measurements beside the workers.
     fn seen_so_far(&mut self, observers: &mut [&mut dyn Observer]) -> Over {
         let begins = self.start + self.begins();
         Over {
@@ -231,7 +231,7 @@ impl<'a> Supervisor<'a> {
         self.plan.warmup + delay.unwrap_or_default()
     }
 
-    /// Takes over what was measured, and tells the observers.
+    /// Takes over measurements, and tells the observers.
     fn take(&mut self, observers: &mut [&mut dyn Observer]) {
         let (begins, elapsed) = (self.begins(), self.elapsed());
         if let Some(monitor) = &mut self.prepared.monitor {
@@ -248,8 +248,8 @@ impl<'a> Supervisor<'a> {
         self.tell_wholes(observers);
     }
 
-    /// Collects what the workers handed over, and the results of those that have ended; one that panicked leaves none. Tells what has
-    /// happened to machines.
+    /// Collects handed-over intervals, and the results of workers that have ended; one that panicked leaves none.
+    /// Reports events of machines.
     fn collect(&mut self, observers: &mut [&mut dyn Observer]) {
         self.collector.collect();
         while let Some((workers, row)) = self.prepared.crew.take_row() {
@@ -282,8 +282,8 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Whether a run to which nobody accepts a connection goes on. One of `-n` waits for its target; `--once` does not.
-    /// Waiting helps neither with a bad certificate or another version of HTTP nor with a wrong password.
+    /// True if a run to which nobody accepts a connection goes on. One with `-n` waits for its target; `--once` does
+    /// not. Waiting helps neither with a bad certificate or another version of HTTP nor with a wrong password.
     fn is_patient(&self) -> bool {
         let waits = self.plan.stop.requests.is_some() && !self.plan.once;
         self.plan.dialect.is_compat() || (waits && !self.collector.is_hopeless())
@@ -404,14 +404,14 @@ fn sampled(observers: &mut [&mut dyn Observer], sample: &Sample) {
     observers.iter_mut().for_each(|observer| observer.sampled(sample));
 }
 
-/// How long it is until the middle between two hand-overs, this long after measuring began: a worker that is a little late
-/// hands over in time, and has an empty interval again for the next time.
+/// Time until the middle between two hand-overs, this long after measuring began: a worker that is a little late hands
+/// over in time, and has an empty interval again for the next time.
 fn until_between(passed: Duration) -> Duration {
     let middle = nanos(WATCH_LATER) / 2;
     Duration::from_nanos(SAMPLE_NS - (nanos(passed) + middle) % SAMPLE_NS)
 }
 
-/// For how long the machine was suspended between two readings of [`Clock::suspended_ns`].
+/// How long the machine was suspended between two readings of [`Clock::suspended_ns`].
 fn suspended(before_ns: i64, after_ns: i64) -> Duration {
     let passed = Duration::from_nanos(u64::try_from(after_ns - before_ns).unwrap_or_default());
     // A thread that loses the processor in the middle of a reading reads a little too much.
@@ -426,8 +426,9 @@ struct Overdue {
 }
 
 impl Overdue {
-    /// Adds the time since the last call; returns when the workers were due to end if that is too long ago. It begins anew when
-    /// they are not due. Between two calls that are far apart the process was stopped: that time does not count.
+    /// Adds the time since the last call; returns when the workers were due to end if that is too long ago. It begins
+    /// anew when they are not due. Between two calls that are far apart the process was stopped: that time does not
+    /// count.
     fn since(&mut self, due: Option<Duration>, now: Duration) -> Option<Duration> {
         let passed = now.saturating_sub(self.looked_at).min(2 * WATCH_LATER);
         self.looked_at = now;

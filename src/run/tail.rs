@@ -1,5 +1,5 @@
-//! Workers that stay after the end of their run, on the same connections: uncounted, with as many requests in flight as they are
-//! told, and none before.
+//! Workers that stay after the end of their run, on its connections: uncounted, with as many requests in flight as
+//! ordered, and none before the first order.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -69,7 +69,7 @@ impl Tail {
         Self { crew, control, workers, clock, begun, ticks: Vec::new(), first, totals: Totals::default() }
     }
 
-    /// Lets so many requests be in flight in all, of the lanes that each connection has.
+    /// Limits the requests in flight, of all lanes together; `lanes`: per connection.
     pub fn limit(&self, in_flight: u32, lanes: u32) {
         let of: u64 = self.workers.iter().map(|worker| u64::from(worker.connections)).sum();
         let mut before = 0;
@@ -86,7 +86,7 @@ impl Tail {
         self.clock.now()
     }
 
-    /// Waits a moment, and takes what was handed over meanwhile. Returns whether the workers go on.
+    /// Waits a moment, and takes the intervals handed over meanwhile. Returns whether the workers go on.
     pub fn wait(&mut self, interrupt: &Interrupt) -> bool {
         self.crew.wait(LOOK, &mut self.clock);
         self.collect();
@@ -127,7 +127,7 @@ impl Tail {
                 if ticks.len() < to {
                     ticks.resize(to, 0.0);
                 }
-                // What a worker handed over late came at any time in between.
+                // Responses that a worker handed over late came at any time in between.
                 let each = interval.counters.completed as f64 / (to - from) as f64;
                 ticks[from..to].iter_mut().for_each(|tick| *tick += each);
                 *until = through;

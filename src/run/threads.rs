@@ -38,7 +38,7 @@ pub enum NotStarted {
     /// A thread that the run needs beside its workers could not be created.
     #[error("cannot create a thread for {job}: {}; the limits on memory (ulimit -v) or processes are too low", words(.reason))]
     Helper {
-        /// What it is for.
+        /// Its purpose.
         job: &'static str,
         /// Why.
         reason: io::Error,
@@ -61,7 +61,7 @@ pub enum NotStarted {
     Backend {
         /// Why.
         reason: io::Error,
-        /// What to do about it, if known.
+        /// The remedy, if known.
         remedy: String,
     },
 }
@@ -75,11 +75,11 @@ enum Returned {
     Stayed(Box<Stayed>),
 }
 
-/// Where a worker that stays hands over what it measured.
+/// Hand-over point of a worker that stays.
 #[derive(Default)]
 struct Handover {
     end: Mutex<Option<Box<WorkerEnd>>>,
-    /// Remains set after that was taken.
+    /// True from the end of the worker on, even after the end was taken.
     has_ended: AtomicBool,
 }
 
@@ -107,7 +107,7 @@ pub(super) struct Threads {
 
 impl Threads {
     /// Creates every worker in its own thread; each creates its backend itself, because only that thread can use it.
-    /// `files`: how many open files the load that was asked for needs; there may be less of it.
+    /// `files`: open files that the requested load needs; the actual load may be smaller.
     ///
     /// # Errors
     ///
@@ -167,7 +167,7 @@ impl Threads {
         thread::park_timeout(if returns { length.min(RETURN) } else { length });
     }
 
-    /// Whether worker `index` has not ended.
+    /// True if worker `index` has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
         !self.handovers[index].has_ended() && self.workers[index].as_ref().is_some_and(|worker| !worker.is_finished())
     }
@@ -192,7 +192,7 @@ impl Threads {
         }
     }
 
-    /// Returns whether the thread of worker `index` has returned.
+    /// True if the thread of worker `index` has returned.
     pub fn has_returned(&self, index: usize) -> bool {
         self.workers[index].as_ref().is_none_or(JoinHandle::is_finished)
     }
@@ -214,8 +214,8 @@ pub(super) fn builder(index: usize, worker: &Worker) -> thread::Builder {
     if worker.script.is_some() { thread.stack_size(SCRIPT_STACK_BYTES) } else { thread }
 }
 
-/// Sets a worker up, reports that, waits to be released and runs it; if it stays, hands its results over. `None`: it was never
-/// released.
+/// Sets a worker up, reports that, waits to be released and runs it; if it stays, hands its results over. `None`: it
+/// was never released.
 fn work<B: OfThread>(
     worker: Worker,
     make: impl Fn(&Config) -> io::Result<B>,

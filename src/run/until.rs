@@ -13,7 +13,7 @@ use onrush_stats::{BATCHES_MIN, Batch, Batches, ByClass, Count, Distribution, Es
 /// How precisely the figures of a run were known at its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Until {
-    /// Whether each was known as precisely as requested.
+    /// True if each was known as precisely as requested.
     pub reached: bool,
     /// The part of the run that was evaluated, from its start.
     pub at: Duration,
@@ -34,9 +34,8 @@ pub struct Known {
 #[derive(Debug)]
 pub(super) struct StopRule {
     terms: Vec<(StopTerm, Batches)>,
-    /// Whether latency in the report counts from when requests were due.
+    /// True if latency in the report counts from when requests were due.
     is_scheduled: bool,
-    /// How many seconds are over.
     seconds: u64,
     /// When the batches are evaluated next, in seconds.
     look_at: u64,
@@ -86,7 +85,7 @@ impl StopRule {
         }
     }
 
-    /// Whether every figure is known as precisely as requested.
+    /// True if every figure is known as precisely as requested.
     pub fn is_reached(&self) -> bool {
         self.until.as_ref().is_some_and(|until| until.reached)
     }
@@ -111,7 +110,7 @@ impl StopRule {
 }
 
 impl Known {
-    /// Whether it is known as precisely as requested.
+    /// True if it is known as precisely as requested.
     pub fn is_enough(&self) -> bool {
         self.estimate.is_ok_and(|estimate| estimate.half_width <= self.term.half_width)
     }
@@ -122,7 +121,7 @@ impl Known {
     }
 }
 
-/// The latencies of the responses with a status of this class: 2xx is what the others leave of all.
+/// The latencies of responses with a status of this class: 2xx is the rest after all others.
 fn of_class<C: Count>(class: u16, all: &Distribution<C>, by_class: Option<&ByClass<C>>) -> Distribution<C> {
     let mut latencies = Distribution::new();
     let others = ByClass::<C>::CLASSES.into_iter().filter(|known| class == 2 || *known == class);

@@ -23,7 +23,8 @@ pub struct Waiting {
 }
 
 impl Waiting {
-    /// Returns what the run waits for, if every first connection was refused and the run does not end because of that.
+    /// The thing that the run waits for, if every first connection was refused and the run does not end because of
+    /// that.
     pub(super) fn of(plan: &Plan, collector: &Collector) -> Option<Self> {
         if !collector.all_refused() {
             return None;

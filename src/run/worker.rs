@@ -14,25 +14,25 @@ use onrush_engine::{
     Callbacks, Config, Control, Engine, Job, MakeCallbacks, Pacer, Repeated, RequestLog, Samples, Spare, WorkerLink,
 };
 
-/// What a script brings to a run.
+/// A script's part in a run.
 pub struct Scripted {
     /// The number of requests in its first batch.
     pub depth: usize,
-    /// Whether it writes every batch anew.
+    /// True if it writes every batch anew.
     pub writes_batches: bool,
-    /// What each worker gets of it.
+    /// Parts of the workers.
     pub workers: Vec<OfScript>,
 }
 
-/// What a worker gets of a script.
+/// A worker's part of a script.
 pub struct OfScript {
-    /// The requests, if they are always the same.
+    /// The requests, if they never change.
     pub prebuilt: Option<Vec<u8>>,
     /// The callbacks into it.
     pub callbacks: MakeCallbacks,
 }
 
-/// What a worker is given.
+/// Everything that a worker is given.
 pub(super) struct Worker {
     pub config: Config,
     /// When its requests are due.
@@ -40,7 +40,7 @@ pub(super) struct Worker {
     pub parts: Parts,
     /// Which versions of HTTP its connections speak.
     pub http: Http,
-    /// What its part of the memory for unfinished heads is, in bytes.
+    /// Its part of the memory for unfinished heads, in bytes.
     pub blocks_max: usize,
     pub script: Option<OfScript>,
     /// Its share of the list of requests, if there is one.
@@ -94,7 +94,7 @@ impl Worker {
     }
 }
 
-/// What connections of HTTP/2 are told. `batch`: how many requests a script may send at once.
+/// Options of HTTP/2 connections. `batch`: the most requests that a script may send at once.
 pub(super) fn options(Http { streams, settings, .. }: &Http, batch: usize) -> Options {
     let usual = Options::default();
     Options {

@@ -1,4 +1,4 @@
-//! Reads the JSON that wrk-cmm's script writes: figures without errors and without the load that was asked for.
+//! Reads the JSON of wrk-cmm's script: figures without errors and without the load.
 
 use onrush_plan::Metric;
 use serde::Deserialize;
@@ -26,12 +26,12 @@ struct Percentile {
 /// A key that only such a file has.
 pub const OWN_KEY: &str = "duration_in_microseconds";
 
-/// Whether this is meant to be such a file.
+/// True if this is meant to be such a file.
 pub fn is_one(value: &Value) -> bool {
     value.get("requests").is_some() && value.get(OWN_KEY).is_some()
 }
 
-/// The figures in the JSON. The error says what is missing or wrong.
+/// The figures in the JSON. The error names the missing or wrong one.
 pub fn read(value: &Value) -> Result<Figures, serde_json::Error> {
     let written = Written::deserialize(value)?;
     let percentile = |one: &Percentile| {

@@ -1,4 +1,4 @@
-//! The names of factors, which are columns of tables beside those that every run has.
+//! The names of factors, which are columns of tables beside the ones of every run.
 
 use onrush_plan::column::{FIELDS, is_column};
 

@@ -1,4 +1,4 @@
-//! Finds the files to read: those that were named, and in folders those that may hold a run.
+//! Finds the files to read: named ones, and in folders files that may hold a run.
 
 use std::collections::HashMap;
 use std::fs;
@@ -21,9 +21,9 @@ const NO_RESULTS: [&str; 3] = ["host.json", "targets.json", "comparison.txt"];
 pub struct Source {
     /// The folder, as it was named.
     pub folder: String,
-    /// Whether the folder was named, and not the file.
+    /// True if the folder was named, and not the file.
     pub is_listed: bool,
-    /// Files in one folder that have the same name with different extensions; the best record first.
+    /// Files in one folder whose names differ in their extensions only; the best record first.
     pub paths: Vec<PathBuf>,
 }
 
@@ -36,7 +36,7 @@ pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<Source> {
         let folder = if is_listed { path.as_path() } else { path.parent().unwrap_or(Path::new("")) };
         let files = if is_listed { listed(path, problems) } else { vec![path.clone()] };
         for file in files {
-            // The records of one run have the same name with different extensions.
+            // The names of one run's records differ in their extensions only.
             let key = (file.parent().map(Path::to_owned), name::stem(&file).to_owned());
             let place = known.get(&key).copied().filter(|_| rank(&file).is_some());
             match place.map(|place: usize| &mut sources[place]) {
@@ -80,14 +80,14 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// What is in a folder, in the order of names.
+/// The paths in a folder, in natural order.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
     entries.sort_by(|one, other| order::natural(&one.to_string_lossy(), &other.to_string_lossy()));
     Ok(entries)
 }
 
-/// One line about a folder without results. Those of experiments are in folders in one folder.
+/// One line about a folder without results. An experiment's folder has its own folder.
 fn without_results(folder: &Path) -> String {
     let mut inner = entries(folder).unwrap_or_default();
     inner.retain(|path| path.is_dir() && files(path).is_ok_and(|files| !files.is_empty()));

@@ -10,7 +10,7 @@ use flate2::read::MultiGzDecoder;
 use onrush_plan::limits::RESULT_MAX_MIB;
 use onrush_text::reason;
 
-/// Maximum length of a file, or of what is in a compressed one, in bytes.
+/// Maximum length of a file, or of a decompressed one, in bytes.
 const LENGTH_MAX: u64 = RESULT_MAX_MIB << 20;
 
 /// The first bytes of a gzip file.
@@ -42,7 +42,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 ///
 /// # Errors
 ///
-/// How long it is, and what to do.
+/// Its length, and what to do.
 pub fn readable(result: String) -> Result<String, String> {
     if result.len() as u64 <= LENGTH_MAX {
         return Ok(result);

@@ -20,7 +20,7 @@ pub enum Line<'a> {
     },
     /// `1000 requests/s, latency …`, from onrush with a rate.
     Due {
-        /// The rate that was asked for.
+        /// The asked rate.
         rate: &'a str,
     },
     /// `Thread calibration: …`, from wrk2.
@@ -36,7 +36,7 @@ pub enum Line<'a> {
     },
     /// `Latency Distribution`
     Distribution {
-        /// What wrk2 adds in parentheses.
+        /// wrk2's addition in parentheses.
         kind: Option<&'a str>,
     },
     /// `50.000%    6.67ms`
@@ -112,7 +112,7 @@ impl<'a> Line<'a> {
             // The last one is `inf`, which parses as a number.
             [_, _, _, _] if words.iter().all(|word| is_number(word)) => Self::Spectrum,
             [percent, cell] if percent.ends_with('%') => {
-                // onrush marks those of which only a bound is known.
+                // onrush marks percentiles of which only a bound is known.
                 let cell = cell.trim_start_matches(['>', '≥']);
                 Self::Percentile { percent: percent.trim_end_matches('%').parse().ok()?, cell }
             }
@@ -136,7 +136,7 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Its place in a report. No line comes twice, except those of [`Line::may_repeat`].
+    /// Its place in a report. No line comes twice, except for [`Line::may_repeat`].
     pub fn place(&self) -> u8 {
         match self {
             Self::Running { .. } => 0,
@@ -159,7 +159,7 @@ impl<'a> Line<'a> {
         }
     }
 
-    /// Whether there may be several of them in a report.
+    /// True if a report may have several of them.
     pub fn may_repeat(&self) -> bool {
         matches!(self.place(), 3 | 6 | 8)
     }

@@ -33,14 +33,12 @@ struct Reader {
     label: Option<String>,
     /// The previous line, if it may be a heading.
     above: Option<String>,
-    /// The report that has not ended.
     open: Option<Report>,
-    /// Whether the lines up to the next report are skipped: they belong to a report that was left out, or were
-    /// reported.
+    /// True while lines are skipped up to the next report: they belong to a report that was omitted, or were reported.
     is_adrift: bool,
-    /// Whether the report before this one has no end.
+    /// True if the report before this one has no end.
     is_after_cut: bool,
-    /// Whether JSON that follows is about the previous report.
+    /// True if JSON that follows is about the previous report.
     is_json_due: bool,
     json: Option<Json>,
 }
@@ -61,7 +59,7 @@ impl Reader {
         match Line::of(text) {
             Some(Line::Running { url }) => self.begin(number, url, text),
             Some(line) if self.open.is_some() => self.go_into(number, &line, text),
-            // The end of the report above may have been that of an earlier one, and these lines its own.
+            // The end of the report above may have been an earlier one's, and these lines its own.
             Some(_) if self.is_after_cut && self.is_json_due => {
                 self.lose_the_beginning();
                 if let Some(report) = self.log.reports.pop() {
@@ -116,7 +114,7 @@ impl Reader {
         self.log.reports.push(report);
     }
 
-    /// Leaves out a report that has lines of another, as it is unknown which.
+    /// Omits a report that has lines of another, because it is unknown which.
     fn give_up(&mut self, number: usize, report: &Report) {
         let line = report.line;
         let words = format!("a line of another run is in the run that begins on line {line}, which is left out");
@@ -132,7 +130,7 @@ impl Reader {
         true
     }
 
-    /// The end of a report whose beginning is missing.
+    /// Takes the end of a report whose beginning is missing.
     fn orphan(&mut self, number: usize, line: &Line<'_>) {
         if !self.is_adrift {
             let name = if matches!(line, Line::Rate(_)) { "Requests/sec" } else { "Transfer/sec" };
@@ -141,7 +139,7 @@ impl Reader {
         self.lose_the_beginning();
     }
 
-    /// What follows is of a report whose beginning is missing, until the next one begins.
+    /// Skips the lines of a report whose beginning is missing, until the next one begins.
     fn lose_the_beginning(&mut self) {
         self.is_adrift = true;
         self.is_json_due = false;
@@ -172,7 +170,7 @@ impl Reader {
         }
     }
 
-    /// Text between reports, or what a script prints into one.
+    /// Text between reports, or a script's output in one.
     fn aside(&mut self, text: &str) {
         let text = text.trim();
         let above = self.above.take();
@@ -215,7 +213,7 @@ impl Json {
     }
 }
 
-/// Whether a line underlines the one above it.
+/// True if a line underlines the one above it.
 fn is_rule(text: &str) -> bool {
     text.len() >= 3 && (text.bytes().all(|byte| byte == b'=') || text.bytes().all(|byte| byte == b'-'))
 }

@@ -1,4 +1,4 @@
-//! A run as all readers return it: where it comes from, what distinguishes it, and its figures.
+//! A run as all readers return it: its source, its dimensions, and its figures.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use onrush_plan::{Metric, Percent, Position};
 
 use crate::record::{Document, NO_RESPONSE};
 
-/// One run, read from a file. What the file does not say is `None`.
+/// One run, read from a file. `None`: the file does not have it.
 #[derive(Clone, Debug)]
 pub struct Measured {
     /// Where it was read.
@@ -21,15 +21,15 @@ pub struct Measured {
     pub threads: Option<u64>,
     /// Connections.
     pub connections: Option<u64>,
-    /// The rate that was asked for, in requests per second, stage by stage; `None` in a closed loop.
+    /// The asked rate, in requests per second, stage by stage; `None` in a closed loop.
     pub rate: Option<String>,
     /// The factors that were varied, with their levels, in the order of the file's name.
     pub factors: Vec<(String, String)>,
-    /// The number of the run among those with equal factors.
+    /// The number of the run among runs with equal factors.
     pub run: Option<u64>,
     /// Its position in an experiment, if it is part of one.
     pub position: Option<Position>,
-    /// What was measured, as far as the document does not have it.
+    /// Measured figures that the document does not have.
     pub figures: Figures,
     /// The whole document, if it is a result of onrush.
     pub document: Option<Box<Document>>,
@@ -98,7 +98,7 @@ impl Measured {
         recorded.chain(self.figures.keys().filter_map(|metric| metric.percent()))
     }
 
-    /// Whether its latencies count from when a request was due, not from when it was sent.
+    /// True if its latencies count from when a request was due, not from when it was sent.
     pub fn is_scheduled(&self) -> bool {
         self.rate.is_some() || self.origin.tool == "wrk2"
     }
@@ -109,7 +109,7 @@ impl Measured {
         format!("{}{line}", self.origin.file)
     }
 
-    /// Whether its experiment marked it as failed.
+    /// True if its experiment marked it as failed.
     pub fn is_failed(&self) -> bool {
         self.position.as_ref().is_some_and(|position| position.failed.is_some())
     }
@@ -122,7 +122,7 @@ impl Measured {
         failed.or(flaw).or_else(|| is_empty.then(|| NO_RESPONSE.to_owned()))
     }
 
-    /// Adds what another record of the same run has and this one lacks.
+    /// Adds everything that another record of the run has and this one lacks.
     pub fn complete(&mut self, other: Self) {
         fill(&mut self.section, other.section);
         fill(&mut self.label, other.label);

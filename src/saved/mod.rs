@@ -1,7 +1,7 @@
 //! Saved results: reads runs of onrush, wrk and its forks from files and folders.
 //!
-//! `files` says which files there are, `input` what is in one; the run in it is [`Measured`], whatever its format is. Runs
-//! that were read before are left out. An unreadable file does not stop the rest: problems are collected, file by file.
+//! `files` finds the files, `input` reads one; the run in it is [`Measured`], whatever its format is. Runs that were
+//! read before are omitted. An unreadable file does not stop the rest: problems are collected, file by file.
 
 mod cmm_json;
 mod factor;
@@ -58,7 +58,7 @@ pub fn all(paths: &[PathBuf]) -> Read {
         for path in &source.paths {
             let found = file(&source, path, &mut read.problems);
             match (&mut runs, found) {
-                // Two records of one run: the first one counts, and the other adds what it lacks.
+                // Two records of one run: the first one counts, and the other adds the missing facts.
                 (Some(runs), mut found) if !runs.is_empty() => match (&mut runs[..], found.pop()) {
                     ([run], Some(other)) if found.is_empty() => run.complete(other),
                     (_, Some(_)) => {
@@ -75,7 +75,6 @@ pub fn all(paths: &[PathBuf]) -> Read {
     read
 }
 
-/// The runs in a file.
 fn file(source: &Source, path: &Path, problems: &mut Vec<String>) -> Vec<Measured> {
     let bytes = match input::read(path) {
         Ok(bytes) => bytes,
@@ -99,7 +98,7 @@ fn file(source: &Source, path: &Path, problems: &mut Vec<String>) -> Vec<Measure
         _ => log_file(&origin, path, &String::from_utf8_lossy(&bytes), problems),
     };
     for measured in &mut runs {
-        // What a result says takes precedence over its name.
+        // A result's own words take precedence over its name.
         for (factor, level) in &factors {
             let factor = factor_of_experiment(factor);
             if measured.position.is_none() && !measured.factors.iter().any(|(name, _)| *name == factor) {

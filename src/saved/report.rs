@@ -20,7 +20,7 @@ pub struct Report {
     pub url: String,
     /// Threads and connections.
     pub load: Option<(u64, u64)>,
-    /// The rate that was asked for, as onrush prints it.
+    /// The asked rate, as onrush prints it.
     pub rate: Option<String>,
     /// The program that measured.
     pub tool: &'static str,
@@ -33,7 +33,7 @@ pub struct Report {
     /// The place of the previous line.
     place: u8,
     has_minimum: bool,
-    /// Whether the percentiles being read are those of wrk2's uncorrected latency.
+    /// True while reading percentiles of wrk2's uncorrected latency.
     is_uncorrected: bool,
     has_latency: bool,
 }
@@ -42,16 +42,16 @@ pub struct Report {
 const FAILURES: [ErrorKind; 5] =
     [ErrorKind::Connect, ErrorKind::Read, ErrorKind::Write, ErrorKind::Timeout, ErrorKind::Socket];
 
-/// What a line means to the report before it.
+/// A line's meaning to the report before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Taken {
     /// The report continues.
     More,
     /// The report ends.
     End,
-    /// The line is from another report, written into the same file at the same time.
+    /// The line is from another report, written into this file at that time.
     Mixed,
-    /// The report continues without what the line says, because of this.
+    /// The report continues without the line, because of this.
     Unread(String),
 }
 
@@ -149,7 +149,7 @@ impl Report {
                 self.tool = "onrush";
                 return Ok(());
             }
-            // Nothing was measured: the minimum is that of an empty histogram; the others are zero.
+            // Nothing was measured: the minimum is an empty histogram's; the others are zero.
             [.., share] if share.trim_start_matches('-').starts_with("nan") => return Ok(()),
             [times @ .., share] if share.ends_with('%') && (3..=4).contains(&times.len()) => times,
             _ => return Err(format!("{:?} is not a row of latencies as wrk prints it", cells.join(" "))),
@@ -176,7 +176,7 @@ impl Report {
         if self.has_minimum { "wrk-cmm" } else { self.tool }
     }
 
-    /// Whether it has figures.
+    /// True if it has a number of requests or a rate.
     pub fn has_figures(&self) -> bool {
         [Metric::Requests, Metric::Rate].iter().any(|metric| self.figures.contains_key(metric))
     }

@@ -9,7 +9,7 @@ use onrush_plan::resolve::{NO_ADDRESS, Unresolvable};
 /// The timeout of a test connection. wrk waits for the kernel's timeout, which is minutes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Whether a server accepts connections at this address.
+/// True if a server accepts connections at this address.
 pub fn connects(place: &str) -> bool {
     let place = place.parse::<SocketAddr>();
     place.is_ok_and(|place| TcpStream::connect_timeout(&place, PATIENCE).is_ok())

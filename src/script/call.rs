@@ -20,7 +20,7 @@ const HANDLER: c_int = 1;
 const REQUEST: c_int = 2;
 const RESPONSE: c_int = 3;
 const DELAY: c_int = 4;
-/// The text that was returned last. While it is here, no other text can have its address.
+/// The last returned text. While it is here, no other text can have its address.
 const LAST: c_int = 5;
 
 /// The registry keys under which values are stored until they are put on the stack.
@@ -37,8 +37,8 @@ pub struct Arity {
 }
 
 impl Arity {
-    /// The arguments for a function with this number of named parameters. wrk does not have the fourth and the fifth, so
-    /// only a function that names the fourth gets it, or both, and none does that is called as by wrk.
+    /// The arguments for a function with this number of named parameters. wrk does not have the fourth and the fifth:
+    /// only a function that names the fourth gets it, or both, and none gets them in a run as wrk.
     pub fn of(named: u8, is_variadic: bool, is_compat: bool) -> Self {
         let most = if is_compat { 3 } else { ALL };
         let arguments = match named {
@@ -49,7 +49,7 @@ impl Arity {
         Self { arguments: arguments.min(most) }
     }
 
-    /// Returns whether `response` gets the second value that `request` returned.
+    /// True if `response` gets the second value that `request` returned.
     pub fn has_value(self) -> bool {
         self.arguments == ALL
     }
@@ -79,11 +79,11 @@ pub unsafe fn prepare(lua: &Lua, raw: *mut lua_State, calls: &Table) -> mlua::Re
     Ok(())
 }
 
-/// How the script is asked for requests.
+/// Parameters of a request for the next batch.
 pub struct Asking<'a> {
     /// The script's decisions. If it stops its thread, the text may be anything.
     decisions: &'a Decisions,
-    /// Set if the second value that it returns is kept.
+    /// True if the second value that it returns is kept.
     keeps_value: bool,
     /// The key of that value, unless it is nil; set by the call.
     value: Cell<Option<c_int>>,
@@ -110,7 +110,8 @@ pub struct Answer<'a> {
 ///
 /// `raw` must be a prepared state that no other code uses; the bytes last until its next use.
 pub unsafe fn request<'a>(raw: *mut lua_State, asking: &Asking<'_>) -> Result<Answer<'a>, String> {
-    // SAFETY: as the caller promises; `asking` outlives the call, and only its cell changes. `call_request` returns a string.
+    // SAFETY: as the caller promises; `asking` outlives the call, and only its cell changes. `call_request` returns a
+    // string.
     unsafe {
         call(raw, REQUEST, std::ptr::from_ref(asking).cast_mut().cast(), 1)?;
         let mut length = 0;

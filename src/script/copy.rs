@@ -27,11 +27,10 @@ pub fn copy(value: &Value, to: &Lua, direction: Direction) -> Result<Value, Stri
     Copy { to, direction, tables: HashMap::new(), path: Vec::new() }.value(value)
 }
 
-/// A copy in progress.
 struct Copy<'a> {
     to: &'a Lua,
     direction: Direction,
-    /// The tables copied so far; `None` for those in progress.
+    /// The tables copied so far; `None` while a copy is in progress.
     tables: HashMap<*const c_void, Option<Table>>,
     /// The keys that lead to the current value.
     path: Vec<String>,

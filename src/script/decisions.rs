@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 /// The decisions of a script, shared between the functions in its state and the owner of the state.
 #[derive(Debug, Default)]
 pub struct Decisions {
-    /// Whether the thread is to end.
+    /// True if the thread is to end.
     pub is_stopped: Cell<bool>,
     /// The address for further connections.
     pub address: Cell<Option<SocketAddr>>,

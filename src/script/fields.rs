@@ -1,5 +1,5 @@
-//! Header fields as a Lua table, with names exactly as sent. Of several fields with the same name, the last one counts.
-//! Those of HTTP/2, whose names are in lower case, are found by names in any case, as scripts write them.
+//! Header fields as a Lua table, with names exactly as sent. Of several fields with one name, the last counts. HTTP/2
+//! fields, whose names are in lower case, are found by names in any case, as scripts write them.
 
 use std::ffi::c_int;
 
@@ -9,7 +9,7 @@ use mlua::ffi::{self, lua_State};
 /// The largest initial size of the table, in fields.
 const FIELDS_MAX: usize = 64;
 
-/// Whether any field follows the status line.
+/// True if any field follows the status line.
 pub fn is_any(head: &[u8]) -> bool {
     fields(rest(head)).next().is_some()
 }

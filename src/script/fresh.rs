@@ -55,7 +55,7 @@ fn find_modules(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<()> {
 fn seed(lua: &Lua, seed: u64, number: u32) -> mlua::Result<()> {
     let start = Random::new(Random::new(seed).next().wrapping_add(u64::from(number))).next();
     let math: Table = lua.globals().get("math")?;
-    // As many bits as a Lua number holds exactly.
+    // A Lua number holds this many bits exactly.
     math.get::<Function>("randomseed")?.call((start >> 11) as f64)
 }
 

@@ -34,7 +34,7 @@ fn escaped(byte: u8) -> String {
     format!("\\x{byte:02x}")
 }
 
-/// Removes the lines of a stack trace that do not belong to the script: those of `wrk.lua`, and of the host's calls.
+/// Removes the lines of a stack trace that do not belong to the script: `wrk.lua`'s, and host calls.
 fn without_own_lines(words: String) -> String {
     let Some((_, trace)) = words.rsplit_once(TRACE) else { return words };
     let is_own = |line: &&str| ["\twrk:", "\t[C]: at 0x", "\t[builtin#"].iter().any(|start| line.starts_with(start));
@@ -42,7 +42,7 @@ fn without_own_lines(words: String) -> String {
     words[..words.len() - trace.len()].to_owned() + &others.join("\n")
 }
 
-/// Removes repetitions of the same `file:line: ` prefix, which nested calls of `assert` and nested coroutines add.
+/// Removes repetitions of a `file:line: ` prefix, which nested calls of `assert` and nested coroutines add.
 fn without_repeated_places(words: &str) -> String {
     let mut kept = String::with_capacity(words.len());
     let mut last = "";

@@ -6,10 +6,10 @@ use onrush_engine::backend::coarse_ns;
 
 /// The number of calls that are timed at the beginning.
 const FIRST: u64 = 64;
-/// After those, one call in this number is timed. It is prime, so that no periodic script coincides with it.
+/// After the first calls, one in this number is timed. It is prime, so that no periodic script coincides with it.
 const TIMED: u64 = 61;
 /// A call that takes at least this time on the coarse clock, in nanoseconds, is counted by itself, timed or not,
-/// because it may be rare. This is at least two ticks of that clock, so that no short call qualifies.
+/// because it may be rare. At least two ticks of that clock, so that no short call qualifies.
 const LONG_NS: u64 = 20_000_000;
 /// The most long times that wait to be taken.
 const TIMES_MAX: usize = 1024;
@@ -27,8 +27,8 @@ pub struct Meter {
     /// The other calls that were timed, and their number.
     sampled_ns: u64,
     sampled: u64,
-    /// Times in calls, from and until, on the coarse clock: each at least as long as a long call, but for the last one. A
-    /// call that crosses a tick counts whole ticks, so that calls in close succession are one time.
+    /// Times in calls, from and until, on the coarse clock: each at least as long as a long call, but for the last one.
+    /// A call that crosses a tick counts whole ticks, so that calls in close succession are one time.
     times: Vec<(u64, u64)>,
 }
 
@@ -117,8 +117,8 @@ mod tests {
 
     use super::*;
 
-    /// The estimate after calls that take as long as `length_ns` says of each, counted from 1, as a share of the truth.
-    /// The coarse clock advances every 4 ms.
+    /// The estimate after calls with these lengths, counted from 1, as a share of the truth. The coarse clock advances
+    /// every 4 ms.
     fn estimated(calls: u64, length_ns: impl Fn(u64) -> u64) -> f64 {
         let (mut meter, start, mut now_ns) = (Meter::default(), Instant::now(), 0);
         let coarse_ns = |now_ns: u64| now_ns / 4_000_000 * 4_000_000;

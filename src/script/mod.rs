@@ -5,13 +5,16 @@
 //! its state into the worker, which gives it back by dropping them; then [`Script::done`] runs in the main state, which
 //! may read from the others. Two threads never use a state at the same time.
 //!
-//! Reading order: `state` is a Lua state, `holder` keeps it while no worker has it, `fresh` prepares it for the script,
-//! `phase` tells how long a function takes there, `wrk.lua` is what scripts see, `native` has the host functions for that
-//! file, with `copy`, `address`, `module`, `shell` and `statistics` as parts, `decisions` are the results, and `stack` keeps
-//! recursion within the C stack. During the run, `thread` is the script of a worker, `written` its requests, `refused` says
-//! what is wrong with these, `returned` is a value for their responses, `callbacks` are the other functions that the engine
-//! calls, `call` is the way into Lua, and `meter` measures the time; `fields` has the header fields, and `message` the text
-//! of errors. Nothing here sends a request or measures a response.
+//! - Before the run: `state` is a Lua state, `holder` keeps it while no worker has it, `fresh` prepares it for the
+//!   script, `phase` tells how long a function takes there.
+//! - For scripts: `wrk.lua` is the script's world, `native` has the host functions for it, with `copy`, `address`,
+//!   `module`, `shell` and `statistics` as parts; `decisions` are the results, and `stack` keeps recursion within the C
+//!   stack.
+//! - During the run: `thread` is the script of a worker, `written` its requests, `refused` their faults, `returned` a
+//!   value for their responses, `callbacks` the other functions that the engine calls, `call` the way into Lua, and
+//!   `meter` measures the time; `fields` has the header fields, and `message` the text of errors.
+//!
+//! Nothing here sends a request or measures a response.
 
 mod address;
 mod call;
@@ -57,7 +60,7 @@ pub use self::phase::{Phase, Watch};
 pub use self::shell::end as end_commands;
 pub use self::statistics::View;
 
-/// The part of the command line that scripts can see, and what a script needs to start.
+/// Parts of the command line that scripts can see, and everything else that a script needs to start.
 #[derive(Clone)]
 pub struct Setting<'a> {
     /// The name of the script's file.
@@ -78,7 +81,7 @@ pub struct Setting<'a> {
     pub method: &'a str,
     /// The request target: path and query.
     pub target: &'a str,
-    /// The header fields that the user gave; of several with the same name, a script sees the last one.
+    /// The user's header fields; of several with one name, a script sees the last.
     pub headers: &'a [(String, String)],
     /// The body that the user gave.
     pub body: Option<&'a [u8]>,
@@ -92,9 +95,9 @@ pub struct Setting<'a> {
     pub threads: u32,
     /// The seed of every random sequence.
     pub seed: u64,
-    /// Whether messages have exactly wrk's words.
+    /// True if messages have exactly wrk's words.
     pub is_compat: bool,
-    /// Whether, as in wrk2, statistics have wrk2's shape and `delay` is an ordinary function.
+    /// True if, as in wrk2, statistics have wrk2's shape and `delay` is an ordinary function.
     pub is_wrk2: bool,
 }
 
@@ -124,7 +127,7 @@ pub struct Summary {
     pub latency: View,
     /// The requests per second of each thread.
     pub rates: View,
-    /// Set if no tool is imitated: then a figure of no values is nil.
+    /// True if no tool is imitated: then a figure of no values is nil.
     pub is_native: bool,
 }
 
@@ -143,14 +146,14 @@ pub struct LedgerRow {
 pub struct Script {
     main: State,
     threads: Arc<[StateHolder]>,
-    /// The requests of each thread, if they are always the same.
+    /// The requests of each thread, if they never change.
     prebuilt: Option<Vec<Vec<u8>>>,
     depth: usize,
     wants: Wants,
     arity: Arity,
     is_compat: bool,
     phase: Phase,
-    /// Set if the first call of `request` stops its thread, the first one.
+    /// True if the first call of `request` stops its thread, the first one.
     stops_first: bool,
 }
 
@@ -210,7 +213,7 @@ impl Script {
         threads.map(|thread| -> MakeCallbacks { Box::new(|| callbacks::of(thread)) }).collect()
     }
 
-    /// Whether the script has a `done` function.
+    /// True if the script has a `done` function.
     pub fn has_done(&self) -> bool {
         self.main.has_function("done")
     }
@@ -246,7 +249,7 @@ impl Script {
             return Ok(());
         }
         let name = if is_dynamic { "request()" } else { "wrk.request()" };
-        // As in wrk, only a running thread can be stopped, but this may be what `request` does first of all.
+        // As in wrk, only a running thread can be stopped, but `request` may do so first of all.
         state.decisions().is_stopped.set(false);
         let bytes = state.request(&self.phase).map(<[u8]>::to_vec);
         let bytes = state.ended(bytes.map_err(|problem| anyhow!(state.located(problem))))?;
@@ -276,8 +279,8 @@ impl Script {
     }
 }
 
-/// Flushes the output of C code, so that the report comes after it. A thread that is inside the script may hold the lock of any
-/// stream that it waits for: meanwhile only standard output is flushed.
+/// Flushes the output of C code, so that the report comes after it. A thread that is inside the script may hold the
+/// lock of any stream that it waits for: meanwhile only standard output is flushed.
 pub fn flush() {
     if are_threads_inside() { flush_printed() } else { flush_all() }
 }
@@ -304,7 +307,7 @@ fn standard_output() -> *mut libc::FILE {
     unsafe { OUTPUT }
 }
 
-/// Returns whether a thread of a run still has its script: at the end of the program one that never returned.
+/// True if a thread of a run still has its script: at the end of the program one that never returned.
 pub fn are_threads_inside() -> bool {
     thread::inside() > 0
 }

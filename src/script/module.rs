@@ -1,4 +1,4 @@
-//! C modules that scripts load: those that cannot work are refused before they are loaded.
+//! C modules that scripts load: modules that cannot work are refused before they are loaded.
 
 use std::fs::File;
 use std::io;
@@ -26,7 +26,7 @@ pub fn problem(path: &str) -> Option<String> {
             "{path}: this program is static and loads no C modules; build onrush from source for them"
         ));
     }
-    // What cannot be read or is no library is refused by the system's loader.
+    // Unreadable files, and files that are no library, are refused by the system's loader.
     let needed = needed(Path::new(path)).unwrap_or_default();
     let own = needed.into_iter().find(|name| is_lua(name))?;
     Some(format!(
@@ -35,7 +35,7 @@ pub fn problem(path: &str) -> Option<String> {
     ))
 }
 
-/// Returns whether a library is Lua, such as `liblua5.1.so.0` or `libluajit-5.1.so.2`. Those of modules have names, too:
+/// True if a library is Lua itself, such as `liblua5.1.so.0` or `libluajit-5.1.so.2`, and not a module such as
 /// `liblua5.1-socket.so.2`.
 fn is_lua(library: &str) -> bool {
     let file = library.rsplit('/').next().unwrap_or_default();

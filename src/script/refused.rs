@@ -1,7 +1,7 @@
 //! The message for a text that is not one or more complete requests.
 //!
-//! It begins with wrk's words, and names the field or the character that is wrong, where that was set if it is in the table
-//! `wrk`, and the remedy. Values of headers are not shown, because they may be secrets.
+//! It begins with wrk's words, and names the field or the character that is wrong, where that was set if it is in the
+//! table `wrk`, and the remedy. Values of headers are not shown, because they may be secrets.
 
 use mlua::{Lua, Table, Value};
 use onrush_plan::secrets;
@@ -11,16 +11,16 @@ use onrush_proto::http1::{self, Malformed, Outline};
 /// How much of a text is shown.
 const SHOWN: usize = 80;
 
-/// Finds the requests in what a script returned before the run.
+/// Finds the requests in the value that a script returned before the run.
 ///
 /// # Errors
 ///
-/// The message for what `function` returned, in wrk's words alone if `is_compat`.
+/// The message about the value that `function` returned, in wrk's words alone if `is_compat`.
 pub fn outline(bytes: &[u8], function: &str, is_compat: bool, lua: &Lua) -> Result<Vec<Outline>, String> {
     outlined(bytes, function, is_compat, lua, if is_compat { http1::outline } else { http1::outline_any })
 }
 
-/// Finds the requests in what `request` returned in the run, of which wrk reads nothing.
+/// Finds the requests in the value that `request` returned in the run, of which wrk reads nothing.
 ///
 /// # Errors
 ///
@@ -114,7 +114,7 @@ impl Refused<'_> {
                 format!("a line end in {name} {}; cut it off, as with path:gsub(\"%s+$\", \"\")", shown(path))
             }
             Some(' ') => format!("a blank in {name} {}; write %20", shown(path)),
-            // What is not UTF-8 has no character to encode.
+            // Bytes that are not UTF-8 have no character to encode.
             Some('\u{fffd}') => format!("a byte above 127 in {name} {}; write it as %XX", shown(path)),
             Some(strange) => format!("{strange:?} in {name} {}; write {}", shown(path), percent_encoded(strange)),
             None if !path.starts_with(['/', '*']) && !path.contains("://") => {

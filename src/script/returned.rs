@@ -19,7 +19,8 @@ impl Freed {
     }
 }
 
-/// A value of a script, by its key in the state. Dropping it does not use the state, which another thread may have by then.
+/// A value of a script, by its key in the state. Dropping it does not use the state, which another thread may have by
+/// then.
 pub struct Returned {
     key: c_int,
     freed: Freed,

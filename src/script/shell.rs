@@ -1,9 +1,9 @@
 //! `os.execute` and `io.popen`, whose commands a signal ends.
 //!
-//! The C library's functions do not do here: `system` ignores SIGINT and SIGQUIT in the whole process while a command runs, and
-//! commands of a worker's thread inherit its blocked signals. A command gets a process group of its own, to which the signals that
-//! end the program are passed on. If standard input is a terminal, the group is ours, so that the command may read from it, and
-//! the terminal's keys reach it; other signals then reach the shell alone.
+//! The C library's functions do not do here: `system` ignores SIGINT and SIGQUIT in the whole process while a command
+//! runs, and commands of a worker's thread inherit its blocked signals. So a command gets its own process group, which
+//! gets the signals that end the program. If standard input is a terminal, the group is ours, so that the command may
+//! read from it and the terminal's keys reach it; other signals then reach the shell alone.
 
 use std::cell::RefCell;
 use std::ffi::{OsStr, c_int};
@@ -23,12 +23,13 @@ use onrush_text::reason;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level;
 
-/// The commands that run, as `kill` takes them: groups are negative; zero is free. Beyond that many, commands get no signals.
+/// The commands that run, as `kill` takes them: groups are negative; zero is free. Beyond that many, commands get no
+/// signals.
 static RUNNING: [AtomicI32; 256] = [const { AtomicI32::new(0) }; 256];
 /// The signal that came last and, in the higher bits, how many have come. Zero: none.
 static SIGNALLED: AtomicU32 = AtomicU32::new(0);
 
-/// How many commands are being started: they are not yet among those that run.
+/// Commands that are being started: they do not count as running yet.
 static STARTING: AtomicU32 = AtomicU32::new(0);
 /// How long the end of the program waits for these.
 const START_MAX: Duration = Duration::from_secs(1);
@@ -36,8 +37,8 @@ const START_MAX: Duration = Duration::from_secs(1);
 /// The status for which `system` has no command: it could not be started.
 const NOT_STARTED: i32 = -1;
 
-/// Adds the host functions. If `ends_for_good`, no command begins after a signal: the thread is about to end, and must not wait
-/// for another one. Only `done` is called after a signal.
+/// Adds the host functions. If `ends_for_good`, no command begins after a signal: the thread is about to end, and must
+/// not wait for another one. Only `done` is called after a signal.
 pub fn add(lua: &Lua, native: &Table, ends_for_good: bool) -> mlua::Result<()> {
     let ending = move || Some(SIGNALLED.load(Ordering::SeqCst)).filter(|&last| ends_for_good && last != 0);
     let execute = move |_: &Lua, command: LuaString| {
@@ -133,7 +134,7 @@ fn start(command: &mut Command) -> io::Result<Running> {
     running
 }
 
-/// Does this with no signal blocked in this thread: a command begins with what its parent blocks.
+/// Does some work with no signal blocked in this thread: a command inherits its parent's blocked signals.
 fn with_no_signal_blocked<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: the sets are plain data that the calls fill in, and the thread's own one is put back.
     let before = unsafe {
@@ -171,7 +172,7 @@ impl Drop for Running {
     }
 }
 
-/// From now on, what ends the program is passed on to its commands. A signal that is not handled is left as it is.
+/// From now on, passes the signals that end the program on to its commands. An unhandled signal is left as it is.
 fn pass_signals_on() {
     for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|number| is_handled(*number)) {
         let pass_on = move || {
@@ -208,7 +209,7 @@ fn pass_on_again() {
     }
 }
 
-/// Ends the commands that run, also those that are only being started, because the program is about to end. No thread begins
+/// Ends all commands, even ones that are only being started, because the program is about to end. No thread begins
 /// another one.
 pub fn end() {
     // A signal that came is known.
@@ -226,7 +227,7 @@ fn signal_all(number: c_int) {
     targets.filter(|target| *target != 0).for_each(|target| signal(target, number));
 }
 
-/// Returns whether the program ends because of a signal that commands got.
+/// True if the program ends because of a signal that commands got.
 pub fn is_ending() -> bool {
     SIGNALLED.load(Ordering::SeqCst) != 0
 }
@@ -248,7 +249,8 @@ fn signal(target: i32, number: c_int) {
 ///
 /// Must only be called by Lua, and with an open file.
 unsafe extern "C-unwind" fn fileno(raw: *mut lua_State) -> c_int {
-    // SAFETY: such a userdata begins with a `FILE *`, as C modules rely on, and Lua calls this with room for twenty values.
+    // SAFETY: such a userdata begins with a `FILE *`, as C modules rely on, and Lua calls this with room for twenty
+    // values.
     unsafe {
         let file = *ffi::lua_touserdata(raw, 1).cast::<*mut libc::FILE>();
         ffi::lua_pushnumber(raw, f64::from(libc::fileno(file)));

@@ -17,7 +17,7 @@ thread_local! {
     static MIDDLE: usize = middle();
 }
 
-/// Whether this thread has used half of its stack.
+/// True if this thread has used half of its stack.
 pub fn is_low() -> bool {
     let here = 0_u8;
     let here = ptr::from_ref(black_box(&here)).addr();
@@ -35,8 +35,8 @@ pub unsafe extern "C-unwind" fn is_low_for_lua(raw: *mut lua_State) -> c_int {
     1
 }
 
-/// The middle address of this thread's stack. If it cannot be determined, the stack is never low. Of the first thread's, musl
-/// knows only the part that has been used: no script runs there.
+/// The middle address of this thread's stack. If it cannot be determined, the stack is never low. Of the first
+/// thread's, musl knows only the part that has been used: no script runs there.
 fn middle() -> usize {
     let mut attributes = MaybeUninit::uninit();
     let mut lowest = ptr::null_mut();

@@ -63,7 +63,7 @@ impl State {
         if problem.contains(&self.path) { problem } else { format!("{}: {problem}", self.path) }
     }
 
-    /// Calls one of the functions of `wrk.lua`; `shown` is what a user calls it.
+    /// Calls one of the functions of `wrk.lua`; `shown`: its name for the user.
     pub fn call(
         &self,
         (name, shown): (&str, &'static str),
@@ -96,7 +96,8 @@ impl State {
         self.call(("init", "init()"), phase, arguments.map_err(|error| anyhow!(words(&error)))?)
     }
 
-    /// The requests of one batch, as the script writes them before the run; they are valid until the state is used again.
+    /// The requests of one batch, as the script writes them before the run; they are valid until the state is used
+    /// again.
     pub fn request(&mut self, phase: &Phase) -> Result<&[u8], String> {
         let asking = Asking::new(&self.decisions, false);
         // SAFETY: no other code uses the state while it is borrowed, and the state keeps the bytes.
@@ -110,7 +111,7 @@ impl State {
         parameters.map_or_else(|_| Arity::default(), |(named, is_variadic)| Arity::of(named, is_variadic, is_compat))
     }
 
-    /// Whether there is a global function of this name.
+    /// True if there is a global function of this name.
     pub fn has_function(&self, name: &str) -> bool {
         matches!(self.lua.globals().get(name), Ok(Value::Function(_)))
     }

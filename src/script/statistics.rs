@@ -20,7 +20,7 @@ pub struct View {
     pub stdev: f64,
     /// The distinct values in ascending order, each with the number of values up to and including it.
     values: Vec<(f64, u64)>,
-    /// Whether percentiles are those of HdrHistogram, which has only its bins.
+    /// True if percentiles are HdrHistogram's, which has only its bins.
     is_binned: bool,
     /// The view as measured, if this one differs.
     pub raw: Option<Box<Self>>,
@@ -71,7 +71,7 @@ impl View {
     /// zero without any value.
     fn percentile(&self, p: f64) -> f64 {
         let rank = if self.is_binned { hdr_rank(p, self.count()) } else { rank(p, self.count()) };
-        // The extremes are known exactly, except those of bins.
+        // The extremes are known exactly, unless there are only bins.
         if rank >= self.count() && !self.is_binned {
             return self.max;
         }

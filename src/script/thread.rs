@@ -32,7 +32,7 @@ pub struct ScriptThread {
     /// The callbacks and arguments that the script needs.
     pub wants: Wants,
     arity: Arity,
-    /// Whether messages have exactly wrk's words.
+    /// True if messages have exactly wrk's words.
     pub is_compat: bool,
     meter: RefCell<Meter>,
 }

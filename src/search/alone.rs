@@ -50,19 +50,19 @@ impl Alone {
         self.until.saturating_sub(self.from)
     }
 
-    /// How long a search sends such requests before it is sure that no load can hold.
+    /// How long a search sends single requests before it is certain that no load can hold.
     pub fn enough_time(search: &Search) -> Duration {
         search.budget / PARTS
     }
 
-    /// Whether no load can hold in this search, in which nothing has shown the contrary or casts doubt on it.
+    /// True if no load can hold in this search, in which nothing has shown the contrary or casts doubt on it.
     pub fn is_hopeless(&self, search: &Search, look: Option<Look>, points: &[Point]) -> bool {
         let has_held = look.is_some_and(|look| look.holds) || points.iter().any(Point::holds);
         let is_doubted = points.iter().any(|point| point.is_clean() && point.starved.matters());
         !has_held && !is_doubted && self.time() >= Self::enough_time(search) && self.exceeds(&search.objective)
     }
 
-    /// Whether all of them were so much slower than an objective allows that it holds at no load: load makes no request
+    /// True if all of them were so much slower than an objective allows that it holds at no load: load makes no request
     /// faster.
     pub fn exceeds(&self, objective: &Condition) -> bool {
         let upper = objective.terms.iter().filter(|term| is_upper(term));
@@ -83,7 +83,7 @@ impl Alone {
     }
 }
 
-/// Whether a term says how slow requests may be.
+/// True if a term limits how slow requests may be.
 fn is_upper(term: &Term) -> bool {
     matches!(term.comparison, Comparison::Less | Comparison::AtMost)
 }

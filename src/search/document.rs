@@ -16,7 +16,7 @@ use crate::record::{self, Host, Moment, Tool};
 /// The version of the format.
 const SCHEMA: u32 = 1;
 
-/// What a search found.
+/// Result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document {
@@ -30,8 +30,8 @@ pub struct Document {
     pub host: Host,
     /// The command line, quoted for a shell; secrets are redacted.
     pub command: String,
-    /// The plan of the last run, with the seed of the search, from which each run draws its own; otherwise the plans differ
-    /// only in what was varied. Secrets are redacted.
+    /// The plan of the last run, with the seed of the search, from which each run draws its own; otherwise the plans
+    /// differ only in the varied quantity. Secrets are redacted.
     pub plan: record::Plan,
     /// When the first run began: RFC 3339, UTC.
     #[cfg_attr(test, schemars(with = "String"))]
@@ -40,23 +40,25 @@ pub struct Document {
     pub duration_s: f64,
     /// The condition that must hold.
     pub objective: String,
-    /// What was varied: `rate`, `connections` or `threads`.
+    /// The quantity that varied: `rate`, `connections` or `threads`.
     pub over: String,
-    /// Why it ended: `done`, `time` (`-d` was over), `unconfirmed` (every load that was to be confirmed failed), `signal`,
-    /// `machine_lost` (one of several machines was lost: without it, runs would not have been alike), `died` (the target
-    /// stopped responding), `hopeless` (even one request at a time took longer than the condition allows) or `limited`.
+    /// Why it ended: `done`, `time` (`-d` was over), `unconfirmed` (every load that was to be confirmed failed),
+    /// `signal`, `machine_lost` (one of several machines was lost: without it, runs would not have been alike), `died`
+    /// (the target stopped responding), `hopeless` (even one request at a time took longer than the condition allows)
+    /// or `limited`.
     pub ended: String,
     /// Which machine was lost, and why, if the search ended because of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
-    /// What was the limit instead of the target, if the search ended because of it.
+    /// The limit other than the target, if the search ended because of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
     /// The highest load that a long run has confirmed; left out if none was confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub highest: Option<Highest>,
-    /// Instead of `highest`, if no load was confirmed: the highest load that held in a run and is no higher than `interval`,
-    /// if any did. The target carries at least this load; how much more is unknown. Also if every load held.
+    /// Instead of `highest`, if no load was confirmed: the highest load that held in a run and is no higher than
+    /// `interval`, if any did. The target carries at least this load; how much more is unknown. Also if every load
+    /// held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
     /// Between which loads the limit is, confirmed or not; left out if no load held, or none failed.
@@ -88,7 +90,7 @@ pub struct Interval {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// The probability (0 to 1) that the limit is between them; left out in a search that was shorter than a minute,
+    /// The probability (0 to 1) that the limit is between them. Left out for a search that was shorter than a minute,
     /// was interrupted, or had few responses: it is lower there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
@@ -100,13 +102,18 @@ pub struct Interval {
 pub struct Run {
     /// Its load: requests per second, connections or threads.
     pub load: f64,
-    /// Whether the load holds.
+    /// True if the load holds.
     pub holds: bool,
-    /// If not, why: `unanswered`, `objective` (a term does not hold), `unreached` (fewer responses or connections than
-    /// asked for), `rising` (the latency rises), `recovering` (the target had not recovered from an earlier run), `cold` (no load
-    /// had held before, and later runs contradict this one: the target was slower at first), or the
-    /// limit that was not the target: `stalled` (onrush was stalled), `open_files`, or the limit that the verdict names.
-    /// With such a limit the run says nothing about the target.
+    /// The reason, if it does not hold:
+    ///
+    /// - `unanswered`
+    /// - `objective`: a term does not hold
+    /// - `unreached`: fewer responses or connections than asked for
+    /// - `rising`: the latency rises
+    /// - `recovering`: the target had not recovered from an earlier run
+    /// - `cold`: no load had held before, and later runs contradict this one, so the target was slower at first
+    /// - a limit other than the target: `stalled` (onrush was stalled), `open_files`, or the limit that the verdict
+    ///   names; then the run says nothing about the target
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
     /// How long the run measured, in seconds.
@@ -118,18 +125,18 @@ pub struct Run {
     /// How fast the mean latency rose, in microseconds per second; left out with too few responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slope_us_per_s: Option<f64>,
-    /// Whether the run was to confirm that its load holds.
+    /// True if the run was to confirm that its load holds.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confirms: bool,
-    /// Whether the run was stopped early, because it could no longer pass: it has fewer requests than planned, and
+    /// True if the run was stopped early, because it could no longer pass: it has fewer requests than planned, and
     /// `rate_per_s` leaves out those that were still in flight.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended_early: bool,
-    /// The share of the time for which the thread of onrush that waited longest for a processor did so; left out if none
-    /// did.
+    /// The share of the time for which the thread of onrush that waited longest for a processor did so; left out if
+    /// none did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued: Option<f64>,
-    /// The same of the target's threads; left out if it is unknown.
+    /// `queued` of the target's threads; left out if it is unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_queued: Option<f64>,
     /// How long onrush itself was stalled in that time, in seconds; left out if it was not.
@@ -184,7 +191,7 @@ impl Document {
     }
 }
 
-/// The `kind` that distinguishes the document of a search from that of a run.
+/// The `kind` that distinguishes a search's document from a run's.
 pub const KIND: &str = "search";
 
 impl Run {

@@ -32,7 +32,7 @@ const BUDGET_MIN: Duration = Duration::from_secs(5);
 const MAX_INFLIGHT: u64 = 1_000;
 
 impl Draft {
-    /// Takes the options of a search, if one was asked for; the rest is left as for a run.
+    /// Takes the options of a search, if one was asked for; the rest stays for a run.
     pub fn take(typed: &mut Typed) -> Result<Option<Self>, Refusal> {
         let TypedSearch { objective, over } = std::mem::take(&mut typed.search);
         let Some(objective) = objective else {
@@ -118,7 +118,7 @@ fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
     wrong.map_or(Ok(()), |(_, option, reason)| Err(Refusal::Misused(line(option, reason))))
 }
 
-/// Whether a term holds once the load is too high, as the terms of gates do.
+/// True if a term holds once the load is too high, as the terms of gates do.
 fn is_turned_round(term: &Term) -> bool {
     let is_lower_bound = matches!(term.comparison, Comparison::More | Comparison::AtLeast);
     is_lower_bound && term.metric.about().better == Better::Lower

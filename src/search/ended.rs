@@ -24,7 +24,6 @@ pub enum Ended {
 }
 
 impl Ended {
-    /// Its name in documents.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Done => "done",

@@ -6,8 +6,8 @@ use onrush_plan::{Condition, Metric};
 use super::excess::percentile;
 use crate::run::Outcome;
 
-/// Whether an objective cannot hold, however fast the responses are: more requests failed than may be slower than one of
-/// its percentiles, or, with those that got a status of an error, than it permits.
+/// True if an objective cannot hold, however fast the responses are: more requests failed than may be slower than one
+/// of its percentiles, or, together with error statuses, than it permits.
 pub fn break_it(objective: &Condition, outcome: &Outcome) -> bool {
     let counters = &outcome.totals.counters;
     let all = (counters.completed + counters.failed).max(1) as f64;

@@ -22,7 +22,7 @@ pub struct Excess {
 pub struct Share {
     /// All of them.
     pub requests: f64,
-    /// Those that were too slow, or not answered in time; failed ones only if they leave no room for slow ones.
+    /// Requests that were too slow, or not answered in time; failed ones only if they leave no room for slow ones.
     pub slow: f64,
 }
 
@@ -34,7 +34,7 @@ impl Excess {
         all.max_by(|one, other| one.ratio().total_cmp(&other.ratio()))
     }
 
-    /// The number of slow requests, as a multiple of what is allowed.
+    /// The number of slow requests, as a multiple of the allowed number.
     pub fn ratio(&self) -> f64 {
         let sum = |of: fn(&Share) -> f64| self.windows.iter().map(of).sum::<f64>();
         sum(|window| window.slow) / sum(|window| window.requests).max(1.0) / self.allowed
@@ -84,7 +84,7 @@ impl Excess {
     }
 }
 
-/// From when latencies count, the share of requests that may be slower, and than what, in nanoseconds; `None`: the term is
+/// The view of the latency, the share of requests that may be slower, and the limit in nanoseconds; `None`: the term is
 /// about something else, such as the responses of one class, which the timeline does not tell apart.
 pub(super) fn percentile(term: &Term) -> Option<(View, f64, u64)> {
     match (term.metric, term.comparison, term.value) {
@@ -97,11 +97,11 @@ pub(super) fn percentile(term: &Term) -> Option<(View, f64, u64)> {
     }
 }
 
-/// Knows when a run at a rate has failed, however fast the rest of its requests may be: going on would only overload the
-/// target.
+/// Knows when a run at a rate has failed, however fast the rest of its requests may be: going on would only overload
+/// the target.
 #[derive(Debug)]
 pub struct Hopeless {
-    /// For each percentile: from when its latencies count, than what they are slower, in nanoseconds, and how many may be.
+    /// For each percentile: the view of its latency, the limit in nanoseconds, and how many may be slower.
     terms: Vec<(View, u64, f64)>,
     /// How many were.
     slow: Vec<f64>,
@@ -122,12 +122,12 @@ impl Hopeless {
     pub fn record(&mut self, part: &RowFigures) {
         for ((view, limit_ns, _), slow) in self.terms.iter().zip(&mut self.slow) {
             let latencies = if *view == View::Service { &part.latency } else { &part.scheduled };
-            // Those in the limit's bin may be faster: a run that holds must not be stopped.
+            // Requests in the limit's bin may be faster: a run that holds must not be stopped.
             *slow += beyond(latencies, bin_of(*limit_ns)) as f64;
         }
     }
 
-    /// Whether the run has failed.
+    /// True if the run has certainly failed.
     pub fn is_certain(&self) -> bool {
         self.terms.iter().zip(&self.slow).any(|((_, _, most), slow)| slow > most)
     }
@@ -138,7 +138,7 @@ fn slower(all: &Distribution<u64>, limit_ns: u64) -> u64 {
     all.values().filter(|(ns, _)| *ns > limit_ns).map(|(_, count)| count).sum()
 }
 
-/// The same, as far as bins show it: in the bin of the limit, the values are taken to be spread evenly.
+/// [`slower`] as far as bins show it: in the bin of the limit, the values are taken to be spread evenly.
 fn slower_in_bins(latencies: &Latencies, limit_ns: u64) -> f64 {
     let limit_bin = bin_of(limit_ns);
     let (start, end) = (bin_start_ns(limit_bin), bin_start_ns(limit_bin + 1));
@@ -162,7 +162,7 @@ mod tests {
     use crate::fixtures;
     use crate::search::simulation::search;
 
-    /// A second with so many requests of 10 ms, and so many of 80 ms.
+    /// A second with `fast` requests of 10 ms and `slow` requests of 80 ms.
     fn second(index: u64, fast: u64, slow: u64) -> Interval {
         let mut interval =
             Interval { from_ns: index * 1_000_000_000, until_ns: (index + 1) * 1_000_000_000, ..Interval::default() };

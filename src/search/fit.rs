@@ -1,13 +1,13 @@
-//! Where the limit is, from all runs together: a probability for every load that it is the highest at which the
-//! objective holds in the long run.
+//! The limit from all runs together: a probability for every load that it is the highest at which the objective holds
+//! in the long run.
 //!
-//! A percentile holds as long as few enough requests are slower than it allows, and the share of slow requests, unlike
-//! the percentile of a short run, is right on average however short the runs are. So runs are pooled by that share. It is
-//! assumed to grow with the load as a power of it: allowed × (load ÷ limit)^steepness. Slow requests come in clusters,
-//! since one waits behind the other; clusters are as good as independent, so that a likelihood counts once a cluster and
-//! not once a request. Limit, steepness and size of the clusters are unknown: all combinations of a grid are weighed by how
-//! well they explain the runs, and the weights of those with the same limit are added up. A run that has no such share held or failed with the probability that follows from the same
-//! curve.
+//! A percentile holds as long as few enough requests are slower than it allows. The share of slow requests, unlike the
+//! percentile of a short run, is right on average however short the runs are, so runs are pooled by it. It is assumed
+//! to grow as a power of the load: allowed × (load ÷ limit)^steepness. Slow requests come in clusters, since one waits
+//! behind the other; clusters are as good as independent, so that a likelihood counts once a cluster and not once a
+//! request. Limit, steepness and size of the clusters are unknown: all combinations of a grid are weighed by how well
+//! they explain the runs, and the weights of those with the same limit are added up. A run without such a share held or
+//! failed with the probability that follows from the same curve.
 
 use super::excess::Excess;
 use super::{Limit, Point, at_first};
@@ -18,15 +18,16 @@ pub(super) const CONFIDENCE: f64 = 0.95;
 /// The steepness of the curve, from a server with a long tail to one that fails all at once.
 const STEEPNESSES: [f64; 7] = [3.0, 8.0, 20.0, 50.0, 125.0, 320.0, 800.0];
 
-/// How many slow requests a cluster has on average, as a multiple of what follows from the steepness: the steeper the
-/// curve, the longer a queue takes to come and go. Near the limit of a queue, the share of slow requests is e to the power
-/// of -steepness × spare capacity, and it takes about (1 ÷ spare capacity)² requests to come and go (heavy traffic).
+/// Slow requests in a cluster on average, as a multiple of the number that follows from the steepness: the steeper the
+/// curve, the longer a queue takes to come and go. Near the limit of a queue, the share of slow requests is e to the
+/// power of -steepness × spare capacity, and it takes about (1 ÷ spare capacity)² requests to come and go (heavy
+/// traffic).
 const CLUSTERS: [f64; 4] = [1.0 / 18.0, 1.0 / 3.0, 2.0, 12.0];
 
 /// The largest clusters are as long as this many of the longest run: larger ones would explain anything.
 const RUNS_PER_CLUSTER: f64 = 4.0;
 
-/// The probability that a run was disturbed, and says nothing: no single run may shift the limit by more than that.
+/// The probability that a run was disturbed and has no meaning: no single run may shift the limit by more.
 const DISTURBED: f64 = 0.04;
 
 /// The number of limits that are tried, first in all of the range and then where they are likely ...
@@ -43,7 +44,7 @@ const OVERLOADED: f64 = 4.0;
 /// Windows with at least this share of slow requests say nothing about the size of clusters: they are full.
 const FULL: f64 = 0.5;
 
-/// What the runs say about the limit.
+/// The limit, by the runs.
 #[derive(Clone, Debug)]
 pub struct Fit {
     /// The lower end of the range, and the length of a step, as logarithms of the load.
@@ -55,13 +56,13 @@ pub struct Fit {
     curve: (f64, f64),
 }
 
-/// One run, as far as its likelihood depends on it.
+/// A run, reduced to the data of its likelihood.
 struct Run {
     load: f64,
     outcome: Outcome,
 }
 
-/// What a run says about the limit.
+/// A run's evidence about the limit.
 enum Outcome {
     /// How many requests there were and how many of them were slow.
     Share {
@@ -70,19 +71,19 @@ enum Outcome {
         slow: f64,
         /// The logarithm of the likelihood of the shares that the windows have, negated.
         own: f64,
-        /// The same of the one share that the run has.
+        /// The likelihood at the one share that the run has.
         best: f64,
         /// The number of windows that show the size of clusters.
         mixed: f64,
-        /// Whether the target was overloaded: the run was too short for all the slow requests that there would be.
+        /// True if the target was overloaded: the run was too short for all the slow requests that there would be.
         is_overloaded: bool,
     },
-    /// Whether it held.
+    /// True if it held.
     Held(bool),
 }
 
 impl Fit {
-    /// What these runs say; `None` unless at least one held and one failed.
+    /// The fit of these runs; `None` unless at least one held and one failed.
     pub fn of(points: &[Point]) -> Option<Self> {
         let clean = || points.iter().filter(|point| point.is_clean());
         let is_bracketed = clean().any(Point::holds) && clean().any(|point| !point.holds());
@@ -147,7 +148,7 @@ impl Fit {
         self.from + (index as f64 + inside.clamp(0.0, 1.0)) * self.step
     }
 
-    /// Whether the most likely curve does not explain a run beyond the interval: something disturbed it. Within the
+    /// True if the most likely curve does not explain a run beyond the interval: something disturbed it. Within the
     /// interval, a run may hold or fail.
     pub fn contradicts(&self, point: &Point) -> bool {
         let (limit, (steepness, cluster)) = (self.logarithm(0.5), self.curve);
@@ -157,8 +158,8 @@ impl Fit {
     }
 }
 
-/// The target was slower at first if the runs since the first that held contradict one before it, or if all runs do because
-/// nothing has failed since: what failed before, at a load that has held since, says nothing.
+/// The target was slower at first if the runs since the first that held contradict one before it, or if all runs do
+/// because nothing has failed since. Earlier failures at a load that has held since tell nothing then.
 pub fn excuse_cold(points: &mut [Point]) {
     let (first, since) = points.split_at_mut(at_first(points).len());
     let held = since.iter().filter(|point| point.holds()).map(|point| point.load).max();
@@ -191,7 +192,7 @@ impl Run {
         let mut best = likelihood(slow, requests, own_share) + own;
         let is_overloaded = own_share > OVERLOADED * allowed;
         if is_overloaded {
-            // Its queue grows from window to window, which says nothing about clusters.
+            // Its queue grows from window to window, which tells nothing about clusters.
             (own, best, mixed) = (own - best, 0.0, 0.0);
         }
         Self { load, outcome: Outcome::Share { allowed, requests, slow, own, best, mixed, is_overloaded } }
@@ -204,8 +205,8 @@ impl Run {
         let (this, disturbed, most) = match self.outcome {
             Outcome::Share { allowed, requests, slow, own, best, is_overloaded, .. } => {
                 let share = (allowed.ln() + power).min(0.0).exp();
-                // Runs begin without a queue: that one has none says little about a target whose queues take long to form.
-                // That it has one says at least as much as one request would.
+                // Runs begin without a queue. No queue says little about a target whose queues take long to form; a
+                // queue says at least as much as one request would.
                 let most = if slow > share * requests { requests } else { f64::INFINITY };
                 let is_enough = is_overloaded && share * requests > slow;
                 (if is_enough { best } else { likelihood(slow, requests, share) + own }, best, most)
@@ -248,13 +249,13 @@ fn clusters(steepness: f64, most: f64) -> [f64; CLUSTERS.len()] {
     CLUSTERS.map(|multiple| (multiple * usual).min(most).max(1.0))
 }
 
-/// The logarithm of the likelihood of so many slow requests, if each is slow with this probability.
+/// The log-likelihood of so many slow requests, if each is slow with this probability.
 fn likelihood(slow: f64, requests: f64, share: f64) -> f64 {
     let share = share.clamp(CERTAIN, 1.0 - CERTAIN);
     slow * share.ln() + (requests - slow) * (1.0 - share).ln()
 }
 
-/// Spare capacity × steepness: the logarithm of 100, for a p99. What other percentiles have is among the multiples.
+/// Spare capacity × steepness: the logarithm of 100, for a p99. The multiples include other percentiles.
 const STEEP: f64 = 4.6;
 
 /// No request is slow, or fast, more certainly than up to this probability.

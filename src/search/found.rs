@@ -1,4 +1,4 @@
-//! What a search has found: one conclusion from all its runs, for the line, the document and the exit code.
+//! The result of a search: one conclusion from all its runs, for the line, the document and the exit code.
 
 use std::time::Duration;
 
@@ -7,14 +7,15 @@ use onrush_plan::search::{Over, Search};
 use super::strategy::{WIDE, is_exact};
 use super::{Alone, Ended, Fault, Fit, Limit, Look, Point, Starved, confirmed, needed};
 
-/// What a search has found. Loads are in the unit of the points.
+/// The result of a search. Loads are in the unit of the points.
 #[derive(Clone, Debug)]
 pub struct Found<'a> {
     /// How the search ended.
     pub ended: Ended,
-    /// What kind of result it is.
+    /// Kind of result.
     pub kind: Kind,
-    /// The interval of the limit; `None`: no load held, none failed, or loads are counted and the limit is known exactly.
+    /// The interval of the limit; `None`: no load held, none failed, or loads are counted and the limit is known
+    /// exactly.
     pub interval: Option<(f64, f64)>,
     /// The lowest run that failed above the load that was found, or of all.
     pub beyond: Option<&'a Point>,
@@ -22,7 +23,7 @@ pub struct Found<'a> {
     pub contradicting: Vec<&'a Point>,
     /// Who waited for a processor in runs that failed.
     pub starved: Starved,
-    /// In runs that contradict the others: for how long there was no response, and how many attempts to connect failed, each
+    /// Signs in runs that contradict the others: the time without a response, and the number of failed connects, each
     /// at its worst.
     pub silent: Duration,
     /// See above.
@@ -36,8 +37,8 @@ pub struct Found<'a> {
 pub enum Kind {
     /// The highest load that a long run has confirmed.
     Highest(u64),
-    /// The limit of the target is unknown, but not below this load: the highest that held in a run, without being
-    /// confirmed by a long one, and that is no higher than the interval of the limit, if there is one.
+    /// The limit of the target is unknown, but not below this load: the highest that held in a run, without a long run
+    /// to confirm it, within the interval of the limit, if there is one.
     AtLeast(u64),
     /// Every load held, up to this one.
     All(u64),
@@ -45,16 +46,16 @@ pub enum Kind {
     None(u64),
     /// No load can hold: even one request at a time took too long.
     Never(Alone),
-    /// No run says anything.
+    /// No run has a result.
     Unknown,
 }
 
-/// From this share of all runs on, those that contradict the others leave no conclusion: it is one of three.
+/// From this share of all runs on, one in three, contradicting runs leave no conclusion.
 const CONTRADICTING_MAX: usize = 3;
 /// A single run may have been disturbed.
 const CONTRADICTING_MIN: usize = 2;
 
-/// That no load holds takes this many failed runs.
+/// Failed runs that it takes to say that no load holds.
 const FAILED_MIN: usize = 2;
 
 /// The interval has its confidence in a search that may take this long, and had this many times the responses that its
@@ -62,7 +63,7 @@ const FAILED_MIN: usize = 2;
 const CONFIDENT: Duration = Duration::from_secs(60);
 const CONFIDENT_TIMES: f64 = 5.0;
 
-/// Whether a search with these runs that ended like this shows enough for that confidence.
+/// True if a search with these runs that ended like this shows enough for that confidence.
 pub(super) fn is_confident(search: &Search, points: &[Point], ended: Ended) -> bool {
     let responses: u64 = points.iter().filter(|point| point.is_clean()).map(|point| point.completed).sum();
     let is_enough = responses as f64 >= CONFIDENT_TIMES * needed(&search.objective);
@@ -119,7 +120,7 @@ impl<'a> Found<'a> {
         Self { ended, look, kind, interval, beyond, contradicting, starved, silent, unconnected }
     }
 
-    /// The conclusion that no load can hold, of which nothing about the runs has cast doubt on it ([`Alone::is_hopeless`]).
+    /// The conclusion that no load can hold, if the runs cast no doubt on it ([`Alone::is_hopeless`]).
     fn never(alone: Alone, points: &'a [Point]) -> Self {
         Self {
             ended: Ended::Hopeless(alone),
@@ -134,13 +135,13 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Whether so many runs contradict one another that the result is in doubt.
+    /// True if so many runs contradict one another that the result is in doubt.
     pub fn is_contradicted(&self, points: &[Point]) -> bool {
         let contradicting = self.contradicting.len();
         contradicting >= CONTRADICTING_MIN && contradicting * CONTRADICTING_MAX >= points.len()
     }
 
-    /// Whether it is sure that no load that was tried holds: a single run may have been disturbed.
+    /// True if it is certain that no load that was tried holds: a single run may have been disturbed.
     pub fn is_none(&self, points: &[Point]) -> bool {
         match self.kind {
             Kind::Never(_) => true,
@@ -152,7 +153,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Whether what was to be found out is still unknown, and not only because a signal cut the search short.
+    /// True if the question is still open, and not only because a signal cut the search short.
     pub fn is_inconclusive(&self, points: &[Point]) -> bool {
         match (self.ended, self.kind) {
             (Ended::Died, _) | (_, Kind::Never(_)) => false,
@@ -167,7 +168,7 @@ impl<'a> Found<'a> {
         }
     }
 
-    /// Whether something speaks against it that no load holds.
+    /// True if there is evidence against a result of no load.
     fn is_doubted(&self) -> bool {
         self.starved.matters() || self.look.is_some()
     }

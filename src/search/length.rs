@@ -19,9 +19,9 @@ const RUNS: u32 = 30;
 /// ... and at most this one, however many responses its percentile needs: runs are added up.
 const RUNS_MIN: u32 = 8;
 
-/// The shortest time in which a target settles, the part of the measured time that it takes otherwise, and how many times
-/// the latency that the objective allows: a queue that long takes that time to form. The last is not for runs of which it
-/// would be more than half.
+/// Settling time of a target: at least this, else this part of the measured time, or this many times the latency that
+/// the objective allows, because a queue that long takes that time to form. The last is skipped for runs shorter than
+/// twice that time.
 const SETTLE: Duration = Duration::from_millis(500);
 const SETTLE_SHARE: u32 = 5;
 const SETTLE_LATENCIES: f64 = 10.0;
@@ -42,8 +42,8 @@ pub fn needed(objective: &Condition) -> f64 {
     needed.fold(REQUESTS_MIN, f64::max).round()
 }
 
-/// How long a run measures, in a search that may take `budget` in total, at `per_s` responses per second, if it should be
-/// no shorter than `least`.
+/// How long a run measures, in a search that may take `budget` in total, at `per_s` responses per second, if it should
+/// be no shorter than `least`.
 pub(super) fn length(budget: Duration, needed: f64, per_s: f64, least: Duration) -> Duration {
     let for_requests = Duration::try_from_secs_f64(needed / per_s).unwrap_or(Duration::MAX);
     let length = for_requests.max(SHORTEST).min(budget / RUNS_MIN).max(budget / RUNS).max(least);
@@ -51,7 +51,7 @@ pub(super) fn length(budget: Duration, needed: f64, per_s: f64, least: Duration)
     GRAIN.saturating_mul(u32::try_from(grains).unwrap_or(u32::MAX))
 }
 
-/// The longest time of whole grains that is no longer.
+/// The time rounded down to whole grains.
 pub(super) fn whole_grains(length: Duration) -> Duration {
     GRAIN * u32::try_from(length.as_millis() / GRAIN.as_millis()).unwrap_or(u32::MAX)
 }

@@ -1,4 +1,4 @@
-//! What was the limit of a run that does not hold, if it was not the target.
+//! Limits other than the target, of a run that does not hold.
 
 use onrush_plan::LimitedBy;
 use onrush_plan::search::Over;
@@ -7,7 +7,7 @@ use crate::judge::uses_all;
 use crate::record::Document;
 use crate::run::Outcome;
 
-/// What was the limit instead of the target.
+/// A limit other than the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The limit that the verdict on the run names.
@@ -35,7 +35,7 @@ impl Limit {
             return Some(Self::OpenFiles);
         }
         let limited_by = document.verdict.as_ref()?.limited_by;
-        // In a closed loop, the number of connections is what is varied. In a run that is overloaded throughout, all
+        // In a closed loop, the search varies the number of connections. In a run that is overloaded throughout, all
         // responses take equally long; only other runs show that the target has a queue.
         let is_queue = outcome.totals.latency.percentile(50.0) as f64 >= QUEUEING * calm_ns as f64;
         if over == Over::Rate
@@ -48,7 +48,7 @@ impl Limit {
         limited_by.is_our_fault().then_some(Self::Verdict(limited_by))
     }
 
-    /// Whether it is onrush itself, or a limit of its machine (`--strict`).
+    /// True if it is onrush itself, or a limit of its machine (`--strict`).
     pub fn is_our_fault(self) -> bool {
         match self {
             Self::Verdict(limited_by) => limited_by.is_our_fault(),
@@ -69,7 +69,7 @@ impl Limit {
         }
     }
 
-    /// What happened, for the end of a sentence.
+    /// The event, for the end of a sentence.
     pub fn clause(self) -> String {
         match self {
             Self::Verdict(LimitedBy::Ports) => "onrush ran out of local ports".to_owned(),

@@ -7,6 +7,6 @@ pub struct Look {
     pub connections: u32,
     /// Its responses per second.
     pub per_s: f64,
-    /// Whether the objective held in it.
+    /// True if the objective held in it.
     pub holds: bool,
 }

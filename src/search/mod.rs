@@ -1,10 +1,10 @@
 //! Searches (`--find-max`) for the highest load at which a condition holds, with one run after the other.
 //!
-//! `draft` reads what was typed, and `runner` makes the runs. A [`Point`] judges one run, and [`Excess`] counts how many of its requests were too slow. From all points, [`Fit`] says
-//! where the limit is; [`Course::next`] chooses the next run, `length.rs` says how long it is and when the search is over.
-//! [`Limit`] says what was the limit if it was not the target, [`Starved`] who had no processor. All of these are pure
-//! functions: nothing but the `runner` runs, waits, prints or reads a clock. [`words`] has the lines for the user, and
-//! [`Document`] is the search as a file.
+//! `draft` reads the options, and `runner` makes the runs. A [`Point`] judges one run, and [`Excess`] counts its
+//! requests that were too slow. [`Fit`] derives the limit from all points; [`Course::next`] chooses the next run;
+//! `length.rs` decides how long it is and when the search is over. [`Limit`] is a limit other than the target,
+//! [`Starved`] says who had no processor. All of these are pure functions: nothing but the `runner` runs, waits, prints
+//! or reads a clock. [`words`] has the lines for the user, and [`Document`] is the search as a file.
 
 mod alone;
 mod document;

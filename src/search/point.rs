@@ -37,15 +37,15 @@ pub struct Point {
     pub excess: Option<Excess>,
     /// Who waited for a processor in that time.
     pub starved: Starved,
-    /// For how long there was no response although one was due.
+    /// How long no response came although one was due.
     pub silent: Duration,
     /// How many attempts to connect failed.
     pub unconnected: u64,
-    /// Whether the run was to confirm that the load holds.
+    /// True if the run was to confirm that the load holds.
     pub confirms: bool,
-    /// Whether it was stopped early, because it could no longer pass.
+    /// True if it was stopped early, because it could no longer pass.
     pub is_early: bool,
-    /// Whether its errors alone break the objective, which no processor time would have changed.
+    /// True if its errors alone break the objective, which no processor time would have changed.
     pub is_broken_by_errors: bool,
     /// Why the load does not hold; `None`: it does.
     pub fault: Option<Fault>,
@@ -58,20 +58,20 @@ pub enum Fault {
     NoResponse,
     /// A term of the objective does not hold.
     Objective,
-    /// The load was not reached: due requests were not sent, or remained without an end, or there were fewer connections
-    /// than asked for.
+    /// The load was not reached: due requests were not sent, or remained without an end, or there were fewer
+    /// connections than asked for.
     Unreached,
     /// The latency was still rising: the load would not hold for long.
     Rising,
-    /// Something other than the target was the limit: the run says nothing about the target.
+    /// Something other than the target was the limit: the run tells nothing about the target.
     Limited(Limit),
 }
 
-/// What a run measured, as far as it matters here.
+/// Measurements of a run, as far as they matter here.
 #[derive(Clone, Debug)]
 pub struct Measured {
-    /// The load asked for, the load reached, and by how much the two may ordinarily differ, in requests or connections.
-    /// Requests that failed have been sent: the objective judges them. `None` for threads, which are always reached.
+    /// The asked load, the reached load, and their ordinary difference, in requests or connections. Failed requests
+    /// have been sent: the objective judges them. `None` for threads, which are always reached.
     pub reached: Option<(f64, f64, f64)>,
     /// Equal parts of the measured time.
     pub windows: Vec<Window>,
@@ -97,15 +97,15 @@ pub struct Window {
 /// The number of windows of a run.
 pub const WINDOWS: u32 = 5;
 
-/// What may be missing of a load that was reached: this share of it, or a few requests.
+/// A load counts as reached if no more than this share of it, or a few requests, are missing.
 const MISSING: f64 = 0.01;
 const MISSING_REQUESTS: f64 = 2.0;
 
 /// A run in which onrush itself was stalled for this share of the time is not held against the target.
 const STILL: f64 = 0.01;
 
-/// The latency is rising if its slope is this many times its standard error (with five windows, once in a hundred runs by
-/// chance, and rarely in a queue that comes and goes) ...
+/// The latency is rising if its slope is this many times its standard error (with five windows, once in a hundred runs
+/// by chance, and rarely in a queue that comes and goes) ...
 const STEEP: f64 = 5.0;
 /// ... and if it rose during the run by this share of the lowest latency that the objective allows ...
 const RISE_OF_LIMIT: f64 = 0.1;
@@ -146,7 +146,7 @@ impl Point {
         Self { confirms, starved: Starved::of(outcome), silent, unconnected, is_broken_by_errors, ..point }
     }
 
-    /// Judges what a run measured; `limit_ns`: the lowest latency that the objective allows.
+    /// Judges a run's measurements; `limit_ns`: the lowest latency that the objective allows.
     pub fn judge(load: u64, length: Duration, measured: Measured, limit_ns: Option<f64>) -> Self {
         let Measured { reached, windows, completed, stalled, excess, terms } = measured;
         let in_time: u64 = windows.iter().map(|window| window.completed).sum();
@@ -187,26 +187,26 @@ impl Point {
         }
     }
 
-    /// How many requests were too slow, where that is why the load holds or does not.
+    /// The number of requests that were too slow, if it decides whether the load holds.
     pub fn share(&self) -> Option<&Excess> {
         let excess = self.excess.as_ref()?;
         let is_broken = excess.ratio() > 1.0;
         (is_broken || self.holds()).then_some(excess).filter(|_| self.completed > 0)
     }
 
-    /// Whether it says something about the target.
+    /// True if it says something about the target.
     pub fn is_clean(&self) -> bool {
         !matches!(self.fault, Some(Fault::Limited(_)))
     }
 
-    /// Records what was the limit, if the load does not hold.
+    /// Records the limit, if the load does not hold.
     pub fn blame(&mut self, limit: Option<Limit>) {
         if let (Some(fault), Some(limit)) = (&mut self.fault, limit) {
             *fault = Fault::Limited(limit);
         }
     }
 
-    /// Whether the load holds.
+    /// True if the load holds.
     pub fn holds(&self) -> bool {
         self.fault.is_none()
     }
@@ -235,7 +235,7 @@ fn mean_ns(windows: &[Window]) -> f64 {
     windows.iter().map(|window| window.sum_ns).sum::<f64>() / completed.max(1) as f64
 }
 
-/// By how much the requests that are due in a given time may differ from their mean.
+/// Ordinary deviation of the requests due in a given time from their mean.
 pub(super) fn by_chance(plan: &Plan, due: f64) -> f64 {
     match plan.schedule.as_ref().map(|schedule| schedule.arrivals) {
         Some(Arrivals::Poisson) => 3.0 * due.sqrt(),
@@ -244,7 +244,7 @@ pub(super) fn by_chance(plan: &Plan, due: f64) -> f64 {
     }
 }
 
-/// The lowest latency that an objective allows, in nanoseconds, if it says anything about latencies.
+/// The lowest latency that an objective allows, in nanoseconds, if it limits latencies.
 pub(super) fn limit_ns(objective: &Condition) -> Option<f64> {
     objective.terms.iter().filter_map(term_limit_ns).min_by(f64::total_cmp)
 }
@@ -282,7 +282,7 @@ mod tests {
         stalled(means_ms, completed, holds, Duration::ZERO)
     }
 
-    /// The same, and onrush itself was stalled for this long.
+    /// A point at which onrush itself was stalled for this long.
     fn stalled(means_ms: [f64; 5], completed: f64, holds: bool, stalled: Duration) -> Point {
         let per_window = completed / 5.0;
         let window = |ms: f64| Window { completed: per_window as u64, sum_ns: ms * 1e6 * per_window };

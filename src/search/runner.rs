@@ -1,4 +1,4 @@
-//! Carries out a search: its runs one after the other, what it shows of each, and how it ends.
+//! Carries out a search: its runs one after the other, its output on each, and its end.
 
 use std::time::{Duration, Instant};
 
@@ -34,7 +34,7 @@ use crate::script::Exit;
 use crate::session::{self, Ran, ask};
 use screen::{has_colours, say_lines};
 
-/// The duration of the closed loop that finds the first load, and of what comes before it and does not count.
+/// Duration of the closed loop that finds the first load, and of its uncounted beginning.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 const FIRST_SETTLE: Duration = Duration::from_millis(500);
 /// The longest time that its connections may take to be opened before that.
@@ -46,8 +46,8 @@ const DRAIN_LENGTHS: u32 = 1;
 const DRAIN: Duration = Duration::from_secs(1);
 /// The longest pause for requests that are still in flight after that.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// After an overload the target is asked, with so many requests one after the other, whether it has recovered: whether the
-/// median is at most twice the lowest median, and a little.
+/// Requests sent in succession after an overload, to see whether the target has recovered: the median is at most twice
+/// the lowest median, and a little.
 const PROBES: u64 = 3;
 const RECOVERED: u32 = 2;
 const RECOVERED_ABOVE: Duration = Duration::from_millis(1);
@@ -56,7 +56,7 @@ const PROBE: Duration = Duration::from_secs(1);
 const PROBE_PAUSE: Duration = Duration::from_millis(100);
 const RECOVERY: Duration = Duration::from_secs(5);
 const RECOVERY_PARTS: u32 = 6;
-/// How many requests are sent one after the other to know whether the target is too slow without any load.
+/// Requests sent in succession, to see whether the target is too slow without any load.
 const ALONE: u64 = 10;
 /// Carries out a search, from the first run to the exit code.
 pub(super) fn carry_out(search: &mut Search) -> u8 {
@@ -97,7 +97,7 @@ fn steps(search: &mut Search) -> u8 {
     }
 }
 
-/// Checks that every run of a search can begin: one that cannot would lose all those before it.
+/// Checks that every run of a search can begin: one that cannot would lose all earlier ones.
 fn check(search: &Search) -> anyhow::Result<()> {
     if let (Io::Sim(path), Over::Threads) = (&search.plan.io, search.over)
         && Scenario::read(path)?.is_limited()
@@ -183,7 +183,7 @@ impl Finished {
         code
     }
 
-    /// The exit code of what was found.
+    /// The exit code of a result.
     fn code(&self, search: &Search, found: &Found) -> u8 {
         let is_interrupted = self.ended == Ended::Signal;
         let is_our_fault = matches!(self.ended, Ended::Limited(limit) if limit.is_our_fault());
@@ -199,12 +199,11 @@ impl Finished {
     }
 }
 
-/// Prints what became of the files.
+/// Prints the states of the files.
 fn account(states: &FileStates) {
     states.account().into_iter().for_each(|account| say(&format!("onrush: {account}")));
 }
 
-/// The runs of a search.
 struct Runs<'a> {
     search: &'a Search,
     interrupt: &'a Interrupt,
@@ -212,7 +211,6 @@ struct Runs<'a> {
     /// The machines that carry the runs out, if there are several, and the one that was lost, with the reason.
     gathered: Option<Gathered>,
     lost: Option<String>,
-    /// When the search began.
     started: Instant,
     /// How many responses are needed to decide whether the objective holds.
     needed: f64,
@@ -222,7 +220,7 @@ struct Runs<'a> {
     look: Option<Look>,
     /// The requests that were sent one at a time.
     alone: Alone,
-    /// Whether the target had not recovered from the last run when the search went on.
+    /// True if the target had not recovered from the last run when the search went on.
     is_recovering: bool,
     runs: Option<[Box<record::Document>; 2]>,
     /// Idle connections that the last run left for the next one.
@@ -231,7 +229,7 @@ struct Runs<'a> {
     calm_ns: u64,
     has_begun: bool,
     has_said_gathered: bool,
-    /// Whether the note about statuses other than 2xx has been printed.
+    /// True if the note about statuses other than 2xx has been printed.
     has_said_statuses: bool,
 }
 
@@ -292,13 +290,13 @@ impl<'a> Runs<'a> {
         self.clock.now() - self.started
     }
 
-    /// The first load: what was typed, or nearly the throughput of a short closed loop. `None`: a signal came.
+    /// The first load: as typed, or nearly the throughput of a short closed loop. `None`: a signal came.
     fn first(&mut self) -> anyhow::Result<Option<u64>> {
         let over = self.search.over;
         if let (Some(first), Over::Rate) = (self.search.first, over) {
             return Ok(Some(first));
         }
-        // A single request finds a wrong port at once, and the connections are there before anything counts.
+        // A single request finds a wrong port at once, and the connections exist before anything counts.
         let (once, judged) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
         self.record_alone(&once);
         if self.interrupt.is_asked() {
@@ -337,7 +335,8 @@ impl<'a> Runs<'a> {
             return Ok(ended);
         }
         if !self.has_begun {
-            // A run of a number of requests waits for a target that refuses; a single request finds a wrong port at once.
+            // A run of a number of requests waits for a target that refuses; a single request finds a wrong port at
+            // once.
             let (once, _) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
             self.record_alone(&once);
         }
@@ -372,7 +371,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Whether no load can hold: even one request at a time takes longer than the objective allows.
+    /// True if no load can hold: even one request at a time takes longer than the objective allows.
     fn is_hopeless(&self) -> bool {
         self.alone.is_hopeless(self.search, self.look, &self.points)
     }
@@ -397,8 +396,8 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Refuses a search that has no time for its first run, or not for as many responses as its percentile needs; unless
-    /// time would not help because the target is too slow without any load: then the search is over.
+    /// Refuses a search that has no time for its first run, or not for as many responses as its percentile needs;
+    /// unless time would not help because the target is too slow without any load: then the search is over.
     fn check_length(&mut self, first: u64) -> anyhow::Result<Option<Ended>> {
         let per_s = self.expected(first);
         let is_too_short = self.needed / per_s > self.search.budget.as_secs_f64();
@@ -416,7 +415,7 @@ impl<'a> Runs<'a> {
         Ok(None)
     }
 
-    /// Sends one request at a time until it is sure that no load can hold, or no longer likely (`None`).
+    /// Sends one request at a time until it is certain that no load can hold, or no longer likely (`None`).
     fn ask_alone(&mut self) -> anyhow::Result<Option<Ended>> {
         loop {
             let known = self.alone.responses;
@@ -436,7 +435,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// The plan that sends so many requests one after the other, in no longer than this.
+    /// A plan that sends `requests` in succession, in at most `longest`.
     fn one_at_a_time(&self, requests: u64, longest: Duration) -> Plan {
         let mut plan = self.search.closed_loop(longest);
         plan.load = Load::new(1, 1);
@@ -499,7 +498,7 @@ impl<'a> Runs<'a> {
         let drain = (length * DRAIN_LENGTHS + DRAIN).min(left.max(DRAIN));
         // Nobody needs the digits beyond tenths.
         let drain = Duration::from_millis(drain.as_millis() as u64 / 100 * 100);
-        // Runs that all began with the same arrivals would all be a little too easy, or too hard.
+        // If all runs began with the same arrivals, all would be a little too easy, or too hard.
         let seed = Random::new(self.search.plan.seed.wrapping_add(self.points.len() as u64)).next();
         let plan = Plan { warmup: step.settle, seed, ..self.search.run(load, length, drain) };
         let row = length / WINDOWS;
@@ -513,8 +512,8 @@ impl<'a> Runs<'a> {
         let rows = match outcome.ended {
             // Its last response may come before the end of its last row, in which nothing more was due.
             RunEnded::Requests => WINDOWS,
-            // A run that was hopeless has gone on until its first row was over. One whose warm-up ended late is a little
-            // shorter.
+            // A run that was hopeless has gone on until its first row was over. One whose warm-up ended late is a
+            // little shorter.
             _ => ((outcome.elapsed + row / 20).as_nanos() / row.as_nanos().max(1)).clamp(1, WINDOWS.into()) as u32,
         };
         let document = &judged.document;
@@ -536,7 +535,7 @@ impl<'a> Runs<'a> {
         Ok(Some(point))
     }
 
-    /// What limited a run, if it was not the target.
+    /// The limit of a run, if it was not the target.
     fn limit(&self, outcome: &Outcome, document: &record::Document) -> Option<Limit> {
         // Until a load has held, it is unknown whether the target has a queue.
         let is_known =
@@ -576,7 +575,7 @@ impl<'a> Runs<'a> {
             }
             ran => ran?,
         };
-        // What it would show is not about the target.
+        // Its result would not be about the target.
         if let Some(why) = outcome.machines.iter().find_map(|machine| machine.lost.clone()) {
             return Err(Lost(why).into());
         }
@@ -623,7 +622,7 @@ impl<'a> Runs<'a> {
     }
 }
 
-/// Prints what comes before the first run of a search.
+/// Prints everything before the first run of a search.
 struct Opening<'a> {
     search: &'a Search,
     plan: &'a Plan,
@@ -641,10 +640,10 @@ impl Observer for Opening<'_> {
     }
 }
 
-/// What a search wants of a run: how long its rows are, that it ends when it has failed, and whom it waited for.
+/// A search's interest in a run: how long its rows are, that it ends when it has failed, and whom it waited for.
 struct Interest {
     row: Duration,
-    /// Whether the run has already failed; `None`: it cannot.
+    /// Tells whether the run has already failed; `None`: it cannot.
     hopeless: Option<Hopeless>,
     /// How much of the measured time it knows.
     known: Duration,

@@ -1,7 +1,5 @@
-//! Whole searches in virtual time, against targets with one queue, each of which knows its own limit.
-//!
-//! The truth is the highest rate at which the percentile holds in the long run. It comes from a formula where there is
-//! one, otherwise from a run of hours.
+//! Whole searches in virtual time, against targets with one queue whose limit is known: the highest rate at which the
+//! percentile holds in the long run, from a formula where there is one, otherwise from a run of hours.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -68,7 +66,7 @@ struct Target {
     /// How many requests it serves in a second, on average.
     per_s: f64,
     spread: Spread,
-    /// Whether requests come at random.
+    /// True if requests come at random.
     is_poisson: bool,
     /// In each second, a service takes longer or shorter by a random share of up to this.
     noise: f64,
@@ -76,7 +74,7 @@ struct Target {
     cliff: Option<(usize, f64)>,
     /// It begins at half its speed, and approaches the whole with this time constant.
     cold_s: Option<f64>,
-    /// Before this time it responds ten times a second only, whatever it is asked for.
+    /// Before this time it responds ten times a second only, at any load.
     slow_s: f64,
     /// One run in this many begins with a queue that something else on the machine has caused.
     bad_every: Option<u64>,
@@ -94,7 +92,7 @@ enum Spread {
     LogNormal(f64),
 }
 
-/// A target that serves 500 a second, each in the same time.
+/// A target that serves 500 a second, all in equal times.
 fn even() -> Target {
     Target {
         per_s: 500.0,
@@ -112,7 +110,6 @@ fn even() -> Target {
     }
 }
 
-/// The targets by which searches are measured.
 fn targets() -> [(&'static str, Target); 5] {
     [
         ("deterministic", even()),
@@ -144,8 +141,8 @@ impl Target {
         drawn * factor / self.per_s
     }
 
-    /// Sends for this long after a time that does not count, and passes each latency on with the time since then at which
-    /// the request was due, and that at which it was done, until it says that this is enough. Returns for how long it sent.
+    /// Sends for this long after a settling time. Passes each latency on, with the times since then when the request
+    /// was due and done, until that says it is enough. Returns how long it sent.
     fn send(&mut self, per_s: f64, settle_s: f64, length_s: f64, mut each: impl FnMut(f64, f64) -> bool) -> f64 {
         let begin_s = self.now_s;
         if let Some(every) = self.bad_every
@@ -271,7 +268,7 @@ impl Target {
         }
     }
 
-    /// The same, from runs of hours with other random numbers.
+    /// The limit from runs of hours with other random numbers.
     fn in_the_long_run(&self) -> f64 {
         let (mut holds, mut fails) = (0.7 * self.per_s, 1.1 * self.per_s);
         for _ in 0..HALVES {
@@ -293,17 +290,15 @@ impl Target {
 const HALVES: u32 = 9;
 const LONG_S: f64 = 10_000.0;
 
-/// What many searches against one target found.
+/// Results of many searches against one target.
 #[derive(Debug)]
 struct Accuracy {
-    /// By how much the rate that was found differs from the truth, as a share of it, ascending; infinite if none was
-    /// found.
+    /// Relative errors of the found rates against the truth, ascending; infinite if none was found.
     errors: Vec<f64>,
     /// The share of searches whose interval has the truth in it.
     covered: f64,
     /// The share of searches that found a rate.
     confirmed: f64,
-    /// The widths of the intervals.
     widths: Vec<f64>,
 }
 
@@ -366,7 +361,7 @@ fn seeds() -> u64 {
 
 const SEEDS_MIN: u64 = 40;
 
-/// What a run of hours gives for the noisy target, as a share of its speed; `make check-machine` makes that run.
+/// Result of a run of hours for the noisy target, as a share of its speed; `make check-machine` makes that run.
 const LONG_RUN_SHARE: f64 = 0.9367;
 
 #[test]
@@ -380,7 +375,8 @@ fn a_search_of_a_minute_finds_the_limit_of_every_kind_of_target() {
     }
 }
 
-/// The higher the rate, the longer a queue takes to come and go: at 200/s a twentieth of a second, at 5,000/s some seconds.
+/// The higher the rate, the longer a queue takes to come and go: at 200/s a twentieth of a second, at 5,000/s some
+/// seconds.
 #[test]
 fn the_interval_has_the_limit_in_it_at_other_rates_too() {
     for per_s in [200.0, 1_500.0, 5_000.0] {

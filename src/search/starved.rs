@@ -1,8 +1,8 @@
-//! Who waited for a processor during a run: the machine's part in what a run measured.
+//! Who waited for a processor during a run: the machine's part in its measurements.
 
 use crate::run::Outcome;
 
-/// The shares of a run in which somebody was ready to run and had no processor; zero where that is unknown.
+/// Shares of a run in which a thread was ready to run and had no processor; zero where unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Starved {
     /// The thread of onrush that waited longest.
@@ -17,7 +17,7 @@ pub struct Starved {
 const MATTERS: f64 = 0.01;
 
 impl Starved {
-    /// What a run observed.
+    /// Observations of a run.
     pub fn of(outcome: &Outcome) -> Self {
         let share = |activity: &onrush_stats::Activity| {
             activity.queued_ns.filter(|_| activity.wall_ns > 0).map(|ns| ns as f64 / activity.wall_ns as f64)
@@ -32,7 +32,7 @@ impl Starved {
         }
     }
 
-    /// What several runs observed, each at its worst.
+    /// Observations of several runs, each at its worst.
     pub fn worst(all: impl Iterator<Item = Self>) -> Self {
         all.fold(Self::default(), |one, other| Self {
             generator: one.generator.max(other.generator),
@@ -41,7 +41,7 @@ impl Starved {
         })
     }
 
-    /// Whether anybody waited long enough to matter.
+    /// True if anybody waited long enough to matter.
     pub fn matters(&self) -> bool {
         self.generator.max(self.target).max(self.stolen) >= MATTERS
     }

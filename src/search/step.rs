@@ -11,7 +11,7 @@ pub struct Step {
     pub settle: Duration,
     /// How long the run measures.
     pub length: Duration,
-    /// Whether it is to confirm that the load holds.
+    /// True if it is to confirm that the load holds.
     pub confirms: bool,
 }
 

@@ -1,5 +1,5 @@
-//! Chooses the next run: growing steps until a load held and another failed, then loads where the limit is likely, then a
-//! long run that confirms the result, and higher ones as long as there is time.
+//! Chooses the next run: growing steps until a load held and another failed, then loads where the limit is likely, then
+//! a long run that confirms the result, and higher ones as long as there is time.
 
 use std::time::Duration;
 
@@ -7,7 +7,7 @@ use onrush_plan::search::{Over, Search};
 
 use super::{Ended, Fault, Fit, Limit, Point, Step, at_first, length};
 
-/// What to do next.
+/// The next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Another run.
@@ -16,7 +16,7 @@ pub enum Next {
     End(Ended),
 }
 
-/// How far a search has come.
+/// State of a search.
 pub struct Course<'a> {
     /// The search.
     pub search: &'a Search,
@@ -30,8 +30,8 @@ pub struct Course<'a> {
     pub per_s: &'a dyn Fn(u64) -> f64,
 }
 
-/// The factors by which the load grows, or shrinks, as long as runs in a row end alike: slowly at first, because the first
-/// load is close to the limit if the target is limited by its processor.
+/// The factors by which the load grows, or shrinks, as long as runs in a row end alike: slowly at first, because the
+/// first load is close to the limit if the target is limited by its processor.
 const STEPS: [f64; 4] = [1.25, 1.25, 1.5, 2.0];
 
 /// An overloaded target still reaches about its limit; a load that is lower by this should hold.
@@ -50,7 +50,7 @@ const AROUND: [f64; 3] = [0.6, 0.3, 0.75];
 
 /// The load that is to be confirmed exceeds the limit with this probability, ...
 const CONFIRMED: f64 = 0.15;
-/// ... after one has failed, with this one, of what is then known, ...
+/// ... after one has failed, with this one, of the range that is known then, ...
 const LOWER: f64 = 0.04;
 /// ... and after one has held, with this one, if it is higher by at least this factor.
 const HIGHER: f64 = 0.45;
@@ -59,15 +59,15 @@ const HIGHER_BY: f64 = 1.01;
 /// How many runs are to confirm a result until there is none.
 const CONFIRMATIONS_MAX: usize = 3;
 
-/// The part of the search that a confirmation takes, and what remains of that at the least if the time is nearly over.
+/// The part of the search that a confirmation takes, and its least remainder if the time is nearly over.
 const PARTS: u32 = 3;
 const SHORTENED: f64 = 0.6;
 
-/// From this width of the interval on, it is unclear which load to confirm.
+/// From this width of the interval on, the load to confirm is unclear.
 const UNCLEAR: f64 = 1.06;
 
-/// A failure that stands alone is repeated after so many runs that held since (at once if the target collapsed): the next
-/// may fail as well.
+/// A lone failure is repeated after so many later runs that held (at once if the target collapsed): the next may fail
+/// as well.
 const LONE_FOR: usize = 2;
 
 /// A search ends after this many runs at one load in which something other than the target was the limit.
@@ -118,7 +118,7 @@ impl Course<'_> {
         }
     }
 
-    /// The same run once more.
+    /// The last run once more.
     fn again(&self, last: &Point) -> Next {
         let step =
             Step { load: last.load, settle: self.settle(last.length), length: last.length, confirms: last.confirms };
@@ -150,8 +150,8 @@ impl Course<'_> {
         }
         let third = search.budget / PARTS;
         let left = search.budget.saturating_sub(self.elapsed);
-        // A result that fails can be followed by a lower one, and one that holds by a higher one: in a run that may be
-        // shorter, if it is still unclear where to try.
+        // A failed result can be followed by a lower one, and one that held by a higher one: in a shorter run, if the
+        // place is still unclear.
         let is_unclear = high > low * UNCLEAR;
         let last = if is_unclear { third.mul_f64(SHORTENED) } else { third };
         let reserved = if confirmed.is_none() && failed == 0 { third + last } else { last };
@@ -169,7 +169,7 @@ impl Course<'_> {
             candidate = holds;
         }
         let is_due = is_narrow || self.run(candidate, near).ends() > free;
-        // A run may have been disturbed; what is confirmed must not depend on one alone.
+        // A run may have been disturbed; a confirmed result must not depend on one alone.
         if is_due
             && confirmed.is_none()
             && failed == 0
@@ -206,8 +206,8 @@ impl Course<'_> {
         range.nearest(fit.at(AROUND[points.len() % AROUND.len()]))
     }
 
-    /// The rate that the overloaded target still reached, if it is new: most servers do as much as they can, however much
-    /// they are asked for.
+    /// The rate that the overloaded target still reached, if it is new: most servers do as much as they can at any
+    /// load.
     fn guess(&self, range: &Range) -> Option<u64> {
         let clean = || self.points.iter().filter(|point| point.is_clean());
         let holds = clean().filter(|point| point.holds()).map(|point| point.load).max()?;
@@ -233,7 +233,7 @@ impl Course<'_> {
         Step { load, settle, length: length::whole_grains(whole.saturating_sub(settle)), confirms: true }
     }
 
-    /// Whether a run has as many responses as the objective needs: a run that has fewer confirms nothing.
+    /// True if a run has as many responses as the objective needs: a run that has fewer confirms nothing.
     fn is_enough(&self, step: Step) -> bool {
         (self.per_s)(step.load) * step.length.as_secs_f64() >= length::needed(&self.search.objective)
     }
@@ -259,13 +259,13 @@ impl Course<'_> {
     }
 }
 
-/// Whether a run failed above a load.
+/// True if a run failed above a load.
 fn is_beyond(point: &Point, load: u64) -> bool {
     !point.holds() && point.load > load
 }
 
-/// The lowest load that failed above every one that held, if little speaks for it: it is the only one, or all of them failed
-/// before any held, when the target may have been slower. A long run speaks for itself.
+/// The lowest load that failed above every one that held, if the evidence is weak: it is the only failure, or all
+/// failures came before any run held, when the target may have been slower. A long run is evidence enough.
 fn lone(points: &[Point], holds: u64) -> Option<&Point> {
     let failed =
         |points: &'_ [Point]| points.iter().filter(|point| point.is_clean() && is_beyond(point, holds)).count();
@@ -276,7 +276,8 @@ fn lone(points: &[Point], holds: u64) -> Option<&Point> {
     (!is_sure).then_some(lowest)
 }
 
-/// Whether a run that failed did less than half of what others did at lower loads: it has collapsed, or was disturbed.
+/// True if a run that failed did less than half of the work of others at lower loads: it has collapsed, or was
+/// disturbed.
 fn has_collapsed(points: &[Point], failed: &Point) -> bool {
     points.iter().any(|point| point.holds() && point.load < failed.load && point.per_s > 2.0 * failed.per_s)
 }
@@ -358,7 +359,7 @@ fn ends(points: &[Point]) -> Option<(u64, u64)> {
     Some((holds, fails))
 }
 
-/// Whether loads are counted, and the limit is between two neighbours, of which the higher failed twice.
+/// True if loads are counted, and the limit is between two neighbours, of which the higher failed twice.
 pub(super) fn is_exact(over: Over, points: &[Point]) -> bool {
     let failed = |load: u64| points.iter().filter(|point| point.is_clean() && point.load == load).count();
     over != Over::Rate && ends(points).is_some_and(|(holds, fails)| fails == holds + 1 && failed(fails) > 1)
@@ -375,7 +376,6 @@ mod tests {
         Course { search, first, points, elapsed, per_s: &per_s }.next()
     }
 
-    /// The load of the next run.
     fn load(next: Next) -> u64 {
         let Next::Run(step) = next else { panic!("{next:?}") };
         step.load
@@ -429,7 +429,7 @@ mod tests {
             [usual, number(&points)]
         };
         let mut runs = vec![(50.0, true), (62.5, false)];
-        // What follows may fail as well, and then it does not stand alone.
+        // The next run may fail as well, and then this one does not stand alone.
         assert_eq!(per_s(&runs)[1], 62.5);
         for _ in 0..2 {
             let [next, _] = per_s(&runs);
@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(per_s(&runs)[0], 62.5);
         let [twice, _] = per_s(&[&runs[..], &[(62.5, false)]].concat());
         assert!(50.0 < twice && twice < 62.5, "{twice}");
-        // What held when it was repeated was no limit: the steps upwards go on, and grow.
+        // A load that held when it was repeated was no limit: the steps upwards go on, and grow.
         for next in [62.5, 93.8, 187.6] {
             assert_eq!(per_s(&runs)[0], next);
             runs.push((next, true));
@@ -493,7 +493,7 @@ mod tests {
         assert_eq!(next(&rate, 6_000, &near(&[(59_900, true)]), 40), Next::End(Ended::Done));
         let Next::Run(lower) = next(&rate, 6_000, &near(&[(59_990, false)]), 30) else { panic!() };
         assert!(lower.confirms && lower.load < 59_990, "{lower:?}");
-        // What is left is too short for another one.
+        // The rest is too short for another one.
         assert_eq!(next(&rate, 6_000, &near(&[(59_990, false)]), 50), Next::End(Ended::Unconfirmed));
         let thrice = [(59_990, false), (59_900, false), (59_800, false)];
         assert_eq!(next(&rate, 6_000, &near(&thrice), 30), Next::End(Ended::Unconfirmed));

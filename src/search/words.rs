@@ -58,7 +58,7 @@ pub fn run(search: &Search, point: &Point) -> String {
         Some(_) => "fails",
     };
     let why = why(point).map(|why| format!("but {why}"));
-    // Without a response, a percentile only says for how long nothing came.
+    // Without a response, a percentile is only the time without one.
     let measured = match point.fault {
         Some(Fault::NoResponse) => NO_RESPONSE.to_owned(),
         _ => terms.into_iter().chain(why).collect::<Vec<_>>().join(", "),
@@ -93,7 +93,7 @@ fn why(point: &Point) -> Option<String> {
     })
 }
 
-/// What went wrong in a run, in brackets; nothing if that is unknown.
+/// The failure of a run, in brackets; empty if it is unknown.
 fn wrong(point: &Point) -> String {
     let terms = point.terms.iter().filter(|term| !term.holds);
     let broken: Vec<String> =
@@ -182,7 +182,7 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
     }
 }
 
-/// What became of the last run that was to confirm a load.
+/// The outcome of the last run that was to confirm a load.
 fn unconfirmable(over: Over, point: &Point) -> String {
     let (load, length, wrong) = (load(over, point.load), units::spaced(point.length), wrong(point));
     if point.is_early {
@@ -194,7 +194,8 @@ fn unconfirmable(over: Over, point: &Point) -> String {
     }
 }
 
-/// The load at which the target fell silent: the first of the last runs, after which the last good load was tried again.
+/// The load at which the target fell silent: the first of the last runs, after which the last good load was tried
+/// again.
 fn silent_at(points: &[Point]) -> u64 {
     let silent = points.iter().rev().take_while(|point| point.fault == Some(Fault::NoResponse));
     silent.last().or(points.last()).map_or(0, |point| point.load)
@@ -259,7 +260,7 @@ pub fn contradicted(search: &Search, points: &[Point], found: &Found) -> Option<
     ))
 }
 
-/// What shows that the target was not there in runs that contradict the others.
+/// Signs that the target was not there in runs that contradict the others.
 fn gone(found: &Found) -> Vec<String> {
     let silent = (!found.silent.is_zero())
         .then(|| format!("the target did not respond for {}", units::time_us(found.silent.as_secs_f64() * 1e6)));
@@ -308,7 +309,7 @@ fn flag(over: Over) -> &'static str {
     }
 }
 
-/// What is varied, for the middle of a sentence.
+/// The quantity that varies, for the middle of a sentence.
 fn noun(over: Over) -> &'static str {
     match over {
         Over::Rate => "rate",
@@ -502,7 +503,7 @@ mod tests {
         );
     }
 
-    /// Those that do not count because the target was cold contradict the others as much as any.
+    /// Runs that do not count because the target was cold contradict the others as much as any.
     #[test]
     fn a_third_of_the_runs_leave_no_result_if_they_contradict_the_others() {
         let agree = [(90, true), (95, true), (100, true), (100, true), (103, false), (103, false), (105, false)];

@@ -17,7 +17,7 @@ pub enum Address {
 }
 
 impl Address {
-    /// The address; the system is asked for that of a name.
+    /// The address; the system resolves names.
     ///
     /// # Errors
     ///
@@ -34,11 +34,11 @@ impl Address {
     }
 }
 
-/// Reads `PORT`, `:PORT`, `HOST:PORT`, `[IPv6]:PORT` or an IP address alone; the default supplies what is missing.
+/// Reads `PORT`, `:PORT`, `HOST:PORT`, `[IPv6]:PORT` or an IP address alone; the default supplies the missing part.
 ///
 /// # Errors
 ///
-/// What is wrong with it, and what would be right.
+/// The fault, and what would be right.
 pub fn address(text: &str) -> Result<Address, String> {
     let default = Config::default().address;
     let unbracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);

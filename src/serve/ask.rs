@@ -15,7 +15,7 @@ pub(super) struct Ask<'a> {
     pub manner: Manner,
     /// The numbers of the request and its connection.
     pub numbers: Numbers,
-    /// What the thread and all threads have.
+    /// Resources of the thread and of all threads.
     pub resources: &'a Resources,
 }
 
@@ -35,7 +35,7 @@ impl Ask<'_> {
         names.iter().find_map(|name| pair(*name))
     }
 
-    /// Whether `number` is a multiple of `every` in the query, which is 10 by default.
+    /// True if `number` is a multiple of `every` in the query, which is 10 by default.
     pub(super) fn is_chosen(&self, number: u64) -> Result<bool, String> {
         let every = self.value(&["every"]).unwrap_or("10");
         let every: NonZeroU64 = every.parse().map_err(|_| format!("{every:?} is not a whole number from 1"))?;

@@ -15,17 +15,15 @@ pub(super) struct Body {
 pub(super) struct Taken {
     /// The number of bytes that belong to the body, including framing.
     pub used: usize,
-    /// Whether the body is complete.
+    /// True if the body is complete.
     pub finished: bool,
 }
 
 impl Body {
-    /// A body of exactly `bytes` bytes.
     pub(super) fn of_length(bytes: u64) -> Self {
         Self { framing: Framing::Length { left: bytes }, received: 0 }
     }
 
-    /// A chunked body.
     pub(super) fn chunked() -> Self {
         Self { framing: Framing::Size { value: 0, digits: 0 }, received: 0 }
     }

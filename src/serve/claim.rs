@@ -1,4 +1,4 @@
-//! The claim of a request to a place: that of a worker, or, for `/prefork`, that of its connection.
+//! The claim of a request to a place: a worker's, or, for `/prefork`, its connection's.
 
 use std::time::Instant;
 
@@ -6,12 +6,12 @@ use super::inbox::Call;
 use super::places::{Limit, Place};
 use super::resources::Resources;
 
-/// What a request needs before it is served.
+/// Resources that a request needs before it is served.
 #[derive(Debug)]
 pub(super) struct Claim {
-    /// What has not been asked for yet.
+    /// The limit that has not been asked for yet.
     limit: Option<Limit>,
-    /// The worker's place, once it was asked for.
+    /// The worker's place, once it was claimed.
     worker: Option<Place>,
 }
 
@@ -21,8 +21,8 @@ impl Claim {
         Self { limit: Some(limit), worker: None }
     }
 
-    /// When the service begins; `None` if the place has not been given yet. `process` is the place of the connection,
-    /// and `call` what is told when a place is given, depending on whose it is.
+    /// When the service begins; `None` if the place has not been given yet. `process`: the place of the connection;
+    /// `call`: the call when a place is given, depending on whose it is.
     pub(super) fn begins_at(
         &mut self,
         process: &mut Option<Place>,

@@ -51,7 +51,7 @@ pub fn help() -> String {
     arguments::help((SERVE.help.0, &paths()), SERVE.described())
 }
 
-/// Parses the arguments of `serve`; `None` if the help was asked for. The error says what is wrong.
+/// Parses the arguments of `serve`; `None` if the help was asked for. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<Asked>, String> {
     let Config { address, threads, tls } = Config::default();
     SERVE.read(args, Asked { address: Address::Numeric(address), threads, tls })

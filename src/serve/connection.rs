@@ -67,7 +67,7 @@ impl Connection {
         }
     }
 
-    /// The same connection, in HTTP/2; `None` if it cannot be used any more.
+    /// Continues the connection in HTTP/2; `None` if it cannot be used any more.
     pub(super) fn into_http2(self) -> Option<Self> {
         match self {
             Self::Http1(Http1 { socket, input, numbers, token, .. }) => {

@@ -18,21 +18,20 @@ struct Cycle {
     rhythm: Rhythm,
     /// The first request, from which the freezes are counted.
     first: Instant,
-    /// The last request so far.
     last: Instant,
 }
 
 /// The interval between freezes, and their length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rhythm {
-    /// The time from the beginning of one freeze to that of the next, and from the first request to the first freeze.
+    /// The time from the beginning of one freeze to the next beginning, and from the first request to the first freeze.
     /// Not zero.
     pub every: Duration,
     /// The length of a freeze.
     pub length: Duration,
 }
 
-/// The time without a request after which the cycle is over, so that a later run sees its first freeze at the same
+/// The time without a request after which the cycle is over, so that a later run sees its first freeze at its usual
 /// point. A freeze does not count, because no request can be read meanwhile.
 const QUIET: Duration = Duration::from_secs(1);
 

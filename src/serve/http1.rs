@@ -37,11 +37,11 @@ pub(super) struct Http1 {
     /// The client's socket.
     pub socket: Socket,
     stage: Stage,
-    /// Requests, possibly incomplete, that arrived before an earlier one had its response, or what an HTTP/2 client sent.
+    /// Requests, possibly incomplete, that arrived before an earlier one had its response, or an HTTP/2 client's bytes.
     pub input: Vec<u8>,
     /// The number of the connection and of its last request.
     pub numbers: Numbers,
-    /// Where it is called.
+    /// Its token for calls.
     pub token: Token,
     /// Its place among the connections that are served, once it asked for one.
     process: Option<Place>,
@@ -54,7 +54,7 @@ enum Stage {
     Reading,
     /// Receives the body of a request.
     Receiving { body: Body, then: Then },
-    /// Sends nothing before a place is given: that of a worker, or without one that of the connection.
+    /// Sends nothing before a place is given: a worker's, or without one the connection's.
     Queued { claim: Claim, response: Box<Response> },
     /// Sends nothing before a time, in nanoseconds of the thread's clock. Any worker is busy until then.
     Waiting { until_ns: u64, response: Box<Response>, worker: Option<Place> },
@@ -79,7 +79,6 @@ const COPIED_BYTES_MAX: u64 = BLOCK_BYTES as u64;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// The result of a step.
 enum Step {
     /// There is more to do.
     More,
@@ -195,8 +194,8 @@ impl Http1 {
         used
     }
 
-    /// Whether the refused `input` is the preface of HTTP/2 or its beginning. Once it is complete, no request is read any
-    /// more.
+    /// True if the refused `input` is the preface of HTTP/2 or its beginning. Once it is complete, no request is read
+    /// any more.
     fn begins_http2(&mut self, input: &[u8]) -> bool {
         let seen = input.len().min(PREFACE.len());
         let begins = self.numbers.request == 0 && input[..seen] == PREFACE[..seen];
@@ -255,7 +254,6 @@ impl Http1 {
         Ok(taken.used)
     }
 
-    /// Starts a response.
     fn begin(&mut self, mut response: Box<Response>, resources: &mut Resources) {
         if let Some(limit) = response.limit.take() {
             self.stage = Stage::Queued { claim: Claim::new(limit), response };
@@ -272,7 +270,7 @@ impl Http1 {
             None => Stage::after(response.end),
         };
         if !self.sends_blocks() {
-            // The first part of a body is sent together with its head. The next step repeats what this one asks for.
+            // The first part of a body is sent together with its head. The next step repeats this one's request.
             self.stream(resources);
         }
     }
@@ -283,8 +281,8 @@ impl Http1 {
         let Stage::Queued { claim, .. } = &mut self.stage else { return Step::More };
         let call = |_| Call { token: self.token, exchange: None };
         let Some(begins_at) = claim.begins_at(&mut self.process, resources, call) else {
-            // A client that has closed its socket and one that only has no more to send look the same. If the former
-            // stayed in the queue, it would hold up those of the next run.
+            // A client that has closed its socket looks like one that only has no more to send. If it stayed in the
+            // queue, it would hold up the next run's connections.
             return Step::Stop(if self.socket.half_closed { Turn::Close } else { Turn::Wait });
         };
         if let Stage::Queued { claim, mut response } = std::mem::replace(&mut self.stage, Stage::Reading) {
@@ -295,7 +293,7 @@ impl Http1 {
         Step::More
     }
 
-    /// Whether the next bytes are handed to the kernel without a copy.
+    /// True if the next bytes are handed to the kernel without a copy.
     fn sends_blocks(&self) -> bool {
         matches!(self.stage, Stage::Streaming { stream: Stream::Block { left }, .. } if left > COPIED_BYTES_MAX)
     }
@@ -351,7 +349,7 @@ impl Stage {
 
 const TOO_LONG_TO_ECHO: Rejection = Rejection { status: 413, why: "/echo keeps at most 1 MiB" };
 
-/// Whether the prepared response fits.
+/// True if the prepared response fits.
 fn is_plain(head: &Head) -> bool {
     head.target == b"/" && head.persistence == Persistence::KeepAlive && head.body.is_none() && head.method != b"HEAD"
 }

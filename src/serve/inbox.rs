@@ -8,7 +8,7 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::token::Token;
 
-/// The connections of a thread that are to get a turn, because of what happened on others.
+/// The connections of a thread that are to get a turn because of events on others.
 #[derive(Debug)]
 pub(super) struct Inbox {
     called: Mutex<Vec<Call>>,
@@ -16,7 +16,6 @@ pub(super) struct Inbox {
     bell: OwnedFd,
 }
 
-/// A call for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Call {
     /// The connection.
@@ -30,7 +29,7 @@ pub(super) struct Call {
 pub(super) struct Caller {
     /// The inbox of its thread.
     pub inbox: Arc<Inbox>,
-    /// What it is told.
+    /// The message.
     pub call: Call,
 }
 
@@ -44,14 +43,14 @@ impl Inbox {
         Ok(Self { called: Mutex::default(), bell })
     }
 
-    /// What becomes readable, to be polled.
+    /// Becomes readable with a call; to be polled.
     pub(super) fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
 
-    /// Takes all calls.
     pub(super) fn take(&self) -> Vec<Call> {
-        // The bell first: it rings again for a call that comes in between. If it is silent, this fails, and nothing is lost.
+        // The bell first: it rings again for a call that comes in between. If it is silent, this fails, and nothing is
+        // lost.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         std::mem::take(&mut self.lock())
     }

@@ -15,7 +15,8 @@ use super::{Config, words};
 /// A listening socket for every thread, and their common address.
 ///
 /// # Errors
-/// The address cannot be used; the message names it and says what to do.
+///
+/// The address cannot be used; the message names it and the remedy.
 pub(super) fn bind(config: &Config) -> io::Result<(Vec<OwnedFd>, SocketAddr)> {
     let explained = |errno| explain(errno, config.address);
     let shared = config.threads > 1;

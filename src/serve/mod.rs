@@ -1,16 +1,21 @@
 //! The embedded target: a small HTTP server whose responses are known to the byte, for demos, tests and benchmarks.
 //!
-//! It responds well, badly, slowly or not at all, as the path asks ([`help`] lists the paths). Its cost per request over
-//! HTTP/1.1 is close to that of a bare epoll loop, so that a run against it measures the generator. It never serves files,
-//! never logs a request, never keeps anything about a client after its connection ended, and is not meant for the public
-//! internet.
+//! It responds well, badly, slowly or not at all, as the path asks ([`help`] lists the paths). Its cost per request
+//! over HTTP/1.1 is close to that of a bare epoll loop, so that a run against it measures the generator. It never
+//! serves files, never logs a request, never keeps anything about a client after its connection ended, and is not meant
+//! for the public internet.
 //!
-//! Reading order: `command` what was asked for → `address` where to listen → `listener` the sockets, `tls` what encrypts → `worker` one epoll loop per thread →
-//! `connection` one client, on a `socket` and with the `resources` of its thread, in either protocol: `http1` or `http2`; what it does in a `turn`, and how it ends (`linger`) →
-//! `request` and `body` the HTTP/1.1 request, or a `rejection` → `routes` the table of paths → `ask` what a response can depend on → `responses` the response of each
-//! path → `reply`, `response` and `stream` the form of a response → `freeze` times when the whole target stops →
-//! `capacity` a queue of known capacity → `service` how long requests take, `places` how many at a time, `claim` who wants one, `inbox` the calls
-//! when it is the next one's turn → `counters` the counts behind `/stats`.
+//! Reading order:
+//!
+//! - Start: `command` has the options, `address` and `listener` the sockets, `tls` the encryption, `worker` an epoll
+//!   loop per thread.
+//! - Connection: `connection` is one client on a `socket`, with the `resources` of its thread, in `http1` or `http2`;
+//!   `turn` is a turn of it, `linger` its end.
+//! - Request: `request` and `body`, or a `rejection`; `routes` is the table of paths, `ask` the input of a response,
+//!   `responses` the response of each path, and `reply`, `response` and `stream` its form.
+//! - Capacity: `freeze` stops the whole target, `capacity` is a queue of known capacity, `service` the service times,
+//!   `places` and `claim` limit requests at a time, and `inbox` tells the next one that it has a place.
+//! - `counters` are the counts behind `/stats`.
 
 mod address;
 mod ask;
@@ -67,14 +72,14 @@ use resources::{Common, Resources};
 use tls::Settings;
 use worker::Worker;
 
-/// What was asked for: a [`Config`] before its address is resolved.
+/// Options: a [`Config`] before its address is resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
     /// The address to listen on.
     pub address: Address,
     /// The number of threads.
     pub threads: usize,
-    /// Whether connections use TLS.
+    /// True for TLS.
     pub tls: bool,
 }
 
@@ -85,7 +90,7 @@ pub struct Config {
     pub address: SocketAddr,
     /// The number of threads, at least 1. Each has its own connections.
     pub threads: usize,
-    /// Whether connections use TLS, with a certificate that is made at the start.
+    /// True for TLS, with a certificate that is made at the start.
     pub tls: bool,
 }
 
@@ -112,9 +117,8 @@ struct Thread {
 impl Server {
     /// Binds the address and starts the threads. Once this returns, connections are accepted.
     ///
-    /// # Errors
-    /// The address cannot be used (the message names it and gives the reason), a certificate cannot be made, or a thread
-    /// cannot be started.
+    /// # Errors The address cannot be used (the message names it and gives the reason), a certificate cannot be made,
+    /// or a thread cannot be started.
     pub fn start(config: &Config) -> io::Result<Self> {
         let (listeners, address) = listener::bind(config)?;
         let tls = config.tls.then(|| Settings::new(address)).transpose()?;

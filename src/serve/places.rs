@@ -1,7 +1,7 @@
 //! The places of `/pool` and `/prefork`: so many requests or connections at a time, the others in the order of arrival.
 //!
-//! A [`Place`] is asked for at once and given sooner or later. Dropping it gives it up, wherever it stands: whoever waits
-//! first gets what became free, and is called. Nothing waits here and there are no timers.
+//! A [`Place`] is claimed at once and given sooner or later. Dropping it gives it up, wherever it stands: the first
+//! claim in the queue gets it, and its owner is called. Nothing waits here and there are no timers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,14 +14,14 @@ use super::service::Service;
 #[derive(Debug, Default)]
 pub(super) struct Places(Mutex<HashMap<Limit, Line>>);
 
-/// Those who have or want a place.
+/// Limits on the requests served at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Limit {
     /// Requests that are served so, by as many workers. Other parameters are other workers.
     Pool {
         /// The number of workers.
         workers: u32,
-        /// What a request takes.
+        /// Service time of the request.
         service: Service,
     },
     /// Connections, until they are closed.
@@ -112,7 +112,8 @@ impl Place {
         self.places.lock().get(&self.limit)?.given.get(&self.number).copied()
     }
 
-    /// Makes the next in line begin at this moment, even if it is noticed later: a worker loses no time between requests.
+    /// Makes the next in line begin at this moment, even if it is noticed later: a worker loses no time between
+    /// requests.
     pub(super) fn free_at(&mut self, at: Instant) {
         self.free_at = Some(at);
     }
@@ -145,7 +146,6 @@ mod tests {
 
     const TWO: Limit = Limit::Prefork { serves: 2 };
 
-    /// Places, and the inbox of the only thread.
     fn places() -> (Arc<Places>, Arc<Inbox>) {
         (Arc::default(), Arc::new(Inbox::new().unwrap()))
     }

@@ -1,22 +1,22 @@
-//! What to do with a request, before and after its body.
+//! Handling of a request, before and after its body.
 
 use super::response::{Manner, Response};
 
-/// What to do with a request.
+/// Handling of a request.
 #[derive(Debug)]
 pub(super) struct Reply {
     /// Sent before the body is received.
     pub early: Option<Response>,
-    /// What happens after the body was received.
+    /// The step after the body was received.
     pub then: Then,
-    /// Whether the request counts in `/stats`.
+    /// True if the request counts in `/stats`.
     pub counts: bool,
 }
 
-/// What happens after the body was received.
+/// A step after the body was received.
 #[derive(Debug)]
 pub(super) enum Then {
-    /// This response is sent.
+    /// Sends this response.
     Response(Box<Response>),
     /// The request is echoed: its bytes so far.
     Echo(Vec<u8>, Manner),

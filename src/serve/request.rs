@@ -8,31 +8,30 @@ use memchr::memchr;
 use super::body::Body;
 use super::rejection::Rejection;
 
-/// A complete request head.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Head<'a> {
     /// The method, as sent.
     pub method: &'a [u8],
     /// The request target, as sent: path and query.
     pub target: &'a [u8],
-    /// Whether the connection stays open after the response.
+    /// State of the connection after the response.
     pub persistence: Persistence,
     /// The body that follows; `None` if there is no body.
     pub body: Option<Body>,
-    /// Whether the client waits for `100 Continue` before it sends the body.
+    /// True if the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
     /// The length of the head in bytes.
     pub size: usize,
 }
 
-/// Whether the connection stays open after a response, and whether the response must say so.
+/// State of the connection after a response, and the head's word on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Persistence {
-    /// It stays open, as HTTP/1.1 assumes.
+    /// Stays open, as HTTP/1.1 assumes.
     KeepAlive,
     /// It stays open, and the response says so, as an HTTP/1.0 client needs.
     KeepAliveTold,
-    /// It is closed, and the response says so.
+    /// Is closed, and the response says so.
     Close,
 }
 

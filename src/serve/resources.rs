@@ -1,5 +1,5 @@
-//! The resources that the connections of one thread share: an input and an output buffer, a clock, a random sequence, an
-//! inbox, and what all threads have in common.
+//! The resources that the connections of one thread share: an input and an output buffer, a clock, a random sequence,
+//! an inbox, and the state shared by all threads.
 
 use std::cell::RefCell;
 use std::io;
@@ -15,7 +15,7 @@ use super::inbox::{Call, Caller, Inbox};
 use super::places::{Limit, Place, Places};
 use super::tls::Settings;
 
-/// What all threads have in common.
+/// Shared by all threads.
 #[derive(Debug)]
 pub(super) struct Common {
     /// The freezes of the whole target.
@@ -35,7 +35,7 @@ pub(super) struct Resources {
     pub input: Vec<u8>,
     /// The buffer of bytes to be sent.
     pub output: Vec<u8>,
-    /// What all threads have in common.
+    /// Shared by all threads.
     pub common: Arc<Common>,
     /// The sequence that service times are drawn from.
     pub random: RefCell<Random>,
@@ -53,7 +53,7 @@ const INPUT_BYTES: usize = 64 * 1024;
 pub(super) const OUTPUT_BYTES: usize = 128 * 1024;
 
 impl Common {
-    /// What so many threads have in common.
+    /// Shared parts for so many threads.
     pub(super) fn new(threads: usize, tls: Option<Settings>) -> Self {
         let counters = (0..threads).map(|_| Counters::default()).collect();
         Self { freeze: Freeze::default(), capacity: Capacity::default(), tls, places: Arc::default(), counters }

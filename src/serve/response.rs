@@ -1,6 +1,6 @@
-//! A response as plain data: what is sent, when, and whether the connection stays open.
+//! A response as plain data: its parts, its time, and the connection's fate.
 //!
-//! It has no form on the wire yet, except for what only HTTP/1.1 can express. Nothing is sent here.
+//! It has no form on the wire yet, except for parts that only HTTP/1.1 can express. Nothing is sent here.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -10,22 +10,21 @@ use super::places::Limit;
 use super::request::Persistence;
 use super::stream::Stream;
 
-/// The response to a request.
 #[derive(Debug)]
 pub(super) struct Response {
     /// The place that the request or its connection must have first.
     pub limit: Option<Limit>,
-    /// The time before anything is sent, from when the place was given.
+    /// The time before anything is sent, since the place was given.
     pub wait: Duration,
-    /// What is sent first: usually a head and a short body.
+    /// The first part: usually a head and a short body.
     pub message: Message,
     /// The body that is sent after it.
     pub stream: Option<Stream>,
-    /// What happens to the connection afterwards.
+    /// The connection's fate afterwards.
     pub end: End,
 }
 
-/// What is sent first of a response.
+/// The first part of a response.
 #[derive(Debug)]
 pub(super) enum Message {
     /// Nothing.
@@ -40,51 +39,49 @@ pub(super) enum Message {
     Garbage(&'static [u8]),
 }
 
-/// The head of a response.
 #[derive(Debug)]
 pub(super) struct Head {
     /// The status and the fields (whole lines) of an interim response that is sent before it.
     pub interim: Option<(u16, &'static str)>,
-    /// The version that HTTP/1 says.
+    /// HTTP/1's version.
     pub version: &'static str,
     /// The status.
     pub status: u16,
     /// The fields beside `Content-Type` and `Connection`, as whole lines.
     pub fields: Cow<'static, str>,
-    /// What HTTP/1 says about the connection.
+    /// HTTP/1's word on the connection.
     pub persistence: Persistence,
 }
 
-/// What happens to the connection after a response.
+/// A connection's fate after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum End {
-    /// It stays open for the next request.
+    /// Stays open for the next request.
     Next,
-    /// It is closed, as the client was told; over HTTP/2 it is told by GOAWAY.
+    /// Is closed, as the client was told; over HTTP/2 GOAWAY tells it.
     Close,
-    /// It is closed, and the client was not told.
+    /// Is closed, and the client was not told.
     CloseUntold,
-    /// It is closed, because nobody knows where the next response would begin; over HTTP/2 it stays open.
+    /// Is closed, because nobody knows where the next response would begin; over HTTP/2 it stays open.
     CloseUnframed,
-    /// It is reset (RST); over HTTP/2 only the stream is (`RST_STREAM`).
+    /// Is reset (RST); over HTTP/2 only the stream is (`RST_STREAM`).
     Reset,
-    /// It stays open, with nothing sent, until the client closes it; over HTTP/2 only the stream does.
+    /// Stays open, with nothing sent, until the client closes it; over HTTP/2 only the stream does.
     Hang,
 }
 
 /// The form that a response must take for its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Manner {
-    /// Whether only the head is sent, as for HEAD.
+    /// True if only the head is sent, as for HEAD.
     pub head_only: bool,
-    /// What the head says about the connection.
+    /// The head's word on the connection.
     pub persistence: Persistence,
 }
 
 /// The default body.
 pub(super) const HELLO: &[u8] = b"Hello, World!";
 
-/// The field with its length.
 const HELLO_LENGTH: &str = "Content-Length: 13\r\n";
 
 /// The complete response to `GET /`, ready to be copied.
@@ -127,22 +124,22 @@ impl Response {
         Self { stream, ..Self::new(200, fields, &[][..], manner) }
     }
 
-    /// The same response, sent later.
+    /// Delays the response.
     pub(super) fn after(self, wait: Duration) -> Self {
         Self { wait, ..self }
     }
 
-    /// The same response, for which a place is needed.
+    /// Makes the response need a place.
     pub(super) fn limited(self, limit: Limit) -> Self {
         Self { limit: Some(limit), ..self }
     }
 
-    /// The same response, preceded by an interim one.
+    /// Puts an interim response before it.
     pub(super) fn preceded_by(self, status: u16, fields: &'static str) -> Self {
         self.with_head(|head| head.interim = Some((status, fields)))
     }
 
-    /// The same response of a server that speaks HTTP/1.0.
+    /// Turns it into the response of a server that speaks HTTP/1.0.
     pub(super) fn http10(self) -> Self {
         self.with_head(|head| head.version = "HTTP/1.0")
     }
@@ -185,19 +182,19 @@ impl Head {
 }
 
 impl Manner {
-    /// The same form, but the connection is closed.
+    /// Closes the connection after it.
     pub(super) fn closing(self) -> Self {
         Self { persistence: Persistence::Close, ..self }
     }
 
-    /// What the client expects to happen to the connection.
+    /// The connection's fate that the client expects.
     pub(super) fn end(self) -> End {
         if self.persistence == Persistence::Close { End::Close } else { End::Next }
     }
 }
 
 impl Persistence {
-    /// What the head of a response says about it.
+    /// The head's field about it.
     fn field(self) -> &'static str {
         match self {
             Self::KeepAlive => "",

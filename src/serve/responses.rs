@@ -11,7 +11,7 @@ use super::response::{End, HELLO, Manner, Message, Response};
 use super::service::{Service, WAIT_MAX};
 use super::stream::{Drip, Stream};
 
-/// A response, or what is wrong with the argument or the query.
+/// A response, or the fault in the argument or the query.
 type Made = Result<Response, String>;
 
 /// The longest body, in bytes: enough for minutes of transfer.
@@ -30,7 +30,7 @@ pub(super) fn delay(ask: &Ask) -> Made {
     Ok(Response::hello(ask.manner).after(time))
 }
 
-/// The status in the argument, with what HTTP requires of it: no body, a `Location`, or a final response after it.
+/// The status in the argument, with HTTP's requirements for it: no body, a `Location`, or a final response after it.
 pub(super) fn status(ask: &Ask) -> Made {
     let status = match ask.argument.parse() {
         Ok(status @ 100..=999) => status,
@@ -135,7 +135,7 @@ pub(super) fn pool(ask: &Ask) -> Made {
     Ok(Response::hello(ask.manner).after(draw(ask, service)).limited(Limit::Pool { workers, service }))
 }
 
-/// The greeting, once the connection is one of those that are served.
+/// The greeting, once the connection is one of the served ones.
 pub(super) fn prefork(ask: &Ask) -> Made {
     let serves = places(ask, "serves", "/prefork?serves=4")?;
     let service = service(ask, wait(ask.value(&["ms"]).unwrap_or("0"), MILLISECOND)?)?;
@@ -217,7 +217,6 @@ pub(super) fn endless_head(_: &Ask) -> Made {
     Ok(Response { message: Message::EndlessHead, stream, ..Response::nothing(End::CloseUntold) })
 }
 
-/// An invalid length.
 pub(super) fn bad_length(_: &Ask) -> Made {
     Ok(malformed("Content-Length: -13\r\n", HELLO))
 }
@@ -245,7 +244,7 @@ fn malformed(fields: &'static str, body: &'static [u8]) -> Response {
     Response { end: End::CloseUnframed, ..Response::new(200, fields, body, manner) }
 }
 
-/// The same response, which HTTP/2 cannot express.
+/// Breaks the chunks of a response; HTTP/2 cannot express that.
 fn broken_chunks(response: Response) -> Response {
     let mut bytes = Vec::new();
     response.message.write_http1(&mut bytes);

@@ -6,7 +6,7 @@ use super::resources::Resources;
 use super::response::{End, Manner, Response};
 use super::responses;
 
-/// A path and what it does.
+/// A path and its response.
 pub(super) struct Route {
     /// The path; except for the root, a path that ends with `/` takes an argument there.
     pub path: &'static str,
@@ -37,9 +37,9 @@ impl Route {
     }
 }
 
-/// How the response is made, and what is received before it.
+/// How the response is made, and how much is received before it.
 enum Action {
-    /// The body is discarded, then this makes the response; an `Err` says what is wrong with the argument or query.
+    /// The body is discarded, then this makes the response; an `Err` names the fault in the argument or query.
     Make(fn(&Ask) -> Result<Response, String>),
     /// This makes the response, which is sent at once; then the body is discarded.
     Early(fn(&Ask) -> Response),
@@ -104,7 +104,7 @@ const fn route(path: &'static str, usage: &'static str, about: &'static str, act
     Route { path, usage, about, keys: &[], action }
 }
 
-/// What the paths do.
+/// The paths and their effects, as text.
 pub fn paths() -> String {
     let mut text = String::from("Paths, for any method:\n");
     for Route { path, usage, about, .. } in ROUTES {
@@ -181,7 +181,6 @@ pub(super) fn reply(
     }
 }
 
-/// The route of a path, and its argument.
 fn find(path: &str) -> Option<(&'static Route, &str)> {
     ROUTES.iter().find_map(|route| {
         let argument = path.strip_prefix(route.path)?;

@@ -7,7 +7,7 @@ use onrush_plan::Random;
 /// A distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Service {
-    /// All are the same.
+    /// No variation.
     Constant(Duration),
     /// Log-normal.
     LogNormal {
@@ -27,7 +27,7 @@ pub(super) enum Service {
     },
 }
 
-/// The longest wait, one hour; what is drawn beyond it is cut.
+/// The longest wait, one hour; a longer drawn one is cut.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 impl Service {

@@ -17,15 +17,14 @@ use super::tls::{Received, Tls};
 #[derive(Debug)]
 pub(super) struct Socket {
     fd: OwnedFd,
-    /// What encrypts; `None`: nothing does.
     tls: Option<Tls>,
     /// The output that the kernel did not take yet.
     rest: Vec<u8>,
-    /// Whether there may be something to receive.
+    /// True if there may be something to receive.
     pub readable: bool,
-    /// Whether the client has shut down its sending side; it may still receive.
+    /// True if the client has shut down its sending side; it may still receive.
     pub half_closed: bool,
-    /// Whether the end of the client's input was received.
+    /// True if the end of the client's input was received.
     pub ended: bool,
 }
 
@@ -33,7 +32,6 @@ pub(super) struct Socket {
 const BLOCKS_PER_CALL: usize = 16;
 
 impl Socket {
-    /// An accepted socket.
     pub(super) fn new(fd: OwnedFd, tls: Option<Tls>) -> Self {
         Self { fd, tls, rest: Vec::new(), readable: false, half_closed: false, ended: false }
     }
@@ -49,7 +47,7 @@ impl Socket {
         self.half_closed |= flags.contains(EventFlags::RDHUP);
     }
 
-    /// Appends what has arrived, as far as there is room. Returns whether the connection is still usable.
+    /// Appends received bytes, as far as there is room. Returns whether the connection is still usable.
     pub(super) fn receive(&mut self, input: &mut Vec<u8>) -> bool {
         let room = input.capacity() - input.len();
         if room == 0 {
@@ -85,7 +83,7 @@ impl Socket {
         true
     }
 
-    /// Hands bytes to the kernel and keeps those that it does not take.
+    /// Hands bytes to the kernel and keeps the ones that it does not take.
     pub(super) fn send(&mut self, bytes: &[u8], flags: SendFlags) -> Sent {
         if let Some(tls) = &mut self.tls {
             tls.write(bytes);
@@ -113,7 +111,8 @@ impl Socket {
         self.send(&rest, SendFlags::empty())
     }
 
-    /// Hands up to 1 MiB of [`BLOCK`]s to the kernel, or one if it is encrypted, and subtracts what it took from `left`.
+    /// Hands up to 1 MiB of [`BLOCK`]s to the kernel, or one if it is encrypted, and subtracts the bytes taken from
+    /// `left`.
     pub(super) fn send_blocks(&mut self, left: &mut u64) -> Sent {
         if let Some(tls) = &mut self.tls {
             let here = (*left).min(BLOCK.len() as u64);

@@ -17,7 +17,7 @@ pub(super) enum Stream {
     Chunks {
         /// Bytes of content still to be sent.
         left: u64,
-        /// Whether no chunk was sent yet: the first one has an extension.
+        /// True if no chunk was sent yet: the first one has an extension.
         first: bool,
     },
     /// A body that is sent bit by bit.
@@ -26,7 +26,6 @@ pub(super) enum Stream {
     EndlessHead,
 }
 
-/// The result of [`Stream::fill`].
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fill {
     /// There is more to send after this.
@@ -37,15 +36,15 @@ pub(super) enum Fill {
     Done,
 }
 
-/// The content of bodies. Letters instead of zeros, so that a body cannot be confused with uninitialised memory. Written when it is
-/// first needed, so that the program does not have it in its file.
+/// The content of bodies. Letters instead of zeros, so that a body cannot be confused with uninitialised memory.
+/// Written when it is first needed, so that the program does not have it in its file.
 pub(super) static BLOCK: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![b'x'; BLOCK_BYTES].into());
 
-/// How long it is.
+/// Length of a block.
 pub(super) const BLOCK_BYTES: usize = 64 << 10;
 
 impl Stream {
-    /// Appends what is due at `now_ns`, at most about one [`BLOCK`].
+    /// Appends the bytes due at `now_ns`, at most about one [`BLOCK`].
     pub(super) fn fill(&mut self, out: &mut Vec<u8>, now_ns: u64) -> Fill {
         match self {
             Self::Block { left } => {
@@ -72,7 +71,7 @@ impl Stream {
         }
     }
 
-    /// Records that so many bytes were sent of those that were ready.
+    /// Records that so many of the prepared bytes were sent.
     pub(super) fn advance(&mut self, bytes: u64) {
         match self {
             Self::Block { left } | Self::Chunks { left, .. } => *left -= bytes,
@@ -89,7 +88,7 @@ impl Stream {
         }
     }
 
-    /// Whether all content was sent.
+    /// True if all content was sent.
     pub(super) fn is_finished(&self) -> bool {
         match self {
             Self::Block { left } | Self::Chunks { left, .. } => *left == 0,

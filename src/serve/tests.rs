@@ -56,7 +56,7 @@ fn expect_alive(client: &mut TcpStream) {
     expect(client, PLAIN);
 }
 
-/// Checks that the connection is closed in an orderly way, and that nothing else was sent.
+/// Checks that the connection is closed in an orderly way, and that nothing more was sent.
 fn expect_closed(client: &mut TcpStream) {
     let mut rest = Vec::new();
     client.read_to_end(&mut rest).unwrap();
@@ -250,7 +250,7 @@ fn mixed_answers_every_kth_connection_sooner_than_the_others() {
 #[test]
 fn a_freeze_stops_all_threads_and_paths_and_then_everything_is_answered() {
     let server = server_with(2);
-    // The kernel distributes the connections: it is very unlikely that all twelve go to the same thread.
+    // The kernel distributes the connections: it is very unlikely that all twelve go to one thread.
     let mut clients: Vec<TcpStream> = (0..12).map(|_| connect(&server)).collect();
     for client in &mut clients {
         expect_alive(client);
@@ -638,7 +638,8 @@ fn prefork_serves_only_so_many_connections_until_one_is_closed() {
             send(client, &path.repeat(2));
             expect_silence(client);
         }
-        // Those that are served stay so, and what they close or others give up makes room in the order of arrival.
+        // Served connections stay so; places that they leave, or that others give up, go to the next in order of
+        // arrival.
         send(&mut clients[1], &path);
         expect(&mut clients[1], PLAIN);
         expect_alive(&mut clients[1]);

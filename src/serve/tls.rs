@@ -19,11 +19,9 @@ use super::sent::Sent;
 #[derive(Debug)]
 pub(super) struct Settings(Arc<ServerConfig>);
 
-/// The TLS state of a connection.
 #[derive(Debug)]
 pub(super) struct Tls(Box<ServerConnection>);
 
-/// The result of receiving.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Received {
     /// There may be more.
@@ -63,7 +61,7 @@ impl Tls {
         Some(Self(Box::new(connection)))
     }
 
-    /// Appends what has arrived, decrypted, as far as there is this much room.
+    /// Appends received bytes, decrypted, as far as there is this much room.
     pub(super) fn receive(&mut self, socket: &OwnedFd, input: &mut Vec<u8>, mut room: usize) -> Received {
         loop {
             match self.0.reader().fill_buf() {
@@ -87,7 +85,7 @@ impl Tls {
                 Err(_) => return Received::Broken,
             }
             let is_good = self.0.process_new_packets().is_ok();
-            // The handshake, or an alert that says what is wrong. What the kernel does not take is sent later.
+            // The handshake, or an alert that names the fault. Bytes that the kernel does not take are sent later.
             if self.flush(socket) == Sent::Gone || !is_good {
                 return Received::Broken;
             }
@@ -100,7 +98,7 @@ impl Tls {
         let _ = self.0.writer().write_all(bytes);
     }
 
-    /// Hands what was encrypted to the kernel.
+    /// Hands encrypted bytes to the kernel.
     pub(super) fn flush(&mut self, socket: &OwnedFd) -> Sent {
         while self.0.wants_write() {
             match self.0.write_tls(&mut Bare(socket)) {

@@ -1,8 +1,8 @@
-//! The result of a connection's turn: what its thread does next for it.
+//! The result of a connection's turn: its thread's next action for it.
 
 use super::sent::Sent;
 
-/// What the worker does after a turn.
+/// The worker's action after a turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Turn {
     /// Wait for the next event.

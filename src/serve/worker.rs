@@ -1,7 +1,7 @@
 //! One thread of the server: an epoll loop over its listener, its connections and their timers.
 //!
-//! The only things it shares with other threads are the eventfd that stops it, what they have in common, and its inbox. Sockets are registered once, edge-triggered, so that an ordinary request costs a wakeup, a receive
-//! and a send.
+//! It shares only the eventfd that stops it, the state of all threads, and its inbox. Sockets are registered once,
+//! edge-triggered, so that an ordinary request costs a wakeup, a receive and a send.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -40,7 +40,7 @@ pub(super) struct Worker {
     timers: BTreeSet<(u64, Token)>,
     /// The connections that get a turn without an event.
     again: Vec<Token>,
-    /// Whether accepting was postponed because descriptors or memory ran out.
+    /// True if accepting was postponed because descriptors or memory ran out.
     accept_put_off: bool,
     resources: Resources,
 }
@@ -53,14 +53,14 @@ struct Slot {
     connection: Option<Connection>,
     /// The connection's timer.
     timer_ns: Option<u64>,
-    /// Whether the connection is already queued for a turn without an event.
+    /// True if the connection is already queued for a turn without an event.
     is_queued: bool,
 }
 
 /// The most events per wakeup.
 const EVENTS_PER_WAKE_UP: usize = 512;
 
-/// The most connections that are accepted before those already open get their turns.
+/// The most connections accepted before open ones get their turns.
 const ACCEPTS_PER_TURN: usize = 256;
 
 /// How long accepting is postponed when descriptors or memory ran out: short enough for waiting clients, long enough to

@@ -10,7 +10,7 @@ use thiserror::Error;
 use crate::failure;
 use crate::run::{Ended, Interrupt, Outcome};
 
-/// Every first connection was refused: the text says by whom and why.
+/// Every first connection was refused: by whom and why, in words.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub(crate) struct Refused(String);
@@ -34,7 +34,7 @@ pub(crate) fn once(plan: &Plan) -> Plan {
 /// How long a target may take to respond to one request.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
-/// Whether a target responds within a time.
+/// True if a target responds within a time.
 pub(crate) fn answers(plan: &Plan, interrupt: &Interrupt, within: Duration) -> bool {
     let mut once = once(plan);
     once.stop.duration = once.stop.duration.map(|longest| longest.min(within));

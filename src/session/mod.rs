@@ -1,7 +1,7 @@
 //! A complete run, from resolving the target's name to the outcome.
 //!
 //! [`run()`] may be called any number of times in one process. It prints nothing, writes no file and never exits: it
-//! tells its [`Observer`]s what happens, and they show it.
+//! tells its [`Observer`]s about events, and they show them.
 
 pub(crate) mod ask;
 
@@ -26,7 +26,7 @@ const WATCH: Duration = Duration::from_millis(20);
 
 /// The results of a run.
 pub struct Ran {
-    /// What it measured.
+    /// Its measurements.
     pub outcome: Outcome,
     /// Connections that are idle at the end, if it was given any.
     pub spares: Vec<Spare>,
@@ -46,9 +46,9 @@ pub fn run(plan: &Plan, interrupt: &Interrupt, observers: &mut [&mut dyn Observe
     carry_out(plan, None, &mut None, &mut Clock::of(&plan.io), interrupt, observers)
 }
 
-/// Carries out a plan on connections that an earlier run with the same way, target and TLS settings has left open, as
-/// far as they are still usable. Connections that are idle at the end are in [`Ran::spares`]. The clock is that of
-/// all these runs, and so are the machines that carry them out, if there are several.
+/// Carries out a plan on connections that an earlier run with these settings of way, target and TLS has left open, as
+/// far as they are still usable. Connections that are idle at the end are in [`Ran::spares`]. All these runs share the
+/// clock, and the machines that carry them out, if there are several.
 ///
 /// # Errors
 ///
@@ -119,7 +119,7 @@ fn carry_out_together(
     Ok(Ran { outcome, spares, script: None, tail: None })
 }
 
-/// What a script brings to a run; the states of its threads are handed out.
+/// A script's part in a run; takes the states of its threads.
 pub(crate) fn scripted(script: &mut Script) -> Scripted {
     let callbacks = script.callbacks().into_iter().enumerate();
     let workers = callbacks

@@ -1,10 +1,10 @@
-//! A single run, which is what onrush does unless another command is asked for: what it shows, and how it ends.
+//! A single run, which is what onrush does unless another command is asked for: its output, and how it ends.
 //!
 //! # One way to end
 //!
-//! 1. **Measure.** What was measured is kept, no matter what ends the run: time, requests, a signal, a script, a bug.
-//! 2. **Files.** Each is written in its own thread, so that a slow one does not delay the report. While a probe follows the
-//!    run, they are kept ready: a signal that ends the process writes them.
+//! 1. **Measure.** The measurements are kept, no matter what ends the run: time, requests, a signal, a script, a bug.
+//! 2. **Files.** Each is written in its own thread, so that a slow one does not delay the report. While a probe follows
+//!    the run, they are kept ready: a signal that ends the process writes them.
 //! 3. **Report**, and the notes.
 //! 4. **Wait** for unfinished files, for [`files::PATIENCE`] at most.
 //! 5. **`done()`** of the script, which may do anything at all.
@@ -43,7 +43,7 @@ use crate::session::{self, Ran};
 use opening::Opening;
 use screen::{has_colours, say_lines};
 
-/// How long the report waits for the files. Those on a disk are complete by then.
+/// How long the report waits for the files. Files on a disk are complete by then.
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Carries out a plan, up to the exit code.
@@ -116,7 +116,7 @@ struct Ending<'a> {
     interrupt: Interrupt,
     states: FileStates,
     kept: Kept,
-    /// What went wrong, printed at the very end.
+    /// Messages about failures, printed at the very end.
     said: Vec<String>,
     /// The gates that are broken or undecided.
     broken: Vec<Gate>,
@@ -126,10 +126,10 @@ struct Ending<'a> {
     undecided: Vec<&'static str>,
     /// Which machines were lost in the run, and why.
     lost: Vec<String>,
-    /// Whether a probe followed the run.
+    /// True if a probe followed the run.
     was_probed: bool,
     code: u8,
-    /// Whether the files were to be written.
+    /// True if the files were to be written.
     was_written: bool,
 }
 
@@ -207,8 +207,8 @@ impl Ending<'_> {
         screen
     }
 
-    /// The probe that follows the run, if one would tell more, and the files again; no files, if a signal has written them
-    /// meanwhile.
+    /// The probe that follows the run, if one would tell more, and the files again; no files, if a signal has written
+    /// them meanwhile.
     fn follow_up(&mut self, outcome: &mut Outcome, tail: Option<Tail>, files: Files) -> (Option<Probe>, Option<Files>) {
         let (plan, interrupt, kept) = (self.plan, self.interrupt.clone(), self.kept.clone());
         if self.step(|| Ok(needs_probe(plan, outcome))) != Some(true) {
@@ -273,7 +273,7 @@ impl Ending<'_> {
         self.code = if code == 0 && !self.said.is_empty() { EXIT_WRONG } else { code };
     }
 
-    /// Prints what is still to be said; returns the exit code.
+    /// Prints the remaining messages; returns the exit code.
     fn last_words(mut self, screen: Screen) -> u8 {
         let unwritten = if self.was_written { files::unwritable(&self.states) } else { Vec::new() };
         let mut said: Vec<String> = unwritten.iter().map(|error| format!("onrush: {error}")).collect();
@@ -315,7 +315,7 @@ impl Ending<'_> {
     }
 }
 
-/// Whether a probe after the run would tell more.
+/// True if a probe after the run would tell more.
 fn needs_probe(plan: &Plan, outcome: &Outcome) -> bool {
     let is_whole = matches!(outcome.ended, Ended::Duration | Ended::Requests)
         && outcome.breakdown.is_none()
@@ -334,7 +334,6 @@ fn questions(plan: &Plan) -> Vec<&'static str> {
     asked.into_iter().filter_map(|(option, is_asked)| is_asked.then_some(option)).collect()
 }
 
-/// Whether a gate depends on the verdict.
 fn asks_for_verdict(plan: &Plan) -> bool {
     plan.show.gates.iter().any(Condition::asks_for_verdict)
 }
@@ -344,7 +343,7 @@ fn strict(verdict: &Verdict) -> String {
     format!("onrush: --strict: {verdict}")
 }
 
-/// What is printed after the run.
+/// The report after the run.
 fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result<String> {
     Ok(match plan.show.format {
         _ if plan.once => report::once(plan, outcome),
@@ -353,8 +352,8 @@ fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result
     })
 }
 
-/// With `--once` and a list whose requests have names, shows what becomes of the first request of every name but the
-/// first. Returns the exit code that follows from that, and the gates that are broken.
+/// With `--once` and a list whose requests have names, shows the outcome of the first request of every other name.
+/// Returns the resulting exit code, and the broken gates.
 fn show_other_names(plan: &Plan, interrupt: &Interrupt, screen: &mut Screen) -> anyhow::Result<(u8, Vec<Gate>)> {
     let (mut code, mut broken) = (0, Vec::new());
     for list in plan.list.iter().flat_map(List::of_other_names) {
@@ -374,7 +373,6 @@ fn show_other_names(plan: &Plan, interrupt: &Interrupt, screen: &mut Screen) -> 
     Ok((code, broken))
 }
 
-/// Calls `done` of the script with the results, if it has one.
 fn call_done(plan: &Plan, outcome: &Outcome, script: &mut Script) -> anyhow::Result<()> {
     if script.has_done() { script.done(&report::summary_for_script(plan, outcome)) } else { Ok(()) }
 }

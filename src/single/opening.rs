@@ -1,4 +1,4 @@
-//! What comes before a single run.
+//! Preparations of a single run.
 
 use std::time::Instant;
 
@@ -10,12 +10,12 @@ use crate::program::{Screen, say};
 use crate::run::{self, Choice, Interrupt, Observer};
 use crate::{cli, failure, report};
 
-/// Prints what comes before a single run, up to the first lines of its report.
+/// Prints everything before a single run, up to the first lines of its report.
 pub(super) struct Opening<'a> {
     plan: &'a Plan,
     interrupt: Interrupt,
     pub screen: Screen,
-    /// Whether the first lines of the report have been printed.
+    /// True if the first lines of the report have been printed.
     is_printed: bool,
 }
 
@@ -61,7 +61,7 @@ impl Observer for Opening<'_> {
             return;
         }
         let shortage = run::host::shortage(plan);
-        // What is measured is not what was asked for: that is said even without notes.
+        // A run with less than the requested load says so even without notes.
         let is_other = run::host::room(plan, shortage).is_some() && !plan.show.is_quiet;
         if plan.show.notes || is_other {
             let ports = run::host::too_few_ports(plan, addresses, run::Ports::read());

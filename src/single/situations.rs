@@ -1,8 +1,9 @@
-//! Situations whose bottleneck is known, drawn at random, in virtual time: what does the verdict say about them?
+//! Situations with a known bottleneck, drawn at random, in virtual time: is the verdict right about them?
 //!
-//! A closed loop is limited by its connections if the elasticity between the two numbers of requests in flight that the verdict
-//! names is above 0.7, by its target below 0.3; the truth comes from long runs without a probe. A rate is kept up with if it is below what a long closed loop
-//! with as many connections reaches. The situations on sockets are in `tests/it/situations.rs`.
+//! A closed loop is limited by its connections if the elasticity between the verdict's two numbers of requests in
+//! flight is above 0.7, by its target if it is below 0.3; the truth comes from long runs without a probe. A rate is
+//! kept up with if it is below that of a long closed loop with as many connections. Situations on sockets are in
+//! `tests/it/situations.rs`.
 
 use std::fmt::Write as _;
 use std::{env, fs, process};
@@ -25,7 +26,7 @@ const SEEDS: u64 = 24;
 /// The responses of a long run, from which the truth comes.
 const LONG: f64 = 20_000.0;
 
-/// An overload from here on must not be overlooked, beyond what is chance in random arrivals.
+/// An overload from here on must not be overlooked, beyond the chance of random arrivals.
 const OVERLOAD: f64 = 1.01;
 
 /// A target and a load.
@@ -35,19 +36,19 @@ struct Situation {
     duration_s: u64,
     /// The time that a probe may take; `None`: the usual one.
     probe_s: Option<u64>,
-    /// The rate as a share of what the target can do.
+    /// The rate as a share of the target's capacity.
     load: Option<f64>,
     seed: u64,
     name: String,
 }
 
-/// What is right.
+/// The right verdict.
 #[derive(Debug)]
 enum Truth {
     /// A closed loop: the elasticity and its standard error.
     Loop { elasticity: f64, error: f64 },
-    /// A rate as a share of what can be reached with these connections, and its standard error by chance; infinite if
-    /// responses are not what was asked for.
+    /// A rate as a share of the possible rate with these connections, and its standard error by chance; infinite if
+    /// responses are wrong.
     Rate { load: f64, error: f64 },
     /// The target stops for a large part of the time.
     Silent,
@@ -170,7 +171,7 @@ impl Situation {
         session::run(plan, &Interrupt::default(), &mut []).expect("it can be carried out")
     }
 
-    /// What a long closed loop reaches, in responses per second, and its relative standard error.
+    /// The rate of a long closed loop, in responses per second, and its relative standard error.
     fn reaches(&self, connections: u32, about_per_s: f64) -> (f64, f64) {
         let length_s = (LONG / about_per_s).clamp(15.0, 600.0).ceil();
         let long = Self {
@@ -189,7 +190,7 @@ impl Situation {
         (outcome.totals.counters.completed as f64 / outcome.elapsed.as_secs_f64(), error)
     }
 
-    /// The truth, in a closed loop between as many requests in flight and this other number, and what can be reached.
+    /// The truth, in a closed loop between its requests in flight and this other number, and the possible rate.
     fn truth(&self, other: u32) -> (Truth, f64) {
         let about_per_s = self.about_per_s();
         let (x, error) = self.reaches(self.connections, about_per_s);
@@ -220,7 +221,8 @@ impl Situation {
         }
     }
 
-    /// Returns the verdict, whether the run was too short, and the other number of requests in flight that this is about.
+    /// Returns the verdict, whether the run was too short, and the other number of requests in flight that this is
+    /// about.
     fn verdict(&self) -> (LimitedBy, String, bool, u32) {
         let most = self.connections.max(8_192);
         let load = self.load.map_or(String::new(), |load| {
@@ -246,7 +248,7 @@ impl Situation {
     }
 }
 
-/// No note says what the verdict says, contradicts it, or advises what cannot help.
+/// No note repeats the verdict, contradicts it, or advises something that cannot help.
 fn check_notes(plan: &Plan, judged: &Judged) {
     let Document { notes, verdict: Some(verdict), evidence: Some(evidence), ledger, .. } = &judged.document else {
         unreachable!("something was measured")
@@ -270,7 +272,7 @@ fn mean_ms(service: &Service) -> f64 {
     service.slow.map_or(service.ms, |slow| f64::midpoint(service.ms, slow))
 }
 
-/// How right a verdict is. What is within three standard errors of a limit may be on either side of it.
+/// How right a verdict is. A truth within three standard errors of a limit may be on either side of it.
 fn class(truth: &Truth, limited_by: LimitedBy, is_short: bool) -> Class {
     use LimitedBy::{Connections, Knee, Schedule, Target, Unclear};
     let is_right = match (truth, limited_by) {

@@ -14,7 +14,7 @@ pub(super) struct Change {
     ours: Vec<String>,
 }
 
-/// What became of a change that was to be undone, in a sentence.
+/// Outcome of undoing a change, in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Restoration {
     /// The setting has its old value.
@@ -41,7 +41,7 @@ impl Change {
         self.ours = vec![normalised(value)];
     }
 
-    /// Whether we gave the setting this value.
+    /// True if we gave the setting this value.
     pub fn is_ours(&self, value: &str) -> bool {
         self.ours.contains(&normalised(value))
     }

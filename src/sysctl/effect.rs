@@ -2,7 +2,7 @@
 
 use super::name::Name;
 
-/// What to know about a setting before drawing conclusions from it; `None` for most.
+/// A caveat about a setting's effect, before conclusions are drawn from it; `None` for most.
 pub fn effect(name: &Name) -> Option<&'static str> {
     EFFECTS.iter().find(|(paths, _)| paths.contains(&name.path())).map(|(_, sentence)| *sentence)
 }

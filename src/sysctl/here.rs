@@ -1,4 +1,4 @@
-//! Identifies the settings that this process may change: those of this boot and this network namespace.
+//! Identifies the settings that this process may change: this boot's, in this network namespace.
 
 use std::fs;
 use std::io;
@@ -17,7 +17,7 @@ pub(super) struct Here {
 }
 
 impl Here {
-    /// Reads those of this process.
+    /// Reads this process's identity.
     ///
     /// # Errors
     ///

@@ -25,7 +25,6 @@ pub(super) struct Journal {
     file: File,
 }
 
-/// The content of a journal.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Record {
     /// Where the changes were made.
@@ -92,7 +91,7 @@ impl Journal {
             // The process that had it locked may have removed it before we got the lock.
             let ours = file.metadata()?;
             if fs::symlink_metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
-                // No other user may decide what root restores.
+                // No other user may decide about root's restoring.
                 let is_own = ours.uid() == rustix::process::geteuid().as_raw();
                 return if is_own { Ok(Self { path: path.to_owned(), file }) } else { Err(Unlocked::Foreign) };
             }
@@ -213,7 +212,7 @@ fn refusal(path: &Path, error: &io::Error) -> Refusal {
     Refusal::Journal { path: path.display().to_string(), reason: reason(error) }
 }
 
-/// Parses a journal. An incomplete last line is ignored: what it announces was not done.
+/// Parses a journal. An incomplete last line is ignored: its change was not made.
 fn parse(text: &str) -> Option<Record> {
     let whole = &text[..=text.rfind('\n')?];
     let mut lines = whole.lines().map(serde_json::from_str);

@@ -10,14 +10,14 @@ use super::journal::Journal;
 use super::refusal::Refusal;
 use super::tree::Tree;
 
-/// What a killed process has left, and what became of it.
+/// Leftovers of a killed process, and their fate.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Leftover {
     /// There are no changes in this network namespace.
     Nothing,
     /// There were changes, which a restart of the machine has undone.
     Restarted,
-    /// There were changes; what became of each, the last one first.
+    /// There were changes; the outcome of each, the last one first.
     Changes(Vec<Restoration>),
 }
 
@@ -31,7 +31,6 @@ pub fn restore(directory: &Path) -> Result<Leftover, Refusal> {
     restore_in(&Tree::host(), directory)
 }
 
-/// Restores the settings of a tree.
 pub(super) fn restore_in(tree: &Tree, directory: &Path) -> Result<Leftover, Refusal> {
     let here = Here::read().map_err(|error| Refusal::System { name: "/proc".to_owned(), reason: reason(&error) })?;
     let Some(mut journal) = Journal::existing(directory, &here.namespace)? else { return Ok(Leftover::Nothing) };

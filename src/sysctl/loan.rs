@@ -29,7 +29,7 @@ struct Lent {
     journal: Option<Journal>,
     /// The changes, in the order in which the settings were first changed.
     changes: Vec<Change>,
-    /// What could not be restored and has not been reported yet.
+    /// Failed restorations that have not been reported yet.
     unsaid: Vec<String>,
 }
 

@@ -4,9 +4,9 @@
 //! [`restore`] can undo it after the process was killed. A setting is restored only if it still has the value that we
 //! gave it. Nothing here prints, listens for signals or ends the process.
 //!
-//! A `name` leads to a file of the `tree`; a `change` has the old value and ours, and the `journal` all changes, with the boot
-//! and the network namespace (`here`). `leftover` restores after a kill, `effect` says what a setting does not do, and
-//! `refusal` has the messages.
+//! A `name` leads to a file of the `tree`; a `change` has the old value and ours, and the `journal` all changes, with
+//! the boot and the network namespace (`here`). `leftover` restores after a kill, `effect` has caveats about settings,
+//! and `refusal` the messages.
 
 mod change;
 mod effect;
@@ -25,8 +25,8 @@ pub use loan::{Loan, Restorer};
 pub use name::Name;
 pub use refusal::Refusal;
 
-/// Checks that a setting exists and that its value can be read, so that it could be restored. Whether this process may
-/// change it is not asked: a plan may be looked at without privileges.
+/// Checks that a setting exists and that its value can be read, so that it could be restored. Ignores whether this
+/// process may change it: a plan may be looked at without privileges.
 ///
 /// # Errors
 ///

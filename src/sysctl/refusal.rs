@@ -49,7 +49,7 @@ pub enum Refusal {
     Value {
         /// Which setting.
         name: String,
-        /// What was asked for.
+        /// The requested value.
         value: String,
     },
     /// The kernel rejected a value.
@@ -57,12 +57,12 @@ pub enum Refusal {
     Refused {
         /// Which setting.
         name: String,
-        /// What was asked for.
+        /// The requested value.
         value: String,
         /// In the system's words.
         reason: String,
     },
-    /// Another process changes the same setting.
+    /// Another process changes this setting.
     #[error("{name} is {found:?}, but onrush had set it to {ours:?}: another process changes it as well")]
     Changed {
         /// Which setting.

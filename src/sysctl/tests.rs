@@ -1,4 +1,4 @@
-//! Tests with a directory of files in place of the kernel's settings: what is journalled, and what is restored.
+//! Tests with a directory of files in place of the kernel's settings: journalling and restoring.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -47,7 +47,6 @@ impl Machine {
         Loan::of(self.tree(), &self.journals())
     }
 
-    /// The file of a setting.
     fn file(&self, name: &str) -> PathBuf {
         self.scratch.path().join("sys").join(Name::parse(name).unwrap().path())
     }
@@ -136,7 +135,7 @@ fn every_change_is_journalled_with_the_value_before_the_first_one() {
     assert_eq!(lines.collect::<Vec<_>>(), expected);
 }
 
-/// Uses files of this process as settings: the kernel checks what is written to them as well.
+/// Uses files of this process as settings: the kernel checks their values as well.
 #[test]
 fn the_kernel_may_refuse_a_value_or_make_another_one_of_it() {
     let machine = Machine::new();

@@ -1,4 +1,4 @@
-//! Builds the tables: one of the runs with averages, one of what averages hide, or everything in one.
+//! Builds the tables: one of the runs with averages, one of facts that averages hide, or everything in one.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ pub fn usual(runs: &[Measured]) -> Vec<Column> {
     figures.map(Column::Figure).collect()
 }
 
-/// Every run, and below the runs with the same key their averages.
+/// Every run, and averages below runs with equal keys.
 pub fn runs(groups: &[Group<'_>], key: &[String], columns: &[Column]) -> Grid {
     let mut heads: Vec<Head> = key.iter().map(|field| Head::new(field)).collect();
     heads.push(Head::new(RUN));
@@ -46,7 +46,7 @@ pub fn runs(groups: &[Group<'_>], key: &[String], columns: &[Column]) -> Grid {
     Grid { heads, rows }
 }
 
-/// What averages hide, group by group: how far the rates are apart, what failed, and percentiles of all requests
+/// Facts that averages hide, by group: how far the rates are apart, the failures, and percentiles of all requests
 /// together.
 pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
     let percentiles: Vec<Metric> = metrics(&USUAL_PERCENTILES).collect();
@@ -101,7 +101,7 @@ pub fn wide(groups: &[Group<'_>], key: &[String], columns: &[Column], sort: Opti
     Grid { heads, rows }
 }
 
-/// The columns of a wide table, without those of the key.
+/// The columns of a wide table, without the key's.
 pub fn everything(runs: &[Measured], key: &[String]) -> Vec<Column> {
     let mut fields: Vec<String> = FIELDS.map(str::to_owned).to_vec();
     fields.extend(factors(runs).into_iter().filter(|factor| !FIELDS.contains(&factor.as_str())));
@@ -164,7 +164,7 @@ fn average(group: &Group<'_>, column: &Column) -> Cell {
 pub struct Sort<C = String> {
     /// The column, or its name.
     pub column: C,
-    /// Whether the largest value is first.
+    /// True if the largest value is first.
     pub descends: bool,
 }
 

@@ -10,7 +10,7 @@ use crate::saved::Measured;
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// What distinguishes runs: a name from [`FIELDS`], or of a factor.
+    /// A dimension that distinguishes runs: a name from [`FIELDS`], or of a factor.
     Field(String),
     /// A measured figure.
     Figure(Metric),
@@ -36,7 +36,7 @@ impl Column {
     }
 }
 
-/// The value of a field in a run. A factor takes precedence over the field of the same name.
+/// The value of a field in a run. A factor takes precedence over a field of its name.
 pub fn field(run: &Measured, name: &str) -> Option<String> {
     if let Some((_, level)) = run.factors.iter().find(|(factor, _)| name == factor) {
         return Some(level.clone());
@@ -66,7 +66,7 @@ pub fn field(run: &Measured, name: &str) -> Option<String> {
     }
 }
 
-/// The version of HTTP that was asked for. All programs but onrush speak one.
+/// The requested version of HTTP. All programs but onrush speak one.
 fn protocol(run: &Measured) -> &'static str {
     let plan = run.document.as_ref().map(|document| &document.plan);
     match plan.filter(|plan| plan.http2.is_some()) {
@@ -102,7 +102,7 @@ pub const BAD: Metric = Metric::ErrorsOf(ErrorKind::Status);
 /// Responses that failed a check.
 pub const UNFIT: Metric = Metric::ErrorsOf(ErrorKind::Check);
 
-/// Whether tables for people show a figure as a whole number.
+/// True if tables for people show a figure as a whole number.
 pub fn is_whole(metric: Metric) -> bool {
     match metric {
         Metric::Latency(_, statistic) => !matches!(statistic, Statistic::Mean | Statistic::Stdev),

@@ -1,4 +1,4 @@
-//! The command `onrush table`: its arguments, and what it prints.
+//! The command `onrush table`: its arguments and its output.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ that end in .json, .log or .txt are read; x.json and x.log are one run.",
     },
 };
 
-/// Parses the arguments of `table`; `None` if the help was asked for. The error says what is wrong.
+/// Parses the arguments of `table`; `None` if the help was asked for. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
     let table = Table { inputs: Vec::new(), by: None, columns: Columns::Short, sort: None, form: Form::default() };
     let table = TABLE.read(args, table)?;
@@ -80,7 +80,7 @@ fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
     Ok(table)
 }
 
-/// Prints the tables, and what is to be said about the files; returns the exit code.
+/// Prints the tables, and messages about the files; returns the exit code.
 fn run(table: &Table) -> u8 {
     let tables = super::run(table);
     tables.said.iter().for_each(|line| say(&format!("onrush table: {line}")));

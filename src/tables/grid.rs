@@ -36,7 +36,7 @@ pub enum Cell {
     Number {
         /// The number.
         number: Number,
-        /// Whether it is shown as a whole number.
+        /// True if it is shown as a whole number.
         is_whole: bool,
     },
     /// A figure with its unit, or with its digits in groups.

@@ -1,4 +1,4 @@
-//! Groups of runs with the same key, which are averaged.
+//! Groups of runs with equal keys, which are averaged.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,7 +12,7 @@ use crate::record::{self, Document, Named};
 use crate::saved::{Measured, factor_of_experiment};
 use onrush_text::order;
 
-/// Runs with the same values in the fields of a key.
+/// Runs with equal values in the fields of a key.
 #[derive(Debug)]
 pub struct Group<'a> {
     /// These values, in the order of the fields.
@@ -21,7 +21,7 @@ pub struct Group<'a> {
     pub runs: Vec<(u64, &'a Measured)>,
 }
 
-/// The groups of runs with the same key, ordered by its first field, then by the next.
+/// The groups of runs with equal keys, ordered by the first field, then by the next.
 pub fn groups<'a>(runs: &'a [Measured], fields: &[String]) -> Vec<Group<'a>> {
     let mut groups: Vec<Group<'a>> = Vec::new();
     let mut positions: HashMap<Vec<String>, usize> = HashMap::new();
@@ -42,8 +42,8 @@ pub fn groups<'a>(runs: &'a [Measured], fields: &[String]) -> Vec<Group<'a>> {
     groups
 }
 
-/// The levels of a field: those of an experiment in its plan's order; those of other factors, and rates, ascending;
-/// others in order of appearance.
+/// The levels of a field: an experiment's in its plan's order; other factors', and rates, ascending; others in order of
+/// appearance.
 fn levels(groups: &[Group<'_>], index: usize, field: &str) -> Vec<String> {
     let mut known = HashSet::new();
     let all = groups.iter().map(|group| &group.key[index]);
@@ -69,7 +69,7 @@ fn planned<'a>(groups: &'a [Group<'_>], field: &str) -> HashMap<&'a str, u32> {
 }
 
 impl<'a> Group<'a> {
-    /// The runs that count: all but those that their experiment marked as failed.
+    /// The runs that count: all but the ones that their experiment marked as failed.
     pub fn counted(&self) -> impl Iterator<Item = &'a Measured> {
         self.runs.iter().map(|(_, run)| *run).filter(|run| !run.is_failed())
     }
@@ -101,8 +101,7 @@ impl<'a> Group<'a> {
         self.runs.sort_by_key(|(number, _)| *number);
     }
 
-    /// Whether the latencies of some of its runs count from when a request was due, and those of others from when it
-    /// was sent.
+    /// True if some of its runs have latencies since requests were due, and others since they were sent.
     pub fn mixes_latencies(&self) -> bool {
         let mut kinds = self.counted().map(Measured::is_scheduled);
         kinds.next().is_some_and(|first| kinds.any(|kind| kind != first))

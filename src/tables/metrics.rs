@@ -1,8 +1,8 @@
-//! The metrics as a text: what `onrush table --columns help` prints, and `docs/metrics.md`.
+//! The metrics as a text: the output of `onrush table --columns help`, and `docs/metrics.md`.
 
 use onrush_plan::metric::METRICS;
 
-/// What is true of all names.
+/// Rules for all names.
 const NAMES: &str = "\
 Conditions (--fail-if, --find-max), stop terms (--until) and limits of comparisons
 (--fail-if-worse) take the first name of a metric. Tables take either name, with

@@ -1,7 +1,7 @@
 //! `onrush table`: makes tables of saved results of onrush, wrk and its forks.
 //!
-//! Of [`Measured`] runs, those with the same key form a `group`; `build` makes tables of groups,
-//! `short` the one for people, and `format` writes them. Nothing here measures, prints, or changes a file.
+//! [`Measured`] runs with equal keys form a `group`; `build` makes tables of groups, `short` the one for people, and
+//! `format` writes them. Nothing here measures, prints, or changes a file.
 
 pub(crate) mod command;
 
@@ -59,10 +59,10 @@ pub enum Columns {
     /// everything.
     #[default]
     Short,
-    /// Those that centminmod's script makes of wrk-cmm's results: every run with averages, and in a second table what
+    /// The two tables that centminmod's script makes of wrk-cmm's results: every run with averages, and the facts that
     /// averages hide.
     WrkCmm,
-    /// Those of parts of runs: a row for each part of every run.
+    /// A row for each part of every run.
     Parts(Parts),
     /// Fields and figures with these names, for every run.
     Named(Vec<String>),
@@ -86,7 +86,7 @@ pub enum Form {
     Text,
     /// One table with a row for each run.
     Csv,
-    /// The same, as a list of objects.
+    /// JSON, as a list of objects.
     Json,
 }
 
@@ -183,8 +183,8 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
     })
 }
 
-/// The default key: factors, and everything else in which runs with the same factors differ, so that runs of different
-/// things are never averaged silently.
+/// The default key: factors, and every other field that differs between runs of equal factors, so that runs of
+/// different things are never averaged silently.
 fn usual_key(runs: &[Measured]) -> Vec<String> {
     let factors = build::factors(runs);
     let levels = |run| factors.iter().map(|factor| column::field(run, factor)).collect::<Vec<_>>();
@@ -212,7 +212,7 @@ fn check<'a>(mut names: impl Iterator<Item = &'a str>, factors: &[String]) -> Re
     ))
 }
 
-/// The lines about runs that failed and are in no table, except those that were repeated.
+/// The lines about runs that failed and are in no table, except repeated ones.
 fn left_out(failed: &[Measured], whole: &[Measured]) -> Vec<String> {
     let turn = |run: &Measured| {
         run.position.as_ref().map(|position| (position.id.clone(), position.round, position.levels.clone()))
@@ -247,7 +247,7 @@ fn first_of(found: &[String]) -> String {
 ///
 /// # Errors
 ///
-/// What to do if no run has any.
+/// The remedy if no run has any.
 fn without_parts(parts: Parts, runs: &[Measured]) -> Result<Option<String>, String> {
     let mut without = runs.iter().filter(|run| !parts.are_in(run));
     let Some(first) = without.next() else { return Ok(None) };
@@ -300,7 +300,7 @@ fn unmerged(groups: &[group::Group<'_>]) -> Option<String> {
     groups.iter().any(lacks_histograms).then(|| words.to_owned())
 }
 
-/// The line about percentiles of several runs that are not those of all their requests.
+/// The line about percentiles of several runs that are medians, and not percentiles over all their requests.
 fn medians(groups: &[group::Group<'_>]) -> Option<String> {
     let words = "percentiles of several runs without histograms are medians over the runs: only result files of onrush \
                  have histograms";
@@ -310,7 +310,7 @@ fn medians(groups: &[group::Group<'_>]) -> Option<String> {
     groups.iter().any(are_shown).then(|| words.to_owned())
 }
 
-/// Whether a group has several runs, and one of them has no histogram.
+/// True if a group has several runs, and one of them has no histogram.
 fn lacks_histograms(group: &group::Group<'_>) -> bool {
     group.runs.len() > 1 && group.runs.iter().any(|(_, run)| run.document.is_none())
 }

@@ -37,7 +37,7 @@ impl Number {
         }
     }
 
-    /// Its text, or that of the nearest whole number.
+    /// Its text, or the nearest whole number's.
     pub fn text(self, is_whole: bool) -> String {
         if is_whole { divided(self.0, 100).to_string() } else { self.to_string() }
     }

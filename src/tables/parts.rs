@@ -15,7 +15,7 @@ use crate::record::{OfName, StageRow};
 use crate::report::parts;
 use crate::saved::Measured;
 
-/// What runs are divided into.
+/// Kinds of parts of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parts {
     /// The stages of `--stages`.
@@ -28,7 +28,7 @@ impl Parts {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Stages, Self::Names];
 
-    /// What stands for them among the names of columns.
+    /// Name of the parts among the names of columns.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stages => "stages",
@@ -36,7 +36,7 @@ impl Parts {
         }
     }
 
-    /// Which runs have them.
+    /// Advice on making a run that has the parts, for the end of a message.
     pub fn example(self) -> &'static str {
         match self {
             Self::Stages => "a run of two or more, such as onrush --stages 10s:100,10s:200 -o FILE.json, writes them",
@@ -46,7 +46,7 @@ impl Parts {
         }
     }
 
-    /// Whether a run has them.
+    /// True if a run has them.
     pub fn are_in(self, run: &Measured) -> bool {
         let Some(document) = run.document.as_deref() else { return false };
         match self {
@@ -55,7 +55,7 @@ impl Parts {
         }
     }
 
-    /// The headings: what people read, or what programs do.
+    /// The headings, for people or for programs.
     fn headings(self, is_plain: bool) -> &'static [&'static str] {
         match (self, is_plain) {
             (Self::Stages, false) => &["stage", "asked", "reached", "p50", "p99", "late", "errors"],
@@ -86,7 +86,6 @@ impl Parts {
         }
     }
 
-    /// The rows of a run.
     fn rows(self, run: &Measured, is_plain: bool) -> Result<Vec<Vec<Cell>>, Corrupt> {
         let Some(document) = run.document.as_deref() else { return Ok(Vec::new()) };
         let shown = |row: Vec<String>| row.into_iter().map(|text| Cell::shown_as(Some(text))).collect();

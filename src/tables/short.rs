@@ -11,10 +11,9 @@ use super::group::Group;
 use super::number::Number;
 use crate::record::{Document, Requests};
 
-/// The most columns: what fits a terminal, a ticket and the eye.
+/// The most columns that fit a terminal, a ticket and the eye.
 const COLUMNS_MAX: usize = 10;
 
-/// The percentiles in it.
 const PERCENTILES: [&str; 3] = ["p50", "p99", "p99.9"];
 
 /// The table of these groups, with the fields of the key.
@@ -102,9 +101,9 @@ fn spread(rates: &[Number]) -> Option<f64> {
     (rates.len() > 1).then(|| (most - least) / Number::median(rates).map_or(f64::NAN, Number::value))
 }
 
-/// A latency of a group, in microseconds: that of all its requests if the runs have histograms, else the median of
-/// their latencies. Latencies of two kinds have none, and neither has a percentile with too few values beyond it, which
-/// would be hardly more than the maximum.
+/// A latency of a group, in microseconds: over all its requests if the runs have histograms, else the median of their
+/// latencies. `None` for latencies of two kinds, and for a percentile with too few values beyond it, which would be
+/// hardly more than the maximum.
 fn latency_us(group: &Group<'_>, metric: Metric, merged: Option<&Document>) -> Option<Number> {
     let requests = || match merged {
         Some(sum) => Some(sum.requests.completed),

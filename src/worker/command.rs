@@ -22,9 +22,9 @@ pub const COMMAND: Command = Command {
     parse: |args| Ok(parse(args)?.map(|asked| Work::new(move || with_stack(true, Ok(()), || carry_out(&asked))))),
 };
 
-/// The longest name: what a worker says before it is trusted has 4 KiB at most.
+/// The longest name: a worker's message before it is trusted has 4 KiB at most.
 const NAME_MAX: usize = 256;
-/// How long the coordinator may take to be there, if nothing else is said.
+/// Default time for the coordinator to come.
 const JOIN: Duration = Duration::from_secs(300);
 
 pub(crate) const WORKER: Subcommand<Asked> = Subcommand {
@@ -78,7 +78,7 @@ fn address(text: &str) -> Result<String, String> {
     is_address.then(|| text.to_owned()).ok_or_else(|| "write HOST:PORT".to_owned())
 }
 
-/// Parses the arguments; `None` if the help was asked for. The error says what is wrong.
+/// Parses the arguments; `None` if the help was asked for. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<Asked>, String> {
     let asked = Asked {
         coordinator: String::new(),

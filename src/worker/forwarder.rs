@@ -1,4 +1,4 @@
-//! Tells the coordinator what a part of the run measures.
+//! Sends the measurements of a part of the run to the coordinator.
 
 use std::time::{Duration, Instant};
 
@@ -65,7 +65,7 @@ impl<'a> Forwarder<'a> {
         }
     }
 
-    /// Whether the part has begun.
+    /// True if the part has begun.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }

@@ -20,7 +20,7 @@ use crate::run::machines::member::{Heard, Joining, Member, NotJoined};
 use crate::run::machines::message::{Order, Refusal, Report};
 use crate::session;
 
-/// How long a worker may take to send what is left when a signal ends it.
+/// How long a worker may take to send the rest when a signal ends it.
 const FLUSH: Duration = Duration::from_secs(5);
 /// The shortest row that a coordinator can ask for: 1 ms. None of ours asks for less than a tenth of a second.
 const SHORTEST_ROW_NS: u64 = 1_000_000;
@@ -28,7 +28,7 @@ const SHORTEST_ROW_NS: u64 = 1_000_000;
 /// How long a worker may take to end when its coordinator has.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// What a worker was asked to do.
+/// The order that a worker got on its command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Asked {
     coordinator: String,
@@ -112,7 +112,7 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
                     Err(error) => unprepared(&member, &error),
                 }
             }
-            // What belongs to a run that this worker could not set up.
+            // The order belongs to a run that this worker could not set up.
             Some(Heard::Order(_)) => {}
         }
     }

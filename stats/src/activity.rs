@@ -4,8 +4,8 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// What a worker did while it measured. The connections it opened are [`connects`](super::Counters::connects); the mean
-/// number of its requests in flight is [`in_flight_ns`](super::Occupancy::in_flight_ns) over the time.
+/// A worker's activity while it measured. Connections that it opened are [`connects`](super::Counters::connects); the
+/// mean number of its requests in flight is [`in_flight_ns`](super::Occupancy::in_flight_ns) over the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
     /// Nanoseconds that passed; in a simulation none, as for everything that only the kernel knows.
@@ -21,7 +21,7 @@ pub struct Activity {
     pub spun_ns: u64,
     /// Nanoseconds spent inside a script, estimated.
     pub script_ns: u64,
-    /// Nanoseconds of these in long calls or in many in close succession, so that nothing else was done meanwhile.
+    /// Nanoseconds of these in long calls or in many in close succession, so that the worker did nothing besides.
     pub held_up_ns: u64,
     /// The number of waits for completions, blocking or not; a series of polls is one wait.
     pub waits: u64,
@@ -42,7 +42,7 @@ pub struct Activity {
 }
 
 impl Activity {
-    /// A wait has ended, and this many completions were handled after it.
+    /// Counts a wait, and the completions handled after it.
     #[inline]
     pub fn waited(&mut self, completions: usize) {
         let completions = completions as u64;
@@ -58,7 +58,7 @@ impl Activity {
         self.linger_max_ns = self.linger_max_ns.max(allowed_ns);
     }
 
-    /// A request was handed to the kernel, with the nanoseconds since it was due.
+    /// Counts a request handed to the kernel, with the nanoseconds since it was due.
     #[inline]
     pub fn submitted(&mut self, late_ns: u64) {
         self.submissions += 1;

@@ -1,9 +1,8 @@
 //! Divides a run into batches of equal length, each with all its latencies, and derives the precision of a figure from
-//! them.
+//! them by the method of batch means.
 //!
-//! It is the method of batch means: figures of batches that are long enough to be independent of one another vary as
-//! those of whole runs would, only more. There are never more than [`BATCHES_MAX`]: in a longer run, pairs of
-//! neighbours are joined.
+//! Figures of batches that are long enough to be independent vary as those of whole runs would, only more. There are
+//! never more than [`BATCHES_MAX`]: a longer run joins pairs of neighbours.
 
 use std::collections::VecDeque;
 
@@ -17,7 +16,7 @@ pub const BATCHES_MIN: usize = 20;
 /// Batches count as independent if their autocorrelation is below this.
 const AUTOCORRELATION_MAX: f64 = 0.2;
 
-/// What was completed in one part of a run.
+/// Requests completed in one part of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     /// Its length.
@@ -33,7 +32,6 @@ pub struct Batch {
 pub struct Batches {
     /// The length of each: a second times a power of two.
     seconds: u64,
-    /// The complete batches.
     complete: Vec<Batch>,
     /// The batch after them, if some of its seconds are over.
     begun: Option<Batch>,
@@ -190,7 +188,7 @@ mod tests {
         (figure(&sum(&batches.complete)), batches.estimate(REQUESTS, figure))
     }
 
-    /// The same as soon as the half-width is at most this, checked as often as runs do.
+    /// The estimate as soon as the half-width is at most this, checked as often as runs do.
     fn stopped(half_width: f64, seed: u64, correlation: f64, figure: fn(&Batch) -> f64) -> (f64, Estimate) {
         let (mut series, mut batches) = (Series::new(seed, correlation), Batches::default());
         let (mut seconds, mut look_at) = (0, 20);

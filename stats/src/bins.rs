@@ -1,11 +1,10 @@
 //! The bins of a histogram: HdrHistogram's, at most a thousandth as wide as the values in them.
 //!
-//! Recording finds the highest bit and adds once. Adding up and clearing touch only the range that was used: both
-//! happen ten times a second for every thread.
+//! Recording finds the highest bit and adds once. Adding up and clearing touch only the used range: both happen ten
+//! times a second for every thread.
 //!
-//! The layout is that of <https://github.com/HdrHistogram/HdrHistogram> for values from 1 and three digits: below 2,048
-//! every value has its own bin, and each doubling of the value above that is split into 1,024 bins; or, for two digits,
-//! below 256, and into 128.
+//! Layout of <https://github.com/HdrHistogram/HdrHistogram> for values from 1 and three digits: below 2,048 every value
+//! has its own bin; above, each doubling of the value is split into 1,024 bins. Two digits: 256 and 128.
 
 use std::ops::RangeInclusive;
 
@@ -56,8 +55,8 @@ pub struct Bins<C, const STEP: u32 = FINE> {
 }
 
 impl<C: Count, const STEP: u32> Bins<C, STEP> {
-    /// Empty bins. All memory that they will ever need is allocated now, and the kernel provides it where it is used; coarse
-    /// ones, of which there may be hundreds, have the doublings from their smallest value to their largest.
+    /// Empty bins. All memory that they will ever need is allocated now, and the kernel provides it where it is used;
+    /// coarse ones, of which there may be hundreds, have the doublings from their smallest value to their largest.
     pub fn new() -> Self {
         let allocated = if STEP == FINE { count(STEP) } else { 0 };
         Self { counts: vec![C::default(); allocated], base: 0, first: count(STEP), last: 0, total: 0 }
@@ -150,7 +149,8 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
         })
     }
 
-    /// A number that depends on the count of every bin. That of a sum is the sum of those of its parts, modulo 2⁶⁴.
+    /// A number that depends on the count of every bin. The fingerprint of a sum is the sum of its parts' fingerprints,
+    /// modulo 2⁶⁴.
     pub fn fingerprint(&self) -> u64 {
         let mut place = 0;
         let of_bin = |(gap, count): (u32, u64)| {
@@ -161,7 +161,7 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
     }
 }
 
-/// A number that has little to do with those of the numbers beside it: the finalizer of SplitMix64,
+/// A number that has little to do with its neighbours': the finalizer of SplitMix64,
 /// <https://prng.di.unimi.it/splitmix64.c>.
 fn mixed(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -170,7 +170,7 @@ fn mixed(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Only those that were used.
+/// Used bins only.
 impl<C: Count, const STEP: u32> Serialize for Bins<C, STEP> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let sparse: Vec<(u32, u64)> = self.sparse().collect();

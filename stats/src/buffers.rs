@@ -4,10 +4,10 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// The sizes of the buffers of all connections, if sizes were asked for. The kernel counts twice what it is asked for.
+/// The buffer sizes of all connections, if sizes were set. The kernel counts twice the size that it is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buffers {
-    /// The receive buffers; `None`: no size was asked for, or there was no connection.
+    /// The receive buffers; `None`: no size was set, or there was no connection.
     pub rcvbuf: Option<Sizes>,
     /// The send buffers, likewise.
     pub sndbuf: Option<Sizes>,

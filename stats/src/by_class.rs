@@ -15,7 +15,7 @@ pub struct ByClass<C: Count> {
 }
 
 impl<C: Count> ByClass<C> {
-    /// The hundreds of their statuses.
+    /// First digits of the statuses, class by class.
     pub const CLASSES: [u16; 3] = [3, 4, 5];
 
     /// Records the latency, in nanoseconds, of a response with this status.

@@ -1,4 +1,4 @@
-//! What became of requests by the name that a list gives them: the rare slow one disappears among many fast ones.
+//! Outcomes of requests by the name that a list gives them: a rare slow request disappears among many fast ones.
 
 use std::ops::AddAssign;
 
@@ -37,8 +37,8 @@ struct Response {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct OfName<C: Count> {
-    /// The latencies that the report shows, in nanoseconds, one per response, with two digits: with a schedule since the
-    /// requests were due.
+    /// The latencies that the report shows, in nanoseconds, one per response, with two digits: with a schedule since
+    /// the requests were due.
     pub latency: Distribution<C, COARSE>,
     /// The statuses of the responses, ascending, and how often each came.
     statuses: Vec<(u16, u64)>,
@@ -49,7 +49,7 @@ pub struct OfName<C: Count> {
 }
 
 impl<C: Count> ByName<C> {
-    /// A request of the name with this number had a response, with its latency in nanoseconds.
+    /// Counts a response to a request of the name with this number, with its latency in nanoseconds.
     #[inline]
     pub fn responded(&mut self, name: u16, status: Option<u16>, latency_ns: u64, is_unsuccessful: bool) {
         if self.fresh.len() == FRESH_MAX {
@@ -58,7 +58,7 @@ impl<C: Count> ByName<C> {
         self.fresh.push(Response { latency_ns, name, status, is_unsuccessful });
     }
 
-    /// A request of the name with this number had none.
+    /// Counts a request of the name with this number without a response.
     pub fn failed(&mut self, name: u16) {
         self.of(name).failed += 1;
     }
@@ -155,7 +155,7 @@ impl<A: Count, B: Count> AddAssign<&ByName<B>> for ByName<A> {
 mod tests {
     use super::*;
 
-    /// The number of a name, the sum of its latencies, its statuses, what failed and what was unsuccessful.
+    /// The number of a name, the sum of its latencies, its statuses, and its failed and unsuccessful requests.
     type Figures = (u16, u128, Vec<(u16, u64)>, u64, u64);
 
     fn figures(sum: &ByName<u64>) -> Vec<Figures> {

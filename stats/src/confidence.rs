@@ -1,14 +1,14 @@
-//! Student's interval: how far the mean of some figures may be from what it estimates, and whether the figures are
+//! Student's interval: how far the mean of some figures may be from the true value, and whether the figures are
 //! independent enough for it.
 
 /// The 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Half the width of the 95 % confidence interval around a centre, as a share of it, from independent figures whose
-/// mean it approximates. Zero if they are all equal.
+/// Half the width of the 95 % confidence interval around a centre, as a share of the centre, from independent figures
+/// whose mean it approximates. Zero if all are equal.
 ///
 /// Deviations are taken from the centre, not from the mean: the percentile of a whole is not the mean of its parts'
-/// percentiles, and the interval around it must be wide enough to include that difference.
+/// percentiles, and the interval must be wide enough to include that difference.
 pub fn half_width(figures: &[f64], centre: f64) -> f64 {
     let count = figures.len() as f64;
     let squares: f64 = figures.iter().map(|figure| (figure - centre).powi(2)).sum();

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why bytes and figures are not those of a distribution.
+/// Why bytes or figures do not make a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Corrupt {
     /// The bytes are no histogram.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Occupancy;
 
-/// Everything that is only counted.
+/// Counts of events.
 #[derive(derive_more::AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counters {
     /// Requests whose first byte was handed to the kernel.
@@ -17,13 +17,13 @@ pub struct Counters {
     pub returned: u64,
     /// Responses read to their last byte, of any status.
     pub completed: u64,
-    /// Those that came before the whole request had been sent, of which the rest was left out.
+    /// Completed responses that came before the whole request had been sent; the rest of the request was omitted.
     pub early: u64,
     /// Bytes handed to the kernel.
     pub bytes_sent: u64,
     /// Bytes received, heads included.
     pub bytes_received: u64,
-    /// Connections established, those that replaced another included.
+    /// Connections established, including replacements.
     pub connects: u64,
     /// Interim responses (1xx).
     pub interim: u64,
@@ -39,7 +39,7 @@ pub struct Counters {
     pub abandoned: u64,
     /// Requests without a complete response when the run ended.
     pub open_at_end: u64,
-    /// Those of them that had exceeded `--timeout`.
+    /// Requests open at the end that had exceeded `--timeout`.
     pub open_late_at_end: u64,
     /// Latencies recorded or left out as too late: of responses, or of whole batches if requests are pipelined.
     pub batches: u64,

@@ -15,7 +15,6 @@ use super::rank;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "", try_from = "Unchecked<C, STEP>")]
 pub struct Distribution<C: Count, const STEP: u32 = FINE> {
-    /// The bins, and the exact count.
     pub(super) bins: Bins<C, STEP>,
     sum: u128,
     sum_of_squares: u128,
@@ -63,8 +62,8 @@ impl<C: Count, const STEP: u32> TryFrom<Unchecked<C, STEP>> for Distribution<C, 
 }
 
 impl<C: Count, const STEP: u32> Distribution<C, STEP> {
-    /// A number that depends on every value, as precisely as the bins have them. That of a sum is the sum of those of its
-    /// parts, modulo 2⁶⁴.
+    /// A number that depends on every value, as precisely as the bins have them. The fingerprint of a sum is the sum of
+    /// its parts' fingerprints, modulo 2⁶⁴.
     pub fn fingerprint(&self) -> u64 {
         self.bins.fingerprint()
     }
@@ -87,7 +86,7 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
         self.max = self.max.max(known);
     }
 
-    /// Records the same value `times` times.
+    /// Records a value `times` times.
     pub fn record_many(&mut self, value: u64, times: u64) {
         if times == 0 {
             return;
@@ -154,7 +153,7 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
         self.at_rank(rank(p, self.count()))
     }
 
-    /// The values that are not among those of a part, as precisely as the bins have them.
+    /// The values outside a part, as precisely as the bins have them.
     pub fn without(&self, part: &Self) -> Self {
         let mut left = Self::new();
         let mut parts = part.bins.used().peekable();
@@ -189,7 +188,7 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
         Some(inside as f64 / self.count() as f64)
     }
 
-    /// The smallest value in the same bin as this one.
+    /// The smallest value in the bin of this one.
     pub fn bin_start(&self, value: u64) -> u64 {
         *neighbours::<STEP>(value.min(HIGHEST)).start()
     }
@@ -204,7 +203,7 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
 }
 
 impl Distribution<u64, COARSE> {
-    /// Makes `fine` the same with bins of three digits, of which only the middle one of each coarse bin has values.
+    /// Makes `fine` a copy with bins of three digits, of which only the middle one of each coarse bin has values.
     pub fn refine(&self, fine: &mut Distribution<u64>) {
         fine.bins.clear();
         self.values().for_each(|(value, count)| fine.bins.record(value, count));
@@ -268,7 +267,7 @@ pub(super) mod tests {
         distribution
     }
 
-    /// Values over the whole range, the same ones every time.
+    /// Values over the whole range, equal every time.
     pub fn scattered(number: u64) -> Vec<u64> {
         (0..number).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (23 + i % 41)).collect()
     }

@@ -49,7 +49,7 @@ impl Phase {
     }
 }
 
-/// Why it went wrong.
+/// Cause of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Cause {
     /// The operating system reports a failure of the peer or the network, or a lack of resources; its error number.
@@ -72,8 +72,8 @@ pub enum Cause {
     LateToClose,
     /// The status of the response.
     Status(u16),
-    /// The first check that the response failed, by its number in the plan. The example is what came instead: a value, or
-    /// the beginning of the body.
+    /// The first check that the response failed, by its number in the plan. The example is the actual value, or the
+    /// beginning of the body.
     Check(u8),
     /// The `grpc-status` of the response, which is not 0; one more than the highest for any that has no meaning.
     GrpcStatus(u8),
@@ -102,7 +102,7 @@ pub enum TlsFailure {
     Incompatible,
     /// The server answered in plain text.
     PlainText,
-    /// What the server sent is neither TLS nor text.
+    /// The server's bytes are neither TLS nor text.
     NotTls,
     /// The server violated the TLS protocol.
     Misbehaved,
@@ -128,12 +128,12 @@ pub enum ProxyFailure {
 }
 
 impl TlsFailure {
-    /// Whether the client rejected the server's certificate.
+    /// True if the client rejected the server's certificate.
     pub fn is_about_certificate(self) -> bool {
         self <= Self::Certificate
     }
 
-    /// Whether the server speaks none of the protocols that it was offered (ALPN).
+    /// True if the server speaks none of the protocols that it was offered (ALPN).
     pub fn is_about_protocol(self) -> bool {
         matches!(self, Self::NoProtocol | Self::Alert(120))
     }
@@ -152,7 +152,7 @@ pub struct Row {
     pub first_tenth: u32,
     /// The tenth of a second in which it last happened.
     pub last_tenth: u32,
-    /// One example: the address, or what the server sent. Unescaped; empty if there is nothing to show.
+    /// One example: the address, or the server's bytes. Unescaped; empty if there is nothing to show.
     pub example: Vec<u8>,
 }
 
@@ -167,7 +167,7 @@ impl Row {
         f64::from(self.first_tenth) / 10.0
     }
 
-    /// When it last happened, likewise.
+    /// When it last happened, in seconds since the start, rounded down to a tenth.
     pub fn last_s(&self) -> f64 {
         f64::from(self.last_tenth) / 10.0
     }
@@ -216,7 +216,7 @@ impl Ledger {
         self.rows.clear();
     }
 
-    /// The five totals that wrk prints, that of the checks, and that of what was abandoned.
+    /// wrk's five totals, failed checks, and abandoned requests.
     pub fn totals(&self) -> Errors {
         let mut errors = Errors::default();
         for row in &self.rows {
@@ -254,13 +254,13 @@ impl AddAssign<&Self> for Ledger {
                 None => self.rows.push(new.clone()),
             }
         }
-        // The order, like the examples, does not depend on what is added first.
+        // The order, like the examples, does not depend on the order of adding up.
         self.rows.sort_unstable_by_key(|row| (row.first_tenth, row.phase, row.cause));
     }
 }
 
-/// wrk's five error totals, that of the checks, and that of what was abandoned. A request may be in several of them, and what
-/// fails without a request, such as a connect, is in one; the metric `errors` counts requests, each once.
+/// wrk's five error totals, failed checks, and abandoned requests. A request may be in several of them, and a failure
+/// without a request, such as a failed connect, is in one; the metric `errors` counts requests, each once.
 #[derive(derive_more::AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
 pub struct Errors {
@@ -289,12 +289,12 @@ fn is_zero(count: &u64) -> bool {
 }
 
 impl Errors {
-    /// All of them.
+    /// Sum of the socket errors, failing statuses, failed checks and abandoned requests.
     pub fn total(&self) -> u64 {
         self.socket() + self.status + self.check + self.abandoned
     }
 
-    /// wrk's `Socket errors`: those of connections and requests, not of complete responses.
+    /// wrk's `Socket errors`: of connections and requests, not of complete responses.
     pub fn socket(&self) -> u64 {
         self.connect + self.read + self.write + self.timeout
     }

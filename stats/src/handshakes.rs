@@ -1,10 +1,10 @@
-//! Counts TLS handshakes and what client and server agreed on.
+//! TLS handshakes and their negotiated parameters.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// The result of one handshake, as the numbers of the protocol; zero for what was not negotiated.
+/// The result of one handshake, as the numbers of the protocol; zero for parameters that were not negotiated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Negotiated {
     /// The version: 0x0303 is TLS 1.2, 0x0304 is TLS 1.3.
@@ -13,30 +13,30 @@ pub struct Negotiated {
     pub suite: u16,
     /// The group of the key exchange; zero if a session was resumed without one.
     pub group: u16,
-    /// Whether the protocol is HTTP/2 (ALPN).
+    /// True if the protocol is HTTP/2 (ALPN).
     pub is_http2: bool,
 }
 
-/// Handshakes, and what connections use: a connection may have had its handshake before measuring began.
+/// Handshakes, and the parameters in use: a connection may have had its handshake before measuring began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshakes {
     /// The number of handshakes.
     pub total: u64,
     /// The number of them that resumed an earlier session.
     pub resumed: u64,
-    /// What connections use, ascending, with their number.
+    /// Parameters in use by connections, ascending, with the number of connections.
     in_use: Vec<(Negotiated, u64)>,
 }
 
 impl Handshakes {
-    /// Records one handshake, and what its connection uses from now on.
+    /// Records one handshake, and the parameters that its connection uses from now on.
     pub fn record(&mut self, negotiated: Negotiated, resumed: bool) {
         self.total += 1;
         self.resumed += u64::from(resumed);
         self.found(negotiated, 1);
     }
 
-    /// Records what connections that exist already use.
+    /// Records the parameters of existing connections.
     pub fn found(&mut self, negotiated: Negotiated, connections: u64) {
         match self.in_use.binary_search_by_key(&negotiated, |&(known, _)| known) {
             Ok(index) => self.in_use[index].1 += connections,
@@ -44,7 +44,7 @@ impl Handshakes {
         }
     }
 
-    /// What connections use, with their number, the most frequent first.
+    /// Parameters in use by connections, with the number of connections, the most frequent first.
     pub fn in_use(&self) -> Vec<(Negotiated, u64)> {
         let mut in_use = self.in_use.clone();
         in_use.sort_by_key(|&(negotiated, count)| (std::cmp::Reverse(count), negotiated));

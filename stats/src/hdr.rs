@@ -25,7 +25,7 @@ pub fn encode(bins: impl IntoIterator<Item = (u64, u64)>) -> Vec<u8> {
 }
 
 impl Distribution<u64> {
-    /// The distribution with the bins that [`encode`] wrote, whose other figures are those of the bins.
+    /// The distribution with the bins that [`encode`] wrote; its other figures follow from the bins.
     ///
     /// # Errors
     ///
@@ -36,7 +36,7 @@ impl Distribution<u64> {
         Self::of_bins(read.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value())))
     }
 
-    /// The distribution with these bins, of each a value and the count, whose other figures are those of the bins.
+    /// The distribution with these bins, each a value and its count; its other figures follow from the bins.
     ///
     /// # Errors
     ///

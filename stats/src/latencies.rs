@@ -19,7 +19,7 @@ pub struct Latencies {
     pub bins: Vec<(u16, u64)>,
 }
 
-/// The bin of a latency: bin b holds those from 2^(b/8) to 2^((b+1)/8) nanoseconds.
+/// The bin of a latency: bin b holds 2^(b/8) to 2^((b+1)/8) nanoseconds.
 pub fn bin_of(ns: u64) -> u16 {
     ((ns.max(1) as f64).log2() * f64::from(BINS_PER_OCTAVE)) as u16
 }
@@ -35,7 +35,7 @@ pub(super) fn share(count: u64, part: u64, whole: u64) -> u64 {
 }
 
 impl Latencies {
-    /// Adds what was recorded.
+    /// Adds recorded latencies.
     pub fn record<C: Count>(&mut self, latency: &Distribution<C>) {
         self.sum_ns += latency.sum();
         self.max_ns = self.max_ns.max(latency.max().unwrap_or(0));
@@ -83,7 +83,7 @@ impl Latencies {
         self.bins.iter().map(|&(_, count)| count).sum()
     }
 
-    /// Whether these are the same latencies, judged by the exact figures: bins of an interval are clamped to its own
+    /// True if these are the same latencies, judged by the exact figures: bins of an interval are clamped to its own
     /// extremes, so that a value may move to the next bin in a sum.
     pub fn is_as_much_as(&self, other: &Self) -> bool {
         (self.count(), self.sum_ns, self.max_ns) == (other.count(), other.sum_ns, other.max_ns)

@@ -1,13 +1,14 @@
-//! The data that a run measures: plain sums, added up with `+=`.
+//! Measurements of a run: plain sums, added up with `+=`.
 //!
 //! A worker records into an [`Interval`] and swaps it for an empty one ten times a second; [`Totals`] are sums of
 //! intervals, and so is everything else that is shown. Nothing here prints, reads a clock, takes a lock or shares
 //! anything with another thread; recording into an existing row allocates nothing.
 //!
-//! A `distribution` is bins (`bins`) with exact `moments`; `hdr` reads and writes it, `rank` is the position of a percentile,
-//! `batches` and `confidence` say how precise a figure is. `counters` is everything that is only counted, `errors` the
-//! ledger, `timeline` the rows of a run. Latencies: `phases`, `by_class`, `by_name`, `open_loop`, `wrk2`, `silences`. Connections:
-//! `handshakes`, `buffers`, `tcp_info`, `sockets`, `spread`. The worker itself: `activity`, `occupancy`.
+//! A `distribution` is bins (`bins`) with exact `moments`; `hdr` reads and writes it, `rank` is the position of a
+//! percentile, `batches` and `confidence` say how precise a figure is. `counters` is everything that is only counted,
+//! `errors` the ledger, `timeline` the rows of a run. Latencies: `phases`, `by_class`, `by_name`, `open_loop`, `wrk2`,
+//! `silences`. Connections: `handshakes`, `buffers`, `tcp_info`, `sockets`, `spread`. The worker itself: `activity`,
+//! `occupancy`.
 
 #![forbid(unsafe_code)]
 
@@ -73,7 +74,7 @@ pub use timeline::{RowFigures, Timeline};
 pub use transcript::Transcript;
 pub use wrk2::Wrk2;
 
-/// What one thread measures in 100 ms.
+/// Measurements of one thread in 100 ms.
 pub type Interval = Stats<u32>;
 
 /// The sum of any number of intervals.
@@ -85,7 +86,7 @@ pub type Totals = Stats<u64>;
 pub struct Stats<C: Count> {
     /// When recording began, in nanoseconds since the start of the worker.
     pub from_ns: u64,
-    /// When it ended, likewise; zero until it is handed over.
+    /// When recording ended, in nanoseconds since the start of the worker; zero until it is handed over.
     pub until_ns: u64,
     /// Service latencies in nanoseconds: first byte of the request handed to the kernel to last byte of the response.
     /// One per response.
@@ -93,19 +94,20 @@ pub struct Stats<C: Count> {
     /// The latencies that the report shows, in nanoseconds, of responses with a status of 300 to 599: with a schedule
     /// since the requests were due. `None` until there is one, and where a tool is imitated.
     pub by_class: Option<Box<ByClass<C>>>,
-    /// What became of requests by their name. `None` until there is one that has a name.
+    /// Outcomes by request name. `None` until a request with a name has ended.
     pub by_name: Option<Box<ByName<C>>>,
-    /// Service latencies per batch, up to the last byte of its last response. `None` unless requests are sent in batches.
+    /// Service latencies per batch, up to the last byte of its last response. `None` unless requests are sent in
+    /// batches.
     pub batch_latency: Option<Box<Distribution<C>>>,
     /// Ages in nanoseconds of requests that were abandoned or still in flight at the end: each lasted at least that
     /// long. `None` until there is one.
     pub censored: Option<Box<Distribution<C>>>,
     /// The phases of connections and requests. `None` unless they are asked for.
     pub phases: Option<Box<Phases<C>>>,
-    /// What is measured of requests that a schedule makes due. `None` in a closed loop.
+    /// Measurements of scheduled requests. `None` in a closed loop.
     pub open_loop: Option<Box<OpenLoop<C>>>,
-    /// Whole requests per second of one thread, one value per 100 ms; if wrk is imitated, only from those in which a
-    /// request was completed.
+    /// Whole requests per second of one thread, one value per 100 ms; if wrk is imitated, only from intervals in which
+    /// a request was completed.
     pub rates: Distribution<C>,
     /// Everything that is only counted.
     pub counters: Counters,
@@ -115,13 +117,14 @@ pub struct Stats<C: Count> {
     pub statuses: Statuses,
     /// Failures: which, how often and when.
     pub ledger: Ledger,
-    /// The TLS handshakes, and what the connections use.
+    /// The TLS handshakes, and the parameters in use.
     pub handshakes: Handshakes,
     /// Readings of some connections' `TCP_INFO`.
     pub sockets: Sockets,
-    /// The `Location` of one of the redirects, as the server sent it: the least, as a text, of those that are added up.
+    /// The `Location` of one of the redirects, as the server sent it; of several that are added up, the first in
+    /// alphabetical order.
     pub location: Option<String>,
-    /// Whether a response with status 400 said that the port expects TLS.
+    /// True if a response with status 400 said that the port expects TLS.
     pub expects_tls: bool,
 }
 
@@ -131,16 +134,20 @@ impl<C: Count> Stats<C> {
         self.batch_latency.get_or_insert_default()
     }
 
-    /// Requests without a good response in time, each once, as the metric `errors` counts them: those that failed, were abandoned,
-    /// dropped or unsent, got an unsuccessful response or one too late, or are late and in flight. One that is late and ends badly
-    /// in a later interval counts in that in which it became late.
+    /// Requests without a good response in time, each once, as the metric `errors` counts them:
+    ///
+    /// - failed, abandoned, dropped or unsent requests
+    /// - unsuccessful or late responses
+    /// - late requests in flight
+    ///
+    /// A late request that ends badly in a later interval counts in the interval in which it became late.
     pub fn errors(&self) -> u64 {
         let Counters { failed, abandoned, unsuccessful, late, late_ended, .. } = self.counters;
         let never_sent = self.open_loop.as_deref().map_or(0, |open_loop| open_loop.dropped + open_loop.unsent);
         (failed + abandoned + unsuccessful + late + never_sent).saturating_sub(late_ended)
     }
 
-    /// Records what was left out of the phases; must be called before they are read.
+    /// Records the omitted phases; must be called before they are read.
     pub fn settle(&mut self) {
         if let Some(phases) = &mut self.phases {
             phases.settle(&self.latency);

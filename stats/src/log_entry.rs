@@ -1,4 +1,4 @@
-//! What a log of requests has of one of them.
+//! An entry of the request log.
 
 use super::{Cause, Phase};
 
@@ -19,11 +19,11 @@ pub struct LogEntry {
     pub status: Option<u16>,
     /// The number of its name; zero: it has none.
     pub name: u16,
-    /// What became of it.
+    /// How it ended.
     pub fate: Fate,
 }
 
-/// What became of a request.
+/// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// Its response is complete.

@@ -20,7 +20,7 @@ pub struct Moments {
     pub min: u64,
     /// The largest value.
     pub max: u64,
-    /// The sum of all values; `None`: the whole number that is closest to what follows from the mean.
+    /// The sum of all values; `None`: the whole number closest to the one that follows from the mean.
     pub sum: Option<u128>,
     /// The sum of their squares; `None`: likewise from the standard deviation.
     pub squares: Option<u128>,

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Sums over all requests, or over all connections, in nanoseconds, within the measured time: what began before it or
-/// ends after it counts with the part inside.
+/// Sums over all requests, or over all connections, in nanoseconds, within the measured time: a request or connection
+/// that reaches beyond it counts with the part inside.
 #[derive(derive_more::AddAssign, Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Occupancy {
     /// Requests: from the first byte handed to the kernel to their end, of any kind.

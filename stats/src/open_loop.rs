@@ -1,4 +1,4 @@
-//! What is measured of requests that a schedule makes due; the time that a due request waits to be sent counts.
+//! Measurements of scheduled requests; the time that a due request waits to be sent counts.
 
 use std::ops::AddAssign;
 
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Count, Distribution, Wrk2};
 
-/// What is measured of requests that a schedule makes due.
+/// Measurements of scheduled requests.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct OpenLoop<C: Count> {
@@ -15,8 +15,8 @@ pub struct OpenLoop<C: Count> {
     /// From when a request was due to when its first byte was handed to the kernel, in nanoseconds. One for each
     /// request.
     pub lateness: Distribution<C>,
-    /// The latencies of requests that were due by the end and had their response after it, in a run that went on to learn
-    /// them. `None`: there are none.
+    /// The latencies of requests that were due by the end and had their response after it, in a run that went on to
+    /// learn them. `None`: there are none.
     pub later: Option<Box<Distribution<C>>>,
     /// Requests that were due by the end and failed after it, in such a run.
     pub later_failed: u64,
@@ -32,8 +32,8 @@ pub struct OpenLoop<C: Count> {
     pub entered: Option<Box<Distribution<C>>>,
     /// The latencies as wrk2 records them. `None` unless it is imitated.
     pub wrk2: Option<Box<Wrk2<C>>>,
-    /// Service latencies, in nanoseconds, of responses that a time without responses may have held up, or the queue that
-    /// it left, except for those that ended one. `None` until there is one.
+    /// Service latencies, in nanoseconds, of responses that a time without responses may have held up, or its backlog,
+    /// except for the responses that ended one. `None` until there is one.
     pub held: Option<Box<Distribution<C>>>,
     /// Requests that were due since measuring began.
     pub due: u64,

@@ -16,13 +16,13 @@ pub struct Phases<C: Count> {
     pub ttfb: Distribution<C>,
     /// From the first byte of a response to its last: one for each response.
     pub ttlb: Distribution<C>,
-    /// Whether all responses so far came in one piece. Their TTFB is their latency and their TTLB is zero, so neither
+    /// True if all responses so far came in one piece. Their TTFB is their latency and their TTLB is zero, so neither
     /// was recorded: [`Self::settle`] does so later.
     pub is_left_out: bool,
 }
 
 impl<C: Count> Phases<C> {
-    /// Records what was left out of responses with these latencies.
+    /// Records the omitted phases of responses with these latencies.
     pub fn settle(&mut self, latency: &Distribution<C>) {
         if self.is_left_out {
             self.is_left_out = false;
@@ -30,8 +30,8 @@ impl<C: Count> Phases<C> {
         }
     }
 
-    /// Adds the phases of other responses to those of responses with these latencies; what was left out of both stays
-    /// left out.
+    /// Adds the phases of other responses to the phases of responses with these latencies; phases omitted in both stay
+    /// omitted.
     pub fn add<B: Count>(&mut self, latency: &Distribution<C>, other: &Phases<B>, others: &Distribution<B>) {
         self.connect += &other.connect;
         if let Some(tls) = other.tls.as_deref().filter(|tls| tls.count() > 0) {

@@ -3,10 +3,11 @@
 /// The number of parts in one per cent. A percentage is rounded to whole parts; everything after that is exact.
 const PARTS: f64 = 1e12;
 
-/// floor(`p` / 100 · count) + 1, for a percentage of up to twelve decimals; at most one more than `count`.
+/// Rank of a percentile, as wrk defines it: floor(`p` / 100 · count) + 1, for a percentage of up to twelve decimals; at
+/// most one more than `count`.
 ///
-/// That is wrk's definition. In floating point the product of 99.99 % and 10,000 is a little less than 9,999 and the
-/// rank one too low; wrk's is not, because its 80 bits are rounded to 64 before the fraction is cut off.
+/// In floating point the product of 99.99 % and 10,000 is a little less than 9,999 and the rank one too low; wrk's is
+/// not, because its 80 bits are rounded to 64 before the fraction is cut off.
 pub fn rank(p: f64, count: u64) -> u64 {
     let parts = ((p * PARTS).round() as u128).min((100.0 * PARTS) as u128);
     (parts * u128::from(count) / (100.0 * PARTS) as u128) as u64 + 1
@@ -17,12 +18,12 @@ pub fn hdr_rank(p: f64, count: u64) -> u64 {
     ((p.min(100.0) / 100.0 * count as f64 + 0.5) as u64).max(1)
 }
 
-/// How many values the share above a percentile must come to, if nobody asked for it: with fewer, a few slow responses
-/// decide what it is, and in the end it is the maximum.
+/// Values needed above a percentile, if nobody asked for it: with fewer, a few slow responses decide it, and in the end
+/// it is the maximum.
 pub const BEYOND_MIN: u64 = 10;
 
-/// Whether the share above the percentile is that many of `count` values: 1,000 values are enough for 99 %, whose largest
-/// 1 % are ten, and 10,000 for 99.9 %. The percentile itself, at [`rank`], is the least of these.
+/// True if enough of `count` values lie above the percentile: 1,000 values are enough for 99 %, whose largest 1 % are
+/// ten, and 10,000 for 99.9 %. The percentile itself, at [`rank`], is the least of these.
 pub fn has_enough_beyond(p: f64, count: u64) -> bool {
     let all = (100.0 * PARTS) as u128;
     let beyond = all.saturating_sub((p * PARTS).round() as u128);

@@ -1,9 +1,9 @@
 //! Finds silences: times of a run without a response, exact to the completion.
 //!
-//! Each worker keeps the long gaps between its own completions. The intersection of all workers' gaps is a time in
-//! which no worker completed anything; it begins and ends with a completion of one of them. If a schedule or a script
-//! decides when requests are sent, none may have been in flight then. So each worker also keeps the part of its gaps in
-//! which it had a request in flight, and the times around them for which it had sent requests ahead of their due times.
+//! Each worker keeps the long gaps between its own completions. In the intersection of all workers' gaps no worker
+//! completed anything; it begins and ends with a completion of one of them. If a schedule or a script decides when
+//! requests are sent, none may have been in flight then. So each worker also keeps the part of its gaps in which it had
+//! a request in flight, and the times around them for which it had sent requests ahead of their due times.
 
 use serde::{Deserialize, Serialize};
 
@@ -37,7 +37,7 @@ pub struct Silences {
     recent: Vec<Gap>,
     /// The times ahead that overlap the gaps.
     ahead: Vec<Gap>,
-    /// Whether what was in flight at a gap, or became due in it, may still hold responses up.
+    /// True if requests in flight at a gap, or due in it, may still hold up responses.
     is_behind: bool,
 }
 
@@ -95,7 +95,7 @@ impl Silences {
 
     /// Records that a batch was sent at `at_ns`, and that the first request after it is due at `until_ns`.
     pub fn sent_ahead(&mut self, at_ns: u64, until_ns: u64) {
-        // Of those before the last completion, only the last one may overlap the gap after it.
+        // Of the intervals before the last completion, only the last may overlap the gap after it.
         let before = self.recent.partition_point(|ahead| ahead.from_ns < self.last_ns);
         self.recent.drain(..before.saturating_sub(1));
         if self.recent.len() == AHEAD_MAX {
@@ -104,7 +104,7 @@ impl Silences {
         self.recent.push(Gap { from_ns: at_ns, until_ns });
     }
 
-    /// Whether a response may have been held up by a gap that another response ended, or by the queue that it left.
+    /// True if a response may have been held up by a gap that another response ended, or by the queue that it left.
     #[inline]
     pub fn is_held(&self, at_ns: u64) -> bool {
         self.is_behind && at_ns.saturating_sub(self.last_ns) < GAP_MIN_NS
@@ -284,7 +284,8 @@ mod tests {
     #[test]
     fn times_ahead_are_kept_around_gaps() {
         let mut silences = Silences::new();
-        // A batch for 300 ms each time, answered after 2 ms; the fourth is answered after 700 ms, when two more have left.
+        // A batch for 300 ms each time, answered after 2 ms; the fourth is answered after 700 ms, when two more have
+        // left.
         for (sent_ms, answered_ms) in
             [(0, Some(2)), (300, Some(302)), (600, Some(602)), (900, None), (1_200, None), (1_500, Some(1_600))]
         {
@@ -369,7 +370,7 @@ mod tests {
         assert_eq!(in_ms(&common(&some, &of(&busy))), [(2_900, u64::MAX / MS)]);
     }
 
-    /// The common gaps equal those of one worker that completed everything, no matter which worker completed what.
+    /// The common gaps equal the gaps of one worker that completed everything, no matter which worker completed what.
     #[test]
     fn dealt_to_several_workers_the_silences_are_the_same() {
         let mut random = onrush_plan::Random::new(7);

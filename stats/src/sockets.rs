@@ -25,13 +25,15 @@ pub struct Sockets {
     pub segments_received: u64,
     /// Retransmitted segments.
     pub retransmits: u64,
-    /// Segments retransmitted needlessly: the peer received them twice; `None`: the kernel does not report them for some readings.
+    /// Segments retransmitted needlessly: the peer received them twice; `None`: the kernel does not report them for
+    /// some readings.
     pub needless: Option<u64>,
     /// Segments received out of order; `None`: the kernel does not report them for some readings.
     pub out_of_order: Option<u64>,
-    /// Microseconds between the readings of a connection that say what it was busy with, summed.
+    /// Microseconds between the readings of a connection that show its activity, summed.
     pub between_readings_us: u64,
-    /// Microseconds with data in flight; of these, those in which the peer's window and our send buffer were the limit.
+    /// Microseconds with data in flight, and the parts of them in which the peer's window and our send buffer were the
+    /// limit.
     pub busy_us: [u64; 3],
 }
 

@@ -1,6 +1,6 @@
 //! The parts of the kernel's `struct tcp_info` that describe the network.
 
-/// One reading of a connection; counters count from its opening. What an older kernel does not report is `None`.
+/// One reading of a connection; counters count from its opening. `None`: the kernel is too old to report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
     /// The smoothed round trip, in microseconds, delayed acknowledgements included.
@@ -19,14 +19,14 @@ pub struct TcpInfo {
     pub out_of_order: Option<u32>,
     /// Bytes received.
     pub bytes_received: Option<u64>,
-    /// Microseconds with data in flight, and of these, those in which the peer's window and our send buffer were the
+    /// Microseconds with data in flight, and the parts of them in which the peer's window and our send buffer were the
     /// limit.
     pub busy_us: Option<[u64; 3]>,
 }
 
 impl TcpInfo {
-    /// Decodes what the kernel returns for `TCP_INFO` (`include/uapi/linux/tcp.h`); older kernels return less. `None`:
-    /// there is no round trip in it.
+    /// Decodes the kernel's `TCP_INFO` (`include/uapi/linux/tcp.h`); older kernels return less. `None`: there is no
+    /// round trip in it.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let u32_at = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));

@@ -13,7 +13,7 @@ pub const ROWS_MAX: usize = 1200;
 /// The length of a row before any were joined, in nanoseconds.
 pub const SECOND_NS: u64 = 1_000_000_000;
 
-/// The rows of a run, all of the same length.
+/// The rows of a run, all equally long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
     /// The length of each row, in nanoseconds: the initial length times a power of two. The last row ends with the run.
@@ -25,11 +25,11 @@ pub struct Timeline {
 /// The index of an interval's row, if rows are `length_ns` long: the row in which it began. Workers end their intervals
 /// where rows end; only an interval that is handed over late, because a thread was stalled, extends past its row.
 pub fn row_of<C: Count>(interval: &Stats<C>, length_ns: u64) -> u64 {
-    // What is recorded after the run has ended counts in the row that ends with it.
+    // Measurements after the end of the run count in the row that ends with it.
     interval.from_ns.min(interval.until_ns.saturating_sub(1)) / length_ns
 }
 
-/// What was done in one row.
+/// Figures of one row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowFigures {
     /// Requests started; a request that was returned and sent again counts once.
@@ -44,7 +44,7 @@ pub struct RowFigures {
     pub bytes_received: u64,
     /// The failures.
     pub errors: Errors,
-    /// Requests without a good response in time, each once: what the metric `errors` counts.
+    /// Requests without a good response in time, each once, as the metric `errors` counts them.
     pub erroneous: u64,
     /// The service latencies.
     pub latency: Latencies,
@@ -62,7 +62,7 @@ impl Timeline {
         Self { length_ns, rows: Vec::new() }
     }
 
-    /// Adds what was recorded in an interval to its row.
+    /// Adds an interval to its row.
     pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
         while row_of(interval, self.length_ns) >= ROWS_MAX as u64 {
             self.coarsen();
@@ -93,7 +93,7 @@ impl Timeline {
         sum
     }
 
-    /// Whether the rows add up to these totals.
+    /// True if the rows add up to these totals.
     pub fn is_all_of<C: Count>(&self, totals: &Stats<C>) -> bool {
         let mut whole = RowFigures::default();
         whole.record(totals);
@@ -119,7 +119,7 @@ impl Timeline {
     }
 }
 
-/// Adds what was done at the same times, of two timelines whose rows were equally long at first.
+/// Adds simultaneous rows of two timelines whose rows were equally long at first.
 impl AddAssign<&Self> for Timeline {
     fn add_assign(&mut self, other: &Self) {
         let mut other = other.clone();
@@ -139,7 +139,7 @@ impl Default for Timeline {
 }
 
 impl RowFigures {
-    /// Adds what was recorded in an interval.
+    /// Adds an interval.
     pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
         let Stats { counters, latency, open_loop, ledger, .. } = interval;
         self.started += counters.started;
@@ -157,7 +157,7 @@ impl RowFigures {
         }
     }
 
-    /// Whether the same was done in both, judged by the exact figures.
+    /// True if both have the same figures, judged by the exact ones.
     pub fn is_as_much_as(&self, other: &Self) -> bool {
         let (latency, scheduled) = (other.latency.clone(), other.scheduled.clone());
         self.latency.is_as_much_as(&latency)

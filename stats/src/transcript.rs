@@ -26,15 +26,16 @@ const FRAME_MAX: usize = 8 * 1024;
 /// One request and its response, with the moments that matter.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
-    /// The beginning of what was sent.
+    /// The beginning of the sent bytes.
     pub sent: Vec<u8>,
-    /// Whether the request is among them.
+    /// True if the request is among them.
     pub has_request: bool,
     /// The number of bytes that were sent.
     pub sent_bytes: u64,
     /// The beginning of the heads received, interim ones first.
     pub head: Vec<u8>,
-    /// The beginning of what was received after them and is no part of a body yet: where a head is cut off, its beginning.
+    /// The beginning of the received bytes after them that are no part of a body yet: of an incomplete head, its
+    /// beginning.
     pub unread: Vec<u8>,
     /// The length of the heads, in bytes.
     pub head_bytes: u64,
@@ -46,7 +47,7 @@ pub struct Transcript {
     pub trailers: Vec<u8>,
     /// The first frames, if there are any: whether they were sent, and in words.
     pub first_frames: Vec<(bool, ReadableFrame)>,
-    /// How many there were between those and the last ones.
+    /// How many there were between the first and the last ones.
     pub frames_left_out: u64,
     /// The last ones.
     pub last_frames: VecDeque<(bool, ReadableFrame)>,
@@ -75,8 +76,8 @@ impl Transcript {
         self.sent_bytes += bytes.len() as u64;
     }
 
-    /// A connection is set up for the request; `is_framed`: it has frames. If one before it had, that is said, or forgotten
-    /// where this one has none.
+    /// Begins a connection for the request; `is_framed`: it has frames. Marks earlier frames as another connection's,
+    /// or forgets them if this one has none.
     pub fn connect(&mut self, is_framed: bool) {
         self.unread.clear();
         if self.first_frames.is_empty() {
@@ -103,8 +104,8 @@ impl Transcript {
         self.head_bytes += bytes.len() as u64;
     }
 
-    /// Records a frame. Of bodies only the beginning of the first one is kept that was sent, as far as it came in one go:
-    /// that of a response is kept as such.
+    /// Records a frame. Of bodies only the beginning of the first sent one is kept, as far as it came in one go: a
+    /// response's body is kept as such.
     pub fn frame(&mut self, is_sent: bool, mut frame: ReadableFrame) {
         let before = self.last_frames.back_mut().or(self.first_frames.last_mut());
         if let (ReadableFrame::Data(more), Some((side, ReadableFrame::Data(data)))) = (&frame, before)

@@ -30,7 +30,7 @@ impl<C: Count> Wrk2<C> {
     }
 }
 
-/// Rounds to the nearest, which on average is what the difference of two clock readings in whole microseconds gives.
+/// Rounds to the nearest: on average, the difference of two clock readings in whole microseconds.
 fn microseconds(ns: u64) -> u64 {
     (ns + 500) / 1_000
 }

@@ -72,7 +72,7 @@ fn an_outage_counts_from_the_first_request_due_in_it(context: &Context) {
     for (words, due) in [
         ("-t1 -c10 -R 500", 1_500),
         ("-t4 -c12 -R 500", 1_500),
-        // Each thread has a request a second, and the one that is due at 2 s is that of the first.
+        // Each thread has a request a second; the one due at 2 s is the first thread's.
         ("-t4 -c4 -R 4", 12),
         ("-t2 -c10 -R 500 --arrivals burst:50", 1_500),
     ] {
@@ -85,7 +85,7 @@ fn an_outage_counts_from_the_first_request_due_in_it(context: &Context) {
         assert!((share - (until_s - from_s) / 8.0).abs() < 1e-6, "{words}: {share} {spans:?}");
         let was = number(&document, "/open_loop/unavailable/due") as u64;
         assert!((due..due + due / 3).contains(&was), "{words}: {was}");
-        // What was never sent as long as there was no connection is no error.
+        // A request never sent because there was no connection is no error.
         let broken: Vec<bool> =
             document["gates"].as_array().unwrap().iter().map(|gate| gate["broken"].as_bool().unwrap()).collect();
         assert_eq!((output.code, &broken[..]), (3, &[false, true][..]), "{words}: {document:#}");
@@ -120,7 +120,7 @@ fn an_outage_counts_wherever_it_is_in_the_run(context: &Context) {
     }
 }
 
-/// Three thousand of four thousand requests wait for its end, so that the median latency is that of an outage.
+/// Three thousand of four thousand requests wait for its end, so that the median latency is an outage's.
 fn what_only_holds_requests_up_counts_however_many_they_are(context: &Context) {
     let scenario = QUICK.to_owned() + "[[stall]]\nfrom_s = 1.0\nfor_s = 3.0\n[[stall]]\nfrom_s = 5.0\nfor_s = 3.0\n";
     let words = "-t2 -c10 --max-inflight 4000 -R 500 -d10s";

@@ -1,4 +1,4 @@
-//! Which backend a run gets, what `-v` says about it, and what happens if io_uring is forbidden.
+//! The backend of a run, `-v`'s line about it, and runs where io_uring is forbidden.
 
 use std::process::Command;
 

@@ -335,11 +335,11 @@ fn a_second_signal_ends_a_script_whose_output_nobody_reads(context: &Context) {
     for onrush in context.both() {
         let script = "while true do print('x') end";
         let mut child = onrush.words("-t1 -c1 -n1").lua(script).word(url(&server, "/")).spawn();
-        // The first one waits for the reader of what was printed, of which the pipe has no place for more.
+        // The first one waits for a reader of its output, for which the pipe has no more room.
         let printed = child.stdout.take().expect("it is a pipe");
         wait_until(|| ioctl_fionread(&printed).is_ok_and(|bytes| bytes >= 60_000));
         signal(&child, Signal::INT);
-        // Until the first one has been noticed, a second one is the same as the first.
+        // Until the first one has been noticed, a second one counts as the first.
         wait_until(|| {
             thread::sleep(Duration::from_millis(100));
             signal(&child, Signal::INT);

@@ -1,4 +1,4 @@
-//! Checks of responses (`--expect-status`, `--expect-header`, `--expect-body`): what counts, what is said, how a run ends.
+//! Checks of responses (`--expect-status`, `--expect-header`, `--expect-body`): counts, messages, and the end of a run.
 
 use serde_json::{Value, json};
 

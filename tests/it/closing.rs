@@ -28,7 +28,7 @@ cases! {
     a_timeout_that_crosses_a_request_costs_none;
 }
 
-/// Runs it with a result file; returns what it printed and the section of the file about connections.
+/// Runs it with a result file; returns its output and the file's section about connections.
 fn run(onrush: Onrush) -> (Output, serde_json::Value) {
     let (output, result) = run_whole(onrush);
     (output, result["connections"].clone())
@@ -118,7 +118,7 @@ fn a_tls_server_that_waits_for_our_farewell_closes_first(context: &Context) {
 /// The requests of each connection, as heads.
 type Heard = Arc<Mutex<Vec<Vec<String>>>>;
 
-/// A server that records what it received, and closes when asked to, if it obeys.
+/// A server that records received requests, and closes when asked to, if it obeys.
 fn listening(listens: bool) -> (SocketAddr, Heard) {
     let heard = Heard::default();
     let kept = Arc::clone(&heard);
@@ -170,7 +170,7 @@ fn only_the_last_request_of_a_connection_says_so(context: &Context) {
         assert_eq!(counts(&heard, 5), [5, 5, 5, 5, 3]);
         assert_eq!(number(&connections, "closed_first"), 0, "the answers do not say that they are the last");
     }
-    // What other options set stays.
+    // Settings of other options stay.
     let (address, heard) = listening(true);
     let onrush = context.onrush().words("-X GET -H A:b -c1 -n2 --requests-per-connection 2");
     run(onrush.word(format!("http://{address}/")));
@@ -236,7 +236,7 @@ fn a_scripts_requests_are_told_apart_by_number_only(context: &Context) {
     let heads = heard.lock().expect("no thread panics with the lock").concat();
     let kept = heads.iter().filter(|head| head.contains("\r\nconnection: keep-alive\r\n")).count();
     assert_eq!(kept, 22);
-    // The same for a request that never changes.
+    // A request that never changes closes likewise.
     let (address, heard) = listening(true);
     let onrush = context.onrush().lua("wrk.body = 'x'").words("-t1 -c1 -n7 --requests-per-connection 3");
     let (output, _) = run(onrush.word(format!("http://{address}/")));
@@ -295,7 +295,8 @@ const TIMEOUT: &[u8] = b"HTTP/1.1 408 Request Time-out\r\nContent-length: 4\r\nC
 fn a_timeout_between_requests_is_an_idle_close(context: &Context) {
     let address = server(|stream| {
         let mut stream = BufReader::new(stream);
-        // The clock of a connection begins with its first response: a 408 that crosses its first request is the response.
+        // The clock of a connection begins with its first response: a 408 that crosses its first request is the
+        // response.
         while read_head(&mut stream).is_ok() {
             stream.get_mut().write_all(HI)?;
             stream.get_mut().set_read_timeout(Some(Duration::from_millis(20)))?;

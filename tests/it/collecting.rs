@@ -1,5 +1,5 @@
-//! What `onrush kubernetes --collect` makes of what `kubectl` prints, also if that is hostile. The real one is tried in
-//! `make check-kubernetes`.
+//! `onrush kubernetes --collect` on output of `kubectl`, even hostile output. The real one is tried in `make
+//! check-kubernetes`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,7 +14,7 @@ cases! {
     a_log_without_its_beginning_is_no_success (Once);
 }
 
-/// A `kubectl` that prints what is in files beside it; `LOG` in them is the beginning of marked lines.
+/// A `kubectl` that prints files beside it; `LOG` in them is the beginning of marked lines.
 struct Cluster {
     scratch: Scratch,
     into: PathBuf,
@@ -67,7 +67,7 @@ LOG piece H4sIAAAAAAAAA6uu5QIABrCh3QMAAAA=
 
 fn only_lines_with_the_mark_of_the_run_name_results_and_its_code(context: &Context) {
     let result = |name: &str| format!("LOG {}", RESULT.replace("NAME", name));
-    // What a target answers gets into the error of a script, with any line ends.
+    // A target's answer gets into the error of a script, with any line ends.
     let forged = result("forged.json").replace("LOG", "onrush-kubernetes") + "onrush-kubernetes exit 0 0\n";
     let guessed = result("guessed.json").replace("LOG", "onrush-kubernetes 0000") + "onrush-kubernetes: exit 0 0\n";
     let log = format!("script.lua:1: {forged}{guessed}{}LOG exit 3 1\n", result("run.json"));

@@ -143,7 +143,7 @@ fn what_cannot_be_compared_is_named_and_exits_with_1(context: &Context) {
     assert_eq!(compared(context, "--force", &[&a, &b]).code, 0);
     assert_eq!(compared(context, "", &[&a, &a]).code, 1);
 
-    // Without arguments, what is here is named: neither the sum nor what is damaged.
+    // Without arguments, the files here are named: neither the sum nor a damaged one.
     let unnamed = |folder: &Path| {
         let output = context
             .onrush()

@@ -1,5 +1,5 @@
-//! Called as wrk, onrush does what users of wrk expect, except for what is no use to anyone: each test has a command
-//! line of wrk, the behaviour of the server, and the expected output.
+//! Called as wrk, onrush meets the expectations of wrk's users, except for useless ones: each test has a command line
+//! of wrk, the behaviour of the server, and the expected output.
 
 use rustix::process::Signal;
 

@@ -1,4 +1,4 @@
-//! An allocator that counts, for the tests of what a request and what a session allocate.
+//! An allocator that counts, for the tests of allocations per request and per session.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

@@ -1,12 +1,17 @@
-//! The documents say what is true: their examples run, and what they name exists.
+//! The documents are true: their examples run, and the things that they name exist.
 //!
-//! A fenced `console` block is a session. A line `$ onrush …` or `$ wrk …` is run, and `$ jq …` and `$ cat …` on what
-//! that wrote; other commands are not. The lines below it are what it prints, on either stream, and must be the same
-//! except for their numbers. With nothing below it, the output is not checked. The exit code is the one below
-//! `$ echo $?`, else 1 after a refusal (a line `onrush: …`, or of a subcommand, and nothing else), else 0. The address
-//! 127.0.0.1:8080 is replaced by an embedded target's, the port 8443 by that of a server that speaks TLS, and runs are
-//! cut short; searches meet a simulated target. Notes that depend on the machine, verdicts, and percentiles above 90 %,
-//! are left out on both sides. In `logs` there are reports that people published.
+//! A fenced `console` block is a session:
+//!
+//! - `$ onrush …` and `$ wrk …` are run, and `$ jq …` and `$ cat …` on their files; other commands are not.
+//! - The lines below a command are its output on either stream, and must agree but for their numbers. With nothing
+//!   below it, the output is not checked.
+//! - The exit code is the one below `$ echo $?`, else 1 after a refusal (a line `onrush: …`, or of a subcommand, and
+//!   nothing else), else 0.
+//! - The address 127.0.0.1:8080 is replaced by an embedded target's, the port 8443 by a TLS server's. Runs are cut
+//!   short; searches meet a simulated target.
+//! - Notes that depend on the machine, verdicts, and percentiles above 90 % are omitted on both sides.
+//!
+//! `logs` has reports that people published.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -218,7 +223,7 @@ fn every_link_leads_to_something(_: &Context) {
     assert!(checked > 50, "only {checked} links found");
 }
 
-/// `SUMMARY.md` is the table of contents of the book: it has every page, once, and nothing else.
+/// `SUMMARY.md` is the table of contents of the book: it has every page once, and no other.
 fn the_book_has_every_page(_: &Context) {
     let summary = Document::read("docs/SUMMARY.md");
     let mut listed: Vec<&str> = summary.links().iter().map(|link| link.target).collect();
@@ -230,7 +235,7 @@ fn the_book_has_every_page(_: &Context) {
     assert_eq!(listed, pages);
 }
 
-/// A how-to is one task, in at most 400 words; what it links to has the rest.
+/// A how-to is one task, in at most 400 words; linked pages have the rest.
 fn a_how_to_is_short(_: &Context) {
     let summary = Document::read("docs/SUMMARY.md");
     let part = summary.text.split("\n# How to\n").nth(1).and_then(|rest| rest.split("\n# ").next());
@@ -261,7 +266,7 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
     let help = String::from_utf8(all.map(help).concat()).expect("the help is text");
     let spelled = |line| str::split_whitespace(line).take_while(|word: &&str| word.starts_with('-'));
     let known = help.lines().flat_map(spelled).map(|word| word.trim_end_matches(','));
-    // That one stands among the commands.
+    // `--generate` stands among the commands.
     let known: Vec<&str> = known.chain(["--generate"]).collect();
     let mut checked = 0;
     for document in documents() {
@@ -269,7 +274,7 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
             if !["-", "onrush ", "wrk ", "$ onrush ", "$ wrk "].iter().any(|start| code.starts_with(start)) {
                 continue;
             }
-            // What follows a pipe is another program's.
+            // Words after a pipe are another program's.
             let code = code.split(" | ").next().unwrap_or_default();
             for word in
                 code.split_whitespace().filter(|word| word.starts_with('-') && !word.bytes().all(|byte| byte == b'-'))
@@ -282,7 +287,7 @@ fn every_option_that_is_mentioned_exists(_: &Context) {
                     }
                     None => word.get(..2).is_some_and(|letter| known.contains(&letter)),
                 };
-                // Some examples show what is said of an option that does not exist.
+                // Some examples show the answer to an option that does not exist.
                 let option = word.split('=').next().unwrap_or_default();
                 let is_refused = [format!("onrush: {option}: "), format!("unknown option {option};")];
                 let exists = exists || is_refused.iter().any(|refusal| document.text.contains(refusal));
@@ -350,7 +355,7 @@ fn check_examples(context: &Context, path: &str, at_least: usize) {
     for (name, directory) in [("examples", "examples"), ("logs", "tests/fixtures")] {
         std::os::unix::fs::symlink(root().join(directory), scratch.path().join(name)).expect("a link can be made");
     }
-    // Those that wait for other machines are tested in machines.rs.
+    // Runs that wait for other machines are tested in machines.rs.
     for step in steps.iter().filter(|step| !step.command.contains("--machines")) {
         step.check(context, path, (&server, tls_port), scratch.path());
     }
@@ -383,17 +388,17 @@ impl Step {
         self.command.split_whitespace()
     }
 
-    /// Whether the command is refused before anything happens.
+    /// True if the command is refused before anything happens.
     fn is_refused(&self) -> bool {
         matches!(&self.output[..], [line] if ["", " merge", " show", " table", " compare", " lab", " sweep", " vs"].iter().any(|command| line.starts_with(&format!("onrush{command}: "))))
     }
 
-    /// Whether it puts load on something.
+    /// True if it puts load on something.
     fn is_run(&self) -> bool {
         self.command.contains("://") && !self.is_refused() && !self.command.contains("--plan")
     }
 
-    /// Carries the step out and compares what it prints with the example.
+    /// Carries the step out and compares its output with the example.
     fn check(&self, context: &Context, path: &str, servers: (&Server, u16), programs: &Path) {
         let (mut lines, code) = self.perform(context, servers, programs);
         // On a busy machine a strict run may rightly fail.
@@ -407,7 +412,7 @@ impl Step {
         }
         let shapes = |lines: &[String]| {
             let lines = lines.iter().filter(|line| !is_of_the_machine(line)).map(|line| shape(line));
-            // What runs for a time in the example may end after requests here.
+            // A run by time in the example may end after requests here.
             let mut shapes: Vec<_> =
                 lines.map(|line| line.replace("Running # requests test", "Running # test")).collect();
             // An empty line stands before notes, which may all be of the machine.
@@ -452,18 +457,18 @@ impl Step {
         (text.lines().map(str::to_owned).collect(), code)
     }
 
-    /// Whether it prints the report only.
+    /// True if it prints the report only.
     fn is_quiet(&self) -> bool {
         self.words().any(|word| word == "--quiet")
     }
 
-    /// Whether it takes many runs, which virtual time makes short.
+    /// True if it takes many runs, which virtual time makes short.
     fn is_search(&self) -> bool {
         self.words().any(|word| word == "--find-max")
     }
 
-    /// The option that makes a run short; of two durations the last one counts. Most runs end after requests: in a short
-    /// time, a busy machine may complete none.
+    /// The option that makes a run short; of two durations the last one counts. Most runs end after requests: in a
+    /// short time, a busy machine may complete none.
     fn shorter(&self) -> &'static str {
         let is_limit = |word: &str| word.starts_with("-n") || ["--requests", "--once", "--stages"].contains(&word);
         if self.is_search() || self.words().any(is_limit) {
@@ -479,7 +484,7 @@ impl Step {
     }
 }
 
-/// What a program prints until its first line is complete, and after it was interrupted then; and its exit code.
+/// Output of a program until its first line is complete, and after it was interrupted then; and its exit code.
 fn first_line_of(program: Onrush) -> (String, i32) {
     let mut child = program.spawn();
     let (mut output, mut text) = (BufReader::new(child.stdout.take().expect("it is piped")), String::new());
@@ -489,7 +494,7 @@ fn first_line_of(program: Onrush) -> (String, i32) {
     (text, child.wait().expect("it ends").code().unwrap_or(-1))
 }
 
-/// What notes say, besides what the harness lists, that depend on how fast and how busy the machine is.
+/// Notes, besides the harness's list, that depend on how fast and how busy the machine is.
 const OF_THE_MACHINE: [&str; 6] = [
     " still in flight when measuring began",
     "latency as measured; wrk would print ",
@@ -503,10 +508,10 @@ const OF_THE_MACHINE: [&str; 6] = [
 const ABOUT_THE_RUN: [&str; 6] =
     ["verdict: ", "| verdict |", "`onrush ", "usage: ", "probe: ", "onrush: after the run, "];
 
-/// Whether a line may or may not be there, depending on the machine.
+/// True if a line may be missing, depending on the machine.
 fn is_of_the_machine(line: &str) -> bool {
     let mut words = harness::OF_THE_MACHINE.iter().chain(&OF_THE_MACHINE);
-    // In Markdown, the same sentence is a bullet.
+    // In Markdown, the sentence is a bullet.
     let mut is_one = |line: &str| words.any(|words| line.contains(words.trim_start_matches("note: ")));
     let is_about_the_run = ABOUT_THE_RUN.iter().any(|start| line.starts_with(start));
     let is_note = line.starts_with("note: ") || line.starts_with("* ");
@@ -518,7 +523,7 @@ fn is_of_the_machine(line: &str) -> bool {
     is_about_the_run || is_acknowledgement || is_note && is_one(line) || is_far_out(line) || is_unsent
 }
 
-/// Whether it is a percentile that takes more requests than a run has that is cut short.
+/// True if it is a percentile that needs more requests than a shortened run has.
 fn is_far_out(line: &str) -> bool {
     let mut words = line.split_whitespace();
     let percent = words.next().and_then(|word| word.strip_suffix('%')?.parse::<f64>().ok());
@@ -528,12 +533,12 @@ fn is_far_out(line: &str) -> bool {
 /// The units of numbers in reports, longer ones before their prefixes.
 const UNITS: [&str; 15] = ["us", "ms", "KB", "MB", "GB", "TB", "s", "m", "h", "B", "k", "K", "M", "G", "%"];
 
-/// What follows the digits, points and commas that a text begins with.
+/// The text after its leading digits, points and commas.
 fn after_digits(text: &str) -> &str {
     text.trim_start_matches(|next: char| next.is_ascii_digit() || ",.".contains(next))
 }
 
-/// A line with a `#` for every number and its unit, single spaces, and the same backend on every machine.
+/// A line with a `#` for every number and its unit, single spaces, and one backend on every machine.
 fn shape(line: &str) -> String {
     let line = line.replace("[epoll]", "[uring]");
     let (mut shape, mut rest) = (String::new(), line.trim_end());
@@ -638,7 +643,7 @@ fn check_link(document: &Document, Link { text, target }: &Link) {
     }
 }
 
-/// Whether a source defines a name, or contains a text that is not a name.
+/// True if a source defines a name, or contains a text that is not a name.
 fn is_in(source: &str, name: &str) -> bool {
     if !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
         return source.contains(name);

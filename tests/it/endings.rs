@@ -90,7 +90,7 @@ impl Old {
     }
 }
 
-/// Whether the text is a complete file of that name.
+/// True if the text is a complete file of that name.
 fn is_complete(name: &str, text: &str) -> bool {
     match name.rsplit_once('.').unwrap().1 {
         "json" => serde_json::from_str::<Value>(text).is_ok_and(|document| document["schema"] == 3),
@@ -160,7 +160,7 @@ fn a_signal_at_any_step_loses_no_file(context: &Context) {
         // Before the run there is nothing to write.
         ("HERE while true do end", &[Signal::INT], 130, 0),
         ("function init() HERE while true do end end", &[Signal::TERM], 130, 0),
-        // After it all files are there.
+        // After it all files exist.
         (
             "function response() HERE end function done() HERE while true do end end",
             &[Signal::HUP, Signal::INT],
@@ -231,7 +231,7 @@ fn a_report_that_cannot_begin_ends_with_one_signal(context: &Context) {
     assert_eq!((output.code, old.check(&output, "blocked")), (130, 0), "{output:?}");
 }
 
-/// Whether the main thread of a program waits until a full pipe is read.
+/// True if the main thread of a program waits until a full pipe is read.
 pub fn waits_for_reader(child: &Child) -> bool {
     fs::read_to_string(format!("/proc/{}/wchan", child.id())).is_ok_and(|place| place.contains("pipe_write"))
 }
@@ -429,7 +429,8 @@ fn a_quit_signal_ends_at_once_and_leaves_no_file_half_written(context: &Context)
     let (server, scratch) = (target(), Scratch::new("quit"));
     let old = scratch.file("old.json", OLD);
     let (new, lines) = (scratch.path().join("new.json"), scratch.path().join("new.ndjson"));
-    // Without a core file, even if these tests were started with the signal ignored. The first line comes after a second.
+    // Without a core file, even if these tests were started with the signal ignored. The first line comes after a
+    // second.
     let hears = context.after("ulimit -c 0; exec env --default-signal=QUIT \"$0\" \"$@\"");
     let onrush = hears.words("-d30s -t1 -c2 --io").word(context.backend);
     let onrush = [&old, &new, &lines].iter().fold(onrush, |onrush, path| onrush.word("-o").word(path));
@@ -534,7 +535,7 @@ fn a_file_of_lines_that_somebody_else_changes_is_named(context: &Context) {
     for (path, (words, _)) in paths.iter().zip(changes) {
         output.note(&format!("{path:?}: {words}"));
         output.note(&format!("{path:?} is not complete"));
-        // What is written later leaves no hole.
+        // Later writes leave no hole.
         assert!(!fs::read_to_string(path).unwrap_or_default().contains('\0'));
     }
 }

@@ -58,7 +58,7 @@ pub fn processor_times(context: &Context, words: &str) -> (Value, f64, f64) {
 
 fn processor_time_of_the_threads_is_within_that_of_the_process(context: &Context) {
     let (document, threads_s, process_s) = processor_times(context, "-c4 -t2 -d500ms");
-    // What the other threads took meanwhile is part of the rest; the shell rounds.
+    // The other threads' time is part of the rest; the shell rounds.
     let beside_s = number(&document, "/evidence/generator/beside_s");
     assert!(beside_s > 0.0 && beside_s <= process_s - threads_s + 0.02, "{beside_s} of {process_s}: {document}");
     assert!(threads_s < process_s + 0.05, "{threads_s} of {process_s}: {document}");

@@ -83,7 +83,7 @@ fn waiting_for_a_target_is_said_at_once(context: &Context) {
 fn a_connect_without_an_answer_is_given_up_and_named(context: &Context) {
     let silent = Silent::new();
     let url = format!("http://{}/", silent.address);
-    // Nothing else ends the run.
+    // The run has no other end.
     let output = context.onrush().words("-c10 -d1h --probe off --timeout 200ms --give-up 200ms").word(&url).run();
     assert_eq!(output.code, 2, "{output:?}");
     assert_eq!(
@@ -161,7 +161,7 @@ fn a_request_is_given_up_and_its_connection_replaced(context: &Context) {
     assert_eq!((counts.connections, counts.requests), (2, 4));
 }
 
-/// Paths of the target with bad responses, and what the report calls them.
+/// Paths of the target with bad responses, and the report's words for them.
 const BAD_ANSWERS: [(&str, &str); 7] = [
     ("/reset", "connection reset by the server (ECONNRESET)"),
     ("/garbage", "not an HTTP response"),
@@ -416,7 +416,7 @@ fn an_address_that_refuses_is_left_out(context: &Context) {
     assert_eq!(output.stderr, "", "compatible runs say nothing unasked");
 }
 
-/// The same command in its own namespace, where this file is `/etc/hosts`.
+/// The command in its own namespace, where this file is `/etc/hosts`.
 fn with_hosts(hosts: &Path, command: &Command) -> Command {
     let mut wrapped = Command::new("unshare");
     let script = r#"mount --bind "$0" /etc/hosts && exec "$@""#;

@@ -1,5 +1,5 @@
-//! Searches for the highest load: what the whole program finds, prints and refuses. How a search decides, and how accurate it
-//! is, is simulated in src/search.
+//! Searches for the highest load: results, output and refusals of the whole program. The decisions of a search, and its
+//! accuracy, are simulated in src/search.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -70,8 +70,8 @@ fn the_rate_of_a_target_of_known_capacity_is_found(context: &Context) {
     assert!((30.0..=62.0).contains(&took_s), "{took_s}: {output:?}");
 }
 
-/// The objective permits the failures; responses of 100 ms and the limit of 102 ms are in one bin of the timeline; a single
-/// request is slower than the deviation may be.
+/// The objective permits the failures; responses of 100 ms and the limit of 102 ms are in one bin of the timeline; a
+/// single request is slower than the deviation may be.
 fn loads_that_meet_the_objective_are_held_against_nothing(context: &Context) {
     let resets = format!("{EVEN}[[fault]]\nevery = 50\nwhat = 'reset'");
     let [close, slow] =
@@ -187,8 +187,8 @@ fn a_search_ends_with_its_result_and_exit_code(context: &Context) {
     }
 }
 
-/// Nothing is answered for three seconds, in which a run fails. Requests that it leaves are no part of the next run, which
-/// begins when the target answers at once.
+/// Nothing is answered for three seconds, in which a run fails. Requests that it leaves are no part of the next run,
+/// which begins when the target answers at once.
 fn a_search_goes_on_when_the_target_has_recovered(context: &Context) {
     let stalled = format!("{EVEN}[[stall]]\nfrom_s = 5.0\nfor_s = 6.0\n");
     let (output, document) = simulated_document(context.onrush().words("-t1 --find-max p99<50ms -R 300"), &stalled);
@@ -211,7 +211,7 @@ fn a_search_goes_on_when_the_target_has_recovered(context: &Context) {
     let highest = number(&document, "/highest/load");
     assert!(output.code == 0 && (9.0..=10.5).contains(&highest), "{output:?}");
     assert!(!output.stderr.contains("  void  "), "{output:?}");
-    // The first of its runs is disturbed, as that of a target that has yet to warm up would be.
+    // The first of its runs is disturbed, as if the target had yet to warm up.
     let outage = "[[outage]]\nfrom_s = 2.0\nfor_s = 3.0";
     let output = simulate(context.onrush().words("-t1 --find-max p99<50ms -d 20s"), outage);
     assert!(output.stderr.contains("): in this run, the target did not respond for "), "{output:?}");
@@ -255,7 +255,7 @@ fn a_run_begins_when_nothing_is_in_flight_any_more(context: &Context) {
     assert!(!seen.is_empty() && seen.iter().all(|in_flight| *in_flight == 0), "{seen:?}: {output:?}");
 }
 
-/// Responds to each request after a delay, and counts those that wait.
+/// Responds to each request after a delay, and counts waiting ones.
 fn answer_after(delay: Duration, mut connection: TcpStream, in_flight: &AtomicI64) {
     while connection.read(&mut [0; 1_024]).is_ok_and(|length| length > 0) {
         in_flight.fetch_add(1, Ordering::Relaxed);
@@ -281,7 +281,7 @@ fn a_real_search_takes_the_time_that_it_says(context: &Context) {
 }
 
 /// Two busy loops have priority on the only processor of the target, so that it waits for milliseconds again and again.
-/// What the search finds is up to the machine; what it claims is not.
+/// The search's result is up to the machine; its claims are not.
 fn a_target_without_a_processor_is_not_held_to_what_it_did(context: &Context) {
     let pin = "first=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/self/status)
                taskset -pc $first $$ >&2";

@@ -1,5 +1,5 @@
-//! What many machines cost, and how exactly they begin. These are measurements as those of `machine` are; `make test` shows
-//! in `machines` that it works at all.
+//! Cost of many machines, and how exactly they begin. These are measurements, as in `machine`; `make test` shows in
+//! `machines` that it works at all.
 
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -222,10 +222,10 @@ wait $target || true
 cat arrived
 "#;
 
-/// When it is ended, prints how many microseconds the requests of one client lag behind those of the other, or are ahead of them,
-/// and how many its first one does; that is due half a millisecond after the other's. Of what is due every millisecond, the one
-/// that arrived with the least delay counts. The kernel says when packets arrived: the server itself may have to wait for a
-/// processor.
+/// When it is ended, prints how many microseconds the requests of one client lag behind those of the other, or are
+/// ahead of them, and how many its first one does; that is due half a millisecond after the other's. Of what is due
+/// every millisecond, the one that arrived with the least delay counts. The kernel says when packets arrived: the
+/// server itself may have to wait for a processor.
 const ARRIVALS: &str = r#"import select, signal, socket, struct, sys
 SO_TIMESTAMPNS = 35
 class Client:

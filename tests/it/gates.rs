@@ -81,8 +81,8 @@ fn a_run_that_a_signal_ended_passes_no_gate(context: &Context) {
             let is_compat = program.is_compat();
             let output =
                 simulate(program.words("-t1 -c1 -d20s").words(words), &format!("signal_s = 2.0\n{EVEN}\n{scenario}"));
-            // As wrk a run without responses is no failure by itself, but its gate is undecided; and one that nobody accepts
-            // does not begin.
+            // As wrk a run without responses is no failure by itself, but its gate is undecided; and a run that nobody
+            // accepts does not begin.
             let code = match code {
                 2 if is_compat => 1,
                 5 if is_compat => 6,

@@ -1,4 +1,4 @@
-//! What every integration test uses: cases, the program as a command, servers, and readers of the report.
+//! Tools of every integration test: cases, the program as a command, servers, and readers of the report.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -20,7 +20,7 @@ use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 /// Every test runs once on each of them.
 pub const BACKENDS: [&str; 2] = ["uring", "epoll"];
 
-/// The beginning of the line that says what limited a run.
+/// The beginning of the verdict's line.
 const VERDICT: &str = "verdict: ";
 /// The beginning of the line that says with `-v` how busy everything was.
 const USAGE: &str = "usage: ";
@@ -28,7 +28,7 @@ const USAGE: &str = "usage: ";
 /// The beginning of the note about wrk's mean, which every run with `-v` has.
 pub const REWRITTEN: &str = "note: latency as measured; wrk would print Avg ";
 
-/// What notes say that any run may have beside others that want the same processors.
+/// Notes that any run may have beside others that want the same processors.
 pub const OF_THE_MACHINE: [&str; 9] = [
     "note: the hypervisor took",
     "note: onrush itself was stalled",
@@ -48,7 +48,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(60);
 pub struct Case {
     pub name: &'static str,
     pub how: &'static [How],
-    /// What it needs, as [`is_installed`] reads it; without that it is skipped.
+    /// Programs that it needs, as [`is_installed`] reads them; skipped without them.
     pub needs: &'static [&'static str],
     pub run: fn(&Context),
 }
@@ -56,10 +56,9 @@ pub struct Case {
 /// How a test runs, if not on each backend and beside others.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// Only once: it is the same on every backend.
+    /// Only once: the backend makes no difference.
     Once,
-    /// While no other does: it takes ports, descriptors or processors that others would miss, or looks at what this
-    /// process holds.
+    /// Alone: it takes ports, descriptors or processors that others would miss, or looks at this process's resources.
     Alone,
 }
 
@@ -68,8 +67,8 @@ pub struct Context {
     pub backend: &'static str,
 }
 
-/// Makes a list of [`Case`]s from functions: `name (Once, Alone) needs "tool", "tool";`, of which all but the name may be
-/// missing.
+/// Makes a list of [`Case`]s from functions: `name (Once, Alone) needs "tool", "tool";`, of which all but the name may
+/// be missing.
 macro_rules! cases {
     ($($name:ident $(($($how:ident),+))? $(needs $($tool:literal),+)?;)*) => {
         /// The tests of this file.
@@ -88,7 +87,7 @@ pub(crate) use cases;
 /// The program under test.
 const PROGRAM: &str = env!("CARGO_BIN_EXE_onrush");
 
-/// Whether a program can be found; with arguments after it, whether it succeeds with them. `::1` checks for the IPv6
+/// True if a program can be found; with arguments after it, if it succeeds with them. `::1` checks for the IPv6
 /// loopback address instead, `io_uring` for the kernel's permission to use it, a path for that to open the file.
 pub fn is_installed(program: &'static str) -> bool {
     static KNOWN: Mutex<BTreeMap<&str, bool>> = Mutex::new(BTreeMap::new());
@@ -128,7 +127,7 @@ pub fn url(server: &Server, path: &str) -> String {
     format!("http://{}{path}", server.address())
 }
 
-/// What the embedded target counted.
+/// Counts of the embedded target.
 #[derive(Debug)]
 pub struct Counts {
     /// Connections accepted, without the one that reads the counters.
@@ -175,7 +174,7 @@ impl Served {
         Self::start_by(&mut Command::new(PROGRAM))
     }
 
-    /// The same, started by a shell that does this first.
+    /// Starts it from a shell that does this first.
     pub fn start_after(preparation: &str) -> Self {
         Self::start_by(Command::new("sh").arg("-c").arg(format!("{preparation}; exec \"$0\" \"$@\"")).arg(PROGRAM))
     }
@@ -216,7 +215,7 @@ impl Context {
         [self.onrush(), self.called("wrk")]
     }
 
-    /// The program in native mode under another limit: `limit` is what `ulimit` takes.
+    /// The program in native mode under another limit; `limit`: an argument of `ulimit`.
     pub fn limited(&self, limit: &str) -> Onrush {
         self.after(&format!("ulimit {limit}"))
     }
@@ -246,12 +245,12 @@ pub struct Onrush {
     script_args: Vec<String>,
 }
 
-/// What a program wrote and how it ended.
+/// Output of a program, and how it ended.
 #[derive(Clone, Debug)]
 pub struct Output {
     pub stdout: String,
     pub stderr: String,
-    /// What limited the run, as `-v` or a run of a second prints it; `run_plain` leaves that in the output.
+    /// The verdict, as `-v` or a run of a second prints it; `run_plain` leaves it in the output.
     pub verdict: String,
     /// The notes that `run` took from standard error because the machine's load may cause them.
     pub of_the_machine: String,
@@ -272,7 +271,6 @@ impl Onrush {
         self.words("--compat wrk")
     }
 
-    /// Whether it runs as wrk.
     pub fn is_compat(&self) -> bool {
         self.compat
     }
@@ -324,8 +322,8 @@ impl Onrush {
         self
     }
 
-    /// Runs a test: forces the backend and checks that it was the one that ran. What `-v` adds to standard error is
-    /// removed.
+    /// Runs a test: forces the backend and checks that it was the one that ran. Removes the additions of `-v` from
+    /// standard error.
     pub fn run(mut self) -> Output {
         self.command.args(["-v", "--io", self.backend]);
         let (backend, compat) = (self.backend, self.compat);
@@ -364,8 +362,8 @@ impl Onrush {
     }
 }
 
-/// Runs the command unchanged with a new terminal where `attach` puts it; returns what was written to the terminal, and
-/// the rest as usual.
+/// Runs the command unchanged with a new terminal where `attach` puts it; returns the terminal's text, and the rest as
+/// usual.
 pub fn on_terminal(onrush: Onrush, attach: impl FnOnce(&mut Command, OwnedFd)) -> (String, Output) {
     let (mut terminal, peer) = terminal();
     let child = onrush.with(|command| attach(command, peer)).spawn();
@@ -429,7 +427,7 @@ impl Watchdog {
 }
 
 impl Output {
-    /// What a program left.
+    /// The output of a finished program.
     pub fn of(output: std::process::Output, took: Duration) -> Self {
         Self {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
@@ -465,8 +463,7 @@ impl Output {
         rest.split(',').next().and_then(|number| number.trim().parse().ok()).expect("a number of errors")
     }
 
-    /// Removes the sentence about what limited the run from standard error: it varies, and most tests are about
-    /// something else.
+    /// Removes the verdict's sentence from standard error: it varies, and most tests are about something else.
     pub fn take_verdict(&mut self) {
         let is_usage = |line: &&str| line.starts_with(USAGE);
         if let Some(usage) = self.stderr.lines().find(is_usage).map(str::to_owned) {
@@ -503,7 +500,7 @@ impl Output {
     }
 }
 
-/// What a native report says instead of latencies if there are none.
+/// A native report without latencies.
 const NO_ANSWERS: &str = "\n    Latency   no responses\n";
 
 /// The beginnings of the lines of every report.

@@ -201,7 +201,7 @@ fn urgent_data_inside_an_answer_is_no_part_of_it(context: &Context) {
     assert_eq!(output.line("Socket errors"), None, "{output:?}");
 }
 
-/// What a server sends endlessly: a beginning, and what is repeated.
+/// An endless output: a beginning, and a repeated part.
 type Flood = (&'static str, &'static str);
 
 fn floods_end_with_the_run_and_cost_no_memory(context: &Context) {
@@ -250,7 +250,7 @@ fn heads_that_never_end_take_bounded_memory(context: &Context) {
 }
 
 /// Two connections to a server that floods every client that sends a request, and then waits for it to leave; within
-/// less memory than what comes.
+/// less memory than the flood.
 fn run_flooded(context: &Context, end: &str, (beginning, repeated): Flood) -> Output {
     let piece = repeated.repeat((1 << 18) / repeated.len());
     let address = server(move |stream| {
@@ -348,7 +348,6 @@ fn reset(stream: TcpStream) -> io::Result<()> {
     Ok(set_socket_linger(&stream, Some(Duration::ZERO))?)
 }
 
-/// The argument for a large body.
 fn large_body(scratch: &Scratch) -> String {
     format!("@{}", scratch.file("body", vec![b'x'; LARGE]).display())
 }

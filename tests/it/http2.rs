@@ -1,4 +1,5 @@
-//! Real servers of HTTP/2: nginx, nghttpd, Apache and Node. Each counts or returns what it was sent, in its own way.
+//! Real servers of HTTP/2: nginx, nghttpd, Apache and Node. Each counts or returns the received requests, in its own
+//! way.
 
 use std::fs;
 use std::io::{self, Read, Write};
@@ -40,7 +41,7 @@ cases! {
 
 /// The length of a large body, in bytes.
 const LARGE: usize = 1 << 20;
-/// What nginx responds with at `/hello`.
+/// nginx's response at `/hello`.
 const HELLO: &str = "Hello, World!";
 
 fn nginx_ends_connections_after_a_thousand_requests_without_an_error(context: &Context) {
@@ -199,7 +200,7 @@ fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
 
 fn a_server_that_speaks_nothing_else_is_named(context: &Context) {
     let address = server(|stream| {
-        // What HTTP/1.1 begins with is not the preface, but this server does not look at it.
+        // The beginning of HTTP/1.1 is not the preface, but this server does not look at it.
         (&stream).write_all(&settings(&[(STREAMS, 100)]))?;
         io::copy(&mut &stream, &mut io::sink()).map(drop)
     });
@@ -300,8 +301,8 @@ fn frames_and_response_are_shown(context: &Context) {
     }
     assert_eq!(output.stdout.matches("\n< SETTINGS, ACK\n").count(), 1, "{output:?}");
     assert_eq!(nginx.log().len(), 1);
-    // However many frames a body has, they are one line, unless something is sent between them; and over TLS frames are shown as
-    // well.
+    // However many frames a body has, they are one line, unless something is sent between them; and over TLS frames are
+    // shown as well.
     let nginx = self::nginx(true, "");
     let output = context.onrush().words("--once -k --http2").word(nginx_url(&nginx, true, "/file.bin")).run();
     let lines: Vec<_> = output.stdout.lines().collect();
@@ -331,7 +332,7 @@ fn frames_are_shown_of_an_exchange_that_fails(context: &Context) {
         "< SETTINGS MAX_CONCURRENT_STREAMS 100\n< GOAWAY: ENHANCE_YOUR_CALM, the last stream is 1, {reason}\n< PING\n"
     );
     assert!(output.stdout.contains(&received), "{output:?}");
-    // Of those received and the replies, the first 80 and the last 20.
+    // Of received ones and the replies, the first 80 and the last 20.
     let pings = output.stdout.lines().filter(|line| line.contains(" PING")).count();
     assert!((90..=95).contains(&pings), "{pings} {output:?}");
     assert!(output.stdout.contains("\n… ") && output.stdout.contains(" more frames\n"), "{output:?}");
@@ -479,7 +480,7 @@ pub fn echoing(context: &Context, path: &Path) -> Onrush {
     context.onrush().words("--http2 -X POST --body").word(format!("@{path}")).lua(&script)
 }
 
-/// A large body of which no two parts are the same.
+/// A large body without repetitions.
 pub fn body() -> Vec<u8> {
     (0..LARGE / 8).flat_map(|number| format!("{number:08}").into_bytes()).collect()
 }

@@ -34,7 +34,7 @@ cases! {
 
 /// How long such a run may take on a busy machine. These servers never end it.
 const LONGEST: Duration = Duration::from_secs(20);
-/// The most memory of a run, in KiB: less than what comes.
+/// The most memory of a run, in KiB: less than the flood.
 const MEMORY_KIB: u64 = 60_000;
 
 fn a_server_that_sends_no_settings_is_given_up(context: &Context) {
@@ -228,7 +228,7 @@ fn floods_of_frames_are_named(context: &Context) {
     }
 }
 
-/// What is sent again and again on a stream, what comes before it, and how that may be named.
+/// Repeated frames on a stream, the frames before them, and how they may be named.
 type Flood = (fn(u32) -> Vec<u8>, fn(u32) -> Vec<u8>, [&'static str; 2]);
 
 /// A kind of frame that does not exist.

@@ -86,7 +86,8 @@ fn go_shuts_down_without_losing_a_response(context: &Context) {
     let go = go(false);
     let words = "-t1 -c2 -d500ms --http2 --streams 8";
     let (output, result) = run(context.onrush().words(words).word(go.url("/stop")));
-    // A successor may wait to be accepted when the listener closes, which resets it: nothing says that it was not served.
+    // A successor may wait to be accepted when the listener closes, which resets it: nothing says that it was not
+    // served.
     let served = number(&result["http2"]["connections"]);
     let unserved = number(&result["connections"]["opened"]) - served;
     assert!(number(&result["errors"]["read"]) <= 8 * unserved, "{result}");

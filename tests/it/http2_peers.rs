@@ -146,7 +146,7 @@ pub fn run(onrush: Onrush) -> (Output, Value) {
     (output, read(&path))
 }
 
-/// What a result file says of requests, connections and failures. Its requests are accounted for.
+/// Requests, connections and failures of a result file; checks that its requests are accounted for.
 pub fn read(path: &Path) -> Value {
     let result: Map<String, Value> = serde_json::from_slice(&fs::read(path).expect("a result")).expect("JSON");
     let result = result.into_iter().filter(|(key, _)| SHOWN.contains(&key.as_str())).collect();

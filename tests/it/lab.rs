@@ -498,7 +498,7 @@ fn a_full_disk_ends_it_with_a_reason(context: &Context) {
     assert_eq!((output.code, lab.path("").exists()), (1, false), "{output:?}");
     let why = "-1.json cannot be written: it is longer than the limit on the size of files; raise that (ulimit -f)";
     assert!(output.stderr.contains(why), "{output:?}");
-    // What was measured is said where it cannot be kept.
+    // A measurement is printed where it cannot be kept.
     assert!(output.stderr.lines().any(|line| line.starts_with("[1/") && line.contains("/s")), "{output:?}");
 }
 

@@ -179,8 +179,8 @@ fn a_thread_has_a_large_stack_only_where_a_script_runs(context: &Context) {
     }
 }
 
-/// The memory of a line of `/proc/PID/maps`, in MiB, if it can be written and is of no file. What lies side by side is one
-/// line.
+/// The memory of a line of `/proc/PID/maps`, in MiB, if it can be written and is of no file. What lies side by side is
+/// one line.
 fn own_mib(map: &str) -> f64 {
     let mut words = map.split_whitespace();
     let (range, rights) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());

@@ -1,4 +1,4 @@
-//! Lists of requests (`--urls`): what is sent, in which order, and what is wrong with a list.
+//! Lists of requests (`--urls`): requests, their order, and faults in lists.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -91,7 +91,7 @@ fn a_request_has_its_own_method_headers_and_body(context: &Context) {
     for words in ["GET /echo HTTP/1.1", "X-Usual: all", "X-Other: b", "X-Other: c"] {
         assert!(second.contains(words), "{second}");
     }
-    // What is secret in a list is hidden wherever it comes back.
+    // A secret in a list is hidden wherever it comes back.
     let secret = once("POST /echo\nX-Api-Key: zebra-giraffe-77\n");
     assert!(secret.contains("X-Api-Key: ") && !secret.contains("zebra-giraffe-77"), "{secret}");
     let posted = once(&format!("/echo\n@{}\n", body.display()));

@@ -1,7 +1,7 @@
 //! Measurements whose result depends on the machine as much as on the program: they need a quiet one, and are no tests.
 //!
 //! `make check-machine` runs them one after the other, before a release and whenever their subject changes. Each names
-//! what covers it in `make test`.
+//! its counterpart in `make test`.
 
 use std::fs;
 use std::process::Command;
@@ -62,7 +62,7 @@ fn after_a_freeze_the_percentiles_are_wrk2s(context: &Context) {
     }
 }
 
-/// That one signal brings it at all, `terminal` shows in `make test`.
+/// Time only: `terminal` shows in `make test` that one signal brings the report at all.
 fn one_signal_brings_the_report_within_300_ms(context: &Context) {
     let server = target();
     let onrush = context.onrush().words("-t2 -c4 -d30s --io").word(context.backend);
@@ -74,7 +74,7 @@ fn one_signal_brings_the_report_within_300_ms(context: &Context) {
     assert!(output.code == 0 && output.took < Duration::from_millis(300), "{output:?}");
 }
 
-/// That each file is compared with no other one, no test can show: this is about time.
+/// No test can show that each file is compared with no other one: this is about time.
 fn merging_and_comparing_take_time_in_proportion(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("many"));
     let one = scratch.path().join("one.json");
@@ -104,7 +104,7 @@ fn merging_and_comparing_take_time_in_proportion(context: &Context) {
     assert!(few.iter().zip(many).all(|(few, many)| many <= 5.0 * few), "{few:?} {many:?}");
 }
 
-/// What holds on a busy machine, too, `evidence` shows in `make test`.
+/// On a quiet machine; `evidence` shows the rest in `make test`.
 fn processor_time_of_the_threads_is_that_of_the_process(context: &Context) {
     let (document, threads_s, process_s) = processor_times(context, "-c20 -t2 -d2s");
     println!("processor time of the threads [{}]: {threads_s:.3} s of {process_s:.3} s", context.backend);
@@ -114,8 +114,8 @@ fn processor_time_of_the_threads_is_that_of_the_process(context: &Context) {
     assert!(unaccounted_s.iter().all(|seconds| (-0.02..0.1).contains(seconds)), "{document}");
 }
 
-// Verdicts: each rule is in `each_situation_has_its_verdict` (src/judge/verdict/tests.rs), and those that need neither processor
-// time nor a network are in `what_limited_a_run_is_known_in_virtual_time_too` (simulation.rs).
+// Verdicts: each rule is in `each_situation_has_its_verdict` (src/judge/verdict/tests.rs), and those that need neither
+// processor time nor a network are in `what_limited_a_run_is_known_in_virtual_time_too` (simulation.rs).
 
 /// Prints a verdict and checks it.
 fn limited(verdict: &Value, limited_by: &str, findings: &[&str]) {
@@ -140,7 +140,7 @@ while True: threading.Thread(target=work, args=listener.accept()[:1], daemon=Tru
 /// Covered by `each_situation_has_its_verdict`; that the time in which a thread waits is known, by `evidence`.
 fn a_generator_that_shares_its_processor_is_the_limit(context: &Context) {
     let server = target();
-    // Other processes use the same processor, with priority.
+    // Other processes use that processor, with priority.
     let hog = "taskset -p -c 0 $$ >/dev/null; hog() { while :; do :; done; }; hog & a=$!; hog & b=$!; hog & c=$!
                nice -n 19 \"$0\" \"$@\"; code=$?; kill $a $b $c; exit $code";
     let program = context.after(hog).words("-t1 -c64 -d2s --spin off").word(url(&server, "/"));
@@ -231,7 +231,7 @@ fn a_rate_that_is_reached_is_the_limit(context: &Context) {
 
 // Targets: what is seen of them does not depend on the backend.
 
-/// What was seen of the target of a run.
+/// Observations of the target of a run.
 fn seen(context: &Context, words: &str) -> Target {
     let seen = run(context, words).seen.expect("the target was watched");
     println!("seen: {seen:?}");
@@ -259,7 +259,7 @@ fn the_time_of_a_busy_target_and_its_busiest_thread_is_seen(context: &Context) {
     assert!(network.busy.unwrap() > 0.0 && network.out_of_order == Some(0.0), "{target:?}");
 }
 
-/// Covered by the test of the same name in src/run/monitor/poller.rs.
+/// Covered by its namesake in src/run/monitor/poller.rs.
 fn all_processes_of_a_target_are_counted(context: &Context) {
     let server = Server::nginx_workers(2);
     let target = seen(context, &format!("-c4 -t1 -d1s {}", server.url("/hello")));
@@ -267,7 +267,7 @@ fn all_processes_of_a_target_are_counted(context: &Context) {
     assert!(target.cpus_used >= target.busiest_thread && target.busiest_thread > 0.0, "{target:?}");
 }
 
-/// Covered by the test of the same name in src/run/monitor/poller.rs.
+/// Covered by its namesake in src/run/monitor/poller.rs.
 fn a_child_that_takes_over_is_counted(context: &Context) {
     let script = "
 listener = listen(64)
@@ -288,7 +288,7 @@ fn what_a_target_did_in_the_warm_up_does_not_count(context: &Context) {
     assert!(target.cpus_used < 0.2, "{target:?}");
 }
 
-/// Covered by the test of the same name in src/run/monitor/poller.rs.
+/// Covered by its namesake in src/run/monitor/poller.rs.
 fn a_listening_queue_that_overflows_is_seen(context: &Context) {
     let server = Python::start("listener = listen(1)\nsys.stdin.read()");
     let target = seen(context, &format!("-c8 -t1 -d1s {}", server.url()));
@@ -305,7 +305,7 @@ fn a_target_that_dies_is_seen(context: &Context) {
     assert!(target.ended && target.processes == 1, "{target:?}");
 }
 
-/// Covered by the test of the same name in src/run/monitor/poller.rs.
+/// Covered by its namesake in src/run/monitor/poller.rs.
 fn the_target_at_a_unix_socket_is_seen(context: &Context) {
     let scratch = Scratch::new("monitor");
     let path = scratch.path().join("socket");

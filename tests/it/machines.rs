@@ -154,7 +154,7 @@ fn a_killed_machine_ends_the_run_with_a_report(context: &Context) {
     assert_eq!(document["machines"][1]["lost"], "machine 2 (b): it has ended", "{document:#}");
     let sum: f64 = [0, 1].map(|index| number(&document, &format!("/machines/{index}/completed"))).iter().sum();
     assert_eq!(number(&document, "/requests/completed"), sum);
-    // What it had in flight has not failed: that is unknown.
+    // Its requests in flight have not failed: their outcome is unknown.
     let [started, open, unknown] =
         ["started", "open", "unknown"].map(|key| document["requests"][key].as_f64().unwrap_or_default());
     assert!(unknown <= 2.0 && started == sum + open + unknown, "{:#}", document["requests"]);
@@ -218,7 +218,7 @@ fn a_machine_that_is_told_to_end_leaves_what_it_measured(context: &Context) {
     assert_eq!(output.code, 6, "{output:?}");
     assert!(output.stderr.contains("machine 2 (b): it was told to end by a signal"), "{output:?}");
     assert!(number(&document, "/machines/1/completed") > 0.0, "{document:#}");
-    // Everything that was sent and answered is in the sum, but for what was in flight.
+    // Every request that was sent and answered is in the sum, but for requests in flight.
     let sent = counts(server.address()).requests as f64;
     let completed = number(&document, "/requests/completed");
     assert!((completed..=completed + 4.0).contains(&sent), "{sent} {completed}");
@@ -298,7 +298,7 @@ fn a_script_without_end_keeps_no_worker_that_nobody_needs(context: &Context) {
         output.stderr.contains("the run is over, but a script or the lookup of a name is still going on"),
         "{output:?}"
     );
-    // What raises an absurd text is no lost machine.
+    // An absurd error text is no lost machine.
     let script = scratch.file("long.lua", "function response() error(('x'):rep(200000)) end");
     let coordinator = Coordinator::start(
         context.onrush().script(script),
@@ -356,7 +356,7 @@ fn strangers_are_refused_and_disturb_nobody(context: &Context) {
     let server = target();
     let words = "--machines 1 -t1 -c2 -n100";
     let coordinator = Coordinator::start(context.onrush(), "machines-strange", words, &url(&server, "/"));
-    // What speaks something else, says nothing, or says too much.
+    // Peers that speak something else, say nothing, or say too much.
     let mut strangers: Vec<TcpStream> =
         (0..30).map(|_| TcpStream::connect(&coordinator.address).expect("it listens")).collect();
     let _ = strangers[0].write_all(b"GET / HTTP/1.1\r\nHost: h\r\n\r\n");

@@ -13,7 +13,7 @@ mod tls_processes;
 
 /// Source and destination of connections.
 mod addresses;
-/// What a request allocates.
+/// Allocations per request.
 mod allocations;
 /// How much of the time a target was there.
 mod availability;
@@ -27,13 +27,13 @@ mod checks;
 mod closing;
 /// Collecting the results of a run in a cluster.
 mod collecting;
-/// Whether saved results differ.
+/// Differences between saved results.
 mod comparing;
-/// What wrk's users expect, called as wrk.
+/// wrk's users' expectations, called as wrk.
 mod compat;
-/// Runs the examples in the documents, and checks that what they name exists.
+/// Runs the examples in the documents, and checks that the things they name exist.
 mod documents;
-/// What becomes of the files, no matter how a run ends.
+/// Output files, no matter how a run ends.
 mod endings;
 /// Where the time of the own threads went.
 mod evidence;
@@ -41,7 +41,7 @@ mod evidence;
 mod failures;
 /// Searches for the highest load.
 mod find_max;
-/// What many machines cost.
+/// Cost of many machines.
 mod fleet;
 mod gates;
 /// Broken and hostile servers, if the kernel is involved.
@@ -63,9 +63,9 @@ mod machine;
 mod machines;
 /// Results that are added up.
 mod merging;
-/// What is seen of a target on this machine.
+/// Observations of a target on this machine.
 mod monitor;
-/// The same command lines, with wrk's mistakes corrected.
+/// The command lines of `compat`, with wrk's mistakes corrected.
 mod native;
 /// Scripts as users have written them for wrk.
 mod old_scripts;
@@ -75,7 +75,7 @@ mod other_protocols;
 mod phases;
 /// The local ports of connections.
 mod ports;
-/// What follows a closed loop to find out its limit.
+/// The probe after a closed loop, which finds its limit.
 mod probe;
 /// Through proxies, real and hostile ones.
 mod proxies;
@@ -86,15 +86,15 @@ mod request_log;
 mod results;
 /// Experiments that end early and go on.
 mod resuming;
-/// Samples of sockets, compared with what ss says.
+/// Samples of sockets, compared with ss's output.
 mod sampling;
 /// Modules that scripts load.
 mod script_modules;
 /// Threads that a script ends.
 mod script_stops;
-/// Lua scripts: what they are told, what they decide, and the examples.
+/// Lua scripts: their input, their decisions, and the examples.
 mod scripts;
-/// What must not be in any output.
+/// Text that must not be in any output.
 mod secrets;
 /// Command lines that users published.
 mod seeds;
@@ -110,7 +110,7 @@ mod showing;
 mod simulation;
 /// Situations with a known bottleneck, on sockets.
 mod situations;
-/// Socket options, and what the kernel makes of them.
+/// Socket options, and the kernel's use of them.
 mod sockets;
 /// Paths of the embedded target whose limit is known.
 mod targets;
@@ -120,11 +120,11 @@ mod templates;
 mod terminal;
 mod tls;
 mod until;
-/// What limited a run.
+/// The limit of a run.
 mod verdict;
 /// Load before anything is measured.
 mod warm_up;
-/// What is sent, byte by byte.
+/// Requests, byte by byte.
 mod wire;
 
 use std::env;
@@ -138,7 +138,7 @@ use libtest_mimic::{Arguments, Conclusion, Trial};
 /// How many tests run at a time: most of them wait for most of their time.
 const AT_ONCE: usize = 8;
 
-/// Set by `make check-machine`: the measurements that need a quiet machine run, and nothing else.
+/// Set by `make check-machine`: runs the measurements that need a quiet machine, and no tests.
 const MACHINE: &str = "CHECK_MACHINE";
 
 /// How long each test took.
@@ -206,7 +206,7 @@ fn main() {
     ];
     let is_machine = env::var_os(MACHINE).is_some();
     if is_machine {
-        // What something costs is told by an optimised program alone.
+        // Costs show in an optimised program alone.
         cases = match cfg!(debug_assertions) {
             true => {
                 vec![("machine", machine::cases()), ("situations", situations::cases()), ("seeds", seeds::cases())]

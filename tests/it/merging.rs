@@ -1,4 +1,4 @@
-//! `onrush merge`: what it adds up, and what it refuses.
+//! `onrush merge`: sums and refusals.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -117,7 +117,7 @@ fn a_sum_says_which_runs_are_in_it_and_when_they_took_place(context: &Context) {
     assert!(verdict.contains(sum["verdict"]["reason"].as_str().unwrap()), "{shown:?}");
     merged("a.json b.json c.json -o sum.md");
     assert!(fs::read_to_string(scratch.path().join("sum.md")).unwrap().contains("\n| verdict | "));
-    // A spreadsheet computes the same rate.
+    // A spreadsheet computes this rate, too.
     merged("a.json b.json c.json -o sum.csv");
     let csv = fs::read_to_string(scratch.path().join("sum.csv")).unwrap();
     let column = |index: usize| -> f64 {
@@ -210,7 +210,7 @@ fn a_sum_that_cannot_be_written_leaves_nothing_behind(context: &Context) {
     assert_eq!(left, ["a.json", "b.json", "pipe"]);
 }
 
-/// Every option that changes what is measured, each alone.
+/// Every option that influences a measurement, each alone.
 fn runs_that_differ_in_one_option_are_not_added_up(context: &Context) {
     let (authority, scratch) = (Authority::new(), Scratch::new("different"));
     let client = authority.issue(&["client.example"], |_| {});
@@ -293,7 +293,7 @@ fn a_sum_breaks_the_gates_of_its_runs(context: &Context) {
     let suite = fs::read_to_string(scratch.path().join("sum.xml")).unwrap();
     assert!(suite.contains("<failure message=\"it was 400\""), "{suite}");
     assert_eq!(merge(&scratch, "a.json").code, 0, "alone, it is as it was");
-    // What was not judged has not passed.
+    // A gate that was not judged has not passed.
     written(context.onrush().words("-n 200 -c 5").word(url(&server, "/")), &scratch, ["c.json"]);
     let output = merge(&scratch, "a.json c.json -o ac.json");
     let note = |gate: &str| format!("note: the sum has no gate {gate}: not all results have it\n");

@@ -1,6 +1,6 @@
-//! What is seen of a target on this machine. How it is seen is tested step by step in `src/run/monitor/poller.rs`, and in
-//! whole runs on a quiet machine in `machine.rs`: the poller takes so little processor time that on a busy machine nobody
-//! knows when it looks.
+//! Observations of a target on this machine. Each step is tested in `src/run/monitor/poller.rs`, and whole runs on a
+//! quiet machine in `machine.rs`: the poller takes so little processor time that on a busy machine nobody knows when it
+//! looks.
 
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -16,9 +16,9 @@ cases! {
     where_nothing_listens_is_no_target (Once);
 }
 
-/// The beginning of the scripts: `busy` uses seconds of processor time, `listen` makes a socket, `serve` responds at once
-/// or after a pause, and `afterwards` responds after five milliseconds and does something else some seconds after the
-/// first connection.
+/// The beginning of the scripts: `busy` uses seconds of processor time, `listen` makes a socket, `serve` responds at
+/// once or after a pause, and `afterwards` responds after five milliseconds and does something else some seconds after
+/// the first connection.
 const BEGINNING: &str = "
 import os, socket, sys, threading, time
 def busy(seconds):

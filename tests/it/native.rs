@@ -42,7 +42,7 @@ fn short(context: &Context, url: &str) -> Output {
     output
 }
 
-/// The same, if there is nothing to complain about.
+/// Runs [`short`], and checks that there is nothing to complain about.
 fn good(context: &Context, url: &str) -> Output {
     let output = short(context, url);
     assert_good(&output);
@@ -55,7 +55,7 @@ fn assert_good(output: &Output) {
     assert_eq!(output.stderr, "", "{output:?}");
 }
 
-/// Checks that a command line was refused with one line and nothing else, and returns that.
+/// Checks that a command line was refused with one line and no other output, and returns the line.
 fn refused(program: Onrush) -> String {
     let output = program.run_plain();
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{output:?}");
@@ -277,7 +277,8 @@ fn an_unannounced_close_is_a_read_error_for_each_answer(context: &Context) {
 /// The waits between attempts double from 1 ms, give or take a quarter.
 fn resets_and_garbage_are_few_and_nothing_answered_is_exit_code_5(context: &Context) {
     let server = target();
-    // One of two connections fails at least seven times, and waits six times: 63 ms. With more garbage the run would end.
+    // One of two connections fails at least seven times, and waits six times: 63 ms. With more garbage the run would
+    // end.
     for (path, requests, waits_ms) in [("/reset", 14, 63.0), ("/garbage", 4, 1.0)] {
         let output = context.onrush().words("-t1 -c2").word(format!("-n{requests}")).word(url(&server, path)).run();
         assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
@@ -301,7 +302,7 @@ fn bytes_of_chunked_answers_count_with_their_framing(context: &Context) {
     let answer = exchange(server.address(), request).replace("Connection: close\r\n", "");
     good(context, &url(&server, "/chunked/12")).assert_bytes_per_request(answer.len() as u64);
 
-    // That few bytes are printed as a whole number.
+    // So few bytes are printed as a whole number.
     let output = context.onrush().words("-c1 -n5").word(url(&server, "/chunked/12")).run();
     let expected = format!(", {}.00B read\n", 5 * answer.len());
     assert!(output.stdout.contains(&expected), "no {expected:?} in {output:?}");
@@ -357,7 +358,8 @@ fn too_few_descriptors_are_said_with_the_way_out(context: &Context) {
     let output = context.limited("-n 8").words("serve --threads 4 --addr 127.0.0.1:0").run_plain();
     assert_eq!(output.code, 1, "{output:?}");
     output.note("the limit on open files is too low: raise it with 'ulimit -n', or use fewer --threads");
-    // It changes what is measured, and so it is said without other notes too; with --quiet, only the report has it.
+    // It influences the measurement, and so it is printed without other notes too; with --quiet, only the report has
+    // it.
     for (silence, said) in [("--quiet", ""), ("--notes=off", expected)] {
         let program = context.limited("-n 64").words("-t1 -c100 -n100").word(silence);
         let output = program.word(format!("http://{}/delay/50", server.address)).run_plain();

@@ -1,4 +1,4 @@
-//! Scripts that users have written for wrk and wrk-cmm run unchanged, no matter what the program is called.
+//! Scripts that users have written for wrk and wrk-cmm run unchanged, under any name of the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};

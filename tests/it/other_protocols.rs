@@ -1,5 +1,5 @@
-//! Ports that speak another protocol, or another version of HTTP: the run ends at once where that is certain, and is named
-//! where it is not.
+//! Ports that speak another protocol, or another version of HTTP: the run ends at once where that is certain, and is
+//! named where it is not.
 
 use std::io::{self, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -34,12 +34,12 @@ const BAD: &[u8] = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Le
 const EXPECTS_TLS: &[u8] = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 45\r\n\r\n\
                              The plain HTTP request was sent to HTTPS port";
 
-/// A server that answers what it first receives on each connection with these bytes.
+/// A server that answers the first bytes on each connection with these bytes.
 fn answering(answer: &'static [u8]) -> SocketAddr {
     server(move |mut stream| {
         let _ = stream.read(&mut [0; 4096])?;
         stream.write_all(answer)?;
-        // What is still to come must not reset the connection before the answer has been read.
+        // Unread bytes must not reset the connection before the answer has been read.
         io::copy(&mut stream, &mut io::sink()).map(drop)
     })
 }

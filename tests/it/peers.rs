@@ -62,8 +62,8 @@ impl Silent {
     }
 }
 
-/// A server whose accept queue is full until a client tries to connect, and that then calls `serve` with every connection
-/// that it accepts.
+/// A server whose accept queue is full until a client tries to connect, and that then calls `serve` with every
+/// connection that it accepts.
 pub fn crowded(serve: fn(TcpStream) -> io::Result<()>) -> SocketAddr {
     let silent = Silent::new();
     let address = silent.address;
@@ -94,7 +94,7 @@ pub fn server(serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'stati
     server_at(TcpListener::bind("127.0.0.1:0").expect("a port can be bound"), serve)
 }
 
-/// The same with a socket of its own.
+/// [`server`] with a socket of its own.
 pub fn server_at(
     listener: TcpListener,
     serve: impl Fn(TcpStream) -> io::Result<()> + Send + Sync + 'static,
@@ -129,7 +129,7 @@ pub fn unix(path: &Path) {
     });
 }
 
-/// An address for another process to listen at, which nothing else takes meanwhile: each has its own part of the
+/// An address for another process to listen at, which nobody else takes meanwhile: each has its own part of the
 /// loopback network, where no connection has its source.
 pub fn free_address() -> SocketAddr {
     static GIVEN: AtomicU16 = AtomicU16::new(0);

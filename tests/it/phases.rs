@@ -34,8 +34,8 @@ fn ms(document: &Value, figure: &str) -> f64 {
     number(document, figure) / 1e3
 }
 
-/// Checks the phases of responses that come [slowly](answer_slowly). On a busy machine each side is sometimes woken late,
-/// but not always, and no sleep is too short.
+/// Checks the phases of responses that come [slowly](answer_slowly). On a busy machine each side is sometimes woken
+/// late, but not always, and no sleep is too short.
 fn assert_delayed(document: &Value) {
     let phase = |name: &str| ms(document, &format!("/phases/{name}_us"));
     let [first, rest] = [FIRST, REST].map(|time| time.as_secs_f64() * 1e3);
@@ -117,7 +117,7 @@ fn a_handshake_takes_as_long_as_the_server_delays_it(context: &Context) {
     let shake = SHAKE.as_secs_f64() * 1e3;
     let phase = |name: &str| ms(&document, &format!("/phases/{name}_us"));
     assert!(phase("tls/min") >= shake, "{document}");
-    // What remains of connect is TCP; at least once it takes less time than the server's delay.
+    // Connect without TLS is TCP; at least once it takes less time than the server's delay.
     assert!(
         phase("connect/mean") >= phase("tls/mean") && phase("connect/min") < phase("tls/min") + shake,
         "{document}"
@@ -140,7 +140,7 @@ fn shake_hands_slowly(
     Ok(StreamOwned::new(connection, stream))
 }
 
-/// OpenSSL sends two tickets when the handshake is over, and what is typed some time after a request.
+/// OpenSSL sends two tickets when the handshake is over, and typed text some time after a request.
 fn tickets_of_openssl_are_no_first_byte(context: &Context) {
     let mut openssl = Process::openssl(&self_signed(&["localhost"]), &[]);
     let (url, (mut input, lines)) = (openssl.url(), openssl.talk());
@@ -186,7 +186,7 @@ fn the_breakout_of_wrk_cmm_is_printed_to_the_byte(context: &Context) {
     }
 }
 
-/// The beginnings of the lines of percentiles after 100 requests: wrk-cmm's, or natively those that mean something.
+/// The beginnings of the lines of percentiles after 100 requests: wrk-cmm's, or natively the meaningful ones.
 fn percent_labels(is_compat: bool) -> &'static [&'static str] {
     match is_compat {
         true => &["  50.00%", "  75.00%", "  90.00%", "  95.00%", "  99.00%", "  99.99%"],

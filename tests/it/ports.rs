@@ -13,7 +13,7 @@ cases! {
 
 /// Runs a script in its own network with an embedded target on port 8080 and the local ports 40000 to 40119, the first
 /// ten of them reserved. In it `$run` is onrush, and `established N` waits until there are N connections to the target
-/// and shows them. Returns what it printed, notes included.
+/// and shows them. Returns its output, notes included.
 fn run(context: &Context, script: &str) -> String {
     let scratch = Scratch::new("ports");
     let script = format!(

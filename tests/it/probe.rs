@@ -1,5 +1,5 @@
-//! The probe after a closed loop (`--probe`): on simulated targets, where its answer is known and the same on any
-//! machine, and on the embedded target, where a busy machine may keep it from an answer but not lead to a wrong one.
+//! The probe after a closed loop (`--probe`): on simulated targets, where its answer is known and equal on all
+//! machines, and on the embedded target, where a busy machine may keep it from an answer but not lead to a wrong one.
 
 use std::fs;
 use std::thread;
@@ -32,7 +32,7 @@ cases! {
 const DELAY: &str = "latency_us = 0.0\ndelay = { ms = 5.0, sd = 2.0 }";
 /// Four workers.
 const POOL: &str = "latency_us = 100.0\npool = { workers = 4, ms = 5.0, sd = 2.0 }";
-/// The same times as seen by clients: only a probe can tell the two.
+/// Both give clients the same times: only a probe can tell them apart.
 const WORDS: &str = "-t1 -c8 -d2s";
 
 fn a_probe_decides_what_limited_a_closed_loop(context: &Context) {
@@ -79,7 +79,7 @@ fn no_other_figure_includes_the_probe(context: &Context) {
     let [without, with] = ["--probe off", "--probe 2s"].map(|probe| {
         let (output, mut document) = simulated_document(context.onrush().words(WORDS).words(probe), DELAY);
         let probe = document["evidence"].as_object_mut().expect("an object").remove("probe");
-        // What differs by its nature.
+        // These keys differ by their nature.
         for key in ["command", "plan", "verdict", "started_at", "host"] {
             document.as_object_mut().expect("an object").remove(key);
         }

@@ -371,7 +371,7 @@ fn answers_that_open_no_tunnel_are_named(context: &Context) {
             "{output:?}"
         );
         assert!(!output.stderr.contains('\u{1b}'), "{output:?}");
-        // As wrk the run continues for its second, and counts: a status, and what cannot be read.
+        // As wrk the run continues for its second, and counts: a status, and an unreadable response.
         if ![0, 7].contains(&number) {
             continue;
         }
@@ -431,7 +431,7 @@ fn a_silent_proxy_is_given_up(context: &Context) {
     assert_eq!(output.code, 2, "{output:?}");
     output.note("the proxy did not respond to CONNECT; its log may say why");
     assert!(output.took < Duration::from_secs(20), "{output:?}");
-    // If nothing is ever given up, the run still ends; what is late is counted, after a second at the least.
+    // If nothing is ever given up, the run still ends; late requests are counted, after a second at the least.
     let output = through(context.called("wrk"), proxy).words("-c2 -t2 -d1500ms --notes https://h.invalid/").run_plain();
     assert!(output.code == 1 && output.stderr.contains("1500ms"), "wrk knows no fractions: {output:?}");
     let output =

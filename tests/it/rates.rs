@@ -1,4 +1,4 @@
-//! Requests with a schedule: that the rate is kept, what a latency counts from, and what becomes of each due request.
+//! Requests with a schedule: the rate, the beginning of latencies, and the outcome of each due request.
 
 use serde_json::Value;
 
@@ -54,7 +54,7 @@ fn a_rate_is_kept_to_the_request(context: &Context) {
         assert_eq!(number(&document, "/requests/due"), expected, "{words}");
         assert_accounted(&document);
         let sent = number(&document, "/requests/started");
-        // Those of `-n` have no end but their own.
+        // A run with `-n` has no end but its own.
         assert!(sent > 0.0 && (sent == expected || !words.contains("-n")), "{words}: {sent}");
     }
 }
@@ -87,8 +87,8 @@ fn a_link_named_wrk2_prints_wrk2s_blocks(context: &Context) {
 }
 
 fn requests_that_had_to_wait_are_late_and_the_service_is_shown_beside(context: &Context) {
-    // Two connections with responses after 50 ms: 40 a second of the hundred that are due. Each request waits 30 ms longer
-    // than the previous one of its connection. The one that was sent at 1,960 ms gets none.
+    // Two connections with responses after 50 ms: 40 a second of the hundred that are due. Each request waits 30 ms
+    // longer than the previous one of its connection. The one that was sent at 1,960 ms gets none.
     let output = wrk2(context, "-t1 -c2 -d2 -R100 -U", "connect_us = 0.0\nlatency_us = 50000.0");
     let means: Vec<f64> = output
         .stdout
@@ -124,11 +124,11 @@ fn a_low_rate_has_no_timeouts_and_ends_in_time(context: &Context) {
     assert_eq!(output.elapsed_ms(), 3_000.0, "{output:?}");
 }
 
-/// A target that freezes for 2 s at 500 requests/s, over 20 connections. Of the 5,000 requests, the 1,000 that are due in
-/// the freeze wait for its end, and then leave 20 at a time, every millisecond: the j-th after about j/20 ms, 2 ms · j
-/// nearer to the end than the first. So it has lasted 2 s - 1.95 ms · j. wrk2's 75th percentile is the 3,750th value, a
-/// millisecond; its 90th the 4,500th, j = 501: 1.02 s; its 99th the 4,950th, j = 51: 1.90 s. (A real wrk2 printed 1.55 ms,
-/// 1.01 s and 1.91 s.) Sent at twice the rate, the backlog would last for two seconds more.
+/// A target that freezes for 2 s at 500 requests/s, over 20 connections. Of the 5,000 requests, the 1,000 that are due
+/// in the freeze wait for its end, and then leave 20 at a time, every millisecond: the j-th after about j/20 ms, 2 ms ·
+/// j nearer to the end than the first. So it has lasted 2 s - 1.95 ms · j. wrk2's 75th percentile is the 3,750th value,
+/// a millisecond; its 90th the 4,500th, j = 501: 1.02 s; its 99th the 4,950th, j = 51: 1.90 s. (A real wrk2 printed
+/// 1.55 ms, 1.01 s and 1.91 s.) Sent at twice the rate, the backlog would last for two seconds more.
 fn as_wrk2_the_backlog_of_a_freeze_leaves_at_once(context: &Context) {
     let output = wrk2(context, "-t1 -c20 -d10s -R500 -L", &format!("{QUICK}[[stall]]\nfrom_s = 4.0\nfor_s = 2.0"));
     assert_eq!(output.requests(), 5_000, "{output:?}");
@@ -153,8 +153,8 @@ pub fn percentile_us(text: &str, percent: &str) -> f64 {
 
 fn a_freeze_is_in_the_latency_of_what_was_due_meanwhile(context: &Context) {
     // Every 5 ms a request is due. From 1.0 to 1.4 s there are no responses: five connections wait 380 to 400 ms for
-    // theirs. The next 76 requests wait for a connection; then five can leave every millisecond, and two more are late until
-    // that is made up for.
+    // theirs. The next 76 requests wait for a connection; then five can leave every millisecond, and two more are late
+    // until that is made up for.
     let freeze = format!("{QUICK}[[stall]]\nfrom_s = 1.0\nfor_s = 0.4");
     let (_, document) = simulated_document(context.onrush().words("-t1 -c5 -d2s -R200"), &freeze);
     assert_accounted(&document);
@@ -186,7 +186,7 @@ fn stages_follow_one_another(context: &Context) {
     assert_accounted(&document);
     let rows = document["timeline"].as_array().unwrap();
     let started: Vec<f64> = rows.iter().map(|row| number(row, "/started")).collect();
-    // What is due when a second ends is sent in it.
+    // A request due when a second ends is sent in that second.
     assert_eq!((number(&document, "/requests/due"), &started[..]), (300.0, &[101.0, 199.0, 0.0][..]));
     assert_eq!(output.elapsed_ms(), 3_000.0, "{output:?}");
     let stages = document["stages"].as_array().unwrap();
@@ -299,8 +299,8 @@ fn stages_of_connections_take_the_time_they_say(context: &Context) {
         simulated_document(context.onrush().words(stages), "connect_us = 0.0\nlatency_us = 20000.0");
     let rows = document["timeline"].as_array().unwrap();
     let completed: Vec<f64> = rows.iter().map(|row| number(row, "/completed")).collect();
-    // Each connection gets fifty responses a second. In the last one they leave after 50 ms, 150 ms and so on, when each has
-    // had the response that it waits for then: 3 + 8 + … + 48.
+    // Each connection gets fifty responses a second. In the last one they leave after 50 ms, 150 ms and so on, when
+    // each has had the response that it waits for then: 3 + 8 + … + 48.
     assert_eq!(completed, [150.0, 500.0, 255.0]);
     let busy = number(&document, "/in_flight/busy_connections");
     assert!((busy - 6.0).abs() < 0.1, "3, 10 and 5: {busy}");
@@ -313,7 +313,7 @@ fn stages_of_connections_and_of_the_rate_go_together(context: &Context) {
     assert_accounted(&document);
     let of = |pointer: &str| number(&document, pointer);
     assert_eq!(["/requests/due", "/requests/started", "/connections/established"].map(of), [300.0, 300.0, 20.0]);
-    // Without a connection nothing is sent in the first half second, in which fifty requests are due; the next one waits
-    // for them.
+    // Without a connection nothing is sent in the first half second, in which fifty requests are due; the next one
+    // waits for them.
     assert_eq!((of("/requests/late"), of("/latency/scheduled/max_us")), (51.0, 501_000.0), "{}", document["requests"]);
 }

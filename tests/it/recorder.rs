@@ -1,4 +1,4 @@
-//! A server that records what it receives, byte by byte.
+//! A server that records received bytes.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

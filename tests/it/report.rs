@@ -1,4 +1,4 @@
-//! Reads the report as a user's script does, and checks what is true of every report.
+//! Reads the report as a user's script does, and checks truths about every report.
 
 use crate::harness::Output;
 
@@ -17,10 +17,10 @@ const DISTRIBUTION: &str = "  Latency Distribution\n";
 
 /// The percentiles of a native report, in thousandths of a per cent.
 const UNASKED: [u64; 5] = [50_000, 75_000, 90_000, 99_000, 99_900];
-/// Those that `-L` asks for.
+/// Percentiles that `-L` asks for.
 const ASKED: [u64; 8] = [50_000, 75_000, 90_000, 95_000, 99_000, 99_900, 99_990, 99_999];
 
-/// The labels of those percentiles that have ten requests beyond them, and of the maximum.
+/// The labels of percentiles that have ten requests beyond them, and of the maximum.
 fn natively(thousandths: &[u64], requests: u64) -> Vec<String> {
     let shown = thousandths.iter().filter(|percent| (100_000 - **percent) * requests >= 10 * 100_000);
     let label = |percent: &u64| format!("{:>7}%", *percent as f64 / 1e3);
@@ -62,7 +62,7 @@ impl Output {
         rest.split(',').next().unwrap_or_default()
     }
 
-    /// The same in milliseconds.
+    /// The elapsed time in milliseconds.
     pub fn elapsed_ms(&self) -> f64 {
         scaled(self.elapsed(), TIMES_US) / 1e3
     }
@@ -106,7 +106,7 @@ impl Output {
         self.assert_percentiles_are(&["     50%", "     75%", "     90%", "     99%"].map(str::to_owned));
     }
 
-    /// Checks the block of percentiles that natively was asked for.
+    /// Checks the block of requested native percentiles.
     pub fn assert_native_percentiles(&self) {
         self.assert_percentiles_are(&natively(&ASKED, self.requests()));
     }

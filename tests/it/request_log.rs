@@ -37,7 +37,7 @@ print(json.dumps({
 }))
 ";
 
-/// What is in a log.
+/// Contents of a log.
 fn read(path: &Path) -> Value {
     let output = Command::new("python3").args(["-c", READER]).arg(path).output().expect("Python runs");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,4 +1,4 @@
-//! Result files: what they contain, that other programs can read them, and what happens when they cannot be written.
+//! Result files: their contents, other programs as readers, and files that cannot be written.
 
 use std::fs;
 use std::io::{BufReader, Read, Write};
@@ -85,7 +85,7 @@ fn every_file_says_what_the_report_says(context: &Context) {
     assert!(markdown.contains(&row), "{markdown}");
 }
 
-/// No matter what ends the run and how many threads it has: every request is in a row.
+/// No matter how the run ends and how many threads it has: every request is in a row.
 fn the_rows_of_every_file_are_the_whole_run(context: &Context) {
     let scenario = "latency_us = 4000.0\njitter_us = 1000.0\nanswer = \"HTTP/1.1 404 Not Found\\r\\nContent-Length: 2\\r\\n\\r\\nno\"\n";
     let scratch = Scratch::new("rows");

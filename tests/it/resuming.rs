@@ -1,5 +1,4 @@
-//! Experiments that end early and go on: signals, folders that belong to one process, and what has changed or was damaged
-//! meanwhile.
+//! Experiments that end early and go on: signals, folders that belong to one process, and changes and damage meanwhile.
 
 use std::fs;
 use std::path::Path;
@@ -155,7 +154,7 @@ fn a_damaged_result_is_set_aside_and_its_run_repeated(context: &Context) {
     let output = lab.onrush(context, "lab --resume folder").run_plain();
     assert!(output.code == 0 && output.stderr.contains(&format!("{name} is not a regular file")), "{output:?}");
     assert!(lab.path(name).is_file(), "{output:?}");
-    // Nor is one in the place of the plan, by the command and by what opens the folder.
+    // Nor is one in place of the plan, by the command and by the opener of the folder.
     fs::remove_file(lab.path("plan.toml")).unwrap();
     assert!(Command::new("mkfifo").arg(lab.path("plan.toml")).status().unwrap().success());
     for given in ["", "x.toml "] {
@@ -176,7 +175,7 @@ fn nothing_is_written_to_another_folder_in_the_place_of_the_opened_one(context: 
     assert!(lab.scratch.path().join("elsewhere/load-small-1.json").exists(), "{output:?}");
 }
 
-/// The same holds for a file to be attached that waits for more, as some in `/proc` do.
+/// A signal is enough for a file to be attached that waits for more, too, as some in `/proc` do.
 fn a_file_that_is_never_read_to_its_end_is_left_by_one_signal(context: &Context) {
     let lab = Lab::new();
     let pipe = lab.scratch.path().join("pipe");
@@ -192,7 +191,7 @@ fn a_file_that_is_never_read_to_its_end_is_left_by_one_signal(context: &Context)
     assert!(!lab.path("").exists(), "{output:?}");
 }
 
-/// As a result, and as any other file that the tables are made of.
+/// As a result, and as any other file of tables.
 fn a_result_that_never_ends_is_left_by_one_signal(context: &Context) {
     // It waits for the kernel to say something more; only root may read it.
     let endless = Path::new("/proc/kmsg");

@@ -26,12 +26,11 @@ fn samples(path: &Path) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).expect("each line is JSON")).collect()
 }
 
-/// How many lines a file has so far.
 fn lines(path: &Path) -> usize {
     fs::read_to_string(path).map_or(0, |text| text.lines().count())
 }
 
-/// What `ss` prints with these arguments, a line for each socket.
+/// Output of `ss` with these arguments, a line for each socket.
 fn ss(words: &str) -> Vec<String> {
     let output = Command::new("ss").args(words.split_whitespace()).output().expect("ss runs");
     assert!(output.status.success(), "ss {words}: {}", String::from_utf8_lossy(&output.stderr));
@@ -91,9 +90,9 @@ fn ss_says_the_same_of_each_connection(context: &Context) {
     assert_eq!((samples.len() % 3, compared.len()), (0, 3));
 }
 
-// What follows is compared with sockets of the whole machine: other tests must not open and close any meanwhile.
+// Later cases compare with sockets of the whole machine: other tests must not open and close any meanwhile.
 
-/// Sockets in many states, two of which have the same port at different ends.
+/// Sockets in many states, two of which have one port at different ends.
 struct Sockets {
     kept: Vec<TcpStream>,
     listeners: Vec<TcpListener>,

@@ -59,7 +59,6 @@ fn a_c_module_with_its_own_lua_is_refused(context: &Context) {
     }
 }
 
-/// Compiles a library.
 fn compiled(scratch: &Scratch, text: &str, library: &str, words: &[&str]) {
     let source = scratch.file("library.c", text);
     let mut gcc = Command::new("gcc");

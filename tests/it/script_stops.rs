@@ -93,14 +93,14 @@ fn a_thread_that_stops_ends_no_other(context: &Context) {
             if wrk.thread.id == 1 and n > 50 then wrk.thread:stop() return nil end
             return wrk.format()
         end";
-    // 49 of one thread, as the first was only inspected, and a thousand a second of each connection of the other. What is
-    // in flight on the first thread's other connection is no failure.
+    // 49 of one thread, as the first was only inspected, and a thousand a second of each connection of the other.
+    // Requests in flight on the first thread's other connection are no failures.
     let output = simulate(context.onrush().words("-t2 -c4 -d1s").lua(script), "connect_us = 0.0\nlatency_us = 1000.0");
     assert!((2_040..=2_049).contains(&output.requests()), "{output:?}");
     assert!(!output.stdout.contains("errors"), "{output:?}");
     let ended = "note: the script ended thread 1 after ";
     assert!(output.stderr.contains(ended), "{output:?}");
-    // Neither the target nor the schedule is the limit of what the script left out.
+    // The script omitted them: neither the target nor the schedule is the limit.
     for words in ["-R1000 -d2s", "-R1000 -n2000", "-n4000"] {
         let onrush = context.onrush().words("-t2 -c4").words(words).lua(script);
         let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0");

@@ -1,4 +1,4 @@
-//! Lua scripts: what they are told, what they decide, and the examples that come with onrush.
+//! Lua scripts: their input, their decisions, and the examples that come with onrush.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -150,8 +150,8 @@ fn the_delay_example_pauses_without_counting_it(context: &Context) {
         let onrush = onrush.words("-t1 -c200 -d6s").script(example("delay"));
         let output = simulate(onrush, "connect_us = 0.0\nlatency_us = 1000.0\n");
         assert_ran(&output);
-        // 200 connections, each of which pauses 100 ms on average and gets a response after 1 ms: 58.95 times on average,
-        // with a standard deviation of 2.2. Four of them, of the sum of all, are 125.
+        // 200 connections, each of which pauses 100 ms on average and gets a response after 1 ms: 58.95 times on
+        // average, with a standard deviation of 2.2. Four of them, of the sum of all, are 125.
         assert!((11_790 - 125..=11_790 + 125).contains(&output.requests()), "{output:?}");
         assert!(output.stdout.contains("    Latency     1.00ms    0.00us   1.00ms  100.00%\n"), "{output:?}");
     }
@@ -254,8 +254,8 @@ fn the_paths_example_visits_each_path_by_its_weight(context: &Context) {
         let server = target();
         let output = onrush.words("-t1 -c4 -n1000").word(url(&server, "/")).script(example("paths")).run();
         assert_ran(&output);
-        // What is drawn depends on the seed alone. 100 are expected, with a standard deviation of 9.5: 62 to 138 is four
-        // of them.
+        // The drawn numbers depend on the seed alone. 100 are expected, with a standard deviation of 9.5: 62 to 138 is
+        // four of them.
         let missing = output.number_before("\nRequests/sec");
         assert!(output.line("Non-2xx").is_some() && (62.0..=138.0).contains(&missing), "{missing}: {output:?}");
     }
@@ -393,8 +393,8 @@ fn a_large_batch_takes_little_memory(context: &Context) {
         for i = 1, 300000 do requests[i] = wrk.format("GET", "/" .. i) end
         batch = table.concat(requests)
     end"#;
-    // With the script and the program of a build for tests it is 119 and 167 MB; with a record for each request it was more
-    // than 217 and 210 MB.
+    // With the script and the program of a build for tests it is 119 and 167 MB; with a record for each request it was
+    // more than 217 and 210 MB.
     for (init, most_kib) in [(equal, 150_000), (different, 195_000)] {
         let address = server(|stream| {
             let mut stream = BufReader::new(stream);
@@ -581,7 +581,6 @@ fn what_is_printed_keeps_its_order(context: &Context) {
     }
 }
 
-/// The path of an example.
 fn example(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("examples/scripts/{name}.lua"))
 }

@@ -26,10 +26,10 @@ const CANARY: &str = "kanarienvogel7";
 /// Every format of result files.
 const FILES: [&str; 5] = ["r.json", "r.csv", "r.hgrm", "r.md", "r.ndjson"];
 
-/// How a server spells what it sends back.
+/// Spelling of a server's echo.
 type Spelling = fn(&str) -> String;
 
-/// A server that sends each connection two responses, both with what it received: a redirect, and one that is not HTTP.
+/// A server that sends each connection two responses with the received text: a redirect, and one that is not HTTP.
 fn echoing(spelled: Spelling) -> SocketAddr {
     server(move |mut stream| {
         let mut requests = BufReader::new(stream.try_clone()?);
@@ -156,7 +156,7 @@ fn no_secret_comes_back_in_any_spelling(context: &Context) {
     }
 }
 
-/// The names and contents of all files of a folder but those of commands, which are kept as they are.
+/// The names and contents of all files of a folder but the commands' own, which are kept as they are.
 fn contents(folder: &Path) -> Vec<String> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let files = entries.filter(|path| path.is_file());
@@ -174,7 +174,7 @@ fn no_secret_is_in_the_folder_of_an_experiment(context: &Context) {
         format!("sh -c 'curl -u \"a:{CANARY}\" http://h/'"),
     ];
     for (index, command) in commands.iter().enumerate() {
-        // The second time with a target that dies and says what it was given.
+        // The second time with a target that dies and prints its input.
         for dies in [false, true] {
             let scratch = Scratch::new("experiment");
             let address = if dies { "127.0.0.1:1".to_owned() } else { server.address().to_string() };
@@ -212,7 +212,7 @@ fn no_secret_is_in_what_vs_and_sweep_say(context: &Context) {
         &["vs", "-v", "http://{at}/?token={}", "http://me:{}@{at}/status/302?token={}2"],
         &["vs", "-v", "-H", "Cookie: id={}", "--label", "token={}", "--label", "n=it is {}", "http://{at}/", "{at}/a"],
         &["sweep", "-v", "-c", "1,2", "-H", "Authorization: Bearer {}", "--body", "password={}", "http://{at}/?n={}"],
-        // What is refused quotes its URL.
+        // A refusal quotes its URL.
         &["vs", "http://127.0.0.1:1/?token={}", "http://{at}/"],
         &["sweep", "--plan", "-c", "1,2", "--basic-auth", "me:{}", "http://{at}/?api_key={}"],
     ];

@@ -1,6 +1,6 @@
-//! The command lines that users of wrk published, as they typed them, except that hosts and ports are those of a local
-//! target and `-d` is 1 second instead of 10 or 30, the shortest that wrk knows. A repeated line is run once, some by the
-//! one name and some by the other.
+//! Command lines that users of wrk published, as they typed them, except that hosts and ports are a local target's and
+//! `-d` is 1 second, the shortest that wrk knows, instead of 10 or 30. A repeated line is run once, some by the one
+//! name and some by the other.
 
 use std::env;
 
@@ -18,7 +18,7 @@ cases! {
     published_command_lines_get_a_verdict (Once) needs "nginx", "python3";
 }
 
-/// Runs a command line; `shown` is what the report's second line says.
+/// Runs a command line; `shown`: the report's second line.
 fn assert_reports(program: Onrush, words: &str, url: &str, shown: &str) {
     let is_compat = program.is_compat();
     let output = program.words(words).word(url).run();
@@ -108,7 +108,6 @@ struct Published {
     imitation: Imitation,
 }
 
-/// An imitation of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Imitation {
     OneWorker,
@@ -135,7 +134,7 @@ const MANY: &str = "-t12 -c400";
 const MANY_ON_FOUR: &str = "-t4 -c400";
 const MOST: &str = "--latency -H Host:www.example.com -c 2048 -t 2";
 
-/// As they were published, with the rates that they had.
+/// As published, with their rates.
 const PUBLISHED: [Published; 16] = [
     published(ONE, 10, 49_700.0, Nginx),
     published(TWO, 10, 81_620.0, Nginx),
@@ -155,7 +154,7 @@ const PUBLISHED: [Published; 16] = [
     published(MANY_ON_FOUR, 10, 1_897.0, OneWorker),
 ];
 
-/// Command lines on other servers than those that they were for, with rates that their connections let expect.
+/// Command lines on other servers than their own, with rates that their connections let expect.
 const ELSEWHERE: [Published; 26] = [
     published(ONE, 10, 500.0, OneWorker),
     published(ONE, 10, 4_000.0, Pool(8)),
@@ -211,7 +210,7 @@ async def main():
 asyncio.run(main())
 ";
 
-/// The servers that a command line needs, and the URL of those that it is aimed at.
+/// The servers that a command line needs, and the URL of its target.
 struct Imitated {
     _servers: Vec<Server>,
     base: String,
@@ -261,7 +260,8 @@ impl Imitated {
         format!("{}{}", self.base, self.workers.map_or(String::new(), Workers::path))
     }
 
-    /// The rates at these numbers of requests in flight: each takes as long as a single one, until all workers are busy.
+    /// The rates at these numbers of requests in flight: each takes as long as a single one, until all workers are
+    /// busy.
     fn rates(&self, context: &Context, numbers: [u32; 2]) -> Option<[f64; 2]> {
         let constant = Workers { service: Service::Constant, ..self.workers? };
         let url = format!("{}{}", self.base, constant.path());
@@ -272,7 +272,6 @@ impl Imitated {
     }
 }
 
-/// The value of an option.
 fn value(words: &str, option: &str) -> u32 {
     let at = words.find(option).expect("it is there") + option.len();
     words[at..].split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number")
@@ -300,7 +299,8 @@ fn verdict_of(context: &Context, published: Published) -> (Class, String) {
     (class, format!("{imitation:?}: {words} -d{seconds}s {url}: {per_s:.0}/s, {truth}: {sentence}"))
 }
 
-/// Each is decided, unless it is tried beside other tests. With `CHECK_MACHINE`, all command lines, on all kinds of servers.
+/// Each is decided, unless it is tried beside other tests. With `CHECK_MACHINE`, all command lines, on all kinds of
+/// servers.
 fn published_command_lines_get_a_verdict(context: &Context) {
     let is_whole = env::var_os("CHECK_MACHINE").is_some();
     let all: Vec<Published> = if is_whole { PUBLISHED.into_iter().chain(ELSEWHERE).collect() } else { SHORT.to_vec() };

@@ -110,14 +110,14 @@ pub fn assert_no_errors(output: &Output) {
     assert!(!output.stderr.contains("got no complete response") && !output.stderr.contains('×'), "{output:?}");
 }
 
-/// A server that runs until its log is asked for, or this is dropped.
+/// A server that runs until its log is read, or this is dropped.
 pub struct Server {
     process: Child,
     address: SocketAddr,
     scratch: Scratch,
     _reserved: Option<Reserved>,
     log: PathBuf,
-    /// What ends it.
+    /// Signal that ends it.
     end: Signal,
 }
 
@@ -127,12 +127,12 @@ impl Server {
         Self::nginx_with("", &format!("keepalive_requests {keepalive_requests};"), |_| {})
     }
 
-    /// The same with this many worker processes.
+    /// nginx with this many worker processes.
     pub fn nginx_workers(workers: u32) -> Self {
         Self::nginx_as(&format!("master_process on;\nworker_processes {workers};"), "", "", |_| {})
     }
 
-    /// The same, with additions to `listen` and to the settings of the server, and further files.
+    /// nginx with additions to `listen` and to the settings of the server, and further files.
     pub fn nginx_with(listen: &str, settings: &str, prepare: impl Fn(&Path)) -> Self {
         Self::nginx_as("master_process off;", listen, settings, prepare)
     }
@@ -147,7 +147,7 @@ impl Server {
         Self::listening(command.stderr(Stdio::null()), scratch, reserved, Signal::QUIT)
     }
 
-    /// Apache, which speaks HTTP/2 in plain text and nothing else.
+    /// Apache, which speaks HTTP/2 in plain text only.
     pub fn apache(settings: &str) -> Self {
         let (scratch, reserved) = (scratch(), Reserved::new());
         let (root, address) = (scratch.path().display(), reserved.address);
@@ -175,7 +175,8 @@ impl Server {
         Self::listening(command.stdout(Stdio::null()).stderr(Stdio::null()), scratch, reserved, Signal::KILL)
     }
 
-    /// Caddy, in plain text or with TLS and the pair in its directory. It writes a line of words and JSON for each request.
+    /// Caddy, in plain text or with TLS and the pair in its directory. It writes a line of words and JSON for each
+    /// request.
     pub fn caddy(tls: bool, settings: &str, prepare: impl Fn(&Path)) -> Self {
         let (scratch, reserved) = (scratch(), Reserved::new());
         prepare(scratch.path());
@@ -188,7 +189,7 @@ impl Server {
         let configuration = scratch.file("Caddyfile", configuration);
         let mut command = Command::new("caddy");
         command.args(["run", "--config"]).arg(configuration).current_dir(scratch.path());
-        // Where it saves what it was configured with.
+        // It saves its configuration there.
         command.envs(["HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"].map(|name| (name, scratch.path())));
         Self::listening(command.stderr(Stdio::null()), scratch, reserved, Signal::TERM)
     }

@@ -55,7 +55,7 @@ fn run(words: &str) -> anyhow::Result<Ran> {
     session::run(&plan(words), &Interrupt::default(), &mut [])
 }
 
-/// What a process holds: threads, descriptors, and memory in bytes.
+/// Resources of a process: threads, descriptors, and memory in bytes.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     threads: usize,
@@ -68,7 +68,7 @@ fn held() -> Held {
     Held { threads: count("/proc/self/task"), descriptors: count("/proc/self/fd"), memory: live_bytes() }
 }
 
-/// The same once cleaning up has ended: the target's connections and a joined thread take a moment to disappear.
+/// The resources once cleaning up has ended: the target's connections and a joined thread take a moment to disappear.
 fn held_in_the_end(before: Held) -> Held {
     let began = Instant::now();
     loop {
@@ -81,7 +81,7 @@ fn held_in_the_end(before: Held) -> Held {
     }
 }
 
-/// The minimum over a moment: what the last session has yet to clean up does not count.
+/// The minimum over a moment: resources that the last session has yet to free do not count.
 fn held_at_rest() -> Held {
     thread::sleep(Duration::from_millis(200));
     held()
@@ -121,7 +121,7 @@ fn one_of_each(url: &str, scripts: &Path, io: &str) {
     assert!(exits.is_err_and(|error| error.is::<onrush::script::Exit>()), "and this process continues");
 }
 
-/// Two that begin at the same moment.
+/// Two that begin at once.
 fn begin_together(url: &str) {
     let (begin, plan) = (Instant::now() + Duration::from_millis(200), plan(&format!("-t1 -c2 -n 2 {url}")));
     thread::scope(|scope| {
@@ -184,8 +184,7 @@ fn forty_sessions_in_one_process_leave_nothing_behind(_: &Context) {
             }
         });
     };
-    // The first sessions create what is created once and kept, such as the library's random numbers and the allocator's
-    // arenas.
+    // The first sessions create things that are kept, such as the library's random numbers and the allocator's arenas.
     sessions();
     let before = held_at_rest();
     (0..2).for_each(|_| sessions());

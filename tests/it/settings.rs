@@ -280,8 +280,8 @@ kill -KILL $lab; wait $lab; tell $? $(state)
 }
 
 fn a_kill_at_the_moment_of_a_change_loses_nothing(context: &Context) {
-    // The file of the setting is opened once to see whether there is such a setting, and four times for each change: to be
-    // read, tried, written and read again.
+    // The file of the setting is opened once to see whether there is such a setting, and four times for each change: to
+    // be read, tried, written and read again.
     let script = r#"
 for call in openat:3 openat:4 write:1 openat:5 openat:8 write:2 openat:9; do
     strace -f -qq -o trace -P $core -e trace=write,openat -e inject=${call%:*}:signal=KILL:when=${call#*:} \

@@ -153,7 +153,7 @@ fn times_without_answers_are_those_of_all_threads_together(context: &Context) {
 }
 
 fn what_was_in_flight_when_measuring_began_counts_with_its_whole_latency(context: &Context) {
-    // On each connection requests are sent at 0, 500 and 1,000 ms. What is measured is the time from 250 to 1,250 ms.
+    // On each connection requests are sent at 0, 500 and 1,000 ms. The window is from 250 to 1,250 ms.
     let options = "-t1 -c8 --warmup 250ms -d1s";
     let scenario = "connect_us = 0.0\nlatency_us = 500000.0";
     let (output, document) = simulated_document(context.onrush().words(options), scenario);
@@ -184,14 +184,14 @@ fn what_was_due_has_one_account(context: &Context) {
     assert_eq!(erroneous, 10, "{rows:?}");
 }
 
-/// If the last request of `-n` ends the run, those of the warm-up have no others to make up for.
+/// If the last request of `-n` ends the run, nothing balances the warm-up's requests.
 fn no_rate_is_higher_than_the_connections_can_make(context: &Context) {
-    // Requests are sent at 0, 500 and 1,000 ms on each connection; what is measured is the time from 250 to 1,500 ms.
+    // Requests are sent at 0, 500 and 1,000 ms on each connection; the window is from 250 to 1,500 ms.
     let options = "-t1 -c8 --warmup 250ms -n16";
     let (output, document) =
         simulated_document(context.onrush().words(options), "connect_us = 0.0\nlatency_us = 500000.0");
     let fates = ["carried", "started", "completed", "open"].map(|fate| number(&document, &format!("/requests/{fate}")));
-    // The line of the requests counts what the rate counts.
+    // The line of the requests counts the requests of the rate.
     assert_eq!((output.requests(), fates), (16, [8.0, 16.0, 24.0, 0.0]), "{output:?}");
     assert_eq!(output.line("8 more"), Some("8 more were carried over from the warm-up"));
     assert_eq!(
@@ -200,7 +200,7 @@ fn no_rate_is_higher_than_the_connections_can_make(context: &Context) {
     );
 }
 
-/// Figures that look good because of what is not in them.
+/// Figures that look good because of missing requests.
 fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &Context) {
     let run = |scenario| simulated_document(context.onrush().words("-t1 -c10 -d10s --probe off"), scenario);
     // For six of ten seconds the target refuses, and every response before that ends its connection. The first steps of
@@ -217,7 +217,7 @@ fn connections_that_were_not_busy_are_said_first_with_where_they_were(context: &
     let (output, document) = run("ports = 6\nconnect_us = 0.0");
     assert!(output.verdict.contains("4 of 10 connections were missing on average"), "{output:?}");
     assert_in_flight(&document, 6.0);
-    // Every 3,000th request gets no response, until all connections wait for one of those.
+    // Every 3,000th request gets no response, until all connections wait for such a one.
     let (output, document) = run("connect_us = 0.0\n[[fault]]\nevery = 3000\nwhat = 'hang'");
     let said = "left requests unanswered: 10 at the end, after at least a second and three times the slowest response; the \
                 latencies leave them out";
@@ -469,12 +469,12 @@ fn a_noisy_server_is_faster_in_some_seconds_than_in_others(context: &Context) {
     let rows = document["timeline"].as_array().unwrap();
     let rates: Vec<u64> = rows.iter().map(|row| row["completed"].as_u64().unwrap()).collect();
     assert!(rates.len() == 20 && rates.iter().all(|rate| (832..=1_251).contains(rate)), "{rates:?}");
-    // Of 20 evenly distributed numbers, all are in the same half once in 500,000 times.
+    // Of 20 evenly distributed numbers, all are in one half once in 500,000 times.
     assert!(rates.iter().any(|rate| *rate < 980) && rates.iter().any(|rate| *rate > 1_020), "{rates:?}");
 }
 
-/// Four workers, 5 ms each: 800/s. With 16 connections each request waits for three others. The service times of the
-/// embedded target's paths have the same names.
+/// Four workers, 5 ms each: 800/s. With 16 connections each request waits for three others. The service times have the
+/// names of the embedded target's paths.
 fn a_pool_of_workers_serves_as_computed(context: &Context) {
     let pool = "connect_us = 0.0\nlatency_us = 0.0\npool = { workers = 4, ms = 5 }";
     for threads in ["-t1", "-t2"] {

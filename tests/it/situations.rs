@@ -1,9 +1,10 @@
-//! Situations with a known bottleneck, drawn at random, on sockets: the verdict, and whether advice with a number holds.
+//! Situations with a known bottleneck, drawn at random, on sockets: the verdict, and whether advice with a number
+//! holds.
 //!
-//! A closed loop with n requests in flight has min(n, workers) ÷ service time responses per second, whatever the distribution of
-//! the times; where the machine is slower than that, the truth comes from runs. Half of the situations are beside a busy loop.
-//! `SITUATIONS` in the environment is their number, `SITUATIONS_SEED` the first seed. Those in virtual time are in
-//! `src/single/situations.rs`.
+//! A closed loop with n requests in flight has min(n, workers) ÷ service time responses per second, whatever the
+//! distribution of the times; where the machine is slower than that, the truth comes from runs. Half of the situations
+//! are beside a busy loop. `SITUATIONS` in the environment is their number, `SITUATIONS_SEED` the first seed.
+//! Situations in virtual time are in `src/single/situations.rs`.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -32,7 +33,7 @@ const STAYS: f64 = 0.3;
 const NEAR: f64 = 0.1;
 /// A machine that reaches this share of the rate that is known does not limit it.
 const REACHED: f64 = 0.95;
-/// The error of an elasticity that was computed: of the times that the target adds to those of its workers.
+/// The error of a computed elasticity: of the times that the target adds to its workers' times.
 const COMPUTED: f64 = 0.03;
 /// A rate that is no further than this from a capacity is at it.
 const AT_CAPACITY: f64 = 0.02;
@@ -67,7 +68,7 @@ fn one_of<T: Copy>(random: &mut Random, choices: &[T]) -> T {
     choices[random.below(choices.len() as u64) as usize]
 }
 
-/// A number between these, as likely to be between any two with the same ratio.
+/// A number between these, log-uniform.
 fn between(random: &mut Random, low: f64, high: f64) -> f64 {
     low * (high / low).powf(random.uniform())
 }
@@ -131,8 +132,8 @@ impl Workers {
         f64::from(served) / self.ms * 1e3
     }
 
-    /// Responses per second with so many requests in flight on this machine, which adds to the times; `None`: it is too slow. It is
-    /// known of workers that are never idle, and measured with constant times otherwise.
+    /// Responses per second with so many requests in flight on this machine, which adds to the times; `None`: it is too
+    /// slow. It is known of workers that are never idle, and measured with constant times otherwise.
     fn per_s_here(self, context: &Context, server: &Served, in_flight: u32) -> Option<f64> {
         let known = self.per_s(in_flight);
         if (1..=in_flight).contains(&self.workers) {
@@ -152,7 +153,7 @@ pub fn served_url(server: &Served, path: &str) -> String {
     format!("http://{}{path}", server.address)
 }
 
-/// What runs without a probe reach: responses per second.
+/// Responses per second of runs without a probe.
 fn reached(context: &Context, url: &str, words: &str) -> f64 {
     let program = context.onrush().words("--probe off").words(words).word(url);
     number(&document(program, &Scratch::new("situation")).1, "/evidence/load/rate_per_s")
@@ -187,7 +188,7 @@ impl Truth {
         Self::of(numbers, [(); 3].map(|()| numbers.map(rate)), 0.0)
     }
 
-    /// Judges a verdict on what limited a closed loop.
+    /// Judges a verdict on a closed loop.
     pub fn judge(self, limited_by: &str) -> Class {
         let Self { low, high } = self;
         let middle = f64::midpoint(low, high);
@@ -216,7 +217,7 @@ pub enum Class {
     Unclear,
     /// Unclear, and the truth is so near to the limit between two verdicts that no probe of this length can tell.
     Between,
-    /// The machine itself was the limit: others took its processors, which is what the verdict says.
+    /// The machine itself was the limit: others took its processors, and the verdict says so.
     Machine,
     Wrong,
 }
@@ -292,7 +293,7 @@ impl Table {
     }
 }
 
-/// The verdict of a run, and what else is known of it.
+/// The verdict of a run, with other facts about it.
 pub struct Judged {
     pub document: Value,
     pub limited_by: String,
@@ -341,7 +342,6 @@ fn sentence(verdict: &Value) -> String {
     format!("{}: {}: {}; {}", text("limited_by"), text("summary"), text("reason"), text("advice"))
 }
 
-/// A situation that was tried.
 struct Tried {
     class: Class,
     kind: String,
@@ -441,7 +441,8 @@ fn observed(context: &Context, random: &mut Random) -> Tried {
     Tried { class, kind: "observed".to_owned(), probe_s: judged.probe_s(), row }
 }
 
-/// Whatever the distribution of service times; where workers are idle, the machine adds to the times and the rate is at most that.
+/// Whatever the distribution of service times; where workers are idle, the machine adds to the times and the rate is at
+/// most that.
 fn rates_of_targets_are_those_that_are_computed(context: &Context) {
     let server = Served::start();
     for service in [Service::Constant, Service::Exponential, Service::LogNormal(0.8), Service::Bimodal] {
@@ -471,7 +472,7 @@ fn verdicts_of_random_situations_are_not_confidently_wrong(context: &Context) {
             8 => observed(context, &mut random),
             _ => closed_loop(context, &mut random, "-d10s"),
         };
-        // What onrush saw of its own threads is true on a machine that is busy.
+        // onrush's view of its own threads is true on a machine that is busy.
         let is_taken = beside.is_some() || row.contains("the hypervisor took");
         let class = if row.contains(": generator_cpu: ") && is_taken { Class::Machine } else { class };
         println!("{index} {class:?} {}{row}", if beside.is_some() { "beside a busy loop: " } else { "" });

@@ -18,7 +18,7 @@ cases! {
     one_that_is_not_allowed_is_refused_with_those_that_are (Once) needs "setpriv --bounding-set -net_admin true";
 }
 
-/// What `ss` said of the client's side of each connection when its first request arrived.
+/// `ss` on the client's side of each connection when its first request arrived.
 type Seen = Arc<Mutex<Vec<String>>>;
 
 /// A server that asks `ss` about its clients, and responds to nobody before it has asked about this many.

@@ -46,7 +46,7 @@ fn connections_that_close_take_turns_with_few_processes(context: &Context) {
     assert!(output.took >= Duration::from_millis(40), "80 requests, two at a time: {output:?}");
 }
 
-/// Both are counted by the same counters.
+/// Both are in one set of counters.
 fn curl_is_served_over_http2_beside_a_run(context: &Context) {
     let server = target();
     let output = context.onrush().words("-t1 -c2 -n100").word(url(&server, "/")).run();
@@ -75,7 +75,7 @@ fn a_target_with_tls_speaks_both_protocols(context: &Context) {
     assert_eq!(curl("--http2", url("/stats")), "{\"connections\": 5, \"requests\": 102}\n 2 200");
 }
 
-/// What curl prints of a response, the version and the status.
+/// curl's view of a response: the version and the status.
 fn curl(version: &str, url: String) -> String {
     let mut curl = Command::new("curl");
     curl.args(["-sS", "-k", "--max-time", "20", version, "-w", " %{http_version} %{response_code}"]);

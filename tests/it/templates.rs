@@ -1,4 +1,4 @@
-//! Placeholders (`--templates`) and forms: what is sent, and what is wrong with them.
+//! Placeholders (`--templates`) and forms: requests, and faults.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -28,7 +28,7 @@ fn targets(log: &[String]) -> Vec<&str> {
     log.iter().filter_map(|line| line.split('"').nth(1)?.split(' ').nth(1)).collect()
 }
 
-/// What follows the last `=` of each.
+/// The number after the last `=` of each.
 fn numbers(log: &[String]) -> Vec<u64> {
     targets(log).iter().filter_map(|target| target.rsplit('=').next()?.parse().ok()).collect()
 }

@@ -1,4 +1,4 @@
-//! Terminals, pipes and signals: what a user sees, and what a script gets. Runs of more than a second end by a signal.
+//! Terminals, pipes and signals: a user's view, and a script's. Runs of more than a second end by a signal.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -34,7 +34,7 @@ cases! {
     a_signal_right_at_the_start_leaves_nothing_half_done;
 }
 
-/// Goes to the beginning of the line and erases it and what is below it.
+/// Goes to the beginning of the line and erases from there to the end of the screen.
 const ERASE: &str = "\r\x1b[J";
 
 fn a_line_of_progress_is_drawn_and_gone_at_the_end(context: &Context) {
@@ -83,7 +83,8 @@ fn a_line_leaves_nothing_on_a_terminal_that_has_become_narrower(context: &Contex
     screen.process(&rest);
     let text = screen.screen().contents();
     assert!(text.contains(" requests/s, "), "{text:?}");
-    // A terminal that wraps the line anew keeps the cursor at its character: at the first one, all of the line is erased.
+    // A terminal that wraps the line anew keeps the cursor at its character: at the first one, all of the line is
+    // erased.
     assert_eq!(screen.screen().cursor_position(), (0, 0), "{text:?}");
     tcsetwinsize(&terminal, size(20)).expect("it has a size");
     screen.screen_mut().set_size(24, 20);
@@ -235,7 +236,7 @@ fn two_signals_quit(context: &Context) {
         signal(&child, first);
         // One signal ends the run, but cannot end the wait for a reader who never reads.
         wait_until(|| waits_for_reader(&child));
-        // The same signal would be an echo of the first one if it came sooner.
+        // A second signal would count as an echo of the first one if it came sooner.
         thread::sleep(Duration::from_millis(100));
         assert!(matches!(child.try_wait(), Ok(None)), "the first signal does not quit");
         signal(&child, second);
@@ -274,7 +275,7 @@ fn a_signal_right_at_the_start_leaves_nothing_half_done(context: &Context) {
     }
 }
 
-/// Runs with a terminal as standard error; returns what was written to it, and the rest as usual.
+/// Runs with a terminal as standard error; returns the terminal's text, and the rest as usual.
 fn with_terminal(onrush: Onrush) -> (String, Output) {
     on_terminal(onrush, |command, terminal| _ = command.stderr(terminal))
 }

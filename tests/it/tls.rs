@@ -182,7 +182,7 @@ fn openssl_wants_to_negotiate_again(context: &Context) {
         for _ in lines.iter().filter(|line| line.starts_with("GET / ")) {
             let _ = input.write_all(typed.as_bytes()).and_then(|()| input.flush());
             typed = "HTTP/1.1 200 OK\nContent-Length: 2\n\nhi\n";
-            // openssl takes only the first letter of what it reads at once for a command.
+            // openssl takes only the first letter of one read for a command.
             thread::sleep(Duration::from_millis(200));
             let _ = input.write_all(typed.as_bytes()).and_then(|()| input.flush());
         }
@@ -306,7 +306,7 @@ fn a_client_certificate_may_be_of_version_1(context: &Context) {
     };
     let output = onrush("-t1 -c2 -n4 -k --cert cert.pem --key key.pem").word(openssl.url()).run();
     assert_eq!((output.code, output.requests()), (0, 4), "{output:?}");
-    // Still, it has to be that of the key, and a certificate.
+    // Still, it has to be a certificate, and of that key.
     client.file("other.pem", self_signed(&["localhost"]).key);
     client.file("noise.pem", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n");
     for (options, expected) in [
@@ -429,7 +429,7 @@ fn a_request_of_which_the_server_may_have_a_part_is_not_sent_again(context: &Con
     assert_eq!(connections.load(Ordering::Relaxed), 1, "{output:?}");
 }
 
-/// A stream that counts how often what was received began with a long record of a request.
+/// A stream that counts how often a read began with a long record of a request.
 struct Counted(TcpStream, Arc<AtomicU32>);
 
 impl Read for Counted {
@@ -579,7 +579,7 @@ fn broken_handshakes_are_named(context: &Context) {
             output.stderr.contains(&format!("onrush: TLS handshake with {address} failed: {expected}")),
             "{output:?}"
         );
-        // As wrk the run continues for its second, and counts: one that ends, and one that is wrong.
+        // As wrk the run continues for its second, and counts: one that ends, and a faulty one.
         if ![0, 2].contains(&number) {
             continue;
         }
@@ -591,7 +591,7 @@ fn broken_handshakes_are_named(context: &Context) {
     }
 }
 
-/// Reads what a client sends first, responds and closes.
+/// Reads a client's first bytes, responds and closes.
 fn after_hello(mut stream: TcpStream, answer: &[u8]) -> io::Result<()> {
     // The header of a record, and the record.
     let mut header = [0; 5];

@@ -1,4 +1,4 @@
-//! Certificates, and a TLS server that records what it received.
+//! Certificates, and a TLS server that records received requests.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -62,7 +62,7 @@ fn asked(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> (Certif
     (params, KeyPair::generate().expect("a key can be made"))
 }
 
-/// What a server received.
+/// Received by a server.
 #[derive(Default)]
 pub struct Heard {
     pub handshakes: u64,

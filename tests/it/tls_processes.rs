@@ -14,7 +14,7 @@ pub struct Process {
     port: u16,
     /// Where its files are.
     pub scratch: Scratch,
-    /// What it prints after its port.
+    /// Its output after its port.
     lines: Option<Receiver<String>>,
 }
 
@@ -58,7 +58,7 @@ impl Process {
         thread::spawn(move || lines.for_each(|line| drop(said.send(line))));
     }
 
-    /// Its standard input, and what it prints.
+    /// Its standard input, and its output.
     pub fn talk(&mut self) -> (ChildStdin, Receiver<String>) {
         (self.child.stdin.take().expect("it is piped"), self.lines.take().expect("it is heard"))
     }

@@ -43,8 +43,8 @@ fn a_rare_percentile_is_not_known(context: &Context) {
     assert_eq!(output.stderr, note);
 }
 
-/// Every second has a latency of its own, evenly distributed in ±30 %: its deviation is 30/√3 or 17.3 %. After n seconds
-/// the mean is known to ±1.96 × 17.3/√n %, that is to ±5 % after 46 s and to ±2 % after 288 s.
+/// Every second has a latency of its own, evenly distributed in ±30 %: its deviation is 30/√3 or 17.3 %. After n
+/// seconds the mean is known to ±1.96 × 17.3/√n %, that is to ±5 % after 46 s and to ±2 % after 288 s.
 fn a_figure_that_varies_takes_as_long_as_theory_computes(context: &Context) {
     let noisy = "connect_us = 0.0\nlatency_us = 0.0\n[capacity]\nworkers = 1\nservice_us = 2000.0\nnoise = 0.3";
     for (term, expected_s) in [("mean±5%", 46.0), ("mean±2%", 288.0)] {

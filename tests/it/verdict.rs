@@ -1,5 +1,5 @@
-//! What limited a run: what is seen of a real target, generator and network, no matter what else the machine does. If
-//! that leaves several limits, the rules decide among them: these are tested in `src/judge/verdict/tests.rs`, on runs in virtual
+//! The limit of a run, from a real target, generator and network, no matter what else the machine does. If several
+//! limits remain, the rules decide among them: these are tested in `src/judge/verdict/tests.rs`, on runs in virtual
 //! time in `simulation.rs`, and on a quiet machine in `machine.rs`.
 
 use std::process::Command;
@@ -30,7 +30,7 @@ pub fn assert_limited(verdict: &Value, limited_by: &str, findings: &[&str]) {
     assert!(verdict["limited_by"] == limited_by && has_all, "not {limited_by}: {verdict:#}");
 }
 
-/// Whether a verdict has this finding.
+/// True if a verdict has this finding.
 fn has(verdict: &Value, finding: &str) -> bool {
     verdict["findings"].as_array().expect("a list").iter().any(|found| found == finding)
 }

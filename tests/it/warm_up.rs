@@ -16,7 +16,7 @@ cases! {
     files_and_scripts_hear_nothing_of_a_warm_up;
 }
 
-/// Row 28 of what wrk-cmm's users would try: 735 requests a second there, because the delay is in the counts.
+/// Row 28 of wrk-cmm's users' trials: 735 requests a second there, because the delay is in the counts.
 fn a_warm_up_measures_nothing(context: &Context) {
     let (server, scratch) = (target(), Scratch::new("warm-up"));
     let slow = url(&server, "/delay/10");
@@ -25,7 +25,8 @@ fn a_warm_up_measures_nothing(context: &Context) {
     {
         let (output, document) = document(program.words(words).words("-t1 -c4").word(&slow), &scratch);
         let (requests, duration_s) = (output.requests(), number(&document, "/duration_s"));
-        // Four connections get at most a hundred responses a second each, and what was in flight at the beginning.
+        // Four connections get at most a hundred responses a second each, and responses to requests in flight at the
+        // beginning.
         assert!(requests > 0 && requests as f64 <= 4.0 * (duration_s / 0.01 + 1.0), "{output:?}");
         assert!(duration_s >= least_s, "{output:?}");
         let service = &document["latency"]["service"];
@@ -60,7 +61,7 @@ fn what_connections_of_the_warm_up_agreed_on_is_in_use(context: &Context) {
         keys.map(|key| agreed[key].as_str().unwrap_or("").to_owned())
     };
     let keys = ["version", "suite", "group"];
-    // Slow enough that all four connections are there before the warm-up is over.
+    // Slow enough that all four connections exist before the warm-up is over.
     let program = || context.onrush().words("-k -t2 -c4 -R100 -d300ms --warmup 500ms");
     let (output, kept) = document(program().word(server.url("/")), &scratch);
     assert!(output.requests() > 0, "{output:?}");

@@ -1,4 +1,4 @@
-//! What is sent, byte by byte, natively and called as wrk.
+//! Requests, byte by byte, natively and called as wrk.
 
 use crate::harness::{Context, Onrush, Scratch, cases, target, url};
 use crate::recorder::Recorder;
@@ -33,7 +33,7 @@ fn sent(program: Onrush, path: &str) -> String {
     requests[0].replace(&address, "HOST")
 }
 
-/// Checks what a command line sends, under both names of the program.
+/// Checks the bytes of a command line's request, under both names of the program.
 fn assert_sends(context: &Context, words: &[&str], path: &str, expected: &str) {
     for program in context.both() {
         let program = words.iter().fold(program, |program, word| program.word(word));

@@ -34,19 +34,19 @@ pub fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if misleads(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
-/// A text like [`printable`] in which lines and tabs stay, as in what a script's error says.
+/// A text like [`printable`] in which lines and tabs stay, as in a script's error.
 pub fn printable_lines(text: &str) -> String {
     let kept = |c: char| if "\n\t".contains(c) { c.to_string() } else { printable(c.encode_utf8(&mut [0; 4])) };
     text.chars().map(kept).collect()
 }
 
-/// A text for a cell or a line of Markdown: like [`printable`], and without what ends a cell or begins HTML, or makes a
-/// link or an image: some of it comes from servers, and whoever opens the page must load nothing from them.
+/// A text for a cell or a line of Markdown: like [`printable`], and without characters that end a cell, begin HTML, or
+/// make a link or an image. Some of it comes from servers, and whoever opens the page must load nothing from them.
 pub fn in_markdown(text: &str) -> String {
     printable(text).replace('|', r"\|").replace('<', "&lt;").replace("](", r"]\(")
 }
 
-/// Whether a character moves the cursor, changes the writing direction or cannot be seen.
+/// True if a character moves the cursor, changes the writing direction or cannot be seen.
 pub fn misleads(c: char) -> bool {
     let is_invisible = matches!(
         c,

@@ -33,7 +33,7 @@ pub fn natural(one: &str, other: &str) -> Ordering {
             (Ok(left), Ok(right)) => left.cmp(&right),
             _ => left.cmp(right),
         };
-        // The same number may be written in different ways.
+        // A number may be written in several ways.
         let order = by_value.then_with(|| left.cmp(right));
         if order.is_ne() {
             return order;

@@ -81,7 +81,7 @@ pub fn thousands(count: u64) -> String {
     text
 }
 
-/// A count and what is counted: `1 request`, `1,029 requests`.
+/// A count with its noun: `1 request`, `1,029 requests`.
 pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", thousands(count), if count == 1 { "" } else { "s" })
 }
@@ -92,7 +92,7 @@ pub fn share(part: u64, whole: u64) -> String {
     percent(part, whole).unwrap_or_else(|| format!("{} of {}", thousands(part), thousands(whole)))
 }
 
-/// The same, with what is counted: `10 % of 1,000 requests`, `5 of 14 requests`.
+/// A share and what it counts: `10 % of 1,000 requests`, `5 of 14 requests`.
 pub fn share_of(part: u64, whole: u64, noun: &str) -> String {
     format!("{} of {}", percent(part, whole).unwrap_or_else(|| thousands(part)), counted(whole, noun))
 }

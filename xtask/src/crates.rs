@@ -9,7 +9,8 @@ use serde_json::Value;
 
 /// The system for which packages are made.
 pub const TARGET: &str = "x86_64-unknown-linux-musl";
-/// Crates whose C code is compiled in although nothing depends on them at run time, each after the crate that compiles it.
+/// Crates whose C code is compiled in although nothing depends on them at run time, each after the crate that compiles
+/// it.
 const COMPILED_IN: [(&str, &str); 1] = [("mlua-sys", "luajit-src")];
 
 /// The name and the version of a crate.
@@ -23,7 +24,7 @@ pub struct Crate {
     pub licence: String,
     /// Where its sources are on this machine.
     pub folder: PathBuf,
-    /// Whether it comes from this repository.
+    /// True if it comes from this repository.
     pub is_ours: bool,
     /// The crates of the program that it depends on.
     pub uses: BTreeSet<Id>,
@@ -31,8 +32,8 @@ pub struct Crate {
 
 /// All crates of the program, in order.
 ///
-/// What is compiled for one program is only in `cargo tree`: `cargo metadata` switches on what the tests and tools of this
-/// repository need, too.
+/// Only `cargo tree` can list the crates compiled for one program: `cargo metadata` also switches on the needs of tests
+/// and tools of this repository.
 pub fn in_program() -> io::Result<Vec<Crate>> {
     let metadata = ["metadata", "--locked", "--format-version", "1", "--filter-platform", TARGET];
     let metadata: Value = serde_json::from_str(&said(super::cargo().args(metadata))?)?;
@@ -68,7 +69,7 @@ pub fn in_program() -> io::Result<Vec<Crate>> {
     uses.into_iter().map(of).collect()
 }
 
-/// What depends on what, from lines such as `2 bytes v1.12.2 (*)`, which begin with their depth in the tree.
+/// Dependents of each crate, from lines such as `2 bytes v1.12.2 (*)`, which begin with their depth in the tree.
 fn uses(tree: &str) -> BTreeMap<Id, BTreeSet<Id>> {
     let mut uses: BTreeMap<Id, BTreeSet<Id>> = BTreeMap::new();
     let mut path: Vec<Id> = Vec::new();
@@ -86,7 +87,7 @@ fn uses(tree: &str) -> BTreeMap<Id, BTreeSet<Id>> {
     uses
 }
 
-/// What a command prints, if it succeeds.
+/// Output of a command, if it succeeds.
 pub fn said(command: &mut Command) -> io::Result<String> {
     let output = command.output()?;
     if output.status.success() {
@@ -125,7 +126,7 @@ mod tests {
         for name in ["onrush", "onrush-engine", "rustls", "aws-lc-sys", "luajit-src"] {
             assert!(has(name), "{name} is missing");
         }
-        // What builds it, a macro, what only tests need, and what another platform or feature would need.
+        // Not in the program: build tools, macros, and the needs of tests, other platforms or other features.
         for name in ["cc", "serde_derive", "libtest-mimic", "ring", "xtask"] {
             assert!(!has(name), "{name} is not in the program");
         }

@@ -1,4 +1,4 @@
-//! The licences of everything that is in the program: its crates, what they compile in C, Rust's library and musl.
+//! The licences of everything in the program: its crates, the C code in them, Rust's library and musl.
 //!
 //! It never guesses: a licence that is not accepted here, or a crate without a text of it, ends the task.
 
@@ -12,11 +12,12 @@ use spdx::{Expression, Licensee, ParseMode};
 
 use crate::crates;
 
-/// Licences that ask for no more than their text beside the program, as in deny.toml, the one whose text is chosen first.
+/// Licences that ask for no more than their text beside the program, as in deny.toml, the one whose text is chosen
+/// first.
 const ACCEPTED: [&str; 6] = ["MIT", "ISC", "BSD-3-Clause", "Zlib", "Unicode-3.0", "Apache-2.0"];
-/// Crates without a text, and those whose text is theirs, too: both come from one repository.
+/// Crates without a text, and the crates whose text is theirs, too: both come from one repository.
 const WITHOUT_TEXT: [(&str, &str); 1] = [("mlua-sys", "mlua")];
-/// What comes with the compiler, and where its text is in the repository.
+/// Works that come with the compiler, and the places of their licences in the repository.
 const WITH_THE_COMPILER: [(&str, &str); 2] = [
     ("Rust's standard library (MIT OR Apache-2.0)", "packaging/licences/std.txt"),
     ("musl (MIT)", "packaging/licences/musl.txt"),
@@ -25,7 +26,7 @@ const WITH_THE_COMPILER: [(&str, &str); 2] = [
 /// Prints all licences and their texts, as Markdown.
 pub fn run() -> io::Result<ExitCode> {
     let crates = crates::in_program()?;
-    // Of each text, what has it.
+    // The owners of each text.
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for of in crates.iter().filter(|of| !of.is_ours) {
         let ((name, version), licence) = (&of.id, &of.licence);
@@ -44,7 +45,7 @@ pub fn run() -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page: what there is, then each text with what has it.
+/// The page: a summary, then each text with its owners.
 fn markdown(texts: &BTreeMap<String, Vec<String>>) -> String {
     let mut page = String::from("# Licences of what is in the program\n\n");
     let mut all: Vec<&String> = texts.values().flatten().collect();

@@ -1,4 +1,5 @@
-//! The development tasks, run by targets of the `Makefile`: `cargo xtask tidy`, `licences`, `sbom`, `pictures` and `bench`.
+//! The development tasks, run by targets of the `Makefile`: `cargo xtask tidy`, `licences`, `sbom`, `pictures` and
+//! `bench`.
 //!
 //! None of it is part of the program or needed to build it.
 
@@ -58,12 +59,11 @@ fn tidy() -> io::Result<ExitCode> {
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The root of the repository.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
 }
 
-/// Where cargo puts what it builds.
+/// cargo's target directory.
 fn target() -> io::Result<PathBuf> {
     let named = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
     Ok(named.unwrap_or(root().canonicalize()?.join("target")))

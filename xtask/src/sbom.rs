@@ -1,7 +1,7 @@
-//! The software bill of materials of the packaged program, as CycloneDX: its crates, the C code in them, Rust's library and
-//! musl.
+//! The software bill of materials of the packaged program, as CycloneDX: its crates, the C code in them, Rust's library
+//! and musl.
 //!
-//! It has nothing of this machine in it: the same commit and the same Rust give the same bytes.
+//! It has nothing of this machine in it: one commit and one Rust give equal bytes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -24,7 +24,7 @@ struct Part {
     of: &'static str,
 }
 
-/// Prints the document; `time` is that of the release, such as `2026-01-31T12:00:00Z`.
+/// Prints the document; `time`: of the release, such as `2026-01-31T12:00:00Z`.
 pub fn run(time: &str) -> io::Result<ExitCode> {
     let crates = crates::in_program()?;
     let parts = [aws_lc(&crates)?, luajit(&crates)?, std()?, musl()?];
@@ -79,7 +79,8 @@ fn component(name: &str, version: &str, licence: &str, purl: &str) -> io::Result
     }))
 }
 
-/// The address of a crate's package. Our own crates are in no registry: whatever is there under their names is not ours.
+/// The address of a crate's package. Our own crates are in no registry: whatever is there under their names is not
+/// ours.
 fn purl(of: &Crate) -> String {
     let registry = if of.is_ours { "generic" } else { "cargo" };
     format!("pkg:{registry}/{}@{}", of.id.0, of.id.1.replace('+', "%2B"))
@@ -153,7 +154,7 @@ fn named<'a>(crates: &'a [Crate], name: &str) -> io::Result<&'a Crate> {
     crates.iter().find(|of| of.id.0 == name).ok_or_else(|| Error::other(format!("the program has no {name} any more")))
 }
 
-/// What the compiler prints, without the end of the line.
+/// Output of the compiler, without the end of the line.
 fn rustc(arguments: &[&str]) -> io::Result<String> {
     let said = crates::said(Command::new("rustc").current_dir(super::root()).args(arguments))?;
     Ok(said.trim_end().to_owned())

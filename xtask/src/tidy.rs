@@ -1,6 +1,8 @@
-//! The borders between modules, which are invariants of ARCHITECTURE.md, as far as neither packages nor lints draw them.
+//! The borders between modules, which are invariants of ARCHITECTURE.md, as far as neither packages nor lints draw
+//! them.
 //!
-//! They are checked like spelling: by the words in the lines of a file, without comments and tests. Nothing here changes a file.
+//! They are checked like spelling: by the words in the lines of a file, without comments and tests. Nothing here
+//! changes a file.
 
 use std::fs;
 use std::io;
@@ -18,8 +20,8 @@ const SYSTEM: &[&str] = &["std::net", "std::fs", "std::os", "std::process", "std
 /// All of the program's own code.
 const PROGRAM: &[&str] = &["src/", "engine/src/", "plan/src/", "proto/src/", "stats/src/", "text/src/"];
 
-/// The places that a border encloses, those in them that may cross it, what may not be named, and the invariant. A place begins
-/// the path of a file.
+/// The places that a border encloses, the exceptions among them, the forbidden names, and the invariant. A place is the
+/// beginning of a file's path.
 type Border = (&'static [&'static str], &'static [&'static str], &'static [&'static [&'static str]], &'static str);
 
 const BORDERS: &[Border] = &[
@@ -124,7 +126,7 @@ fn crossings(path: &str, text: &str) -> Vec<String> {
     code.flat_map(of_line).collect()
 }
 
-/// Whether a line has a name as a whole word.
+/// True if a line has a name as a whole word.
 fn is_named(name: &str, line: &str) -> bool {
     let is_part = |end: Option<char>| end.is_some_and(|c| c.is_alphanumeric() || c == '_');
     line.match_indices(name).any(|(at, _)| {

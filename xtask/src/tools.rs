@@ -4,16 +4,17 @@ use std::env;
 use std::io;
 use std::process::Command;
 
-/// Whether a directory of the search path has a file of that name. The `Makefile` adds to the path the directories of
+/// True if a directory of the search path has a file of that name. The `Makefile` adds to the path the directories of
 /// programs for administrators.
 pub fn has(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
-/// Installs the missing ones of `programs` from Debian, after asking if there is a terminal, or says what is missing.
+/// Installs the missing ones of `programs` from Debian, after asking if there is a terminal, or names the missing ones.
 ///
 /// # Errors
+///
 /// A shell that cannot be started.
 pub fn provide<'a>(programs: impl IntoIterator<Item = &'a str>) -> io::Result<()> {
     Command::new(crate::root().join(".ci/provide")).args(programs).status().map(drop)

@@ -10,7 +10,6 @@ use rustix::buffer::spare_capacity;
 use rustix::event::{Timespec, epoll};
 use rustix::net::{RecvFlags, SendFlags, recv, send};
 
-/// The length of the bodies.
 const BODY_BYTES: usize = 1 << 20;
 
 fn main() -> io::Result<()> {

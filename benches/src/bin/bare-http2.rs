@@ -1,5 +1,5 @@
-//! The limit of a generator of HTTP/2 on io_uring: frames are written once, only the number of the stream differs, and of
-//! what arrives only the headers of frames are read.
+//! The limit of an HTTP/2 generator on io_uring: frames are written once, only the number of the stream differs, and of
+//! received bytes only the headers of frames are read.
 
 use std::io;
 use std::time::{Duration, Instant};
@@ -14,8 +14,8 @@ const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
-/// A wait is for so many completions as this part of the requests in flight, and lasts this part of a round at most, and at
-/// most so long: about as in onrush.
+/// A wait is for so many completions as this part of the requests in flight, and lasts this part of a round at most,
+/// and at most so long: about as in onrush.
 const SEVERAL_PART: usize = 8;
 const LINGER_PART: u32 = 40;
 const LINGER_MAX: Duration = Duration::from_micros(100);
@@ -32,7 +32,7 @@ fn main() -> io::Result<()> {
     let mut asked: Vec<u32> = (0..sockets.len() as u32).collect();
     let mut tally = Tally::start(arguments.duration);
     let mut completions = Vec::with_capacity(512);
-    // As many responses as are in flight are a round.
+    // A round is as many responses as are in flight.
     let (mut round, mut began, mut linger) = (0, Instant::now(), Duration::ZERO);
     while tally.is_running() {
         for number in asked.drain(..) {
@@ -71,10 +71,9 @@ fn request(authority: &str) -> Vec<u8> {
     [&[0, 0, block.len() as u8, 1, 5, 0, 0, 0, 0], &block[..]].concat()
 }
 
-/// One connection.
 struct Connection {
     next: u32,
-    /// What is to be sent, and what the kernel has been given last.
+    /// Output to send, and the output that the kernel was given last.
     output: Vec<u8>,
     given: Vec<u8>,
     /// How much of the current frame is still to come.
@@ -103,7 +102,7 @@ impl Connection {
         self.next += 2;
     }
 
-    /// What is to be sent. What was given before has been sent by now.
+    /// The output to send. Output given before has been sent by now.
     fn give(&mut self) -> &[u8] {
         std::mem::swap(&mut self.output, &mut self.given);
         self.output.clear();

@@ -1,5 +1,5 @@
-//! The least a server can do: one thread, edge-triggered epoll, one fixed response for every empty line that arrives, or with
-//! HTTP/2 for every HEADERS. A response leaves in one piece, with both versions.
+//! The least a server can do: one thread, edge-triggered epoll, one fixed response for every empty line that arrives,
+//! or with HTTP/2 for every HEADERS. A response leaves in one piece, with both versions.
 //!
 //! It prints its URL, serves until it is killed, and never reads the content of requests.
 
@@ -21,10 +21,11 @@ const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-L
 /// The most responses to one read; more are not sent.
 const ANSWERS_MAX: usize = 512;
 
-/// How a connection of HTTP/2 begins, and what it is told first: empty SETTINGS, and that its own are accepted.
+/// The beginning of an HTTP/2 connection, and the first frames sent to it: empty SETTINGS, and an acknowledgement of
+/// its own.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const GREETING: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0";
-/// The same response over HTTP/2: HEADERS with `:status: 200`, `content-type` and `content-length` as literals that enter no
+/// The response over HTTP/2: HEADERS with `:status: 200`, `content-type` and `content-length` as literals that enter no
 /// table (RFC 7541, 6.2.2), and DATA that ends the stream.
 const HEADERS: &[u8] = b"\0\0\x13\x01\x04\0\0\0\0\x88\x0f\x10\x0atext/plain\x0f\x0d\x0213";
 const DATA: &[u8] = b"\0\0\x0d\0\x01\0\0\0\0Hello, World!";
@@ -82,7 +83,7 @@ fn accept_all(listener: &OwnedFd, poll: &OwnedFd, connections: &mut Vec<Option<C
 struct Connection {
     fd: OwnedFd,
     last: [u8; 3],
-    /// What follows the last whole frame, if it speaks HTTP/2.
+    /// Bytes after the last whole frame, if it speaks HTTP/2.
     frames: Option<Vec<u8>>,
 }
 
@@ -91,7 +92,7 @@ impl Connection {
         Self { fd, last: [0; 3], frames: None }
     }
 
-    /// Responds to every request that ends in what one read returns; returns whether the connection stays open.
+    /// Responds to every request that ends in one read; returns whether the connection stays open.
     fn answer(&mut self, buffer: &mut [u8], answers: &[u8]) -> bool {
         let before = self.last.len();
         buffer[..before].copy_from_slice(&self.last);
@@ -114,7 +115,7 @@ impl Connection {
         send(&self.fd, &answers[..asked * ANSWER.len()], SendFlags::NOSIGNAL).is_ok()
     }
 
-    /// The same for every whole frame with HEADERS.
+    /// [`Self::answer`] for every whole frame with HEADERS.
     fn answer_frames(&mut self) -> bool {
         let Some(frames) = &mut self.frames else { return true };
         let (mut taken, mut answers) = (0, Vec::new());

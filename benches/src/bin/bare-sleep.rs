@@ -1,7 +1,7 @@
-//! The limit of a schedule that is slept for: a thread that wakes up at every due time and does nothing else.
+//! The limit of a schedule that sleeps: a thread that only wakes up at every due time.
 //!
-//! Usage: `bare-sleep RATE SECONDS`. Prints how late it woke up, and the processor time of a wake-up. If it wakes
-//! up after the next due time, it skips that sleep, as a generator would.
+//! Usage: `bare-sleep RATE SECONDS`. Prints how late it woke up, and the processor time of a wake-up. If it wakes up
+//! after the next due time, it skips that sleep, as a generator would.
 
 use std::env;
 use std::io;
@@ -10,7 +10,6 @@ use std::num::NonZeroU64;
 use rustix::thread::{ClockId, clock_nanosleep_absolute, set_current_timer_slack};
 use rustix::time::{Timespec, clock_gettime};
 
-/// The nanoseconds of a second.
 const SECOND: u64 = 1_000_000_000;
 
 fn main() -> io::Result<()> {

@@ -1,6 +1,6 @@
 //! The limit of a generator on io_uring: multishot receives into buffers of the thread, registered files, sends without
 //! completions, one system call for everything that a round of responses has caused. With `spin` it busy-polls, as
-//! onrush does with few connections, and makes a second call to fetch what has arrived.
+//! onrush does with few connections, and makes a second call to fetch completions.
 
 use std::io;
 

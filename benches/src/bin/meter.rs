@@ -1,8 +1,8 @@
-//! Starts a program on given processors, and reports what it used.
+//! Starts a program on given processors, and reports its CPU time and memory.
 //!
 //! ```text
-//! meter run FILE CPUS PROGRAM... waits for the program and writes "CPU_US RSS_KIB" into FILE meter hold CPUS
-//! PROGRAM... becomes the program; it ends with the process that started it
+//! meter run FILE CPUS PROGRAM...   waits for the program and writes "CPU_US RSS_KIB" into FILE
+//! meter hold CPUS PROGRAM...       becomes the program; it ends with the process that started it
 //! ```
 //!
 //! CPUS is a list such as `0` or `0,1`. CPU time is user and system together, of all threads, from start to end; the
@@ -36,7 +36,7 @@ fn main() -> io::Result<ExitCode> {
     }
 }
 
-/// Sets what a program inherits: processors and descriptors.
+/// Sets processors and descriptors, which a program inherits.
 fn prepare(cpus: &str) -> io::Result<()> {
     let mut set = CpuSet::new();
     for cpu in cpus.split(',') {
@@ -48,7 +48,7 @@ fn prepare(cpus: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs a program to its end; returns what it used, as written to the file.
+/// Runs a program to its end; returns its usage, as written to the file.
 fn run(command: &mut Command) -> io::Result<(ExitStatus, String)> {
     // SAFETY: a system call is all that happens between fork and exec.
     let command = unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?)) };

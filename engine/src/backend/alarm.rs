@@ -1,8 +1,8 @@
 //! Wakes a thread at successive moments, such as the ends of slices.
 //!
-//! In a virtual machine it takes microseconds to set the processor's timer, which the kernel does whenever a timer
+//! Setting the processor's timer takes microseconds in a virtual machine, and the kernel sets it whenever a timer
 //! becomes the earliest. So the timer for the moment after next is set before the thread sleeps: it becomes the
-//! earliest when the one before it expires, which costs the thread nothing.
+//! earliest when its predecessor expires, at no cost to the thread.
 
 use std::os::fd::OwnedFd;
 

@@ -1,9 +1,9 @@
 //! Kernel receive timestamps: when bytes arrived, however late they are read.
 //!
-//! The kernel timestamps what it receives with the wall clock, which may be set at any time. [`Arrivals`] keeps the
-//! difference to the run's clock, measured after each wait. It rejects timestamps of a wait during which the wall clock
-//! was set. A timestamp is never later than when the bytes were noticed, and never earlier than when everything before
-//! them had been reported: bytes that the network reordered arrived before they could be read.
+//! The kernel timestamps with the wall clock, which may be set at any time. [`Arrivals`] keeps its offset from the
+//! run's clock, measured after each wait, and rejects the timestamps of a wait during which the wall clock was set. A
+//! timestamp lies between the last report of everything that had arrived and the moment when its bytes were noticed:
+//! bytes that the network reordered arrived before they could be read.
 
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -17,7 +17,7 @@ use super::alarm::Alarm;
 use super::clock::wall_ns;
 use super::socket::set_option;
 
-/// What the kernel writes before the bytes of an armed receive: a header and the control message.
+/// Bytes that the kernel writes before those of an armed receive: a header and the control message.
 pub const PREFACE_BYTES: usize = HEADER_BYTES + CONTROL_BYTES;
 /// The header: the four numbers of `struct io_uring_recvmsg_out`.
 const HEADER_BYTES: usize = 16;
@@ -39,25 +39,25 @@ pub struct Arrivals {
     form: Box<libc::msghdr>,
     /// How far the wall clock is ahead of the run's clock.
     ahead_ns: i64,
-    /// Whether the wall clock was not set since the previous wait.
+    /// False if the wall clock was set since the previous wait.
     is_steady: bool,
     /// When the current completions were noticed.
     reaped_at: Nanos,
-    /// Whether those are all that had arrived then.
+    /// True if nothing else had arrived by then.
     has_all: bool,
     /// Everything that arrived before this has been reported.
     reported_until: Nanos,
     /// The timestamp of the last receive, in nanoseconds of the wall clock, if there is one.
     timestamp_ns: Option<u64>,
-    /// Whether the last bytes had a trustworthy timestamp.
+    /// True if the last bytes had a trustworthy timestamp.
     are_known: bool,
-    /// Whether the current completions were gathered.
+    /// True if the current completions were gathered.
     has_gathered: bool,
-    /// Whether those of the next wait will be.
+    /// True if the completions of the next wait will be.
     gathers: bool,
     /// Receives gathered without a trustworthy timestamp, since the last [`Self::take_untimestamped`].
     untimestamped: u64,
-    /// Whether enough arrived at once that a peer may have to wait until it is read.
+    /// True if so much arrived at once that a peer may have to wait until it is read.
     piles_up: bool,
 }
 
@@ -91,8 +91,8 @@ impl Arrivals {
         &raw const *self.form
     }
 
-    /// Sleeps until then and gathers what arrives, if the last receive was timestamped, nothing else has arrived, and
-    /// no peer has to wait until its data is read. Returns whether it slept.
+    /// Sleeps until then and gathers arrivals, if the last receive was timestamped, nothing else has arrived, and no
+    /// peer has to wait until its data is read. Returns whether it slept.
     pub fn gather(&mut self, until: Nanos, next: Nanos) -> bool {
         if !self.has_all || !self.are_known || self.piles_up {
             return false;
@@ -131,7 +131,7 @@ impl Arrivals {
         last.1
     }
 
-    /// Something had arrived without a free buffer: it is reported after the next wait, which must not gather.
+    /// Records an arrival without a free buffer: it is reported after the next wait, which must not gather.
     pub fn missed(&mut self) {
         (self.has_all, self.are_known) = (false, false);
     }
@@ -151,7 +151,7 @@ impl Arrivals {
         Ok(n)
     }
 
-    /// Takes what an armed receive has written before the bytes.
+    /// Takes the preface that an armed receive has written.
     pub fn received(&mut self, preface: &[u8]) {
         self.timestamp_ns = timestamp_in_preface_ns(preface);
     }
@@ -170,7 +170,7 @@ impl Arrivals {
     }
 }
 
-/// Makes the kernel timestamp what a socket receives from now on.
+/// Switches kernel receive timestamps on for a socket.
 pub fn timestamp(fd: &OwnedFd) {
     // If this fails, nothing has a timestamp.
     set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
@@ -209,7 +209,7 @@ mod tests {
 
     const KIND: u32 = libc::SCM_TIMESTAMPNS as u32;
 
-    /// What the kernel writes before bytes whose timestamp is 7.000000005 s.
+    /// Header and control message of bytes received at 7.000000005 s.
     fn preface(length: u32, kind: u32) -> Vec<u8> {
         let words = [0, length, 13, 0, CONTROL_BYTES as u32, 0, libc::SOL_SOCKET as u32, kind, 7, 0, 5, 0];
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
@@ -234,7 +234,7 @@ mod tests {
         (arrivals, first, second)
     }
 
-    /// Whether the next arrivals are gathered; also reaps them.
+    /// Reaps the next arrivals; true if they are gathered.
     fn gathers(arrivals: &mut Arrivals) -> bool {
         let now = arrivals.clock.now();
         let gathers = arrivals.gather(now, now + 1);

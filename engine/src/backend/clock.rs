@@ -9,8 +9,8 @@ use onrush_proto::Nanos;
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: Instant,
-    /// The same moment as the kernel counts it. The engine reads the time several times for a request, and a difference
-    /// of two `Instant`s takes four times as long as reading one.
+    /// The origin on the kernel's clock, in nanoseconds. The engine reads the time several times per request, and the
+    /// difference of two `Instant`s takes four times as long as reading one.
     origin_ns: u64,
 }
 
@@ -90,8 +90,8 @@ pub fn suspended_ns() -> i64 {
     (0..4).map(|_| reading()).min().unwrap_or_default()
 }
 
-/// How far the wall clock is ahead of the time since boot, suspended or not, in nanoseconds: the difference of two
-/// readings is how far it was set in between.
+/// How far the wall clock is ahead of the time since boot, suspended or not, in nanoseconds. The difference of two
+/// readings is the distance by which it was set in between.
 pub fn wall_offset_ns() -> i64 {
     offset_ns(read)
 }
@@ -135,7 +135,8 @@ mod tests {
     fn now_is_what_its_moment_is() {
         let clock = Clock::start();
         let (before, moment, after) = (clock.now(), Instant::now(), clock.now());
-        // The two forms of the origin are a reading of the clock apart, which nothing lengthens in the best of four tries.
+        // The two forms of the origin are a reading of the clock apart, which nothing lengthens in the best of four
+        // tries.
         let tolerance_ns = 100_000;
         let at = clock.at(moment);
         assert!(before.0 <= at.0 + tolerance_ns && at.0 <= after.0 + tolerance_ns, "{before:?} {at:?} {after:?}");

@@ -27,9 +27,7 @@ pub struct Dialer {
     next: usize,
     /// Chooses local ports; `None`: the kernel does.
     ports: Option<Chooser>,
-    /// Whether the kernel timestamps what connections receive.
     timestamps: bool,
-    /// The options of every socket.
     options: SocketOptions,
     /// The buffer sizes that the kernel made of them.
     buffers: Buffers,
@@ -56,7 +54,7 @@ impl From<DialError> for What {
 /// Why a connect did not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DialError {
-    /// It failed.
+    /// The system's error.
     Failed(Errno),
     /// All local ports that could be tried in this turn of the loop are taken; others may be free.
     Postponed,
@@ -74,21 +72,21 @@ impl Dialer {
         Ok(Self { unix, sources: way.sources, next: first_connection, options, ..Self::default() })
     }
 
-    /// The same, choosing local ports like this.
+    /// Sets how local ports are chosen.
     #[must_use]
     pub fn with_ports(self, ports: Option<Chooser>) -> Self {
         // A Unix socket has no port.
         Self { ports: ports.filter(|_| self.unix.is_none()), ..self }
     }
 
-    /// The same, with or without kernel receive timestamps.
+    /// Switches kernel receive timestamps on or off.
     #[must_use]
     pub fn with_timestamps(self, timestamps: bool) -> Self {
-        // The kernel only timestamps what arrives over a network.
+        // The kernel timestamps only packets from a network.
         Self { timestamps: timestamps && self.is_tcp(), ..self }
     }
 
-    /// Whether the kernel timestamps what connections receive.
+    /// True if the kernel timestamps received bytes.
     pub fn has_timestamps(&self) -> bool {
         self.timestamps
     }
@@ -104,12 +102,12 @@ impl Dialer {
         buffers
     }
 
-    /// A new turn of the loop begins, and ports may be tried again.
+    /// Begins a turn of the loop, in which ports may be tried again.
     pub fn begin_turn(&mut self) {
         self.ports.iter_mut().for_each(Chooser::begin_turn);
     }
 
-    /// Whether connections are TCP: only those can discard received bytes inside the kernel, and only those have receive
+    /// True if connections are TCP. Only TCP can discard received bytes inside the kernel, and only TCP has receive
     /// timestamps.
     pub fn is_tcp(&self) -> bool {
         self.unix.is_none()

@@ -1,8 +1,8 @@
 //! Completions emulated on epoll: one registration per connection, edge-triggered, one receive per wake-up.
 //!
-//! A receive happens when the engine takes the next completion, into one buffer per thread, so that a response is
-//! parsed while it is in the cache and the next request leaves at once. The clock is read once per receive; the same
-//! time stamps the send that follows.
+//! A receive happens when the engine takes the next completion, into one buffer per thread: the response is parsed
+//! while it is in the cache, and the next request leaves at once. One clock reading stamps the receive and the send
+//! after it.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -24,7 +24,7 @@ use super::{Backend, Clock, Completion, ConnId, Dialer, Poll, What, make_room, s
 const EVENTS_MAX: usize = 512;
 /// The most that one receive takes. A large response needs few system calls, and the buffer stays in the cache.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// After a response of which most was discarded, this much is enough for the head of the next, and less is copied.
+/// A receive after a mostly discarded response: enough for the head of the next, and less to copy.
 const HEAD_BYTES: usize = 4 * 1024;
 /// Receives from one connection before the others get their turn.
 const RECEIVES_IN_A_ROW: u32 = 8;
@@ -54,7 +54,6 @@ pub struct Epoll {
     urgent: u32,
 }
 
-/// One connection.
 #[derive(Default)]
 struct Socket {
     fd: Option<OwnedFd>,
@@ -64,13 +63,12 @@ struct Socket {
     delay: Delay,
     /// How many of the next bytes can be discarded.
     unwanted: u64,
-    /// Most of the last response was discarded.
+    /// True if most of the last response was discarded.
     is_large: bool,
     /// How many bytes make it readable.
     threshold: Threshold,
-    /// What could not be sent at once, and how much of it has been accepted.
+    /// The send that the kernel has not fully accepted, and how many of its bytes it has.
     unsent: Option<(Transmit, usize)>,
-    /// Whether it is counted in `urgent`.
     is_urgent: bool,
 }
 
@@ -81,11 +79,11 @@ struct Ready {
     generation: u32,
     writable: bool,
     readable: bool,
-    /// A short read does not mean that the socket is empty: the peer will send no more, or a receive stopped at urgent
-    /// data.
+    /// True if a short read does not mean that the socket is empty: the peer will send no more, or a receive stopped at
+    /// urgent data.
     exhaust: bool,
     receives: u32,
-    /// The socket has an error, or is closed in both directions.
+    /// True if the socket has an error, or is closed in both directions.
     has_failed: bool,
 }
 
@@ -169,7 +167,7 @@ impl Epoll {
                 self.count_urgent(ready.conn);
             }
             if n > 0 {
-                // As below: less than was asked for is all there was.
+                // As below: the kernel had no more than this.
                 ready.readable = n as u64 == asked || ready.exhaust;
                 return Some(What::Discarded(n));
             }

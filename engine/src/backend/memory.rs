@@ -4,8 +4,9 @@
 #[cfg(target_env = "gnu")]
 const LARGE_BYTES: libc::c_int = 128 * 1024;
 
-/// Has large pieces of memory, such as the histograms of which results are made, always come from the system and go back
-/// there. Otherwise the C library keeps them after the first few, and fills each with zeroes, which are memory in use.
+/// Has large pieces of memory, such as the histograms of which results are made, always come from the system and go
+/// back there. Otherwise the C library keeps them after the first few, and fills each with zeroes, which are memory in
+/// use.
 pub fn return_large_pieces() {
     #[cfg(target_env = "gnu")]
     // SAFETY: this only sets a parameter of the allocator, which it may do at any time.
@@ -14,8 +15,8 @@ pub fn return_large_pieces() {
     }
 }
 
-/// Makes all threads allocate from one heap. Otherwise the C library maps up to 128 MiB for each, which under a limit on
-/// address space nothing else can have, and ends the process where not even a few bytes are left for a new thread.
+/// Makes all threads allocate from one heap. Otherwise the C library reserves up to 128 MiB for each, which counts
+/// against a limit on address space, and ends the process where a new thread does not even get a few bytes.
 pub fn share_heap() {
     #[cfg(target_env = "gnu")]
     // SAFETY: this sets a number in the C library, and no other thread exists yet.

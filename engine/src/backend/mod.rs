@@ -69,25 +69,25 @@ fn make_room<T: Default>(sockets: &mut Vec<T>, conn: ConnId) {
     }
 }
 
-/// Something that happened on a connection.
+/// An event on a connection, with its time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// The connection.
     pub conn: ConnId,
     /// When it was noticed; for gathered bytes, when they arrived.
     pub at: Nanos,
-    /// What happened.
+    /// The event.
     pub what: What,
 }
 
-/// What happened on a connection.
+/// An event on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
     /// The connect succeeded, or failed.
     Connected(Result<(), Errno>),
     /// No free local port was found within one turn: [`Backend::close`] it and connect again to continue the search.
     Postponed,
-    /// More bytes were accepted of what [`Backend::send`] could not take at once, or the send failed.
+    /// The kernel accepted more bytes of an unfinished [`Backend::send`], or the send failed.
     Sent(Result<usize, Errno>),
     /// Bytes arrived, see [`Backend::received`]; zero: the peer will send no more.
     Received(Result<usize, Errno>),
@@ -100,7 +100,7 @@ pub trait Backend {
     /// The name in reports and for `-v`.
     const NAME: &'static str;
 
-    /// Whether a send leaves only with the next [`Backend::wait`], and must be stamped then; if not, it leaves at once.
+    /// True if sends leave only with the next [`Backend::wait`] and must be stamped then; false if they leave at once.
     const GATHERS: bool;
 
     /// The time now.
@@ -131,8 +131,8 @@ pub trait Backend {
     /// [`What::Sent`].
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize;
 
-    /// Allows the backend to discard the next `n` received bytes of a connection, instead of what was allowed before.
-    /// Those it discards are reported as [`What::Discarded`].
+    /// Allows the backend to discard the next `n` received bytes of a connection; replaces the previous allowance.
+    /// Discarded bytes are reported as [`What::Discarded`].
     fn discard(&mut self, conn: ConnId, n: u64);
 
     /// Announces that the next `n` received bytes of a connection belong to a large body that must be received: the
@@ -141,14 +141,15 @@ pub trait Backend {
         let _ = (conn, n);
     }
 
-    /// Announces that a connection receives large bodies, and other things in between: the backend may receive in larger
-    /// pieces from now on.
+    /// Announces that a connection receives large bodies, and other things in between: the backend may receive in
+    /// larger pieces from now on.
     fn widen(&mut self, conn: ConnId) {
         let _ = conn;
     }
 
-    /// Waits as [`Backend::wait`] does, but not for the first completion alone: for `linger_ns` the backend may wait until
-    /// there are `several`, so that one wakeup does for all of them. Returns how much of that it could wait, in nanoseconds.
+    /// Waits as [`Backend::wait`] does, but not for the first completion alone: for `linger_ns` the backend may wait
+    /// until there are `several`, so that one wakeup does for all of them. Returns how much of that it could wait, in
+    /// nanoseconds.
     fn wait_for(&mut self, several: u32, linger_ns: u64, until: Nanos) -> u64 {
         let _ = (several, linger_ns);
         self.wait(until);
@@ -158,8 +159,8 @@ pub trait Backend {
     /// Sends bytes on a connection that is about to be closed, if they can leave at once and in order.
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]);
 
-    /// Ends our side of a connection that is about to be closed, and discards what has arrived on it: otherwise closing
-    /// it would reset it, and the peer might never read what was sent last.
+    /// Ends our side of a connection that is about to be closed, and discards unread bytes: otherwise closing would
+    /// reset it, and the peer might never read our last bytes.
     fn drain(&mut self, conn: ConnId) {
         let _ = conn;
     }
@@ -167,17 +168,17 @@ pub trait Backend {
     /// Closes a connection, with everything in flight on it.
     fn close(&mut self, conn: ConnId);
 
-    /// How many bytes the kernel has taken since this was last called, including closed connections. Bytes that
-    /// [`Backend::send`] accepted but the kernel never saw do not count. What it takes of a send cut off by
-    /// [`Backend::close`] may be counted later.
+    /// Bytes that the kernel has taken since the last call, including closed connections. Bytes that [`Backend::send`]
+    /// accepted but the kernel never saw do not count. Bytes of a send cut off by [`Backend::close`] may be counted
+    /// later.
     fn taken(&mut self) -> u64;
 
-    /// Ends every send in flight, so that [`Backend::taken`] is final. The run is over: what was not handed over never
-    /// will be, and nothing more is reported.
+    /// Ends every send in flight, so that [`Backend::taken`] is final. The run is over: queued bytes are never handed
+    /// over, and nothing more is reported.
     fn stop(&mut self) {}
 
-    /// Gives up connections with nothing in flight, so that another backend can [adopt](Self::adopt) them; those on
-    /// which something arrives meanwhile stay. Called at the end of the run, before [`Self::stop`].
+    /// Gives up connections with nothing in flight, so that another backend can [adopt](Self::adopt) them. Connections
+    /// on which something arrives meanwhile stay. Called at the end of the run, before [`Self::stop`].
     fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
         let _ = conns;
         Vec::new()
@@ -210,8 +211,8 @@ pub trait Backend {
     /// whether it slept; if not, [`Backend::wait`] must be called instead.
     fn gather(&mut self, until: Nanos, next: Nanos) -> bool;
 
-    /// Collects completions of what was handed over, without handing anything over or waiting. Returns whether there
-    /// may be any.
+    /// Collects completions of operations handed over earlier, without handing anything over or waiting. Returns
+    /// whether there may be any.
     fn reap(&mut self) -> bool {
         self.wait(Nanos::default())
     }

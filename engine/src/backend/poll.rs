@@ -48,7 +48,7 @@ impl Poll {
     /// [`Errno::INTR`] if a signal came.
     pub fn wait(&self, events: &mut Vec<Event>, timeout: Option<Duration>) -> Result<(), Errno> {
         events.clear();
-        // One that is too long for the kernel is none.
+        // A timeout too long for the kernel is none.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let Some(timer) = &self.timer else {
             return epoll::wait(&self.fd, spare_capacity(events), timeout.as_ref()).map(drop);
@@ -64,7 +64,7 @@ impl Poll {
         Ok(())
     }
 
-    /// The same as every kernel has it, with a timeout in milliseconds; -1: any time.
+    /// [`Self::wait`] for every kernel, with a timeout in milliseconds; -1: no limit.
     fn wait_in_ms(&self, events: &mut Vec<Event>, timeout_ms: i32) -> Result<(), Errno> {
         let room = i32::try_from(events.capacity()).unwrap_or(i32::MAX);
         // SAFETY: rustix's events have the layout of the kernel's, which writes no more of them than there is room for.

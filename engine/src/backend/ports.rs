@@ -1,13 +1,11 @@
 //! Local ports, which onrush chooses if the kernel allows it.
 //!
-//! Left to itself, the kernel searches for a free port for every connect, and once half of the ports are in use it
-//! tries thousands before it finds one. So each socket gets a range of exactly one port (`IP_LOCAL_PORT_RANGE`, Linux
-//! 6.3), and the kernel only has to check that one.
+//! The kernel searches for a free port on every connect, and tries thousands once half of the ports are in use. So each
+//! socket gets a range of exactly one port (`IP_LOCAL_PORT_RANGE`, Linux 6.3), and the kernel only checks that one.
 //!
-//! The ports of a run form a ring, which begins at a random place so that two processes do not collide. Each worker
-//! steps through its own part of the ring, then through the parts of the others. Workers share nothing but the list of
-//! ports: the kernel decides who gets one. Stepping on also means that the port released longest ago comes next, and
-//! that one leaves TIME_WAIT first.
+//! The ports of a run form a ring that begins at a random place, so that two processes do not collide. Each worker
+//! steps through its own part, then through the others'. Workers share only the list of ports: the kernel decides who
+//! gets one. The port released longest ago comes next, and is the first to leave TIME_WAIT.
 
 use std::collections::HashMap;
 use std::fs;
@@ -47,7 +45,7 @@ pub enum Unchosen {
 }
 
 impl PortRing {
-    /// The ports that the kernel would choose from, without those that the administrator has reserved.
+    /// The ports that the kernel would choose from, without the administrator's reserved ones.
     ///
     /// # Errors
     ///
@@ -70,7 +68,7 @@ pub fn usable() -> Option<Vec<u16>> {
     parse(&range, &reserved)
 }
 
-/// The ports of a range such as `32768 60999` without those of a list such as `8080,9000-9010`.
+/// The ports of a range such as `32768 60999` without a list such as `8080,9000-9010`.
 fn parse(range: &str, reserved: &str) -> Option<Vec<u16>> {
     let mut bounds = range.split_whitespace().map(str::parse::<u16>);
     let (first, last) = (bounds.next()?.ok()?, bounds.next()?.ok()?);
@@ -95,7 +93,7 @@ fn assign(fd: &OwnedFd, port: u16) -> bool {
 #[derive(Clone, Debug)]
 pub struct Chooser {
     ports: PortRing,
-    /// The position for each pair of addresses: the same port can be used for several pairs.
+    /// The position for each pair of addresses: several pairs can use one port.
     pairs: Vec<Pair>,
     numbers: HashMap<(Option<IpAddr>, SocketAddr), PairId>,
     /// How many more taken ports may be stepped over in this turn.
@@ -109,13 +107,12 @@ pub struct PairId(u32);
 #[derive(Clone, Copy, Debug)]
 struct Pair {
     target: SocketAddr,
-    /// The index of the next port.
     next: usize,
     /// How many ports in a row were taken.
     taken: usize,
 }
 
-/// What to do when a port was taken.
+/// The reaction to a taken port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
     /// Try the next one.
@@ -135,7 +132,7 @@ impl Chooser {
         Self { ports, pairs: Vec::new(), numbers: HashMap::new(), steps_left: STEPS_PER_TURN }
     }
 
-    /// A new turn of the loop begins.
+    /// Begins a turn of the loop.
     pub fn begin_turn(&mut self) {
         self.steps_left = STEPS_PER_TURN;
     }
@@ -173,7 +170,7 @@ impl Chooser {
         if port == target.port() { step() } else { port }
     }
 
-    /// The last port given to the pair was free.
+    /// Records that the last port given to the pair was free.
     pub fn was_free(&mut self, pair: PairId) {
         self.pairs[pair.0 as usize].taken = 0;
     }

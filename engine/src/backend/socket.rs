@@ -16,12 +16,12 @@ use onrush_proto::Transmit;
 use onrush_stats::TcpInfo;
 use onrush_stats::buffers::{Buffers, Sizes};
 
-/// Whether this machine has an address, so that connections can use it as their source.
+/// Checks that this machine has an address, so that connections can use it as their source.
 pub fn try_source(address: IpAddr) -> Result<(), Errno> {
     come_from(&open(family(address))?, address)
 }
 
-/// Whether connections to this address can use a congestion control: the kernel has it, and we may use it.
+/// Checks that connections to this address can use a congestion control: the kernel has it, and we may use it.
 pub fn try_congestion(address: IpAddr, name: &str) -> Result<(), Errno> {
     sockopt::set_tcp_congestion(open(family(address))?, name)
 }
@@ -72,13 +72,14 @@ pub fn read_sizes(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) 
     Ok(())
 }
 
-/// Whether nothing has arrived on a connection, not even its end.
+/// True if nothing has arrived on a connection, not even its end.
 pub fn is_quiet(fd: &OwnedFd) -> bool {
     recv(fd, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) == Err(Errno::AGAIN)
 }
 
-/// Whether a connection's sends may wait for acknowledgements of earlier ones (Nagle). The first send has none to wait
-/// for, unless it is longer than a segment: a connection with one short request needs no system call for this.
+/// State of Nagle's algorithm on a connection: may sends wait for acknowledgements of earlier ones? The first send has
+/// none to wait for unless it is longer than a segment, so a connection with one short request needs no system call for
+/// this.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delay {
     /// Nothing has been sent.
@@ -181,7 +182,7 @@ const THRESHOLD_REST: u64 = 256 * 1024;
 /// This many bytes fit into one segment on every path (RFC 9293, 3.7.1).
 const SEGMENT_MIN: usize = 536;
 
-/// Sends what the kernel takes now; zero bytes if it takes none.
+/// Sends as much as the kernel takes now; zero bytes if it takes none.
 pub fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     loop {
         match send(fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
@@ -192,7 +193,7 @@ pub fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     }
 }
 
-/// The same with the rest of what is sent from byte `from` on.
+/// Sends a transmit from byte `from` on, like [`send_some`].
 #[inline(always)]
 pub fn send_rest(fd: &OwnedFd, transmit: &Transmit, from: usize) -> Result<usize, Errno> {
     match transmit.in_one() {
@@ -217,7 +218,7 @@ fn send_slices(fd: &OwnedFd, transmit: &Transmit, from: usize) -> Result<usize, 
 /// How many pieces are discarded at most before a connection is closed: as much as a usual receive buffer holds.
 const DRAINED_MAX: usize = 64;
 
-/// Ends our side of a connection, and discards what has arrived.
+/// Ends our side of a connection, and discards unread bytes.
 pub fn drain(fd: &OwnedFd) {
     let _ = shutdown(fd, Shutdown::Write);
     let mut buffer = [0; 4096];

@@ -22,7 +22,6 @@ fn dialer(ports: &[u16], source: Option<&str>) -> Option<Dialer> {
     Some(Dialer::new(&way, 0).unwrap().with_ports(Some(only(ports)?)))
 }
 
-/// Runs a test on both backends.
 fn on_both(ports: &[u16], source: Option<&str>, test: impl Fn(&mut dyn FnMut(ConnId, SocketAddr) -> What)) {
     fn connect(backend: &mut impl Backend, conn: ConnId, address: SocketAddr) -> What {
         backend.connect(conn, address);
@@ -102,7 +101,7 @@ fn who_refuses_is_no_port_that_is_taken() {
 const SOON_NS: u64 = 100_000_000;
 const LATE_NS: u64 = 500_000_000;
 
-/// Gathers for this long; returns how long that took and what arrived when.
+/// Gathers for this long; returns how long that took, and the completions with their times.
 fn gather(backend: &mut impl Backend, ns: u64) -> (u64, Vec<(What, Nanos)>) {
     let began = backend.now();
     if !backend.gather(began + ns, began + 2 * ns) {

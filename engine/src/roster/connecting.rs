@@ -1,5 +1,4 @@
-//! A worker's state of connecting: the queue of slots, the addresses, what is sent before the first request, the
-//! failures.
+//! A worker's state of connecting: the queue of slots, the addresses, the bytes before the first request, the failures.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -26,8 +25,8 @@ pub struct Connecting {
     pub queue: VecDeque<ConnId>,
     /// How many slots should have a connection: the first ones.
     pub wanted: u32,
-    /// How many of those have no connection that takes requests: it is being opened, or the server has still to close
-    /// the last one.
+    /// Wanted slots without a connection that takes requests: it is being opened, or the server has still to close the
+    /// last one.
     pub missing: u32,
     /// How many connects are under way.
     pub under_way: u64,
@@ -40,10 +39,9 @@ pub struct Connecting {
     random: Random,
     /// When the first connect failed since the last one that succeeded.
     away_since: Option<Nanos>,
-    /// When the first of the connections was given up on which no request could start, and how many responses there were
-    /// by then.
+    /// When the first connection was given up on which no request could start, and the number of responses by then.
     stuck: Option<(Nanos, u64)>,
-    /// Since when every connect had failed before the last one that succeeded, if any had.
+    /// The beginning of failing connects before the last success, if there was one.
     pub was_away_since: Option<Nanos>,
     /// The last refusal before any address accepted, or since all that came was in another protocol.
     refusal: Option<(SocketAddr, Cause)>,
@@ -93,7 +91,7 @@ impl Connecting {
         self.away_since = None;
     }
 
-    /// An address did not accept a connection. Returns whether another one can be tried at once.
+    /// Records that an address did not accept a connection. Returns whether another one can be tried at once.
     pub fn has_other(&mut self, route: RouteId, errno: Errno) -> bool {
         !is_local(errno) && self.routes.refused(route, errno)
     }
@@ -116,7 +114,7 @@ impl Connecting {
         worker_link.refuse(address, cause);
     }
 
-    /// Notes that it is not, or may not be.
+    /// Notes that the target speaks HTTP, or may.
     pub fn speaks_http(&mut self, worker_link: &WorkerLink) {
         if self.routes.found() && self.refusal.take().is_some() {
             worker_link.accept();
@@ -138,12 +136,12 @@ impl Connecting {
         self.away_since
     }
 
-    /// Whether every connect has failed for `patience_ns`.
+    /// True if every connect has failed for `patience_ns`.
     pub fn has_stayed_away(&self, now: Nanos, patience_ns: u64) -> bool {
         self.away_since.is_some_and(|since| now.since(since) >= patience_ns)
     }
 
-    /// A connection was given up on which no request could start.
+    /// Records that a connection was given up on which no request could start.
     pub fn was_stuck(&mut self, now: Nanos, completed: u64) {
         let is_old = self.stuck.is_some_and(|(_, before)| before == completed);
         if !is_old {
@@ -151,7 +149,7 @@ impl Connecting {
         }
     }
 
-    /// Whether no request could start for `patience_ns`, nor any before them ended with a response.
+    /// True if no request could start for `patience_ns`, and none before them ended with a response.
     pub fn has_been_stuck(&self, now: Nanos, patience_ns: u64, completed: u64) -> bool {
         self.stuck.is_some_and(|(since, before)| before == completed && now.since(since) >= patience_ns)
     }

@@ -1,4 +1,4 @@
-//! How connections end, for whatever reason, and what their slots do next.
+//! How connections end, and what their slots do next.
 //!
 //! With `--requests-per-connection` the last request tells the server to close, and the slot waits for that before it
 //! opens the next connection: the side that closes first keeps the port for a minute, and a client has few ports. The
@@ -24,12 +24,11 @@ use crate::tls::LinkFailure;
 pub(super) struct NotSetUp {
     pub phase: Phase,
     pub cause: Cause,
-    /// What the peer sent instead.
+    /// The peer's actual bytes.
     pub example: Vec<u8>,
 }
 
 impl<B: Backend> Roster<B> {
-    /// Handles a connect that failed.
     pub(super) fn connect_failed(&mut self, conn: ConnId, errno: Errno, cause: Cause, cx: &mut Context<'_>, at: Nanos) {
         self.backend.close(conn);
         let route = self.slots[conn.index()].route;
@@ -73,14 +72,14 @@ impl<B: Backend> Roster<B> {
         self.replace(conn, cx, at);
     }
 
-    /// Whether a connection waits for nothing, or only for its end, and is not needed any more: then its end is no
-    /// error.
+    /// True if a connection waits for nothing, or only for its end, and is not needed any more: its end is no error
+    /// then.
     pub(super) fn is_idle(&mut self, conn: ConnId, books: &Books) -> bool {
         let is_needed = books.tally.may_start() && !self.is_leaving(conn);
         self.slots[conn.index()].live().is_none_or(|live| live.open.is_empty() && !is_needed)
     }
 
-    /// Sends what ends a connection properly before it is closed, if that can leave at once: HTTP/2's GOAWAY, and TLS's
+    /// Sends the proper end of a connection before it is closed, if it can leave at once: HTTP/2's GOAWAY, and TLS's
     /// close_notify or alert.
     pub fn take_leave(&mut self, conn: ConnId, tally: &mut Tally, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
@@ -127,13 +126,13 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Whether a connection only waits for the server to close it.
+    /// True if a connection only waits for the server to close it.
     pub(super) fn is_leaving(&mut self, conn: ConnId) -> bool {
         let is_over = |live: &mut Live| live.draining && live.open.is_empty();
         self.may_server_close(conn) && self.slots[conn.index()].live().is_some_and(is_over)
     }
 
-    /// Whether the server is to close a connection first: it was told to. One of HTTP/2 is told that we close it.
+    /// True if the server is to close a connection first, because it was told to. Over HTTP/2 the client closes.
     pub(super) fn may_server_close(&mut self, conn: ConnId) -> bool {
         let is_limited = self.config.requests_per_connection.is_some();
         let live = self.slots[conn.index()].live().filter(|_| is_limited);
@@ -156,8 +155,8 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Notes what the server speaks instead of the protocol that is spoken to it, if that is all that its connections have brought
-    /// so far; or that it is not.
+    /// Records the server's actual protocol if no connection has brought anything else so far, or that the server
+    /// speaks ours.
     pub fn note_other_protocol(&mut self, tally: &Tally) {
         let Some(cause) = tally.other_protocol().filter(|_| !self.slots.iter_mut().any(Slot::is_unanswered)) else {
             return self.connecting.speaks_http(&self.worker_link);

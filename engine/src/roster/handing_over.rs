@@ -1,6 +1,6 @@
-//! How a connection takes the place of another, which the server ends after the requests in flight (GOAWAY): at once, so
-//! that connecting costs no load, unless the server sends one after another away before it has answered anything. Together
-//! they have no more requests in flight than one may have.
+//! How a connection takes the place of another, which the server ends after the requests in flight (GOAWAY): at once,
+//! so that connecting costs no load, unless the server sends one after another away before it has answered anything.
+//! Together they have no more requests in flight than one may have.
 
 use onrush_proto::Nanos;
 
@@ -8,8 +8,8 @@ use super::{Context, Roster};
 use crate::backend::{Backend, ConnId};
 use crate::slot::State;
 
-/// How many connections are replaced at once, one after another, that were sent away before they had a response: as many as
-/// a server with slow responses may need that ends each of them early.
+/// How many connections are replaced at once, one after another, that were sent away before they had a response: as
+/// many as a server with slow responses may need that ends each of them early.
 const SENT_AWAY_MAX: u32 = 16;
 
 impl<B: Backend> Roster<B> {
@@ -27,7 +27,7 @@ impl<B: Backend> Roster<B> {
         let [old, new] = [conn, next].map(|conn| self.slots[conn.index()].rank);
         (self.slots[conn.index()].rank, self.slots[next.index()].rank) = (new, old);
         self.order.swap(old as usize, new as usize);
-        // As one of those that there should be, it is not another one.
+        // The successor is one of the planned connections, not an additional one.
         let (lived, is_counted) = (self.slots[conn.index()].lived, self.slots[conn.index()].is_counted);
         let before = &mut self.slots[conn.index()];
         before.successor = Some(next);

@@ -1,4 +1,4 @@
-//! What happens to a connection: its completions, what takes too long, and the time that its protocol asked for.
+//! Events of a connection: its completions, its timeouts, and the times that its protocol asked for.
 
 use onrush_proto::{Client, Nanos};
 use onrush_stats::{Cause, Phase, ProxyFailure};
@@ -16,8 +16,8 @@ use crate::timers::Timer;
 
 /// How long the first connection tries one address while there are others, in nanoseconds.
 const FIRST_PATIENCE_NS: u64 = 1_000_000_000;
-/// If more of a body than this is left, the kernel discards it, or it is received in large pieces. No frame of HTTP/2 has more
-/// unless `--h2-max-frame` allows it.
+/// A longer rest of a body is discarded by the kernel, or received in large pieces. No HTTP/2 frame is longer unless
+/// `--h2-max-frame` allows it.
 const LARGE_MIN: u64 = 16 * 1024;
 
 impl<B: Backend> Roster<B> {
@@ -49,7 +49,6 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Handles an accepted connection.
     fn connected(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> Step {
         let setup = self.begin_setup(conn, cx.books, at);
         self.advance(conn, setup, cx, at)
@@ -84,7 +83,7 @@ impl<B: Backend> Roster<B> {
         if let Some(live) = slot.live().filter(|_| !early.is_empty()) {
             live.receive(early, at, &mut cx.books.tally, cx.script);
         }
-        // What came with the last message of a handshake may be the end.
+        // The last message of a handshake may have come together with the end.
         if self.slots[conn.index()].link.is_some() && self.after_records(conn, cx, at) == Step::None {
             return Ok(Step::None);
         }
@@ -107,7 +106,7 @@ impl<B: Backend> Roster<B> {
                 } else if is_long {
                     self.backend.expect(conn, rest);
                 } else if live.protocol.coming() >= LARGE_MIN {
-                    // A short rest is read along with what follows it.
+                    // A short rest is read along with the next bytes.
                     self.backend.widen(conn);
                 }
                 if is_long || live.protocol.is_uploading() {
@@ -179,8 +178,8 @@ impl<B: Backend> Roster<B> {
         Step::Pump(conn)
     }
 
-    /// Looks at what became of requests on a connection, when there had been `completed` complete responses: after one, it
-    /// does not back off; where one was turned away, none starts for a while.
+    /// Looks at outcomes on a connection since there had been `completed` complete responses: after a response it does
+    /// not back off; where a request was turned away, none starts for a while.
     #[inline(always)]
     fn look_back(&mut self, conn: ConnId, completed: u64, cx: &mut Context<'_>, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
@@ -219,7 +218,7 @@ impl<B: Backend> Roster<B> {
         self.advance(conn, setup, cx, at)
     }
 
-    /// Handles the end of the stream; what it means is up to the protocol.
+    /// Handles the end of the stream, whose meaning is up to the protocol.
     fn ended(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> Step {
         if let Some(not_set_up) = self.broken_off(conn, None) {
             self.not_set_up(conn, not_set_up, cx, at);
@@ -227,7 +226,7 @@ impl<B: Backend> Roster<B> {
         }
         let is_idle = self.is_idle(conn, cx.books) || self.closed_idle(conn, cx.books, at);
         let Some(live) = self.slots[conn.index()].live() else { return Step::None };
-        // What could not be sent to an idle connection was no request.
+        // Bytes that an idle connection could not send were no request.
         if let Some(errno) = live.send_error.filter(|_| !is_idle) {
             self.transport_failed(conn, errno, cx, at);
             return Step::None;
@@ -251,8 +250,8 @@ impl<B: Backend> Roster<B> {
         Step::None
     }
 
-    /// Whether the server closed a connection with nothing in flight that waited for a due request or had its response, be it
-    /// in a pause or, as TLS may say, with that response: it may, and that is counted.
+    /// True if the server closed a connection with nothing in flight that waited for a due request or had its response
+    /// (in a pause, or with that response, as TLS may say). It may; counts it.
     fn closed_idle(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> bool {
         let slot = &mut self.slots[conn.index()];
         let is_queued = slot.is_queued;
@@ -279,7 +278,7 @@ impl<B: Backend> Roster<B> {
         Step::Pump(conn)
     }
 
-    /// Checks one connection for what takes too long.
+    /// Checks one connection for timeouts.
     pub fn sweep(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) -> Step {
         let slot = &mut self.slots[conn.index()];
         let is_shaking_hands = slot.is_shaking_hands();
@@ -309,7 +308,7 @@ impl<B: Backend> Roster<B> {
                 self.connecting.is_connected();
                 live.sweep(self.config.give_up_ns, now, &mut cx.books.tally);
                 if live.send_error.is_some() {
-                    // What arrived before the send failed has been read by now.
+                    // Everything that arrived before the send failed has been read by now.
                     self.transport_failed(conn, Errno::PIPE, cx, now);
                 } else if live.is_stuck(self.config.give_up_ns, now, &mut cx.books.tally) {
                     self.connecting.was_stuck(now, cx.books.tally.completed);

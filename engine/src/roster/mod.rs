@@ -1,9 +1,9 @@
 //! The connections of one worker: its slots, the backend that carries them, and the state of opening more.
 //!
-//! It starts no request. What happens on a connection ends in a [`Step`], which the loop takes. Its methods, from the
-//! ground up: `occupancy` changes what a slot is doing, `handing_over` lets one take the place of another, `ending` ends
-//! connections, `transport` sends on them, `setup` is
-//! what comes before their first request, `opening` opens them, and `handling` is told what happens to them.
+//! It starts no request. Every event on a connection ends in a [`Step`], which the loop takes. Its methods, from the
+//! ground up: `occupancy` changes what a slot is doing, `handing_over` lets one replace another, `ending` ends
+//! connections, `transport` sends, `setup` precedes the first request, `opening` opens, and `handling` takes the
+//! events.
 
 mod connecting;
 mod ending;
@@ -43,7 +43,7 @@ pub(super) struct Roster<B: Backend> {
     pub slots: Vec<Slot>,
     /// All slots by their ranks.
     pub order: Vec<ConnId>,
-    /// Connections that may have more requests in flight, because those whose place they took have fewer.
+    /// Connections that may have more requests in flight, because their predecessors have fewer.
     pub relieved: Vec<ConnId>,
     pub connecting: Connecting,
     /// In how many places for requests none may start yet, because one was turned away there.
@@ -54,14 +54,14 @@ pub(super) struct Roster<B: Backend> {
     pub worker_link: Arc<WorkerLink>,
 }
 
-/// What the roster records in, sets timers with, and shows responses to.
+/// Parts of the engine that the roster records in, sets timers with, and shows responses to.
 pub(super) struct Context<'a> {
     pub books: &'a mut Books,
     pub timers: &'a mut Timers,
     pub script: &'a mut Caller,
 }
 
-/// What is to be done after something happened on a connection.
+/// The loop's next step after an event on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Step {
@@ -71,15 +71,15 @@ pub(super) enum Step {
     Connecting,
     /// Start requests on the connection, if any are due, and send what it has to send.
     Pump(ConnId),
-    /// The same, for the first time.
+    /// [`Self::Pump`], for the first time.
     Begin(ConnId),
 }
 
 impl<B: Backend> Roster<B> {
-    /// One without connections.
+    /// A roster without connections.
     pub fn new(config: Rc<Config>, backend: B, make_protocol: MakeProtocol, worker_link: Arc<WorkerLink>) -> Self {
         let routes = Routes::new(&config.addresses, config.first_connection);
-        // Stand-ins come after the connections that there are at first, and before those that there may be later.
+        // Stand-ins come after the initial connections, and before later ones.
         let (first, most) = (config.demand.first(config.max_inflight), config.max_inflight);
         let ranks = (0..first).chain(most..config.slots());
         let mut slots = Vec::with_capacity(config.slots() as usize);
@@ -99,12 +99,12 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Whether a slot should have a connection.
+    /// True if a slot should have a connection.
     pub fn wants(&self, conn: ConnId) -> bool {
         self.slots[conn.index()].rank < self.connecting.wanted
     }
 
-    /// Whether another connection may be opened when a due request waits for one.
+    /// True if another connection may be opened when a due request waits for one.
     pub fn may_open_more(&self, books: &Books) -> bool {
         self.connecting.wanted < self.config.max_inflight
             // A server that turns requests away is not asked on more connections instead.

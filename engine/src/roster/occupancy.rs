@@ -1,4 +1,4 @@
-//! What the slots did while the run was measured, and how many requests those leave that another takes the place of.
+//! Occupancy of slots while the run is measured, and the requests that a connection leaves to its successor.
 
 use onrush_proto::Nanos;
 
@@ -8,7 +8,7 @@ use crate::books::Books;
 use crate::slot::{Slot, State};
 
 impl<B: Backend> Roster<B> {
-    /// Changes what a slot is doing.
+    /// Changes the state of a slot.
     pub(super) fn enter(&mut self, conn: ConnId, state: State, books: &mut Books, now: Nanos) {
         self.occupy(conn, books, now);
         let mut before = std::mem::replace(&mut self.slots[conn.index()].state, state);
@@ -32,7 +32,7 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Counts the time since the slot was last counted, under what it has been doing.
+    /// Counts the time since the slot was last counted, under its present state.
     pub(super) fn occupy(&mut self, conn: ConnId, books: &mut Books, now: Nanos) {
         let slot = &mut self.slots[conn.index()];
         let since = slot.counted_until.max(books.start);
@@ -57,8 +57,8 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Tells the successor of a connection, if it has one, how many requests are still in flight, and whether there were
-    /// responses meanwhile.
+    /// Tells the successor of a connection, if it has one, how many requests are still in flight, and whether there
+    /// were responses meanwhile.
     pub(super) fn relieve(&mut self, conn: ConnId) {
         let slot = &mut self.slots[conn.index()];
         let Some(next) = slot.successor else { return };
@@ -77,12 +77,12 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Forgets what the slots did before the start of the window.
+    /// Forgets the slots' past before the start of the window.
     pub fn forget_occupancy(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.absent_ns = 0);
     }
 
-    /// Counts at the end of the run what the slots have been doing. Those with no more requests to send are done.
+    /// Counts the slots' states at the end of the run. Slots with no more requests to send are done.
     pub fn occupy_to_the_end(&mut self, books: &mut Books, now: Nanos) {
         (0..self.slots.len() as u32).for_each(|number| self.occupy(ConnId(number), books, now));
         let never_needed = u64::from(self.config.slots()) - self.slots.len() as u64;

@@ -15,8 +15,8 @@ use crate::slot::{Slot, State};
 
 /// How many connections are opened in a turn of the loop that handled no completion.
 const OPENED_PER_TURN: usize = 8;
-/// For each this many completions one more is opened. A connection with one request has at least two completions:
-/// however short connections are, each is replaced in the same turn.
+/// Completions per opened connection. A connection with one request has at least two completions: however short
+/// connections are, each is replaced in the turn in which it ends.
 const HANDLED_FOR_ONE: usize = 2;
 /// The most connections opened in a turn. A connect takes about 30 µs: responses that arrive meanwhile wait 2 ms at
 /// most.
@@ -43,7 +43,7 @@ impl<B: Backend> Roster<B> {
         (wanted..before).for_each(|rank| self.retire(self.order[rank as usize], cx, now));
     }
 
-    /// Makes the first `wanted` slots, of which those that were never needed do not exist yet.
+    /// Makes the first `wanted` slots; slots that were never needed do not exist yet.
     fn have_slots(&mut self, wanted: u32) {
         let stand_ins = self.config.stand_ins;
         for rank in self.slots.len() as u32 - stand_ins..wanted {

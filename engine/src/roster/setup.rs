@@ -1,4 +1,4 @@
-//! What comes between an accepted connection and its first request: the tunnel through a proxy, the TLS handshake.
+//! Steps between an accepted connection and its first request: the tunnel through a proxy, the TLS handshake.
 //!
 //! Every step returns whether requests can be sent now. A plain connection has no steps.
 
@@ -18,7 +18,7 @@ use crate::tunnel::Tunnel;
 /// How many bytes from a proxy are kept as an example of an error.
 const EXAMPLE_BYTES: usize = 60;
 
-/// How far the setup of a connection has come.
+/// Progress of a connection's setup.
 pub(super) enum Setup {
     /// More has to arrive first.
     Pending,
@@ -41,7 +41,7 @@ impl<B: Backend> Roster<B> {
         Ok(Setup::Pending)
     }
 
-    /// Handles what was received on a connection that is being set up.
+    /// Handles received bytes on a connection that is being set up.
     pub(super) fn continue_setup(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<Setup, NotSetUp> {
         match &self.slots[conn.index()].state {
             State::Connecting(_) => self.continue_handshake(conn, 0, books, at),
@@ -50,7 +50,7 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Sends what could not be sent at once.
+    /// Sends the rest of an unfinished send.
     pub(super) fn flush_setup(&mut self, conn: ConnId, books: &mut Books) -> Result<Setup, NotSetUp> {
         self.seal(conn, books).map_err(NotSetUp::from)?;
         Ok(Setup::Pending)
@@ -108,7 +108,7 @@ impl<B: Backend> Roster<B> {
         let slot = &mut self.slots[conn.index()];
         let Some(link) = &mut slot.link else { return Ok(Setup::Pending) };
         let bytes = self.backend.received().get_mut(skipped..).unwrap_or_default();
-        // What a server sends before any request is kept until the connection can handle it.
+        // Bytes that a server sends before any request are kept until the connection can handle them.
         let mut early = Vec::new();
         link.receive(bytes, &mut |plain| early.extend_from_slice(plain))?;
         if link.is_established() {

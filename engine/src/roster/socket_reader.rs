@@ -1,4 +1,4 @@
-//! Reads the sockets of a few connections, ten times a second: what the network does to them.
+//! Reads the sockets of a few connections ten times a second: their state in the network.
 
 use onrush_proto::Nanos;
 use onrush_stats::{Sockets, TcpInfo};
@@ -19,7 +19,6 @@ pub struct SocketReader {
     last: [Option<Reading>; CONNECTIONS as usize],
 }
 
-/// A reading of a connection.
 #[derive(Clone, Copy, Debug)]
 struct Reading {
     conn: ConnId,

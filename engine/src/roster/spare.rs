@@ -1,4 +1,4 @@
-//! Connections that outlive a session: those idle at its end can be used by the next session in this process.
+//! Connections that outlive a session: idle ones at its end can be used by the next session in this process.
 //!
 //! A spare connection is as good as new: it has no request in flight, and neither side has announced its end. One that
 //! the server has closed by the time it is needed is dropped, and another is used.
@@ -28,14 +28,14 @@ pub struct Spare {
 }
 
 impl Spare {
-    /// Whether this is its peer.
+    /// True if this is its peer.
     pub fn leads_to(&self, address: SocketAddr) -> bool {
         self.address == address
     }
 }
 
 impl Slot {
-    /// Whether its connection can serve another session.
+    /// True if its connection can serve another session.
     fn is_spare(&self) -> bool {
         let State::Open(live) = &self.state else { return false };
         live.is_spare() && self.link.as_ref().is_none_or(|link| link.is_quiet())
@@ -43,7 +43,7 @@ impl Slot {
 }
 
 impl Live {
-    /// Whether it takes requests, has none in flight, and speaks a protocol that keeps no state between requests.
+    /// True if it takes requests, has none in flight, and speaks a protocol that keeps no state between requests.
     fn is_spare(&self) -> bool {
         let is_sound = self.unsent == 0 && self.send_error.is_none() && !self.troubled && !self.draining;
         is_sound && self.open.is_empty() && self.left > 0 && self.protocol.is_reusable()
@@ -51,7 +51,7 @@ impl Live {
 }
 
 impl Protocol {
-    /// Whether a new protocol can continue where this one is.
+    /// True if a new protocol can continue where this one is.
     fn is_reusable(&self) -> bool {
         match self {
             Self::Http1(client) => client.capacity() > 0 && client.reading().is_none(),

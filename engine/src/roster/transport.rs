@@ -1,5 +1,5 @@
-//! What connections send: from the protocol, through TLS if it is used, to the backend. A connection sends at most once
-//! in a turn of the loop: where sends leave with the next wait, everything that it has by then.
+//! Sending: from the protocol, through TLS if it is used, to the backend. A connection sends at most once in a turn of
+//! the loop: where sends leave with the next wait, everything that it has by then.
 
 use onrush_proto::{Client, Nanos};
 
@@ -11,7 +11,7 @@ use crate::timers::Timer;
 use crate::tls::LinkFailure;
 
 impl<B: Backend> Roster<B> {
-    /// Has a connection send what it has to send, and leaves it if it has ended.
+    /// Has a connection send its output, and leaves it if it has ended.
     #[inline(always)]
     pub fn settle(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
@@ -50,7 +50,7 @@ impl<B: Backend> Roster<B> {
         false
     }
 
-    /// Sends what the gathered connections have to send, and stamps what leaves with the next wait.
+    /// Sends the output of the gathered connections, and stamps the requests that leave with the next wait.
     pub fn stamp(&mut self, cx: &mut Context<'_>, at: Nanos) {
         if self.gathered.is_empty() {
             return cx.books.tally.hand_over();
@@ -59,14 +59,14 @@ impl<B: Backend> Roster<B> {
         self.stamp_written(cx);
     }
 
-    /// Sends what the gathered connections have to send: it leaves with the next wait, and is to be stamped before.
+    /// Sends the output of the gathered connections: it leaves with the next wait, and is to be stamped before.
     pub fn write(&mut self, cx: &mut Context<'_>, at: Nanos) {
         let gathered = std::mem::take(&mut self.gathered);
         gathered.iter().for_each(|&conn| self.send(conn, cx, at));
         self.gathered = gathered;
     }
 
-    /// Stamps what leaves with the next wait.
+    /// Stamps the requests that leave with the next wait.
     pub fn stamp_written(&mut self, cx: &mut Context<'_>) {
         let now = self.backend.now();
         for conn in self.gathered.drain(..) {
@@ -81,7 +81,7 @@ impl<B: Backend> Roster<B> {
         cx.books.tally.hand_over();
     }
 
-    /// Sends what a connection has to send, and sets its protocol's timer.
+    /// Sends a connection's output, and sets its protocol's timer.
     fn send(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         if let Err(failure) = self.transmit(conn, cx.books, at) {
             return self.link_failed(conn, failure, cx, at);
@@ -96,7 +96,7 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Hands over what the protocol and TLS have to send, as far as the transport accepts it.
+    /// Hands over the output of protocol and TLS, as far as the transport accepts it.
     ///
     /// # Errors
     ///
@@ -106,10 +106,10 @@ impl<B: Backend> Roster<B> {
         let Self { slots, backend, .. } = self;
         let slot = &mut slots[conn.index()];
         if slot.link.is_some() && slot.live().is_some_and(|live| live.unsent > 0) {
-            // The rest of what the protocol sent before. Once that is accepted, more may follow.
+            // The rest of the protocol's earlier output. Once it is accepted, more may follow.
             seal(backend, conn, slot, books)?;
         }
-        // What TLS has to say of its own, such as the end of its handshake, leaves with it.
+        // TLS's own messages, such as the end of its handshake, leave with it.
         while let State::Open(live) = &mut slot.state
             && live.unsent == 0
             && live.send_error.is_none()
@@ -142,8 +142,8 @@ impl<B: Backend> Roster<B> {
     }
 }
 
-/// Hands over the encrypted bytes of a connection, as far as the transport accepts them; gathered ones leave with the next
-/// wait.
+/// Hands over the encrypted bytes of a connection, as far as the transport accepts them; gathered ones leave with the
+/// next wait.
 ///
 /// # Errors
 ///

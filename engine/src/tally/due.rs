@@ -1,4 +1,4 @@
-//! What became of scheduled requests: the part of the tally that a closed loop does not need.
+//! Counts of scheduled requests: the part of the tally that a closed loop does not need.
 
 use onrush_proto::Nanos;
 use onrush_stats::silences::GAP_MIN_NS;
@@ -8,12 +8,12 @@ use super::{OpenRequest, Tally};
 use crate::unsettled::Unsettled;
 
 impl Tally {
-    /// The run ends at this moment, and goes on uncounted.
+    /// Ends the run at this moment; it goes on uncounted.
     pub fn end_at(&mut self, at: Nanos) {
         self.run_on = Some(Box::new(Unsettled { begun_at: at, ..Unsettled::default() }));
     }
 
-    /// Takes what was recorded. If the run goes on, nothing counts from now on.
+    /// Takes the recorded interval. If the run goes on, nothing counts from now on.
     pub fn take_measured(&mut self) -> Box<Interval> {
         if let Some(run_on) = &mut self.run_on {
             run_on.has_begun = true;
@@ -21,13 +21,13 @@ impl Tally {
         std::mem::take(&mut self.interval)
     }
 
-    /// Returns whether a request that is due at this moment becomes due after the end of the run.
+    /// True if a request that is due at this moment becomes due after the end of the run.
     #[inline]
     pub fn is_after(&self, due: Nanos) -> bool {
         self.run_on.as_ref().is_some_and(|run_on| due >= run_on.begun_at)
     }
 
-    /// Returns whether the run is over and goes on uncounted.
+    /// True if the run is over and goes on uncounted.
     pub fn runs_on(&self) -> bool {
         self.run_on.as_ref().is_some_and(|run_on| run_on.has_begun)
     }
@@ -39,23 +39,23 @@ impl Tally {
         if request.is_after { None } else { run_on.learned(1) }
     }
 
-    /// A request that was due at `due`, before measuring began, counts.
+    /// Counts a request that was due at `due`, before measuring began.
     pub fn entered(&mut self, due: Nanos) {
         let age_ns = self.start.since(due);
         self.interval.open_loop.get_or_insert_default().entered.get_or_insert_default().record(age_ns);
     }
 
-    /// What is due from then on counts: since measuring began, or was to begin.
+    /// Requests due from then on count: the moment when measuring began, or was to begin.
     pub fn due_from(&self) -> Nanos {
         self.due_from
     }
 
-    /// Whether a request was due before measuring began.
+    /// True if a request was due before measuring began.
     pub(super) fn is_carried(&self, due: Nanos) -> bool {
         self.rules.open_loop.is_some() && due < self.due_from
     }
 
-    /// A request that was due at `due` was handed to the kernel.
+    /// Counts a request that was due at `due` and is handed to the kernel.
     #[inline]
     pub(super) fn sent(&mut self, due: Nanos, at: Nanos) {
         if let Some(rules) = self.rules.open_loop {
@@ -66,7 +66,8 @@ impl Tally {
         }
     }
 
-    /// A request gets its complete response; with a schedule, a time without responses may have held it up.
+    /// Records the service latency of a complete response; with a schedule, a time without responses may have held it
+    /// up.
     #[inline]
     pub(super) fn heard(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
         let (at_ns, is_last) = (at.since(self.start), self.open == 0);
@@ -81,7 +82,7 @@ impl Tally {
         }
     }
 
-    /// A scheduled request got its complete response.
+    /// Records the complete response to a scheduled request.
     #[inline]
     pub(super) fn answered(&mut self, request: &OpenRequest, at: Nanos) {
         let Some(rules) = self.rules.open_loop else { return };
@@ -97,7 +98,8 @@ impl Tally {
         open_loop.calm_ns += if request.calm > 0 { latency_ns } else { 0 };
     }
 
-    /// Requests that were due at `due` have no response at the end of the run. If it goes on, their ages are not final.
+    /// Counts requests that were due at `due` and have no response at the end of the run. If it goes on, their ages are
+    /// not final.
     pub(super) fn left_waiting(&mut self, due: Nanos, at: Nanos, requests: u64) {
         match &mut self.run_on {
             _ if self.rules.open_loop.is_none() => {}
@@ -106,27 +108,27 @@ impl Tally {
         }
     }
 
-    /// A request has no response when the worker ends, after the end of the run by which it was due.
+    /// Counts a request that was due by the end of the run and still has no response when the worker ends.
     pub fn left_unsettled(&mut self, request: &OpenRequest, at: Nanos) {
         if let Some(found) = self.learned(request) {
             leave(found, at.since(request.due), 1);
         }
     }
 
-    /// Requests that wait to be sent again have none then either.
+    /// Counts requests that wait to be sent again and still have no response then.
     pub fn left_returned(&mut self, at: Nanos) {
         let returned = std::mem::take(&mut self.returned);
         returned.iter().for_each(|request| self.left_unsettled(request, at));
     }
 
-    /// Requests were never sent, and were due by the end of the run; the last of them at `due`.
+    /// Counts requests that were due by the end of the run and never sent; the last of them was due at `due`.
     pub fn left_unsent(&mut self, due: Nanos, at: Nanos, requests: u64) {
         if let Some(found) = self.run_on.as_deref_mut().and_then(|run_on| run_on.learned(requests)) {
             leave(found, at.since(due), requests);
         }
     }
 
-    /// Requests are dropped because they are later than `max_late_ns`; the last of them was due at `due`.
+    /// Counts requests dropped because they are later than `max_late_ns`; the last of them was due at `due`.
     pub fn dropped(&mut self, due: Nanos, requests: u64, max_late_ns: u64) {
         if !self.warms_up && !self.is_carried(due) {
             self.left = self.left.map(|left| left.saturating_sub(requests));
@@ -145,7 +147,6 @@ impl Tally {
         }
     }
 
-    /// A scheduled request was abandoned.
     pub(super) fn abandoned_scheduled(&mut self, request: &OpenRequest, at: Nanos) {
         let age_ns = at.since(request.due);
         match self.learned(request) {
@@ -154,37 +155,37 @@ impl Tally {
         }
     }
 
-    /// Requests have not been sent at the end of the run; the last of them was due at `due`.
+    /// Counts requests that have not been sent at the end of the run; the last of them was due at `due`.
     pub fn unsent(&mut self, due: Nanos, at: Nanos, requests: u64) {
         self.was_due(due, requests).unsent += requests;
         self.left_waiting(due, at, requests);
     }
 
-    /// This many of the requests not sent were held back by the schedule's catch-up limit.
+    /// Counts unsent requests that the schedule's catch-up limit held back.
     pub fn held_back(&mut self, requests: u64) {
         self.interval.open_loop.get_or_insert_default().held_back += requests;
     }
 
-    /// This many further requests would have been due without a limit on their number.
+    /// Counts further requests that would have been due without a limit on their number.
     pub fn beyond(&mut self, requests: u64) {
         self.interval.open_loop.get_or_insert_default().beyond += requests;
     }
 
-    /// A script makes a connection pause this long before a batch.
+    /// Records that a script makes a connection pause this long before a batch.
     pub fn paused(&mut self, pause_ns: u64) {
         if self.rules.open_loop.is_some() {
             self.interval.open_loop.get_or_insert_default().paused_ns += pause_ns;
         }
     }
 
-    /// Requests were due between these moments, one of them since `from`, and waited for nothing but a connection.
+    /// Counts a time in which due requests, one of them since `from`, waited for nothing but a connection.
     pub fn was_all_busy(&mut self, from: Nanos, since: Nanos, until: Nanos) {
         let open_loop = self.interval.open_loop.get_or_insert_default();
         open_loop.all_busy_ns += until.since(since.max(self.start));
         open_loop.all_busy_max_ns = open_loop.all_busy_max_ns.max(until.since(from));
     }
 
-    /// Forgets what was measured, except how fast the target is when it has little to do: that is no figure of the run,
+    /// Forgets all measurements except how fast the target is when it has little to do: that is no figure of the run,
     /// and may not occur again.
     pub(super) fn clear_but_calm(&mut self) {
         let of = |open_loop: &OpenLoop<u32>| (open_loop.calm, open_loop.calm_in_flight, open_loop.calm_ns);

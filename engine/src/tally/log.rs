@@ -6,7 +6,6 @@ use onrush_stats::{Fate, LogEntry, Phase};
 use super::{OpenRequest, Tally, Watched};
 
 impl Tally {
-    /// Whether to note when the first byte of each response arrives.
     #[inline]
     pub fn wants_first_bytes(&self) -> bool {
         self.notes_first_bytes
@@ -27,14 +26,14 @@ impl Tally {
         }
         let Some(log) = self.log.as_mut() else { return };
         let since = |at: Nanos| at.0.cast_signed() - self.start.0.cast_signed();
-        // What arrives in one piece has no moment of its own for the first byte.
+        // A response in one piece has no time of its own for the first byte.
         let first_at = request.first_at.or((fate == Fate::Completed).then_some(at));
         let failed = request.failed_check().filter(|_| fate == Fate::Completed);
         let entry = LogEntry {
             due_ns: since(request.due),
             sent_ns: since(request.sent_at),
             first_ns: first_at.map(since),
-            // What failed before its bytes could leave was stamped when they were to.
+            // A request that failed before its bytes could leave is stamped with the time when they were to.
             end_ns: (fate != Fate::Open).then(|| since(at.max(request.sent_at))),
             body_bytes: watched.body_bytes,
             status: request.status,
@@ -44,7 +43,7 @@ impl Tally {
         log.add(entry, &mut self.interval.counters);
     }
 
-    /// Passes on what was logged so far.
+    /// Passes on the log so far.
     pub fn hand_over_log(&mut self) {
         if let Some(log) = &mut self.log {
             log.hand_over(&mut self.interval.counters);

@@ -1,4 +1,4 @@
-//! Answers in another protocol than the one that was asked for.
+//! Answers in another protocol than ours.
 
 use onrush_stats::Cause;
 
@@ -17,7 +17,7 @@ pub(super) struct OtherProtocol {
 }
 
 impl OtherProtocol {
-    /// Something failed with this cause.
+    /// Records a failure with this cause.
     pub fn failed(&mut self, cause: Cause) {
         if matches!(cause, Cause::Protocol(error) if error.is_other_protocol()) {
             self.answers += 1;
@@ -25,19 +25,19 @@ impl OtherProtocol {
         }
     }
 
-    /// A response with status 400 says that the port expects TLS.
+    /// Counts a response with status 400 which says that the port expects TLS.
     pub fn responded(&mut self) {
         self.answers += 1;
         self.responses += 1;
         self.cause = Some(Cause::Status(400));
     }
 
-    /// Returns whether there are complete responses, and all `completed` ones say that.
+    /// True if there are complete responses, and all `completed` ones say that.
     pub fn has_all(&self, completed: u64) -> bool {
         self.responses > 0 && completed <= self.responses
     }
 
-    /// Returns the other protocol, if there were enough answers and none of `completed` responses is in the protocol that was asked for.
+    /// The other protocol, if there were enough answers and none of `completed` responses is in ours.
     pub fn cause(&self, completed: u64) -> Option<Cause> {
         self.cause.filter(|_| self.answers >= CERTAIN && completed <= self.responses)
     }

@@ -1,22 +1,21 @@
-//! What is noted of requests for checks, samples and the log: the part of the tally that is off in most runs.
+//! Notes on requests for checks, samples and the log: the part of the tally that is off in most runs.
 
 use super::{OpenRequest, Tally, Watched};
 
 impl Tally {
-    /// Whether anything is noted of requests.
     #[inline]
     pub fn watches(&self) -> bool {
         self.watches
     }
 
-    /// From what is asked for follows whether anything is noted.
+    /// Decides from the options whether anything is noted.
     pub(super) fn decide_to_watch(&mut self) {
         self.watches = self.checks.is_some() || self.samples.is_some() || self.log.is_some();
         self.notes_each = self.watches || self.rules.by_name;
         self.notes_first_bytes = self.rules.phases || self.log.is_some();
     }
 
-    /// What is noted of the next request that is started for the first time.
+    /// Notes for the next request that is started for the first time, if any are needed.
     #[inline]
     pub fn watch(&mut self) -> Option<Box<Watched>> {
         if self.watches { Some(self.watched()) } else { None }

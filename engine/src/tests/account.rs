@@ -1,4 +1,4 @@
-//! What a worker did with its own time: how much its waits found, how late requests were sent, in which interval.
+//! A worker's use of its own time: how much its waits found, how late requests were sent, in which interval.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn every_completion_is_found_by_a_wait() {
         assert_eq!(activity.submissions, 0, "in a closed loop what is sent at once is not late");
         let at_most = HANDLED_PER_TURN as u64;
         assert_eq!(activity.completions_max, u64::from(connections).min(at_most), "{connections}");
-        // One for each round of responses, and those that end with a timer or while connections are left to open.
+        // One for each round of responses, and waits that end with a timer or while connections are left to open.
         let rounds = 100 * u64::from(connections).div_ceil(at_most);
         assert!((rounds..rounds + 400).contains(&activity.waits), "{connections}: {activity:?}");
     }

@@ -1,4 +1,4 @@
-//! How long due requests wait because all connections are busy, and what else they may wait for.
+//! Waiting of due requests because all connections are busy, and for other reasons.
 
 use std::time::Duration;
 
@@ -87,7 +87,7 @@ fn who_lacked_connections_before_a_stall_lacks_them_after_it() {
     let totals = run(connections(1), 2, scenario);
     let (busy_ms, longest_ms) = all_busy_ms(&totals);
     assert!((790..900).contains(&busy_ms) && longest_ms < 410, "{busy_ms} {longest_ms}");
-    // Those that are missing are opened at once.
+    // Missing connections are opened at once.
     let growing = Config { demand: Demand::Growing(1), ..connections(500) };
     let standing = "connect_us = 0.0\nlatency_us = 300000.0\n[[generator_stall]]\nfrom_s = 0.305\nfor_s = 0.1";
     assert!(run(growing, 1, standing).counters.slots_opened > 250);

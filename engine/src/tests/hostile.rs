@@ -58,7 +58,7 @@ const BAD_HEADS: &[(&str, Error)] = &[
     ("HTTP/1.1 100 Continue\r\n\r\nn|onsense", Error::NotHttp),
 ];
 
-/// What cannot be a chunked body, and where that is noticed.
+/// Invalid chunked bodies, and where the fault is noticed.
 const BAD_CHUNKS: &[(&str, Error)] = &[
     ("\r|\n", Error::ChunkSize),
     ("g|", Error::ChunkSize),
@@ -92,7 +92,7 @@ const ODD_ANSWERS: &[(&str, u64)] = &[
     ("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\nhi|bytes without a request", REQUESTS),
 ];
 
-/// A network of servers that react to every request with the same acts.
+/// Servers that react alike to every request.
 struct Hostile {
     acts: Rc<[(u64, Act)]>,
     /// How many bytes a send takes at once.
@@ -181,8 +181,8 @@ fn rows(totals: &Totals) -> Vec<(Phase, Cause, u64)> {
     totals.ledger.rows().iter().map(|&Row { phase, cause, count, .. }| (phase, cause, count)).collect()
 }
 
-/// The server's bytes make all requests fail in the same way, however they are cut; the bytes are counted up to the end
-/// of the piece with the fault.
+/// The server's bytes make all requests fail alike, however they are cut; the bytes are counted up to the end of the
+/// piece with the fault.
 fn check_fails(answer: &str, phase: Phase, error: Error) {
     let (bytes, used) = unmarked(answer);
     for size in sizes(bytes.len()) {
@@ -220,7 +220,7 @@ fn the_example_of_a_head_that_cannot_be_read_shows_the_place_at_every_split() {
             assert_eq!(totals.ledger.rows()[0].example, expected.as_bytes(), "{fields:?} in pieces of {size}");
         }
     }
-    // What is near the beginning is shown with it.
+    // A line near the beginning is shown together with the beginning.
     let near = "HTTP/1.1 200 OK\r\nServer: s\r\nno colon\r\n\r\n";
     for size in 1..=near.len() {
         assert_eq!(run(pieces(near.as_bytes(), size)).ledger.rows()[0].example, near.as_bytes(), "in pieces of {size}");

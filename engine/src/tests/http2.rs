@@ -1,6 +1,6 @@
 //! HTTP/2 through the engine, against servers that are drawn at random: they allow few streams, then others, send
-//! GOAWAY, refuse and reset, give windows in crumbs, and all of it in pieces. Accounts balance, and where nothing depends on
-//! the moment, how the bytes are split makes no difference.
+//! GOAWAY, refuse and reset, give windows in crumbs, and all of it in pieces. Accounts balance, and where nothing
+//! depends on the moment, how the bytes are split makes no difference.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ const AHEAD: Ahead = Ahead { response: 1 << 29, connection: 1 << 29 };
 /// The length of the preface that a client begins with.
 const PREFACE: usize = 24;
 
-/// What a server does.
+/// Behaviour of a server.
 #[derive(Clone, Debug)]
 struct Nature {
     /// How many streams it allows; `None`: any number. After some requests, another number.
@@ -38,9 +38,9 @@ struct Nature {
     jitter_ns: u64,
     /// After so many requests on a connection it sends GOAWAY; zero: never.
     goaway_after: u32,
-    /// Whether GOAWAY announces the end first, as RFC 9113 (6.8) recommends.
+    /// True if GOAWAY announces the end first, as RFC 9113 (6.8) recommends.
     is_graceful: bool,
-    /// Whether it answers nothing, and closes the connection after GOAWAY.
+    /// True if it answers nothing, and closes the connection after GOAWAY.
     closes: bool,
     /// Which requests it refuses without processing them, and which it resets; zero: none.
     refuses_every: u32,
@@ -57,7 +57,7 @@ struct Nature {
     piece: usize,
 }
 
-/// What the servers of a run did, over all connections.
+/// Actions of the servers of a run, over all connections.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Did {
     connections: u32,
@@ -65,7 +65,7 @@ struct Did {
     refused: u64,
     reset: u64,
     goaways: u64,
-    /// The most streams beyond what a client had confirmed to be allowed.
+    /// The most streams beyond a client's confirmed allowance.
     excess: u32,
     body_bytes: u64,
 }
@@ -126,7 +126,7 @@ fn setting(id: u16, value: u32) -> Vec<u8> {
 }
 
 impl Connection {
-    /// Sends frames, in pieces that arrive at the same time; nothing overtakes what was sent before.
+    /// Sends frames, in pieces that arrive together; nothing overtakes earlier ones.
     fn send(&mut self, at: Nanos, frames: &[u8], actions: &mut Vec<Action>) {
         self.sent_until = self.sent_until.max(at);
         let at = self.sent_until;
@@ -304,7 +304,7 @@ fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
     (nature, Config { duration_ns: None, ..config }, body, is_paced)
 }
 
-/// Carries a run out; returns what was counted, and what the servers did.
+/// Carries a run out; returns its counts, and the servers' actions.
 fn carry_out(seed: u64, piece: usize, lingers: Option<Ahead>) -> (Ran, Did) {
     let mut random = Random::new(seed);
     let (nature, config, body, is_paced) = draw(&mut random);
@@ -341,26 +341,26 @@ fn check(seed: u64) {
     // A body in crumbs of a few bytes may take longer than a request lasts.
     assert_eq!(counters.completed + counters.failed + counters.abandoned, counters.started, "{}", about());
     assert!(did.excess == 0, "{}", about());
-    // Only what the server refused, and what GOAWAY left out, comes back.
+    // Only requests that the server refused or GOAWAY omitted come back.
     if did.refused + did.goaways == 0 {
         assert_eq!(counters.returned, 0, "{}", about());
     }
     let in_flight = counters.occupancy.in_flight_ns as f64 / whole.end.elapsed_ns.max(1) as f64;
     let most = f64::from(config.max_inflight) * config.streams as f64;
     assert!(in_flight <= most + 0.01, "{in_flight} of {most}: {}", about());
-    // No connection has more in flight than it may, so that as many must have been busy. What comes back is in flight
-    // between two connections, too.
+    // No connection has more in flight than it may, so that as many must have been busy. Returned requests are in
+    // flight between two connections, too.
     let &Occupancy { in_flight_ns, busy_ns, .. } = &counters.occupancy;
     assert!(counters.returned > 0 || in_flight_ns <= busy_ns * config.streams as u64, "{}", about());
-    // What is sent between two pieces depends on which windows, and whether GOAWAY, have come by then. Pieces of several
-    // connections come in turns: which one sends the last request of all, and so which is replaced, depends on that, and
-    // so does for which one a rest is drawn first.
+    // Frames between two pieces depend on the windows and the GOAWAY that have come by then. Pieces of several
+    // connections come in turns, and their order decides which connection sends the last request of all, and so which
+    // one is replaced, and for which one a rest is drawn first.
     let is_in_turns =
         config.max_inflight > 1 && (config.requests_per_connection.is_some() || did.refused + did.reset > 0);
     if did.body_bytes + did.goaways > 0 || is_in_turns {
         return;
     }
-    // A byte at a time, unless those are many. A wait for several may begin between two pieces.
+    // A byte at a time, unless there are many. A wait for several may begin between two pieces.
     let piece = 1 + draw(&mut Random::new(seed)).0.body / 50;
     let [(whole, did), (split, same)] = [usize::MAX, piece].map(|piece| carry_out(seed, piece, None));
     let counters = [&split, &whole].map(|ran| format!("{:?}", ran.totals.counters));
@@ -520,7 +520,7 @@ fn waits_for_several_responses_are_counted_where_there_are_enough_in_flight() {
         (lingers, linger_max_ns)
     };
     let (many, longest_ns) = lingers(32, |_| ());
-    // A fortieth of a millisecond and of what these waits add to it.
+    // A fortieth of a millisecond and of the time that these waits add to it.
     assert!(many > 0 && (MS / 40..MS / 38).contains(&longest_ns), "{many} {longest_ns}");
     assert!(lingers(8, |_| ()).0 > 0);
     // All bytes count, although only bodies use windows: the ten of each response in flight fill this one together.
@@ -559,7 +559,8 @@ fn requests_that_wait_to_be_sent_again_are_late_again_after_a_warm_up() {
 
 #[test]
 fn waits_for_several_responses_hardly_prolong_even_the_quickest() {
-    // Four connections of 64 answer after a third of a millisecond, shortly after one another, the others after a hundred.
+    // Four connections of 64 answer after a third of a millisecond, shortly after one another, the others after a
+    // hundred.
     struct Mixed(Server);
     const QUICK: u64 = 300_000;
     const STEP: u64 = 5_000;

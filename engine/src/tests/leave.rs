@@ -9,7 +9,7 @@ use super::scripted::Script;
 use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 
-/// What a server does when a request asks it to close.
+/// Behaviour of a server when a request asks it to close.
 #[derive(Clone, Copy, PartialEq)]
 enum Manners {
     /// It closes, this long after its response, in nanoseconds.
@@ -78,7 +78,7 @@ impl Peer for Server {
     }
 }
 
-/// Runs against such servers; returns what was measured and what they received.
+/// Runs against such servers; returns the measurements and the requests that they received.
 fn run(config: Config, manners: Manners, script: Option<Script>) -> (Ran, Vec<Vec<bool>>) {
     let servers = Servers { manners, tired_after: None, seen: Seen::default() };
     run_against(config, servers, script)

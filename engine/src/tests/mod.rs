@@ -85,7 +85,7 @@ pub fn config() -> Config {
     }
 }
 
-/// What a run measured, and how it ended.
+/// Measurements of a run, and how it ended.
 pub struct Ran {
     pub totals: Totals,
     pub end: WorkerEnd,
@@ -114,7 +114,7 @@ pub fn run_job(config: Config, network: Box<dyn Network>, job: Job) -> Ran {
     run_backend(Control::default(), config, backend, job)
 }
 
-/// The same on any backend, with a given [`Control`].
+/// [`run_job`] on any backend, with a given [`Control`].
 pub fn run_backend(control: Control, config: Config, backend: impl Backend, job: Job) -> Ran {
     let (control, link) = (Arc::new(control), Arc::new(WorkerLink::default()));
     let end = Engine::new(config, backend, job, control, Arc::clone(&link)).run(Instant::now()).0;

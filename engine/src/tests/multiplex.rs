@@ -1,4 +1,4 @@
-//! The second protocol through the unchanged engine: what HTTP/2 and HTTP/3 will need from it.
+//! The second protocol through the unchanged engine: a proof for HTTP/2 and HTTP/3.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -15,7 +15,7 @@ use super::second_protocol::{Second, frame, kind, take_frame};
 use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 
-/// What the server received, over all connections.
+/// Received by the server, over all connections.
 #[derive(Default)]
 struct Seen {
     connections: u32,
@@ -28,7 +28,7 @@ struct Seen {
     alive: Vec<Nanos>,
 }
 
-/// What the server does with a complete request: given its number (from 1), the frames to send and their delays.
+/// The server's response to a complete request, given its number (from 1): frames to send and their delays.
 type Behaviour = fn(number: u32, stream: u8, open: &[u8]) -> Vec<(u64, Vec<u8>)>;
 
 struct Server {
@@ -311,7 +311,7 @@ fn a_first_byte_counts_before_its_frame_is_whole() {
 /// The responses that a script received: their heads and bodies.
 type Received = Rc<RefCell<Vec<(String, String)>>>;
 
-/// The same job, with a script that reads heads and bodies.
+/// A job with a script that reads heads and bodies.
 fn receiving(job: Job) -> (Job, Received) {
     let received = Received::default();
     let sink = Rc::clone(&received);
@@ -362,7 +362,7 @@ fn one_body_is_thrown_away_unseen_while_another_is_read() {
             vec![
                 (MS, [frame(kind::HEAD, a, b""), frame(kind::HEAD, b, b"")].concat()),
                 (2 * MS, [&frame(kind::DATA, b, b"bb"), begin].concat()),
-                // The rest of the large body, and what follows it, arrive together.
+                // The rest of the large body, and the next frames, arrive together.
                 (3 * MS, [rest, &frame(kind::DATA, b, b"bb"), &frame(kind::END, b, b"")].concat()),
                 (4 * MS, frame(kind::END, a, b"")),
             ]

@@ -10,7 +10,7 @@ use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 use crate::roster::opened_per_turn;
 
-/// What the peer saw, in order: a `c` for each connect, an `r` for each request.
+/// The peer's view, in order: a `c` for each connect, an `r` for each request.
 type Seen = Rc<RefCell<String>>;
 
 /// A network in which everything happens at once.

@@ -77,7 +77,7 @@ fn run_scenario(config: Config, step_ns: u64, scenario: &str) -> Totals {
     ran.totals
 }
 
-/// Sends a request every `step_ns`; returns what was measured and when the requests arrived.
+/// Sends a request every `step_ns`; returns the measurements and when the requests arrived.
 fn run(config: Config, step_ns: u64, latency_ns: u64) -> (Ran, Vec<u64>) {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns, not_before: Nanos::default(), asked: Rc::clone(&asked) };
@@ -258,7 +258,8 @@ fn a_warm_up_hands_over_what_it_could_not_send() {
     let warm = Config { warmup_ns: SECOND, ..open_loop(OpenLoop::default()) };
     let totals = run_scenario(warm, 10 * MS, "connect_us = 0.0\nlatency_us = 20000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
-    // Half of what is due can be sent: after a second 51 have been, the others wait, and the window is spent on them.
+    // Half of the due requests can be sent: after a second 51 have been, the others wait, and the window is spent on
+    // them.
     assert_eq!((open_loop.due, open_loop.carried, open_loop.unsent), (100, 49, 99));
     assert_eq!((totals.counters.carried, totals.counters.started), (1, 50));
 }
@@ -339,7 +340,7 @@ fn asked_after_a_stall(catch_up: Option<CatchUp>) -> Vec<u64> {
 #[test]
 fn late_requests_catch_up_at_full_speed_by_default() {
     let asked = asked_after_a_stall(None);
-    // Those due in the stall leave a millisecond apart, and so do five more that became due meanwhile.
+    // Requests due in the stall leave a millisecond apart, and so do five more that became due meanwhile.
     let expected: Vec<u64> = [0].into_iter().chain((1..200).map(|k| (10 * k).max(499 + k))).collect();
     assert_eq!(asked, expected);
 }
@@ -367,8 +368,8 @@ fn a_request_leaves_at_the_end_of_the_slice_that_it_is_due_in() {
     let pacer = Pacer::Scheduled(Scheduled::new(dues(30 * MS, span), None, slice_ns));
     let ten = Config { max_inflight: 10, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
     let ran = run_job(ten, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
-    // What is due exactly at the end of a slice leaves then, and what would leave after the end of the run leaves when
-    // it is due.
+    // A request due exactly at the end of a slice leaves then; one that would leave after the end of the run leaves
+    // when it is due.
     let due = (0..).map(|k| 30 * k).take_while(|ms| *ms < 1_000);
     let expected: Vec<u64> = due.map(|ms: u64| if ms > 900 { ms } else { ms.next_multiple_of(100) } * MS).collect();
     assert_eq!(asked.take(), expected);
@@ -376,8 +377,8 @@ fn a_request_leaves_at_the_end_of_the_slice_that_it_is_due_in() {
     assert_eq!((open_loop.late, open_loop.unsent, open_loop.lateness.max()), (0, 0, Some(90 * MS)));
 }
 
-/// Sends a request every millisecond in slices of 10 ms to a server that responds with these acts after 3 ms, and
-/// returns what was measured.
+/// Sends a request every millisecond in slices of 10 ms to a server that responds with these acts after 3 ms; returns
+/// the measurements.
 fn run_in_slices(answer: Vec<Act>) -> Totals {
     let network = Answering { latency_ns: 3 * MS, answer };
     let slice_ns = 10 * MS;
@@ -389,7 +390,7 @@ fn run_in_slices(answer: Vec<Act>) -> Totals {
     ran.totals
 }
 
-/// Servers that do the same for every request.
+/// Servers that act alike for every request.
 #[derive(Clone)]
 struct Answering {
     latency_ns: u64,
@@ -483,7 +484,7 @@ fn dropped_requests_are_as_old_as_they_may_become() {
     let rules = OpenLoop { max_late_ns: Some(20 * MS), ..OpenLoop::default() };
     let totals = run_scenario(open_loop(rules), 10 * MS, "connect_us = 0.0\nlatency_us = 500000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
-    // Two requests are sent, and what was due between them is dropped: the first of those was due at 10 ms.
+    // Two requests are sent, and the ones due between them are dropped: the first of them was due at 10 ms.
     assert!(open_loop.dropped > 40, "{}", open_loop.dropped);
     let open = open_loop.open.as_ref().unwrap();
     assert_eq!((open_loop.censored.count() - open.count(), open_loop.censored.min()), (open_loop.dropped, open.min()));
@@ -567,7 +568,7 @@ fn a_stall_over_the_end_of_the_warm_up_drops_what_is_too_late() {
     let config = Config { warmup_ns: SECOND, ..open_loop(rules) };
     let totals = run_scenario(config, 10 * MS, "connect_us = 0.0\n[[generator_stall]]\nfrom_s = 0.805\nfor_s = 0.7");
     let open_loop = totals.open_loop.as_deref().unwrap();
-    // It counts from 1.505 s to the end that was planned, including what was due before; what is too late by then is dropped.
+    // It counts from 1.505 s to the planned end, including earlier due requests; requests too late by then are dropped.
     assert_eq!((open_loop.due, totals.until_ns), (100, 495 * MS));
     assert!((44..=46).contains(&(open_loop.dropped - open_loop.carried)), "{open_loop:?}");
 }

@@ -1,4 +1,4 @@
-//! What is measured besides the latency, and from when on.
+//! Measurements besides the latency, and when they begin.
 
 use super::*;
 
@@ -78,9 +78,9 @@ fn behind_a_warm_up_everything_starts_from_zero() {
 fn exactly_so_many_requests_are_started_behind_a_warm_up() {
     let limited = Config { max_inflight: 7, warmup_ns: SECOND, requests: Some(1_000), duration_ns: None, ..config() };
     let ran = run_http(limited, "connect_us = 0.0");
-    // What was in flight is additional.
+    // Requests that were in flight are additional.
     assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (1_000, 1_007));
-    // A millisecond longer than without a warm-up: what is in flight is awaited first.
+    // A millisecond longer than without a warm-up: requests in flight are awaited first.
     assert_eq!(ran.end.elapsed_ns, 144 * MS);
 }
 

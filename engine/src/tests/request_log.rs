@@ -1,4 +1,4 @@
-//! The log of requests: which are in it, and what it says of them.
+//! The request log: its entries, and their contents.
 
 use std::sync::Mutex;
 
@@ -48,7 +48,7 @@ fn every_request_that_counts_has_its_entry() {
     assert_eq!(count(&entries, |fate| matches!(fate, Fate::Failed(..))), counters.failed);
     assert_eq!(count(&entries, |fate| fate == Fate::Abandoned), counters.abandoned);
     assert_eq!(count(&entries, |fate| fate == Fate::Open), counters.open_at_end);
-    // Those in flight when measuring began were sent before, and nothing else of the warm-up is there.
+    // Requests in flight when measuring began were sent before it; nothing else of the warm-up is there.
     assert_eq!(entries.iter().filter(|entry| entry.sent_ns < 0).count() as u64, counters.carried);
     assert!(entries.iter().all(|entry| entry.end_ns.is_none_or(|end_ns| end_ns >= 0)));
     let latency_ns = |entry: &LogEntry| (entry.end_ns.unwrap_or(entry.sent_ns) - entry.sent_ns).cast_unsigned();

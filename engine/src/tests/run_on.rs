@@ -8,7 +8,8 @@ use onrush_stats::Distribution;
 use super::pacing::{Noting, every, open_loop};
 use super::*;
 
-/// A request every 50 ms, twenty in all, answered after `latency_ns`; returns what was measured and when requests arrived.
+/// A request every 50 ms, twenty in all, answered after `latency_ns`; returns the measurements and when requests
+/// arrived.
 fn run(config: Config, latency_ns: u64) -> (Ran, Vec<u64>) {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns, not_before: Nanos::default(), asked: Rc::clone(&asked) };
@@ -35,7 +36,7 @@ fn found(ran: &Ran) -> (u64, u64, u64) {
 fn figures_are_those_of_the_run_and_later_latencies_are_apart() {
     let (plain, _) = run(many(0), 300 * MS);
     let (ran, asked) = run(many(SECOND), 300 * MS);
-    // What was due from 0.7 s on has no response by the end.
+    // Requests due from 0.7 s on have no response by the end.
     assert_eq!((found(&plain), found(&ran)), ((0, 6, 6), (6, 0, 0)));
     assert_eq!((ran.end.elapsed_ns, plain.end.elapsed_ns), (END, END));
     assert_eq!(ran.totals.counters, plain.totals.counters);

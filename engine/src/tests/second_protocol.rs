@@ -65,7 +65,7 @@ pub struct Second {
     window: usize,
     open: Vec<u8>,
     next_stream: u8,
-    /// Bodies not sent completely: stream and what is left.
+    /// Unfinished bodies: stream and rest.
     uploads: VecDeque<(u8, Vec<u8>)>,
     output: VecDeque<Vec<u8>>,
     /// An incomplete frame, except for the payload of data.

@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 
-/// What happened to connections.
+/// Events on connections.
 #[derive(Clone, Default)]
 struct Seen {
     connects: Rc<Cell<u32>>,
@@ -19,7 +19,7 @@ struct Seen {
 /// A network of servers that respond after 10 ms, and close when they are asked to.
 struct Servers {
     seen: Seen,
-    /// Whether connections of an earlier session are still open.
+    /// True if connections of an earlier session are still open.
     are_there: bool,
 }
 

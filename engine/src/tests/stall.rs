@@ -109,8 +109,8 @@ fn short_delays_are_kept_and_make_nobody_late() {
     assert!(matches!(lengths[..], [length] if length < GAP_MIN_NS) && totals.counters.late == 0, "{lengths:?}");
 }
 
-/// Callbacks of a script that blocks for a second from 1.015 s on, shortly after the `first` response; and a server that
-/// goes on meanwhile.
+/// Callbacks of a script that blocks for a second from 1.015 s on, shortly after the `first` response; and a server
+/// that goes on meanwhile.
 pub fn blocking(first: u64) -> (Callbacks, Scenario) {
     let scenario = format!("{QUICK}[[generator_stall]]\nfrom_s = 1.015\nfor_s = 1.0");
     let (told, spent_ns) = (Rc::new(Cell::new(0)), SECOND);

@@ -1,5 +1,5 @@
-//! Servers that say 408 before they close an idle connection, as HAProxy, Node and Jetty do, and other ends of connections
-//! that have a request in flight.
+//! Servers that say 408 before they close an idle connection, as HAProxy, Node and Jetty do, and other ends of
+//! connections that have a request in flight.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -119,7 +119,7 @@ fn a_timeout_that_crosses_a_request_is_an_idle_close_and_the_request_is_sent_aga
         assert_eq!((counters.idle_closed, counters.connects), (4, 5));
         assert_eq!((rows(&totals), totals.statuses.iter().collect()), (vec![], vec![(200, 10)]));
         assert_eq!(servers.asked.take(), [3, 3, 3, 3, 2]);
-        // Those that were sent again have taken two milliseconds since they were sent first.
+        // Requests sent again have taken two milliseconds since they were sent first.
         let counts: Vec<u64> = totals.latency.values().map(|(_, count)| count).collect();
         assert_eq!((totals.latency.min(), totals.latency.max(), counts), (Some(MS), Some(2 * MS), vec![6, 4]));
         assert_eq!(totals.counters.bytes_received, 10 * OK.len() as u64 + 4 * timeout.len() as u64);

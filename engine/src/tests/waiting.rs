@@ -1,4 +1,4 @@
-//! What leaves with a wait, and how long a wait busy-polls.
+//! Sends that leave with a wait, and how long a wait busy-polls.
 
 use std::cell::RefCell;
 use std::net::TcpListener;
@@ -126,8 +126,8 @@ fn timers_allow_no_further_busy_polling() {
     assert!(activity.spun_ns <= activity.cpu_ns(), "{activity:?}");
 }
 
-/// Sends a request each millisecond for a tenth of a second, while writing one takes 3 µs; returns what was measured and when the
-/// requests left.
+/// Sends a request each millisecond for a tenth of a second, while writing one takes 3 µs; returns the measurements and
+/// when the requests left.
 fn run_gathering(config: Config, latency_ns: u64) -> (Totals, Vec<u64>) {
     let asked = Rc::<RefCell<Vec<u64>>>::default();
     let network = Noting { latency_ns, not_before: Nanos::default(), asked: Rc::clone(&asked) };

@@ -3,7 +3,7 @@
 /// The algorithm of an RSA key, as DER: rsaEncryption, without parameters.
 const RSA: &[u8] = b"\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x01\x01\x05\x00";
 
-/// Returns whether a certificate names itself as its issuer.
+/// True if a certificate names itself as its issuer.
 pub fn is_self_signed(certificate: &[u8]) -> bool {
     parts(certificate).is_some_and(|parts| parts.issuer == parts.subject)
 }
@@ -13,7 +13,7 @@ pub fn public_key(certificate: &[u8]) -> Option<&[u8]> {
     parts(certificate).map(|parts| parts.key)
 }
 
-/// How many bits its key has, if that is one of RSA.
+/// Size of its RSA key in bits; `None` for other keys.
 pub fn rsa_bits(certificate: &[u8]) -> Option<usize> {
     let (algorithm, key) = parts_of_key(public_key(certificate)?)?;
     let (_, key, _) = element(key).filter(|_| algorithm == RSA)?;
@@ -54,7 +54,7 @@ fn parts(certificate: &[u8]) -> Option<Parts<'_>> {
     Some(Parts { issuer, subject, key: &key[..key.len() - behind_key.len()] })
 }
 
-/// The tag and the content of the first DER element, and what follows it.
+/// The tag and the content of the first DER element, and the bytes after it.
 fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
     let (&[tag, first], mut rest) = bytes.split_first_chunk()?;
     let mut length = usize::from(first);

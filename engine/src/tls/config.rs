@@ -27,7 +27,7 @@ pub struct Config {
     resume: bool,
 }
 
-/// Why TLS cannot be used as planned. `Display` gives what is wrong with which option or file.
+/// Why TLS cannot be used as planned. `Display` gives the fault, with the option or file.
 #[derive(Debug, Error)]
 pub enum Unusable {
     /// A file's contents did not come with the plan.
@@ -49,7 +49,7 @@ pub enum Unusable {
         certificates: String,
         /// The key's file.
         key: String,
-        /// What is wrong.
+        /// The fault.
         reason: String,
     },
     /// The system has no root certificates.
@@ -124,7 +124,7 @@ fn provider(tls: &Tls) -> CryptoProvider {
     provider
 }
 
-/// Those of `all` with these numbers, in the order of the numbers.
+/// The elements of `all` with these numbers, in the order of the numbers.
 fn pick<T: Copy>(numbers: &[u16], all: &[T], number: impl Fn(T) -> u16) -> Vec<T> {
     numbers.iter().filter_map(|wanted| all.iter().copied().find(|one| number(*one) == *wanted)).collect()
 }

@@ -1,4 +1,4 @@
-//! What went wrong in TLS, during the handshake or after it: the kind of failure, and an example in words.
+//! TLS failures, during the handshake or after it: the kind, and an example in words.
 
 use rustls::pki_types::{ServerName, UnixTime};
 use rustls::{CertificateError, Error, InvalidMessage, PeerIncompatible};
@@ -75,7 +75,7 @@ fn certificate(error: &CertificateError) -> (TlsFailure, String) {
         }
         CertificateError::NotValidForName => (TlsFailure::WrongName, String::new()),
         CertificateError::UnknownIssuer => (TlsFailure::UnknownIssuer, String::new()),
-        // What `trust` returns for an unknown issuer if the certificate signed itself.
+        // `trust` returns this for an unknown issuer if the certificate signed itself.
         CertificateError::ApplicationVerificationFailure => (TlsFailure::SelfSigned, String::new()),
         error => (TlsFailure::Certificate, flaw(error)),
     }
@@ -136,7 +136,7 @@ fn out_of_turn(message: &str) -> String {
     format!("a message out of turn: {}", readable(message))
 }
 
-/// The name of a value in the library as words, without what it contains: `MissingKeyShare` is `missing key share`.
+/// The name of a value in the library as words, without its contents: `MissingKeyShare` is `missing key share`.
 fn readable(name: &str) -> String {
     let mut text = String::with_capacity(2 * name.len());
     let mut last_is_capital = true;

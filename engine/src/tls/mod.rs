@@ -36,16 +36,16 @@ const SEALED_MAX: usize = 64 * 1024;
 /// More than encrypting adds to [`SEALED_MAX`] bytes.
 const OVERHEAD_MAX: usize = 512;
 
-/// One slot's TLS.
+/// TLS of one slot: of its connections, one after the other, and their session.
 pub struct Link {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
     connection: Option<UnbufferedClientConnection>,
     /// Received records that are incomplete.
     incoming: Vec<u8>,
-    /// What the handshake has to send, encrypted if need be.
+    /// Handshake bytes to send, encrypted if need be.
     outgoing: Vec<u8>,
-    /// What the protocol sends, and how much of it has been encrypted.
+    /// The protocol's bytes to send, and how many of them have been encrypted.
     plain: Option<(Transmit, usize)>,
     /// Encrypted bytes handed over that the transport has not accepted yet.
     unsent: usize,
@@ -53,7 +53,7 @@ pub struct Link {
     unsent_plain: usize,
     is_established: bool,
     is_closed: bool,
-    /// Whether close_notify or an alert has been sent.
+    /// True if close_notify or an alert has been sent.
     has_taken_leave: bool,
 }
 
@@ -91,7 +91,7 @@ impl Link {
         *self = Self::new(Arc::clone(&self.config), self.name.clone());
     }
 
-    /// Whether the connection is established and nothing is in flight on it.
+    /// True if the connection is established and nothing is in flight on it.
     pub fn is_quiet(&self) -> bool {
         let has_nothing = self.incoming.is_empty() && self.outgoing.is_empty() && self.plain.is_none();
         self.is_established && !self.is_closed && has_nothing && self.unsent == 0
@@ -108,17 +108,17 @@ impl Link {
         (self.connection, self.is_established) = (Some(session.0), true);
     }
 
-    /// Whether the handshake has begun.
+    /// True if the handshake has begun.
     pub fn has_begun(&self) -> bool {
         self.connection.is_some()
     }
 
-    /// Whether the handshake is complete.
+    /// True if the handshake is complete.
     pub fn is_established(&self) -> bool {
         self.is_established
     }
 
-    /// Whether the server has announced that it will send nothing more.
+    /// True if the server has announced that it will send nothing more.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
@@ -157,7 +157,7 @@ impl Link {
         Ok(())
     }
 
-    /// Hands over what the protocol sends; all of the previous bytes must have been accepted.
+    /// Hands over the protocol's bytes; all of the previous bytes must have been accepted.
     pub fn send(&mut self, plain: Transmit) {
         debug_assert!(self.plain.is_none(), "one send at a time");
         self.plain = Some((plain, 0));
@@ -185,7 +185,7 @@ impl Link {
         Ok(Some(Transmit::Owned(records)))
     }
 
-    /// The alert or close_notify to send before the connection is closed. Empty if it cannot follow what was sent, or
+    /// The alert or close_notify to send before the connection is closed. Empty if it cannot follow the last bytes, or
     /// was sent before.
     pub fn last_words(&mut self) -> Vec<u8> {
         if self.unsent > 0 || std::mem::replace(&mut self.has_taken_leave, true) {
@@ -202,13 +202,13 @@ impl Link {
         words
     }
 
-    /// Notes that the transport accepted `n` more bytes; returns how many plain bytes those are.
+    /// Notes that the transport accepted `n` more bytes; returns how many plain bytes they are.
     pub fn accepted(&mut self, n: usize) -> usize {
         self.unsent = self.unsent.saturating_sub(n);
         if self.unsent == 0 { std::mem::take(&mut self.unsent_plain) } else { 0 }
     }
 
-    /// What was negotiated, and whether a session was resumed.
+    /// The negotiated parameters, and whether a session was resumed.
     pub fn negotiated(&self) -> (Negotiated, bool) {
         let Some(connection) = &self.connection else { return (Negotiated::default(), false) };
         let negotiated = Negotiated {
@@ -284,7 +284,7 @@ impl Link {
         self.write(records, |traffic, records| encrypt(traffic, plain, records))
     }
 
-    /// Calls `act` to append something to `records`, after what the library has to send.
+    /// Calls `act` to append something to `records`, after the library's own output.
     fn write(
         &mut self,
         records: &mut Vec<u8>,
@@ -303,7 +303,7 @@ impl Link {
     }
 }
 
-/// Appends what the handshake has to send.
+/// Appends the handshake's output.
 fn encode(mut data: EncodeTlsData<'_, ClientConnectionData>, out: &mut Vec<u8>) {
     let start = out.len();
     if let Err(EncodeError::InsufficientSize(size)) = data.encode(&mut []) {
@@ -347,7 +347,6 @@ fn missing(bytes: &[u8]) -> usize {
     if whole > HEADER + RECORD_MAX { 0 } else { whole.saturating_sub(bytes.len()) }
 }
 
-/// Whether the first record is complete.
 fn has_record(bytes: &[u8]) -> bool {
     bytes.len() >= HEADER && missing(bytes) == 0
 }

@@ -14,7 +14,7 @@ use super::failure::Flaw;
 /// The sizes of RSA keys with which the library verifies signatures, in bits.
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 
-/// Accepts certificates that lead to a root, and those that `--cacert` names.
+/// Accepts certificates that lead to a root, and the certificates of `--cacert` themselves.
 #[derive(Debug)]
 pub struct Checked {
     /// Verifies chains up to a root.
@@ -27,8 +27,8 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// Verifies with the key of a named certificate a signature that the library has not verified, because it reads only
-    /// certificates of version 3.
+    /// Verifies with the key of a named certificate a signature that the library has not verified, because it reads
+    /// only certificates of version 3.
     fn verify_named(
         &self,
         verified: Result<HandshakeSignatureValid, Error>,

@@ -11,6 +11,6 @@ pub enum Arrivals {
     Uniform,
     /// Independently of one another, like the requests of many users: a Poisson process.
     Poisson,
-    /// This number at once, and the next burst when the same number would have been due at equal distances.
+    /// This number at once, and the next burst when as many would have been due at equal distances.
     Burst(NonZeroU64),
 }

@@ -30,7 +30,7 @@ impl CatchUp {
     }
 }
 
-/// As `--catch-up` takes it.
+/// For `--catch-up`.
 impl fmt::Display for CatchUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.thousandths as f64 / Self::ONE as f64)

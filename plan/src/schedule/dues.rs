@@ -27,7 +27,7 @@ pub struct Span {
 pub struct Dues {
     /// The warm-up, if there is one, the stages, and the run-on, if there is one.
     stages: Vec<Stage>,
-    /// Whether the first stage is the warm-up and is not over yet.
+    /// True during the warm-up, if that is the first stage.
     is_warm_up: bool,
     /// The index of the next request's stage.
     stage: usize,
@@ -98,9 +98,8 @@ impl Dues {
         self.end_ns
     }
 
-    /// Whether skipping many requests at once, up to this moment, gives the same result as skipping them one by one. It
-    /// does not where due times are drawn one after the other, nor across the end of a warm-up, where numbering
-    /// restarts.
+    /// True if skipping many requests at once, up to this moment, is the same as skipping them one by one. False where
+    /// due times are drawn one after the other, and across the end of a warm-up, where numbering restarts.
     pub fn can_leap(&self, until_ns: u64) -> bool {
         let is_within = || self.stages.first().is_some_and(|warm_up| until_ns <= warm_up.length_ns());
         !matches!(self.stream, Stream::Drawn { .. }) && (!self.is_warm_up || is_within())
@@ -156,8 +155,8 @@ impl Dues {
         before + 1
     }
 
-    /// How many of the next requests are due before this time, in nanoseconds. Where due times are drawn, beyond a million
-    /// of them it is the mean number: that is off by a thousandth at most, and takes no time.
+    /// How many of the next requests are due before this time, in nanoseconds. Where due times are drawn, beyond a
+    /// million of them it is the mean number: that is off by a thousandth at most, and takes no time.
     pub fn count_about_before(&self, until_ns: u64) -> u64 {
         let most = if matches!(self.stream, Stream::Drawn { .. }) { DRAWN_MAX } else { u64::MAX };
         let drawn = self.count_before(until_ns, most);
@@ -172,7 +171,7 @@ impl Dues {
         drawn + rest.count_before(until_ns, u64::MAX)
     }
 
-    /// Skips the requests, at most `most`, that are due before this time, in nanoseconds; returns how many those were.
+    /// Skips the requests, at most `most`, that are due before this time, in nanoseconds; returns their number.
     pub fn pass_before(&mut self, until_ns: u64, most: u64) -> u64 {
         let mut passed = 0;
         while passed < most && !self.can_leap(until_ns) && self.next_ns < until_ns {
@@ -223,8 +222,7 @@ impl Stream {
         match self {
             Self::Counted { number, .. } => *number = number.saturating_add(requests.saturating_mul(part.of)),
             Self::Drawn { grains, random } => {
-                // The grains of one request of this part, whose rate is that of the whole divided by the number of
-                // parts.
+                // The grains of one request of this part, whose rate is the whole rate divided by the number of parts.
                 let scale = part.of as f64 * Stage::GRAINS as f64;
                 *grains += (0..requests).map(|_| (random.exponential() * scale) as u128).sum::<u128>();
             }

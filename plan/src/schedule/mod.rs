@@ -25,7 +25,7 @@ use super::part::Part;
 /// Requests that are sent more than this after their time are late.
 pub const LATE: Duration = Duration::from_millis(1);
 
-/// When requests are due, and what happens to late ones.
+/// When requests are due, and the treatment of late ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// The distribution of due times at a given rate.
@@ -45,7 +45,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The due times of one worker, which takes one part of what is sent here.
+    /// The due times of one worker, which takes one part of this share.
     pub fn dues(&self, worker: Part, span: Span, seed: u64) -> Dues {
         Dues::new(self.arrivals, &self.stages, self.part.part(worker), span, seed)
     }
@@ -71,8 +71,8 @@ impl Schedule {
         requests / self.part.of as f64
     }
 
-    /// The times after the warm-up in which no request is due, from and until, in nanoseconds, in order: stages at a rate
-    /// of zero, and what follows the last stage.
+    /// The times after the warm-up in which no request is due, from and until, in nanoseconds, in order: stages at a
+    /// rate of zero, and the time after the last stage.
     pub fn idle(&self) -> Vec<(u64, u64)> {
         let (mut from_ns, mut idle) = (0, Vec::new());
         for stage in &self.stages {
@@ -100,18 +100,18 @@ impl Schedule {
         LATE + self.send_slice.unwrap_or_default()
     }
 
-    /// Whether due times would have to be drawn at a higher rate than is possible.
+    /// True if due times would have to be drawn at a higher rate than is possible.
     pub fn is_too_fast_to_draw(&self) -> bool {
         let is_too_fast = |stage: &Stage| stage.from.max(stage.to).per_second() > POISSON_RATE_MAX as f64;
         self.arrivals == Arrivals::Poisson && self.stages.iter().any(is_too_fast)
     }
 
-    /// The same schedule for one of several machines.
+    /// The share of one of several machines.
     pub fn share(&self, index: u32, parts: u32) -> Self {
         Self { part: self.part.part(Part::new(index, parts)), ..self.clone() }
     }
 
-    /// What is wrong with a schedule that was read from a plan.
+    /// An error in a schedule read from a plan.
     pub fn contradiction(&self) -> Option<&'static str> {
         let Some((last, others)) = self.stages.split_last() else { return Some("the schedule has no stage") };
         if others.iter().any(|stage| stage.length.is_none()) || (last.length.is_none() && last.from != last.to) {

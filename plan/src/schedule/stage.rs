@@ -29,17 +29,15 @@ impl Stage {
         Self { length: None, from: rate, to: rate }
     }
 
-    /// Whether no request is due in the stage.
+    /// True if no request is due in the stage.
     pub fn is_idle(&self) -> bool {
         self.grains() == 0
     }
 
-    /// The length of the stage in nanoseconds.
     pub(super) fn length_ns(&self) -> u64 {
         self.length.map_or(u64::MAX, |length| length.as_nanos().try_into().unwrap_or(u64::MAX))
     }
 
-    /// The grains of the whole stage.
     pub(super) fn grains(&self) -> u128 {
         u128::from(self.from.per_minute() + self.to.per_minute()) * u128::from(self.length_ns())
     }
@@ -77,8 +75,8 @@ impl Stage {
         at as u64
     }
 
-    /// Whether at most this many grains have passed this many nanoseconds after the beginning. Exact:
-    /// 2 from t + (to - from) t² / length <= grains.
+    /// True if at most this many grains have passed this many nanoseconds after the beginning. Exact: 2 from t + (to -
+    /// from) t² / length <= grains.
     pub(super) fn has_come(&self, at_ns: u64, grains: u128) -> bool {
         let (from, to) = (self.from.per_minute(), self.to.per_minute());
         let even = u128::from(2 * from) * u128::from(at_ns);

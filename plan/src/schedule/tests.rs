@@ -1,4 +1,4 @@
-//! Due times: their values, that the parts make up the whole, and that they follow the distribution that was asked for.
+//! Due times: their values, the sum of their parts, and their distribution.
 
 use std::num::NonZeroU64;
 

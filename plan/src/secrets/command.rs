@@ -73,7 +73,7 @@ struct Program {
     flags: &'static [u8],
 }
 
-/// What the value of their options is.
+/// The kind of value that their options take.
 #[derive(PartialEq, Eq)]
 enum Value {
     /// A user and a password, with a colon between them; after [`COOKIE`], a name and a value, with an equals sign.
@@ -92,7 +92,7 @@ const GIVEN: &[u8] = b"pass:";
 /// Letters of the options of most of these programs that have no value.
 const FLAGS: &[u8] = b"#0123469BGIJLNOQRSVafghijklnpqsv";
 
-/// Those of the tools for LDAP.
+/// Flags of the LDAP tools.
 const LDAP_FLAGS: &[u8] = b"ACILMNQVWZacntuvx";
 
 /// curl's option for cookies, whose value is the name of a file if there is no equals sign in it.
@@ -108,7 +108,7 @@ pub(super) fn places(command: &[u8], only_passwords: bool) -> Vec<Range<usize>> 
     let mut logins = Logins { program: None, only_passwords };
     // The programs whose arguments go on after a parenthesis.
     let mut outer = Vec::new();
-    // What the next words are, because of the words before them.
+    // Roles of the next words, because of the words before them.
     let (mut login, mut is_value, mut in_document) = (None, false, false);
     let words = words(command);
     for part in words.chunk_by(|_, next| next.operator.is_none()) {
@@ -136,7 +136,7 @@ pub(super) fn places(command: &[u8], only_passwords: bool) -> Vec<Range<usize>> 
             let whole = hidden.filter(|_| !is_value);
             let mut places = whole.map_or_else(|| logins.in_word(bytes), |whole| Vec::from([whole]));
             places.retain(|place| !place.is_empty() && !is_reference(&bytes[place.clone()]));
-            // What stands between two bytes, such as a quote, belongs to neither.
+            // A byte between two others, such as a quote, belongs to neither.
             found.extend(places.into_iter().map(|place| sources[place.start]..sources[place.end - 1] + 1));
             let is_next = |option: &&[u8]| logins.value(bytes, option).is_some_and(<[u8]>::is_empty);
             login = logins.options().filter(|_| !logins.have(&Value::AttachedPassword)).find(is_next);
@@ -170,7 +170,6 @@ impl Logins {
         self.program.into_iter().flat_map(|program| program.options).chain(&LONG_LOGINS).copied()
     }
 
-    /// Whether the program's options have this kind of value.
     fn have(&self, value: &Value) -> bool {
         self.program.is_some_and(|program| program.value == *value)
     }
@@ -225,14 +224,14 @@ fn program(word: &[u8]) -> Option<&'static Program> {
     PROGRAMS.iter().find(|known| known.names.contains(&name))
 }
 
-/// Whether a word is the name of a secret and this mark, so that the value is what follows.
+/// True if a word is the name of a secret and this mark, so that the value follows.
 fn is_bare_name(word: &[u8], mark: u8) -> bool {
     let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
     let name = word.strip_suffix(&[mark]).and_then(|name| str::from_utf8(name).ok());
     name.is_some_and(|name| name.bytes().all(|byte| is_of_name(&byte)) && is_secret(name))
 }
 
-/// Whether a value is only the name of a variable, perhaps after a scheme: the secret is elsewhere.
+/// True if a value is only the name of a variable, perhaps after a scheme: the secret is elsewhere.
 fn is_reference(value: &[u8]) -> bool {
     let value = value.trim_ascii();
     let scheme = value.iter().position(u8::is_ascii_whitespace).unwrap_or(0);
@@ -252,7 +251,7 @@ struct Word {
     operator: Option<u8>,
 }
 
-/// Whether an operator is followed by a file, after which a command may go on.
+/// True if a file follows an operator, after which a command may go on.
 fn is_redirection(operator: u8) -> bool {
     b"<>".contains(&operator)
 }

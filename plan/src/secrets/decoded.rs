@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::percent_encoding::byte;
 
-/// What `find` finds in a text as it is and in the decoded text: places in the text, in order and apart.
+/// Matches of `find` in a text as it is and in the decoded text: places in the text, in order and apart.
 pub(super) fn search(text: &[u8], find: impl Fn(&[u8]) -> Vec<Range<usize>>) -> Vec<Range<usize>> {
     let mut places = find(text);
     if memchr::memchr2(b'%', b'\\', text).is_none() {

@@ -142,7 +142,7 @@ fn values(text: &[u8]) -> Vec<Vec<u8>> {
     places(text, false).into_iter().map(|place| text[place].to_vec()).collect()
 }
 
-/// What the placeholders in a secret are filled in with, as many values as are searched for.
+/// Values of the placeholders in a secret, as many as are searched for.
 fn filled_in(secret: &[u8], files: &BTreeSet<(&str, &[u8])>) -> Vec<Vec<u8>> {
     let text = String::from_utf8_lossy(secret);
     let placeholders = text.split("{{").skip(1).filter_map(|rest| rest.split_once("}}"));

@@ -1,9 +1,9 @@
 //! Redaction of secrets, which must not leave the machine with a result.
 //!
-//! They are found in two ways. `places` finds the users of URLs and the values of secret `names`: in URLs, headers, forms,
-//! documents, options and sentences alike. `known` has those that a run was given, and finds them wherever else they
-//! appear, also in hexadecimal and base64. Both read a text as it is and with percent-encoding undone once (`decoded`). In
-//! the commands of an experiment, `command` finds places in spite of quotes.
+//! Secrets are found in two ways. `places` finds the users of URLs and the values of secret `names`: in URLs, headers,
+//! forms, documents, options and sentences alike. `known` has the secrets that a run was given, and finds them wherever
+//! else they appear, also in hexadecimal and base64. Both read a text as it is and with percent-encoding undone once
+//! (`decoded`). In the commands of an experiment, `command` finds places in spite of quotes.
 
 mod command;
 mod decoded;
@@ -18,10 +18,10 @@ pub use known::Known;
 
 use super::material::{Material, Unreadable};
 
-/// What replaces a secret.
+/// Replacement of a secret.
 pub const REDACTED: &str = "REDACTED";
 
-/// Whether the value of a header, field, parameter or argument of this name is a secret.
+/// True if the value of a header, field, parameter or argument of this name is a secret.
 pub fn is_secret(name: &str) -> bool {
     names::is_secret(name.as_bytes())
 }
@@ -53,7 +53,7 @@ pub fn misspelt_url(typed: &str) -> String {
     }
 }
 
-/// Whether a URL may be meant to have a user or password with a character that would end it.
+/// True if a URL may be meant to have a user or password with a character that would end it.
 pub fn is_misspelt_user(url: &str) -> bool {
     let user = url.rsplit_once('@').map(|(user, _)| user.split_once("://").map_or(user, |(_, user)| user));
     user.is_some_and(|user| user.contains(['/', '?', '#']))
@@ -80,7 +80,7 @@ pub fn bytes(bytes: &[u8]) -> Vec<u8> {
     without(bytes, places::places(bytes, false))
 }
 
-/// The contents of a file without the secrets in the first 4 MiB, in two parts: to search all of a long list would take
+/// The contents of a file without the secrets in the first 4 MiB, in two parts: searching all of a long list would take
 /// longer than many runs.
 ///
 /// # Errors
@@ -141,7 +141,7 @@ pub fn label(key: &str, value: &str) -> String {
     if is_secret(key) { REDACTED.to_owned() } else { text(value) }
 }
 
-/// Whether a word is an option with a secret name whose value is the next word.
+/// True if a word is an option with a secret name whose value is the next word.
 pub fn is_secret_option(word: &str) -> bool {
     word.starts_with('-') && !word.contains(['=', ':']) && is_secret(word)
 }
@@ -163,7 +163,7 @@ pub fn is_scheme(value: &str) -> bool {
 /// The minimum length of a number that is unlikely to appear by chance, such as a session's, in bytes.
 const NUMBER_MIN: usize = 10;
 
-/// Whether a value is a number like many others, two of them, or the address of a host, perhaps with a port: they appear
+/// True if a value is one or two numbers like many others, or the address of a host, perhaps with a port: they appear
 /// in texts that have nothing to do with it.
 fn is_number_or_address(value: &[u8]) -> bool {
     let Ok(value) = str::from_utf8(value) else { return false };

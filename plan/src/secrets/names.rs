@@ -56,12 +56,12 @@ const SCHEMES: [&str; 5] = ["basic", "bearer", "digest", "negotiate", "ntlm"];
 /// The length of the shortest secret name: `key`, `sid`. A large binary body is full of shorter ones.
 const LENGTH_MIN: usize = 3;
 
-/// Whether a word says what kind of secret follows, in any case.
+/// True if a word says what kind of secret follows, in any case.
 pub(super) fn is_scheme(word: &[u8]) -> bool {
     SCHEMES.iter().any(|scheme| word.eq_ignore_ascii_case(scheme.as_bytes()))
 }
 
-/// Whether a decoded name is the name of a secret.
+/// True if a decoded name is the name of a secret.
 pub(super) fn is_secret(name: &[u8]) -> bool {
     if name.len() < LENGTH_MIN {
         return false;
@@ -89,7 +89,7 @@ pub(super) fn is_secret(name: &[u8]) -> bool {
     }) || ANYWHERE.iter().any(|part| lower.windows(part.len()).any(|window| window == part.as_bytes()))
 }
 
-/// Whether a word of a name ends here: before and after every character that is not a letter, in the middle of `aB`,
+/// True if a word of a name ends here: before and after every character that is not a letter, in the middle of `aB`,
 /// and in `ABc` before `Bc`.
 fn is_border(name: &[u8], at: usize) -> bool {
     let (before, after, next) = (name[at - 1], name.get(at), name.get(at + 1));

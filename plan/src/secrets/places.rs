@@ -8,10 +8,10 @@ use memchr::memmem;
 use super::decoded::{decoded, search};
 use super::names;
 
-/// What comes before the user and host of a URL.
+/// Separator before the user and host of a URL.
 const AUTHORITY: &[u8] = b"://";
 
-/// What may follow a closing quote.
+/// Characters that may follow a closing quote.
 const AFTER_QUOTES: &[u8] = b",}]):;/>";
 
 /// Names of fields whose value is the name of another field.
@@ -37,7 +37,7 @@ pub(super) fn users(text: &[u8]) -> Vec<Range<usize>> {
     while let Some(next) = memmem::find(&text[at..], AUTHORITY) {
         let start = at + next + AUTHORITY.len();
         at = finder.user(start).1;
-        // What has a colon may be a user with a password that has characters which end it, such as a slash.
+        // With a colon, it may be a user whose password has characters that end it, such as a slash.
         if text[start..at].contains(&b':') {
             at = finder.end(start, |byte| byte != b'"' && !byte.is_ascii_whitespace());
         }
@@ -53,7 +53,7 @@ pub(super) fn users(text: &[u8]) -> Vec<Range<usize>> {
 struct Finder<'a> {
     bytes: &'a [u8],
     blanks_end: bool,
-    /// Whether fields called `value` are secret, because a field beside them names a secret.
+    /// True if fields called `value` are secret, because a field beside them names a secret.
     hides_values: bool,
 }
 
@@ -153,7 +153,7 @@ impl Finder<'_> {
         Some(start..self.without_returns(start, end))
     }
 
-    /// Whether a name that ends here has a value. Most words have none, which is quicker to see than whose name it is.
+    /// True if a name that ends here has a value. Most words have none, which is quicker to check than the name.
     fn has_value(&self, name: &[u8], name_end: usize) -> bool {
         // Without a name, every blank of many in a row would look for a mark after the others.
         !name.is_empty() && self.mark(name_end).is_some()
@@ -266,13 +266,12 @@ impl Finder<'_> {
 /// The `=` or `:` between a name and its value.
 struct Mark {
     is_equals: bool,
-    /// Whether the name is in quotes.
     is_quoted: bool,
     /// Where the value begins.
     value: usize,
 }
 
-/// Whether a name is that of a secret. It is decoded here, although a decoded text is searched as well, because there an
+/// True if a name is that of a secret. Decoded here, although a decoded text is searched as well, because there an
 /// encoded `&` would end the value.
 fn is_secret(name: &[u8]) -> bool {
     names::is_secret(name) || (name.contains(&b'%') && names::is_secret(&decoded(name).0))
@@ -282,7 +281,7 @@ fn is_quote(byte: u8) -> bool {
     b"\"'".contains(&byte)
 }
 
-/// Whether a byte is a blank. In forms, a plus sign is one.
+/// True if a byte is a blank. In forms, a plus sign is one.
 fn is_blank(byte: u8) -> bool {
     b" \t+".contains(&byte)
 }

@@ -6,7 +6,7 @@ use super::chunked::Chunked;
 use super::taken::Taken;
 use crate::Error;
 
-/// A body that is being read, with what decides its end.
+/// A body that is being read, and its end.
 #[derive(Debug)]
 pub(super) enum Body {
     /// This many bytes are still to come.

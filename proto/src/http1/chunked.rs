@@ -1,7 +1,7 @@
 //! The chunked transfer coding (RFC 9112, 7.1), decoded in place.
 //!
-//! It reads sizes, extensions and trailers byte by byte and keeps none of them, so that any split of the same bytes
-//! gives the same result, and nothing that a peer sends can make it grow. Trailers are reported as they pass.
+//! Reads sizes, extensions and trailers byte by byte and keeps none of them, so that any split of the bytes gives one
+//! result, and no peer can make it grow. Trailers are reported as they pass.
 
 use super::HEAD_MAX;
 use super::head::{is_text, is_token};
@@ -18,14 +18,14 @@ pub(super) struct Chunked {
     framing: usize,
 }
 
-/// What the next byte belongs to: the framing of a chunk, its data, or what follows the last chunk.
+/// The place of the next byte: the framing of a chunk, its data, or the end after the last chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum State {
     /// The first digit of a chunk's size.
     Size,
-    /// Another digit, or what ends the size.
+    /// Another digit, or the end of the size.
     Digits,
-    /// White space between the size and what follows it.
+    /// White space after the size.
     Padding,
     /// A chunk extension, to the end of its line.
     Extension,
@@ -99,7 +99,7 @@ impl Chunked {
         Ok(Taken { used, piece, is_trailer: true, is_last: self.state == State::Done })
     }
 
-    /// Whether the next byte belongs to a trailer field.
+    /// True if the next byte belongs to a trailer field.
     fn is_field(&self, byte: u8) -> bool {
         match self.state {
             State::Name | State::Value | State::ValueLf => true,

@@ -1,9 +1,8 @@
 //! Assembles a response head from the pieces in which it arrives.
 //!
-//! It searches every byte once, into however many pieces the head is cut, keeps a head only if it arrives in several,
-//! and never keeps a byte of a body.
-//!
-//! Most heads of a server are the same, byte for byte: one that equals the head before it is not parsed again.
+//! Searches every byte once, however the head is cut; keeps a head only if it arrives in several pieces, and never
+//! keeps a byte of a body. A head that equals the one before it, byte for byte, as most heads of a server do, is not
+//! parsed again.
 
 use std::cell::Cell;
 use std::mem::replace;
@@ -17,7 +16,8 @@ use crate::Error;
 /// A larger buffer is freed after use, so that one long head does not cost memory for the rest of the run.
 const KEPT_MAX: usize = 4096;
 
-/// How many bytes of larger heads that are not complete the connections of a thread keep together, unless told otherwise.
+/// How many bytes of larger heads that are not complete the connections of a thread keep together, unless told
+/// otherwise.
 const HEADS_MAX: usize = 64 * 1024 * 1024;
 
 /// A longer head is not compared with the next.
@@ -33,7 +33,7 @@ const TLS_MAJOR: u8 = 3;
 /// Collects one head after another.
 #[derive(Debug, Default)]
 pub(super) struct Collector {
-    /// What arrived of this head before the current input; empty if all of it is in that.
+    /// Bytes of this head that arrived before the current input.
     kept: Vec<u8>,
     /// The head's range in the current input, unless it was kept.
     place: Range<usize>,
@@ -43,11 +43,10 @@ pub(super) struct Collector {
     status_line: Option<(StatusLine, usize)>,
     /// How many bytes its complete lines have.
     lines: usize,
-    /// Whether the head is complete, and only kept to be read.
+    /// True if the head is complete, and only kept to be read.
     is_complete: bool,
     /// A head of this connection and its meaning, from the second one on: many connections have only one.
     usual: Option<Box<(Vec<u8>, Head)>>,
-    /// Whether a head has been read.
     has_read: bool,
     /// The memory that other connections share.
     heads: Heads,
@@ -83,7 +82,7 @@ impl Drop for Collector {
 }
 
 impl Collector {
-    /// Nothing yet; what it keeps counts with what others keep.
+    /// Nothing yet; its memory counts together with the other connections'.
     pub(super) fn new(heads: Heads) -> Self {
         let mut collector = Self::default();
         collector.heads = heads;
@@ -112,17 +111,17 @@ impl Collector {
         (self.place, self.is_complete) = (trailer, true);
     }
 
-    /// Whether a byte of the head arrived before the current input.
+    /// True if a byte of the head arrived before the current input.
     pub(super) fn is_begun(&self) -> bool {
         !self.kept.is_empty()
     }
 
-    /// Returns whether a head has begun and is not complete.
+    /// True if a head has begun and is not complete.
     pub(super) fn is_partial(&self) -> bool {
         self.is_begun() && !self.is_complete
     }
 
-    /// The complete head or the part of the trailers, if `input` is what [`Self::take`] was last passed.
+    /// The complete head or the part of the trailers; `input`: the last input of [`Self::take`].
     pub(super) fn head<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
         match self.is_complete {
             true if self.is_begun() => &self.kept,
@@ -131,7 +130,8 @@ impl Collector {
         }
     }
 
-    /// The head as far as it has arrived, if `input` is what [`Self::take`] was last passed; more of that if it is no head.
+    /// The head as far as it has arrived, or more of the input if it is no head; `input`: the last input of
+    /// [`Self::take`].
     pub(super) fn so_far<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
         match self.head(input) {
             [] if self.is_begun() => &self.kept,
@@ -204,7 +204,7 @@ impl Collector {
         Ok((bytes.len(), None))
     }
 
-    /// Counts what it keeps; returns how much that is for all connections.
+    /// Counts its memory; returns the total of all connections.
     #[cold]
     fn count(&mut self) -> usize {
         let keeps = Some(self.kept.capacity()).filter(|keeps| *keeps > KEPT_MAX).unwrap_or_default();
@@ -213,8 +213,8 @@ impl Collector {
         self.heads.kept.get()
     }
 
-    /// Reads a complete head that may have folded lines, which nobody reads as they are: it is kept without them.
-    /// `input`: all of it, unless it has been kept; `length`: that of its status line.
+    /// Reads a complete head that may have folded lines, and keeps it without them. `input`: all of it, unless it has
+    /// been kept; `length`: of its status line.
     #[cold]
     fn parse_folded(&mut self, input: &[u8], status_line: StatusLine, length: usize) -> Result<Head, Error> {
         if !self.is_begun() {
@@ -226,7 +226,7 @@ impl Collector {
         Head::parse(status_line, &self.kept[length..])
     }
 
-    /// Remembers a head for comparison with those that follow.
+    /// Remembers a head for comparison with later ones.
     fn remember(&mut self, bytes: &[u8], head: Head) {
         if replace(&mut self.has_read, true) && bytes.len() <= USUAL_MAX {
             let (usual, known) = &mut **self.usual.get_or_insert_with(|| Box::new((Vec::new(), head)));

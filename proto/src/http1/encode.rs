@@ -40,7 +40,7 @@ fn is_about_connection(line: &[u8]) -> bool {
     name.is_some_and(|name| name.eq_ignore_ascii_case(b"connection"))
 }
 
-/// Whether a request needs a `Content-Length` that its headers do not have.
+/// True if a request needs a `Content-Length` that its headers do not have.
 pub fn needs_length(parts: &Parts) -> bool {
     let is_framed = parts
         .headers

@@ -1,6 +1,6 @@
-//! What a response head says about the response's framing (RFC 9112).
+//! Framing of a response, from its head (RFC 9112).
 //!
-//! It only reads complete lines and heads and keeps nothing; [`super::collect`] collects them.
+//! Reads complete lines and heads only, and keeps nothing; [`super::collect`] collects them.
 
 use httparse::{EMPTY_HEADER, Header, Status};
 
@@ -18,10 +18,10 @@ const REQUEST_TIMEOUT: u16 = 408;
 pub(super) struct Head {
     /// The status, 100 to 999.
     pub(super) status: u16,
-    /// The framing of the body by the fields, or why they cannot be read: both are of no account where the status or the
-    /// request's method rules a body out.
+    /// The framing of the body by the fields, or why they cannot be read: both are of no account where the status or
+    /// the request's method rules a body out.
     pub(super) framing: Result<Framing, Error>,
-    /// Whether version and fields allow the connection to stay open.
+    /// True if version and fields allow the connection to stay open.
     pub(super) keep_alive: bool,
 }
 
@@ -36,12 +36,11 @@ pub(super) enum Framing {
     UntilEof,
 }
 
-/// A status line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StatusLine {
     status: u16,
-    /// Whether the version keeps connections alive unless the head says otherwise: HTTP/1.1 and higher, but not 2.0,
-    /// which does not use this syntax.
+    /// True if the version keeps connections alive unless the head says otherwise: HTTP/1.1 and higher, but not 2.0,
+    /// which has another syntax.
     is_persistent: bool,
 }
 
@@ -90,28 +89,26 @@ impl Head {
 }
 
 impl Head {
-    /// Returns whether a response that answers no request tells that the server ends the connection.
+    /// True if a response that answers no request tells that the server ends the connection.
     pub(super) fn is_last_word(&self) -> bool {
         let ends = !self.keep_alive || self.status == REQUEST_TIMEOUT;
         ends && self.status >= 200 && self.framing.is_ok()
     }
 }
 
-/// What the fields of a response's or request's head have said so far.
+/// Framing facts from the fields of a head read so far, of a response or a request.
 #[derive(Default)]
 pub(super) struct Facts {
-    /// The `Content-Length`, if there is any.
     length: Option<u64>,
-    /// Set if the last transfer coding is `chunked`, if there is any.
+    /// True if the last transfer coding is `chunked`, if there is any.
     chunked: Option<bool>,
-    /// Whether a `Connection` has the option `close`.
+    /// True if a `Connection` has the option `close`.
     close: bool,
-    /// Whether a `Connection` has the option `keep-alive`.
+    /// True if a `Connection` has the option `keep-alive`.
     keep: bool,
 }
 
 impl Facts {
-    /// Notes a field.
     #[inline(always)]
     pub(super) fn note(&mut self, name: &[u8], value: &[u8]) -> Result<(), Error> {
         // The length alone rules out most fields.
@@ -146,12 +143,11 @@ impl Facts {
         }
     }
 
-    /// Whether the connection stays open; `is_persistent` is what the version says.
+    /// True if the connection stays open. `is_persistent`: the default of the version.
     pub(super) fn keep_alive(&self, is_persistent: bool) -> bool {
         !self.close && (is_persistent || self.keep)
     }
 
-    /// What they say about the body.
     pub(super) fn framing(&self) -> Result<Framing, Error> {
         match (self.chunked, self.length) {
             (Some(_), Some(_)) => Err(Error::LengthAndEncoding),
@@ -162,7 +158,8 @@ impl Facts {
     }
 }
 
-/// Where the first line of a head begins whose field makes it unreadable, and where in the head the wrong byte is; for people.
+/// Where the first line of a head begins whose field makes it unreadable, and where in the head the wrong byte is; for
+/// people.
 pub(super) fn flaw(head: &[u8]) -> Option<(usize, usize)> {
     let mut facts = Facts::default();
     let mut start = memchr::memchr(b'\n', head)? + 1;
@@ -183,8 +180,8 @@ pub(super) fn flaw(head: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// Joins folded lines, in place: from `start` on, what separates a line from one before it in `text` that it continues
-/// becomes blanks (RFC 9112, 5.2). Returns whether there were any.
+/// Joins folded lines, in place: from `start` on, every separator before a continued line in `text` becomes blanks (RFC
+/// 9112, 5.2). Returns whether there were any.
 pub fn unfold(text: &mut [u8], start: usize) -> bool {
     let mut any = false;
     for at in start.max(1)..text.len() {
@@ -215,7 +212,7 @@ fn plain_number(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// Whether a byte may be part of a field's name.
+/// True if a byte may be part of a field's name.
 pub(crate) const fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
@@ -224,7 +221,7 @@ pub(crate) const fn is_token(byte: u8) -> bool {
         )
 }
 
-/// Whether a byte may be part of a field's value or a reason phrase.
+/// True if a byte may be part of a field's value or a reason phrase.
 pub(super) const fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }

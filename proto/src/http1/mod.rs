@@ -10,11 +10,11 @@
 //!           Ending ── all events taken ──────────► Over
 //! ```
 //!
-//! Responses arrive in the order of the requests, so the state is that of the response to the oldest request in flight:
-//! `collect` and `head` read its head, `body` and `chunked` its body. Whatever ends the connection makes it *ending*:
-//! the requests still in flight fail, then it drains, and from then on all bytes are ignored.
+//! Responses arrive in the order of the requests, so the state belongs to the oldest request in flight: `collect` and
+//! `head` read its head, `body` and `chunked` its body. Any end of the connection makes it *ending*: the requests still
+//! in flight fail, then it drains, and from then on all bytes are ignored.
 //!
-//! Bytes that arrive without a request on its way are the server's last word, or a mistake: *unasked*, until the head tells.
+//! Bytes without a request in flight are the server's last word, or a mistake: *unasked*, until the head tells.
 //!
 //! It never buffers a body, never allocates for a response whose head has a usual size and arrives in one piece, and
 //! never sends a request again: that is the driver's decision.
@@ -63,11 +63,11 @@ const JOINED_MAX: usize = 16 * 1024;
 pub enum Missing {
     /// The end of the head.
     HeadEnd,
-    /// The end of the connection, which is that of the body.
+    /// The body ends with the connection.
     Close,
 }
 
-/// What a request's method says about the response's body.
+/// Effect of a request's method on the response's body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseKind {
     /// The response's head decides.
@@ -99,18 +99,17 @@ pub struct Http1 {
     /// How many of them [`Client::poll_transmit`] has returned.
     given: usize,
     next_stream: u32,
-    /// The bytes of all requests started so far.
     bytes_started: u64,
     /// The bytes that the transport has accepted.
     bytes_sent: u64,
     collector: Collector,
     /// The body being read; `None` if a head comes next.
     body: Option<Body>,
-    /// Whether the connection outlives the response being read, as far as is known.
+    /// True if the connection outlives the response being read, as far as is known.
     keep_alive: bool,
     life: Life,
-    /// The next event. No input causes more than this, the one in `complete`, and those of [`Life::Ending`], so that no
-    /// queue is needed.
+    /// The next event. No input causes more than this, the one in `complete`, and the events of [`Life::Ending`], so
+    /// that no queue is needed.
     event: Option<Event>,
     /// The request whose [`Event::Complete`] comes next, and whether its response is early.
     complete: Option<(StreamId, bool)>,
@@ -127,30 +126,30 @@ struct InFlight {
     sent_at: u64,
 }
 
-/// Whether the connection can be used.
+/// State of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Life {
-    /// Yes.
+    /// Requests can be sent.
     Open,
-    /// No: what arrives answers no request. Once its head is complete, it is known what that means.
+    /// Bytes arrived that answer no request. Once their head is complete, it is known what they mean.
     Unasked {
         /// The error, unless it is a response that ends the connection.
         error: Error,
     },
-    /// No, and some events about that are still to be taken.
+    /// The connection has ended; some events about that are still to be taken.
     Ending {
         /// The error of the requests still in flight.
         unanswered: Error,
-        /// Whether the server has said that it did not process them.
+        /// True if the server has said that it did not process them.
         retryable: bool,
         /// The error of the connection as a whole.
         error: Option<Error>,
     },
-    /// No, and all events have been taken.
+    /// The connection has ended, and all events have been taken.
     Over {
-        /// As before.
+        /// The error of the requests still in flight.
         unanswered: Error,
-        /// As before.
+        /// True if the server has said that it did not process them.
         retryable: bool,
     },
 }
@@ -179,20 +178,21 @@ impl Http1 {
         }
     }
 
-    /// Whether a request has not been handed over.
+    /// True if a request has not been handed over.
     #[inline]
     pub fn has_output(&self) -> bool {
         self.given < self.in_flight.len()
     }
 
-    /// Returns whether a request that is started now leaves together with those that have not been handed over, or if there are none.
+    /// True if a request that is started now leaves together with those that have not been handed over, or if there are
+    /// none.
     pub fn leaves_together(&self, request: &Request) -> bool {
         let Some(first) = self.in_flight.get(self.given) else { return true };
         let before = first.sent_at - first.range.len() as u64;
         self.bytes_started - before + request.wire(false).range.len() as u64 <= JOINED_MAX as u64
     }
 
-    /// How a request fails that follows those on the connection and was not started on it, and whether it may be sent again,
+    /// How a request fails that follows on the connection and was not started there, and whether it may be sent again,
     /// once no more can start and all events have been taken.
     pub fn unanswered(&self) -> Option<(Error, bool)> {
         match self.life {
@@ -255,23 +255,25 @@ impl Http1 {
         Ok(())
     }
 
-    /// The oldest response is complete, and so is its request.
+    /// Ends the oldest response, and its request.
     #[inline]
     fn end_response(&mut self) {
         self.body = None;
         let Some(request) = self.in_flight.pop_front() else { return };
         self.given = self.given.saturating_sub(1);
         // A response that does not wait for the whole request means that the rest is not wanted; HTTP/1 has no way to
-        // leave it out and continue. Where others leave with a request, the transport may say only at their end that it was sent.
+        // leave it out and continue. Where others leave with a request, the transport may say only at their end that it
+        // was sent.
         let is_early = self.given == 0 && self.bytes_sent < request.sent_at;
         self.complete = Some((request.stream, is_early));
         if is_early || !self.keep_alive {
-            // Only if the end was announced, or they have not left, the later requests have certainly not been processed.
+            // Only if the end was announced, or they have not left, the later requests have certainly not been
+            // processed.
             self.end(Error::ConnectionEnded, is_early || !self.keep_alive, None);
         }
     }
 
-    /// The oldest response cannot be read, and so neither can those after it.
+    /// Fails the connection: the oldest response cannot be read, nor can later ones.
     fn fail(&mut self, error: Error) {
         if let Some(request) = self.in_flight.pop_front() {
             self.event = Some(Event::Failed { stream: request.stream, error, retryable: false });
@@ -288,8 +290,8 @@ impl Http1 {
         self.life == Life::Open
     }
 
-    /// Takes bytes that arrive while no request is on its way. The empty lines that some servers send after a body belong to
-    /// the next head, as they do if its request has left by then.
+    /// Takes bytes that arrive while no request is on its way. The empty lines that some servers send after a body
+    /// belong to the next head, as they do if its request has left by then.
     #[cold]
     fn take_between(&mut self, bytes: &[u8]) -> usize {
         if self.bytes_sent == 0 {
@@ -303,7 +305,7 @@ impl Http1 {
         bytes.len()
     }
 
-    /// Takes bytes of what answers no request. Servers that close an idle connection may say so with a response (408, as a
+    /// Takes bytes that answer no request. Servers that close an idle connection may say so with a response (408, as a
     /// rule): it is the end of the connection, like one without words. Anything else is a mistake.
     #[cold]
     fn take_unasked(&mut self, bytes: &[u8], error: Error) -> usize {
@@ -341,8 +343,8 @@ impl Http1 {
         Some(Event::Draining { error })
     }
 
-    /// The text that cannot be read, where in it the line begins that is wrong, and where that goes wrong, as far as
-    /// is known. `input` is what [`Client::handle_bytes`] was last passed.
+    /// The unreadable text, the beginning of its faulty line, and the place of the fault, as far as is known. `input`:
+    /// the last input of [`Client::handle_bytes`].
     pub fn flaw<'a>(&'a self, input: &'a [u8]) -> (&'a [u8], usize, usize) {
         let text = self.collector.so_far(input);
         let (line, at) = head::flaw(text).unwrap_or_default();
@@ -366,10 +368,14 @@ impl Http1 {
         }
     }
 
-    /// Declines the response whose [`Event::Head`] was the last event, if all it says is that the server has ended a
-    /// connection that was idle for too long (408, RFC 9110, 15.5.9): it does not outlive that, has brought responses before,
-    /// and the whole request has been sent. Returns whether it did; then no further event names the request, which may be
-    /// sent again, as may those behind it.
+    /// Declines the response whose [`Event::Head`] was the last event, if it only says that the server has ended a
+    /// connection that was idle for too long (408, RFC 9110, 15.5.9):
+    ///
+    /// - the connection does not outlive it, and has brought responses before
+    /// - the whole request has been sent
+    ///
+    /// Returns whether it did. Then no further event names the request; it may be sent again, as may the requests
+    /// behind it.
     pub fn decline_timeout(&mut self, stream: StreamId) -> bool {
         let is_first = stream == StreamId(0);
         let is_early = match self.complete {
@@ -433,7 +439,7 @@ impl Client for Http1 {
                 _ => bytes.len(),
             };
         }
-        // Of what has not left, this is no response.
+        // It is no response to a request that has not left.
         let Some(&InFlight { stream, response, .. }) = self.in_flight.front().filter(|_| self.given > 0) else {
             return self.take_between(bytes);
         };

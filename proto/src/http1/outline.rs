@@ -1,9 +1,13 @@
 //! Finds the requests in bytes from another source.
 //!
-//! It accepts and refuses what wrk's parser does, in the same words, so that a script gets the same message for the
-//! same place. The exceptions: requests whose response could not be read (no version), and what no server would
-//! understand (folded fields, blanks in a length). As there, only `Transfer-Encoding: chunked` changes how a body ends. A
-//! batch is read in one pass and nothing is copied.
+//! Accepts and refuses what wrk's parser does, in its words, so that a script gets the same message for the same place.
+//! Refused in addition:
+//!
+//! - requests whose response could not be read (no version)
+//! - heads that no server would understand (folded fields, blanks in a length)
+//!
+//! As in wrk, only `Transfer-Encoding: chunked` changes how a body ends. A batch is read in one pass; nothing is
+//! copied.
 
 use std::ops::Range;
 
@@ -19,15 +23,15 @@ pub struct Outline {
     pub range: Range<usize>,
     /// How many of the last ones are the body.
     pub body_length: usize,
-    /// What its method says about the response's body.
+    /// Effect of its method on the response's body.
     pub response: ResponseKind,
 }
 
-/// What is wrong with bytes that should be requests, and where.
+/// The first fault in bytes that should be requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at {line}:{column}")]
 pub struct Malformed {
-    /// What is wrong, in wrk's words.
+    /// The fault in wrk's words.
     pub reason: &'static str,
     /// The line, from 1.
     pub line: usize,
@@ -38,13 +42,13 @@ pub struct Malformed {
 }
 
 impl Malformed {
-    /// Whether the only thing wrong is that the bytes end too soon.
+    /// True if the only fault is that the bytes end too soon.
     pub fn is_incomplete(&self) -> bool {
         self.reason == INCOMPLETE
     }
 }
 
-/// Finds the requests in `bytes`, which must be one or more complete ones and nothing else, and appends them to
+/// Finds the requests in `bytes`, which must be complete requests, at least one, and nothing else; appends them to
 /// `found`.
 ///
 /// They follow one another from the first byte on. Line ends before a request belong to it; line ends after the last
@@ -52,12 +56,12 @@ impl Malformed {
 ///
 /// # Errors
 ///
-/// The first thing that is wrong; the requests before it are in `found`.
+/// The first fault; the requests before it are in `found`.
 pub fn outline(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> {
     Reader { bytes, at: 0, allows: Allows::Wrk }.read(found)
 }
 
-/// [`outline`] that knows methods besides those of wrk, but none of these in another case.
+/// [`outline`] with methods that wrk does not know, but no method in another case.
 ///
 /// # Errors
 ///
@@ -66,8 +70,8 @@ pub fn outline_any(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malform
     Reader { bytes, at: 0, allows: Allows::Methods }.read(found)
 }
 
-/// [`outline`] for what wrk sends unread, as all texts of a script but the first: method and target may be anything between
-/// blanks, also with blanks or bytes beyond ASCII in it.
+/// [`outline`] for texts that wrk sends unread, as all of a script but the first: method and target may be anything
+/// between blanks, even with blanks or bytes beyond ASCII inside.
 ///
 /// # Errors
 ///
@@ -143,9 +147,9 @@ struct Reader<'a> {
 enum Allows {
     /// Whatever wrk's parser accepts.
     Wrk,
-    /// Methods besides those.
+    /// Other methods as well.
     Methods,
-    /// Anything in its place.
+    /// Any text as method and target.
     Anything,
 }
 
@@ -360,7 +364,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// As many bytes of a class as follow.
+    /// Takes all next bytes of a class.
     fn run(&mut self, class: u8) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().position(|&byte| CLASSES[usize::from(byte)] & class == 0).unwrap_or(rest.len());

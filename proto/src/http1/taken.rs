@@ -2,15 +2,15 @@
 
 use std::ops::Range;
 
-/// What a body took of the bytes it was passed.
+/// The part of the passed bytes that a body took.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Taken {
     /// How many bytes, including framing.
     pub(super) used: usize,
     /// The range of the data in them, or of the trailer fields.
     pub(super) piece: Range<usize>,
-    /// Whether the range is trailer fields.
+    /// True if the range is trailer fields.
     pub(super) is_trailer: bool,
-    /// Whether the body ends with them.
+    /// True if the body ends with it.
     pub(super) is_last: bool,
 }

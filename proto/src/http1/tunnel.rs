@@ -1,8 +1,7 @@
 //! The request for a tunnel through a proxy (`CONNECT`, RFC 9110, 9.3.6): the first thing on a connection.
 //!
-//! Only the head of the response is read, and it is kept until it is complete. What follows it comes through the
-//! tunnel, whatever the head says about a body. It shares no state with [`Http1`](super::Http1), which reads millions
-//! of heads.
+//! Only the head of the response is read, and kept until it is complete. Bytes after it come through the tunnel,
+//! whatever the head says about a body. Shares no state with [`Http1`](super::Http1), which reads millions of heads.
 
 use super::HEAD_MAX;
 use super::collect::Collector;
@@ -16,7 +15,7 @@ pub struct Tunnel {
     transmit: Option<Transmit>,
     /// How many bytes of the request the transport has not accepted yet.
     unsent: usize,
-    /// What has arrived of the response's head.
+    /// The part of the response's head that has arrived.
     head: Vec<u8>,
 }
 
@@ -37,17 +36,17 @@ impl Tunnel {
         self.unsent = self.unsent.saturating_sub(n);
     }
 
-    /// Whether the transport has accepted all of the request.
+    /// True if the transport has accepted all of the request.
     pub fn is_sent(&self) -> bool {
         self.unsent == 0
     }
 
-    /// Takes received bytes, up to the end of the response's head. Then returns its status, 200 or more, and how many
-    /// bytes were taken; after a 2xx status what follows comes from the target.
+    /// Takes received bytes up to the end of the response's head. Then returns the status, 200 or more, and the number
+    /// of bytes taken; after a 2xx status, later bytes come from the target.
     ///
     /// # Errors
     ///
-    /// What is wrong with the response; the connection is useless then.
+    /// The fault in the response; the connection is useless then.
     pub fn handle_bytes(&mut self, bytes: &[u8]) -> Result<Option<(u16, usize)>, Error> {
         for (index, &byte) in bytes.iter().enumerate() {
             if self.head.is_empty() && matches!(byte, b'\r' | b'\n') {

@@ -15,11 +15,10 @@ pub struct Wire {
     pub(super) bytes: Rc<[u8]>,
     /// Its range in them; the last bytes are its body.
     pub(super) range: Range<usize>,
-    /// The length of the body in bytes.
     body_length: usize,
-    /// What the method says about the response's body.
+    /// Effect of the method on the response's body.
     pub(super) response: ResponseKind,
-    /// The same request as the last one on its connection, once it has been needed.
+    /// The closing form of this request, once it has been needed.
     last: OnceCell<Rc<Wire>>,
 }
 
@@ -62,12 +61,12 @@ impl Wire {
         (Rc::clone(&self.bytes), self.range.end - self.body_length..self.range.end)
     }
 
-    /// What its method says about the response's body.
+    /// Effect of its method on the response's body.
     pub(crate) fn response(&self) -> ResponseKind {
         self.response
     }
 
-    /// The same request as the last one on its connection, which tells the server to close. It is encoded once.
+    /// This request as the last one on its connection, which tells the server to close. Encoded once.
     pub fn closing(&self) -> &Self {
         self.last.get_or_init(|| {
             let (head, body) = self.head_and_body();

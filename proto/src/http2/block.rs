@@ -12,15 +12,13 @@ const FRAMES_MAX: u8 = 128;
 /// A block is small enough to be kept whatever other connections keep.
 const SMALL: usize = 4096;
 
-/// What has arrived of a block.
+/// The part of a header block that has arrived.
 #[derive(Debug, Default)]
 pub(super) struct Block {
-    /// The payloads of its frames so far; what precedes and follows the block in the first one is removed when that is
-    /// complete.
+    /// The payloads of its frames so far; padding and priority in the first one are removed when it is complete.
     bytes: Vec<u8>,
     /// The stream of a block that has begun, until its last frame.
     pub(super) stream: Option<u32>,
-    /// Whether the stream ends with it.
     pub(super) ends: bool,
     frames: u8,
 }
@@ -40,12 +38,11 @@ impl Block {
         if self.bytes.len() + frame.length as usize > HEAD_MAX { Err(Breach::BlockTooLong) } else { Ok(()) }
     }
 
-    /// Whether nothing has been kept.
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    /// The block is complete, and nothing of it was kept.
+    /// Ends a complete block of which nothing was kept.
     pub(super) fn end(&mut self) {
         self.stream = None;
     }
@@ -71,13 +68,12 @@ impl Block {
         Ok(())
     }
 
-    /// The bytes it has on the heap.
     #[cfg(test)]
     pub(super) fn heap(&self) -> usize {
         self.bytes.capacity()
     }
 
-    /// Frees what was kept, because the block will not be completed.
+    /// Frees the kept bytes, because the block will not be completed.
     pub(super) fn free(&mut self, kept: &mut usize) {
         *kept -= self.bytes.capacity();
         self.bytes = Vec::new();

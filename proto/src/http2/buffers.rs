@@ -1,4 +1,4 @@
-//! Buffers for what is sent, which connections share: one is used again when the transport has let go of it.
+//! Output buffers that connections share: one is used again when the transport has let go of it.
 
 use std::rc::Rc;
 
@@ -25,7 +25,6 @@ pub(super) struct Buffers {
     large: Shelf,
 }
 
-/// Buffers of one length.
 #[derive(Debug)]
 struct Shelf {
     length: usize,

@@ -5,14 +5,14 @@ use super::streams::Stream;
 use super::{Http2, PATIENCE, frame};
 use crate::{Breach, Code, Error, Event, StreamId};
 
-/// Whether the connection can be used.
+/// State of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Life {
-    /// Yes.
+    /// Requests can be started.
     Open,
-    /// Only for the requests in flight.
+    /// Only the requests in flight go on.
     Closing,
-    /// No: what arrives is ignored.
+    /// Closed: received bytes are ignored.
     Over,
 }
 
@@ -35,19 +35,19 @@ pub(super) enum Why {
     Eof,
 }
 
-/// Whether the driver knows that no more requests can be started.
+/// State of [`Event::Draining`], which tells the driver that no more requests can be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Drain {
-    /// It is not so.
+    /// Requests can be started.
     No,
-    /// It is to be told.
+    /// The event is to be taken.
     Due(Option<Error>),
-    /// It has been told.
+    /// The event has been taken.
     Told,
 }
 
 impl Http2 {
-    /// The server has ended a stream.
+    /// Ends a stream that the server has ended.
     #[inline]
     pub(super) fn finish(&mut self, number: u32) {
         let Some(stream) = self.remove(number) else { return };
@@ -61,7 +61,7 @@ impl Http2 {
         }
     }
 
-    /// The response on a stream that was removed is complete; `cancels`: the stream is still open, on one side.
+    /// Completes the response on a stream that was removed; `cancels`: the stream is still open on one side.
     #[inline]
     pub(super) fn complete(&mut self, number: u32, grpc_status: u8, is_early: bool, cancels: bool) {
         if cancels {
@@ -72,7 +72,7 @@ impl Http2 {
         self.note_end();
     }
 
-    /// Something is wrong with one stream.
+    /// Resets a stream that violates the protocol.
     pub(super) fn reset(&mut self, number: u32, breach: Breach) {
         if self.remove(number).is_some() {
             self.fail_stream(number, breach);
@@ -95,14 +95,14 @@ impl Http2 {
         self.shared.pool.borrow_mut().seen.goaway_sent.note(code);
     }
 
-    /// A request has failed, which is no longer open.
+    /// Reports the failure of a request that is no longer open.
     pub(super) fn end_with(&mut self, number: u32, error: Error, retryable: bool) {
         self.patience = PATIENCE;
         self.end = Some(Event::Failed { stream: StreamId(number), error, retryable });
         self.note_end();
     }
 
-    /// A stream is over, perhaps the last one of the connection.
+    /// Updates the connection after the end of a stream, perhaps its last one.
     #[inline]
     pub(super) fn note_end(&mut self) {
         if self.life == Life::Closing && self.streams.open() == 0 && self.drain == Drain::No {
@@ -128,7 +128,7 @@ impl Http2 {
         }
     }
 
-    /// The connection has failed.
+    /// Fails the connection.
     pub(super) fn fail(&mut self, error: Error) {
         if let Error::Breach(breach) = error {
             self.send_goaway(breach.code());

@@ -31,10 +31,8 @@ pub(super) mod flag {
     pub(crate) const PRIORITY: u8 = 0x20;
 }
 
-/// The header of a frame.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Header {
-    /// The length of the payload.
     pub(super) length: u32,
     pub(super) kind: u8,
     pub(super) flags: u8,

@@ -1,4 +1,4 @@
-//! The last header block, for those who want to read it.
+//! The last header block, for readers of fields.
 
 use std::rc::Rc;
 
@@ -6,7 +6,7 @@ use super::list::List;
 use super::memo::Memo;
 use crate::Fields;
 
-/// What the last input completed.
+/// The header block that the last input completed.
 #[derive(Debug, Default)]
 pub(super) struct Heard {
     kind: Kind,
@@ -24,17 +24,14 @@ enum Kind {
 }
 
 impl Heard {
-    /// A head.
     pub(super) fn head(memo: Rc<Memo>) -> Self {
         Self { kind: Kind::Head(memo.meaning.status), memo: memo.list.is_some().then_some(memo) }
     }
 
-    /// Trailers.
     pub(super) fn trailers(memo: Rc<Memo>) -> Self {
         Self { kind: Kind::Trailers, memo: Some(memo) }
     }
 
-    /// The fields.
     pub(super) fn fields(&self) -> Fields<'_> {
         self.memo.as_ref().and_then(|memo| memo.list.as_ref()).map_or(Fields::of_lines(b""), List::fields)
     }

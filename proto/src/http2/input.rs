@@ -1,4 +1,4 @@
-//! What the server's frames do.
+//! Effects of the server's frames.
 
 use std::rc::Rc;
 
@@ -87,12 +87,11 @@ impl Http2 {
         Ok(used)
     }
 
-    /// Whether the server's first frame has begun.
+    /// True if the server's first frame has begun.
     fn has_begun(&self) -> bool {
         self.reader.frame.kind == kind::SETTINGS || self.settings.have_come
     }
 
-    /// A frame begins.
     #[inline]
     fn begin(&mut self, frame: Header) -> Result<(), Error> {
         if !self.has_begun() {
@@ -205,7 +204,6 @@ impl Http2 {
         self.patience = PATIENCE.min(self.patience + frames);
     }
 
-    /// HEADERS or CONTINUATION begin.
     fn begin_block(&mut self, frame: Header) -> Result<(), Breach> {
         if frame.kind == kind::CONTINUATION {
             if self.block.stream.is_none() {
@@ -345,7 +343,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// The last byte of a frame other than HEADERS and CONTINUATION has been taken.
+    /// Carries out a frame other than HEADERS and CONTINUATION after its last byte.
     #[inline]
     pub(super) fn end_frame(&mut self) {
         let frame = self.reader.frame;
@@ -358,7 +356,7 @@ impl Http2 {
         }
     }
 
-    /// All settings of a frame have been taken.
+    /// Carries out the settings of a frame.
     fn end_settings(&mut self) {
         let Pool { seen, streams_known, .. } = &mut *self.shared.pool.borrow_mut();
         seen.connections += u64::from(!self.settings.have_come);
@@ -419,7 +417,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// Takes the payload of a PING, or the beginning of that of a GOAWAY.
+    /// Takes the payload of a PING, or the beginning of a GOAWAY's.
     fn take_pair(&mut self, payload: [u8; 8]) -> Result<(), Breach> {
         let frame = self.reader.frame;
         if frame.kind == kind::PING {
@@ -428,7 +426,7 @@ impl Http2 {
             }
             return Ok(());
         }
-        // What follows is for people.
+        // The rest of the payload is text for people.
         self.reader.place = Place::Reason;
         self.reason.clear();
         let [a, b, c, d, code @ ..] = payload;
@@ -442,7 +440,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// The server has said which requests it processes, and why it ends the connection.
+    /// Carries out a GOAWAY: which requests the server processes, and why it ends the connection.
     fn end_goaway(&mut self) {
         let Some((last, code)) = self.goaway else { return };
         self.shared.pool.borrow_mut().seen.note_reason(code, &self.reason);
@@ -483,8 +481,8 @@ fn check_first(bytes: &[u8]) -> Result<(), Error> {
 /// In how many parts a window that is smaller than a frame is renewed at most.
 pub(super) const CREDITS_MAX: u32 = 8;
 
-/// Counts bytes of DATA on a stream, or 0 for the connection, and gives it a new window when half of the old is used; earlier if
-/// less than a frame is left, for which a server may wait, but not for less than an eighth.
+/// Counts bytes of DATA on a stream, or 0 for the connection, and gives it a new window when half of the old is used;
+/// earlier if less than a frame is left, for which a server may wait, but not for less than an eighth.
 fn receive(
     received: &mut u32,
     length: u32,

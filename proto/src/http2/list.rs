@@ -30,7 +30,6 @@ impl List {
         self.bytes.capacity() + self.ends.capacity() * size_of::<(u32, u32)>()
     }
 
-    /// The fields.
     pub(super) fn fields(&self) -> Fields<'_> {
         Fields::of_list(&self.bytes, &self.ends)
     }

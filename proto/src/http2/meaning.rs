@@ -1,4 +1,4 @@
-//! What the fields of a response's head or trailers mean, and whether they are as they must be (RFC 9113, 8).
+//! Meaning of the fields of a response's head or trailers, and their validity (RFC 9113, 8).
 
 use crate::Breach;
 use crate::http1::is_token;
@@ -14,14 +14,14 @@ pub(super) struct Meaning {
     pub(super) grpc_status: u8,
     /// The first thing that is wrong with the fields.
     pub(super) breach: Option<Breach>,
-    /// Whether a regular field has been seen.
+    /// True if a regular field has been seen.
     has_fields: bool,
 }
 
 /// The highest `grpc-status` that has a meaning.
 pub const GRPC_STATUS_MAX: u8 = 16;
 
-/// What gRPC calls a status that it does not know.
+/// UNKNOWN, for a status that gRPC does not define.
 const GRPC_UNKNOWN: u8 = 2;
 
 /// Stands for all numbers that gRPC gives no meaning: each would be a cause of its own, and a server can choose any.
@@ -33,7 +33,6 @@ impl Meaning {
         Self { status: 0, length: None, grpc_status: 0, breach: None, has_fields: false }
     }
 
-    /// Notes a field.
     pub(super) fn note(&mut self, name: &[u8], value: &[u8]) {
         if let Err(breach) = self.check(name, value) {
             self.breach.get_or_insert(breach);
@@ -95,7 +94,7 @@ fn number(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// Whether a name may contain a byte: tokens do, and HTTP/2 has no upper-case letters.
+/// Bytes allowed in names: tokens, without upper-case letters.
 static IN_NAME: [bool; 256] = {
     let mut is_in = [false; 256];
     let mut byte = 0_u8;

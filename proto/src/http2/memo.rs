@@ -1,8 +1,8 @@
 //! Header blocks that were decoded before.
 //!
-//! Most responses of a server have the same block, byte for byte. One that refers to nothing but the static table means
-//! the same on every connection, and repeats the same insertions into the table. One that refers to the dynamic table
-//! means the same as long as its connection's table has not changed.
+//! Most responses of a server have identical blocks. A block that refers to nothing but the static table means the same
+//! on every connection, and repeats the same insertions into the table. One that refers to the dynamic table means the
+//! same until its connection's table changes.
 
 use std::rc::Rc;
 
@@ -15,8 +15,8 @@ use crate::Breach;
 /// How many blocks are remembered for all connections of a thread. It is a power of two.
 const PLACES: usize = 16;
 
-/// A longer block is decoded every time, and one that depends on the table also if its fields are longer: each connection may
-/// keep one of these.
+/// A longer block is decoded every time, and one that depends on the table also if its fields are longer: each
+/// connection may keep one of these.
 const LENGTH_MAX: usize = 1024;
 
 /// A block and all that it does.
@@ -40,7 +40,7 @@ impl Memo {
     }
 }
 
-/// The blocks that mean the same on every connection, and what is reused from block to block.
+/// Blocks that mean the same on every connection, and buffers reused from block to block.
 #[derive(Debug, Default)]
 pub(super) struct Memos {
     places: [Option<Rc<Memo>>; PLACES],
@@ -53,8 +53,8 @@ pub(super) struct Memos {
 pub(super) type OwnMemo = Option<(Rc<Memo>, u32)>;
 
 impl Memos {
-    /// Decodes a block, or remembers it. `wants_fields`: all of them, not only those of statuses from 300 on and the message of
-    /// a gRPC call.
+    /// Decodes a block, or remembers it. `wants_fields`: all of them, not only fields of statuses from 300 on and the
+    /// message of a gRPC call.
     pub(super) fn decode(
         &mut self,
         block: &[u8],

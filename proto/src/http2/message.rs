@@ -13,7 +13,6 @@ use crate::{Fields, Parts, transmit};
 /// A request, encoded.
 #[derive(Debug)]
 pub(crate) struct Message {
-    /// The header block.
     pub(super) block: Box<[u8]>,
     body: Body,
     pub(super) response: ResponseKind,
@@ -28,7 +27,6 @@ enum Body {
 }
 
 impl Message {
-    /// Encodes `parts`.
     pub(super) fn of_parts(parts: &Parts, is_https: bool) -> Self {
         let length = needs_length(parts).then(|| parts.body.len().to_string());
         let fields = parts.headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes().trim_ascii()));
@@ -75,7 +73,7 @@ impl transmit::Body for Message {
     }
 }
 
-/// What a request line says.
+/// A request line, with its target split.
 struct Head<'a> {
     method: &'a [u8],
     target: &'a [u8],
@@ -83,8 +81,8 @@ struct Head<'a> {
 }
 
 impl<'a> Head<'a> {
-    /// Passes on the pseudo-fields and those fields that are not about the connection. Returns whether the body is
-    /// chunked, which HTTP/2 has no need of.
+    /// Passes on the pseudo-fields, and the fields that are not about the connection. Returns whether the body is
+    /// chunked, for which HTTP/2 has no use.
     fn write(
         self,
         fields: impl Iterator<Item = (&'a [u8], &'a [u8])> + Clone,
@@ -159,7 +157,7 @@ struct Target<'a> {
     path: Cow<'a, [u8]>,
 }
 
-/// Whether HTTP/2 does not have a field with this name, so that it is left out of requests (RFC 9113, 8.2.2).
+/// True if HTTP/2 has no field with this name, so that requests omit it (RFC 9113, 8.2.2).
 pub fn leaves_out(name: &str) -> bool {
     CONNECTION.iter().any(|dropped| dropped.eq_ignore_ascii_case(name.as_bytes()))
 }

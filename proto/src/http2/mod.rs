@@ -10,8 +10,8 @@
 //!
 //! `sender` writes requests, one header block for all connections. `input` reads frames where they are; `hpack` decodes
 //! their header blocks, unless `memo` remembers them; `streams` finds the request by its number, and `response` knows
-//! what may come next. What is wrong with one stream resets that stream; what is wrong with the connection ends it with
-//! GOAWAY, and the requests in flight fail: that is in `ending`.
+//! what may come next. An error of a stream resets that stream. An error of the connection ends it with GOAWAY, and the
+//! requests in flight fail: that is in `ending`.
 //!
 //! It never buffers a body, never copies one that is received, and allocates nothing for a request and its response
 //! once it has seen their like. It never sends a request again: that is the driver's decision.
@@ -67,7 +67,7 @@ pub use self::shared::Shared;
 /// How many frames in a row may bring no response forward.
 const PATIENCE: u32 = 10_000;
 
-/// How many bytes of what a GOAWAY says to people are kept.
+/// Bytes of a GOAWAY's text for people that are kept.
 const REASON_BYTES: usize = 100;
 
 /// The highest number of a stream.
@@ -102,7 +102,6 @@ pub struct Http2 {
     limited_since: Option<Nanos>,
     /// The last header block, until all events have been taken.
     heard: Heard,
-    /// The next event.
     event: Option<Event>,
     /// The one after it, which ends its request. No input causes more than these, requests that fail together, and a
     /// drain, so that no queue is needed.
@@ -147,7 +146,7 @@ impl Http2 {
         self.coming
     }
 
-    /// Whether bodies of requests are on the way.
+    /// True if bodies of requests are on the way.
     pub fn is_uploading(&self) -> bool {
         self.sender.has_uploads()
     }
@@ -157,7 +156,7 @@ impl Http2 {
         &self.reason
     }
 
-    /// Whether a GOAWAY of the server says that it processes requests of this connection.
+    /// True if a GOAWAY of the server says that it processes requests of this connection.
     pub fn processes_some(&self) -> bool {
         self.goaway.is_some_and(|(last, _)| last > 0)
     }
@@ -167,8 +166,8 @@ impl Http2 {
         self.settings.have_come.then_some(self.settings.streams)
     }
 
-    /// What the connection, or a request on it, waits for, if a server usually gives it at once: its SETTINGS, a stream,
-    /// or a window for the body of the request.
+    /// The missing thing that servers usually give at once and the connection, or a request on it, waits for: SETTINGS,
+    /// a stream, or a window for the request's body.
     pub fn waits_for(&mut self, stream: Option<StreamId>) -> Option<Error> {
         let has_body_left = |stream: StreamId| self.streams.get(stream.0).is_some_and(|open| open.message.is_some());
         match self.life {
@@ -182,7 +181,7 @@ impl Http2 {
         }
     }
 
-    /// Counts waits that have not ended, as far as they have lasted, and what DATA has come.
+    /// Counts waits that have not ended, as long as they have lasted, and received DATA.
     pub fn count_so_far(&mut self, now: Nanos) {
         let seen = &mut self.shared.pool.borrow_mut().seen;
         seen.data_bytes_received += std::mem::take(&mut self.data_bytes);
@@ -192,7 +191,6 @@ impl Http2 {
         }
     }
 
-    /// Whether there is an event to take.
     #[inline]
     fn has_event(&self) -> bool {
         self.event.is_some() || self.end.is_some() || self.failing.is_some() || matches!(self.drain, Drain::Due(_))
@@ -370,7 +368,7 @@ impl Client for Http2 {
     }
 }
 
-/// What a connection kept of an unfinished header block is no longer kept, and what DATA has come counts.
+/// Releases the buffer of an unfinished header block, and adds the received DATA to the counts.
 impl Drop for Http2 {
     fn drop(&mut self) {
         let pool = &mut self.shared.pool.borrow_mut();

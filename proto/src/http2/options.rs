@@ -1,4 +1,4 @@
-//! What connections are told to do.
+//! Options of connections.
 
 use super::frame::{self, PAYLOAD_USUAL, kind};
 use super::hpack::SIZE_USUAL;
@@ -13,24 +13,24 @@ pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 pub struct Options {
     /// The most requests in flight on a connection; the server may allow fewer.
     pub streams: u32,
-    /// Whether requests say `https`, not `http`.
+    /// True if requests say `https`, not `http`.
     pub is_https: bool,
-    /// Whether [`crate::Event::Data`] is wanted. Without it the bytes of bodies are counted for flow control and not
-    /// looked at.
+    /// True if [`crate::Event::Data`] is wanted. If not, bytes of bodies are counted for flow control and not looked
+    /// at.
     pub wants_body: bool,
-    /// Whether the fields of every head and [`crate::Event::Trailer`] are wanted. Fields of heads with a status of 300
-    /// or more are there in any case.
+    /// True if the fields of every head and [`crate::Event::Trailer`] are wanted. Heads with a status of 300 or more
+    /// have their fields in any case.
     pub wants_fields: bool,
     /// How many bytes of a body the server may send before it must wait (SETTINGS_INITIAL_WINDOW_SIZE).
     pub window: u32,
-    /// The same for all bodies of a connection together; at least 65,535.
+    /// Window for all bodies of a connection together, in bytes; at least 65,535.
     pub connection_window: u32,
     /// The largest payload of a frame, in bytes, from 16 KiB to 16 MiB - 1 (SETTINGS_MAX_FRAME_SIZE).
     pub frame_max: u32,
     /// The size of the server's table of fields, in bytes (SETTINGS_HEADER_TABLE_SIZE).
     pub table: u32,
-    /// Whether the transport says at once how many bytes it took; if not, it may have taken all that it was given. TLS says it
-    /// once the last of several records has left.
+    /// True if the transport says at once how many bytes it took; if not, it may have taken all that it was given. TLS
+    /// says it once the last of several records has left.
     pub is_told_at_once: bool,
     /// How many bytes of unfinished header blocks the connections of a thread may keep together. Beyond that the large
     /// ones fail.
@@ -55,7 +55,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// The same with every value in its range.
+    /// Brings every value into its range.
     pub(super) fn clamped(self) -> Self {
         Self {
             window: self.window.min(WINDOW_MAX),

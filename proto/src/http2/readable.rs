@@ -29,7 +29,7 @@ pub struct ReadableData {
     pub frames: u64,
     /// How many bytes of the body they have.
     pub bytes: u64,
-    /// Whether the last one ends the stream.
+    /// True if the last one ends the stream.
     pub ends: bool,
     /// The bytes, or their beginning.
     pub body: Vec<u8>,
@@ -38,21 +38,21 @@ pub struct ReadableData {
 /// Reads the frames of one direction.
 #[derive(Debug)]
 pub struct FrameReader {
-    /// What has come of a frame that is not complete.
+    /// The part that has arrived of an incomplete frame.
     part: Vec<u8>,
-    /// What has come of a header block that is not complete.
+    /// The part that has arrived of an incomplete header block.
     block: Vec<u8>,
     block_max: usize,
     decoder: Decoder,
     frame_max: u32,
-    /// Whether the next bytes begin with the client's greeting.
+    /// True if the next bytes begin with the client's greeting.
     greets: bool,
-    /// What follows cannot be read.
+    /// True if later bytes cannot be read.
     is_over: bool,
 }
 
 impl Http2 {
-    /// Readers for what this connection sends, and for what it receives, from its beginning.
+    /// Readers of this connection's sent and received frames, from its beginning.
     pub fn frame_readers(&self) -> [FrameReader; 2] {
         let reader = |greets, decoder, block_max| FrameReader {
             part: Vec::new(),
@@ -216,7 +216,7 @@ mod tests {
         Http2::new(&Shared::new(Options::default()))
     }
 
-    /// What is sent for a request.
+    /// The bytes sent for a request, as text.
     fn sent(parts: Parts) -> String {
         let mut client = client();
         client.start(&Request::new(parts), true).unwrap();
@@ -228,7 +228,7 @@ mod tests {
         text
     }
 
-    /// What is received, in pieces of this size.
+    /// Received bytes, in pieces of this size, as text.
     fn received(bytes: &[u8], size: usize) -> String {
         let ([_, mut reader], mut text) = (client().frame_readers(), String::new());
         bytes.chunks(size).for_each(|piece| reader.read(piece, |frame| text += &shown(&frame)));

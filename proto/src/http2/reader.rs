@@ -1,14 +1,13 @@
-//! Where in the server's frames the next byte is.
+//! The next byte's place in the server's frames.
 //!
-//! Frames are read where they are. Only what must be seen whole and arrives in pieces is kept: a header, or a few bytes
-//! of a small frame.
+//! Frames are read where they are. Bytes are kept only if they must be seen whole and arrive in pieces: a header, or a
+//! few bytes of a small frame.
 
 use super::frame::{HEADER, Header};
 
 /// The position in the frame that is being read.
 #[derive(Debug)]
 pub(super) struct Reader {
-    /// Its header.
     pub(super) frame: Header,
     /// How many bytes of its payload are to come.
     pub(super) left: u32,
@@ -20,7 +19,7 @@ pub(super) struct Reader {
     part_length: u8,
 }
 
-/// What the next byte belongs to.
+/// The place of the next byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Place {
     /// The header of the next frame.
@@ -48,7 +47,6 @@ impl Reader {
         Self { frame: Header::default(), left: 0, padding: 0, place: Place::Header, part: [0; HEADER], part_length: 0 }
     }
 
-    /// A frame begins.
     pub(super) fn begin(&mut self, frame: Header) {
         self.frame = frame;
         self.left = frame.length;
@@ -80,14 +78,14 @@ impl Reader {
         &self.part[..self.part_length.into()]
     }
 
-    /// The same for a unit of the payload.
+    /// [`Self::unit`] of the payload.
     pub(super) fn payload_unit<const N: usize>(&mut self, bytes: &[u8]) -> (usize, Option<[u8; N]>) {
         let (taken, unit) = self.unit(bytes);
         self.left -= taken as u32;
         (taken, unit)
     }
 
-    /// Takes what there is of the payload, without its last `kept` bytes; returns how many bytes that is.
+    /// Takes the available payload without its last `kept` bytes; returns the number of bytes taken.
     #[inline]
     pub(super) fn take(&mut self, bytes: &[u8], kept: u32) -> usize {
         let taken = bytes.len().min((self.left - kept) as usize);

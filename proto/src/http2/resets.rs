@@ -30,7 +30,7 @@ impl Resets {
         self.recent.capacity() * size_of::<u32>()
     }
 
-    /// Whether a stream was reset, or may have been.
+    /// True if a stream was reset, or may have been.
     pub(super) fn may_have(&self, number: u32) -> bool {
         number <= self.forgotten || self.recent.contains(&number)
     }

@@ -1,10 +1,9 @@
-//! One response: what may come in which order, and when it is complete (RFC 9113, 8.1).
+//! One response: the order of its parts, and its completion (RFC 9113, 8.1).
 
 use super::meaning::Meaning;
 use crate::Breach;
 use crate::http1::ResponseKind;
 
-/// The state of a response.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Response {
     kind: ResponseKind,
@@ -13,11 +12,11 @@ pub(super) struct Response {
     grpc_status: u8,
     /// How many bytes of the body are to come; [`ANY`] if it does not say.
     left: u64,
-    /// Set if there can be no body.
+    /// True if there can be no body.
     is_bodiless: bool,
 }
 
-/// What comes next.
+/// The next part of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     /// The head, or an interim one.
@@ -26,7 +25,7 @@ pub(super) enum Phase {
     Body,
 }
 
-/// What a header block was.
+/// Kinds of header blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Block {
     /// An interim response.

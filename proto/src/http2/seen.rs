@@ -1,4 +1,4 @@
-//! What the connections of a thread have seen, as plain numbers.
+//! Observations on the connections of a thread, as plain numbers.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,20 +7,20 @@ use crate::Code;
 /// How many different reasons are kept.
 pub const REASONS_MAX: usize = 16;
 
-/// Counts of one thread; those of several add up.
+/// Counts of one thread; counts of several add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Seen {
     /// Connections whose server has sent its SETTINGS.
     pub connections: u64,
-    /// Those that their server ended with GOAWAY, by the code of the last one: it may have announced it with another.
+    /// Connections ended by the server with GOAWAY, by the code of the last one: an announcement may have had another.
     pub connections_ended: Codes,
-    /// The fewest streams that a server has allowed, zero only if none allowed any, and [`u32::MAX`] if all allowed any number;
-    /// `None` if none has said so far.
+    /// The fewest streams that a server has allowed, zero only if none allowed any, and [`u32::MAX`] if all allowed any
+    /// number; `None` if none has said so far.
     pub streams_allowed_min: Option<u32>,
     /// The most that a server has allowed.
     pub streams_allowed_max: Option<u32>,
-    /// The most streams that were open at the same time on one connection.
+    /// The most streams open at a time on one connection.
     pub streams_peak: u32,
     /// GOAWAY frames from servers.
     pub goaway_received: Codes,
@@ -84,8 +84,8 @@ impl Codes {
     }
 }
 
-/// The fewer of two numbers of streams that were allowed, [`u32::MAX`] for any number. None at all are allowed only for a moment
-/// (RFC 9113, 6.5.2), so that any other number says more about a server.
+/// The fewer of two numbers of streams that were allowed, [`u32::MAX`] for any number. None at all are allowed only for
+/// a moment (RFC 9113, 6.5.2), so that any other number says more about a server.
 pub fn fewest(one: Option<u32>, other: Option<u32>) -> Option<u32> {
     one.into_iter().chain(other).min_by_key(|allowed| (*allowed == 0, *allowed))
 }
@@ -106,7 +106,7 @@ impl Seen {
         }
     }
 
-    /// Counts what a GOAWAY said to people, if it said anything.
+    /// Records a GOAWAY's text for people, if it has one.
     pub(super) fn note_reason(&mut self, code: Code, reason: &[u8]) {
         if !reason.is_empty() {
             self.add_reason(code, reason, 1);
@@ -122,7 +122,7 @@ impl Seen {
         }
     }
 
-    /// Adds what another thread has seen.
+    /// Adds another thread's observations.
     pub fn add(&mut self, more: &Self) {
         self.connections += more.connections;
         self.connections_ended.add(&more.connections_ended);

@@ -1,4 +1,4 @@
-//! What a connection sends: its greeting, small frames, the HEADERS of requests and their bodies, in this order.
+//! A connection's output: its greeting, small frames, the HEADERS of requests and their bodies, in this order.
 //!
 //! Bodies take turns, a frame each, as far as the windows of the server allow.
 
@@ -16,7 +16,8 @@ use super::streams::Streams;
 use crate::transmit::{Body, Payload};
 use crate::{Breach, Nanos};
 
-/// How many replies to SETTINGS and PING wait for the transport at most. A server that asks for more does not read them.
+/// How many replies to SETTINGS and PING wait for the transport at most. A server that asks for more does not read
+/// them.
 const REPLIES_MAX: u32 = 250;
 
 /// How many bytes of control frames wait at most, if no request is in flight: as many replies as that.
@@ -50,8 +51,8 @@ pub(super) struct Sender {
     next: u32,
     /// How many of the open streams have no HEADERS yet.
     waiting: u32,
-    /// The streams that have more of a body to send; the first one's turn is next. Those that are over stay until their
-    /// turn, or until they are more than the others.
+    /// The streams with more of a body to send; the first one's turn is next. Ended streams stay until their turn, or
+    /// until they outnumber the others.
     uploads: VecDeque<u32>,
     /// How many of them are open.
     uploading: usize,
@@ -66,13 +67,13 @@ pub(super) struct Sender {
     /// When to stop waiting for a larger window.
     patient_until: Option<Nanos>,
     is_impatient: bool,
-    /// Whether a body waits for a larger window, as far as was seen when all had their turn.
+    /// True if a body waited for a larger window when all last had their turn.
     has_small: bool,
-    /// Whether all bodies have had their turn in vain, and would again.
+    /// True if all bodies have had their turn in vain, and would again.
     is_stuck: bool,
 }
 
-/// What became of the bodies that are to be sent.
+/// Progress of the bodies to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bodies {
     /// There is none.
@@ -85,14 +86,14 @@ pub(super) enum Bodies {
     Full,
 }
 
-/// Whether the server has to be told that its table of our fields is empty.
+/// State of the update that tells the server that its table of our fields is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TableUpdate {
-    /// No: the table is as large as at the beginning.
+    /// Not needed: the table is as large as at the beginning.
     None,
-    /// With the next header block.
+    /// Sent with the next header block.
     Due,
-    /// It has been told; no later size is smaller.
+    /// Sent; no later size is smaller.
     Done,
 }
 
@@ -129,8 +130,8 @@ impl Sender {
         self.replies += 1;
     }
 
-    /// Whether more waits than a server causes that reads it and keeps to its windows. `streams`: the most requests
-    /// that were in flight.
+    /// True if more output waits than a server can cause that reads it and keeps to its windows. `streams`: the most
+    /// requests that were in flight.
     pub(super) fn is_flooded(&self, streams: u32) -> bool {
         let control_max = CONTROL_MAX + CONTROL_PER_STREAM * (streams as usize + 1);
         self.replies > REPLIES_MAX || self.control.len() > control_max
@@ -148,12 +149,12 @@ impl Sender {
         self.next = number;
     }
 
-    /// The number of the last stream whose HEADERS have been written; lower than that of every stream if there is none.
+    /// The number of the last stream whose HEADERS have been written; lower than any stream's if there is none.
     pub(super) fn last_begun(&self) -> u32 {
         self.next - 1
     }
 
-    /// A stream was opened, whose HEADERS have to be written.
+    /// Records a new stream, whose HEADERS have to be written.
     pub(super) fn note_start(&mut self) {
         self.waiting += 1;
     }
@@ -165,17 +166,17 @@ impl Sender {
         self.waiting.min(allowed.saturating_sub(begun))
     }
 
-    /// Whether a stream's HEADERS have been written.
+    /// True if a stream's HEADERS have been written.
     pub(super) fn has_begun(&self, number: u32) -> bool {
         number < self.next
     }
 
-    /// Whether the transport has accepted all bytes up to the one that ends the HEADERS of a stream.
+    /// True if the transport has accepted all bytes up to the one that ends the HEADERS of a stream.
     pub(super) fn has_accepted(&self, headers_end: u64) -> bool {
         headers_end <= self.accepted
     }
 
-    /// The transport accepted `n` more bytes.
+    /// Records that the transport accepted `n` more bytes.
     pub(super) fn accept(&mut self, n: usize) {
         self.accepted += n as u64;
         debug_assert!(self.accepted <= self.written, "no more was written");
@@ -188,7 +189,7 @@ impl Sender {
         if self.window > WINDOW_MAX.into() { Err(Breach::WindowOverflow) } else { Ok(()) }
     }
 
-    /// A window has changed.
+    /// Records that a window has changed.
     pub(super) fn note_window(&mut self) {
         self.is_stuck = false;
     }
@@ -200,7 +201,7 @@ impl Sender {
         }
     }
 
-    /// A stream is over whose request has not been written, or not all of its body.
+    /// Forgets an ended stream whose request has not been written completely.
     pub(super) fn drop_message(&mut self, number: u32, streams: &Streams) {
         if !self.has_begun(number) {
             self.waiting -= 1;
@@ -215,7 +216,7 @@ impl Sender {
         }
     }
 
-    /// Whether bodies wait for windows.
+    /// True if bodies wait for windows.
     pub(super) fn is_blocked(&self) -> bool {
         self.blocked_since.is_some()
     }
@@ -233,13 +234,13 @@ impl Sender {
         }
     }
 
-    /// Whether there may be something to write.
+    /// True if there may be something to write.
     pub(super) fn has_output(&self, streams: &Streams, allowed: u32) -> bool {
         let has_more = self.uploading > 0 || self.heads_due(streams, allowed) > 0;
         !self.is_greeted || !self.control.is_empty() || has_more
     }
 
-    /// How long a buffer should be for what is to be sent. It has room for what cannot be divided.
+    /// Length of a buffer for the output. It has room for indivisible frames.
     pub(super) fn room_wanted(&mut self, streams: &mut Streams, greeting: &[u8], allowed: u32) -> usize {
         let control = self.room_for_control(greeting);
         let heads = self.heads_due(streams, allowed) as usize;
@@ -257,7 +258,7 @@ impl Sender {
         (control + head * heads).min(LARGE).max(control + head)
     }
 
-    /// Whether small frames wait for the transport.
+    /// True if small frames wait for the transport.
     pub(super) fn has_control(&self) -> bool {
         !self.control.is_empty()
     }
@@ -275,8 +276,8 @@ impl Sender {
         writer.length
     }
 
-    /// Writes all that can be sent, as far as it fits into the buffer; returns how many bytes that is. Large pieces of bodies
-    /// are added to `woven` instead, if it is there.
+    /// Writes all that can be sent, as far as it fits into the buffer; returns how many bytes that is. Large pieces of
+    /// bodies are added to `woven` instead, if it is there.
     pub(super) fn write(
         &mut self,
         streams: &mut Streams,
@@ -302,7 +303,7 @@ impl Sender {
         }
     }
 
-    /// Whether bodies of requests are on the way.
+    /// True if bodies of requests are on the way.
     pub(super) fn has_uploads(&self) -> bool {
         self.uploading > 0
     }
@@ -431,7 +432,7 @@ fn room_for(message: &Message) -> usize {
     length + HEADER * length.div_ceil(PAYLOAD_USUAL)
 }
 
-/// Writes HEADERS, and CONTINUATION for what does not fit.
+/// Writes HEADERS, and CONTINUATION for the rest.
 fn write_block(number: u32, has_body: bool, update: &[u8], block: &[u8], writer: &mut Writer) {
     let (first, mut rest) = block.split_at(block.len().min(PAYLOAD_USUAL - update.len()));
     let end_stream = if has_body { 0 } else { flag::END_STREAM };
@@ -464,12 +465,12 @@ impl Writer<'_> {
         self.length += bytes.len();
     }
 
-    /// Whether a piece of this size is sent from where it is.
+    /// True if a piece of this size is sent from where it is, without a copy.
     fn weaves(&self, size: usize) -> bool {
         self.woven.is_some() && size >= WOVEN_MIN
     }
 
-    /// Whether there is room for a frame with a piece of a body of this size.
+    /// True if there is room for a frame with a piece of a body of this size.
     fn has_room_for(&self, size: usize) -> bool {
         if self.weaves(size) {
             self.room() >= HEADER && self.woven.as_ref().is_some_and(|woven| woven.len() < WOVEN_AT_ONCE)
@@ -490,7 +491,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A frame whose payload is in two parts.
+    /// Writes a frame whose payload is in two parts.
     fn frame(&mut self, kind: u8, flags: u8, stream: u32, first: &[u8], second: &[u8]) {
         let length = (first.len() + second.len()) as u32;
         self.put(&Header { length, kind, flags, stream }.bytes());

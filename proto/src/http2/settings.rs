@@ -5,7 +5,6 @@ use crate::Breach;
 
 /// SETTINGS_HEADER_TABLE_SIZE.
 pub(super) const TABLE: u16 = 1;
-/// SETTINGS_ENABLE_PUSH.
 pub(super) const PUSH: u16 = 2;
 /// SETTINGS_MAX_CONCURRENT_STREAMS.
 pub(super) const STREAMS: u16 = 3;
@@ -19,29 +18,28 @@ pub(super) const HEADERS: u16 = 6;
 /// The window of streams until SETTINGS change it, and of a connection until the first WINDOW_UPDATE.
 pub(super) const WINDOW_USUAL: u32 = 65_535;
 
-/// The largest window.
 pub(super) const WINDOW_MAX: u32 = i32::MAX as u32;
 
 /// How many streams a client may assume before the server has said anything (RFC 9113, 6.5.2: no fewer than 100 are
 /// recommended).
 pub const STREAMS_ASSUMED: u32 = 100;
 
-/// What the server has set.
+/// The server's settings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Settings {
     /// How many streams it allows, as far as is known; [`u32::MAX`] if it sets no limit.
     pub(super) streams: u32,
     /// The window of a new stream.
     pub(super) window: u32,
-    /// The same after the SETTINGS frame that is being read.
+    /// `window` after the SETTINGS frame that is being read.
     window_next: u32,
-    /// Whether the first SETTINGS have arrived, whole.
+    /// True if the first SETTINGS have arrived completely.
     pub(super) have_come: bool,
-    /// Whether they named a limit of streams.
+    /// True if they named a limit of streams.
     names_streams: bool,
 }
 
-/// What follows from a setting, besides being remembered.
+/// A setting's effect, besides being remembered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Consequence {
     /// Nothing.
@@ -62,7 +60,6 @@ impl Settings {
         }
     }
 
-    /// Takes one setting.
     pub(super) fn set(&mut self, id: u16, value: u32) -> Result<Consequence, Breach> {
         match id {
             TABLE => return Ok(Consequence::Table(value)),
@@ -85,7 +82,7 @@ impl Settings {
         i64::from(self.window) - i64::from(before)
     }
 
-    /// A SETTINGS frame is complete.
+    /// Ends a SETTINGS frame.
     pub(super) fn end(&mut self) {
         if !self.names_streams {
             self.streams = u32::MAX;

@@ -1,4 +1,4 @@
-//! What the connections of a thread share: their options, buffers, remembered blocks and counts.
+//! State shared by the connections of a thread: options, buffers, remembered blocks and counts.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ pub struct Shared {
     pub(super) pool: Rc<RefCell<Pool>>,
 }
 
-/// What changes.
+/// The mutable part.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
     pub(super) buffers: Buffers,
@@ -42,19 +42,19 @@ impl Shared {
         Self { greeting: options.greeting().into(), options: Rc::new(options), pool: Rc::default() }
     }
 
-    /// What the connections have seen so far.
+    /// Observations on the connections so far.
     pub fn seen(&self) -> Seen {
         self.pool.borrow().seen.clone()
     }
 
-    /// The fewest streams that a server may allow on the next connection: [`u32::MAX`] if all allow any number, `None` if none has
-    /// said.
+    /// The fewest streams that a server may allow on the next connection: [`u32::MAX`] if all allow any number, `None`
+    /// if none has said.
     pub fn streams_known(&self) -> Option<u32> {
         self.pool.borrow().streams_known
     }
 
-    /// Forgets what has been counted, but not what is known of the servers. `allowed`: how many streams they allow now, for each
-    /// connection that is open.
+    /// Resets the counts, but not the knowledge about servers. `allowed`: how many streams they allow now, for each
+    /// open connection.
     pub fn start_over(&self, allowed: &[u32]) {
         let Pool { seen, streams_known, .. } = &mut *self.pool.borrow_mut();
         let Seen { connections, streams_peak, .. } = *seen;

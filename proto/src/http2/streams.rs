@@ -1,7 +1,7 @@
 //! The requests of a connection, by the numbers of their streams.
 //!
-//! A client's streams have odd numbers, one after another. So they are in a ring, in which a number says where. A stream
-//! that outlasts many later ones moves to a map, so that one slow response does not make the ring grow.
+//! A client's streams have odd numbers, one after another. So they are in a ring, in which a number says where. A
+//! stream that outlasts many later ones moves to a map, so that one slow response does not make the ring grow.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -18,7 +18,6 @@ const RING_USUAL: usize = 1024;
 pub(super) struct Stream {
     /// The request, until all of it has been written.
     pub(super) message: Option<Rc<Message>>,
-    /// How many bytes of its body have been written.
     pub(super) body_written: usize,
     /// How many bytes have been written on the connection when its HEADERS have.
     pub(super) headers_end: u64,
@@ -34,7 +33,7 @@ pub(super) struct Stream {
 pub(super) struct Streams {
     /// The number of the first stream in the ring.
     first: u32,
-    /// The streams in the order of their numbers; those that are over are `None`, the first one never.
+    /// The streams in the order of their numbers; ended ones are `None`, the first one never.
     ring: VecDeque<Option<Stream>>,
     /// Open streams with lower numbers.
     slow: BTreeMap<u32, Stream>,
@@ -44,7 +43,6 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    /// None yet.
     pub(super) fn new() -> Self {
         Self { first: 1, ring: VecDeque::new(), slow: BTreeMap::new(), open: 0, peak: 0 }
     }
@@ -89,7 +87,6 @@ impl Streams {
         }
     }
 
-    /// Whether a stream is open.
     #[inline]
     pub(super) fn has(&self, number: u32) -> bool {
         match self.place(number) {
@@ -138,7 +135,7 @@ impl Streams {
         self.first = number;
     }
 
-    /// The place of a stream in the ring, unless its number is lower than those there.
+    /// The place of a stream in the ring, unless its number is lower than all there.
     #[inline]
     fn place(&self, number: u32) -> Option<usize> {
         number.checked_sub(self.first).filter(|distance| distance % 2 == 0).map(|distance| distance as usize / 2)
@@ -212,7 +209,7 @@ mod tests {
             streams.remove(number);
         }
         assert!(streams.slow.len() > MANY as usize - RING_USUAL);
-        // As when they end in order, and as when they fail together.
+        // Streams that end in order, and streams that fail together.
         for number in (1..MANY).step_by(2) {
             assert!(streams.remove(number).is_some());
         }

@@ -1,4 +1,4 @@
-//! Fields that were encoded before: a script sends mostly the same ones with every request.
+//! Fields that were encoded before: a script sends mostly equal ones with every request.
 
 /// How many places there are. It is a power of two.
 const PLACES: usize = 256;

@@ -5,7 +5,6 @@ use std::fmt::Write;
 
 use super::{Described, Program, Word};
 
-/// The script.
 pub(super) fn script(program: &Program) -> String {
     let mut text = String::from(
         "# Completions of onrush for bash, written by onrush --generate complete-bash.\n\n\
@@ -83,7 +82,7 @@ pub(super) fn script(program: &Program) -> String {
     text
 }
 
-/// What completes a value.
+/// Bash code that completes a value.
 fn action(kind: Word) -> String {
     match kind {
         Word::File => "_onrush_paths \"$3\" -f".to_owned(),

@@ -2,7 +2,6 @@
 
 use super::{Described, Program, Word, in_short};
 
-/// The script.
 pub(super) fn script(program: &Program) -> String {
     let names: Vec<&str> = program.commands.iter().map(|command| command.name).collect();
     let names = names.join(" ");
@@ -29,7 +28,6 @@ pub(super) fn script(program: &Program) -> String {
     text
 }
 
-/// The options of a command.
 fn entries(of: &str, options: &mut dyn Iterator<Item = &Described>) -> String {
     let entry = |option: &Described| {
         let short = option.spelling.short.map(|letter| format!(" -s {letter}")).unwrap_or_default();

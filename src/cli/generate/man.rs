@@ -5,7 +5,6 @@ use std::time::UNIX_EPOCH;
 use super::super::help;
 use super::{Described, Program, Word, in_short};
 
-/// The page.
 pub(super) fn page(program: &Program) -> String {
     let mut text = format!(
         ".\\\" Written by onrush --generate man.\n.TH ONRUSH 1 \"{}\" \"onrush {}\" \"User Commands\"\n",
@@ -123,7 +122,7 @@ pub(super) const PAGES: [(&str, &str); 34] = [
     ("search.md", "how a search works"),
 ];
 
-/// The day of the page: that of `SOURCE_DATE_EPOCH` where packages are made, or today.
+/// The day of the page: `SOURCE_DATE_EPOCH` where packages are made, or today.
 fn date() -> String {
     let epoch = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
     let now = || UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() as i64);
@@ -156,7 +155,7 @@ fn around(help: &str) -> (String, String) {
     (above.join("\n\n"), parts.collect::<Vec<_>>().join("\n\n"))
 }
 
-/// Paragraphs; those that are indented, or begin with how a command is used, keep their lines.
+/// Paragraphs; indented ones, and ones that begin with a command's usage, keep their lines.
 fn paragraphs(text: &str) -> String {
     let one = |paragraph: &str| {
         let keeps_lines = paragraph.lines().any(|line| line.starts_with(' ')) || paragraph.starts_with("Usage: ");

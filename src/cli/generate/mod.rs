@@ -1,5 +1,5 @@
-//! The manual page, and what completes command lines in shells, from the tables of options: `--generate` prints one of
-//! them. Packages install them.
+//! The manual page, and completions for shells, from the tables of options: `--generate` prints one of them. Packages
+//! install them.
 
 mod bash;
 mod fish;
@@ -17,7 +17,7 @@ use super::flags;
 /// The option that asks for one of them. It is none of a run's, and only packages need it.
 const OPTION: &str = "--generate";
 
-/// What can be generated, and how.
+/// Things that can be generated, and how.
 const ALL: [(&str, Generate); 4] = [
     ("man", man::page),
     ("complete-bash", bash::script),
@@ -28,23 +28,20 @@ const ALL: [(&str, Generate); 4] = [
 /// Writes one of them.
 type Generate = fn(&Program) -> String;
 
-/// What the program understands.
+/// Commands and options of the program.
 struct Program {
     /// Its own options: with a name for the section they are in.
     sections: Vec<(&'static str, Vec<Described>)>,
-    /// Its commands.
     commands: Vec<Known>,
     /// The options of wrk and its forks, under whose names it can be called.
     wrk: Vec<Described>,
 }
 
-/// A command.
 struct Known {
     name: &'static str,
     about: &'static str,
-    /// The options of its own.
     options: Vec<Described>,
-    /// Whether it takes those of a run, too.
+    /// True if it takes the options of a run, too.
     runs: bool,
     word: Word,
     help: String,
@@ -87,13 +84,13 @@ impl Program {
     }
 }
 
-/// Whether the commands that make many runs take an option of a run. Theirs are `-v` and the help.
+/// True if the commands that make many runs take an option of a run. They have their own `-v` and help.
 fn is_of_series(option: &Described) -> bool {
     let id = flags::by_name(option.spelling.long).map(|flag| flag.id);
     id.is_none_or(|id| id != flags::Id::Version && !flags::OF_ONE_RUN.contains(&id))
 }
 
-/// What the arguments ask to be generated, if they do.
+/// Generates the thing that the arguments ask for, if any.
 ///
 /// # Errors
 ///

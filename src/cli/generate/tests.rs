@@ -1,4 +1,4 @@
-//! Every option is in what is generated, and what is completed is accepted. It never starts a shell but bash.
+//! Every option is in the generated texts, and every completion is accepted. Starts no shell but bash.
 
 use std::collections::BTreeSet;
 use std::process::Command as Process;

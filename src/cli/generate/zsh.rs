@@ -2,7 +2,6 @@
 
 use super::{Described, Program, Word, in_short};
 
-/// The script.
 pub(super) fn script(program: &Program) -> String {
     let mut text = String::from(
         "#compdef onrush wrk wrk-cmm wrk2\n# Completions of onrush for zsh, written by onrush --generate complete-zsh.\n\n",

@@ -26,7 +26,7 @@ fn another_tools_options_are_refused_with_ours() {
         assert_eq!(refused(&format!("onrush {words} h")), format!("onrush: {expected}"));
     }
     assert_eq!(refused_by_wrk("wrk -A user:pw http://h/"), "wrk: invalid option -- 'A'\n");
-    // What follows may be an option that counts.
+    // A later option may count.
     assert_eq!(refused_by_wrk("onrush -A --compat wrk http://h/"), "onrush: invalid option -- 'A'\n");
 }
 
@@ -75,7 +75,7 @@ fn a_value_that_only_another_tool_has_is_refused_with_the_option_for_it() {
     assert!(run("wrk -s 30s:10 http://h/").script.is_some());
 }
 
-/// What an option of another tool is answered with, for every option that the page about these tools shows.
+/// Every option that the page about other tools shows gets an answer.
 #[test]
 fn the_hints_name_the_options_that_the_page_about_other_tools_names() {
     let page = include_str!("../../../docs/other-tools.md");

@@ -65,7 +65,7 @@ fn any(random: &mut Random) -> Plan {
     }
 }
 
-/// The same plan with contents in all of its materials, made from their names.
+/// A plan with contents in all of its materials, made from their names.
 fn read(mut plan: Plan) -> Plan {
     let script = plan.script.iter_mut().map(|script| &mut script.file);
     for file in script.chain(plan.tls.iter_mut().flat_map(Tls::materials_mut)) {

@@ -7,7 +7,7 @@ use quick_xml::events::BytesText;
 use crate::record::Document;
 use crate::record::gate::Gate;
 
-/// What became of a case, other than that it passed.
+/// Outcome of a case that did not pass.
 enum Flaw {
     Failure(String),
     /// It is unknown whether it passed.
@@ -60,7 +60,7 @@ pub fn render(document: &Document) -> String {
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", String::from_utf8_lossy(&writer.into_inner()))
 }
 
-/// A text without what XML cannot have: most control characters, and two that are no characters.
+/// A text without characters that XML cannot have: most control characters, and two that are no characters.
 fn xml(text: &str) -> String {
     printable(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

@@ -14,7 +14,7 @@ pub const HEAD: &str = "due,sent,first_byte,end,status,bytes,name,error\n";
 
 /// Writes the lines of requests.
 pub struct Lines {
-    /// The cells of the names, in the order of their numbers; the first is that of requests without one.
+    /// The cells of the names, in the order of their numbers; the first is for requests without a name.
     names: Vec<String>,
     /// The plan, for the words of failures.
     plan: Plan,
@@ -61,7 +61,7 @@ impl Lines {
         text.push('\n');
     }
 
-    /// The cell with the words of a failure. Only those of a check have something that was typed.
+    /// The cell with the words of a failure. Only a check's words have text that was typed.
     fn words(&self, cause: Cause) -> String {
         let words = why(cause, &self.plan);
         csv::cell(&if matches!(cause, Cause::Check(_)) { self.known.hide_in(&words) } else { words })

@@ -45,7 +45,7 @@ pub fn fewer(facts: &Facts<'_>) -> Option<Note> {
     let is_moot = *ended == Some(Ended::Requests) && !failures && shortage.is_none();
     let room = shortage.and_then(|shortage| shortage.room);
     let is_full = room.is_some_and(|room| opened >= room);
-    // That there was no room for more was said before the run, and is not why even fewer were established.
+    // A lack of room was reported before the run, and is not why even fewer were established.
     let asked = if is_full { asked } else { room.map_or(asked, |room| asked.min(room)) };
     if opened >= asked || is_moot || plan.once {
         return None;
@@ -61,7 +61,7 @@ fn planned(stages: &[Level]) -> Levels {
     Levels { stages: stages.iter().map(level).collect(), part: Part::WHOLE }
 }
 
-/// Whether a connection could not be opened for lack of a file descriptor.
+/// True if a connection could not be opened for lack of a file descriptor.
 fn ran_out_of_files(document: &Document) -> bool {
     let causes = [Errno::MFILE, Errno::NFILE].map(|errno| errno_words(errno.raw_os_error()));
     document.ledger.iter().any(|row| causes.contains(&row.cause))

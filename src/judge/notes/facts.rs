@@ -11,7 +11,7 @@ use crate::record::evidence::Silence;
 use crate::record::{self, Document};
 use crate::run::nanos;
 
-/// A document, and what several notes need of it.
+/// A document, and facts that several notes need.
 pub struct Facts<'a> {
     /// The document.
     pub document: &'a Document,
@@ -26,7 +26,7 @@ pub struct Facts<'a> {
 }
 
 impl<'a> Facts<'a> {
-    /// What cannot be read counts as empty: a document that was read has been checked.
+    /// The facts of a document. Unreadable values count as empty: a document that was read has been checked.
     pub fn of(document: &'a Document) -> Self {
         Self {
             document,
@@ -37,7 +37,7 @@ impl<'a> Facts<'a> {
         }
     }
 
-    /// Whether another tool is imitated.
+    /// True if another tool is imitated.
     pub fn is_compat(&self) -> bool {
         !self.document.imitates(Dialect::Native)
     }
@@ -54,7 +54,7 @@ impl<'a> Facts<'a> {
         self.document.evidence.as_ref()?.load.in_flight_max
     }
 
-    /// Returns whether the script held a thread up for long enough to be the limit.
+    /// True if the script held a thread up for long enough to be the limit.
     pub fn is_held_up(&self) -> bool {
         let mut threads = self.document.evidence.iter().flat_map(|evidence| &evidence.generator.threads);
         threads.any(|thread| thread.held_up >= HELD_UP)

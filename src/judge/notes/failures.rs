@@ -1,4 +1,4 @@
-//! Notes on the rows of the ledger: what failed, how often, when, an example, and what to do about it.
+//! Notes on the rows of the ledger: the failure, how often, when, an example, and the remedy.
 
 use std::cmp::Reverse;
 
@@ -11,8 +11,8 @@ use crate::record::{Document, ExampleKind, LedgerRow, Note, NoteId, Weight};
 /// The phases that other notes are about.
 const HAVE_NOTES: [&str; 2] = ["status", "abandoned"];
 
-/// All of them, frequent ones first; statuses and abandoned requests have notes of their own. `is_said`: so has that there were too few open
-/// files.
+/// All of them, frequent ones first; statuses and abandoned requests have notes of their own. `is_said`: so has that
+/// there were too few open files.
 pub fn notes(document: &Document, is_said: bool) -> Vec<Note> {
     let mut rows: Vec<&LedgerRow> =
         document.ledger.iter().filter(|row| !HAVE_NOTES.contains(&row.phase.as_str())).collect();
@@ -73,7 +73,7 @@ impl Failure<'_> {
         self.row.phase == "connect" && self.row.cause == errno_words(Errno::CONNREFUSED.raw_os_error())
     }
 
-    /// Whether it happened from the first to the last tenth of a second of the run.
+    /// True if it happened from the first to the last tenth of a second of the run.
     fn is_throughout(&self) -> bool {
         self.row.first_s == 0.0 && self.row.last_s + 0.1 >= self.document.duration_s
     }

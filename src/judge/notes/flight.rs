@@ -33,8 +33,8 @@ pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
     if plan.once || facts.is_compat() || completed == 0 || elapsed_ns == 0 {
         return Vec::new();
     }
-    // Where the script holds a thread up, responses wait to be read.
-    // Where the run went on, it is known how what was open at its end has ended.
+    // Where the script holds a thread up, responses wait to be read. Where the run went on, the ends of its open
+    // requests are known.
     let unread = facts.is_held_up() || document.open_loop.as_ref().is_some_and(|open_loop| open_loop.run_on_s > 0.0);
     let hanging =
         censored.as_ref().filter(|_| !unread).and_then(|censored| Hanging::of(censored, requests.abandoned, latency));
@@ -67,15 +67,15 @@ struct Flight {
     answered: f64,
     /// The mean number of connections with a request in flight.
     busy: f64,
-    /// What the others were doing, if that was measured.
+    /// The other connections' activity, if it was measured.
     places: Option<Places>,
-    /// Whether connections carry only one or two requests each, so that connecting is part of the load.
+    /// True if connections carry only one or two requests each, so that connecting is part of the load.
     reconnects: bool,
     /// Requests that hang at the end.
     hanging: Option<Hanging>,
     /// The slowest response, in nanoseconds.
     slowest_ns: u64,
-    /// Whether requests are due by a schedule: then most connections have nothing to send for most of the time, and the
+    /// True if requests are due by a schedule: most connections have nothing to send most of the time, and the
     /// percentiles include the ages of unanswered requests.
     is_scheduled: bool,
 }
@@ -83,7 +83,6 @@ struct Flight {
 /// Requests in flight at the end that are older than responses took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hanging {
-    /// How many.
     count: u64,
     /// The sum of their ages, in nanoseconds.
     sum_ns: u128,
@@ -96,8 +95,8 @@ struct Hanging {
 }
 
 impl Hanging {
-    /// The requests in flight at the end that outnumber the responses that took as long as they are old; `None` if
-    /// there are none. The greatest ages in `censored` are those of abandoned requests.
+    /// The requests in flight at the end that outnumber the responses of their age or more; `None` if there are none.
+    /// The greatest ages in `censored` are abandoned requests'.
     fn of<A: Count, B: Count>(censored: &Distribution<A>, abandoned: u64, latency: &Distribution<B>) -> Option<Self> {
         let descending = |values: Vec<(u64, u64)>| values.into_iter().rev();
         let mut answers = descending(latency.values().collect()).peekable();
@@ -165,9 +164,9 @@ fn idle_line(&Flight { connections, busy, is_scheduled, .. }: &Flight, places: &
         (done, "were not needed"),
         (rest, "were idle between a response and the next request"),
     ];
-    // By a schedule, idle connections are there to be used.
+    // With a schedule, idle connections are there to be used.
     let reasons = reasons.into_iter().take(if is_scheduled { 5 } else { 7 });
-    // What is printed as 0.0 is left out.
+    // A reason that would print as 0.0 is omitted.
     let reasons = reasons.filter(|&(mean, _)| mean >= 0.05);
     let reasons: Vec<String> = reasons.map(|(mean, why)| format!("{} {why}", number(mean))).collect();
     let (busy, connections, list) = (number(busy), thousands(connections), reasons.join(", "));

@@ -39,7 +39,7 @@ pub fn stalled(facts: &Facts<'_>) -> Option<Note> {
     let gaps: Vec<Gap> = generator.long_stalls.iter().map(|it| gap(it.start_s, it.length_s)).collect();
     let share = generator.stalled_s / duration_s;
     let matters = !gaps.is_empty() || share > STALLED_SHARE;
-    // Requests in flight waited through it, and with a schedule also those that became due.
+    // Requests in flight waited through it, and with a schedule also requests that became due.
     let in_flight = in_flight.map_or(0.0, |in_flight| in_flight.mean);
     let due = requests.due.unwrap_or_default() as f64 * share;
     let waited = in_flight * generator.stalls as f64 + due;
@@ -64,7 +64,6 @@ fn gap(start_s: f64, length_s: f64) -> Gap {
 struct Times {
     /// The longest of them, in chronological order.
     longest: Vec<Gap>,
-    /// How many there are.
     count: usize,
     /// How long was measured, in nanoseconds.
     elapsed_ns: u64,

@@ -18,7 +18,7 @@ const IDLE_CLOSED_PERCENT: u64 = 1;
 const PAUSES_UNREAD: &str =
     "the script's delay() did not always return a number of milliseconds: any other result counts as 0 (no pause)";
 
-/// All of them.
+/// Notes that cast no doubt: hints.
 pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
     let Document { requests, connections, latency, in_flight, plan, .. } = facts.document;
     let (carried, interim, completed, cut) =

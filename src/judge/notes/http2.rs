@@ -1,4 +1,4 @@
-//! Notes on HTTP/2: what its servers did not allow, and what was spoken where the server could choose.
+//! Notes on HTTP/2: limits of its servers, and the protocol where the server could choose.
 
 use onrush_plan::limits;
 use onrush_proto::Code;
@@ -15,7 +15,7 @@ const WINDOW: f64 = 0.01;
 /// Requests that were sent again are worth a note above this share of the responses.
 const RETURNED: f64 = 0.01;
 
-/// All of them.
+/// Notes on HTTP/2.
 pub fn notes(document: &Document, more: MoreConnections) -> Vec<Note> {
     let Some(http2) = &document.http2 else { return Vec::new() };
     let notes = [
@@ -31,7 +31,7 @@ pub fn notes(document: &Document, more: MoreConnections) -> Vec<Note> {
     notes.into_iter().flatten().collect()
 }
 
-/// No server allowed any, once it had said so.
+/// No server allowed any stream, once it had sent its SETTINGS.
 fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
     let before = u64::from(STREAMS_ASSUMED) * document.connections.established;
     // All that there were to send were answered.
@@ -46,8 +46,8 @@ fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
     is_none.then(|| Note::failure(NoteId::NoStreams, text))
 }
 
-/// More streams were asked for than a server allows, and all that it allows were in use for at least a hundredth of the time,
-/// as the evidence has it. With `--max-inflight`, more connections make up for that.
+/// More streams were asked for than a server allows, and all that it allows were in use for at least a hundredth of the
+/// time, as the evidence has it. With `--max-inflight`, more connections make up for that.
 fn few_streams(document: &Document, http2: &Http2, more: MoreConnections) -> Option<Note> {
     if document.plan.max_inflight.is_some() {
         return None;
@@ -69,7 +69,7 @@ fn few_streams(document: &Document, http2: &Http2, more: MoreConnections) -> Opt
     let in_flight = (connections * u64::from(asked)).min(document.plan.requests.unwrap_or(u64::MAX));
     let enough = in_flight.div_ceil(u64::from(allowed));
     let allows = format!("--streams {asked}: the server allows {allowed} on a connection");
-    // With a rate, whether more in flight would help is said where requests had to wait; stages name their connections.
+    // With a rate, the note on waiting requests has the advice on more in flight; stages name their connections.
     let is_advised =
         document.open_loop.is_none() && document.plan.connection_stages.is_none() && more != MoreConnections::Useless;
     let text = if !is_advised || !(connections + 1..=limits::CONNECTIONS_MAX).contains(&enough) {
@@ -126,7 +126,7 @@ fn closed_windows(document: &Document, http2: &Http2) -> Option<Note> {
     })
 }
 
-/// Responses are so much larger than the windows that were asked for that servers may have waited for new ones.
+/// Responses are so much larger than the windows that servers may have waited for new ones.
 fn small_window(document: &Document, http2: &Http2) -> Option<Note> {
     let asked = document.plan.http2?;
     let in_flight = document.in_flight?;
@@ -150,7 +150,7 @@ fn small_window(document: &Document, http2: &Http2) -> Option<Note> {
 /// Many requests had to be sent again.
 fn returned(document: &Document, http2: &Http2) -> Option<Note> {
     let is_notable = http2.returned as f64 > RETURNED * document.requests.completed as f64;
-    // Nothing was sent again where that is so.
+    // In that case nothing was sent again.
     let is_notable = is_notable && no_streams(document, http2).is_none();
     let ended: u64 = http2.connections_ended.values().sum();
     let refused = http2.reset_received.get(&Code::REFUSED_STREAM.to_string()).copied().unwrap_or_default();
@@ -176,7 +176,7 @@ fn returned(document: &Document, http2: &Http2) -> Option<Note> {
     })
 }
 
-/// All requests share one connection, or those that replaced it.
+/// All requests share one connection, or its replacements.
 fn one_connection(document: &Document, http2: &Http2) -> Option<Note> {
     let is_shared = document.connections.established == 1 && http2.streams_peak > 1;
     is_shared.then(|| {
@@ -192,7 +192,7 @@ fn one_connection(document: &Document, http2: &Http2) -> Option<Note> {
     })
 }
 
-/// What was spoken on how many connections, where the server could choose.
+/// Protocols by number of connections, where the server could choose.
 fn spoken(document: &Document) -> Option<Note> {
     let tls = document.plan.tls.as_ref().filter(|tls| tls.alpn.len() > 1)?;
     let agreed = &document.tls.as_ref()?.negotiated;

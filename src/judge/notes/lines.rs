@@ -12,15 +12,15 @@ const LINES_MAX: usize = 8;
 pub enum Room {
     /// For all of them.
     All,
-    /// For a few lines, and one more that says how many notes were left out.
+    /// For a few lines, and one more with the number of omitted notes.
     Few,
-    /// For this many lines, at least one: nothing failed, and what limited the run is known.
+    /// For this many lines, at least one: nothing failed, and the limit of the run is known.
     Lines(usize),
 }
 
-/// The notes that were not said before the run, one per line after `note: `, with any example below; in colour if
-/// requested. Those for which there is no room are only counted. Where there is room for all, the mean that wrk would have
-/// printed, if given, comes last.
+/// The notes that were not printed before the run, one per line after `note: `, with any example below; in colour if
+/// requested. Notes beyond the room are only counted. If all have room, the mean that wrk would have printed, if given,
+/// comes last.
 pub fn lines(notes: &[Note], wrk_mean_us: Option<f64>, room: Room, colour: bool) -> String {
     let (before, after) = if colour { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
     let notes: Vec<&Note> = notes.iter().filter(|note| !note.was_announced).collect();

@@ -9,18 +9,17 @@ use super::seconds;
 use crate::failure::too_few_files;
 use crate::record::{Document, Machine, Note, NoteId, Shortage, Weight};
 
-/// A machine that is so many times as far away as the nearest one, and at least so far, is far.
+/// A machine is far if its round trip is so many times the nearest one's, and at least this long.
 const FAR_TIMES: f64 = 5.0;
 const FAR: Duration = Duration::from_millis(2);
 /// A machine that began at least this late is named.
 const LATE: Duration = Duration::from_millis(1);
-/// One that ended so much earlier, in seconds and as a share of the run, is named.
+/// A machine that ended so much earlier, in seconds and as a share of the run, gets a note.
 const SHORT_S: f64 = 0.2;
 const SHORT: f64 = 0.05;
 /// How many machines a note names.
 const NAMED: usize = 5;
 
-/// Those on machines.
 pub(super) fn notes(document: &Document) -> Vec<Note> {
     let machines = &document.machines;
     let mut notes: Vec<Note> = machines.iter().filter_map(|machine| lost(document, machine)).collect();
@@ -38,11 +37,11 @@ fn note(id: NoteId, weight: Weight, text: String) -> Note {
     Note { id, weight, text, lines: None, was_announced: false }
 }
 
-/// That a machine was lost, and what is missing because of that.
+/// Note: a machine was lost, and its data is missing.
 fn lost(document: &Document, machine: &Machine) -> Option<Note> {
     let why = machine.lost.as_ref()?;
     let missing = match seconds((machine.duration_s * 1e9) as u64) {
-        // One that has said how its part went has left nothing out.
+        // A machine that has sent its final report has left nothing out.
         end if machine.busiest.is_some() => format!("from {end} on, its part of the load was missing"),
         _ if document.duration_s == 0.0 => {
             "nothing was measured, because the run ended with it before that began".to_owned()
@@ -56,7 +55,7 @@ fn lost(document: &Document, machine: &Machine) -> Option<Note> {
     Some(note(NoteId::MachineLost, Weight::Doubt, format!("{why}; {missing}")))
 }
 
-/// That a machine had too few open files for its part.
+/// Note: a machine had too few open files for its part.
 fn fewer((number, machine): (usize, &Machine)) -> Option<Note> {
     let Shortage { needed, allowed, .. } = machine.shortage?;
     let connections = counted(machine.connections, "connection");
@@ -68,7 +67,7 @@ fn fewer((number, machine): (usize, &Machine)) -> Option<Note> {
     Some(note(NoteId::FewerConnections, Weight::Doubt, text))
 }
 
-/// That a machine was the limit of its part.
+/// Note: a machine was the limit of its part.
 fn limit((number, machine): (usize, &Machine)) -> Option<Note> {
     let words = machine.limit.as_ref()?;
     let busy = machine.busiest.map(|busy| format!(" (its busiest thread: {})", percentage(busy))).unwrap_or_default();
@@ -76,7 +75,7 @@ fn limit((number, machine): (usize, &Machine)) -> Option<Note> {
     Some(note(NoteId::MachineLimit, Weight::Doubt, text))
 }
 
-/// That a machine measured at another time than the others.
+/// Note: a machine measured at another time than the others.
 fn late((number, machine): (usize, &Machine)) -> Option<Note> {
     let late = machine.late_s.filter(|late_s| *late_s >= LATE.as_secs_f64())?;
     let text = format!(
@@ -88,8 +87,8 @@ fn late((number, machine): (usize, &Machine)) -> Option<Note> {
     Some(note(NoteId::MachineLate, Weight::Doubt, text))
 }
 
-/// That a machine stopped measuring before the others, without being lost. One that has sent its part of `-n`, or
-/// whose script has ended it, is over.
+/// Note: a machine stopped measuring before the others, without being lost. One that has sent its part of `-n`, or
+/// whose script has ended it, is not early.
 fn short(document: &Document, (number, machine): (usize, &Machine)) -> Option<Note> {
     let missing_s = document.duration_s - machine.duration_s;
     let is_short = missing_s >= SHORT_S.max(document.duration_s * SHORT);
@@ -104,7 +103,7 @@ fn short(document: &Document, (number, machine): (usize, &Machine)) -> Option<No
     Some(note(NoteId::MachineLate, Weight::Doubt, text))
 }
 
-/// That machines differ in something.
+/// Note: machines differ in something.
 fn differ(what: &str, machines: &[Machine], of: fn(&Machine) -> &String) -> Option<Note> {
     let all: BTreeSet<&String> = machines.iter().map(of).collect();
     let named: Vec<&str> = all.iter().map(|it| it.as_str()).take(NAMED).collect();
@@ -113,9 +112,9 @@ fn differ(what: &str, machines: &[Machine], of: fn(&Machine) -> &String) -> Opti
     (all.len() > 1).then(|| note(NoteId::MachinesDiffer, Weight::Hint, text))
 }
 
-/// That some machines are far from the coordinator.
+/// Note: some machines are far from the coordinator.
 fn far(machines: &[Machine]) -> Option<Note> {
-    // That of one that was lost is unknown.
+    // The round trip of a lost machine is unknown.
     let known = machines.iter().map(|machine| machine.round_trip_s).filter(|trip_s| *trip_s > 0.0);
     let nearest = known.fold(f64::INFINITY, f64::min);
     let is_far =

@@ -1,9 +1,9 @@
 //! The notes, which qualify a result: what happened, to what, why, and what to do next.
 //!
-//! A note is made where it is decided, with its sentence: `ending` has those on how a run ended, `connections` and `flight`
-//! those on connections and what was in flight on them, `open_loop` compares what was due with what was sent, `unanswered`
-//! has the requests without a response, `gaps` the times without one, `statuses` the responses, `failures` the rows of the
-//! ledger, `http2` those on HTTP/2, `machines` those on several machines, and `hints` what casts no doubt. `lines` says how they are printed. Everything that came from a server is escaped.
+//! A note is made, with its sentence, where it is decided: `ending` has the end of a run, `connections` and `flight`
+//! the connections and requests in flight, `open_loop` due against sent requests, `unanswered` requests without a
+//! response, `gaps` times without one, `statuses` the responses, `failures` the ledger, `http2` and `machines` their
+//! subjects, and `hints` whatever casts no doubt. `lines` prints them. Everything that came from a server is escaped.
 
 mod connections;
 mod ending;
@@ -29,14 +29,14 @@ use crate::record::{Document, Ended, Note, NoteId, Verdict};
 use facts::Facts;
 use open_loop::MoreConnections;
 
-/// All notes on the document of a run, most important first; none if it is beyond doubt. What the verdict says is not said
-/// again, unless it is not printed.
+/// All notes on the document of a run, most important first; none if it is beyond doubt. They do not repeat the
+/// verdict, unless it is not printed.
 pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -> Vec<Note> {
     let facts = &Facts::of(document);
     let printed = verdict.filter(|_| is_printed);
     let says = printed.map_or(&[][..], |verdict| verdict.says);
     let verdict = verdict.zip(document.evidence.as_ref());
-    // What a thread that never returned opened and sent is unknown ...
+    // The requests and connections of a thread that never returned are unknown ...
     let is_known = document.lost_threads == 0 && document.ended != Some(Ended::NeverBegun);
     // ... and a machine that was lost had no connections from then on.
     let is_whole = is_known && document.machines.iter().all(|machine| machine.lost.is_none());
@@ -65,7 +65,7 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -
     notes.extend(http2::notes(document, more));
     notes.extend(machines::notes(document));
     notes.extend(hints::notes(facts));
-    // Those on a backlog have what the verdict does not say, and so has that on statuses where some are redirects.
+    // Notes on a backlog say more than the verdict, and so does the one on statuses if there are redirects.
     let has_more = |id: NoteId| match id {
         NoteId::Behind | NoteId::Crowded => true,
         NoteId::Statuses => document.location.is_some(),
@@ -81,7 +81,7 @@ fn has(notes: &[Note], id: NoteId) -> bool {
     notes.iter().any(|note| note.id == id)
 }
 
-/// What the verdict and requests that hang say about more connections.
+/// The value of more connections, by the verdict and by requests that hang.
 fn more_connections(verdict: Option<(&Verdict, &Evidence)>, has_hanging: bool) -> MoreConnections {
     let Some((Verdict { limited_by, .. }, evidence)) = verdict else { return MoreConnections::Unknown };
     let load = &evidence.load;

@@ -25,19 +25,20 @@ const MISSED_PERCENT: u64 = 1;
 const BUSY_SHARE: f64 = 0.95;
 /// A rate is constant if its mean is at least this share of its highest value.
 const CONSTANT: f64 = 0.99;
-/// A latency rises if it is this many times that of the third before: a backlog that grows evenly gives 3 and 1.67.
+/// A latency rises if it is this many times the latency of the third before: a backlog that grows evenly gives 3 and
+/// 1.67.
 const RISES: f64 = 1.3;
 /// A run shorter than this, in seconds, spent its time on its first connections.
 const BUSY_MIN_S: f64 = 0.2;
-/// Requests due while all connections were busy are worth a note from [`CROWDED`] of the time, or from this share of the
-/// requests that were late, if those have a note.
+/// Requests due while all connections were busy are worth a note from [`CROWDED`] of the time, or from this share of
+/// the late requests, if late requests have a note.
 const CROWDED_OF_LATE: f64 = 0.5;
 /// If responses take this many times as long when connections are busy, the target may be the bottleneck.
 const SLOWED: f64 = 2.0;
 /// Requests that the warm-up left over are worth a mention from this many per second, which shows in a rate.
 const SHOWN_PER_S: f64 = 0.01;
-/// More connections than this are not advised, unless ten times as few were used: latencies with so few do not tell how long responses
-/// take with so many.
+/// More connections than this are not advised, unless ten times as few were used: latencies with so few do not tell how
+/// long responses take with so many.
 const NEEDED_MAX: u64 = 10_000;
 /// A thread that waited for a processor for this share of the time measured mostly that.
 const STARVED: f64 = 0.2;
@@ -47,23 +48,22 @@ const WAITED: f64 = 0.05;
 /// A schedule that was not kept: fewer requests were sent than were due.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Behind {
-    /// Requests that were due, including what the warm-up left over.
+    /// Requests that were due, including the warm-up's leftovers.
     due: u64,
-    /// Those of them that the warm-up left over; zero if they are less than a hundredth of a request per second.
+    /// Due requests left over from the warm-up; zero if they are less than a hundredth of a request per second.
     carried: u64,
-    /// Requests that were sent.
     sent: u64,
-    /// The same per second.
+    /// Sent requests per second.
     sent_per_s: f64,
     /// Requests that were due and had not been sent at the end.
     unsent: u64,
-    /// Whether more and more requests waited all the time: the rate was constant, and none was dropped.
+    /// True if ever more requests waited all the time: the rate was constant, and none was dropped.
     grows: bool,
     /// The bottleneck, where known.
     bottleneck: Option<Bottleneck>,
 }
 
-/// What kept requests from being sent.
+/// The reason why requests were not sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bottleneck {
     /// All connections had a request in flight.
@@ -90,11 +90,10 @@ struct Crowded {
     batch: u64,
     /// Among how many threads they are divided, if some of these have more than others.
     unevenly: Option<u64>,
-    /// Whether connections paused for the script.
+    /// True if connections paused for the script.
     pauses: bool,
     /// The option that makes room for more.
     room: MoreRoom,
-    /// What would help.
     remedy: Remedy,
 }
 
@@ -105,7 +104,7 @@ struct MoreRoom {
     connections: u64,
     /// The streams of a connection: as many as were asked for and the server allows.
     streams: u64,
-    /// As many as it allows.
+    /// The allowed number.
     allowed: u64,
 }
 
@@ -122,7 +121,7 @@ impl MoreRoom {
     }
 }
 
-/// What would help where connections are busy.
+/// Remedies for busy connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Remedy {
     /// About this many connections would do, or over HTTP/2 room for this many batches of requests.
@@ -145,7 +144,6 @@ enum Remedy {
 /// A burst of more requests than connections can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Burst {
-    /// How many requests.
     requests: u64,
     /// The maximum number of connections.
     connections: u64,
@@ -155,22 +153,23 @@ struct Burst {
     in_flight: Option<u64>,
     /// How many requests a script sends at once.
     batch: u64,
-    /// Whether stages set the number of connections.
+    /// True if stages set the number of connections.
     is_staged: bool,
 }
 
-/// What the verdict says about more connections.
+/// The verdict on more connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MoreConnections {
-    /// They would not help: the target was the limit, for a reason that they do not change, or onrush was, or requests hang.
+    /// They would not help: the target was the limit, for a reason that they do not change, or onrush was, or requests
+    /// hang.
     Useless,
     /// They may help, but the latencies do not tell how many would: the target was silent for a time.
     Uncounted,
-    /// Nothing.
+    /// The verdict does not tell.
     Unknown,
 }
 
-/// What made requests late although connections were free.
+/// Reasons for late requests although connections were free.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum LateReason {
     /// onrush was stalled for this long in all, in stalls that no other note mentions.
@@ -181,27 +180,25 @@ enum LateReason {
     Waited(f64),
 }
 
-/// A shorter time after the end of a run is not said.
+/// Shortest time after the end of a run that is mentioned.
 const RAN_ON_MIN_S: f64 = 0.1;
 
 /// A percentile that is not known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Uncertain {
-    /// Which.
     percent: Percent,
-    /// Its bounds.
     between: Between,
     /// Why there are two.
     missing: Missing,
 }
 
-/// Whether more than a few requests were not sent when they were due.
+/// True if more than a few requests were not sent when they were due.
 pub fn is_missed(requests: &Requests) -> bool {
     let Counts { due, late, dropped, unsent, .. } = Counts::of(requests);
     (late + dropped + unsent) * 100 > due * MISSED_PERCENT
 }
 
-/// What became of the requests of a schedule.
+/// Outcomes of the requests of a schedule.
 #[derive(Clone, Copy)]
 struct Counts {
     due: u64,
@@ -237,7 +234,7 @@ struct Scheduled<'a> {
     elapsed_s: f64,
 }
 
-/// The notes on a run with a schedule; `more`: what its verdict says about more connections; `is_said`: it says that the
+/// The notes on a run with a schedule. `more`: the verdict on more connections; `is_said`: true if it says that the
 /// rate was not reached, and whether all connections were in use.
 pub fn notes(facts: &Facts<'_>, more: MoreConnections, is_said: bool) -> Vec<Note> {
     let Document { open_loop: Some(open_loop), plan, requests, .. } = facts.document else { return Vec::new() };
@@ -292,7 +289,7 @@ impl Scheduled<'_> {
         self.schedule.and_then(|schedule| schedule.send_slice_s).map(duration)
     }
 
-    /// Whether a slice ends while the run is measured; requests due after the last end are sent when they are due.
+    /// True if a slice ends while the run is measured; requests due after the last end are sent when they are due.
     fn is_sliced(&self, slice: Duration) -> bool {
         let Some(duration_s) = self.plan.duration_s else { return true };
         let warmup = duration(self.plan.warmup_s.unwrap_or_default());
@@ -314,13 +311,13 @@ impl Scheduled<'_> {
         if stalled_s * 100.0 <= self.elapsed_s * MISSED_PERCENT as f64 || !generator.long_stalls.is_empty() {
             return waited;
         }
-        // The requests that were due during the stalls, and those that had to wait for them.
+        // The requests that were due during the stalls, and the requests that had to wait for them.
         let explained = 2.0 * stalled_s / self.elapsed_s;
         let late = self.counts.late as f64 / self.lateness.count as f64;
         waited.filter(|_| late > explained).or(Some(LateReason::Stalled(duration(stalled_s))))
     }
 
-    /// Whether the latency rose in every third of the run, as a backlog makes it.
+    /// True if the latency rose in every third of the run, as a backlog makes it.
     fn rises(&self) -> bool {
         let rows: Vec<RowFigures> = self.facts.document.timeline.iter().map(Row::figures).collect();
         let third = rows.len() / 3;
@@ -348,7 +345,7 @@ impl Scheduled<'_> {
         };
         let sent = self.lateness.count;
         let [sent_per_s, carried_per_s] = [sent, carried].map(|requests| requests as f64 / self.elapsed_s);
-        // A backlog of one silence does not grow afterwards, and one that is caught up with shrinks.
+        // The backlog of one silence does not grow afterwards; one that is worked off shrinks.
         let is_overload = match bottleneck {
             Some(Bottleneck::Connections(crowded)) => crowded.remedy != Remedy::Silence,
             Some(Bottleneck::Threads { .. }) => true,
@@ -367,21 +364,21 @@ impl Scheduled<'_> {
         })
     }
 
-    /// Whether the threads worked all the time.
+    /// True if the threads worked all the time.
     fn are_threads_busy(&self) -> bool {
         let worked: Vec<f64> = self.facts.document.threads.iter().filter_map(|thread| thread.cpu_s).collect();
         let worked_s: f64 = worked.iter().sum();
         !worked.is_empty() && worked_s >= BUSY_SHARE * self.elapsed_s * worked.len() as f64
     }
 
-    /// Whether `--catch-up` alone held back most of the requests that were not sent.
+    /// True if `--catch-up` alone held back most of the requests that were not sent.
     fn held_back(&self) -> Option<Bottleneck> {
         let factor = self.schedule.filter(|_| !self.facts.is_compat())?.catch_up?;
         let Counts { dropped, unsent, .. } = self.counts;
         (2 * self.open_loop.held_back > unsent + dropped).then_some(Bottleneck::CatchUp(factor))
     }
 
-    /// Whether requests waited because all connections were busy, and what would help.
+    /// Busy connections as the reason why requests waited, if they were, and a remedy.
     fn crowded(&self, more: MoreConnections) -> Option<Crowded> {
         let (counts, latency, silent_s) = (self.counts, &self.facts.latency, self.silent_ns as f64 / 1e9);
         let threads = self.facts.document.threads_of_all() as f64;
@@ -407,8 +404,8 @@ impl Scheduled<'_> {
         let batches_per_ns = schedule.most_per_second() / 1e9 / batch;
         let taken = batches_per_ns * (mean_ns + pause_ns);
         let on_average = taken + 2.0 * taken.sqrt();
-        // If there were too few only for a while: one for each request that waited at the same time, which became due while the one
-        // that waited longest did.
+        // If there were too few only for a while: one for each request that waited at the same time, which became due
+        // while the one that waited longest did.
         let is_passing = counts.unsent * 100 <= counts.due * MISSED_PERCENT && self.silent_ns == 0;
         let due = counts.due as f64 / batch;
         let waited = known.filter(|_| is_passing).map_or(0.0, |most| {
@@ -443,7 +440,7 @@ impl Scheduled<'_> {
         })
     }
 
-    /// Returns whether threads waited for a processor for so long that latencies say little about the target.
+    /// True if threads waited for a processor for so long that latencies say little about the target.
     fn is_starved(&self) -> bool {
         let mut threads = self.facts.document.evidence.iter().flat_map(|evidence| &evidence.generator.threads);
         threads.any(|thread| thread.queued.is_some_and(|queued| queued >= STARVED))
@@ -472,7 +469,7 @@ impl Scheduled<'_> {
         most.unwrap_or_else(|| self.facts.most_connections())
     }
 
-    /// Whether a burst has more requests than the connections can take, one batch each.
+    /// A burst with more requests than the connections can take, one batch each.
     fn burst(&self) -> Option<Burst> {
         let requests = self.schedule?.burst()?.get();
         let batch = self.batch();
@@ -487,8 +484,8 @@ impl Scheduled<'_> {
         })
     }
 
-    /// The first percentile that is not known, ignoring those that are one of the few largest values or, if they were
-    /// asked for, the largest. A few requests that were due in the last instant and had not been sent make none doubtful.
+    /// The first unknown percentile, ignoring percentiles that are one of the few largest values or, if they were asked
+    /// for, the largest. A few requests that were due in the last instant and had not been sent make none doubtful.
     fn uncertain(&self) -> Option<Uncertain> {
         let document = self.facts.document;
         if document.imitates(Dialect::Wrk2) {
@@ -548,7 +545,7 @@ fn behind_line(behind: &Behind) -> String {
     format!("{only}{sent} of {due} {were} sent ({per_s}/s){why}{rest}")
 }
 
-/// What a verdict on the rate does not say: how many requests were left, and how many connections may be enough.
+/// The number of requests left, and of connections that may be enough: the verdict on the rate has neither.
 fn unsent_line(behind: &Behind) -> Option<String> {
     let number = match &behind.bottleneck {
         Some(Bottleneck::Connections(crowded)) => number_line(crowded),

@@ -35,7 +35,7 @@ pub fn note(document: &Document) -> Option<Note> {
         |class: u16| status.iter().filter(move |(status, _)| **status / 100 == class).map(|(_, count)| count);
     let doubtful = |class: u16| class != 2 && of_class(class).sum::<u64>() * 100 > answers * STATUS_PERCENT;
     let expected = plan.expected_status();
-    // What was typed is meant exactly.
+    // An expectation that the user typed is meant exactly.
     let is_doubtful = if expected.is_some() { document.errors.status > 0 } else { (0..10).any(doubtful) };
     if !is_doubtful {
         return None;

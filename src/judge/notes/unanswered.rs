@@ -10,18 +10,17 @@ use crate::record::{Document, Note, NoteId};
 /// An open request younger than this, in nanoseconds, is not unusual, no matter how fast the responses were.
 const USUAL_NS: u64 = 500_000_000;
 
-/// What became of the requests without a response.
+/// Outcomes of the requests without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Lost {
     /// All requests started.
     started: u64,
     /// Requests that failed; the ledger says how.
     failed: u64,
-    /// Requests abandoned.
     abandoned: u64,
     /// The option that set the limit after which they were.
     limit: &'static str,
-    /// Requests in flight at the end of the run; if others completed, only those older than responses took.
+    /// Requests in flight at the end of the run; if others completed, only those older than any response.
     open: u64,
     /// Requests in flight on machines that were lost; if others completed, none.
     unknown: u64,
@@ -31,7 +30,7 @@ struct Lost {
     oldest_ns: Option<u64>,
 }
 
-/// The note on them. `has_hanging`: those that hang have their own.
+/// The note on them. `has_hanging`: requests that hang have their own.
 pub fn note(facts: &Facts<'_>, has_hanging: bool) -> Option<Note> {
     if facts.elapsed_ns == 0 {
         // A run that never began has no requests to account for.
@@ -97,13 +96,12 @@ fn unusual(facts: &Facts<'_>) -> u64 {
 }
 
 impl Lost {
-    /// How many there are.
     fn total(&self) -> u64 {
         self.failed + self.abandoned + self.open
     }
 
-    /// What became of them, each with its number unless `who` they all are; and where it is known, after how long those
-    /// ended that did not fail.
+    /// Their outcomes, each with its number unless `who` they all are; and after how long the ones ended that did not
+    /// fail, if that is known.
     fn endings(&self, who: Option<&str>) -> String {
         let who = |count: u64| who.map_or_else(|| thousands(count), str::to_owned);
         let failed = (self.failed > 0).then(|| format!("{} failed", who(self.failed)));

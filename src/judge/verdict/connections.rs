@@ -1,4 +1,4 @@
-//! Rules on connections: those that are missing, those that are not used, and the queue in which they wait to be accepted.
+//! Rules on connections: missing ones, unused ones, and the queue in which they wait to be accepted.
 
 use super::ruling::{Ruling, ruling};
 use super::words::{count, number, percent};
@@ -6,7 +6,7 @@ use crate::record::NoteId;
 use crate::record::evidence::{Evidence, Listening, Load, Places};
 use onrush_plan::LimitedBy;
 
-/// Missing connections matter from this share of those asked for.
+/// Missing connections matter from this share of the requested ones.
 const MISSING: f64 = 0.05;
 /// Connections that had no request in flight for this share of the time were the limit.
 const UNUSED: f64 = 0.5;
@@ -61,12 +61,12 @@ pub(super) fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<R
     Some(ruling(LimitedBy::Target, "the target accepts connections too slowly", reason, advice)?.saying(MISSED))
 }
 
-/// Returns whether an accept queue was seen full. Overflows alone may be another server's: the kernel counts those of all.
+/// True if an accept queue was seen full. Overflows alone may be another server's: the kernel counts all servers'.
 pub(super) fn is_full(listening: &Listening) -> bool {
     listening.waiting_max > 0 && listening.waiting_max >= listening.limit
 }
 
-/// Returns whether connections that were asked for were missing.
+/// True if connections that were asked for were missing.
 fn misses(load: &Load) -> bool {
     load.missing >= MISSING * load.connections as f64
 }

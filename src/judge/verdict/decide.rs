@@ -1,8 +1,8 @@
 //! The rules of the verdict, in the order in which they are tried; the first that applies decides.
 //!
-//! What was observed comes first: the generator, because its faults invalidate every other figure, then what the target
-//! and the way to it did. A rate is judged by counts. Where a closed loop shows nothing of the kind, only the probe
-//! decides: from the latencies alone it cannot be told whether requests queued.
+//! Observations come first: the generator, because its faults invalidate every other figure, then the target and the
+//! way to it. A rate is judged by counts. For a closed loop without such observations only the probe decides: the
+//! latencies alone do not tell whether requests queued.
 
 use onrush_plan::LimitedBy;
 
@@ -10,7 +10,7 @@ use super::ruling::Ruling;
 use super::{connections, failures, generator, network, probe, rate, target};
 use crate::record::evidence::Evidence;
 
-/// The rules on what was observed, in order.
+/// The rules on observations, in order.
 const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 19] = [
     connections::ports,
     generator::stopped,
@@ -33,7 +33,7 @@ const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 19] = [
     generator::doubtful,
 ];
 
-/// Decides what limited the run.
+/// Decides on the limit of the run.
 pub(super) fn decide(evidence: &Evidence) -> Ruling {
     let observed = OBSERVED.iter().find_map(|rule| rule(evidence));
     if let Some(ruling) = observed.or_else(|| rate::overload(evidence)) {
@@ -46,7 +46,7 @@ pub(super) fn decide(evidence: &Evidence) -> Ruling {
     Ruling { reason: ruling.reason + &waits.unwrap_or_default(), ..ruling }
 }
 
-/// Whether a probe would tell more: nothing that was observed decides about this closed loop.
+/// True if a probe would tell more: no observation decides about this closed loop.
 pub fn needs_probe(evidence: &Evidence) -> bool {
     evidence.load.asked_per_s.is_none() && OBSERVED.iter().all(|rule| rule(evidence).is_none())
 }

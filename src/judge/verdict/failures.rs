@@ -7,18 +7,18 @@ use crate::record::evidence::{Evidence, Load, MainFailure, Refusal, Unreadable};
 use onrush_plan::LimitedBy;
 use onrush_text::units::listed;
 
-/// Without a rate, the rate is that of error pages if they are this share of the responses.
+/// Without a rate, the measured rate is one of error pages if they are this share of the responses.
 const REFUSED: f64 = 0.1;
 /// Failures matter from this share of the responses on: unsuccessful ones among them, or requests that failed.
 pub(super) const FAILED: f64 = 0.01;
 /// Failures count as all alike from this share on.
 const ALIKE: f64 = 0.995;
-/// The head where the reason says why.
+/// The head of the verdict; the reason follows.
 const UNCLEAR: &str = "the limit is unclear";
 /// The fewest responses from which anything is concluded.
 const RESPONSES_MIN: u64 = 20;
 
-/// Returns whether too many responses are unsuccessful.
+/// True if too many responses are unsuccessful.
 pub(super) fn is_refused(load: &Load) -> bool {
     refused(load) as f64 >= FAILED * load.completed as f64 && refused(load) > 0
 }
@@ -41,13 +41,13 @@ pub(super) fn refusals(load: &Load) -> String {
     format!("{share} of the responses were {were}")
 }
 
-/// A closed loop in which so much failed that its rate means little.
+/// A closed loop with so many failures that its rate means little.
 pub(super) fn failing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let failures = failures(load).filter(|_| load.asked_per_s.is_none() && fails(load))?;
     ruling(LimitedBy::Unclear, UNCLEAR, failures, advice_on_failures(load).unwrap_or("find out why first"))
 }
 
-/// A closed loop whose rate is that of error pages.
+/// A closed loop whose rate is one of error pages.
 pub(super) fn refusing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let is_refused = refused(load) as f64 >= REFUSED * load.completed as f64 && refused(load) > 0;
     (load.asked_per_s.is_none() && is_refused).then_some(())?;
@@ -64,7 +64,7 @@ pub(super) fn failures(load: &Load) -> Option<String> {
     ];
     let failed: Vec<String> = failed.into_iter().flatten().collect();
     let failed = (!failed.is_empty()).then(|| format!("{} failed{}", listed(&failed), most_failed(load)));
-    // Some of them may be among those that failed.
+    // Some of them may be among the failed ones.
     let late = counted(load.timeouts, "request").map(|requests| format!("{requests} took longer than --timeout"));
     // Where --give-up is shorter, nothing times out.
     let abandoned = counted(load.abandoned, "request").filter(|_| load.abandoned > load.timeouts);
@@ -93,7 +93,7 @@ pub(super) fn advice_on_failures(load: &Load) -> Option<&str> {
 }
 
 pub(super) fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
-    // What was due and got no response, or failed, says as much.
+    // Requests that were due and got no response, or failed, say as much.
     let failed = load.failures();
     let all = load.completed.saturating_add(load.behind().unwrap_or(0)).saturating_add(failed);
     (all < RESPONSES_MIN || load.completed == 0 && failed == 0).then_some(())?;
@@ -114,7 +114,7 @@ pub(super) fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 /// A target whose responses cannot be read.
 pub(super) fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let Unreadable { requests, why } = load.unreadable.as_ref()?;
-    // What comes before a request fails only the connection.
+    // A failure before a request is one of the connection only.
     let failed = match load.failed_requests() {
         failed if *requests <= failed => count(*requests, "request"),
         0 => count(*requests, "connection"),
@@ -125,9 +125,10 @@ pub(super) fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Target, "none of the target's responses could be read", reason, advice.unwrap_or_default())
 }
 
-/// Returns whether failures are frequent enough to disturb every figure.
+/// True if failures are frequent enough to disturb every figure.
 pub(super) fn fails(load: &Load) -> bool {
-    // In a closed loop, a late response is one like others, and the time until a connection is replaced is missing from the rate.
+    // In a closed loop, a late response is one like others, and the time until a connection is replaced is missing from
+    // the rate.
     let (late, connections) = match load.asked_per_s {
         Some(_) => (load.timeouts.max(load.abandoned), 0),
         None => (load.abandoned, load.failed_connections()),

@@ -26,7 +26,6 @@ const HOT: f64 = 3.0;
 /// A window or buffer matters if it was the limit for this share of the time.
 const LIMITED: f64 = 0.5;
 
-/// All findings that the evidence supports.
 pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     let Evidence { generator, load, network, target, machine, .. } = evidence;
     let theirs = target.as_ref();
@@ -39,7 +38,7 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     let delayed = evidence.latency.is_some_and(|latency| latency.delayed >= DELAYED);
     let half_answered = network.and_then(|network| network.half_answered).unwrap_or(0.0);
     let limited = |share: Option<f64>| share.is_some_and(|share| share >= LIMITED);
-    // A target that died explains what follows.
+    // A target that died explains all later failures.
     let has_died = has_died(evidence);
     let change = load.thirds.and_then(change).filter(|_| !has_died);
     let is_there = [
@@ -62,7 +61,7 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     is_there.into_iter().filter_map(|(is_there, finding)| is_there.then_some(finding)).collect()
 }
 
-/// Whether slow responses make the 99th percentile, rather than requests that were sent late or a stall of onrush.
+/// True if slow responses make the 99th percentile, rather than requests that were sent late or a stall of onrush.
 fn has_slow_tail(Evidence { generator, load, latency, .. }: &Evidence) -> bool {
     let late_us = load.lateness_p99_us.unwrap_or(0.0);
     let is_slow = |latency: &Latency| {

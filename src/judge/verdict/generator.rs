@@ -110,7 +110,7 @@ pub(super) fn cpu(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::GeneratorCpu, "onrush itself is the limit", reason, advice)
 }
 
-/// Who had the processors that threads of onrush waited for, as far as it is known, and what to do about it.
+/// Who had the processors that threads of onrush waited for, as far as it is known, and the remedy.
 fn others(Evidence { generator, target, .. }: &Evidence) -> (String, String) {
     let Generator { threads, cpus, .. } = generator;
     if let Some(cpus) = cpus.filter(|cpus| threads.len() > *cpus) {
@@ -129,7 +129,7 @@ fn others(Evidence { generator, target, .. }: &Evidence) -> (String, String) {
     }
 }
 
-/// Returns whether a thread worked, or waited for a processor where that matters, nearly all of the time.
+/// True if a thread worked, or waited for a processor where that matters, nearly all of the time.
 fn is_busy(evidence: &Evidence) -> impl Fn(&Thread) -> bool {
     let has_failed = has_failed(evidence);
     move |thread: &Thread| (if has_failed { thread.worked() } else { thread.busy }) >= BUSY

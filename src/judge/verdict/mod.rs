@@ -1,7 +1,7 @@
-//! The verdict: what limited a run, as a pure function of its [`Evidence`].
+//! The verdict: the limit of a run, as a pure function of its [`Evidence`].
 //!
-//! `decide` lists the rules in order, and each file of rules has one subject. `find` has the findings, `usage` says how busy
-//! everything was, and `words` formats figures.
+//! `decide` lists the rules in order, and each file of rules has one subject. `find` has the findings, `usage` says how
+//! busy everything was, and `words` formats figures.
 
 mod connections;
 mod decide;
@@ -27,7 +27,7 @@ pub use generator::HELD_UP;
 pub use rate::{CROWDED, uses_all};
 pub use usage::usage;
 
-/// What limited a run, or several together; `None` if there is no evidence.
+/// The limit of a run, or of several together; `None` if there is no evidence.
 pub fn verdict(document: &Document) -> Option<Verdict> {
     let mut verdict = document.evidence.as_ref().map(on)?;
     let machines = &document.machines;
@@ -41,7 +41,7 @@ pub fn verdict(document: &Document) -> Option<Verdict> {
         };
         verdict.advice = None;
     }
-    // A sum has no machines, but says what is missing.
+    // A sum has no machines, but names the missing parts.
     if let (Some(incomplete), Some(_)) = (&document.incomplete, &document.sources) {
         (verdict.limited_by, verdict.summary) = (LimitedBy::Unclear, "the limit is unclear".to_owned());
         verdict.reason = format!("some of the added runs are incomplete: {incomplete}");

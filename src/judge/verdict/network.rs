@@ -46,8 +46,8 @@ pub(super) fn losses(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Network, "the network is the limit", reason, advice)
 }
 
-/// The share of the segments that arrived out of order, if it is all that may show losses: a target on this machine says itself what
-/// it retransmitted, and a segment that only overtakes another costs nothing.
+/// The share of the segments that arrived out of order, if nothing else may show losses: a target on this machine
+/// reports its own retransmissions, and a segment that only overtakes another costs nothing.
 fn disordered(Evidence { network, target, .. }: &Evidence) -> Option<f64> {
     let network = network.as_ref().filter(|_| target.is_none())?;
     let are_many = network.out_of_order_segments.or(network.lost).is_none_or(|segments| segments >= LOSSES_MIN);
@@ -83,7 +83,7 @@ pub(super) fn queued_on_the_way(evidence: &Evidence) -> Option<Ruling> {
         let is_long = |shortest_us: f64| end.rtt_us >= QUEUED * shortest_us;
         end.rtt_min_us.is_some_and(is_long) && end.rtt_us >= ROUND_TRIP * median_us
     };
-    // Those of the generator's end include the time that the target takes, if it acknowledges with its response.
+    // Round trips at the generator's end include the target's time, if it acknowledges with its response.
     let end = evidence.target.as_ref()?.network.as_ref().filter(is_queued)?;
     let reason = format!(
         "round trips took {} on average and {} at best, while the median latency was {}",

@@ -1,5 +1,4 @@
-//! The rule on the probe, and what would tell where nothing decides: from latencies alone it cannot be told whether requests
-//! queued.
+//! The rule on the probe, and advice where nothing decides: the latencies alone do not tell whether requests queued.
 
 use super::network::queued_on_the_way;
 use super::rate::{BEYOND, UNTOLD, may_grow, may_queue};
@@ -17,7 +16,7 @@ const BACKWARDS: f64 = -0.3;
 const SHOWN: &str = "nothing that was observed tells which";
 /// The head of its verdict.
 const EITHER: &str = "the limit is unclear (the target, or the number in flight)";
-/// A probe that would have to be longer, in seconds, is not worth the advice where none was asked for.
+/// A probe longer than this, in seconds, is not worth the advice where none was asked for.
 const PROBE_MAX_S: f64 = 120.0;
 /// How many times as long a probe should be if one was not precise enough.
 const PRECISER: f64 = 4.0;
@@ -75,7 +74,7 @@ pub(super) fn probe(evidence: &Evidence) -> Option<Ruling> {
 
 /// How many `other` requests in flight are beside `first`.
 fn so_many(first: u32, other: u32) -> String {
-    // Of few, a request more or less is not the same share.
+    // Among few requests, one more or less is another share.
     let is_about = |exact: bool| exact || first >= 10;
     match (first, other) {
         (1, 2) => "twice as many in flight".to_owned(),
@@ -94,8 +93,8 @@ fn brought(first_per_s: f64, other_per_s: f64) -> String {
     format!("{} {}", percent(change.abs()), if change < 0.0 { "less" } else { "more" })
 }
 
-/// Options that put about `other` requests in flight, instead of `first` on this number of connections, on as many as the
-/// probe used; and whether it is exactly as many.
+/// Options that put about `other` requests in flight, instead of `first` on this number of connections, on as many as
+/// the probe used; and whether it is exactly as many.
 fn options(first: u64, other: u64, connections: u64) -> (String, bool) {
     let streams = (first / connections).max(1);
     let needed = other.div_ceil(streams);
@@ -113,7 +112,7 @@ fn options(first: u64, other: u64, connections: u64) -> (String, bool) {
     (options, needed * each == other)
 }
 
-/// Nothing decides; with what would tell.
+/// Nothing decides; with advice on finding out.
 pub(super) fn unclear(evidence: &Evidence) -> Ruling {
     let Evidence { load, probe, .. } = evidence;
     if load.asked_per_s.is_some() {
@@ -147,7 +146,7 @@ pub(super) fn unclear(evidence: &Evidence) -> Ruling {
             (format!("the probe after the run tells nothing: {failed}"), longer)
         }
         (_, Some((first, other)), Some(Elasticity { low, high, .. })) => {
-            // What the rate does where the requests in flight change by this.
+            // Change of the rate if the requests in flight change by this ratio.
             let ratio = f64::from(other) / f64::from(first);
             let change = |elasticity: f64| percent((1.0 - ratio.powf(elasticity.clamp(0.0, 1.0))).abs());
             let reason = format!(

@@ -1,4 +1,4 @@
-//! Rules on a rate that was asked for. It is judged by counts.
+//! Rules on a rate. It is judged by counts.
 
 use super::failures::{advice_on_failures, fails, failures, is_refused, refusals};
 use super::ruling::{Ruling, ruling, unclear_with};
@@ -9,32 +9,34 @@ use onrush_plan::LimitedBy;
 
 /// Due requests had to wait for a connection if all were in use for this share of the time.
 pub const CROWDED: f64 = 0.05;
-/// A rate was kept up with if at least this share of what was due was sent ...
+/// A rate was kept up with if at least this share of the due requests was sent ...
 const SENT: f64 = 0.99;
 /// ... and the target was silent for less than this share of the run.
 const OUTAGE: f64 = 0.01;
 /// Above this elasticity the rate follows more than in proportion, as it does where connections are not alike.
 pub(super) const BEYOND: f64 = 1.3;
-/// A number of requests in flight that grows by more than this share of the square root of all requests may be a backlog.
+/// A number of requests in flight that grows by more than this share of the square root of all requests may be a
+/// backlog.
 const WANDERS: f64 = 0.125;
-/// A rate was kept up with if the queue was shorter on average than this share of the square root of all responses. At a target that is at
-/// its limit or beyond it the queue is a random walk that does not come back: its mean is as long as the root, times the
-/// deviations of arrivals and of services (1 each for Poisson and exponential ones). With the least drift that the counts of a run can
-/// tell, three roots, it is as short as this in 1 to 3 of 100 simulated runs that leave few requests at the end.
+/// A rate was kept up with if the queue was shorter on average than this share of the square root of all responses. At
+/// a target that is at its limit or beyond it the queue is a random walk that does not come back: its mean is as long
+/// as the root, times the deviations of arrivals and of services (1 each for Poisson and exponential ones). With the
+/// least drift that the counts of a run can tell, three roots, it is as short as this in 1 to 3 of 100 simulated runs
+/// that leave few requests at the end.
 const SHORT: f64 = 0.15;
 /// Two numbers of requests in flight are compared from this ratio on.
 const FILLED: f64 = 2.0;
 /// A difference of two rates means something from this many standard errors on.
 const ERRORS: f64 = 3.0;
-/// The least dispersion of responses that is believed.
+/// The least credible dispersion of responses.
 const DISPERSED: f64 = 0.1;
 /// The head of a verdict that does not tell whether a rate was kept up with.
 pub(super) const UNTOLD: &str = "it is unclear whether the target kept up";
 /// The notes on requests that were due and had to wait.
 const WAITING: &[NoteId] = &[NoteId::Behind, NoteId::Crowded];
 
-/// A rate that was kept up with: at the end no more requests are left than usually are, the latency does not grow, and
-/// the responses are what was asked for.
+/// A rate that was kept up with: no more requests than usual are left at the end, the latency does not grow, and the
+/// responses are right.
 pub(super) fn schedule(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     let asked_per_s = load.asked_per_s?;
@@ -52,16 +54,16 @@ pub(super) fn schedule(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Schedule, format!("the target kept up with {asked} requests/s"), reason, "")
 }
 
-/// Returns whether more requests are in flight later in the run than earlier, so that it may be a backlog that grows, or chance: in a
-/// queue at its limit their number wanders as far as the square root of all of them.
+/// True if more requests are in flight later in the run than earlier, so that it may be a backlog that grows, or
+/// chance: in a queue at its limit their number wanders as far as the square root of all of them.
 pub(super) fn may_grow(load: &Load) -> bool {
     load.backlog.is_some_and(|Backlog { before, last, .. }| {
         last - before > 2.0 + WANDERS * (load.completed as f64).sqrt() + 2.0 * before.max(0.0).sqrt()
     })
 }
 
-/// Returns whether the queue is so long on average that the target may be at its limit. Its length is the number in flight beyond that at the
-/// quietest time of the run, when workers and the way held all of them.
+/// True if the queue is so long on average that the target may be at its limit. Its length is the number in flight
+/// beyond that at the quietest time of the run, when workers and the way held all of them.
 pub(super) fn may_queue(load: &Load) -> bool {
     let is_long = |Backlog { before, last, least, .. }: Backlog| {
         least.is_some_and(|least| before.midpoint(last) - least > 0.5 + SHORT * (load.completed as f64).sqrt())
@@ -69,8 +71,8 @@ pub(super) fn may_queue(load: &Load) -> bool {
     load.backlog.is_some_and(is_long)
 }
 
-/// Returns whether few requests are left or overdue at the end, or no more than are in flight on average: a backlog that grows slowly behind
-/// latencies that vary much may be within what is usual.
+/// True if few requests are left or overdue at the end, or no more than are in flight on average: a backlog that grows
+/// slowly behind very variable latencies may be within the ordinary.
 fn is_ordinary(Evidence { load, latency, .. }: &Evidence) -> bool {
     let left = load.behind().unwrap_or(0) as f64;
     let runs = if load.in_flight > 0.0 { load.all_in_flight() / load.in_flight } else { 1.0 };
@@ -152,13 +154,13 @@ pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
     Some(ruling(LimitedBy::Target, "the target fell behind the rate", format!("{asked}, {why}"), "")?.saying(WAITING))
 }
 
-/// Returns whether the latency grows by as much as the requests make that a target leaves behind: in a queue at its limit their number grows
-/// by the square root of all of them, and shrinks, by chance.
+/// True if the latency grows by as much as the requests make that a target leaves behind: in a queue at its limit their
+/// number grows by the square root of all of them, and shrinks, by chance.
 fn is_backlog(load: &Load) -> bool {
     load.growth.is_some_and(|growth| growth * load.completed as f64 >= (load.completed as f64).sqrt())
 }
 
-/// Returns whether as many requests may be left by chance: as many as three standard errors of the number of responses.
+/// True if as many requests may be left by chance: as many as three standard errors of the number of responses.
 fn is_chance(load: &Load) -> bool {
     let error = |dispersion: f64| (load.completed as f64 * dispersion.max(DISPERSED)).sqrt();
     load.dispersion.is_some_and(|dispersion| load.behind().unwrap_or(0) as f64 <= ERRORS * error(dispersion))
@@ -166,7 +168,8 @@ fn is_chance(load: &Load) -> bool {
 
 /// The rate at two numbers of requests in flight, in an open loop that has come to use all of its connections.
 struct Filled {
-    /// Requests in flight, on average: when those were sent that found less than half of the connections busy, and in the last
+    /// Requests in flight, on average: when requests were sent that found less than half of the connections busy, and
+    /// in the last
     /// third of the run.
     in_flight: [f64; 2],
     /// Responses per second at these: the first by Little's law, the second counted.
@@ -175,15 +178,16 @@ struct Filled {
 }
 
 impl Filled {
-    /// A queue is longer by one for every request in it, so that the latency of a request tells the rate at the number in flight
-    /// when it was sent. The number is known for requests that found few in flight.
+    /// A queue is longer by one for every request in it, so that the latency of a request tells the rate at the number
+    /// in flight when it was sent. The number is known for requests that found few in flight.
     fn of(Evidence { load, latency, .. }: &Evidence) -> Option<Self> {
         let latency = latency.as_ref()?;
         let Backlog { last: all, last_per_s, .. } = load.backlog?;
         let few = latency.calm_in_flight?;
         let per_s = [few / latency.calm_us? * 1e6, last_per_s];
         let (change, ratio) = ((per_s[1] / per_s[0]).ln(), (all / few).ln());
-        // In a queue that is never empty, responses vary as services do, and so does the sum of those that a request waits for.
+        // In a queue that is never empty, responses vary as services do, and so does the sum of the services that a
+        // request waits for.
         let counts = 1.0 / latency.calm as f64 + 3.0 / load.completed as f64;
         let error = ERRORS * (counts * load.dispersion?.max(DISPERSED)).sqrt();
         let is_telling = ratio >= FILLED.ln() && change.is_finite();

@@ -3,7 +3,6 @@
 use crate::record::NoteId;
 use onrush_plan::LimitedBy;
 
-/// The conclusion of a rule.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ruling {
     pub limited_by: LimitedBy,

@@ -1,4 +1,4 @@
-//! Rules on the target: what it did, and what its processes did where they can be seen.
+//! Rules on the target: its behaviour, and its processes where they can be seen.
 
 use super::connections::unused;
 use super::failures::{FAILED, advice_on_failures, fails, failures};
@@ -10,7 +10,8 @@ use crate::record::NoteId;
 use crate::record::evidence::{Elasticity, Evidence, Load};
 use onrush_plan::LimitedBy;
 
-/// A target whose threads were on a processor, or waited for one, for less than this share of the time waited for something else.
+/// A target whose threads were on a processor, or waited for one, for less than this share of the time waited for
+/// something else.
 const BLOCKED: f64 = 0.1;
 /// A target has died if it sent no response for this share of the run, at its end ...
 const SILENT: f64 = 0.1;
@@ -18,11 +19,11 @@ const SILENT: f64 = 0.1;
 const SILENT_MIN_S: f64 = 0.2;
 /// A target that falls silent for this share of the run limits it.
 const QUIET: f64 = 0.25;
-/// Requests that hang limit a run from this share of those in flight.
+/// Requests that hang limit a run from this share of the requests in flight.
 const HANGING: f64 = 0.05;
 
-/// Returns whether the target failed so often, or was silent for so long, that this decides and not a stall of onrush or a wait for a
-/// processor: without these, more would have failed.
+/// True if the target failed so often, or was silent for so long, that this decides and not a stall of onrush or a wait
+/// for a processor: without these, more would have failed.
 pub(super) fn has_failed(evidence: &Evidence) -> bool {
     let Evidence { generator, load, .. } = evidence;
     // Both times leave out stalls.

@@ -60,8 +60,8 @@ fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
     on(&changed(change))
 }
 
-/// Situations that a later one explains: a stall of the whole target makes no rate, and a rate that is kept up with is
-/// no matter what else.
+/// Situations that a later one explains: a stall of the whole target makes no rate, and a rate that is kept up with
+/// overrides everything else.
 const SITUATIONS: [(LimitedBy, Change); 19] = [
     (LimitedBy::Ports, |evidence| (evidence.load.without_port, evidence.load.missing) = (36, 3.6)),
     (LimitedBy::GeneratorCpu, |evidence| evidence.generator.stalled_s = 0.5),

@@ -1,4 +1,4 @@
-//! The threads of onrush in words: how busy they were, and what they waited for.
+//! The threads of onrush in words: how busy they were, and the reason of their waits.
 
 use super::words::percent;
 use crate::record::evidence::{Evidence, Thread};
@@ -10,12 +10,12 @@ pub(super) const UNDOUBTED: f64 = 0.75;
 /// A wait for a processor is worth a word from this share of a thread's time.
 const WAITED_FOR: f64 = 0.05;
 
-/// Returns whether a thread waited for a processor for a time that is worth a word.
+/// True if a thread waited for a processor for a time that is worth a word.
 pub(super) fn waits(thread: &Thread) -> bool {
     thread.queued.is_some_and(|queued| queued >= WAITED_FOR)
 }
 
-/// How much a thread worked, and how long it waited for a processor if that is worth a word, or is what made it busy.
+/// How much a thread worked, and how long it waited for a processor if that is worth a word, or made it busy.
 pub(super) fn how_busy(thread: &Thread) -> String {
     let is_why = |limit: f64| thread.busy >= limit && thread.worked() < limit;
     let tells = is_why(BUSY) || is_why(UNDOUBTED);
@@ -24,7 +24,7 @@ pub(super) fn how_busy(thread: &Thread) -> String {
     format!("{} busy{waiting}", percent(thread.worked()))
 }
 
-/// Describes the threads that match, if any; the figures are those of the first.
+/// Describes the threads that match, if any, with the figures of the first.
 pub(super) fn busy_threads(
     evidence: &Evidence,
     is_busy: impl Fn(&Thread) -> bool,

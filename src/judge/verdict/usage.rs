@@ -45,7 +45,7 @@ fn connections(load: &Load) -> String {
         (leaving, "waited to be closed"),
         (done, "had nothing left to send"),
     ];
-    // What would be printed as 0 is left out.
+    // Omits places that would print as 0.
     let places =
         places.into_iter().filter(|(mean, _)| *mean >= 0.05).map(|(mean, what)| format!("{} {what}", number(mean)));
     let in_flight =

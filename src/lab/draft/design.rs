@@ -22,7 +22,7 @@ use crate::compare::{DECISIVE, RESPONSES_NEEDED};
 /// The highest number of points.
 const POINTS_MAX: usize = 10_000;
 
-/// What the command line adds to the experiment itself.
+/// Parts of the experiment from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Circumstances {
     pub folder: Destination,
@@ -31,7 +31,7 @@ pub(super) struct Circumstances {
     pub retries: Option<u32>,
 }
 
-/// Makes the experiment; the warnings are what the user should know although it can be carried out.
+/// Makes the experiment; warns the user if it can be carried out but has a weakness.
 pub(super) fn decide(mut outline: Outline, around: Circumstances) -> Result<Warned<Experiment>, String> {
     if slug(&outline.name).is_empty() {
         return Err("the experiment has no name; write name = \"…\" at the top".to_owned());
@@ -93,7 +93,7 @@ pub(super) fn decide(mut outline: Outline, around: Circumstances) -> Result<Warn
     Ok((experiment, warnings.into_iter().collect()))
 }
 
-/// What to say if runs with a rate will be too short for the percentile that decides between them.
+/// A warning if runs with a rate will be too short for the percentile that decides between them.
 fn undecidable(experiment: &Experiment) -> Option<String> {
     let Experiment { factors, points, .. } = experiment;
     // Rates are not compared: the answer is which of them were reached.
@@ -115,9 +115,9 @@ fn undecidable(experiment: &Experiment) -> Option<String> {
 
 /// How many requests a run with a rate will have.
 struct Expected {
-    /// Those that are due until its time is over; `None`: no time ends it.
+    /// Requests due until its time is over; `None`: no time ends it.
     of_time: Option<f64>,
-    /// Those after which it ends, if it ends after requests.
+    /// Requests after which it ends, if it ends after requests.
     limit: Option<u64>,
     /// Its rate, unless its stages set that, or how long it lasts.
     per_s: Option<f64>,
@@ -140,7 +140,7 @@ impl Expected {
         self.of_time.map_or(u64::MAX, |due| due as u64).min(self.limit.unwrap_or(u64::MAX))
     }
 
-    /// What to do about too few; whatever ends the run too early must be changed.
+    /// The remedy for too few; whatever ends the run too early must be changed.
     fn remedy(&self) -> String {
         let is_too_few = |requests: &f64| *requests < RESPONSES_NEEDED as f64;
         let longer = self.of_time.filter(is_too_few).map(|due| match self.per_s {
@@ -257,7 +257,7 @@ fn baseline(factor: &OutlineFactor, levels: &[Level], wanted: &String) -> Result
     })
 }
 
-/// A level as people read it: its label, or what it sets.
+/// A level for people: its label, or its settings.
 fn named(level: &OutlineLevel) -> String {
     let value = |key: &str, values: &[String]| match values {
         [] => "on".to_owned(),
@@ -290,7 +290,7 @@ fn known(outline: &Outline) -> Known {
         options.0.retain(|key, values| key != "body" || !values.iter().any(|value| value.starts_with('@')));
         // Another factor may set it.
         options.0.entry(URL.to_owned()).or_insert_with(|| vec!["http://localhost/".to_owned()]);
-        // What is wrong with it is said where the points are made.
+        // A fault in it is reported where the points are made.
         plan(&options).ok().map(|(plan, _)| plan)
     };
     let plans: Vec<Plan> = options.iter().filter_map(plan_of).collect();
@@ -308,7 +308,7 @@ fn server(outline: Option<&OutlineServer>, run: &Options, is_varied: bool) -> Re
         return Err(format!("[target] has no command; add command = \"…\", or vary {COMMAND}"));
     }
     let ready = outline.ready.as_ref().map(|url| {
-        // TLS, proxy and socket options are those of the runs.
+        // TLS, proxy and socket options are the runs'.
         let mut options = run.clone();
         options.0.insert(URL.to_owned(), vec![url.clone()]);
         ["script", "args", "body", "method", "urls", "urls-order"].iter().for_each(|key| drop(options.0.remove(*key)));

@@ -12,16 +12,15 @@ use super::options::{COMMAND, Options, SYSCTL, canonical, near};
 use super::outline::{Outline, OutlineFactor, OutlineLevel, OutlineServer, READY, RETRIES_MAX, ROUNDS_MAX};
 use crate::cli::units;
 
-/// What is wrong with a file.
+/// A fault in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     /// The line, counted from 1; `None`: the file as a whole.
     pub line: Option<usize>,
-    /// What is wrong, in a sentence.
+    /// The fault, in a sentence.
     pub words: String,
 }
 
-/// Reads an experiment.
 pub(super) fn read(text: &str) -> Result<Outline, Wrong> {
     let root = DeTable::parse(text).map_err(|error| {
         let line = error.span().map(|span| line(text, span.start));
@@ -113,7 +112,6 @@ fn hooks(table: &Table<'_>) -> Result<Hooks, Wrong> {
     })
 }
 
-/// A table of the file.
 struct Table<'a> {
     text: &'a str,
     name: &'a str,

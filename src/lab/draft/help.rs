@@ -51,7 +51,7 @@ broke, 4 onrush was the limit (strict), 5 nothing was measured, 130 interrupted:
 the first of 1, 2, 5, 3, 4 and 130 that applies.",
 );
 
-/// What `onrush sweep --help` prints.
+/// Text of `onrush sweep --help`.
 pub(crate) fn sweep() -> String {
     let above = "\
 onrush sweep measures several loads, or settings of this host, a few rounds
@@ -73,7 +73,7 @@ prints the time. For instance:
     help((above, below), sweep_options())
 }
 
-/// What `onrush vs --help` prints.
+/// Text of `onrush vs --help`.
 pub(crate) fn versus() -> String {
     let above = "\
 onrush vs compares targets in short alternating runs, so that a noisy machine is
@@ -90,12 +90,11 @@ targets take about 50s; --plan prints the time.";
     help((above, below), versus_options())
 }
 
-/// The options that `sweep` has besides those of a run.
 pub(crate) fn sweep_options() -> Vec<Described> {
     own(|name| name != "force")
 }
 
-/// The options that `vs` has besides those of a run.
+/// Options specific to `vs`.
 pub(crate) fn versus_options() -> Vec<Described> {
     own(|name| !["force", "sysctl", "zip", "allow-host-changes"].contains(&name))
 }

@@ -1,9 +1,9 @@
 //! Reads the command lines of `onrush lab`, `onrush sweep` and `onrush vs`, and the file of `lab`, into an experiment.
 //!
-//! A `file` and the arguments of `sweep` and `vs` (`shorthand`) both give an `outline`, in which the `options` of the runs
-//! are still text; `levels` reads lists of values, and `typed` has the options of the commands themselves. `design`
-//! turns the outline into the experiment, with a plan for each point and `names` for its files; `resolved` writes down
-//! what was decided.
+//! A `file` and the arguments of `sweep` and `vs` (`shorthand`) both give an `outline`, in which the `options` of the
+//! runs are still text; `levels` reads lists of values, and `typed` has the options of the commands themselves.
+//! `design` turns the outline into the experiment, with a plan for each point and `names` for its files; `resolved`
+//! writes the decisions down.
 
 mod design;
 mod file;
@@ -30,16 +30,16 @@ use crate::cli::arguments::Subcommand;
 use design::Circumstances;
 use typed::Typed;
 
-/// What the three commands ask for.
+/// Parsed command line of the three commands.
 #[derive(Debug)]
 pub struct Lab {
-    /// What was decided.
+    /// The experiment as decided.
     pub experiment: Box<Experiment>,
-    /// Whether the experiment is only shown, not carried out.
+    /// True if the experiment is only shown, not carried out.
     pub is_plan: bool,
-    /// Whether every run is reported, and every figure.
+    /// True if every run is reported, and every figure.
     pub is_verbose: bool,
-    /// What the user should know, one line each.
+    /// Warnings for the user, one line each.
     pub warnings: Vec<String>,
 }
 

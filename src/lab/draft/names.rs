@@ -47,7 +47,7 @@ pub(super) fn slug(text: &str) -> String {
     shown.trim_start_matches(['.', '-']).to_owned()
 }
 
-/// What the file names of a point begin with: short enough for any file system.
+/// Beginning of the file names of a point: short enough for any file system.
 pub(super) fn point_file(factors: &[Factor], levels: &[usize]) -> String {
     let each = factors.iter().zip(levels).map(|(factor, &level)| factor.levels[level].file.as_str());
     let name = each.collect::<Vec<_>>().join("-");
@@ -62,7 +62,7 @@ pub(super) fn point_file(factors: &[Factor], levels: &[usize]) -> String {
     format!("{}-{}", &name[..LENGTH_MAX], &digits[..DIGITS])
 }
 
-/// Refuses points whose files would have the same name.
+/// Refuses points whose files would have one name.
 pub(super) fn files_collide(factors: &[Factor], points: &[Point]) -> Result<(), String> {
     let mut names = BTreeMap::new();
     for point in points {

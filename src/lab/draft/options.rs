@@ -26,7 +26,7 @@ pub(super) const ARGS: &str = "args";
 /// The option that leaves secrets in files.
 pub(super) const KEEP_SECRETS: &str = "keep-secrets";
 
-/// What the keys of host settings begin with.
+/// Prefix of the keys of host settings.
 pub(super) const SYSCTL: &str = "sysctl.";
 
 /// The key of the target's command.

@@ -19,7 +19,7 @@ pub(super) struct Outline {
     /// By factor, the label or value of the level that the others are compared with.
     pub baseline: Vec<(String, String)>,
     pub attach: Vec<PathBuf>,
-    /// What all runs have in common.
+    /// Options of all runs.
     pub run: Options,
     pub factors: Vec<OutlineFactor>,
     pub server: Option<OutlineServer>,
@@ -33,7 +33,7 @@ pub(super) struct OutlineFactor {
     pub levels: Vec<OutlineLevel>,
 }
 
-/// What one level sets, and its label if it has one.
+/// Settings of one level, and its label if it has one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OutlineLevel {
     pub label: Option<String>,

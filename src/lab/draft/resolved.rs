@@ -7,7 +7,7 @@ use toml::{Table, Value};
 use super::options::{ARGS, COMMAND, KEEP_SECRETS, Options, URL, redacted};
 use super::outline::{Outline, OutlineFactor, OutlineLevel, OutlineServer};
 
-/// The experiment as TOML, and the same without secrets.
+/// The experiment as TOML, with and without secrets.
 pub(super) fn texts(outline: &Outline) -> (String, String) {
     let keeps_secrets = outline.run.0.contains_key(KEEP_SECRETS);
     let text = text(outline, &|_, values| values.to_vec());
@@ -15,7 +15,7 @@ pub(super) fn texts(outline: &Outline) -> (String, String) {
     (text, shown)
 }
 
-/// Turns the values of an option into those that are written.
+/// Turns the values of an option into the values to write.
 type Shown = dyn Fn(&str, &[String]) -> Vec<String>;
 
 /// The values of an option without secrets. A script's arguments are redacted together, because one may say that

@@ -107,10 +107,11 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
     lab(typed, "vs", vec![OutlineFactor { name: URL.to_owned(), levels }], VERSUS_ROUNDS).map(Some)
 }
 
-/// How long a run of `vs` measures: with a rate, until it has enough responses to be compared, if that is not very long.
+/// How long a run of `vs` measures: with a rate, until it has enough responses to be compared, if that is not very
+/// long.
 fn slice(run: &Options) -> Duration {
     let typed = run.0.get("rate").and_then(|values| values.last());
-    // What is wrong with it is said where the points are made.
+    // A fault in it is reported where the points are made.
     let asked = typed.and_then(|typed| rate(flags::by_id(Id::Rate), OsStr::new(typed), Dialect::Native).ok());
     let enough = asked.and_then(|asked| Duration::try_from_secs_f64(design::enough_s(asked.per_second())).ok());
     let tenths = |length: Duration| Duration::from_millis(length.as_millis().next_multiple_of(100) as u64);

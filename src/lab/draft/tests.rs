@@ -5,7 +5,7 @@ use onrush_plan::Order;
 use super::file::read;
 use super::*;
 
-/// The experiment that a text describes, or what is wrong with the text.
+/// The experiment of a text, or the text's fault.
 fn decided(text: &str) -> Result<Experiment, String> {
     let outline = read(text).map_err(|wrong| format!("{}: {}", wrong.line.unwrap_or_default(), wrong.words))?;
     let around = Circumstances { folder: Destination::New(None), may_change_host: false, retries: None };
@@ -172,7 +172,7 @@ fn that_runs_will_be_too_short_for_a_verdict_is_said_beforehand() {
     assert_eq!(vs("-R 500 -d 1s"), line("500", "5s"));
     assert_eq!(vs("-R 30/m"), line("1", "4400s"));
     assert_eq!(vs("-R 500 -n 3000 -d 1s"), line("500", "5s"));
-    // Whatever ends the run too early is what must be changed.
+    // The limit that ends the run too early must be changed.
     let more = "send 2,000 requests or more (-n)";
     assert_eq!(["-R 500 -n 1999", "-R 500 -n 1999 -d 5s"].map(vs), [said("1,999", more), said("1,999", more)]);
     let both = format!("measure for longer, such as 5s (-d), and {more}");

@@ -12,7 +12,6 @@ use crate::cli::arguments::{Setter, path, switch, text};
 use crate::cli::refusal::took_url;
 use crate::cli::spelling::Spelling;
 
-/// What was typed.
 #[derive(Debug, Default)]
 pub(crate) struct Typed {
     out: Option<PathBuf>,

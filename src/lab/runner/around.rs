@@ -1,4 +1,4 @@
-//! Sets up and undoes what surrounds points and runs: host settings, hooks, and the target's command.
+//! Sets up and undoes the surroundings of points and runs: host settings, hooks, and the target's command.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -25,12 +25,12 @@ pub(super) struct Around<'a> {
     groups: Groups,
     /// The point and the round of the last set-up, successful or not.
     at: Option<(usize, u32)>,
-    /// Whether that set-up succeeded.
+    /// True if that set-up succeeded.
     is_set_up: bool,
     target: Option<Target>,
-    /// Whether a failure in this attempt at a run ends the experiment.
+    /// True if a failure in this attempt at a run ends the experiment.
     pub is_fatal: bool,
-    /// Whether something failed after a run that had been measured.
+    /// True if something failed after a run that had been measured.
     pub has_failed: bool,
     /// Settings that could not be restored between points.
     unrestored: Vec<String>,
@@ -66,7 +66,7 @@ impl When {
 }
 
 impl<'a> Around<'a> {
-    /// With nothing set up yet. From now on a second signal kills what was started and restores what was changed.
+    /// With nothing set up yet. From now on a second signal kills started commands and restores changed settings.
     ///
     /// # Errors
     ///
@@ -138,7 +138,7 @@ impl<'a> Around<'a> {
     ///
     /// # Errors
     ///
-    /// What failed, and why.
+    /// Which step failed, and why.
     pub fn enter(&mut self, point: usize, round: u32, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
         let is_there = self.is_set_up && self.at.is_some_and(|(at, _)| at == point);
         if is_there && self.target_end().is_none() {
@@ -157,10 +157,10 @@ impl<'a> Around<'a> {
         Ok(())
     }
 
-    /// Ends what was set up for the last point, if any.
+    /// Undoes the set-up of the last point, if any.
     pub fn leave_point(&mut self, folder: &Folder) {
         self.target = None;
-        // Run even after a signal: it ends what `before_point` has begun.
+        // Runs even after a signal: it ends the work of `before_point`.
         if let Err(line) = self.hook(When::AfterPoint, folder, &Interrupt::default()) {
             say(&format!("onrush: {line}"));
             self.has_failed = true;

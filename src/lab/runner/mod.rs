@@ -1,5 +1,5 @@
-//! Carries out an experiment, from its plan to its exit code. A run has the steps of [`single::carry_out`](crate::single::carry_out),
-//! except for what is shown; here are the steps around all runs.
+//! Carries out an experiment, from its plan to its exit code. A run has the steps of
+//! [`single::carry_out`](crate::single::carry_out) except for the output; here are the steps around all runs.
 
 mod around;
 mod preflight;
@@ -58,12 +58,12 @@ pub(super) fn carry_out(lab: Lab) -> u8 {
     })
 }
 
-/// Reads the files that runs need and those to be attached, and checks the names of settings. It may wait for a file for
-/// ever.
+/// Reads the files that runs need and those to be attached, and checks the names of settings. It may wait for a file
+/// for ever.
 ///
 /// # Errors
 ///
-/// What cannot be read, or cannot be a setting here.
+/// A file that cannot be read, or a name that cannot be a setting here.
 fn check(experiment: &mut Experiment) -> anyhow::Result<Vec<Attached>> {
     for point in &mut experiment.points {
         point.plan.read_materials()?;
@@ -77,7 +77,7 @@ fn check(experiment: &mut Experiment) -> anyhow::Result<Vec<Attached>> {
     experiment.attach.iter().map(|path| Attached::read(path)).collect()
 }
 
-/// The secrets of an experiment: those of its runs and of its commands. None if they may be shown.
+/// The secrets of an experiment: of its runs and of its commands. None if they may be shown.
 fn known(experiment: &Experiment) -> Known {
     if experiment.points.iter().any(|point| point.plan.show.keeps_secrets) {
         return Known::default();
@@ -105,10 +105,10 @@ fn without(plan: &str, known: &Known) -> anyhow::Result<String> {
     Ok(table.to_string())
 }
 
-/// What became of the runs.
+/// Outcomes of the runs.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
-    /// Runs that were measured, including those before a `--resume`.
+    /// Measured runs, including runs before a `--resume`.
     measured: u64,
     /// Runs that failed, after all retries.
     failed: u64,
@@ -116,13 +116,13 @@ struct Sum {
     broken: u64,
     /// Runs in which none broke, but one was undecided.
     undecided: u64,
-    /// Whether onrush itself was the limit of a run with `--strict`.
+    /// True if onrush itself was the limit of a run with `--strict`.
     is_our_fault: bool,
-    /// Whether a signal ended the experiment.
+    /// True if a signal ended the experiment.
     is_interrupted: bool,
-    /// Whether something else ended it, or failed, and has been reported.
+    /// True if something else ended it, or failed, and has been reported.
     is_given_up: bool,
-    /// What the first request to a target ended with, if there was no response to it.
+    /// The end of the first request to a target, if there was no response to it.
     unasked: Option<Unasked>,
 }
 
@@ -133,7 +133,7 @@ enum Unasked {
     Wrong,
     /// It could not be sent: every connection was refused.
     NotStarted,
-    /// It was sent, or what the target needs failed.
+    /// It was sent, or a prerequisite of the target failed.
     NoResponse,
 }
 
@@ -208,12 +208,12 @@ fn closing(experiment: &Experiment, sum: Sum, path: Option<&Path>) -> String {
     line
 }
 
-/// Prints the answer: a table, and what follows from it. Writes that and all figures to the folder, and prints them too
-/// with `is_verbose`; returns whether all of that succeeded.
+/// Prints the answer: a table, and the conclusions. Writes them and all figures to the folder, and prints the figures
+/// too with `is_verbose`; returns whether all of that succeeded.
 fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
     let path = match folder.here() {
         Ok(path) => path,
-        // That has ended the runs, and has been reported.
+        // The failure has ended the runs, and has been reported.
         Err(_) => return false,
     };
     let table =
@@ -260,8 +260,8 @@ fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
     }
 }
 
-/// The folder: a new one, or that of an experiment to be continued. A signal that ends this process leaves nothing in it
-/// that is half written.
+/// The folder: a new one, or the one of an experiment to continue. A signal that ends this process leaves no
+/// half-written file in it.
 fn open(experiment: &Experiment, attached: &[Attached], signals: &Signals) -> anyhow::Result<(Folder, Made)> {
     let host = Host::read();
     let made = made(experiment, &host)?;
@@ -318,8 +318,8 @@ fn create(path: Option<&Path>, name: &str, at: &str, is_private: bool) -> anyhow
     create_in(results, &named(name, at), is_private)
 }
 
-/// A new folder with this name, or with the first number after it that makes it a new one: other experiments may begin in
-/// the same second.
+/// A new folder with this name, or with the first number after it that makes it a new one: other experiments may begin
+/// in that second.
 fn create_in(results: &Path, name: &str, is_private: bool) -> anyhow::Result<Folder> {
     let mut names = (1_u32..).map(|number| if number == 1 { name.to_owned() } else { format!("{name}-{number}") });
     let created = names.find_map(|name| match Folder::create(&results.join(name), is_private) {

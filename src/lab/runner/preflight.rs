@@ -17,35 +17,32 @@ use crate::judge::Judged;
 use crate::run::{Interrupt, NoBackend, NotStarted};
 use crate::session::ask::{Refused, ask as request};
 
-/// The first response of a target.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct FirstResponse {
     /// The point: its factors and levels, as they are shown.
     point: String,
     /// The target's URL, without secrets.
     url: String,
-    /// The status of the response.
     status: Option<u16>,
-    /// The length of the body, in bytes.
     body_bytes: u64,
     /// The head of the response, without secrets.
     head: String,
-    /// Whether it says that the port expects TLS.
+    /// True if it says that the port expects TLS.
     #[serde(skip)]
     expects_tls: bool,
-    /// Whether the status is unsuccessful.
+    /// True if the status is unsuccessful.
     #[serde(skip)]
     is_failure: bool,
-    /// Whether it was said which statuses are successful.
+    /// True if the successful statuses were given.
     #[serde(skip)]
     has_list: bool,
-    /// What is wrong with it, if it failed a check.
+    /// Its fault, if it failed a check.
     #[serde(skip)]
     failed_check: Option<String>,
 }
 
 impl FirstResponse {
-    /// The same without these secrets.
+    /// The response without these secrets.
     pub fn without(mut self, known: &Known) -> Self {
         for text in [&mut self.point, &mut self.url, &mut self.head] {
             *text = known.hide_in(text);
@@ -102,7 +99,7 @@ pub(super) fn ask(
     Ok(responses)
 }
 
-/// Whether two points send the same request to the same target.
+/// True if the requests and targets of two points are equal.
 fn is_alike(one: &Point, other: &Point) -> bool {
     let key = |point: &Point| {
         let Plan { target, way, request, .. } = point.plan.clone();

@@ -20,7 +20,6 @@ use crate::run::{Interrupt, Observer};
 use crate::saved;
 use crate::session::{self, ask::fault};
 
-/// The runs of an experiment.
 pub(super) struct Runs<'a> {
     experiment: &'a Experiment,
     /// Its secrets.
@@ -33,7 +32,7 @@ pub(super) struct Runs<'a> {
     sum: Sum,
     /// Points whose notes have been printed.
     noted: BTreeSet<usize>,
-    /// Whether every run has a line, and not only what went wrong.
+    /// True if every run has a line, and not only failures.
     is_verbose: bool,
 }
 
@@ -62,7 +61,7 @@ impl Attempt {
 }
 
 impl<'a> Runs<'a> {
-    /// Runs that write to a folder. `id` is the same in all results; `is_verbose`: every run has a line.
+    /// Runs that write to a folder. `id`: common to all results; `is_verbose`: every run has a line.
     pub fn new(
         experiment: &'a Experiment,
         known: &'a Known,
@@ -123,8 +122,8 @@ impl<'a> Runs<'a> {
         self.log(if self.sum.is_interrupted { "interrupted" } else { "ended" })
     }
 
-    /// Whether a run was measured before a `--resume`; it is then counted, with its broken gates.
-    /// Any other file with the name of its result is renamed.
+    /// True if a run was measured before a `--resume`; it is then counted, with its broken gates. Any other file with
+    /// the name of its result is renamed.
     fn is_taken(&mut self, turn: &Turn) -> anyhow::Result<bool> {
         let name = self.file(turn);
         if !self.folder.has(&name) {
@@ -137,7 +136,7 @@ impl<'a> Runs<'a> {
             })
         };
         let path = self.folder.here()?.join(&name);
-        // A pipe would be waited for, and even a regular file may never end: some of those in `/proc` wait for more.
+        // A pipe would be waited for, and even a regular file may never end: some files in `/proc` wait for more.
         let read = if path.is_file() {
             self.interrupt.blocking(|| saved::document(&path))
         } else {
@@ -163,7 +162,8 @@ impl<'a> Runs<'a> {
         Ok(false)
     }
 
-    /// Counts a run with a broken or undecided gate, or with `--strict` and limited by onrush itself; returns whether it is either.
+    /// Counts a run with a broken or undecided gate, or with `--strict` and limited by onrush itself; returns whether
+    /// it is either.
     fn judge(&mut self, document: &Document) -> bool {
         let breaks = |is_strict| document.gates.iter().any(|gate| gate.broken && gate.is_strict() == is_strict);
         let (is_broken, is_our_fault) = (breaks(false), breaks(true));
@@ -174,7 +174,7 @@ impl<'a> Runs<'a> {
         is_broken || is_undecided || is_our_fault
     }
 
-    /// Ends what was started and restores what was borrowed. Returns a line for each setting that was not restored.
+    /// Ends started commands and returns borrowed settings. Returns a line for each setting that was not restored.
     pub fn leave(&mut self) -> Vec<String> {
         self.around.leave_point(&self.folder);
         self.sum.is_given_up |= self.around.has_failed;
@@ -228,7 +228,7 @@ impl<'a> Runs<'a> {
                 _ => true,
             };
             let kept = self.keep(&turn, kind, document.as_deref());
-            // What was measured and cannot be kept is at least said.
+            // A measurement that cannot be kept is at least printed.
             if is_wrong || self.is_verbose || kept.is_err() {
                 say(&line);
             }
@@ -252,7 +252,7 @@ impl<'a> Runs<'a> {
         Ok(!self.must_stop())
     }
 
-    /// Whether a failure ends the experiment; prints that it does.
+    /// True if a failure ends the experiment; prints that it does.
     fn must_stop(&mut self) -> bool {
         let must_stop = self.around.is_fatal;
         if must_stop {
@@ -262,8 +262,7 @@ impl<'a> Runs<'a> {
         must_stop
     }
 
-    /// Writes what a run measured, under another name if the run does not count. Its samples of sockets are renamed
-    /// alike.
+    /// Writes a run's document, under another name if the run does not count. Its samples of sockets are renamed alike.
     fn keep(&self, turn: &Turn, kind: Option<&str>, document: Option<&Document>) -> anyhow::Result<()> {
         let begin = format!("{}-{}", self.experiment.points[turn.point].file, turn.round + 1);
         let name = kind.map_or(begin.clone(), |kind| self.folder.vacant(&begin, kind));
@@ -276,8 +275,7 @@ impl<'a> Runs<'a> {
         Ok(())
     }
 
-    /// Prints the notes of the first run of a point, or only those that put it in doubt; its other runs have much the
-    /// same ones.
+    /// Prints the notes of the first run of a point, or only its doubts; its other runs have similar ones.
     fn print_notes(&mut self, point: usize, document: Option<&Document>, doubts: usize) {
         const NOTES: usize = 3;
         let most = if self.is_verbose { NOTES } else { doubts.min(NOTES) };
@@ -288,7 +286,7 @@ impl<'a> Runs<'a> {
         }
     }
 
-    /// Prints what is wrong in the form that GitHub turns into annotations, if that is asked for.
+    /// Prints a fault in the form that GitHub turns into annotations, if that is asked for.
     fn annotate(&self, point: &Point, line: &str, is_wrong: bool) {
         if is_wrong && point.plan.show.annotates {
             say(&judge::annotation(line));
@@ -311,7 +309,7 @@ impl<'a> Runs<'a> {
         let progress = format!("run {} of {}: ", before + 1, self.experiment.runs());
         let Ran { mut document, doubts, reason } = run(&plan, &progress, &self.interrupt);
         let ended = self.around.target_end();
-        // Run even after a signal: it ends what `before_run` has begun.
+        // Runs even after a signal: it ends the work of `before_run`.
         let after = self.around.hook(When::AfterRun, &self.folder, &Interrupt::default());
         let is_interrupted = document.as_ref().map_or(self.interrupt.is_asked(), |document| document.interrupted);
         let reason = reason.or(ended).or(after.err()).map(|reason| self.known.hide_in(&reason));
@@ -360,7 +358,6 @@ fn samples(name: &str) -> String {
 
 /// The outcome of a session.
 struct Ran {
-    /// What it measured.
     document: Option<Box<Document>>,
     /// How many of its notes, the first ones, put it in doubt.
     doubts: usize,

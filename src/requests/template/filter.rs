@@ -1,6 +1,6 @@
-//! What becomes of a value before it is sent, by the place where it is.
+//! Encoding of a value before it is sent, by the place where it is.
 
-/// What is done to a value.
+/// An encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Filter {
     /// Nothing.
@@ -23,7 +23,7 @@ pub enum Place {
 }
 
 impl Filter {
-    /// All of them.
+    /// All filters.
     pub const ALL: [Self; 3] = [Self::Raw, Self::Json, Self::Url];
 
     /// Its name in a placeholder.
@@ -35,7 +35,7 @@ impl Filter {
         }
     }
 
-    /// What becomes of a value.
+    /// The encoded value.
     pub fn of(self, value: &str) -> String {
         match self {
             Self::Raw => value.to_owned(),
@@ -49,7 +49,7 @@ impl Filter {
 }
 
 impl Place {
-    /// What is done to a value here, unless the placeholder says otherwise.
+    /// The encoding here, unless the placeholder says otherwise.
     pub fn usual(self) -> Filter {
         match self {
             Self::Target => Filter::Url,

@@ -1,8 +1,8 @@
 //! Requests with placeholders, such as `{{seq}}`, that are filled in each time one is sent (`--templates`).
 //!
-//! `tokens` finds the placeholders of a text, `placeholder` reads one, `url` keeps those of a URL from its grammar. `table`
-//! reads a file of values, `values` prepares those that placeholders need as the bytes that are sent, by `filter`, and
-//! `template` is a request that is filled in. All that can be wrong is found before the run.
+//! `tokens` finds the placeholders of a text, `placeholder` reads one, `url` keeps those of a URL from its grammar.
+//! `table` reads a file of values, `values` prepares the values of placeholders as the bytes that are sent, by
+//! `filter`, and `template` is a request to fill in. Every fault is found before the run.
 
 mod filter;
 mod placeholder;

@@ -1,4 +1,4 @@
-//! What is between the braces of a placeholder.
+//! The text between the braces of a placeholder.
 
 use std::fmt::Write;
 
@@ -7,16 +7,16 @@ use strsim::damerau_levenshtein;
 use super::filter::Filter;
 use super::tokens::{Token, Tokens};
 
-/// A placeholder: what it is filled in with, and what becomes of that.
+/// A placeholder: the source of its values, and their filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placeholder {
-    /// What it is filled in with.
+    /// The source of its values.
     pub what: What,
-    /// What is done to that, one after the other; nothing: what is usual at its place.
+    /// Filters, applied one after the other; none: the usual one at its place.
     pub filters: Vec<Filter>,
 }
 
-/// What a placeholder is filled in with.
+/// Sources of a placeholder's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// The number of the request in the run, from 1.
@@ -40,7 +40,6 @@ pub struct Source {
     pub column: Option<String>,
 }
 
-/// How many filters a placeholder may have.
 const FILTERS_MAX: usize = 8;
 /// The names of placeholders, each with how it is written.
 const NAMES: [(&str, &str); 6] = [
@@ -53,11 +52,11 @@ const NAMES: [(&str, &str); 6] = [
 ];
 
 impl Placeholder {
-    /// Reads what is between the braces.
+    /// Reads the text between the braces.
     ///
     /// # Errors
     ///
-    /// What is wrong with it, and what to write.
+    /// The fault, and what to write.
     pub fn read(text: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(text).map_err(|_| "a placeholder that is not UTF-8".to_owned())?;
         let shown = || format!("{{{{{}}}}}", text.trim().escape_debug());
@@ -66,7 +65,7 @@ impl Placeholder {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let what = What::read(&words).map_err(|reason| format!("{}: {reason}", shown()))?;
         let filters = parts.map(|words| filter(&words)).collect::<Result<Vec<_>, _>>().and_then(|filters| {
-            // Each may double what it is given.
+            // Each may double its input.
             if filters.len() > FILTERS_MAX { Err(format!("at most {FILTERS_MAX} filters")) } else { Ok(filters) }
         });
         Ok(Self { what, filters: filters.map_err(|reason| format!("{}: {reason}", shown()))? })
@@ -111,7 +110,7 @@ impl What {
 ///
 /// # Errors
 ///
-/// What is wrong with the first that is wrong.
+/// The first fault.
 pub fn placeholders(text: &[u8]) -> Result<Vec<Placeholder>, String> {
     let read = |token| match token {
         Ok(Token::Text(_)) => None,
@@ -131,8 +130,8 @@ pub fn looks_like_one(text: &[u8]) -> Option<String> {
     tokens.find(is_one).map(|text| format!("{{{{{}}}}}", String::from_utf8_lossy(text)))
 }
 
-/// The words of the placeholder, then those of each filter. Quotation marks keep blanks and `|` in a word. `None`: one is
-/// not closed.
+/// The words of the placeholder, then the words of each filter. Quotation marks keep blanks and `|` in a word. `None`:
+/// one is not closed.
 fn words(text: &str) -> Option<Vec<Vec<String>>> {
     let (mut parts, mut rest) = (vec![Vec::new()], text.trim_start());
     while let Some(first) = rest.chars().next() {
@@ -160,7 +159,7 @@ fn filter(words: &[String]) -> Result<Filter, String> {
     }
 }
 
-/// That there is nothing of that name, and what may have been meant.
+/// A message: nothing has that name; it names the most similar one.
 pub(super) fn unknown<'a>(noun: &str, name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let nearest =

@@ -15,7 +15,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// That of a file.
+    /// The table in a file.
     ///
     /// # Errors
     ///
@@ -37,7 +37,7 @@ impl Table {
     ///
     /// # Errors
     ///
-    /// What is wrong with the file, or the line of the first value with which the caller finds something wrong, and what.
+    /// The fault in the file, or the line of the first value that the caller refuses, and why.
     pub fn values(
         &self,
         column: Option<&str>,
@@ -60,7 +60,7 @@ impl Table {
         if is_empty { Err("it has no row below the names of its columns; add one".to_owned()) } else { Ok(()) }
     }
 
-    /// What is wrong with a row.
+    /// The fault in a row.
     fn wrong(&self, error: &csv::Error) -> String {
         match error.kind() {
             ErrorKind::UnequalLengths { pos, expected_len, len } => format!(
@@ -73,7 +73,7 @@ impl Table {
         }
     }
 
-    /// The line in which a row begins, from 1. The position of a row may be that of line ends before it.
+    /// The line in which a row begins, from 1. The position of a row may be at line ends before it.
     fn line(&self, position: Option<&Position>) -> usize {
         let bytes = self.text().as_bytes();
         let (before, rest) = bytes.split_at(position.map_or(0, Position::byte) as usize);

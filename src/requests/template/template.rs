@@ -17,7 +17,7 @@ use crate::requests::mixed;
 pub struct Template {
     head: Vec<Piece>,
     body: Vec<Piece>,
-    /// Whether the head ends with the length of the body.
+    /// True if the head ends with the length of the body.
     has_length: bool,
     response: ResponseKind,
 }
@@ -27,7 +27,7 @@ pub struct Template {
 enum Piece {
     Text(Vec<u8>),
     Seq,
-    /// From this number on, so many.
+    /// A random number from this one on, out of so many.
     Rand {
         from: i64,
         count: u128,
@@ -48,11 +48,12 @@ pub struct Buffers {
 }
 
 impl Template {
-    /// That of a request, whose texts have placeholders. Random values follow from the seed and the number of a request.
+    /// The template of a request, whose texts have placeholders. Random values follow from the seed and the number of a
+    /// request.
     ///
     /// # Errors
     ///
-    /// What is wrong with a placeholder, or with the values for it.
+    /// The fault in a placeholder, or in the values for it.
     pub fn of(parts: &Parts, values: &mut Values, seed: u64) -> Result<Self, String> {
         let mut pieces = Pieces { pieces: Vec::new(), values, seed };
         pieces.text(parts.method.as_bytes());
@@ -74,7 +75,7 @@ impl Template {
         Ok(Self { head, body: pieces.pieces, has_length, response: ResponseKind::to(&parts.method) })
     }
 
-    /// Whether nothing in it is filled in.
+    /// True if nothing in it is filled in.
     pub fn is_constant(&self) -> bool {
         self.head.iter().chain(&self.body).all(|piece| matches!(piece, Piece::Text(_)))
     }
@@ -169,7 +170,7 @@ impl Pieces<'_> {
         })
     }
 
-    /// A seed for one place, so that no two have the same values.
+    /// A seed for one place, so that no two have equal values.
     fn draw(&mut self) -> u64 {
         self.seed = mixed(self.seed, 1);
         self.seed

@@ -1,4 +1,4 @@
-//! A text taken apart into what is sent as it is and placeholders.
+//! A text taken apart into verbatim parts and placeholders.
 
 use memchr::memmem;
 
@@ -7,7 +7,7 @@ use memchr::memmem;
 pub enum Token<'a> {
     /// Sent as it is.
     Text(&'a [u8]),
-    /// What is between `{{` and `}}`.
+    /// The text between `{{` and `}}`.
     Placeholder(&'a [u8]),
 }
 
@@ -19,7 +19,7 @@ pub struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
-    /// Those of a text.
+    /// The tokens of a text.
     pub fn of(text: &'a [u8]) -> Self {
         Self { rest: text }
     }

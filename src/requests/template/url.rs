@@ -4,17 +4,17 @@ use std::borrow::Cow;
 
 use super::tokens::{Token, Tokens};
 
-/// A URL in which letters of the same number are in the place of each placeholder.
+/// A URL in which letters replace each placeholder, as many as its characters.
 #[derive(Debug)]
 pub struct Masked<'a> {
-    /// As it was typed.
+    /// The URL as typed.
     url: &'a str,
     /// With the letters.
     text: String,
 }
 
 impl<'a> Masked<'a> {
-    /// That of a URL.
+    /// Takes the placeholders out of a URL.
     ///
     /// # Errors
     ///
@@ -24,7 +24,7 @@ impl<'a> Masked<'a> {
         let mut at = 0;
         for token in Tokens::of(url.as_bytes()) {
             match token? {
-                // Braces that stand for others are longer than those.
+                // Braces that stand for braces are longer than they.
                 Token::Text(part) if url.as_bytes()[at..].starts_with(b"{{{{") && part == b"{{" => {
                     text.push_str("{{{{");
                     at += 4;
@@ -47,7 +47,7 @@ impl<'a> Masked<'a> {
         &self.text
     }
 
-    /// A path that was found in that, with the placeholders.
+    /// Puts the placeholders back into a path that was found in [`Self::text`].
     ///
     /// # Errors
     ///

@@ -20,12 +20,11 @@ pub struct Values {
 #[derive(Debug, Default)]
 pub struct Column {
     bytes: Vec<u8>,
-    /// Where each value ends.
     ends: Vec<usize>,
 }
 
 impl Values {
-    /// Those of files, as they were named.
+    /// The values of files, by the names that they were given.
     ///
     /// # Errors
     ///
@@ -39,11 +38,11 @@ impl Values {
         Ok(Self { tables, columns: BTreeMap::new() })
     }
 
-    /// The values for a placeholder, which are prepared when they are needed for the first time.
+    /// The values for a placeholder, prepared when they are needed for the first time.
     ///
     /// # Errors
     ///
-    /// The file, the line and why a value cannot be sent, or what is wrong with the file.
+    /// The file, the line and why a value cannot be sent; or the fault in the file.
     pub fn column(&mut self, source: &Source, filters: &[Filter], place: Place) -> Result<Arc<Column>, String> {
         let key = (source.clone(), filters.to_vec(), place);
         if let Some(column) = self.columns.get(&key) {

@@ -1,7 +1,7 @@
 //! One connection between the coordinator and a worker: TLS 1.3, and frames in it.
 //!
-//! It never waits: [`Channel::pump`] moves what can be moved. The certificate is made for the run and says nothing; who
-//! is at the other end is proved by the first frames ([`super::token`]).
+//! It never waits: [`Channel::pump`] moves as much as it can. The certificate is made for the run and says nothing; the
+//! first frames prove who is at the other end ([`onrush_plan::token`]).
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -21,13 +21,13 @@ use rustls::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// What the proofs of both sides are bound to.
+/// Label of the exported secret that the proofs of both sides are bound to.
 const EXPORTER: &[u8] = b"EXPORTER-onrush-machines";
 /// The bytes before a frame: its length.
 const LENGTH: usize = 4;
 /// How much is read at a time at most.
 const READ: usize = 64 << 10;
-/// How often the socket is read before it is the turn of others. A read can bring hundreds of empty records.
+/// Reads of a socket before it is the turn of others. A read can bring hundreds of empty records.
 const READS: usize = 16;
 
 /// The certificate of a coordinator, for its connections.
@@ -69,9 +69,9 @@ pub struct Channel {
     encrypted: usize,
     /// The longest frame that is taken.
     most: usize,
-    /// Whether the peer sends nothing more.
+    /// True if the peer sends nothing more.
     has_ended: bool,
-    /// Whether something was received since that was last asked.
+    /// True if something was received since the last question.
     has_received: bool,
 }
 
@@ -121,7 +121,7 @@ impl Channel {
         })
     }
 
-    /// What only the two ends of this connection know; `None` until the handshake is over.
+    /// A secret of this connection's two ends; `None` until the handshake is over.
     pub fn exporter(&self) -> Option<[u8; 32]> {
         if self.tls.is_handshaking() {
             return None;
@@ -129,7 +129,7 @@ impl Channel {
         self.tls.export_keying_material([0; 32], EXPORTER, None).ok()
     }
 
-    /// From now on takes frames of so many bytes.
+    /// Accepts frames of up to `most` bytes from now on.
     pub fn trust(&mut self, most: usize) {
         self.most = most;
     }
@@ -144,34 +144,34 @@ impl Channel {
         self.outgoing.push_back(frame);
     }
 
-    /// Whether there is something to write.
+    /// True if there is something to write.
     pub fn wants_write(&self) -> bool {
         self.tls.wants_write() || (!self.outgoing.is_empty() && !self.tls.is_handshaking())
     }
 
-    /// Whether there is room for what the peer may send.
+    /// True if there is room for the next bytes of the peer.
     pub fn wants_read(&self) -> bool {
         !self.has_ended && self.received.len() < LENGTH + self.most + READ
     }
 
-    /// Whether the peer sends nothing more.
+    /// True if the peer sends nothing more.
     pub fn has_ended(&self) -> bool {
         self.has_ended
     }
 
-    /// Forgets what has arrived; whether everything is written and the peer sends nothing more.
+    /// Forgets received bytes; true if everything is written and the peer sends nothing more.
     pub fn is_over(&mut self) -> bool {
         self.received.clear();
         self.has_ended && !self.wants_write()
     }
 
-    /// Whether a whole message is there that has not been taken, or one that is too long.
+    /// True if a whole message has not been taken, or if one is too long.
     pub fn has_message(&self) -> bool {
         let length = self.received.first_chunk::<LENGTH>().map(|length| u32::from_le_bytes(*length) as usize);
         length.is_some_and(|length| length > self.most || self.received.len() >= LENGTH + length)
     }
 
-    /// Writes what is possible without waiting, and reads some of what is there: nobody keeps the others waiting.
+    /// Writes as much as is possible without waiting, and reads a bounded amount: nobody keeps the others waiting.
     ///
     /// # Errors
     ///
@@ -190,7 +190,7 @@ impl Channel {
                 Err(error) => return Err(error),
             }
             let state = self.tls.process_new_packets().map_err(|error| {
-                // What is wrong is told to the peer, if it listens.
+                // TLS tells the peer about the fault, if it listens.
                 let _ = self.tls.write_tls(&mut self.socket);
                 io::Error::new(ErrorKind::InvalidData, error)
             })?;
@@ -228,7 +228,7 @@ impl Channel {
         }
     }
 
-    /// Whether something was received since this was last asked.
+    /// True if something was received since the last call.
     pub fn take_received(&mut self) -> bool {
         std::mem::take(&mut self.has_received)
     }
@@ -237,7 +237,7 @@ impl Channel {
     ///
     /// # Errors
     ///
-    /// If it is too long, if it is none, or if the peer will send no more and has sent no whole one.
+    /// If it is too long or invalid, or if the peer has closed in the middle of it.
     pub fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let invalid = |words: &str| io::Error::new(ErrorKind::InvalidData, words.to_owned());
         let Some(length) = self.received.first_chunk::<LENGTH>() else { return self.nothing() };

@@ -1,9 +1,9 @@
-//! What the coordinator knows of its workers and does next, without sockets and without a clock: what arrives goes in
-//! ([`Coordinator::hear`], [`Coordinator::order`]), what is to be sent and what has happened comes out.
+//! The coordinator's view of its workers and its next steps, without sockets and without a clock: input comes by
+//! [`Coordinator::hear`] and [`Coordinator::order`]; messages to send and events to report come out.
 //!
-//! No request is sent before every worker is there and has set up its part. Each then begins at the same moment, which
-//! it is told by its own clock: how far that is from the coordinator's is known from the shortest of several round
-//! trips, to half of it. Clocks are never compared otherwise, and never corrected.
+//! No request is sent before every worker has joined and set up its part. Each then begins at the same moment, given on
+//! its own clock: the shortest of several round trips gives the offset from the coordinator's clock, to half that trip.
+//! Clocks are never compared otherwise, and never corrected.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -23,13 +23,13 @@ const TRIPS: u32 = 12;
 const TRIPS_TAKE: Duration = Duration::from_millis(500);
 /// How long a run is announced ahead, beside a few of the longest round trips.
 const AHEAD: Duration = Duration::from_millis(50);
-/// After how long Linux sends again what a lost packet had in it, beside a round trip.
+/// Linux sends a lost packet again after this time, besides a round trip.
 const SENT_AGAIN: Duration = Duration::from_millis(200);
-/// For how long after it had stood still that is named as the reason of what happens.
+/// A standstill is named as the reason of events for this long afterwards.
 const RECENTLY: Duration = Duration::from_secs(1);
 /// How many rows more than time has passed a worker may send: it may have been stalled.
 const ROWS_AHEAD: u64 = 20;
-/// How many addresses of a worker's are compared with those of others; a name has fewer.
+/// Addresses of a worker that are compared with others'; a name has fewer.
 const ADDRESSES: usize = 256;
 /// How much longer a part may have lasted than the run, in nanoseconds.
 const SECONDS_AHEAD_NS: u64 = 10_000_000_000;
@@ -40,7 +40,7 @@ const IMPOSSIBLE: &str = "it sent figures that no machine can measure";
 /// A connection, by its number.
 pub type Peer = u64;
 
-/// What the coordinator is asked to do.
+/// A command to the coordinator.
 pub enum Ask {
     /// Have each worker set its part up.
     Prepare(Job),
@@ -52,7 +52,7 @@ pub enum Ask {
     Dismiss,
 }
 
-/// What the workers are to set up.
+/// The work that the workers are to set up.
 pub struct Job {
     /// For each, the order and the pieces of the files, as frames; none for one that has no part in this run.
     pub frames: Vec<Vec<Arc<[u8]>>>,
@@ -60,7 +60,7 @@ pub struct Job {
     pub row: Duration,
 }
 
-/// What is to be done with a connection.
+/// An action on a connection.
 pub enum Act {
     /// Send an order.
     Send(Peer, Order),
@@ -70,23 +70,24 @@ pub enum Act {
     Close(Peer),
 }
 
-/// What has happened.
+/// An event to report.
 pub enum Told {
-    /// How many workers are there, and how many have set their part up.
+    /// Workers that have come, and workers that have set their part up.
     Waiting {
-        /// How many are there.
+        /// Workers that have come.
         there: u32,
         /// How many have set their part up.
         prepared: u32,
     },
     /// All have set their parts up, in this way, and with this shortest round trip. The run may begin in so long.
     Ready(Vec<(Prepared, Duration)>, Duration),
-    /// A worker cannot set its part up, or there are too few: why, for people, and whether what was typed is wrong.
+    /// A worker cannot set its part up, or there are too few: why, for people, and whether the command line is at
+    /// fault.
     Hopeless(String, bool),
-    /// What a worker measured.
+    /// Measurements of a worker in one row.
     Row(u32, Box<Totals>),
-    /// A worker's part has ended, and how far its clock has moved away from ours during the run, in nanoseconds, if that is more
-    /// than both round trips can hide.
+    /// End of a worker's part, with the drift of its clock against ours during the run, in nanoseconds, if it exceeds
+    /// the error of both round trips.
     Done(u32, Box<Done>, Option<i64>),
     /// A worker was lost in the run: why, for people.
     Lost(u32, String),
@@ -94,7 +95,7 @@ pub enum Told {
     Refused(String),
 }
 
-/// How far a worker's clock is from ours.
+/// Offset of a worker's clock from ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offset {
     /// Its clock minus ours, in nanoseconds.
@@ -104,7 +105,7 @@ pub struct Offset {
 }
 
 impl Offset {
-    /// How far the clock has moved until the other was found, in nanoseconds; `None` if that is no more than the error of both.
+    /// Drift of the clock up to the later offset, in nanoseconds; `None` if it is within the error of both.
     fn drift_until(self, later: Self) -> Option<i64> {
         let moved_ns = later.ns.wrapping_sub(self.ns);
         (moved_ns.unsigned_abs() > (self.trip_ns / 2).saturating_add(later.trip_ns / 2)).then_some(moved_ns)
@@ -117,7 +118,7 @@ struct Seat {
     peer: Option<Peer>,
     name: String,
     state: State,
-    /// When it was last heard.
+    /// Time of its last message.
     heard: Duration,
     /// When the last ping was sent, and its number.
     pinged: Duration,
@@ -126,36 +127,36 @@ struct Seat {
     best: Option<Offset>,
     /// The longest of the round trips.
     worst_ns: u64,
-    /// The offset when the run began, and that of the best round trip since.
+    /// The offset when the run began, and the best round trip's since.
     begun: Option<Offset>,
     prepared: Prepared,
     rows: Sum,
     kinds: Kinds,
-    /// The bounds on the figures of its rows, and of its end, which has the same in all.
+    /// The bounds on the figures of its rows, and of its end, which are equal for all.
     bound: Bound,
     bound_of_end: Bound,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum State {
-    /// It has not come, or has gone again.
+    /// Has not come, or has gone again.
     #[default]
     Empty,
-    /// It is there.
+    /// Has come.
     There,
-    /// It was told to set its part up.
+    /// Was told to set its part up.
     Preparing,
-    /// It has done so.
+    /// Has set its part up.
     Prepared,
-    /// It runs.
+    /// Runs.
     Running,
     /// Its part has ended.
     Done,
-    /// It was lost in the run.
+    /// Was lost in the run.
     Lost,
 }
 
-/// What a coordinator goes by.
+/// Rules of a coordinator.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
     /// How many workers take part.
@@ -170,17 +171,16 @@ pub struct Rules {
 pub struct Coordinator {
     rules: Rules,
     seats: Vec<Seat>,
-    /// What each worker sets up, if that is known.
+    /// The work of each worker, if it is known.
     job: Option<Job>,
-    /// Since when they are waited for.
+    /// Start of waiting for them.
     asked: Duration,
-    /// Since when all have set their parts up, and how far their clocks are away is being found.
+    /// Since when all have set their parts up and their clocks' offsets are being measured.
     measuring: Option<Duration>,
-    /// Whether everybody was ready.
     is_ready: bool,
-    /// Whether any run has begun: nobody takes the place of who is lost after that.
+    /// True if any run has begun: a lost worker is not replaced after that.
     has_run: bool,
-    /// When everything was last looked at, and when this machine last went on after it had stood still for how long.
+    /// Time of the last look at everything, and the last standstill of this machine: its end and its length.
     looked: Duration,
     stood_still: Option<(Duration, Duration)>,
     /// When the run began, and how long its rows are.
@@ -188,9 +188,9 @@ pub struct Coordinator {
     row: Duration,
     /// How many connections that had not proved the secret were closed to make room for others.
     pub strangers: u32,
-    /// What is to be done next.
+    /// Actions to take next.
     pub acts: VecDeque<Act>,
-    /// What is to be told.
+    /// Events to report.
     pub told: VecDeque<Told>,
 }
 
@@ -238,7 +238,7 @@ impl Coordinator {
         Ok(index)
     }
 
-    /// Does what it is asked to.
+    /// Carries out a command.
     pub fn order(&mut self, ask: Ask, now: Duration) {
         match ask {
             Ask::Prepare(job) => {
@@ -267,7 +267,7 @@ impl Coordinator {
                     seat.state = State::Running;
                     (seat.rows, seat.kinds) = (Sum::default(), Kinds::default());
                     (seat.bound, seat.bound_of_end) = (Bound::default(), Bound::default());
-                    // What is found from now on tells how the clock drifts.
+                    // Offsets found from now on tell how the clock drifts.
                     (seat.begun, seat.best) = (Some(offset), None);
                     self.acts.push_back(Act::Send(peer, Order::Start(theirs.max(0) as u64)));
                 }
@@ -305,14 +305,14 @@ impl Coordinator {
         self.seats.iter().position(|seat| seat.peer == Some(peer)).map(|index| index as u32)
     }
 
-    /// Bytes have arrived: a long message is no silence.
+    /// Records that bytes have arrived: a long message is no silence.
     pub fn heard(&mut self, peer: Peer, now: Duration) {
         if let Some(index) = self.find(peer) {
             self.seats[index as usize].heard = now;
         }
     }
 
-    /// Takes what a worker reports.
+    /// Takes a worker's report.
     pub fn hear(&mut self, peer: Peer, report: Report, now: Duration) {
         let Some(index) = self.find(peer) else { return };
         let machines = self.seats.len();
@@ -387,7 +387,7 @@ impl Coordinator {
         }
     }
 
-    /// Finds how far clocks are away when all have set their parts up, and then tells that everybody is ready, once.
+    /// Measures clock offsets when all have set their parts up, and then reports once that everybody is ready.
     fn see_whether_ready(&mut self, now: Duration) {
         let Some(job) = self.job.as_ref().filter(|_| !self.is_ready) else { return };
         let is_set_up = |(seat, frames): (&Seat, &Vec<Arc<[u8]>>)| match seat.state {
@@ -415,7 +415,8 @@ impl Coordinator {
             return;
         }
         self.is_ready = true;
-        // The order should be there in time even if it is lost once, and no sooner: clocks drift until the beginning, too.
+        // The order should arrive in time even if it is lost once, and no sooner: clocks drift until the beginning,
+        // too.
         let longest =
             |trip: fn(&Seat) -> u64| self.seats.iter().map(trip).max().map_or(Duration::ZERO, Duration::from_nanos);
         let usual = longest(|seat| seat.best.map_or(0, |best| best.trip_ns));
@@ -432,7 +433,7 @@ impl Coordinator {
         self.told.push_back(Told::Waiting { there, prepared: count(|state| state == State::Prepared) });
     }
 
-    /// A connection has ended, or is to: why, for people.
+    /// Ends a connection; `why`: for people.
     pub fn lose(&mut self, peer: Peer, why: &str) {
         self.acts.push_back(Act::Close(peer));
         let Some(index) = self.find(peer) else { return };
@@ -452,7 +453,7 @@ impl Coordinator {
                 seat.state = State::Lost;
                 self.told.push_back(Told::Lost(index, format!("{words}: {why}")));
             }
-            // What it measured, if it had a part, has arrived; the next run of a search would wait for it in vain.
+            // Its measurements have arrived, if it had a part; the next run of a search would wait for it in vain.
             State::Done => seat.state = State::Lost,
             State::There if self.is_ready => seat.state = State::Lost,
             State::Empty | State::There | State::Preparing | State::Prepared if self.is_ready || self.has_run => {
@@ -484,7 +485,7 @@ impl Coordinator {
         }
     }
 
-    /// Looks whether somebody was silent for too long, and pings those that it is time for.
+    /// Looks for workers that were silent for too long, and pings workers when it is time.
     pub fn tick(&mut self, now: Duration) {
         self.look(now);
         if !self.is_ready && self.job.is_some() && now >= self.asked + self.rules.join {
@@ -497,7 +498,7 @@ impl Coordinator {
             let seat = &self.seats[index as usize];
             let Some(peer) = seat.peer else { continue };
             let silent = now.saturating_sub(seat.heard);
-            // One that is still receiving its files has nothing to say; --join-timeout ends that.
+            // A worker that is still receiving its files sends nothing; --join-timeout ends that.
             let has_files = self.job.as_ref().is_some_and(|job| job.frames[index as usize].len() > 1);
             let is_receiving = seat.state == State::Preparing && has_files;
             if silent >= self.rules.loss && !is_receiving {

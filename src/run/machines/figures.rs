@@ -1,4 +1,5 @@
-//! Bounds on the figures of workers, so that they can be added up: figures near 2^64 and kinds of errors without end are no measurement.
+//! Bounds on the figures of workers, so that they can be added up: figures near 2^64 and kinds of errors without end
+//! are no measurement.
 
 use std::io::{self, Write};
 
@@ -7,7 +8,8 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-/// The largest sum of a figure over all machines, so that no sum of several figures exceeds 64 bits, or 128 for squares ...
+/// The largest sum of a figure over all machines, so that no sum of several figures exceeds 64 bits, or 128 for squares
+/// ...
 const MOST: u64 = 1 << 60;
 const MOST_WIDE: u128 = 1 << 124;
 /// ... and of times, which are added up over requests and connections: 20,000 at a time reach it in five days.
@@ -21,7 +23,7 @@ const EXAMPLE: usize = 4_096;
 pub struct Bound(Largest);
 
 impl Bound {
-    /// Adds figures of one of so many machines. Returns whether those of all can be added up with everything that came before.
+    /// Adds figures of one of `machines`. Returns whether the figures of all can be added up with all earlier ones.
     pub fn admits(&mut self, figures: &impl Serialize, machines: usize) -> bool {
         let machines = machines.max(1);
         let is_possible = |sum: &Largest| {
@@ -44,7 +46,7 @@ impl Kinds {
     /// Adds a row. Returns whether there are no more of them than there can be.
     pub fn admit(&mut self, row: &Totals) -> bool {
         let (errors, agreed) = (row.ledger.rows(), row.handshakes.kinds());
-        // To add one that is too long would take too long.
+        // Adding one that is too long would take too long.
         if errors.len() > KINDS || agreed > KINDS || errors.iter().any(|error| error.example.len() > EXAMPLE) {
             return false;
         }

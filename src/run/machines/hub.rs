@@ -30,11 +30,10 @@ const LOOK: Duration = Duration::from_millis(50);
 const NAP: Duration = Duration::from_millis(5);
 /// How many connections of strangers there may be beside two of each machine.
 const STRANGERS: usize = 16;
-/// How many descriptors a coordinator has beside those of its connections, at most.
+/// Descriptors of a coordinator beside its connections, at most.
 const DESCRIPTORS: usize = 48;
-/// How many refusals are told.
 const REFUSALS: u32 = 20;
-/// How many messages of one worker are read before it is the turn of others.
+/// Messages of one worker read before it is the turn of others.
 const MESSAGES: usize = 64;
 
 /// The address of a coordinator cannot be used.
@@ -84,7 +83,7 @@ impl Hub {
         }
         let listener =
             TcpListener::bind(address).or_else(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
-                // All addresses of a machine without IPv6 are those of IPv4.
+                // A machine without IPv6 has IPv4 addresses only.
                 Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) if address.ip() == Ipv6Addr::UNSPECIFIED => {
                     TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port()))
                 }
@@ -127,7 +126,7 @@ impl Hub {
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
     }
 
-    /// What happens next, if anything does in this time.
+    /// The next event, if one comes within this time.
     pub fn hear(&self, patience: Duration) -> Option<Told> {
         match self.told.recv_timeout(patience) {
             Ok(told) => Some(told),
@@ -145,7 +144,7 @@ impl Drop for Hub {
         self.ask(Ask::Dismiss);
         self.asks = None;
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
-        // Workers should hear that before the process ends; the thread ends when they have.
+        // Workers should get this before the process ends; the thread ends when they have.
         let begun = Instant::now();
         while begun.elapsed() < FAREWELL && !matches!(self.told.recv_timeout(LOOK), Err(RecvTimeoutError::Disconnected))
         {
@@ -153,7 +152,6 @@ impl Drop for Hub {
     }
 }
 
-/// A connection.
 struct Conn {
     channel: Channel,
     from: SocketAddr,
@@ -163,9 +161,9 @@ struct Conn {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// It has not proved anything.
+    /// Has not proved anything.
     Unproven,
-    /// It takes part.
+    /// Takes part.
     Proven,
     /// It was refused or dismissed, and is dropped once the peer hangs up.
     Closing,
@@ -190,7 +188,6 @@ struct Carrier {
     coordinator: Coordinator,
     peers: BTreeMap<Peer, Conn>,
     next: Peer,
-    /// How many refusals were told.
     refusals: u32,
 }
 
@@ -199,7 +196,7 @@ impl Carrier {
         self.origin.elapsed()
     }
 
-    /// Carries until nobody asks for anything any more, and all have heard that.
+    /// Carries messages until there are no more orders, and all workers know it.
     fn carry(mut self) {
         let mut is_over = false;
         while !(is_over && self.peers.is_empty()) {
@@ -226,7 +223,7 @@ impl Carrier {
             self.coordinator.tick(now);
             self.act();
             for told in self.coordinator.told.drain(..) {
-                // Nobody listens at the end.
+                // At the end there is no listener.
                 let _ = self.tell.send(told);
             }
         }
@@ -262,7 +259,8 @@ impl Carrier {
     }
 
     fn accept(&mut self, now: Duration) {
-        // Strangers who say nothing keep no worker out. A crowd of them does not keep this thread from the others either.
+        // Strangers who say nothing keep no worker out. A crowd of them does not keep this thread from the others
+        // either.
         for _ in 0..self.rules.peers_max() {
             let is_full = self.peers.len() >= self.rules.peers_max();
             let oldest = self.oldest_stranger().filter(|_| is_full);
@@ -272,7 +270,7 @@ impl Carrier {
             let (socket, from) = match self.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // It is tried again, but not all the time: there may be no descriptor left for long.
+                // Tries again, with a pause: descriptors may be exhausted for long.
                 Err(_) => return thread::sleep(NAP),
             };
             if let Some(oldest) = oldest {
@@ -309,8 +307,7 @@ impl Carrier {
         }
     }
 
-    /// Moves what can be moved, on connections on which something has arrived, that have something to send, or that do not
-    /// take part.
+    /// Pumps connections on which something has arrived, that have something to send, or that do not take part.
     fn pump(&mut self, ready: Vec<Peer>) {
         let wants =
             |conn: &Conn| conn.state != State::Proven || conn.channel.wants_write() || conn.channel.has_message();
@@ -322,13 +319,13 @@ impl Carrier {
             let now = self.now();
             let Some(conn) = self.peers.get_mut(&peer) else { continue };
             if let Err(error) = conn.channel.pump() {
-                // What has arrived before is read first.
+                // Earlier bytes are read first.
                 self.listen(peer, now);
                 self.coordinator.lose(peer, &lost(&error));
                 self.peers.remove(&peer);
                 continue;
             }
-            // What has just arrived was not there before.
+            // Bytes that just arrived were not there before.
             let now = self.now();
             let Some(conn) = self.peers.get_mut(&peer) else { continue };
             if conn.channel.take_received() {
@@ -346,7 +343,7 @@ impl Carrier {
         self.act();
     }
 
-    /// Takes what a connection has received.
+    /// Takes a connection's received messages.
     fn listen(&mut self, peer: Peer, now: Duration) {
         for _ in 0..MESSAGES {
             let Some(conn) = self.peers.get_mut(&peer) else { return };
@@ -434,7 +431,7 @@ pub(super) fn differing(theirs: &str, ours: &str) -> String {
 fn refused(refusal: &Refusal, hello: &Hello) -> String {
     let name = onrush_text::escape(hello.name.as_bytes());
     match refusal {
-        // Nothing else that it says is believed.
+        // Without a proof, its name is not believed either.
         Refusal::Secret => "it has another secret; copy the file of --token-file from here".to_owned(),
         Refusal::Version(ours) => {
             let theirs = onrush_text::escape(hello.program.as_bytes());

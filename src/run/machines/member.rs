@@ -28,7 +28,7 @@ const ATTEMPT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(200);
 /// How long a coordinator may take to say whether a worker takes part.
 const WELCOME: Duration = Duration::from_secs(5);
-/// What is wrong with whoever proves nothing.
+/// Fault of a peer that proves nothing.
 const NO_SECRET: &str = "it does not know the secret of --token-file";
 /// How often everything is looked at, at least.
 const LOOK: Duration = Duration::from_millis(50);
@@ -43,10 +43,10 @@ pub enum NotJoined {
         address: String,
         /// Why.
         reason: String,
-        /// For how long that was tried.
+        /// How long it was tried.
         tried: Duration,
     },
-    /// What answers there is no coordinator of this run.
+    /// Something other than a coordinator of this run answers there.
     #[error("--coordinator {address}: {reason}")]
     NoCoordinator {
         /// Its address as typed.
@@ -54,12 +54,12 @@ pub enum NotJoined {
         /// Why.
         reason: String,
     },
-    /// Something is there and says nothing.
+    /// Something accepts the connection and sends nothing.
     #[error("--coordinator {address}: {reason}")]
     NoAnswer {
         /// Its address as typed.
         address: String,
-        /// What happens instead.
+        /// The end of the wait, in words.
         reason: String,
     },
     /// The coordinator has refused it.
@@ -93,9 +93,9 @@ fn said(refusal: &Refusal) -> String {
     }
 }
 
-/// What a worker is to do.
+/// An order for a worker, or the loss of its coordinator.
 pub enum Heard {
-    /// What the coordinator orders; a ping, or that a run is to end, was taken care of.
+    /// An order of the coordinator. Pings, and the end of a run, have been taken care of.
     Order(Order),
     /// The coordinator is lost: why, for people.
     Lost(String),
@@ -115,15 +115,15 @@ pub struct Member {
     orders: Receiver<Heard>,
     waker: Arc<OwnedFd>,
     is_stopped: Arc<AtomicBool>,
-    /// Whether it has been told that it was dismissed, which it may ask again.
+    /// True if it has been told that it was dismissed, which it may ask again.
     is_dismissed: Cell<bool>,
     /// How many reports are not sent yet.
     unsent: Arc<AtomicUsize>,
-    /// Whether the coordinator is lost, or has dismissed it.
+    /// True if the coordinator is lost, or has dismissed it.
     is_over: Arc<AtomicBool>,
 }
 
-/// What a worker needs to join.
+/// Parameters of joining.
 pub struct Joining<'a> {
     /// The coordinator's address, as typed.
     pub coordinator: &'a str,
@@ -135,7 +135,7 @@ pub struct Joining<'a> {
     pub name: &'a str,
     /// How long to try.
     pub patience: Duration,
-    /// Is told, once, what it waits for, if the coordinator cannot be reached at first.
+    /// Called once with the thing that it waits for, if the coordinator cannot be reached at first.
     pub waiting: &'a dyn Fn(&str),
 }
 
@@ -324,7 +324,7 @@ impl Member {
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
     }
 
-    /// What is to be done next; `None`: a signal came first.
+    /// The next order; `None`: a signal came first.
     pub fn next(&self, interrupt: &Interrupt) -> Option<Heard> {
         loop {
             match self.orders.recv_timeout(LOOK) {
@@ -346,17 +346,17 @@ impl Member {
         }
     }
 
-    /// Whether the run is to end.
+    /// True if the run is to end.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// Becomes true when the coordinator is lost or has dismissed the worker: whatever it does then is for nobody.
+    /// Becomes true when the coordinator is lost or has dismissed the worker, whose further work is for nobody.
     pub fn over(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_over)
     }
 
-    /// A run begins for which nobody has said that it is to end.
+    /// Begins a run, which is not to end yet.
     pub fn begin(&self) {
         self.is_stopped.store(false, Ordering::Relaxed);
     }
@@ -383,7 +383,7 @@ struct Carrier {
     origin: Instant,
     loss: Duration,
     interrupt: Interrupt,
-    /// When the coordinator was last heard, and when everything was last looked at.
+    /// Time of the coordinator's last message, and of the last look at everything.
     heard: Instant,
     looked: Instant,
 }
@@ -437,7 +437,7 @@ impl Carrier {
                         let _ = self.order.send(Heard::Order(Order::Stop));
                     }
                     Order::Dismiss => {
-                        // That the connection ends now is no loss; a run that is under way has nobody to report to.
+                        // The end of the connection is no loss now; a run under way has nobody to report to.
                         self.is_stopped.store(true, Ordering::Relaxed);
                         let _ = self.order.send(Heard::Order(Order::Dismiss));
                         self.is_over.store(true, Ordering::Relaxed);
@@ -462,7 +462,7 @@ impl Carrier {
                 break format!("the coordinator was silent for {} s", self.loss.as_secs_f64());
             }
         };
-        // Nobody adds up what would still be sent to the target.
+        // Nobody adds up later requests.
         self.is_stopped.store(true, Ordering::Relaxed);
         let _ = self.order.send(Heard::Lost(why));
         self.is_over.store(true, Ordering::Relaxed);

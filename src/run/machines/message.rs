@@ -1,4 +1,4 @@
-//! What the coordinator of a run and its workers tell each other.
+//! Messages between the coordinator of a run and its workers.
 //!
 //! The first message of each side proves that it knows the secret of the run; until then nothing else is read. Each
 //! message is a frame: its length, then the bytes.
@@ -22,7 +22,7 @@ pub const PROVEN_MAX: usize = 32 << 20;
 /// The length of the pieces in which files are sent.
 pub const PIECE: usize = 1 << 20;
 
-/// What a worker says first. Of a worker of another version only what is here is understood, so it never changes.
+/// A worker's first message. It never changes: from a worker of another version, only this is understood.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hello {
     /// The proof that it knows the secret.
@@ -37,7 +37,7 @@ pub struct Hello {
     pub index: Option<u32>,
 }
 
-/// What the coordinator says first.
+/// The coordinator's first message.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Welcome {
     /// The worker takes part in the run.
@@ -51,7 +51,7 @@ pub enum Welcome {
         /// A peer that has been silent for so many nanoseconds is lost.
         loss_ns: u64,
     },
-    /// It does not.
+    /// The worker takes no part.
     Refused {
         /// Why.
         refusal: Refusal,
@@ -77,7 +77,7 @@ pub enum Refusal {
     Begun,
 }
 
-/// What the coordinator tells a worker that takes part.
+/// Messages from the coordinator to a worker that takes part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Order {
     /// Set this part of a run up.
@@ -86,7 +86,7 @@ pub enum Order {
         plan: String,
         /// The files that it needs, as their digests and lengths; their contents follow.
         files: Vec<(String, u64)>,
-        /// How long, in nanoseconds, a row of what was measured is.
+        /// Length of a row, in nanoseconds.
         row_ns: u64,
     },
     /// The next piece of the files, in their order.
@@ -101,7 +101,7 @@ pub enum Order {
     Dismiss,
 }
 
-/// What a worker that takes part tells the coordinator.
+/// Messages from a worker that takes part.
 #[derive(Serialize, Deserialize)]
 pub enum Report {
     /// Its part is set up.
@@ -110,7 +110,7 @@ pub enum Report {
     Unprepared {
         /// Why.
         reason: String,
-        /// Whether what was typed is wrong, such as a script.
+        /// True if the fault is in the command line, such as a script.
         is_wrong: bool,
     },
     /// The answer to a ping with this number, and its own clock then, in nanoseconds.
@@ -120,11 +120,11 @@ pub enum Report {
         /// The worker's clock.
         clock_ns: u64,
     },
-    /// What it measured in the next row.
+    /// Measurements in the next row.
     Row {
         /// The number of the row, from zero.
         number: u64,
-        /// What was measured.
+        /// The measurements.
         totals: Box<Totals>,
     },
     /// Its part has ended.
@@ -148,12 +148,12 @@ pub struct Prepared {
     pub processors: u32,
 }
 
-/// How a worker's part of a run went, without what was in its rows.
+/// The end of a worker's part, without its rows.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Done {
-    /// What each of its threads returned; `None`: it never did.
+    /// Results of its threads; `None`: the thread returned nothing.
     pub ends: Vec<Option<WorkerEnd>>,
-    /// What each of them did.
+    /// Shares of its threads.
     pub shares: Vec<WorkerShare>,
     /// Its threads that never returned from their script, numbered from zero, and the callback.
     pub stuck: Vec<(u32, String)>,
@@ -161,8 +161,8 @@ pub struct Done {
     pub breakdown: Option<Breakdown>,
     /// Why it ended.
     pub ended: Ended,
-    /// How late it began to measure, because the order to begin came late or it was stopped in the warm-up, in nanoseconds; 0 if
-    /// it was in time.
+    /// How late it began to measure, because the order to begin came late or it was stopped in the warm-up, in
+    /// nanoseconds; 0 if it was in time.
     pub late_ns: u64,
     /// How long it lasted, in nanoseconds.
     pub elapsed_ns: u64,
@@ -176,13 +176,13 @@ pub struct Done {
     pub shortage: Option<Shortage>,
     /// How many requests its script pipelines.
     pub batch: u64,
-    /// What limited its part: the name of the verdict and the sentence, if it was the generator.
+    /// Name and sentence of the verdict, if the generator limited its part.
     pub limit: Option<(String, String)>,
-    /// What its rows add up to.
+    /// Sum of its rows.
     pub sum: Sum,
 }
 
-/// What rows add up to, as far as it takes to notice that one is missing.
+/// Sum of rows, enough to notice that one is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sum {
     /// How many there are.

@@ -1,7 +1,7 @@
 //! One run on several machines: a coordinator, and a worker on each of them.
 //!
-//! The coordinator's side: a `hub` carries the connections, a `coordinator` knows what to do next, and `remote` is what a
-//! supervisor sees of it; one that takes part has a worker of its `own`. A worker's side is its [`member`]. Both speak in
+//! Coordinator: a `hub` carries the connections, a `coordinator` decides what comes next, and `remote` is a
+//! supervisor's view of it; a coordinator that takes part has a worker of its `own`. Worker: [`member`]. Both speak in
 //! [`message`]s on a `channel`, and know the same secret ([`onrush_plan::token`]).
 
 mod channel;

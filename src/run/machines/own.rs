@@ -1,5 +1,5 @@
 //! The worker beside a coordinator that takes part itself. It is a process of its own, as on any other machine, so that
-//! neither's memory, signals or processor time are the other's. It ends with the coordinator, whatever ends that.
+//! memory, signals and processor time are separate. It ends with the coordinator, whatever ends that.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use onrush_plan::machines::Machines;
 
-/// How long it may take to end when it was dismissed, and how often that is looked at.
+/// Time for it to end after its dismissal, and the interval of looks.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(1);
 
@@ -26,7 +26,7 @@ impl Own {
         let Some(place) = &machines.place else { return Ok(None) };
         let mut command = Command::new("/proc/self/exe");
         command.arg("worker").args(machines.arguments_of(place)).stdin(Stdio::null());
-        // Ctrl-C is for this process, which tells the worker what becomes of the run.
+        // Ctrl-C is for this process, which tells the worker how the run goes on.
         command.process_group(0);
         Ok(Some(Self(command.spawn()?)))
     }

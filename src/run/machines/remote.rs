@@ -22,7 +22,7 @@ use crate::run::nanos;
 use crate::run::outcome::{Breakdown, Ended, Outcome, WorkerShare};
 use crate::run::snapshot::{Collector, Share};
 
-/// How long machines may take to end when they were told to, and how long after their time they are told.
+/// Time for machines to end after they were told to, and from the end of their time to that order.
 const PATIENCE: Duration = Duration::from_secs(5);
 const OVERDUE: Duration = Duration::from_secs(10);
 /// How many requests that a lost machine had not sent are counted with their own age.
@@ -35,22 +35,22 @@ pub struct Remote {
     hub: Rc<Hub>,
     machines: Vec<Machine>,
     rows: VecDeque<(Range<usize>, Box<Totals>)>,
-    /// What has happened to machines, for people.
+    /// Messages about machines, for people.
     said: Vec<String>,
     control: Arc<Control>,
     on_loss: OnLoss,
     started: Option<Instant>,
-    /// When they were told to end.
+    /// Time of the order to end.
     stopped: Option<Instant>,
     /// When they should all have ended, after the start.
     due: Option<Duration>,
-    /// Those that a signal has ended, why, and when: the signal may come here, too, which ends the run everywhere.
+    /// Machines that a signal has ended, why, and when: the signal may come here, too, which ends the run everywhere.
     signalled: Vec<(usize, String, Instant)>,
 }
 
 /// A machine, with its threads.
 pub struct Machine {
-    /// Its threads, among those of all machines.
+    /// Its threads, numbered over all machines.
     threads: Range<usize>,
     share: MachineShare,
     ends: Vec<Option<WorkerEnd>>,
@@ -61,7 +61,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// One with these threads, among those of all machines.
+    /// A machine with these threads, numbered over all machines.
     pub fn new(facts: &Facts, trip: Duration, threads: Range<usize>, part: Plan) -> Self {
         let escaped = |text: &str| escape(text.as_bytes());
         let share = MachineShare {
@@ -83,7 +83,7 @@ impl Machine {
 }
 
 impl Remote {
-    /// Those of a run that begins and ends at these times, which wait for it.
+    /// The machines of a run that begins and ends at these times, which wait for it.
     pub fn new(
         hub: Rc<Hub>,
         machines: Vec<Machine>,
@@ -106,7 +106,7 @@ impl Remote {
         }
     }
 
-    /// Lets them begin at this moment.
+    /// Lets all machines begin at this moment.
     pub fn release(&mut self, start: Instant) {
         self.started = Some(start);
         self.hub.ask(Ask::Start(self.hub.at(start)));
@@ -156,7 +156,7 @@ impl Remote {
         }
     }
 
-    /// Those that a signal has ended so long ago are missing, if nothing has ended the run.
+    /// Counts a machine as lost if a signal ended it so long ago and nothing has ended the run.
     fn judge_signals(&mut self, patience: Duration) {
         if self.stopped.is_none() {
             let all = std::mem::take(&mut self.signalled);
@@ -202,7 +202,7 @@ impl Remote {
         &self.machines[self.machines.partition_point(|machine| machine.threads.end <= index)]
     }
 
-    /// Whether the machine of a thread was lost.
+    /// True if the machine of a thread was lost.
     pub fn is_lost(&self, index: usize) -> bool {
         self.of_thread(index).share.lost.is_some()
     }
@@ -212,7 +212,7 @@ impl Remote {
         MachineShare::count_missing(self.machines.iter().map(|machine| &machine.share), until_ns)
     }
 
-    /// Whether a thread has not ended.
+    /// True if a thread has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
         !self.of_thread(index).has_ended()
     }
@@ -225,24 +225,24 @@ impl Remote {
         machine.ends.get_mut(place)?.take()
     }
 
-    /// What has happened to machines since this was last asked, for people.
+    /// Messages about machines since the last call.
     pub fn take_said(&mut self) -> Vec<String> {
         std::mem::take(&mut self.said)
     }
 
-    /// The next row of what was measured, and the threads of the machine.
+    /// The next row of measurements, and the threads of the machine.
     pub fn take_row(&mut self) -> Option<(Range<usize>, Box<Totals>)> {
         self.rows.pop_front()
     }
 
-    /// Whether every machine says that no first connection was accepted.
+    /// True if every machine says that no first connection was accepted.
     pub fn was_refused(&self) -> bool {
         let is_refused =
             |machine: &Machine| machine.done.as_ref().is_some_and(|done| matches!(done.ended, Ended::Refused { .. }));
         self.machines.iter().all(is_refused)
     }
 
-    /// Adds what is known of machines and not of their threads.
+    /// Adds facts about machines that their threads do not have.
     pub(in crate::run) fn settle(mut self, outcome: &mut Outcome, collector: &mut Collector) {
         if !self.control.is_stopped() {
             self.judge_signals(Duration::ZERO);
@@ -273,7 +273,7 @@ impl Remote {
                 outcome.stuck.extend(stuck);
                 let breakdown = match done.breakdown {
                     Some(Breakdown::Bug(thread)) => Some(Breakdown::Bug(first + thread.min(done.shares.len()))),
-                    // The script is the same on all of them, and the reason may be the machine's.
+                    // All of them have one script, and the reason may be the machine's.
                     Some(Breakdown::Script(words)) => Some(Breakdown::Script(format!(
                         "machine {} ({}): {words}",
                         outcome.machines.len() + 1,
@@ -294,7 +294,7 @@ impl Remote {
 }
 
 impl Machine {
-    /// Counts what was due on one that was lost, up to its last row, and had not been sent by then.
+    /// Counts requests that were due on a lost machine up to its last row, and had not been sent by then.
     fn count_unsent(&self, totals: &mut Totals) {
         let Self { part, share, .. } = self;
         let (Some(schedule), false) = (&part.schedule, share.elapsed.is_zero()) else { return };
@@ -309,7 +309,8 @@ impl Machine {
         let unsent = due.saturating_sub(self.due);
         let open_loop = totals.open_loop.get_or_insert_default();
         (open_loop.due, open_loop.unsent) = (open_loop.due + unsent, open_loop.unsent + unsent);
-        // Which thread they were due on is unknown: these are the last ones of all threads together, about those if times are drawn.
+        // The thread that they were due on is unknown: takes the last ones of all threads together, and about those if
+        // times are drawn.
         let mut last = dues(&Plan { load: Load::new(1, part.load.connections), ..part.clone() }, schedule, 0);
         last.pass_before(from_ns, u64::MAX);
         last.take(due - unsent);
@@ -324,12 +325,12 @@ impl Machine {
         leave(until_ns.saturating_sub(last.next_ns()), unsent.saturating_sub(AGES));
     }
 
-    /// Whether its part broke off.
+    /// True if its part broke off.
     fn is_broken(&self) -> bool {
         self.done.as_ref().is_some_and(|done| done.breakdown.is_some())
     }
 
-    /// Takes what it says at its end.
+    /// Takes its final report.
     fn end(&mut self, mut done: Box<Done>) {
         let mut ends = std::mem::take(&mut done.ends);
         ends.resize_with(self.threads.len(), || None);
@@ -362,7 +363,8 @@ mod tests {
     use super::*;
     use crate::fixtures::{plan, schedule};
 
-    /// What is counted as unsent of a machine of 400 requests a second whose last row ended after 1.1 s, if so many were sent.
+    /// Requests counted as unsent for a machine of 400 requests a second whose last row ended after 1.1 s, if it sent
+    /// `sent`.
     fn unsent(sent: u64, change: impl FnOnce(&mut Plan)) -> (u64, Totals) {
         let mut part = plan(Dialect::Native, "http://h/", 3, 2, 4);
         part.schedule = Some(schedule(400));
@@ -384,7 +386,7 @@ mod tests {
         assert!((970_000_000..=980_000_000).contains(&oldest) && youngest <= 2_500_000, "{oldest} {youngest}");
         // All were sent, or more than were due by then.
         assert_eq!((unsent(440, |_| ()).0, unsent(441, |_| ()).0), (0, 0));
-        // No more than there are, and none of those of the warm-up.
+        // No more than there are, and none from the warm-up.
         assert_eq!(unsent(50, |part| part.stop.requests = Some(60)).0, 10);
         assert_eq!(unsent(50, |part| part.warmup = Duration::from_secs(5)).0, 390);
         let bursts = |part: &mut Plan| {

@@ -1,5 +1,5 @@
-//! Coordinator and workers in virtual time, on a network with delays and losses, on which connections end, machines fall
-//! silent, and some are cut off for a while.
+//! Coordinator and workers in virtual time, on a network with delays and losses, on which connections end, machines
+//! fall silent, and some are cut off for a while.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -23,7 +23,7 @@ use crate::run::outcome::WorkerShare;
 const MS: u64 = 1_000_000;
 const ROW_NS: u64 = 1_000 * MS;
 
-/// What happens to a worker of a simulation.
+/// Fate of a worker in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
     /// Nothing.
@@ -32,7 +32,7 @@ enum Fate {
     Killed(u64),
     /// From this time after it began on, nothing arrives from it or at it.
     Silent(u64),
-    /// What is sent to it or by it during this time after it began arrives afterwards.
+    /// Cut off during this time after it began: messages from and to it arrive afterwards.
     Cut(u64, u64),
 }
 
@@ -48,8 +48,8 @@ impl Fate {
         }
     }
 
-    /// Whether a coordinator that hears from it at least every second, but for what happens here, must lose it or must not, if
-    /// either is certain; `rows` is for how many seconds it runs.
+    /// True if a coordinator that hears from it at least every second, but for this fate, must lose it, false if it
+    /// must not; `None` if neither is certain. `rows`: seconds that it runs.
     fn must_be_lost(self, rows: u64) -> Option<bool> {
         let end = rows * ROW_NS;
         match self {
@@ -63,10 +63,10 @@ impl Fate {
     }
 }
 
-/// A worker: its clock, its network, and what it measures.
+/// A worker: its clock, its network, and its measurements.
 struct Worker {
     peer: Peer,
-    /// Its clock minus that of the coordinator at time zero, and how much faster it is, in millionths.
+    /// Its clock minus the coordinator's at time zero, and how much faster it is, in millionths.
     offset_ns: i64,
     drift_ppm: i64,
     /// The shortest time on the way, and how much longer it may take.
@@ -115,11 +115,11 @@ enum Event {
     Tick,
 }
 
-/// What a simulation came to.
+/// Results of a simulation.
 #[derive(Default)]
 struct Seen {
     merged: Totals,
-    /// What workers measured, in the rows that arrived before they were lost.
+    /// Measurements of workers, in the rows that arrived before they were lost.
     whole: Totals,
     ready_ns: u64,
     start_ns: u64,
@@ -244,7 +244,7 @@ impl World {
                 }
                 self.coordinator.hear(self.workers[worker].peer, report, now);
             }
-            // What it has sent arrives before that.
+            // Messages that it has sent arrive before that.
             Event::Gone(worker) if self.workers[worker].back_ns > self.now => {
                 self.at(self.workers[worker].back_ns, Event::Gone(worker));
             }
@@ -298,7 +298,7 @@ impl World {
         );
     }
 
-    /// Carries out what the coordinator wants.
+    /// Carries out the coordinator's actions.
     fn act(&mut self) {
         loop {
             while let Some(act) = self.coordinator.acts.pop_front() {
@@ -333,7 +333,7 @@ impl World {
                     // Clocks drift from the round trip on to the beginning.
                     let known_ns = done.late_ns + self.seen.trips[index as usize] / 2 + 100_000;
                     assert!(error_ns <= known_ns, "{error_ns} of {known_ns}");
-                    // What is said of a clock is never the wrong way round.
+                    // A clock's drift never has the wrong sign.
                     let drift_ppm = self.workers[index as usize].drift_ppm;
                     assert!(drift_ns.is_none_or(|ns| ns.signum() == drift_ppm.signum()), "{drift_ns:?}, {drift_ppm}");
                     self.seen.done += 1;
@@ -570,7 +570,7 @@ fn what_does_not_add_up_or_is_out_of_turn_loses_a_worker() {
 
 #[test]
 fn codes_of_another_machine_are_no_more_kinds_of_error_than_those_of_a_server() {
-    // The number is what its bytes end with.
+    // The number is at the end of its bytes.
     let read = |error: Error, number: u32| -> Error {
         let mut bytes = postcard::to_stdvec(&error).unwrap();
         bytes.pop();
@@ -667,7 +667,7 @@ fn who_does_not_know_the_secret_cannot_send_a_worker_away() {
         let said = refuse(refusal);
         assert!(said.ends_with("it does not know the secret of --token-file"), "{said}");
     }
-    // That the secrets differ cannot be proved.
+    // Different secrets cannot be proved.
     assert!(refuse(Refusal::Secret).ends_with("it has another secret: give both the same --token-file"));
 }
 

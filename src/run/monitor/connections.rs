@@ -8,16 +8,15 @@ use rustix::io::Errno;
 
 use crate::run::diag::{self, Socket};
 
-/// How many are watched.
 const WATCHED: usize = 8;
 /// The most candidates that they are chosen from.
 const CANDIDATES: usize = 256;
-/// The shortest time between two choices while some are watched. The kernel goes through all connections that there may be for
-/// each, so that it becomes twice as long with each that finds none, at most so many times.
+/// Shortest time between two choices while some are watched. The kernel goes through all possible connections each
+/// time, so that it doubles with each choice that finds none, up to a limit.
 const CHOICE_US: u64 = 1_000_000;
 const DOUBLINGS: u32 = 2;
 
-/// The connections of the target that are watched: the same ones as long as they exist.
+/// The watched connections of the target: they stay as long as they exist.
 #[derive(Debug, Default)]
 pub struct Connections {
     watched: Vec<Watched>,
@@ -25,13 +24,12 @@ pub struct Connections {
     /// When the last choice was made, and how many have found none since some were found or one was gone.
     chosen_us: Option<u64>,
     in_vain: u32,
-    /// Whether one was ever seen at the target's end.
+    /// True if one was ever seen at the target's end.
     was_any: bool,
-    /// Whether one was ever seen at the other end, and none at the target's.
+    /// True if one was ever seen at the other end, and none at the target's.
     passed_by: bool,
 }
 
-/// A connection that is watched.
 #[derive(Clone, Copy, Debug)]
 struct Watched {
     socket: Socket,
@@ -47,13 +45,12 @@ impl Connections {
         self.watched.iter_mut().for_each(|watched| watched.last = None);
     }
 
-    /// Whether some are watched.
     pub fn are_watched(&self) -> bool {
         !self.watched.is_empty()
     }
 
-    /// Reads those that are watched, and replaces those that are gone. Connections to these addresses are sockets of
-    /// one of these families.
+    /// Reads the watched connections, and replaces missing ones. Connections to these addresses are sockets of one of
+    /// these families.
     pub fn look(&mut self, addresses: &[SocketAddr], families: &[bool], now_us: u64) -> Result<(), Errno> {
         let is_due =
             self.chosen_us.is_none_or(|chosen_us| now_us >= chosen_us + (CHOICE_US << self.in_vain.min(DOUBLINGS)));
@@ -83,7 +80,7 @@ impl Connections {
         &self.sums
     }
 
-    /// Whether connections to the target's address end somewhere else.
+    /// True if connections to the target's address end somewhere else.
     pub fn are_forwarded(&self) -> bool {
         self.passed_by && !self.was_any
     }
@@ -113,7 +110,7 @@ impl Connections {
     }
 }
 
-/// Whether one of the connections in these states has one of the addresses at that end.
+/// True if one of the connections in these states has one of the addresses at that end.
 fn any(addresses: &[SocketAddr], states: u32, ports: [u16; 2], end: fn(&Socket) -> SocketAddr) -> Result<bool, Errno> {
     let mut is_any = false;
     for v6 in [false, true] {
@@ -177,7 +174,7 @@ mod tests {
         connections.restart();
         assert_eq!(*connections.sums(), Sockets::default());
         assert_eq!(look(&mut connections, 1_250_000), others);
-        // What came before does not count.
+        // Readings from before do not count.
         assert_eq!((connections.sums().readings, connections.sums().segments_received), (8, 0));
         assert!(!connections.are_forwarded());
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 pub struct Groups {
     /// Their directories, each with its parents up to the topmost that is visible.
     levels: BTreeSet<Vec<PathBuf>>,
-    /// A process whose group is not visible.
+    /// True if a process has a group that is not visible.
     has_hidden: bool,
     /// The reading of each directory when it was added, or at the [restart](Self::restart).
     before_ns: BTreeMap<PathBuf, u64>,
@@ -19,7 +19,7 @@ impl Groups {
     /// Adds the group of a process: a number, or `self`.
     pub fn add(&mut self, process: &str) {
         let root = Path::new("/sys/fs/cgroup");
-        // Both exist in hybrid mode, where version 2 is only used for what version 1 does not do.
+        // Both exist in hybrid mode, where version 2 only does the rest.
         let is_v2 = root.join("cgroup.controllers").is_file();
         let mount = if is_v2 { root.to_owned() } else { root.join("cpu") };
         let text = fs::read_to_string(format!("/proc/{process}/cgroup")).ok();
@@ -35,7 +35,7 @@ impl Groups {
         }
     }
 
-    /// Whether all groups are visible.
+    /// True if all groups are visible.
     pub fn are_visible(&self) -> bool {
         !self.has_hidden && !self.levels.is_empty()
     }
@@ -97,8 +97,7 @@ fn throttled(text: &str) -> Option<u64> {
     })
 }
 
-/// The path of the group that limits processors, from a `/proc/PID/cgroup`; `None` if it is outside what is visible
-/// here.
+/// The path of the group that limits processors, from a `/proc/PID/cgroup`; `None` if it is not visible here.
 fn path(text: &str, is_v2: bool) -> Option<&str> {
     let path = text.lines().find_map(|line| {
         let (hierarchy, rest) = line.split_once(':')?;

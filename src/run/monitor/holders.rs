@@ -10,13 +10,12 @@ use crate::proc;
 /// A search for the processes that hold sockets, which can be continued.
 #[derive(Debug, Default)]
 pub struct Holders {
-    /// The sockets, by their inodes.
     inodes: HashSet<u64>,
     /// The processes that were inspected.
     seen: HashSet<u32>,
-    /// Whether some of them could not be inspected.
+    /// True if some of them could not be inspected.
     pub were_denied: bool,
-    /// Whether all processes were inspected.
+    /// True if all processes were inspected.
     pub are_complete: bool,
 }
 

@@ -27,7 +27,7 @@ pub struct Listener {
     pub inode: u64,
     /// The length of its accept queue and its limit; `None` for a Unix socket, which has no such counters.
     pub queue: Option<(u32, u32)>,
-    /// Whether connections that it accepts are IPv6 sockets.
+    /// True if connections that it accepts are IPv6 sockets.
     pub v6: bool,
 }
 
@@ -48,7 +48,7 @@ impl LocalTarget {
     pub fn listeners(&self, families: &[bool]) -> Result<Vec<Listener>, Unseen> {
         match self {
             Self::Tcp(addresses) => {
-                // All addresses of a target have the same port.
+                // All addresses of a target have one port.
                 let (mut sockets, port) = (Vec::new(), addresses.first().map_or(0, SocketAddr::port));
                 for &v6 in families {
                     let keep = |socket| {

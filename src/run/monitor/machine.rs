@@ -1,4 +1,4 @@
-//! What disturbs the machine: stolen time, steps of the wall clock, overflows of accept queues.
+//! Disturbances of the machine: stolen time, steps of the wall clock, overflows of accept queues.
 
 use std::fs;
 
@@ -41,7 +41,7 @@ impl Machine {
         self.overflows.zip(before.overflows).map(|(now, before)| now.saturating_sub(before))
     }
 
-    /// How far the wall clock was set since then, if it was.
+    /// Distance by which the wall clock was set since then, if it was.
     pub fn step_since_s(&self, before: &Self) -> Option<f64> {
         let step_s = (self.offset_ns - before.offset_ns) as f64 / 1e9;
         (step_s.abs() >= STEP_MIN_S).then_some(step_s)

@@ -2,7 +2,7 @@
 //!
 //! A separate thread asks the kernel a few times a second: `listeners` finds the sockets that listen where the load
 //! goes, `holders` the processes that hold them, `processes` reads their processor time, `groups` their limits,
-//! `connections` their end of some connections, and `machine` what disturbs the machine. It sends nothing to the
+//! `connections` their end of some connections, and `machine` the disturbances of the machine. It sends nothing to the
 //! target, touches no connection, and takes less than 1 % of a processor.
 
 mod connections;
@@ -46,12 +46,11 @@ pub struct Monitor {
     counts_from: Option<Duration>,
 }
 
-/// What the poller is told.
 #[derive(Debug, Default)]
 struct Orders {
-    /// How many times counting was told to start over.
+    /// Number of orders to start counting over.
     restarts: AtomicU32,
-    /// The poller is to end.
+    /// True if the poller is to end.
     ended: AtomicBool,
 }
 
@@ -73,7 +72,7 @@ impl Monitor {
 
     /// Waits for the first search, but not for long: its processor time should not fall into the run.
     pub fn wait(&self) {
-        // If it has not ended by then, it continues during the run.
+        // A longer search continues during the run.
         let _ = self.has_found.recv_timeout(FIRST_SEARCH_WAIT);
     }
 
@@ -86,7 +85,7 @@ impl Monitor {
         }
     }
 
-    /// Ends watching when measuring has ended, and returns what was seen.
+    /// Ends watching when measuring has ended, and returns the observations.
     pub fn end(mut self) -> Seen {
         self.dismiss();
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
@@ -111,12 +110,12 @@ impl Drop for Monitor {
 }
 
 impl Orders {
-    /// Whether the poller is to end; orders given before that are visible then.
+    /// True if the poller is to end; earlier orders are visible then.
     fn have_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Waits for an order, but no longer than `pause`; `restarts` are those already carried out.
+    /// Waits for an order, but no longer than `pause`; `restarts`: number of restarts carried out.
     fn wait(&self, restarts: u32, pause: Duration) {
         let until = Instant::now() + pause;
         while !self.have_ended() && self.restarts.load(Ordering::Relaxed) == restarts {

@@ -119,12 +119,12 @@ impl Poller {
         self.began = Some((monotonic_ns(), self.before.take().unwrap_or_else(Machine::read)));
     }
 
-    /// Finds what listens, and reads the queues.
+    /// Finds the listeners, and reads their queues.
     fn listen(&mut self) {
         self.listen_at(&[false, true]);
     }
 
-    /// The same at the sockets of these families.
+    /// Finds listeners of these families, and reads their queues.
     fn listen_at(&mut self, families: &[bool]) {
         let Some(place) = &self.place else { return };
         self.listeners = place.listeners(families);
@@ -132,13 +132,13 @@ impl Poller {
         self.queue = self.queue.max(longest);
     }
 
-    /// Whether what listens is IPv6, or is not, or both.
+    /// Address families of the listeners, true for IPv6.
     fn families(&self) -> Vec<bool> {
         let families: BTreeSet<bool> = self.listeners.iter().flatten().map(|listener| listener.v6).collect();
         families.into_iter().collect()
     }
 
-    /// Reads the queues of what is known to listen, and the connections.
+    /// Reads the queues of known listeners, and the connections.
     fn look(&mut self) {
         match &self.families()[..] {
             [] => self.listen(),
@@ -147,7 +147,6 @@ impl Poller {
         self.read_connections();
     }
 
-    /// Reads the connections.
     fn read_connections(&mut self) {
         let families = self.families();
         if let Some(LocalTarget::Tcp(addresses)) = &self.place {
@@ -156,7 +155,7 @@ impl Poller {
         }
     }
 
-    /// Reads everything, and finds what has begun to listen.
+    /// Reads everything, and finds new listeners.
     fn look_around(&mut self, time: Duration) {
         self.listen();
         self.read_connections();
@@ -181,7 +180,7 @@ impl Poller {
         }
     }
 
-    /// What was seen since counting began.
+    /// Observations since counting began.
     fn seen(&self, passed: Duration, before: &Machine) -> Seen {
         let now = Machine::read();
         let mut unseen: Vec<Unseen> = self.connections_unseen.into_iter().collect();
@@ -238,13 +237,13 @@ impl Poller {
     }
 }
 
-/// Returns whether this thread has used that much processor time from now on. The time of other threads does not count.
+/// True if this thread has used that much processor time from now on. The time of other threads does not count.
 fn limit(time: Duration) -> impl Fn() -> bool {
     let until_ns = thread_cpu_ns() + nanos(time);
     move || thread_cpu_ns() >= until_ns
 }
 
-/// The poller without its thread, and thus without its haste: on a busy machine nobody knows when that gets its turn.
+/// The poller without its thread: on a busy machine nobody knows when the thread gets its turn.
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Write};
@@ -310,7 +309,6 @@ mod tests {
         }
     }
 
-    /// A listening socket.
     fn listener(backlog: i32) -> (TcpListener, SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listen(&listener, backlog).unwrap();
@@ -318,7 +316,7 @@ mod tests {
         (listener, address)
     }
 
-    /// A poller of this address that has found what is there, and counts from now on.
+    /// A poller of this address that has looked around, and counts from now on.
     fn watching(place: Option<LocalTarget>) -> Poller {
         let mut poller = Poller::new(place, None);
         poller.look();

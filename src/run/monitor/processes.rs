@@ -21,16 +21,15 @@ pub struct Processes {
     pub most: usize,
 }
 
-/// A process of the target.
 #[derive(Debug)]
 struct Process {
     stat: Stat,
     /// Its processor time when counting began.
     base_ns: u64,
     threads: HashMap<u32, Thread>,
-    /// Whether all its threads were read: any other is new.
+    /// True if all its threads were read: any other is new.
     knows_threads: bool,
-    /// The most processor time that one of its threads took, including those that have ended.
+    /// The most processor time of one of its threads, including ended ones.
     busiest_ns: u64,
     /// The longest that one of them was ready to run and had no processor; `None`: the kernel does not say.
     queued_ns: Option<u64>,
@@ -105,12 +104,12 @@ impl Processes {
         self.most = self.most.max(self.all.values().filter(|process| process.stat.is_alive).count());
     }
 
-    /// Whether no process was ever found.
+    /// True if no process was ever found.
     pub fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
 
-    /// Whether all have ended.
+    /// True if all have ended.
     pub fn have_ended(&self) -> bool {
         self.all.values().all(|process| !process.stat.is_alive)
     }

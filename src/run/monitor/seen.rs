@@ -1,4 +1,4 @@
-//! What was seen of a target on this machine, of the machine, and of connections: plain numbers. Shares are between 0
+//! Observations of a target on this machine, of the machine, and of connections: plain numbers. Shares are between 0
 //! and 1.
 
 use onrush_stats::Sockets;
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Unseen;
 
-/// What was seen of a target on this machine, and of the machine, during a run.
+/// Observations of a target on this machine, and of the machine, during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Seen {
     /// The target, if it is on this machine and could be seen.
@@ -15,7 +15,7 @@ pub struct Seen {
     pub machine: Machine,
     /// How long the generator's control group was throttled, summed over processors.
     pub throttled_s: Option<f64>,
-    /// What could not be seen.
+    /// Facts that could not be observed.
     pub unseen: Vec<Unseen>,
 }
 
@@ -27,7 +27,7 @@ pub struct Target {
     pub name: String,
     /// How many there are.
     pub processes: usize,
-    /// Whether all of them ended during the run; in a sum: during the last one.
+    /// True if all of them ended during the run; in a sum: during the last one.
     pub ended: bool,
     /// How many processors they kept busy, on average.
     pub cpus_used: f64,
@@ -70,7 +70,7 @@ pub struct Machine {
     /// The share of its processors' time that the hypervisor gave to others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen: Option<f64>,
-    /// How far the wall clock was stepped, forwards or backwards. In a sum: the largest of its runs.
+    /// Step of the wall clock, forwards or backwards. In a sum: the largest of its runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_step_s: Option<f64>,
     /// How long it was suspended.
@@ -99,7 +99,7 @@ pub struct Network {
     /// How many segments arrived out of order, counted between the first and the last reading of each connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_order_segments: Option<u64>,
-    /// How many segments were lost: retransmitted, but not needlessly. Older versions added those out of order.
+    /// Lost segments: retransmitted, but not needlessly. Older versions added segments out of order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<u64>,
     /// Lost segments per request.

@@ -1,4 +1,4 @@
-//! Names what could not be seen of a target or of the machine, and why.
+//! Facts about a target or the machine that could not be observed, and why.
 
 use std::fmt;
 use std::io;
@@ -7,7 +7,7 @@ use rustix::io::Errno;
 
 use onrush_text::reason;
 
-/// What could not be seen, and why; shown as `what: why`.
+/// A fact that could not be observed, and why; shown as `what: why`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unseen {
     /// The target is on another machine.

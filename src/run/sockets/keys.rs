@@ -5,11 +5,10 @@ use super::value::Value;
 /// A figure of a socket's `struct tcp_info`.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its name in files: that of `ss`, or the one that scripts around `ss` usually give it.
+    /// Its name in files: `ss`'s name, or the usual one of scripts around `ss`.
     pub name: &'static str,
     /// Its offset, in bytes.
     at: usize,
-    /// Its width, in bytes.
     width: usize,
     /// The kernel's unit.
     unit: Unit,
@@ -17,7 +16,7 @@ pub struct Key {
     none: Option<u64>,
 }
 
-/// The unit of a figure, and what it is converted to.
+/// The unit of a figure, and its conversion.
 #[derive(Clone, Copy, Debug)]
 enum Unit {
     /// A count: unchanged.

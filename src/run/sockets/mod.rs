@@ -45,7 +45,7 @@ pub struct Sample {
     pub at: Instant,
     /// The seconds since measuring began; negative during the warm-up.
     pub at_s: f64,
-    /// The same moment on the wall clock, since the beginning of 1970.
+    /// `at` on the wall clock, since the beginning of 1970.
     pub time: Duration,
     /// The reading of each socket.
     pub readings: Vec<Reading>,
@@ -97,7 +97,7 @@ impl SocketSampler {
         Ok(Some(Self { start, samples, has_ended, thread, summary: Summary::default() }))
     }
 
-    /// The run begins.
+    /// Begins the run.
     pub fn start(&mut self, start: Instant) {
         // A thread that panicked samples nothing.
         self.start.take().map(|waiting| waiting.send(start));
@@ -116,7 +116,7 @@ impl SocketSampler {
     /// Ends sampling with the run: passes the last samples on, and returns the sums of all.
     pub fn end(mut self, begins: Instant, pass: impl FnMut(&Sample)) -> SocketSamples {
         self.dismiss();
-        // What a thread sent before it panicked is kept.
+        // Samples that a thread sent before it panicked are kept.
         self.thread.take().map(JoinHandle::join);
         self.pass_on(begins, pass);
         std::mem::take(&mut self.summary).end()

@@ -12,8 +12,8 @@ use super::reservoir::Reservoir;
 use crate::run::diag;
 use crate::run::monitor;
 
-/// The connections of the run. Other processes may be connected to the same target: theirs are told apart by the inodes
-/// of this process's descriptors, and reading those takes longer than a sample.
+/// The connections of the run. Other processes may be connected to the target, too: their sockets are told apart by the
+/// inodes of this process's descriptors, and reading the inodes takes longer than a sample.
 #[derive(Debug)]
 pub struct Own {
     addresses: Vec<(IpAddr, u16)>,
@@ -28,7 +28,7 @@ impl Own {
         Self { addresses: ends, known: HashMap::new() }
     }
 
-    /// Offers all of them.
+    /// Offers all connections to the reservoir.
     pub fn sample(&mut self, reservoir: &mut Reservoir) -> Result<(), Errno> {
         let (mut known, mut new) = (HashMap::new(), Vec::new());
         let ports: HashSet<(bool, u16)> = self.addresses.iter().map(|(ip, port)| (ip.is_ipv6(), *port)).collect();

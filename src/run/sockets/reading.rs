@@ -6,7 +6,7 @@ use super::keys::{CWND, DELIVERY_RATE, KEYS, MSS, RETRANS_TOTAL, RTT};
 use super::value::Value;
 use crate::run::diag::{self, u32_at};
 
-/// The numbers of the attributes that are requested, and of those that some congestion controls add.
+/// The numbers of the requested attributes, and of the ones that some congestion controls add.
 const INFO: u16 = 2;
 const VEGAS: u16 = 3;
 const CONG: u16 = 4;
@@ -37,11 +37,11 @@ const STATES: [&str; 13] = [
 /// The names of timers, by the kernel's numbers.
 const TIMERS: [&str; 5] = ["off", "on", "keepalive", "timewait", "persist"];
 
-/// What a connection negotiated or does, by the bits of its options.
+/// Options of a connection, by their bits.
 const OPTIONS: [(&str, u8); 5] = [("ts", 1), ("sack", 2), ("ecn", 8), ("ecnseen", 16), ("fastopen", 32)];
 
-/// The memory of a socket, in the kernel's order: received and not read yet, and its limit; in the send queues of this
-/// machine, and the limit of what is written; reserved, written, options, backlog, and packets dropped.
+/// The memory of a socket, in the kernel's order: received and unread, and its limit; in the send queues of this
+/// machine, and the limit of written data; reserved, written, options, backlog, and packets dropped.
 const MEMORY: [&str; 9] = ["r", "rb", "t", "tb", "f", "w", "o", "bl", "d"];
 
 /// A reading of one socket: the kernel's bytes.
@@ -133,7 +133,7 @@ impl Reading {
         Some(u64::try_from(u128::from(mss) * u128::from(cwnd) * 8_000_000 / u128::from(rtt_us)).unwrap_or(u64::MAX))
     }
 
-    /// Its timer: what for, the time left, and how often it has fired.
+    /// Its timer: the purpose, the time left, and how often it has fired.
     fn timer(&self) -> Option<Value<'_>> {
         let (timer, retransmits) = (self.0[2], self.0[3]);
         let name = TIMERS.get(usize::from(timer)).copied().unwrap_or("unknown");
@@ -205,7 +205,7 @@ fn bits([low, high]: [u8; 2]) -> [u8; 2] {
     if cfg!(target_endian = "little") { [low, high] } else { [high, low] }
 }
 
-/// What a filter needs of a socket, from a message of the kernel's reply.
+/// A socket for filters, from a message of the kernel's reply.
 pub fn subject(body: &[u8]) -> Option<Subject> {
     let (_, [local, peer]) = diag::ends(body)?;
     Some(Subject { state: *body.get(1)?, local, peer })

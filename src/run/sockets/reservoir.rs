@@ -1,4 +1,4 @@
-//! Chooses the sockets of a sample if there are too many: the same ones in every sample, as long as they exist.
+//! Chooses the sockets of a sample if there are too many: a chosen socket stays as long as it exists.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -7,7 +7,8 @@ use onrush_plan::Random;
 
 use super::reading::Reading;
 
-/// The sockets of a sample: those whose addresses and ports hash to the smallest numbers; the hash depends on the seed.
+/// The sockets of a sample: the ones whose addresses and ports hash to the smallest numbers; the hash depends on the
+/// seed.
 #[derive(Debug)]
 pub struct Reservoir {
     seed: u64,
@@ -62,7 +63,7 @@ impl Reservoir {
         self.chosen.extend(Reading::of(body).map(|reading| Numbered { number, reading }));
     }
 
-    /// The sockets, always in the same order, and how many were left out.
+    /// The sockets, always in one order, and how many were left out.
     pub fn end(self) -> (Vec<Reading>, u64) {
         let chosen = self.chosen.into_sorted_vec();
         (chosen.into_iter().map(|numbered| numbered.reading).collect(), self.left_out)

@@ -42,7 +42,7 @@ enum Which {
 }
 
 impl Sampler {
-    /// A sampler of what a filter selects, or else of the connections to these addresses.
+    /// A sampler of the sockets that a filter selects, or else of the connections to these addresses.
     pub fn new(filter: Option<Filter>, addresses: &Addresses, seed: u64) -> Self {
         Self { which: filter.map_or_else(|| Which::Own(Own::new(&addresses.0)), Which::Filtered), seed }
     }

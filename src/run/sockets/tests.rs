@@ -74,7 +74,7 @@ fn an_older_kernel_says_less_and_no_figure_is_made_up() {
         let known = KEYS.iter().filter(|key| key.read(&info[..length]).is_some()).count();
         assert_eq!(known == KEYS.len(), length == 240, "{length}");
     }
-    // The counters of segments were added after those of bytes.
+    // The counters of segments were added to the kernel after the counters of bytes.
     let read = |length: usize, name: &str| KEYS.iter().find(|key| key.name == name).unwrap().read(&info[..length]);
     assert_eq!(read(136, "segsout"), None);
     assert_eq!(read(140, "segsout"), Some(Value::Whole(u32::from_ne_bytes([136, 137, 138, 139]).into())));

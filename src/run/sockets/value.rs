@@ -13,7 +13,7 @@ pub enum Value<'a> {
     Flag(bool),
     /// A name.
     Text(&'a str),
-    /// An address and port, or a number that is not a quantity.
+    /// An address and port, or an identifying number.
     Id(String),
     /// Several values with names of their own.
     Group(Vec<(&'static str, Self)>),

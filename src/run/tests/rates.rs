@@ -44,7 +44,7 @@ impl Drawn {
         self.asked_per_s / self.capacity_per_s - 1.0
     }
 
-    /// Returns whether nothing can tell on which side of the capacity the rate is, by the counts of the run.
+    /// True if nothing can tell on which side of the capacity the rate is, by the counts of the run.
     fn is_close(&self) -> bool {
         let counts = self.asked_per_s.min(self.capacity_per_s) * 10.0;
         self.excess().abs() <= f64::max(0.02, 3.0 / counts.sqrt())
@@ -62,8 +62,8 @@ fn a_lull_of_arrivals_proves_no_rate() {
     assert!(verdict.limited_by == LimitedBy::Unclear && verdict.reason.ends_with(why), "{verdict}");
 }
 
-/// At most one verdict in ten is missing far from the capacity, and none is wrong, which takes many draws to show. `CHECK_MACHINE` draws 600 instead of 40, and `RATES_SEED`
-/// others.
+/// At most one verdict in ten is missing far from the capacity, and none is wrong, which takes many draws to show.
+/// `CHECK_MACHINE` draws 600 instead of 40, and `RATES_SEED` others.
 #[test]
 fn verdicts_on_rates_around_a_known_capacity_are_right_and_rarely_missing() {
     // Of so few, one more or less is chance.

@@ -1,5 +1,5 @@
-//! Percentiles of all requests that were due, and gates on them: what a run says at its end is compared with the same run
-//! carried on until every request has ended.
+//! Percentiles of all due requests, and gates on them: the result at a run's end is compared with that run carried on
+//! until every request has ended.
 
 use std::fmt::Write;
 
@@ -131,7 +131,7 @@ fn no_gate_of_a_healthy_run_is_undecided_and_estimates_are_those_of_the_whole_ru
         let is_clear = (exact / (limit_ms * 1e6) - 1.0).abs() > 0.01;
         assert!(!is_clear || gated.broken == (exact > limit_ms * 1e6), "{words} {scenario} {gated:?} {exact}");
         let cut = document(&words, &scenario).estimate().unwrap();
-        // A request more or less at a rank is what nobody can know at the end.
+        // Nobody can know at the end whether a rank has a request more or less.
         for percent in [10.0, 50.0, 90.0, 99.0] {
             let Some(Known::About(ns)) = cut.percentile(percent) else { continue };
             let near = |ranks: f64| {

@@ -1,4 +1,4 @@
-//! Runs in virtual time: what the supervisor tells and when, and what the clock shows afterwards.
+//! Runs in virtual time: the supervisor's reports and their times, and the clock afterwards.
 
 use onrush_stats::Totals;
 
@@ -10,10 +10,10 @@ use crate::run::simulated::Simulated;
 /// A response a millisecond after each request.
 const QUICK: &str = "connect_us = 0.0\nlatency_us = 1000.0\n";
 
-/// Records what an observer is told.
+/// Records calls of an observer.
 #[derive(Default)]
 pub(super) struct Recorder {
-    /// When there was progress, how many requests there had been, how many per second, and what was measured meanwhile.
+    /// Time of progress, requests so far, requests per second, and measurements since the last.
     progress: Vec<(Duration, u64, f64, Totals)>,
     rows: Vec<TimelineRow>,
     waited: Vec<Waiting>,
@@ -45,7 +45,7 @@ fn simulate(words: &str, scenario: &str, clock: &mut Clock, interrupt: &Interrup
     (outcome, recorder)
 }
 
-/// The same, with the plan of the command line.
+/// [`simulate`] with the plan of the command line.
 pub(super) fn simulate_plan(
     words: &str,
     scenario: &str,
@@ -216,15 +216,15 @@ fn a_stop_rule_ends_a_run_when_a_second_is_over() {
     assert_eq!(outcome.elapsed, ms(20_101));
 }
 
-/// Whether a run of a command line fails the gate `rate<0.99*asked`.
+/// True if a run of a command line fails the gate `rate<0.99*asked`.
 fn falls_short(words: &str, scenario: &str) -> bool {
     let words = format!("{words} --fail-if rate<0.99*asked");
     let (plan, outcome, _) = simulate_plan(&words, scenario, &mut virtual_clock(), &Interrupt::default());
     Document::judged(&plan, &outcome).gates[0].broken
 }
 
-/// With 400 requests drawn at 200 per second the rate is off by 5 % on average, and by whatever the other threads need
-/// longer if a number of them is asked for.
+/// With 400 requests drawn at 200 per second the rate is off by 5 % on average, and by the longer time of other threads
+/// if a number of requests is given.
 #[test]
 fn a_perfect_target_keeps_up_with_whatever_was_drawn() {
     for seed in 0..200 {
@@ -235,7 +235,8 @@ fn a_perfect_target_keeps_up_with_whatever_was_drawn() {
     }
 }
 
-/// At 100 per second and 300 ms, 30 requests are in flight at any moment: 1.5 % of those of 20 s, and 15 % of those of 2 s.
+/// At 100 per second and 300 ms, 30 requests are in flight at any moment: 1.5 % of the requests in 20 s, and 15 % of
+/// the requests in 2 s.
 #[test]
 fn requests_that_have_just_been_sent_at_the_end_are_not_missing() {
     let slow = "connect_us = 0.0\nlatency_us = 300000.0";
@@ -289,7 +290,7 @@ fn a_target_whose_queue_grows_falls_short() {
         let queue = format!("latency_us = 1000.0\n[capacity]\nworkers = 1\nservice_us = {service_us}\nqueue = 5000\n");
         assert!(falls_short(&format!("-t1 -c50 --max-inflight 5000 {words}"), &queue), "{responses_per_s}/s, {words}");
     }
-    // A burst at the beginning is no rate that is asked for at the end.
+    // A burst at the beginning is no rate at the end.
     let queue = "latency_us = 1000.0\n[capacity]\nworkers = 1\nservice_us = 12500.0\nqueue = 5000\n";
     assert!(falls_short("-t1 -c1000 --stages 100ms:5k,2s:100 --timeout 10s", queue));
     assert!(falls_short("-t1 -c200 -R 100 -n200", queue));

@@ -304,7 +304,7 @@ fn the_second_value_of_request_comes_back_with_each_response_of_its_batch() {
     for (batch, request) in [(1, 0), (0, 1), (2, 0), (1, 1)] {
         thread.answered(&Response { remark: batches[batch][request].remark(), ..RESPONSE }).unwrap();
     }
-    // The text was the same, and a value is released in the first call after its last request has ended.
+    // Both have one text, and a value is released in the first call after its last request has ended.
     assert!(std::ptr::eq(bytes(&batches[0][0]), bytes(&batches[1][0])));
     batches.remove(0);
     thread.written().unwrap();

@@ -83,7 +83,6 @@ fn global<T: FromLua>(script: &Script, index: usize, name: &str) -> T {
     lock(&script.threads[index]).as_ref().unwrap().lua().globals().get(name).unwrap()
 }
 
-/// A global of the main state.
 fn main_global<T: FromLua>(script: &Script, name: &str) -> T {
     script.main.lua().globals().get(name).unwrap()
 }

@@ -1,7 +1,7 @@
 //! One exchange: a request, and its response on the same stream.
 //!
-//! It takes the same way as a request over HTTP/1.1, but beside others of its connection. The library calls when it can go
-//! on; until then it costs nothing.
+//! It takes the way of a request over HTTP/1.1, but beside others of its connection. The library calls when it can go on;
+//! until then it costs nothing.
 //!
 //! ```text
 //!   Receiving ──► Queued ───► Waiting ──► Sending ──► over
@@ -32,7 +32,6 @@ pub(super) struct Exchange {
     stage: Stage,
 }
 
-/// The state of an exchange.
 #[derive(Debug)]
 enum Stage {
     /// Receives the body of the request.
@@ -47,11 +46,10 @@ enum Stage {
     Hanging,
 }
 
-/// What an exchange needs of its connection.
+/// Parts of its connection that an exchange needs.
 pub(super) struct Environment<'a> {
-    /// What the thread has.
     pub resources: &'a Resources,
-    /// The connection's place among those that are served.
+    /// The connection's place among the served ones.
     pub process: &'a mut Option<Place>,
     /// Where the connection is called.
     pub token: Token,
@@ -61,23 +59,22 @@ pub(super) struct Environment<'a> {
     pub kept: usize,
 }
 
-/// How far an exchange has come.
 #[derive(Debug)]
 pub(super) enum Progress {
-    /// It waits until it is called or until this time, in nanoseconds of the thread's clock.
+    /// Waits for a call or for this time, in nanoseconds of the thread's clock.
     Waits(Option<u64>),
-    /// It is over.
+    /// The exchange is over.
     Over,
-    /// It is over, and the connection takes no more requests.
+    /// The exchange is over, and the connection takes no more requests.
     GoAway,
-    /// It is over, and so is the connection.
+    /// The exchange is over, and so is the connection.
     Ends(Ending),
 }
 
 /// How a connection ends, once everything has been sent that came before.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Ending {
-    /// It is closed.
+    /// The connection is closed.
     Closed,
     /// These bytes are sent, which are no frame.
     Garbage(&'static [u8]),
@@ -93,7 +90,7 @@ const TOO_LONG_TO_ECHO: &[u8] = b"/echo keeps at most 1 MiB\n";
 const TOO_MUCH_TO_ECHO: &[u8] = b"/echo keeps at most 16 MiB for all streams of a connection\n";
 
 impl Exchange {
-    /// An exchange whose head was received; what comes before the body of the request is sent.
+    /// An exchange whose head was received; sends the part before the body of the request.
     pub(super) fn new(
         mut respond: SendResponse<Bytes>,
         body: RecvStream,
@@ -168,7 +165,6 @@ impl Exchange {
         None
     }
 
-    /// Starts a response.
     fn begin(&mut self, mut response: Box<Response>, resources: &Resources) -> Option<Progress> {
         if let Some(limit) = response.limit.take() {
             self.stage = Stage::Queued { claim: Claim::new(limit), response };
@@ -221,7 +217,7 @@ impl Exchange {
         if reset.is_ready() { Progress::Over } else { Progress::Waits(until_ns) }
     }
 
-    /// Sends the head of a response, or what takes its place.
+    /// Sends the head of a response, or its replacement.
     fn respond(&mut self, response: Response) -> Option<Progress> {
         let Response { message, stream, end, .. } = response;
         let (head, body) = match message {
@@ -294,7 +290,7 @@ impl Exchange {
 }
 
 impl Progress {
-    /// What follows the last byte of a response.
+    /// The step after the last byte of a response.
     fn after(end: End) -> Self {
         match end {
             End::Next | End::CloseUnframed | End::Reset | End::Hang => Self::Over,
@@ -375,7 +371,6 @@ fn send_early(respond: &mut SendResponse<Bytes>, response: &Response) {
     }
 }
 
-/// Sends an interim response.
 fn send_interim(respond: &mut SendResponse<Bytes>, status: u16, fields: &str) {
     if let Some(head) = message::with_fields(status, fields) {
         // This fails if the client has reset the stream, which the next step notices.

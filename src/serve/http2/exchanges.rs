@@ -6,7 +6,6 @@ use std::task::{Wake, Waker};
 
 use super::exchange::Exchange;
 
-/// The exchanges of a connection.
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
     slots: Vec<Slot>,
@@ -19,12 +18,12 @@ pub(super) struct Exchanges {
     kept: usize,
 }
 
-/// A place for an exchange.
 #[derive(Debug)]
 struct Slot {
     exchange: Option<Exchange>,
     timer_ns: Option<u64>,
-    /// What wakes the exchange. That of an earlier exchange does no harm: one that is woken without need goes on waiting.
+    /// Wakes the exchange. The waker of an earlier exchange does no harm: an exchange woken without need goes on
+    /// waiting.
     waker: Waker,
 }
 
@@ -32,7 +31,7 @@ struct Slot {
 #[derive(Debug, Default)]
 struct Woken(Mutex<Vec<usize>>);
 
-/// What the library calls when an exchange can go on.
+/// The waker's call when an exchange can go on.
 struct Call {
     woken: Arc<Woken>,
     slot: usize,
@@ -60,7 +59,7 @@ impl Exchanges {
         }
     }
 
-    /// Takes one that can go on at this time out of its slot, with the number of the slot and what wakes it.
+    /// Takes one that can go on at this time out of its slot, with the number of the slot and its waker.
     pub(super) fn next(&mut self, now_ns: u64) -> Option<(usize, Exchange, Waker)> {
         loop {
             let index = self.due(now_ns).or_else(|| self.woken.lock().pop())?;

@@ -1,4 +1,4 @@
-//! Heads between their HTTP/1.1 form, in which paths describe them, and that of the library.
+//! Heads between HTTP/1.1's form, in which paths describe them, and the library's.
 
 use std::fmt::Write;
 
@@ -47,8 +47,7 @@ pub(super) fn target(request: &request::Parts) -> &str {
     }
 }
 
-/// A request's head as text, as `/echo` returns it: the form is that of HTTP/1.1, the names and values are those that were
-/// received.
+/// A request's head as text, as `/echo` returns it: in HTTP/1.1's form, with the received names and values.
 pub(super) fn echoed(request: &request::Parts) -> Vec<u8> {
     let mut text = String::new();
     // Writing to memory cannot fail.

@@ -1,12 +1,12 @@
-//! One HTTP/2 connection: its frames, header compression and windows are the library's (`h2`), everything else is as over
-//! HTTP/1.1.
+//! One HTTP/2 connection: its frames, header compression and windows are the library's (`h2`), everything else is as
+//! over HTTP/1.1.
 //!
-//! There is no runtime: the library reads and writes bytes in memory (`wire`), and gets a turn whenever the connection has
-//! one. What it then calls is an `exchange`, of which a connection has several (`exchanges`). `message` translates heads,
+//! There is no runtime: the library reads and writes bytes in memory (`wire`), and gets a turn whenever the connection
+//! has one. It then calls `exchange`s, of which a connection has several (`exchanges`). `message` translates heads,
 //! `flood` is a head without end.
 //!
-//! While the kernel takes no more output, nothing is received, so that a client that does not read cannot make the target
-//! keep more than the responses to its open requests. The other bounds are the library's, set in [`Http2::new`].
+//! While the kernel takes no more output, nothing is received, so that a client that does not read cannot make the
+//! target keep more than the responses to its open requests. The other bounds are the library's, set in [`Http2::new`].
 
 mod exchange;
 mod exchanges;
@@ -52,7 +52,7 @@ pub(super) struct Http2 {
     stage: Stage,
     /// The number of the connection and of its last request.
     numbers: Numbers,
-    /// Where it is called.
+    /// Its token for calls.
     token: Token,
     /// Its place among the connections that are served, once it asked for one.
     process: Option<Place>,
@@ -78,7 +78,7 @@ enum Stage {
 /// The most requests of a client that are open at a time. More are refused (`REFUSED_STREAM`).
 const STREAMS_MAX: u32 = 256;
 
-/// The windows for uploads: large, because what arrives is consumed at once.
+/// The windows for uploads: large, because received bytes are consumed at once.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
 
@@ -90,8 +90,8 @@ const SEND_BUFFER: usize = 128 * 1024;
 const RESETS_MAX: usize = 256;
 
 impl Http2 {
-    /// A connection that begins with this input, the preface; `number` counts the connections of its thread, from 1, and
-    /// `token` is where the thread finds it. `None` if the library does not accept the preface.
+    /// A connection that begins with this input, the preface; `number` counts the connections of its thread, from 1,
+    /// and `token` is where the thread finds it. `None` if the library does not accept the preface.
     pub(super) fn new(socket: Socket, input: Vec<u8>, number: u64, token: Token) -> Option<Self> {
         let wire = Wire::default();
         wire.lock().input = input;
@@ -179,7 +179,7 @@ impl Http2 {
         }
     }
 
-    /// Gives the library what was received, serves requests, and takes from the library what is to be sent.
+    /// Gives the library the received bytes, serves requests, and takes the library's output.
     fn exchange_bytes(&mut self, resources: &mut Resources) -> Option<Turn> {
         let receives = !self.wire.lock().has_input() && self.socket.readable;
         if receives {
@@ -304,12 +304,12 @@ impl Http2 {
     }
 }
 
-/// Whether the prepared response fits.
+/// True if the prepared response fits.
 fn is_plain(head: &request::Parts, body: &RecvStream) -> bool {
     body.is_end_stream() && head.uri.path_and_query().is_some_and(|it| it == "/") && head.method != Method::HEAD
 }
 
-/// Whether the client waits for `100 Continue` before it sends the body.
+/// True if the client waits for `100 Continue` before it sends the body.
 fn expects_continue(fields: &HeaderMap) -> bool {
     fields.get(EXPECT).is_some_and(|value| value.as_bytes().eq_ignore_ascii_case(b"100-continue"))
 }

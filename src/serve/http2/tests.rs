@@ -21,7 +21,6 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// A socket that the library polls again and again.
 struct Socket(TcpStream);
 
-/// A client and its connection.
 struct Client {
     requests: SendRequest<Bytes>,
     connection: client::Connection<Socket, Bytes>,
@@ -89,7 +88,7 @@ impl Client {
         }
     }
 
-    /// Lets the connection do what it can do within this time.
+    /// Lets the connection work for this time.
     fn linger(&mut self, time: Duration) {
         let until = Instant::now() + time;
         while Instant::now() < until {
@@ -137,7 +136,6 @@ impl Client {
         Ok(text)
     }
 
-    /// Requests a path and returns the answer.
     #[track_caller]
     fn ask(&mut self, path: &str) -> Answer {
         let response = self.get(path);
@@ -362,7 +360,7 @@ fn echo_keeps_a_bounded_amount_for_all_streams() {
     });
     let mut body = refused.unwrap().into_body();
     assert_eq!(client.body(&mut body).unwrap(), "/echo keeps at most 16 MiB for all streams of a connection\n");
-    // What those kept that were reset is free again.
+    // Buffers of streams that were reset are free again.
     streams.clear();
     client.linger(ms(20));
     assert_eq!(client.upload("/echo", &vec![b'u'; 1_000_000]).body.len(), 1_000_030);
@@ -412,7 +410,7 @@ fn streams_that_are_reset_in_the_queue_take_no_worker() {
     drop(waiting);
     let last = client.get(path);
     assert_eq!(client.answer(first).unwrap(), plain());
-    // If those were served, this would lose its patience.
+    // If they were served, this would lose its patience.
     assert_eq!(client.answer(last).unwrap(), plain());
 }
 
@@ -568,7 +566,7 @@ fn too_many_resets_end_the_connection() {
         input.extend_from_slice(&stream.to_be_bytes());
         input.extend_from_slice(&8u32.to_be_bytes());
     }
-    // The server closes while it is being sent more, so that a reset may follow what it says.
+    // The server closes while more is being sent to it, so that a reset may follow its last bytes.
     let _ = client.write_all(&input);
     let mut output = Vec::new();
     let _ = client.read_to_end(&mut output);

@@ -9,26 +9,25 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::super::resources::OUTPUT_BYTES;
 
-/// The bytes between a socket and the library. A clone is another handle on the same ones.
+/// The bytes between a socket and the library. A clone is another handle on them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Wire(Arc<Mutex<Bytes>>);
 
 #[derive(Debug, Default)]
 pub(super) struct Bytes {
-    /// What was received.
+    /// Received bytes.
     pub input: Vec<u8>,
     /// The number of bytes of it that the library has read.
     pub taken: usize,
-    /// Whether nothing more will be received.
+    /// True if nothing more will be received.
     pub ended: bool,
-    /// What is to be sent.
+    /// Bytes to send.
     pub output: Vec<u8>,
-    /// Whether the library wanted to write more than fits.
+    /// True if the library wanted to write more than fits.
     pub blocked: bool,
 }
 
 impl Wire {
-    /// The bytes.
     pub(super) fn lock(&self) -> MutexGuard<'_, Bytes> {
         // Only one thread has handles, so nobody can have panicked with it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -36,7 +35,7 @@ impl Wire {
 }
 
 impl Bytes {
-    /// Whether the library has not read everything yet.
+    /// True if the library has not read everything yet.
     pub(super) fn has_input(&self) -> bool {
         self.taken < self.input.len()
     }

@@ -13,7 +13,7 @@ pub use text::text;
 use super::Form;
 use super::grid::Grid;
 
-/// What writes a table in this form.
+/// The function that writes a table in this form.
 pub fn of(form: Form) -> fn(&Grid) -> String {
     match form {
         Form::Markdown => markdown,

@@ -33,7 +33,6 @@ fn names(names: &[&str]) -> Option<Vec<String>> {
     Some(names.iter().map(|name| (*name).to_owned()).collect())
 }
 
-/// These columns.
 fn columns(names: &[&str]) -> Columns {
     Columns::Named(names.iter().map(|name| (*name).to_owned()).collect())
 }
@@ -84,7 +83,7 @@ fn hundredths(text: &str) -> i64 {
 fn the_table_of_the_script_is_reproduced_to_the_last_digit() {
     let folder = experiment();
     let mut files: Vec<PathBuf> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    // As a shell sorts them: 16777216 is before 262144.
+    // A shell sorts them so: 16777216 is before 262144.
     files.sort();
     let Printed { text, said } = run(&table(files));
     let (first, second) = text.split_once("\n\n").unwrap();
@@ -679,7 +678,7 @@ fn each_stage_has_a_row() {
          | 1 | 0s-500ms | 1,000/s | 800.00/s | 1.00ms | 1.00ms | 0 % | 3 |\n\
          | 1 | 500ms-1s | 2,000/s | 1,200/s | 1.00ms | 1.00ms | 10 % | 3 |\n"
     );
-    // Of several runs, each has its rows; what has no stages is named.
+    // Of several runs, each has its rows; a run without stages is named.
     write("x-c-1-2.json", staged([1_000.0, 2_000.0], 2));
     let flat = Document::judged(&fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1), &fixtures::flawless(0, 1));
     write("y.json", flat.to_json());

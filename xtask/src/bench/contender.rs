@@ -1,9 +1,9 @@
-//! The contenders: a program each, with its command line for the same work.
+//! The contenders: a program each, with its command line for the common work.
 
 use super::outputs::Format;
 use super::work::{UPLOADED, Work};
 
-/// A program, and what it does differently from the work of the row.
+/// A program, and its differences from the work of the row.
 #[derive(Clone, Copy, Debug)]
 pub struct Contender {
     /// Its name in tables; a name stands for one contender only.
@@ -12,7 +12,7 @@ pub struct Contender {
     pub program: Program,
     /// The row's work as this contender does it.
     pub change: fn(Work) -> Work,
-    /// Whether the program is that of the other build of onrush.
+    /// True if the program is the other build of onrush.
     pub is_before: bool,
 }
 
@@ -70,7 +70,7 @@ impl Contender {
         Self { name, change, ..ONRUSH }
     }
 
-    /// The same contender in the other build. `None`: it is not onrush.
+    /// The contender in the other build. `None`: it is not onrush.
     pub fn before(self) -> Option<Self> {
         self.program.is_onrush().then_some(Self { is_before: true, ..self })
     }
@@ -95,7 +95,6 @@ impl Program {
         }
     }
 
-    /// Whether it is onrush.
     pub fn is_onrush(self) -> bool {
         matches!(self, Self::Onrush(_))
     }

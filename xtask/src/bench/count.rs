@@ -1,8 +1,8 @@
-//! Counts what onrush does for a request: instructions, with callgrind, and system calls, with strace. Processor time
-//! differs from run to run by more than a careless change costs; counts hardly differ.
+//! Counts instructions per request with callgrind, and system calls with strace. Processor time differs from run to run
+//! by more than a careless change costs; counts hardly differ.
 //!
 //! A count is the difference between two runs of different length, so that starting costs nothing, and of the workers
-//! only: what the other threads do depends on time.
+//! only: the work of other threads depends on time.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -46,7 +46,7 @@ pub fn compare(stage: &Stage<'_>, work: &Work, comparison: &Comparison, counter:
     Ok(Figures { ours: series(Some(ours)), others: series(other), estimate, rates: None, repeated: 0 })
 }
 
-/// What a contender does for one request.
+/// A contender's count for one request.
 fn count(stage: &Stage<'_>, work: &Work, contender: &Contender, counter: Counter) -> io::Result<f64> {
     let work = (contender.change)(*work);
     if work.target == Target::Subject {
@@ -139,7 +139,7 @@ fn total(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix("totals:"))?.trim().parse().ok()
 }
 
-/// The calls of the workers in what strace writes. A call that is interrupted by another thread's has two lines.
+/// The calls of the workers in strace's output. A call that another thread's interrupts has two lines.
 fn calls(log: &str) -> f64 {
     let is_call = |line: &&str| line.contains("<worker") && !line.contains(" resumed>");
     log.lines().filter(is_call).count() as f64

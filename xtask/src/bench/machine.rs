@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::process::Command;
 
-/// What figures depend on other than the programs.
+/// Conditions of the figures other than the programs.
 #[derive(Debug)]
 pub struct Machine {
     /// One line: processor, number of processors, kernel, compiler, load.

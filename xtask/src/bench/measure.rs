@@ -1,4 +1,4 @@
-//! What can be measured of some work: figures of timed rounds, and counts, which need no rounds.
+//! Measures of some work: figures of timed rounds, and counts, which need no rounds.
 
 use serde_json::Value;
 
@@ -28,14 +28,14 @@ pub enum How {
     Counted(Counter),
 }
 
-/// What is counted.
+/// Events to count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Counter {
     /// Instructions of the workers in user space.
     Instructions,
     /// System calls of the workers.
     SystemCalls,
-    /// Those in which a worker reads its account and the state of its connections; requests need none of them.
+    /// System calls in which a worker reads its account and the state of its connections; requests need none of them.
     Evidence,
 }
 
@@ -106,9 +106,9 @@ pub const RATE_ERROR: Measure = Measure {
         Some((sample.per_second / f64::from(work.rate) - 1.0).abs() * 100.0)
     })
 };
-/// What is left of the rate after fifteen seconds.
+/// Share of the rate that is left after fifteen seconds.
 pub const KEPT: Measure = more("of the first 5 s' rate in the last 5 s", |sample, _| sample.kept());
-/// What is done beside the requests while they are sent: watching the target and the machine, adding up.
+/// Work beside the requests while they are sent: watching the target and the machine, adding up.
 pub const BESIDE: Measure = Measure {
     between_builds: None,
     ..less("% of the CPU time outside the workers", |sample, _| {
@@ -117,7 +117,7 @@ pub const BESIDE: Measure = Measure {
         Some(beside_s / (beside_s + workers.sum::<Option<f64>>()?) * 100.0)
     })
 };
-/// Instructions for a request to a simulated server, including those of that server.
+/// Instructions for a request to a simulated server, including the server's.
 pub const INSTRUCTIONS: Measure = counted("instructions/request, simulated", Counter::Instructions);
 /// Instructions for a request where the target cannot be simulated. With several connections their number depends on
 /// how many responses the kernel hands over at once.
@@ -130,7 +130,7 @@ pub const EVIDENCE: Measure =
     Measure { between_builds: None, ..counted("calls/request for evidence, epoll", Counter::Evidence) };
 
 impl Measure {
-    /// Whether it is processor time of the generator.
+    /// True for processor time of the generator.
     pub fn is_cpu(&self) -> bool {
         *self == CPU || *self == BYTES
     }
@@ -158,7 +158,7 @@ impl Sample {
         self.result["open_loop"]["lateness"]["percentiles_us"][percentile].as_f64()
     }
 
-    /// The rate of the seconds 15 to 20 divided by that of the first five.
+    /// The rate of the seconds 15 to 20 divided by the rate of the first five.
     fn kept(&self) -> Option<f64> {
         let rows = self.result.get("timeline")?.as_array()?;
         let completed = |from: f64| -> Option<f64> {
@@ -173,7 +173,7 @@ impl Sample {
 /// A measure of a contender, compared with another's or for itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Comparison {
-    /// What is measured.
+    /// The measure.
     pub measure: Measure,
     /// Whose value counts: the numerator.
     pub ours: Contender,

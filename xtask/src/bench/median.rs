@@ -1,6 +1,5 @@
 //! Medians of paired ratios with their intervals. Pure arithmetic.
 
-/// The confidence of an interval.
 const CONFIDENCE: f64 = 0.95;
 
 /// A median and the interval it lies in.
@@ -20,9 +19,9 @@ pub struct Estimate {
 impl Estimate {
     /// The median of some values with the interval between two of them: the k-th smallest and the k-th largest.
     ///
-    /// Each value lies above the true median with probability 1/2, so that the number of those that do is binomial,
-    /// for any distribution of the values; k is the largest number for which the interval is at least 95 % sure. For 21
-    /// values that is the 6th smallest and the 6th largest (97.3 %). `None` without values.
+    /// Each value lies above the true median with probability 1/2, so that the number above is binomial for any
+    /// distribution of the values; k is the largest number for which the interval is at least 95 % sure. For 21 values
+    /// it is the 6th smallest and the 6th largest (97.3 %). `None` without values.
     pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -36,13 +35,13 @@ impl Estimate {
         Self { median: value, low: value, high: value, confidence: 1.0 }
     }
 
-    /// Whether there were enough values for a 95 % interval.
+    /// True if there were enough values for a 95 % interval.
     pub fn is_sure(&self) -> bool {
         self.confidence >= CONFIDENCE
     }
 }
 
-/// The ratios of two series that were measured in the same rounds.
+/// The ratios of two series that were measured in common rounds.
 pub fn ratios(ours: &[f64], others: &[f64]) -> Vec<f64> {
     ours.iter().zip(others).map(|(ours, other)| ours / other).collect()
 }

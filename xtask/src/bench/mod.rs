@@ -1,9 +1,8 @@
 //! `make bench`: compares load generators on this machine, and builds of onrush with each other.
 //!
-//! [`rows`] is the table as data. A row is some [`work`] and what is measured of it: [`mod@measure`] has the measures,
-//! [`contender`] the programs. [`rounds`] measures what is timed, [`count`] what is counted; [`process`] starts the
-//! programs, [`outputs`] reads their reports, [`median`] and [`table`] are arithmetic and text. Our own programs that it
-//! starts are in `benches/`.
+//! [`rows`] is the table as data. A row is some [`work`] and its measures, from [`mod@measure`]; [`contender`] has the
+//! programs. [`rounds`] measures by time, [`count`] by counts; [`process`] starts the programs, [`outputs`] reads their
+//! reports, [`median`] and [`table`] are arithmetic and text. Our own programs that it starts are in `benches/`.
 
 mod contender;
 mod count;
@@ -41,9 +40,10 @@ const DOCUMENT: &str = "docs/benchmarks.md";
 const CSV: &str = "docs/benchmarks.csv";
 const TEMPLATE: &str = include_str!("benchmarks.md");
 
-/// Measures what `words` ask for. It fails if a count is beyond its limit, but not for a limit that is missed in time.
+/// Measures the rows in `words`. It fails if a count is beyond its limit, but not for a limit that is missed in time.
 ///
 /// # Errors
+///
 /// A machine that cannot measure, a build that fails, a file that cannot be written.
 pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     let options = Options::parse(words).map_err(io::Error::other)?;
@@ -102,7 +102,6 @@ fn write(directory: &Path, about: &[String], lines: &[Line]) -> io::Result<()> {
     fs::write(directory.join("results.json"), format!("{:#}\n", table::json(about, lines)))
 }
 
-/// The document.
 fn document(about: &[String], lines: &[Line]) -> String {
     let about: String = about.iter().map(|line| format!("* {line}\n")).collect();
     TEMPLATE.replace("{about}\n", &about).replace("{table}", &Table::shown(lines).markdown())

@@ -1,5 +1,5 @@
-//! nginx as the target of the rows with TLS and HTTP/2: a single process with its own certificate, and one version, suite
-//! and group, so that all generators do the same work.
+//! nginx as the target of the rows with TLS and HTTP/2: a single process with its own certificate, and one version,
+//! suite and group, so that all generators do equal work.
 
 use std::fs;
 use std::io;
@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// The length of the body at `/bytes/1048576`.
 const BODY_BYTES: usize = 1 << 20;
 
-/// The paths are those of `onrush serve`.
+/// The paths are `onrush serve`'s.
 const CONFIGURATION: &str = r#"
 daemon off;
 master_process off;

@@ -1,4 +1,5 @@
-//! The options of `make bench`: `ROWS`, `PEERS`, `AGAINST`, `ROUNDS`, `DIST` and `SAVE`, as arguments of the form `NAME=VALUE`.
+//! The options of `make bench`: `ROWS`, `PEERS`, `AGAINST`, `ROUNDS`, `DIST` and `SAVE`, as arguments of the form
+//! `NAME=VALUE`.
 
 use std::path::PathBuf;
 
@@ -10,20 +11,19 @@ use super::rows::{ROWS, Row};
 /// How many paired rounds a figure needs.
 const ROUNDS: usize = 21;
 
-/// What was asked for.
+/// Options of `make bench`.
 #[derive(Debug)]
 pub struct Options {
     /// The rows to measure, in the order of the table.
     pub rows: Vec<&'static Row>,
-    /// The peers to compare with.
     peers: Vec<Program>,
     /// Another build of onrush; this one is then compared only with it.
     pub against: Option<PathBuf>,
     /// How many paired rounds.
     pub rounds: usize,
-    /// Whether onrush is the program of the packages, not one that cargo builds for this machine.
+    /// True if onrush is the program of the packages, not one that cargo builds for this machine.
     pub is_packaged: bool,
-    /// Whether the document is rewritten.
+    /// True to rewrite the document.
     pub save: bool,
 }
 
@@ -31,7 +31,8 @@ impl Options {
     /// Reads them; an empty value is none.
     ///
     /// # Errors
-    /// What is wrong, and what is allowed.
+    ///
+    /// The fault, and what is allowed.
     pub fn parse(words: &[&str]) -> Result<Self, String> {
         let (rows, peers) = (ROWS.iter().collect(), PEERS.to_vec());
         let mut options = Self { rows, peers, against: None, rounds: ROUNDS, is_packaged: false, save: false };
@@ -59,7 +60,7 @@ impl Options {
         Ok(options)
     }
 
-    /// What is compared in a row.
+    /// Comparisons of a row.
     pub fn comparisons(&self, row: &Row) -> Vec<Comparison> {
         if self.against.is_some() {
             return row.between_builds();

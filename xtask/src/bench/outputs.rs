@@ -15,7 +15,7 @@ pub enum Format {
     Oha,
 }
 
-/// What a report says.
+/// Figures of a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Counted {
     /// Requests that got a response.

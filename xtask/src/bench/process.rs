@@ -1,4 +1,4 @@
-//! Starts targets and generators through the meter, and reads what they used.
+//! Starts targets and generators through the meter, and reads their usage.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -40,7 +40,7 @@ impl Stage<'_> {
         missing.or_else(|| self.programs.missing(contender.program).map(str::to_owned))
     }
 
-    /// What tells the target of some work from others.
+    /// Key that tells the target of some work from others.
     pub fn place(contender: &Contender, work: &Work) -> (Target, bool) {
         (work.target, work.target == Target::Subject && contender.is_before)
     }
@@ -81,9 +81,10 @@ impl Stage<'_> {
         command
     }
 
-    /// Makes a contender do its work to a target once. The inner error says what was wrong with the measurement.
+    /// Makes a contender do its work to a target once. The inner error names the fault of the measurement.
     ///
     /// # Errors
+    ///
     /// A meter that cannot be started.
     pub fn round(&self, contender: &Contender, work: &Work, server: &Server) -> io::Result<Result<Sample, String>> {
         let usage = self.directory.join("usage");
@@ -129,7 +130,7 @@ fn doubt(counted: &outputs::Counted, work: &Work) -> Option<String> {
     is_short.then(|| format!("{requests} answers on {connections} connections"))
 }
 
-/// The processor time in microseconds and the memory in bytes, from what the meter writes: `CPU_US RSS_KIB`.
+/// The processor time in microseconds and the memory in bytes, from the meter's output: `CPU_US RSS_KIB`.
 fn used(text: &str) -> Option<(f64, f64)> {
     let (cpu_us, memory_kib) = text.trim().split_once(' ')?;
     Some((cpu_us.parse().ok()?, memory_kib.parse::<f64>().ok()? * 1024.0))
@@ -178,7 +179,7 @@ impl Drop for Server {
     }
 }
 
-/// Scheme, host and port in what a target prints when it is ready.
+/// Scheme, host and port in a target's first output.
 fn origin(line: &str) -> Option<&str> {
     let is_url = |word: &&str| word.starts_with("http://") || word.starts_with("https://");
     Some(line.split_whitespace().find(is_url)?.trim_end_matches('/'))

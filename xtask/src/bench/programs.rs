@@ -18,7 +18,7 @@ pub struct Programs {
     built: PathBuf,
     /// onrush as it is in the packages, if that is measured.
     packaged: Option<PathBuf>,
-    /// The directory of those from crates.io.
+    /// The directory of programs from crates.io.
     peers: PathBuf,
     /// Another build of onrush.
     against: Option<PathBuf>,
@@ -27,9 +27,11 @@ pub struct Programs {
 }
 
 impl Programs {
-    /// Builds our own, installs what `options` need from crates.io into `directory`, and says what is not there.
+    /// Builds our own, installs the other ones that `options` need from crates.io into `directory`, and names the
+    /// missing ones.
     ///
     /// # Errors
+    ///
     /// A build that fails. A peer that is not available is no error.
     pub fn provide(options: &Options, directory: &Path) -> io::Result<Self> {
         build(&["onrush-benches", "--bins", "--examples"])?;
@@ -112,7 +114,6 @@ impl Programs {
     }
 }
 
-/// Builds what is in a package of the workspace.
 fn build(package: &[&str]) -> io::Result<()> {
     if !crate::cargo().args(["build", "--release", "--package"]).args(package).status()?.success() {
         return Err(io::Error::other(format!("{} cannot be built", package[0])));
@@ -154,7 +155,7 @@ fn version(text: &str, name: &str) -> String {
     if words.len() == 2 { words.join(" ") } else { format!("{name} of an unknown version") }
 }
 
-/// Whether cargo's list of installed programs names this version.
+/// True if cargo's list of installed programs names this version.
 fn is_listed(list: &str, name: &str, version: &str) -> bool {
     list.lines().any(|line| line.trim_end_matches(':') == format!("{name} v{version}"))
 }

@@ -26,23 +26,23 @@ pub struct Figures {
     pub others: Series,
     /// The ratios of the rounds, or our values if there is no other.
     pub estimate: Estimate,
-    /// The ratios of the requests per second, if both sides are to send as many as they can, or at the same rate.
+    /// The ratios of the requests per second, if both sides are to send as many as they can, or at one rate.
     pub rates: Option<Estimate>,
     /// How many runs of the two failed and were repeated.
     pub repeated: usize,
 }
 
-/// What one side did, round by round.
+/// Results of one side, round by round.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Series {
-    /// What counts.
+    /// Values of the measure.
     pub values: Vec<f64>,
     /// Requests per second; empty if nothing was timed. Processor time that is saved by sending fewer requests is no
     /// gain.
     pub rates: Vec<f64>,
 }
 
-/// The contenders of a row, with what they have done so far.
+/// The contenders of a row, with their results so far.
 #[derive(Debug)]
 pub struct Rounds<'a> {
     row: &'a Row,

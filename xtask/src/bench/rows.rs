@@ -1,4 +1,4 @@
-//! The table as data: the work of each row, what is measured of it, against whom, and the limits.
+//! The table as data: the work of each row, its measures, its contenders, and the limits.
 
 use super::contender::{Contender, EPOLL, H2LOAD, OHA, ONRUSH, Program, SHB, WRK, WRK2, contender};
 use super::measure::{
@@ -7,7 +7,7 @@ use super::measure::{
 };
 use super::work::{LIST, NAMED_LIST, RESULT, Target, Work};
 
-/// One row of the table: some work, and what is measured of it.
+/// One row of the table: some work, and its measures.
 #[derive(Debug)]
 pub struct Row {
     /// Its name in `ROWS=`.
@@ -16,7 +16,6 @@ pub struct Row {
     pub sentence: &'static str,
     /// The work.
     pub work: Work,
-    /// What is measured.
     pub comparisons: &'static [Comparison],
     /// More rounds than this tell nothing more.
     pub rounds_max: usize,
@@ -142,23 +141,23 @@ const fn script(options: &'static [&'static str]) -> Work {
     Work { options, ..SMALL }
 }
 
-/// The same work without the feature that the row is about.
+/// The work without the feature that the row is about.
 const NO_SCRIPT: Contender = Contender::onrush("onrush without", |work| Work {
     options: &["-X", "POST", "--body", "name=x&size=3", "-H", "Content-Type: application/x-www-form-urlencoded"],
     ..work
 });
-/// The same request again and again instead of a list, as long as those of the list.
+/// One request again and again instead of a list, as long as the list's.
 const NO_LIST: Contender =
     Contender::onrush("onrush without", |work| Work { path: "/item/1?page=100", options: &[], ..work });
 /// Placeholders in the path.
 const TEMPLATE: Work =
     Work { path: "/item/{{seq}}?user={{csv target/bench/users.csv id}}", options: &["--templates"], ..SMALL };
-/// The same, filled in by a script.
+/// The requests filled in by a script.
 const IN_LUA: Contender = Contender {
     change: |work| Work { path: "/", options: &["-s", "benches/scripts/template.lua"], ..work },
     ..contender("wrk with a script", WRK.program)
 };
-/// The same request again and again.
+/// One request again and again.
 const NO_TEMPLATE: Contender =
     Contender::onrush("onrush without", |work| Work { path: "/item/1?user=100000", options: &[], ..work });
 /// The list without names.
@@ -169,12 +168,12 @@ const NO_RESUMPTION: Contender =
 
 /// Each request is sent when it is due.
 const EXACT: Contender = contender("onrush -R, busy-polling", ONRUSH.program);
-/// The same over HTTP/1.1.
+/// The rate over HTTP/1.1.
 const EXACT_HTTP1: Contender = Contender {
     change: |work| Work { target: Target::Http1, streams: 0, ..work },
     ..contender("onrush -R, HTTP/1.1", ONRUSH.program)
 };
-/// The same, woken by the kernel.
+/// The rate, woken by the kernel.
 const ASLEEP: Contender =
     Contender::onrush("onrush -R --spin off", |work| Work { options: &["--spin", "off", "-o", RESULT], ..work });
 /// Requests are sent together, at the ends of slices.
@@ -182,7 +181,7 @@ const SLICED: Contender = Contender::onrush("onrush -R --send-slice 200us", |wor
     options: &["--spin", "off", "--send-slice", "200us"],
     ..work
 });
-/// The same, as coarse as wrk2's timers.
+/// The rate, as coarse as wrk2's timers.
 const COARSE: Contender = Contender::onrush("onrush -R --send-slice 1ms", |work| Work {
     options: &["--spin", "off", "--send-slice", "1ms"],
     ..work
@@ -199,11 +198,11 @@ const SHB_500: Contender =
     Contender { change: |work| Work { options: &[], ..work }, ..contender("shb, 500 us", SHB.program) };
 /// With our usual table of header fields.
 const TABLE: Contender = Contender::onrush("onrush, usual table", |work| Work { options: &[], ..work });
-/// The same number of requests in flight, over HTTP/1.1.
+/// As many requests in flight, over HTTP/1.1.
 const HTTP1: Contender =
     Contender::onrush("onrush, HTTP/1.1", |work| Work { target: Target::Http1, streams: 0, options: &[], ..work });
 
-/// As many connections as the target's backlog holds: no storm.
+/// As many connections as fit the target's backlog: no storm.
 const FEWER: Contender = Contender::onrush("onrush with 4,000", |work| work.of_requests(4_000));
 /// wrk opens all connections before it checks the time, so that a run of a second lasts as long as that takes. It
 /// hardly gets a response.
@@ -220,7 +219,7 @@ const BARE_RECEIVE: Contender = contender("bare receive", Program::Bare("bare-po
 const BARE_DISCARD: Contender = contender("bare discard", Program::Bare("bare-discard"));
 const BARE_CONNECTS: Contender = contender("bare connects", Program::Bare("bare-storm"));
 const BARE_HTTP2: Contender = contender("bare HTTP/2", Program::Bare("bare-http2"));
-/// What HTTP/2 costs where the server sends each response in one piece, as with HTTP/1.1.
+/// Cost of HTTP/2 where the server sends each response in one piece, as with HTTP/1.1.
 const ONE_PIECE: Contender =
     Contender::onrush("onrush, in one piece", |work| Work { target: Target::Bare, options: &[], ..work });
 const ONE_PIECE_HTTP1: Contender = Contender::onrush("onrush, HTTP/1.1, in one piece", |work| Work {
@@ -229,7 +228,7 @@ const ONE_PIECE_HTTP1: Contender = Contender::onrush("onrush, HTTP/1.1, in one p
     options: &[],
     ..work
 });
-/// What HTTP/2 costs where nothing is decoded.
+/// Cost of HTTP/2 where nothing is decoded.
 const BARE_HTTP1: Contender = Contender {
     change: |work| Work { target: Target::Http1, streams: 0, options: &[], ..work },
     ..contender("bare HTTP/1.1", BARE_URING.program)
@@ -310,7 +309,7 @@ pub const ROWS: &[Row] = &[
     row(
         "list",
         "a list of 10,000 requests; without: the same request again and again",
-        // Reading the list, which takes as long as some thousand requests, is not what is measured.
+        // Reading the list, which takes as long as some thousand requests, is not part of the measure.
         Work { seconds: 4, ..script(&["--urls", LIST]) },
         &[at_most(1.05, CPU, ONRUSH, NO_LIST), beside(CPU, EPOLL, NO_LIST)],
     ),

@@ -7,11 +7,10 @@ use super::median::Estimate;
 use super::rounds::{Figures, Outcome, Series};
 use super::rows::Row;
 
-/// The heading.
 const HEADING: [&str; 9] =
     ["row", "work", "measured", "requests/s", "compared", "limit", "median", "interval", "verdict"];
 
-/// The lines that the document shows, by row, unit and programs: what users ask for. Its CSV has all lines.
+/// The lines that the document shows, by row, unit and programs: users' questions. Its CSV has all lines.
 const SHOWN: [(&str, &str, &str); 13] = [
     ("small", "µs CPU/request", "onrush ÷ wrk"),
     ("small", "µs CPU/request", "onrush (epoll) ÷ wrk"),
@@ -35,7 +34,6 @@ const SHOWN_COLUMNS: [usize; 7] = [0, 1, 2, 3, 4, 6, 7];
 pub struct Line {
     /// The row it belongs to.
     pub row: &'static Row,
-    /// What is compared.
     pub comparison: Comparison,
     /// The figures, or why there are none.
     pub outcome: Outcome,
@@ -54,12 +52,11 @@ impl Line {
         self.outcome.as_ref().ok()?.rates.filter(|_| self.comparison.measure.is_cpu())
     }
 
-    /// Whether it is of something that is counted, not timed.
     fn is_counted(&self) -> bool {
         matches!(self.comparison.measure.how, How::Counted(_))
     }
 
-    /// Whether the document shows it.
+    /// True if the document shows it.
     fn is_shown(&self) -> bool {
         let compared = compared(&self.comparison);
         SHOWN.iter().any(|&(row, unit, programs)| {
@@ -67,7 +64,7 @@ impl Line {
         })
     }
 
-    /// Whether a count is beyond its limit: that is no noise.
+    /// True if a count is beyond its limit: that is no noise.
     pub fn is_broken(&self) -> bool {
         self.is_counted() && self.verdict() == Some(Verdict::Missed)
     }

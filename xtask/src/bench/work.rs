@@ -1,4 +1,4 @@
-//! The work of a row: what a generator is to do, the target that it does it to, and that target in simulation.
+//! The work of a row: a generator's requests, their target, and that target in simulation.
 
 use std::path::Path;
 use std::{fs, io};
@@ -9,7 +9,7 @@ pub const RESULT: &str = "target/bench/result.json";
 pub const UPLOADED: &str = "target/bench/uploaded";
 /// A list of 10,000 requests, written then, too.
 pub const LIST: &str = "target/bench/list.txt";
-/// The same ones with 200 names.
+/// The list with 200 names.
 pub const NAMED_LIST: &str = "target/bench/named.txt";
 
 /// A file of 10,000 rows for placeholders, written then, too.
@@ -46,7 +46,7 @@ pub struct Work {
     pub scenario: Option<&'static str>,
     /// The length of the bodies: of responses, or of uploads.
     pub body_bytes: usize,
-    /// Whether each request has the body [`UPLOADED`].
+    /// True if each request has the body [`UPLOADED`].
     pub uploads: bool,
     /// Threads of the generator.
     pub threads: u32,
@@ -60,19 +60,19 @@ pub struct Work {
     pub seconds: u32,
     /// How many requests onrush sends instead, however long that takes; zero: until the time is up.
     pub requests: u32,
-    /// Whether a round counts only if there were as many responses as connections.
+    /// True if a round counts only if there were as many responses as connections.
     pub all_answer: bool,
-    /// Whether generator and target have a processor each.
+    /// True if generator and target have a processor each.
     pub pinned: bool,
-    /// Whether the kernel decides how many system calls a request takes: in how many pieces a body moves, or for how many
-    /// responses it wakes the generator once.
+    /// True if the kernel decides how many system calls a request takes: in how many pieces a body moves, or for how
+    /// many responses it wakes the generator once.
     pub calls_vary: bool,
     /// For how many requests instructions and system calls are counted.
     pub counted: u32,
 }
 
 impl Work {
-    /// The same, for this number of requests. At a gate each connection sends one.
+    /// The work with this number of requests. At a gate each connection sends one.
     pub const fn of_requests(self, requests: u32) -> Self {
         match self.target {
             Target::Gate(_) => Self { target: Target::Gate(requests), connections: requests, requests, ..self },
@@ -93,7 +93,6 @@ impl Work {
 }
 
 impl Target {
-    /// Whether it is nginx.
     pub fn is_nginx(self) -> bool {
         matches!(self, Self::Tls | Self::Http1 | Self::Http2 | Self::TlsHttp2)
     }

@@ -1,4 +1,4 @@
-//! What a simulated server can do at a time: places in which it works on requests, and a queue for the others.
+//! Capacity of a simulated server: servers that work on requests, and a queue for the rest.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -70,7 +70,6 @@ impl Capacity {
         Ok(())
     }
 
-    /// That of a pool.
     pub(super) fn of(Pool { workers, service }: Pool) -> Self {
         let (service_us, spread) = (service.ms * 1e3, service.spread());
         Self { workers, service_us, spread, queue: None, noise: 0.0, cliff: None, seed: 0 }
@@ -94,7 +93,7 @@ impl Capacity {
     fn service_ns(&self, now: Nanos, waiting: usize, random: &mut Random) -> u64 {
         let drawn = self.spread.draw(random);
         let second = now.0 / 1_000_000_000;
-        // One chain leads from a seed to its seconds: the factors of a seed are not those of another one, rearranged.
+        // One chain leads from a seed to its seconds: otherwise seeds would only rearrange each other's factors.
         let mut random = Random::new(Random::new(self.seed).next().wrapping_add(second));
         let noise = self.noise * (2.0 * random.uniform() - 1.0);
         let slower = self.cliff.filter(|cliff| waiting > cliff.waiting as usize).map_or(1.0, |cliff| cliff.slower);
@@ -102,7 +101,7 @@ impl Capacity {
     }
 }
 
-/// The share of each of several threads in what the server has of something.
+/// Divides a quantity of the server equally among threads.
 pub(super) fn share(name: &str, number: u32, threads: u32) -> anyhow::Result<u32> {
     ensure!(
         number.is_multiple_of(threads),
@@ -113,15 +112,14 @@ pub(super) fn share(name: &str, number: u32, threads: u32) -> anyhow::Result<u32
 
 /// The workers of a server, and its queue.
 pub(super) struct Workers {
-    /// When each has done what it has been given.
     free_at: BinaryHeap<Reverse<Nanos>>,
-    /// When the requests that wait will be begun.
+    /// When each waiting request is begun.
     begin_at: VecDeque<Nanos>,
     random: Random,
 }
 
 impl Workers {
-    /// Workers who have nothing to do.
+    /// All workers idle.
     pub fn new(capacity: &Capacity, random: Random) -> Self {
         let free_at = (0..capacity.workers).map(|_| Reverse(Nanos::default())).collect();
         Self { free_at, begin_at: VecDeque::new(), random }

@@ -25,7 +25,6 @@ impl Scenario {
 
 struct HttpNetwork {
     shared: Rc<Shared>,
-    /// Connections so far.
     accepted: u64,
     random: Random,
 }

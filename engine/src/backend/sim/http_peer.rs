@@ -1,5 +1,5 @@
-//! One connection of a simulated HTTP/1.1 server: finds the requests in what arrives and responds to each as its
-//! [`Scenario`] says. It checks nothing: what the client sends is for other tests.
+//! One connection of a simulated HTTP/1.1 server: finds the requests in received bytes and responds to each as its
+//! [`Scenario`] says. Checks nothing: the client's bytes are for other tests.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,23 +15,21 @@ use super::{Act, Action, Peer, nanos};
 /// The response to a request that finds the queue full.
 const OVERLOADED: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
 
-/// What ends the head of a request, with the end of the line before it.
+/// End of a request's head, with the end of its last line.
 const EMPTY_LINE: &[u8] = b"\r\n\r\n";
 /// How much is searched for it at a time.
 const PIECE_BYTES: usize = 512;
 
-/// What the connections of one thread share.
+/// State shared by the connections of one thread.
 pub(super) struct Shared {
     pub scenario: Scenario,
     /// Who works on the requests, if the capacity is limited.
     workers: RefCell<Option<Workers>>,
-    /// Requests received so far.
     requests: Cell<u64>,
     /// Open connections.
     pub open: Cell<usize>,
-    /// Connections that are served, if only so many are.
+    /// Served connections, if their number is limited.
     served: Cell<u32>,
-    /// Finds [`EMPTY_LINE`].
     empty_line: Finder<'static>,
 }
 
@@ -48,7 +46,7 @@ impl Shared {
         }
     }
 
-    /// Whether another connection can be served.
+    /// True if another connection can be served.
     pub fn has_room(&self) -> bool {
         self.scenario.serves == 0 || self.served.get() < self.scenario.serves
     }
@@ -70,27 +68,26 @@ pub(super) struct HttpPeer {
     head: Vec<u8>,
     /// Bytes of a request body still to come.
     body_left: u64,
-    /// The response to the current request was sent before its body arrived.
+    /// True if the response to the current request was sent before its body arrived.
     answered_early: bool,
     /// When the last response so far ends; the next cannot overtake it.
     busy_until: Nanos,
-    /// What is still to go wrong with the connection.
+    /// The fault still to come on this connection.
     fault: Option<ConnectionFault>,
     /// How many bytes have arrived.
     arrived: usize,
-    /// It does nothing any more, whatever arrives.
+    /// True once it does nothing any more, whatever arrives.
     hangs: bool,
-    /// Its place among those that are served.
     place: Place,
 }
 
-/// Whether a connection is one of those that are served.
+/// A connection's place among the served ones.
 enum Place {
-    /// It has sent nothing yet.
+    /// Has sent nothing yet.
     Unwanted,
-    /// It has sent this, which waits.
+    /// Waits, with these bytes unread.
     Wanted(Vec<u8>),
-    /// It is.
+    /// Is served.
     Taken,
 }
 
@@ -111,7 +108,7 @@ impl HttpPeer {
         }
     }
 
-    /// Makes the connection one of those that are served, and returns what it was.
+    /// Makes the connection one of the served ones; returns its former place.
     fn take_place(&mut self) -> Place {
         self.shared.served.set(self.shared.served.get() + 1);
         std::mem::replace(&mut self.place, Place::Taken)
@@ -134,7 +131,7 @@ impl HttpPeer {
         actions.push(Action { at: now + nanos(fault.after_us), act });
     }
 
-    /// Reads what has arrived, and responds to the requests in it.
+    /// Reads received bytes, and responds to the requests in them.
     fn read(&mut self, now: Nanos, mut bytes: &[u8], actions: &mut Vec<Action>) {
         while !bytes.is_empty() {
             if self.body_left > 0 {
@@ -274,8 +271,8 @@ impl Drop for HttpPeer {
     }
 }
 
-/// Reads every line, including those after the one it looks for: the cost of a request here must not depend on the
-/// order of its lines, or instruction counts could not be compared.
+/// Reads every line, even after the one it looks for: the cost of a request here must not depend on the order of its
+/// lines, or instruction counts could not be compared.
 fn content_length(head: &[u8]) -> u64 {
     let lengths = head.split(|&byte| byte == b'\n').filter_map(|line| {
         let (name, value) = line.split_at_checked("content-length:".len())?;

@@ -1,4 +1,4 @@
-//! In-memory peers and virtual time: a minute of stalls, resets and short writes takes milliseconds, and gives the same
+//! In-memory peers and virtual time: a minute of stalls, resets and short writes takes milliseconds, and gives one
 //! result every time.
 //!
 //! Time does not advance while the engine works, and jumps to the next event when it waits. A [`Peer`] per connection
@@ -25,20 +25,20 @@ use super::{Backend, Completion, ConnId, What};
 
 /// The other end of one simulated connection.
 pub trait Peer {
-    /// The connection is established.
+    /// Called when the connection is established.
     fn accepted(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let _ = (now, actions);
     }
 
-    /// Bytes from the client arrived.
+    /// Takes bytes from the client.
     fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>);
 
-    /// It has waited since [`Act::Park`], and the network has room for it.
+    /// Called when the network has room for a peer that waits since [`Act::Park`].
     fn served(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let _ = (now, actions);
     }
 
-    /// The time requested with [`Act::Wake`] has come.
+    /// Called at the time requested with [`Act::Wake`].
     fn wake(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let _ = (now, actions);
     }
@@ -49,11 +49,11 @@ pub trait Peer {
 pub struct Action {
     /// When.
     pub at: Nanos,
-    /// What.
+    /// The action.
     pub act: Act,
 }
 
-/// What a peer can do.
+/// An action of a peer.
 #[derive(Clone, Debug)]
 pub enum Act {
     /// Sends bytes.
@@ -64,11 +64,11 @@ pub enum Act {
     Reset,
     /// Requests to be woken.
     Wake,
-    /// Waits, from now on, until [`Network::has_room`] and those that have waited for longer are served.
+    /// Waits until [`Network::has_room`] and peers that have waited longer are served.
     Park,
 }
 
-/// The network as a whole: what becomes of a connect.
+/// The network as a whole, which decides the outcome of connects.
 pub trait Network {
     /// When a connect to `address`, started `now`, ends, and how: with a peer or an error.
     fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>);
@@ -78,12 +78,12 @@ pub trait Network {
         None
     }
 
-    /// When a thread that should wake at this moment does: later, if it is stalled.
+    /// When a thread wakes that should wake at this moment: later, if it is stalled.
     fn awakes(&self, at: Nanos) -> Nanos {
         at
     }
 
-    /// Whether a peer that waits since [`Act::Park`] can be served.
+    /// True if a peer that waits since [`Act::Park`] can be served.
     fn has_room(&self) -> bool {
         false
     }
@@ -102,7 +102,7 @@ pub struct Sim {
     /// Future events, the earliest first; events of one moment in the order in which they were made.
     agenda: BinaryHeap<Reverse<Planned>>,
     planned: u64,
-    /// What happened while gathering, in order.
+    /// Events that happened while gathering, in order.
     gathered: VecDeque<Planned>,
     received: Vec<u8>,
     actions: Vec<Action>,
@@ -112,7 +112,6 @@ pub struct Sim {
     taken: u64,
 }
 
-/// One connection.
 #[derive(Default)]
 struct Line {
     generation: u32,
@@ -120,7 +119,7 @@ struct Line {
     unsent: Option<(Transmit, usize)>,
     /// How many of the next bytes can be discarded.
     unwanted: u64,
-    /// The peer has closed or reset it: nothing more arrives.
+    /// True if the peer has closed or reset it: nothing more arrives.
     over: bool,
 }
 
@@ -180,7 +179,7 @@ impl Sim {
         self.actions = actions;
     }
 
-    /// Serves those that wait, as far as there is room.
+    /// Serves waiting peers as far as there is room.
     fn serve_parked(&mut self) {
         while self.network.has_room()
             && let Some((conn, generation)) = self.parked.pop_front()
@@ -218,7 +217,7 @@ impl Sim {
         (n > 0).then_some(n)
     }
 
-    /// Removes events of connections that are closed: nothing wakes up for those.
+    /// Removes events of closed connections: nothing wakes up for them.
     fn forget_closed(&mut self) {
         while let Some(Reverse(planned)) = self.agenda.peek()
             && self.lines[planned.conn.index()].generation != planned.generation
@@ -227,7 +226,6 @@ impl Sim {
         }
     }
 
-    /// The next event, until then.
     fn next_until(&mut self, until: Nanos) -> Option<Planned> {
         self.forget_closed();
         self.agenda.peek().filter(|Reverse(planned)| planned.at <= until)?;
@@ -323,7 +321,7 @@ impl Backend for Sim {
     }
 
     fn send_last(&mut self, _: ConnId, _: &[u8]) {
-        // Only TLS sends anything last, and it is not simulated.
+        // Only TLS sends last bytes, and it is not simulated.
     }
 
     fn close(&mut self, conn: ConnId) {
@@ -356,11 +354,11 @@ impl Backend for Sim {
         }
         let target = target.max(self.now);
         self.now = self.network.awakes(target);
-        // An interrupted wait has not seen what happened meanwhile.
+        // An interrupted wait has missed the events meanwhile.
         next <= self.now && self.now == target
     }
 
-    /// As if there were never several: it always lingers to the end.
+    /// Always lingers to the end, as if there were never several.
     fn wait_for(&mut self, _: u32, linger_ns: u64, until: Nanos) -> u64 {
         let lingers_until = (self.now + linger_ns).min(until);
         let allowed_ns = lingers_until.since(self.now);
@@ -406,7 +404,7 @@ impl Backend for Sim {
                 continue;
             }
             if let Some(n) = self.discard_some(&mut planned) {
-                // What is left stays ahead of everything else.
+                // The remainder stays ahead of everything else.
                 self.gathered.push_front(planned);
                 return Some(Completion { conn, at, what: What::Discarded(n) });
             }
@@ -422,7 +420,6 @@ impl Backend for Sim {
     }
 }
 
-/// Microseconds as nanoseconds.
 fn nanos(microseconds: f64) -> u64 {
     (microseconds * 1e3).round() as u64
 }

@@ -1,4 +1,4 @@
-//! What a simulated server does, as a file: `--io sim:FILE` runs any command line against it.
+//! A simulated server's behaviour, as a file: `--io sim:FILE` runs any command line against it.
 //!
 //! ```toml
 //! latency_us = 1000.0            # how long after a request its response arrives, at least
@@ -60,8 +60,8 @@ use super::nanos;
 pub use super::capacity::{Capacity, Cliff, Pool};
 pub use super::service::{Dist, Service, Spread};
 
-/// A simulated server. Times count from the start of the run, or of the search that the run is part of. Every thread has
-/// a server of its own, with an equal share of the capacity.
+/// A simulated server. Times count from the start of the run, or of the search that the run is part of. Every thread
+/// has a server of its own, with an equal share of the capacity.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
@@ -69,20 +69,20 @@ pub struct Scenario {
     pub connect_us: f64,
     /// How long after a request its response arrives, in microseconds.
     pub latency_us: f64,
-    /// The most that is added to the latency at random, evenly distributed, in microseconds.
+    /// Random addition to the latency, uniform up to this many microseconds.
     pub jitter_us: f64,
     /// How much the server does at a time; without it, any number of requests are worked on at once.
     pub capacity: Option<Capacity>,
-    /// The same, in another form.
+    /// `capacity` in terms of the embedded target's `/pool`.
     pub pool: Option<Pool>,
-    /// How many connections are served at a time; zero: any number. The others are accepted, and what they send waits
-    /// unread, in the order in which they first sent something. The threads of a run have equal shares.
+    /// Connections that are served at a time; zero: any number. The others are accepted, and their bytes wait unread;
+    /// they are served in the order of their first bytes. The threads of a run have equal shares.
     pub serves: u32,
-    /// What is added to the latency of each response at random.
+    /// Random delay added to the latency of each response.
     pub delay: Option<Service>,
     /// The response, head and body.
     pub answer: String,
-    /// Whether the server closes after each response (`answer` should say so).
+    /// True if the server closes after each response (`answer` should say so).
     pub close: bool,
     /// The size in bytes of the pieces in which the response arrives; zero: in one piece.
     pub split: usize,
@@ -92,7 +92,7 @@ pub struct Scenario {
     pub window: usize,
     /// How long the rest of a send waits, in microseconds.
     pub window_pause_us: f64,
-    /// Whether `split` and `window` are only maximums, and each piece and each send has a random size up to that.
+    /// True if `split` and `window` are maximums, and each piece and each send has a random size up to that.
     pub uneven: bool,
     /// How long a connection may be idle before the server closes it, in microseconds; zero: forever.
     pub idle_us: f64,
@@ -102,7 +102,8 @@ pub struct Scenario {
     pub listens: HashSet<IpAddr>,
     /// When the server does not respond.
     pub stall: Vec<Span>,
-    /// When the server is not there: at the beginning all connections are reset, and until the end connects are refused.
+    /// When the server is not there: at the beginning all connections are reset, and until the end connects are
+    /// refused.
     pub outage: Vec<Span>,
     /// When connects are refused.
     pub refuse: Vec<Span>,
@@ -114,9 +115,9 @@ pub struct Scenario {
     pub signal_s: Option<f64>,
     /// When onrush itself stalls, as if it had been stopped.
     pub generator_stall: Vec<Span>,
-    /// What goes wrong with single requests.
+    /// Faults of single requests.
     pub fault: Vec<Fault>,
-    /// What goes wrong with single connections, whatever is sent on them.
+    /// Faults of single connections, whatever is sent on them.
     pub connection_fault: Vec<ConnectionFault>,
 }
 
@@ -136,7 +137,7 @@ pub struct Span {
 pub struct Fault {
     /// The requests concerned: the `every`-th, the `2 × every`-th and so on, counted over all connections of a thread.
     pub every: u64,
-    /// What happens.
+    /// The kind of fault.
     pub what: Mischief,
     /// How much of the response is sent before it happens.
     #[serde(default)]
@@ -149,7 +150,7 @@ pub struct Fault {
 pub struct ConnectionFault {
     /// The connections concerned, counted like the requests of a [`Fault`].
     pub every: u64,
-    /// What happens; [`Mischief::Early`] is the same as [`Mischief::Answer`].
+    /// The kind of fault; [`Mischief::Early`] means [`Mischief::Answer`].
     pub what: Mischief,
     /// How many bytes from the client must have arrived; zero: it happens as soon as the server has accepted.
     #[serde(default)]
@@ -159,7 +160,7 @@ pub struct ConnectionFault {
     pub after_us: f64,
 }
 
-/// What can go wrong with a request or a connection.
+/// Kinds of faults of requests and connections.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mischief {
@@ -247,27 +248,27 @@ impl Scenario {
         self.capacity.as_ref().map_or(Ok(()), Capacity::check)
     }
 
-    /// The server of each of the threads of a run. `seed` is that of the run.
+    /// The server that each thread of a run gets. `seed` is the run's.
     ///
     /// # Errors
     ///
-    /// If what it can do at a time cannot be divided.
+    /// If its capacity cannot be divided by `threads`.
     pub fn share(self, threads: u32, seed: u64) -> anyhow::Result<Self> {
         let capacity = self.capacity_or_pool().map(|capacity| capacity.share(threads, seed)).transpose()?;
         Ok(Self { capacity, pool: None, serves: share("serves", self.serves, threads)?, ..self })
     }
 
-    /// How much the server does at a time, in whatever form that was said.
+    /// The capacity, in either form.
     pub(super) fn capacity_or_pool(&self) -> Option<Capacity> {
         self.capacity.clone().or(self.pool.map(Capacity::of))
     }
 
-    /// Whether what it can do at a time is divided among the threads of a run.
+    /// True if it has a capacity to divide among the threads of a run.
     pub fn is_limited(&self) -> bool {
         self.capacity.is_some() || self.pool.is_some() || self.serves > 0
     }
 
-    /// Whether the run has been interrupted by then.
+    /// True if the run has been interrupted by `now`.
     pub fn is_signalled(&self, now: Nanos) -> bool {
         self.signal_s.is_some_and(|at_s| now.0 >= nanos(at_s * 1e6))
     }
@@ -292,7 +293,7 @@ impl Scenario {
         later.map(|span| accepted.max(span.begin())).min()
     }
 
-    /// Whether a connect that arrives at `at` is accepted.
+    /// Accepts a connect that arrives at `at`, or returns its error.
     pub(super) fn accepts(&self, address: SocketAddr, at: Nanos) -> Result<(), Errno> {
         if self.refuse.iter().chain(&self.outage).any(|span| span.contains(at)) {
             return Err(Errno::from_raw_os_error(self.refuse_errno));
@@ -308,7 +309,6 @@ pub(super) fn after(spans: &[Span], at: Nanos) -> Nanos {
 }
 
 impl Span {
-    /// Whether this moment is in it.
     fn contains(&self, at: Nanos) -> bool {
         self.begin() <= at && at < self.end()
     }

@@ -10,7 +10,7 @@ use super::nanos;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
-    /// What a request takes on average, in milliseconds; if there are two times, the quick one.
+    /// Average service time in milliseconds; the shorter one if there are two.
     pub ms: f64,
     /// The standard deviation in milliseconds: if it is not zero, the times are log-normal.
     #[serde(default)]
@@ -35,7 +35,7 @@ pub enum Dist {
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
-    /// They are all the same.
+    /// No variation.
     #[default]
     Constant,
     /// Exponentially.
@@ -47,7 +47,7 @@ pub enum Spread {
 }
 
 impl Service {
-    /// Checks that the service takes time, and that its distribution has what it needs and nothing else.
+    /// Checks that the service takes time, and that its distribution has exactly its parameters.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let Self { ms, sd, dist, slow } = *self;
         ensure!(ms.is_finite() && ms > 0.0, "ms = {ms}: a service takes some time");

@@ -38,9 +38,7 @@ struct Group {
     count: u16,
     /// Pages that are never written to take no memory.
     memory: Box<[u8]>,
-    /// The size of one buffer.
     size: usize,
-    /// The number of the first buffer.
     first: u16,
     tail: u16,
 }
@@ -70,7 +68,6 @@ impl Buffers {
         self.group(id).offer(id);
     }
 
-    /// Whether a buffer is one of the large ones.
     pub fn is_large(id: u16) -> bool {
         id >= SMALL_COUNT
     }

@@ -5,12 +5,12 @@ use std::mem::MaybeUninit;
 /// Where the bytes are. The kernel reads it when the operation is handed over.
 pub struct Message {
     header: libc::msghdr,
-    /// What the header points to.
+    /// Kept alive for the header, which points to it.
     _places: Box<[libc::iovec]>,
 }
 
 impl Message {
-    /// For these bytes, none of which the kernel changes.
+    /// A message of these bytes, none of which the kernel changes.
     pub fn of(slices: Vec<&[u8]>) -> Box<Self> {
         let place = |slice: &[u8]| libc::iovec { iov_base: slice.as_ptr().cast_mut().cast(), iov_len: slice.len() };
         let mut places: Box<[libc::iovec]> = slices.into_iter().map(place).collect();
@@ -21,7 +21,7 @@ impl Message {
         Box::new(Self { header, _places: places })
     }
 
-    /// What an operation points to.
+    /// Pointer for an operation; valid as long as `self`.
     pub fn header(&self) -> *const libc::msghdr {
         &raw const self.header
     }

@@ -3,10 +3,13 @@
 //! Everything queued while completions are handled goes to the kernel in one call, together with the wait. Received
 //! bytes arrive in buffers that belong to the thread. See `sending` and `receiving`.
 //!
-//! # Kernels
+//! [`Uring::new`] fails if a filter forbids io_uring, or a feature is missing:
 //!
-//! Send and receive 5.6, also in several pieces · silent completions 5.17 · buffer rings and `MSG_WAITALL` for sends 5.19 · armed receives and
-//! single issuer 6.0 · deferred work 6.1. On anything less, or if a filter forbids it, [`Uring::new`] fails.
+//! * 5.6: send and receive, also in several pieces
+//! * 5.17: silent completions
+//! * 5.19: buffer rings, `MSG_WAITALL` for sends
+//! * 6.0: armed receives, single issuer
+//! * 6.1: deferred work
 
 mod buffers;
 mod message;
@@ -60,16 +63,14 @@ pub struct Uring {
     buffers: Buffers,
     /// Addresses for the kernel, which reads them when a connect is handed over.
     addresses: HashMap<SocketAddr, Box<SocketAddrAny>>,
-    /// What connections were sending when they were closed: the kernel reads it until the send with that name has
-    /// ended.
+    /// Unfinished sends of closed connections, by name: the kernel reads them until the send has ended.
     orphans: HashMap<u64, Transmit>,
     /// Up to the last one that was ever connected.
     sockets: Vec<Socket>,
     clock: Clock,
     /// When the current completions were noticed.
     reaped_at: Nanos,
-    /// Whether the kernel can keep sockets in a table, indexed by connection. The table cannot be larger than the limit
-    /// of open files.
+    /// True if the kernel can keep sockets in a table, indexed by connection. The limit of open files limits the table.
     has_table: bool,
     /// Receive timestamps, if the kernel is asked for them.
     arrivals: Option<Arrivals>,
@@ -78,9 +79,9 @@ pub struct Uring {
     taken: Taken,
     /// Connections that have something to send after a silent send.
     behind: Vec<ConnId>,
-    /// Closed sockets that queued operations still name, and the bytes those will send.
+    /// Closed sockets that queued operations still name, and the bytes to send on them.
     closing: Vec<(OwnedFd, Option<Transmit>)>,
-    /// What queued operations point to that is not needed once they are handed over.
+    /// Headers that queued operations point to, until they are handed over.
     #[expect(clippy::vec_box, reason = "the kernel reads them where they are")]
     messages: Vec<Box<Message>>,
     /// Counts the waits that handed everything over.
@@ -154,12 +155,12 @@ impl Uring {
         if socket.in_table && operation != Operation::Cancel {
             entry = entry.flags(squeue::Flags::FIXED_FILE);
         }
-        // SAFETY: what operations point to outlives them: the bytes that sockets send, orphans, addresses, messages, and
-        // the buffers.
+        // SAFETY: what operations point to outlives them: the bytes that sockets send, orphans, addresses, messages,
+        // and the buffers.
         unsafe { self.ring.push(entry) };
     }
 
-    /// What a kernel completion means to the engine; `None`: nothing.
+    /// The engine's view of a kernel completion, if it has any meaning there.
     fn translate(&mut self, entry: &cqueue::Entry) -> Option<Completion> {
         let (conn, operation) = named(entry.user_data());
         self.urgent -= u32::from(operation.is_urgent());
@@ -349,7 +350,7 @@ impl Backend for Uring {
         }
         let end_at = self.clock.now() + END_NS;
         loop {
-            // The kernel reports those that have ended; nothing that is queued is handed over.
+            // The kernel reports ended sends; queued operations are not handed over.
             let _ = self.ring.enter(0);
             while let Some(entry) = self.ring.take() {
                 self.count(&entry);
@@ -382,7 +383,7 @@ impl Backend for Uring {
             return 0;
         }
         if self.ring.queued() >= MANY {
-            // What cannot be handed over now goes with the wait.
+            // If the kernel does not take all now, the next wait hands over the rest.
             let _ = self.ring.submit();
         }
         // On a timeout or interruption the engine checks its timers; nothing is lost.
@@ -401,7 +402,7 @@ impl Backend for Uring {
             self.messages.clear();
             for (fd, unsent) in self.closing.drain(..) {
                 if unsent.is_some() {
-                    // What was queued before the close has left, as it does with epoll.
+                    // Sends queued before the close have left by now, as with epoll.
                     let _ = shutdown(&fd, Shutdown::Both);
                 }
             }

@@ -16,7 +16,7 @@ pub enum Operation {
     Receive,
     /// Stays armed and receives whatever arrives into buffers.
     Armed,
-    /// The same, with the kernel's timestamps.
+    /// [`Self::Receive`] with the kernel's timestamps.
     Timestamped,
     /// Receives and discards.
     Discard,
@@ -25,8 +25,8 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// Whether its end must be noticed without delay, because the moment is not timestamped, or because such an
-    /// operation follows. It ends exactly once.
+    /// True if its end must be noticed without delay: its moment is not timestamped, or such an operation follows it.
+    /// An urgent operation ends exactly once.
     pub fn is_urgent(self) -> bool {
         match self {
             Self::Connect | Self::Send | Self::Receive | Self::Discard | Self::Cancel => true,

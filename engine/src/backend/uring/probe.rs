@@ -1,10 +1,10 @@
-//! Whether io_uring can be used.
+//! Checks that io_uring can be used.
 
 use super::Uring;
 use crate::backend::{Clock, Dialer};
 
 impl Uring {
-    /// Whether this process can use what [`Uring::new`] needs.
+    /// Checks that this process can use everything [`Uring::new`] needs.
     ///
     /// # Errors
     ///
@@ -22,7 +22,6 @@ impl Uring {
     }
 }
 
-/// Whether the administrator has disabled io_uring for this process.
 fn is_switched_off() -> bool {
     std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled").is_ok_and(|value| value.trim() != "0")
 }

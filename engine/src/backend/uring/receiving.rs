@@ -1,15 +1,18 @@
 //! How bytes are received: in one of two modes.
 //!
-//! *Small*: one receive stays armed and completes for whatever arrives. *Large*: one receive for the head of a
-//! response, then one that discards the rest inside the kernel, or receives it in large pieces. When the engine
-//! announces a large body, small becomes large: the armed receive is cancelled, and after its last completion nothing
-//! else reads the socket. A response that is not large leads back to small.
+//! * *Small*: one receive stays armed and completes for whatever arrives.
+//! * *Large*: one receive for the head of a response; then one that discards the rest inside the kernel, or receives it
+//!   in large pieces.
 //!
-//! Where large bodies have other things in between, as over HTTP/2, small is also *wide*: the armed receive takes large
-//! buffers. They are few; a wide connection that finds none left, and did not need a large one last time, is wide no more.
+//! A large body turns small into large: the armed receive is cancelled, and after its last completion nothing else
+//! reads the socket. A response that is not large leads back to small.
 //!
-//! A connection begins large, and without what only pays if it lasts longer than one response: an armed receive and a
-//! place in the kernel's table of sockets.
+//! Where other frames come between large bodies, as over HTTP/2, small is also *wide*: the armed receive takes large
+//! buffers. They are few: a wide connection that finds none left, and did not need a large one last time, stops being
+//! wide.
+//!
+//! A connection begins large, and without what only pays if it outlasts one response: an armed receive and an entry in
+//! the kernel's table of sockets.
 
 use io_uring::{opcode, squeue};
 use rustix::io::Errno;
@@ -133,7 +136,7 @@ impl Uring {
         }
     }
 
-    /// A large body is coming.
+    /// Prepares for a large body.
     pub(super) fn enlarge(&mut self, conn: ConnId, n: u64, what: Large) {
         let socket = &mut self.sockets[conn.index()];
         (socket.large, socket.what) = (n, what);
@@ -149,7 +152,7 @@ impl Uring {
         self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
     }
 
-    /// The engine has read what was received last.
+    /// Gives the buffer of the last received bytes back to the kernel.
     pub(super) fn give_back(&mut self) {
         if let Some((id, _)) = self.received.take() {
             self.buffers.give_back(id);

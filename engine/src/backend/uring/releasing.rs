@@ -1,6 +1,6 @@
 //! How connections leave the ring without being closed.
 //!
-//! Each has a receive in flight, which must end first, or it would take what the next backend should receive.
+//! Each has a receive in flight, which must end first, or it would take bytes that are for the next backend.
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
@@ -37,7 +37,7 @@ impl Uring {
         }
         let end_at = self.clock.now() + END_NS;
         loop {
-            // The kernel reports what has ended.
+            // The kernel reports ended receives.
             let _ = self.ring.enter(0);
             while let Some(entry) = self.ring.take() {
                 self.count(&entry);

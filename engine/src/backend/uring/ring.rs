@@ -1,4 +1,4 @@
-//! The queues shared with the kernel, and a backlog for what does not fit.
+//! The queues shared with the kernel, and a backlog for operations beyond them.
 
 use std::collections::VecDeque;
 use std::io;
@@ -19,7 +19,7 @@ pub struct Ring {
     uring: IoUring,
     /// Operations beyond [`ENTRIES`]: they follow within the same wait.
     backlog: VecDeque<squeue::Entry>,
-    /// Whether a wait can be for several completions during its first moments only.
+    /// True if a wait can ask for several completions during its first moments only.
     can_linger: bool,
 }
 
@@ -45,7 +45,7 @@ impl Ring {
     ///
     /// # Safety
     ///
-    /// What it points to must outlive it.
+    /// Everything the entry points to must outlive the operation.
     pub unsafe fn push(&mut self, entry: squeue::Entry) {
         // SAFETY: as the caller promises.
         if !self.backlog.is_empty() || !unsafe { self.queue(&entry) } {
@@ -53,7 +53,7 @@ impl Ring {
         }
     }
 
-    /// Puts an operation into the queue; returns whether there was room.
+    /// Puts an operation into the queue; false if the queue is full.
     ///
     /// # Safety
     ///
@@ -63,9 +63,9 @@ impl Ring {
         unsafe { self.uring.submission().push(entry) }.is_ok()
     }
 
-    /// Hands over queue after queue until what is left fits into one.
+    /// Hands over queue after queue until the rest fits into one.
     pub fn submit_backlog(&mut self) {
-        // If the kernel lacks memory or room for completions, it takes the rest after the engine has taken those.
+        // If the kernel lacks memory or room for completions, it takes the rest after the engine has taken completions.
         while !self.backlog.is_empty() && self.uring.submit().is_ok() {
             while let Some(entry) = self.backlog.pop_front() {
                 // SAFETY: as the caller of `push` promised.
@@ -82,12 +82,12 @@ impl Ring {
         self.uring.submission().len()
     }
 
-    /// Whether operations wait for room in the queue.
+    /// True if operations wait for room in the queue.
     pub fn has_backlog(&self) -> bool {
         !self.backlog.is_empty()
     }
 
-    /// Hands over what is in the queue.
+    /// Hands over the queue.
     pub fn submit(&self) -> io::Result<usize> {
         self.uring.submit()
     }
@@ -99,8 +99,8 @@ impl Ring {
         unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
 
-    /// Hands over what is in the queue and blocks until there is a completion, but no longer than `ns`; for the first
-    /// `linger_ns` until there are `several`, from Linux 6.12 on. Returns for how much of that it could wait for them.
+    /// Hands over the queue and blocks until there is a completion, but no longer than `ns`; for the first `linger_ns`
+    /// until there are `several`, from Linux 6.12 on. Returns how much of `linger_ns` it could wait for them.
     pub fn sleep(&mut self, ns: u64, several: u32, linger_ns: u64) -> u64 {
         let timeout = Timespec::from(Duration::from_nanos(ns));
         let arguments = SubmitArgs::new().timespec(&timeout);
@@ -114,18 +114,16 @@ impl Ring {
         0
     }
 
-    /// Whether it can wait for several completions at first.
     #[cfg(test)]
     pub fn can_linger(&self) -> bool {
         self.can_linger
     }
 
-    /// Whether there is a completion.
     pub fn has_completion(&mut self) -> bool {
         !self.uring.completion().is_empty()
     }
 
-    /// Whether the kernel will have more completions when it is entered again.
+    /// True if the kernel will have more completions when it is entered again.
     pub fn has_more(&mut self) -> bool {
         let submission = self.uring.submission();
         submission.taskrun() || submission.cq_overflow()
@@ -136,7 +134,7 @@ impl Ring {
         self.uring.completion().next()
     }
 
-    /// Whether the kernel has work or completions: only reads memory that it shares, without a call.
+    /// True if the kernel has work or completions. Only reads shared memory, without a system call.
     pub fn has_work(&mut self) -> bool {
         self.queued() > 0 || self.has_more() || self.has_completion()
     }

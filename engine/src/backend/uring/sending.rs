@@ -1,8 +1,8 @@
 //! How bytes are sent.
 //!
 //! A small send that fits the socket buffer finishes during submission and posts no completion (`MSG_DONTWAIT`,
-//! silent). So nothing wakes up for it, and its bytes are free after the next wait. What the kernel could not take of
-//! it, and every large send, is sent in the usual way: the kernel waits for room, and reports the end.
+//! silent): nothing wakes up for it, and its bytes are free after the next wait. Large sends, and the part of a small
+//! one that the kernel could not take, are sent the usual way: the kernel waits for room and reports the end.
 
 use io_uring::{cqueue, opcode, squeue};
 use onrush_proto::Transmit;
@@ -23,7 +23,7 @@ pub struct Sending {
     bytes: Transmit,
     /// How much of it has been accepted.
     start: usize,
-    /// The engine was told that all of it was accepted.
+    /// True if the engine was told that all of it was accepted.
     is_told: bool,
     /// The turn in which it was queued, if it is silent.
     silent_in: Option<u32>,
@@ -36,13 +36,13 @@ impl Sending {
         Self { bytes, start: 0, is_told: false, silent_in: None, before: 0 }
     }
 
-    /// Whether the kernel may take long over it.
+    /// True if the kernel may take long over it.
     pub(super) fn may_last(&self) -> bool {
         self.silent_in.is_none()
     }
 
-    /// Whether it is silent and was handed over in an earlier turn: it has been accepted, or its refusal has been seen
-    /// or is about to be.
+    /// True if it is silent and was handed over in an earlier turn: accepted, or refused with a completion that has
+    /// been seen or is about to be.
     pub(super) fn is_over(&self, turn: u32) -> bool {
         self.silent_in.is_some_and(|silent_in| silent_in != turn)
     }
@@ -56,7 +56,7 @@ impl Uring {
         let Some(fd) = &socket.fd else { return 0 };
         socket.delay.before_send(fd, length);
         if socket.sending.as_ref().is_some_and(|sending| !sending.is_over(turn)) {
-            // Nothing may overtake what the kernel could not take yet.
+            // Nothing may overtake bytes that the kernel could not take yet.
             socket.behind = Some(Box::new(bytes));
             self.behind.push(conn);
             return 0;
@@ -74,7 +74,6 @@ impl Uring {
         length
     }
 
-    /// Sends what is left, with a completion.
     fn send_rest(&mut self, conn: ConnId, sending: Sending) {
         let entry = match sending.bytes.in_one() {
             Some(bytes) => self.send_operation(conn, &bytes[sending.start..], 0),
@@ -100,7 +99,7 @@ impl Uring {
         entry
     }
 
-    /// Counts what the kernel took, or did not take after all, if this is the completion of a send.
+    /// Counts the bytes that the kernel took, or did not take after all, if this is the completion of a send.
     pub(super) fn count(&mut self, entry: &cqueue::Entry) {
         let (conn, operation) = named(entry.user_data());
         let (n, socket) = (usize::try_from(entry.result()).unwrap_or(0), &self.sockets[conn.index()]);
@@ -147,14 +146,14 @@ impl Uring {
         if is_told { taken.err().map(|errno| What::Sent(Err(errno))) } else { Some(What::Sent(taken)) }
     }
 
-    /// Sends what waited for an earlier send.
+    /// Sends the bytes that waited for an earlier send.
     fn send_behind(&mut self, conn: ConnId) {
         if let Some(bytes) = self.sockets[conn.index()].behind.take() {
             self.send_rest(conn, Sending::new(*bytes));
         }
     }
 
-    /// Sends what waited for silent sends that are over by now.
+    /// Sends the bytes that waited for silent sends that are over by now.
     pub(super) fn follow_up(&mut self) {
         for conn in std::mem::take(&mut self.behind) {
             let socket = &self.sockets[conn.index()];
@@ -162,7 +161,7 @@ impl Uring {
                 Some(sending) if sending.is_over(self.turn) => self.send_behind(conn),
                 // It cannot be handed over yet.
                 Some(sending) if sending.silent_in.is_some() => self.behind.push(conn),
-                // Its end will be reported, and what waits for it follows then.
+                // Its end will be reported; the bytes behind it follow then.
                 Some(_) | None => {}
             }
         }
@@ -178,7 +177,7 @@ impl Uring {
         }
     }
 
-    /// Keeps what a connection was sending as long as the kernel may read it; returns it if it is still queued.
+    /// Keeps a connection's unfinished send as long as the kernel may read it; returns it if it is still queued.
     pub(super) fn abandon_send(&mut self, conn: ConnId) -> Option<Transmit> {
         let socket = &mut self.sockets[conn.index()];
         socket.behind = None;

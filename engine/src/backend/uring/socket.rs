@@ -15,29 +15,29 @@ pub struct Socket {
     pub fd: Option<OwnedFd>,
     /// Tells completions of this connection from those of an earlier one with the same number.
     pub generation: u32,
-    /// What was sent last.
+    /// The last send.
     pub sending: Option<Sending>,
-    /// What is to be sent after it.
+    /// Bytes to send after it.
     pub behind: Option<Box<Transmit>>,
-    /// Whether its sends may wait for acknowledgements.
+    /// State of Nagle's algorithm.
     pub delay: Delay,
     /// The addresses that its local port was chosen for.
     pub pair: Option<PairId>,
-    /// Whether it is in the kernel's table of sockets.
+    /// True if the kernel's table of sockets has it.
     pub in_table: bool,
-    /// Whether a connect, receive or discard is in flight, which keeps the socket open.
+    /// True while a connect, receive or discard is in flight, which keeps the socket open.
     pub is_busy: bool,
     /// The turn in which something was last queued.
     pub queued_in: u32,
     /// How it receives.
     pub mode: Mode,
-    /// Whether its armed receive takes large buffers.
+    /// True if its armed receive takes large buffers.
     pub is_wide: bool,
-    /// Whether the last receive filled a small buffer, or more.
+    /// True if the last receive filled a small buffer, or more.
     pub needs_large: bool,
     /// How many of the next bytes belong to a large body.
     pub large: u64,
-    /// What those are.
+    /// How the next large bytes are taken.
     pub what: Large,
     /// How many bytes make it readable.
     pub threshold: Threshold,
@@ -58,10 +58,10 @@ pub enum Mode {
 /// The bytes of a large body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Large {
-    /// They can be discarded.
+    /// Can be discarded.
     #[default]
     Unwanted,
-    /// They must be received.
+    /// Must be received.
     Wanted,
 }
 
@@ -70,6 +70,6 @@ pub enum Large {
 pub enum Ended {
     /// It was for the head of a response, or for all of it.
     Head,
-    /// It was for a large body.
+    /// For a large body.
     Body,
 }

@@ -1,10 +1,9 @@
-//! How many bytes the kernel has taken.
+//! Counts the bytes that the kernel has taken.
 //!
 //! A send that reports its end reports the number. A silent one counts as taken completely when it is handed over; if
-//! the kernel took less, a completion of the same wait says so, and the count is corrected. Connections may be closed
-//! meanwhile.
+//! the kernel took less, a completion of the same wait corrects the count. Connections may be closed meanwhile.
 
-/// The count, and what it still depends on.
+/// The count, and the sends that may still change it.
 #[derive(Default)]
 pub struct Taken {
     bytes: i64,
@@ -22,50 +21,50 @@ pub struct Taken {
 struct Silent {
     name: u64,
     length: usize,
-    /// The turn in which it was queued.
     turn: u32,
 }
 
 impl Taken {
-    /// A silent send was queued.
+    /// Records a silent send in the queue.
     pub fn queued_silently(&mut self, length: usize) {
         self.queued += length as i64;
     }
 
-    /// Bytes were taken at once.
+    /// Counts bytes taken at once.
     pub fn at_once(&mut self, n: usize) {
         self.bytes += n as i64;
     }
 
-    /// A send was queued that will report its end.
+    /// Records a send in the queue that will report its end.
     pub fn queued(&mut self) {
         self.reporting_queued += 1;
     }
 
-    /// Everything queued in this turn has been handed over. `has_seen_all`: no completion of earlier turns is left.
+    /// Records that everything queued in this turn has been handed over. `has_seen_all`: no completion of earlier turns
+    /// is left.
     pub fn handed_over(&mut self, turn: u32, has_seen_all: bool) {
         self.bytes += std::mem::take(&mut self.queued);
         self.reporting += std::mem::take(&mut self.reporting_queued);
         self.closed.retain(|silent| silent.turn == turn || !has_seen_all);
     }
 
-    /// A send has ended; the kernel took `n` bytes.
+    /// Counts a send that has ended; the kernel took `n` bytes.
     pub fn reported(&mut self, n: usize) {
         self.reporting -= 1;
         self.bytes += n as i64;
     }
 
-    /// The kernel took only `n` bytes of a silent send of this length.
+    /// Corrects the count for a silent send of this length of which the kernel took only `n` bytes.
     pub fn refused(&mut self, length: usize, n: usize) {
         self.bytes -= length as i64 - n as i64;
     }
 
-    /// A connection was closed after a silent send that was queued in this turn.
+    /// Records that a connection was closed after a silent send that was queued in this turn.
     pub fn closed(&mut self, name: u64, length: usize, turn: u32) {
         self.closed.push(Silent { name, length, turn });
     }
 
-    /// The same as [`Self::refused`], of a connection that has been closed.
+    /// [`Self::refused`] for a connection that has been closed.
     pub fn refused_after_close(&mut self, name: u64, n: usize) {
         if let Some(index) = self.closed.iter().position(|silent| silent.name == name) {
             let Silent { length, .. } = self.closed.remove(index);
@@ -73,7 +72,7 @@ impl Taken {
         }
     }
 
-    /// Whether every send that was handed over has ended.
+    /// True if every send that was handed over has ended.
     pub fn is_settled(&self) -> bool {
         self.reporting <= 0
     }
@@ -98,7 +97,7 @@ mod tests {
         taken.handed_over(0, true);
         taken.refused(100, 30);
         assert_eq!(taken.take(), 30);
-        // A correction that comes too late is made up for by what follows.
+        // The next sends make up for a late correction.
         taken.refused(10, 0);
         assert_eq!(taken.take(), 0);
         taken.queued();

@@ -275,7 +275,7 @@ fn bytes_that_the_kernel_took_of_an_unfinished_send_count() {
     }
 }
 
-/// What can still be read before the end.
+/// Reads to the end.
 fn rest(peer: &mut TcpStream) -> Vec<u8> {
     peer.set_nonblocking(false).unwrap();
     let mut received = Vec::new();

@@ -1,4 +1,4 @@
-//! What the driver does, and what it is told.
+//! Duties of the driver, and the events that it gets.
 
 use super::*;
 

@@ -88,7 +88,7 @@ fn a_malformed_field_is_refused_at_the_end_of_the_head() {
     }
 }
 
-/// RFC 9112, 5.2: a client replaces what folds a line with blanks.
+/// RFC 9112, 5.2: a client replaces line folding with blanks.
 #[test]
 fn folded_lines_are_read_as_one() {
     for fields in [

@@ -184,7 +184,7 @@ fn a_response_without_a_request_may_only_say_that_the_connection_ends() {
             for size in 1..=input.len() {
                 let mut told = vec![format!("draining: {expected}")];
                 assert_eq!(unasked(answered, false, input, size), told, "{input:?} in pieces of {size}");
-                // What has not left by then leaves on another connection.
+                // A request that has not left by then leaves on another connection.
                 told.insert(0, format!("{answered} failed, retryable: {}", Error::ConnectionEnded));
                 assert_eq!(unasked(answered, true, input, size), told, "{input:?} in pieces of {size}");
             }

@@ -1,4 +1,4 @@
-//! Conversations: what is sent, what comes back, and the resulting events, for every split.
+//! Conversations: requests, responses, and the resulting events, for every split.
 
 mod chunks;
 mod driver;
@@ -18,8 +18,8 @@ use crate::{Parts, Request};
 const NOW: Nanos = Nanos(0);
 
 /// Checks the events of `input` as the response to requests with `methods`, all sent before. `<eof>` at the end of the
-/// input ends the stream. The events must be the same for the input in one piece, byte by byte, and cut in two anywhere
-/// (a long one at some places).
+/// input ends the stream. Events must not depend on the split: one piece, byte by byte, and cut in two anywhere (a long
+/// input at some places).
 #[track_caller]
 fn check(methods: &str, input: impl AsRef<[u8]>, events: &[&str]) {
     let input = input.as_ref();

@@ -25,7 +25,7 @@ fn check_plain(bytes: &str) {
     check(bytes, &[(bytes, 0, ResponseKind::Usual)]);
 }
 
-/// Checks what is wrong with `bytes`, and where.
+/// Checks the fault in `bytes`, and its place.
 #[track_caller]
 fn check_malformed(bytes: impl AsRef<[u8]>, malformed: &str) {
     let refused = outline(bytes.as_ref(), &mut Vec::new()).unwrap_err();

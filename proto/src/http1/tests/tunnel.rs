@@ -11,7 +11,7 @@ fn tunnel() -> Tunnel {
     Tunnel::new(&Wire::of(&connect))
 }
 
-/// The outcome of a response that arrives in pieces; the number of bytes is that of the whole response.
+/// The outcome of a response that arrives in pieces, with the bytes of the whole response.
 fn answered(pieces: &[&[u8]]) -> Answered {
     let (mut tunnel, mut before) = (tunnel(), 0);
     for piece in pieces {
@@ -29,7 +29,7 @@ fn an_answer_means_the_same_however_it_is_split() {
         (b"HTTP/1.1 200 OK\r\n\r\n", Ok(Some((200, 19)))),
         (b"HTTP/1.0 200 Connection established\r\nProxy-agent: x\r\n\r\n", Ok(Some((200, 55)))),
         (b"HTTP/1.1 299 \r\n\r\n\x16\x03\x03early", Ok(Some((299, 17)))),
-        // A length is ignored: what follows is the target's.
+        // A length is ignored: later bytes are the target's.
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello", Ok(Some((200, 38)))),
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n", Ok(Some((200, 47)))),
         (b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\nhello", Ok(Some((200, 66)))),

@@ -17,18 +17,18 @@ pub(in crate::http2) struct Decoder {
     table: Table,
     /// How large a table the encoder may ask for.
     size_limit: u32,
-    /// Whether the next block must begin with an update of the table's size.
+    /// True if the next block must begin with an update of the table's size.
     update_due: bool,
     /// How long the fields of a block may be, as SETTINGS_MAX_HEADER_LIST_SIZE counts.
     decoded_max: usize,
 }
 
-/// What decoding a block did besides naming its fields. Reused for every block.
+/// Effects of decoding a block, besides its fields. Reused for every block.
 #[derive(Debug, Default)]
 pub(in crate::http2) struct Effects {
     /// The entries that were added to the table, in this order.
     pub(in crate::http2) inserted: Vec<Rc<Entry>>,
-    /// Whether the block depends on what the table was before, or changes its size.
+    /// True if the block depends on the earlier state of the table, or changes its size.
     pub(in crate::http2) depends: bool,
     /// The bytes of all names and values.
     pub(in crate::http2) decoded: usize,
@@ -42,28 +42,28 @@ impl Decoder {
         Self { table: Table::new(), size_limit: size.max(SIZE_USUAL), update_due: false, decoded_max: HEAD_MAX }
     }
 
-    /// The same for blocks of any length: our own.
+    /// Removes the limit on the length of blocks: for our own blocks.
     pub(in crate::http2) fn unlimited(self) -> Self {
         Self { decoded_max: usize::MAX, ..self }
     }
 
-    /// The peer has seen the SETTINGS with this table size.
+    /// Records that the peer has seen the SETTINGS with this table size.
     pub(in crate::http2) fn acknowledged(&mut self, size: u32) {
         self.size_limit = size;
         self.update_due |= self.table.size_max() > size as usize;
     }
 
-    /// Which table this is: with the same version, the same block means the same.
+    /// Version of the table: equal blocks mean the same at equal versions.
     pub(in crate::http2) fn version(&self) -> u32 {
         self.table.version()
     }
 
-    /// Whether the next block must begin with an update of the table's size.
+    /// True if the next block must begin with an update of the table's size.
     pub(in crate::http2) fn update_due(&self) -> bool {
         self.update_due
     }
 
-    /// Adds what a block inserted when it was decoded before.
+    /// Repeats the insertions of a block that was decoded before.
     pub(in crate::http2) fn repeat(&mut self, inserted: &[Rc<Entry>]) {
         for entry in inserted {
             self.table.insert_again(entry);

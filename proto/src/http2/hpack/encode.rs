@@ -1,17 +1,17 @@
-//! Encodes fields so that they mean the same on every connection: with the static table only.
+//! Encodes fields that mean the same on every connection: with the static table only.
 
 use super::{huffman, statics};
 
-/// The update after which the encoder's table is empty for good, as it has always been: what a peer that shrinks its
-/// table is owed (RFC 7541, 4.2).
+/// The size update that a peer must get after it shrinks its table (RFC 7541, 4.2). The encoder's table is empty for
+/// good, as it has always been.
 pub(in crate::http2) const EMPTY_TABLE: u8 = 0x20;
 
-/// Whether others on the way may put a field into their tables.
+/// Permission for others on the way to put a field into their tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http2) enum Secrecy {
-    /// They may.
+    /// Allowed.
     Open,
-    /// They must not: it is a credential, and could be guessed from the size of what follows (7.1.3).
+    /// Forbidden: a credential could be guessed from the size of later blocks (7.1.3).
     Secret,
 }
 

@@ -3,7 +3,7 @@
 //! The code is canonical: shorter codes come first, and codes of one length follow the order of their symbols. So it is
 //! all in the lengths, and the tables for both directions are computed from them at compile time.
 
-/// The lengths of the codes in bits, by symbol; the last one is that of EOS.
+/// The lengths of the codes in bits, by symbol; EOS is the last one.
 const LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28,
     28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12,
@@ -68,7 +68,7 @@ const TREE: [[u16; 2]; NODES] = {
     tree
 };
 
-/// What four bits do at a node.
+/// Effect of four bits at a node.
 #[derive(Clone, Copy)]
 struct Step {
     /// The node after them.
@@ -88,7 +88,7 @@ enum StepKind {
     Error,
 }
 
-/// What each four bits do at each node.
+/// Effects of each four bits at each node.
 const STEPS: [[Step; 16]; NODES] = {
     let mut steps = [[Step { node: 0, symbol: 0, kind: StepKind::Inner }; 16]; NODES];
     let mut start = 0;

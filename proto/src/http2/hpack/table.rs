@@ -6,7 +6,7 @@ use std::rc::Rc;
 /// The size of a table, in bytes, unless SETTINGS say otherwise.
 pub(in crate::http2) const SIZE_USUAL: u32 = 4096;
 
-/// What an entry counts besides its bytes.
+/// Size of an entry besides its bytes (RFC 7541, 4.1).
 pub(super) const OVERHEAD: usize = 32;
 
 /// A field. Tables of one thread share it.
@@ -92,7 +92,7 @@ impl Table {
         self.size_max
     }
 
-    /// Which table this is: two with one version have the same entries.
+    /// Version of the table: equal versions have equal entries.
     pub(super) fn version(&self) -> u32 {
         self.version
     }

@@ -1,4 +1,4 @@
-//! What a server must not do: every row of RFC 9113's demands on a client, with the code that the server is told.
+//! Violations by servers: every row of RFC 9113's demands on a client, with the code that the server is told.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn check_connection(input: impl AsRef<[u8]>, breach: Breach) {
     check_connection_after(b"", &[], input, breach);
 }
 
-/// The same after frames that cause these events.
+/// [`check_connection`] after frames that cause these events.
 #[track_caller]
 fn check_connection_after(before: &[u8], events: &[&str], input: impl AsRef<[u8]>, breach: Breach) {
     let error = format!("{breach} ({})", breach.code());
@@ -24,7 +24,7 @@ fn check_connection_after(before: &[u8], events: &[&str], input: impl AsRef<[u8]
     let mut expected = events.to_vec();
     expected.extend(failed.iter().map(String::as_str));
     expected.push(&goaway);
-    // What comes after it is not looked at.
+    // Bytes after it are not looked at.
     check("GET", [before, input.as_ref(), &frame(0, "", "PING", b"too late")].concat(), &expected);
 }
 

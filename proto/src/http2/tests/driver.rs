@@ -1,4 +1,4 @@
-//! What the driver does, and what it is told.
+//! Duties of the driver, and the events that it gets.
 
 use std::iter;
 
@@ -193,7 +193,7 @@ fn windows_are_renewed_when_half_of_them_is_used() {
         assert_eq!(heard(&mut client, &piece).len(), 1);
         assert_eq!(sent(&mut client), sent_expected);
     }
-    // The stream needs no window any more, but the connection does, even for what nobody wants.
+    // The stream needs no window any more, but the connection does, even for unwanted bytes.
     client.cancel(StreamId(1));
     assert_eq!(sent(&mut client), ["RST_STREAM 1 CANCEL"]);
     for _ in 0..5 {

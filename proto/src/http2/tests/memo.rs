@@ -1,4 +1,4 @@
-//! Header blocks that are remembered mean what they would mean if they were decoded.
+//! Remembered header blocks mean what decoded ones would.
 
 use super::*;
 

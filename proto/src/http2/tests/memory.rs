@@ -33,7 +33,8 @@ fn an_idle_connection_is_small() {
 
 #[test]
 fn fields_that_become_long_are_not_kept() {
-    // A field of 4,000 bytes in the table, then a block that refers to it nineteen times, with a status whose fields are read.
+    // A field of 4,000 bytes in the table, then a block that refers to it nineteen times, with a status whose fields
+    // are read.
     let mut client = Scene::of("").connected();
     let long = [b"\x8d\x40\x01a\x7f\xa1\x1e", &[b'x'; 4_000][..]].concat();
     for block in [long, [&[0x8d][..], &[0xbe; 19]].concat()] {

@@ -1,4 +1,4 @@
-//! Conversations: what the server sends, and the resulting events and replies, for every split.
+//! Conversations: the server's bytes, and the resulting events and replies, for every split.
 
 mod any_bytes;
 mod breaches;
@@ -20,13 +20,13 @@ use super::*;
 use crate::told::{join, told};
 use crate::{Breach, Parts};
 
-/// What a connection is asked to do before the server sends anything.
+/// Actions on a connection before the server sends anything.
 #[derive(Clone)]
 struct Scene {
     options: Options,
     /// The requests, by their methods. `POST` has a body of 70,000 bytes, which is more than the first window.
     methods: &'static str,
-    /// Whether the SETTINGS of the server come before the input.
+    /// True if the SETTINGS of the server come before the input.
     is_greeted: bool,
 }
 
@@ -52,8 +52,8 @@ impl Scene {
     }
 
     /// Checks the events that `input` causes, and then the frames that are sent. `<eof>` at the end of the input ends
-    /// the stream. They must be the same for the input in one piece, byte by byte, and cut in two anywhere (a long one
-    /// at some places).
+    /// the stream. Neither may depend on the split: one piece, byte by byte, and cut in two anywhere (a long input at
+    /// some places).
     #[track_caller]
     fn check(&self, input: impl AsRef<[u8]>, events: &[&str]) {
         let input = input.as_ref();
@@ -65,8 +65,8 @@ impl Scene {
         }
     }
 
-    /// The events as text, with data and trailers joined, then the frames that were sent. The sizes of the pieces repeat
-    /// until the input ends.
+    /// The events as text, with data and trailers joined, then the frames that were sent. The sizes of the pieces
+    /// repeat until the input ends.
     fn converse(&self, input: &[u8], sizes: impl IntoIterator<Item = usize, IntoIter: Clone>) -> Vec<String> {
         let mut client = self.connected();
         let mut sizes = sizes.into_iter().cycle();
@@ -97,7 +97,7 @@ impl Scene {
     }
 }
 
-/// Checks what `input` causes on a connection with a `GET`; see [`Scene::check`].
+/// Checks the effects of `input` on a connection with a `GET`; see [`Scene::check`].
 #[track_caller]
 fn check(methods: &'static str, input: impl AsRef<[u8]>, events: &[&str]) {
     Scene::of(methods).check(input, events);
@@ -130,7 +130,7 @@ fn sent(client: &mut Http2) -> Vec<String> {
     sent_at(client, Nanos(0))
 }
 
-/// The same at another time.
+/// [`sent`] at another time.
 fn sent_at(client: &mut Http2, now: Nanos) -> Vec<String> {
     let mut bytes = Vec::new();
     while let Some(transmit) = client.poll_transmit(now) {

@@ -1,4 +1,4 @@
-//! The server's side: frames to send, and what those of the client say.
+//! The server's side: frames to send, and the client's frames as text.
 
 use super::super::frame::{HEADER, Header, flag, kind};
 use super::super::hpack::{self, Decoder, Effects, SIZE_USUAL, Secrecy};
@@ -79,7 +79,7 @@ pub fn goaway(last: u32, code: Code) -> Vec<u8> {
     frame(0, "", "GOAWAY", &[&last.to_be_bytes()[..], &code.0.to_be_bytes(), b"because"].concat())
 }
 
-/// What the client's frames say, one line each. The preface is not mentioned.
+/// The client's frames, one line each, without the preface.
 pub fn described(mut bytes: &[u8]) -> Vec<String> {
     bytes = bytes.strip_prefix(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap_or(bytes);
     let mut lines = Vec::new();

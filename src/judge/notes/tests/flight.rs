@@ -52,7 +52,7 @@ fn requests_in_flight_at_the_end_may_be_as_old_as_the_slowest_response() {
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.timeout = Some(Duration::from_millis(300));
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
-    // Those are older than any response, and late.
+    // These requests are older than any response, and late.
     outcome.totals.censored = None;
     outcome.totals.censored.get_or_insert_default().record_many(420_000_000, 4);
     assert_eq!(said_of(&plan, &outcome).len(), 1);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::run::MachineShare;
 
-/// A machine that did half of what [`good`] is.
+/// A machine that did half of [`good`].
 fn half(name: &str) -> MachineShare {
     MachineShare {
         name: name.to_owned(),
@@ -35,7 +35,7 @@ fn from_when_on_a_lost_machine_is_missing_is_said_and_nothing_follows_from_its_c
         busiest,
         ..half("b")
     };
-    // What it had in flight has neither failed nor hung, and its connections were not missing from the beginning.
+    // Its requests in flight have neither failed nor hung, and its connections were not missing from the beginning.
     let mut outcome = good();
     outcome.totals.counters.started += 4;
     outcome.totals.counters.slots_opened = 7;

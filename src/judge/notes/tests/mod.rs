@@ -23,7 +23,7 @@ use crate::judge::{Judged, Judgement, judge};
 use crate::record::Weight;
 use crate::run::{Breakdown, Ended, Outcome, Shortage, WorkerShare};
 
-/// All of them, also those that the verdict makes superfluous.
+/// All notes, including the ones that the verdict makes superfluous.
 fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let document = Document::of(plan, outcome);
     let verdict = judge(&document, &plan.show).verdict.map(|verdict| Verdict { says: &[], ..verdict });
@@ -232,7 +232,7 @@ fn windows_that_are_smaller_than_a_response_are_said() {
     let (mut plan, mut outcome) = (plan(Dialect::Native, "http://h/", 10, 2, 10), good());
     outcome.http2.get_or_insert_default().connections = 10;
     outcome.totals.counters.occupancy.in_flight_ns = 4 * outcome.totals.counters.occupancy.busy_ns;
-    // Those that the warm-up left in flight send bytes, too.
+    // Requests that the warm-up left in flight send bytes, too.
     outcome.totals.counters.carried = 40;
     let responses = outcome.totals.counters.started + 40;
     let said = |plan: &Plan, bytes_each: u64| {
@@ -273,7 +273,7 @@ fn connections_that_ended_with_an_error_are_counted_where_no_failure_says_so() {
     };
     fail(&mut outcome, 3, Phase::Head, Cause::Protocol(Error::GoAway(Code::ENHANCE_YOUR_CALM)));
     assert_eq!(ended(&outcome), "INTERNAL_ERROR 2");
-    // What it says is shown with the code.
+    // The server's text is shown with the code.
     let seen = outcome.http2.get_or_insert_default();
     let reason = |text: &[u8], times| Reason { code: Code::INTERNAL_ERROR, text: text.to_vec(), times };
     seen.reasons.extend([reason(b"too many\x1b pings", 2), reason(b"another", 1)]);

@@ -212,7 +212,7 @@ fn over_http2_what_is_needed_is_counted_in_requests_in_flight() {
     assert_eq!(crowded_of(&plan, 9, 6_000, &[10, 9]), [words]);
     let words = "responses took 4.00ms while less than half as many were in flight, and 10.00ms on average";
     assert!(crowded_of(&plan, 9, 6_000, &[3, 5])[0].contains(words));
-    // Each of 20 and of those that waited at one time.
+    // Each of 20, and of the requests that waited at one time.
     assert!(crowded_of(&with_streams(with_rate(1_000)), 2, 0, &[10])[0].ends_with("; use --streams 4"));
 }
 

@@ -16,7 +16,7 @@ fn what_makes_a_result_worthless_comes_first_and_hints_come_last() {
     assert!(said.iter().zip(beginnings).all(|(note, beginning)| note.starts_with(beginning)), "{said:?}");
 }
 
-/// What is printed of as many failures, all of which have an example if `has_examples`.
+/// The report on as many failures, all of which have an example if `has_examples`.
 fn printed(count: u16, has_examples: bool, all: bool, colour: bool) -> String {
     let mut outcome = good();
     for status in 0..count {

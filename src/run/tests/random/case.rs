@@ -23,15 +23,15 @@ pub struct Case {
 /// The command line. Times are in milliseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// Run as wrk, or as wrk2 if there is a pace: by its rules and without the options that it does not have.
+    /// True to run as wrk, or as wrk2 if there is a pace: by its rules and without the options that it does not have.
     pub as_wrk: bool,
     pub threads: u32,
     pub connections: u32,
     /// The number of connections over time, if it changes: at most as many as in the first stage. If the rate has
     /// stages too, they are as long as these.
     pub levels: Vec<Stage>,
-    /// The limits of an experiment on the requests in flight, which no option sets: for how many milliseconds each holds, and
-    /// how many there may be.
+    /// The limits of an experiment on the requests in flight, which no option sets: for how many milliseconds each
+    /// holds, and how many there may be.
     pub limits: Vec<(u64, u32)>,
     /// The most connections that there may be, if requests have a pace.
     pub max_inflight: Option<u64>,
@@ -49,15 +49,15 @@ pub struct Options {
     pub body_bytes: usize,
     pub is_head: bool,
     pub phases: bool,
-    /// Whether the target has an address of each family.
+    /// True if the target has an address of each family.
     pub has_choice: bool,
     /// A list of this many requests takes the place of a single one; zero: there is none. Each third has no name.
     pub listed: u64,
     /// In which order they are sent.
     pub order: Order,
-    /// Whether responses are checked.
+    /// True if responses are checked.
     pub checks: bool,
-    /// Whether each request is filled in anew.
+    /// True if placeholders are filled in for each request.
     pub templates: bool,
     pub seed: u64,
 }
@@ -170,7 +170,6 @@ impl Case {
         }
     }
 
-    /// The text of the list.
     fn list_text(&self) -> String {
         let name = |number: u64| if number.is_multiple_of(3) { String::new() } else { format!(" name=n{number}") };
         (0..self.options.listed)

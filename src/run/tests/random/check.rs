@@ -1,4 +1,4 @@
-//! Checks what must be true of every finished run.
+//! Checks truths about every finished run.
 
 use onrush_plan::Plan;
 use onrush_stats::{OfName, Phase, RowFigures, Totals};
@@ -7,7 +7,7 @@ use super::case::Case;
 use super::drive::{Part, Ran};
 use super::due;
 
-/// Checks what a run has measured; an error says what is wrong.
+/// Checks a run's measurements; an error names the flaw.
 pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     conserved(&ran.totals)?;
     added(ran)?;
@@ -23,7 +23,7 @@ pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     Ok(())
 }
 
-/// What became of the requests of each name adds up to what became of all.
+/// Outcomes by request name add up to all outcomes.
 fn named(ran: &Ran) -> Result<(), String> {
     let names = ran.plan.list.as_ref().map_or(0, |list| list.names.len());
     let Some(by_name) = ran.totals.by_name.as_deref() else {
@@ -59,7 +59,7 @@ fn conserved(totals: &Totals) -> Result<(), String> {
     Ok(())
 }
 
-/// What the threads handed over, added in another order than the run did, is what the run measured.
+/// Intervals of the threads, added in another order than the run's, give the run's totals.
 fn added(ran: &Ran) -> Result<(), String> {
     let (others, first) = ran.parts.split_at(ran.elapsed_ns as usize % ran.parts.len());
     let mut sum = Totals::default();
@@ -139,10 +139,10 @@ fn occupied(ran: &Ran, part: &Part) -> Result<(), String> {
     Ok(())
 }
 
-/// Little's law: the time that requests were in flight is the sum of their latencies and of the ages of those without a
-/// response. The time of requests that failed or were returned is in no latency; with a schedule, ages count from when
-/// requests were due; and only part of the time of requests that a warm-up left in flight is in the window. A request that
-/// was returned and waits at the end to be sent again has an age, and is not in flight.
+/// Little's law: the time that requests were in flight is the sum of the latencies, and of the ages of requests without
+/// a response. The time of failed or returned requests is in no latency; with a schedule, ages count from when requests
+/// were due; and only part of the time of requests that a warm-up left in flight is in the window. A returned request
+/// that waits at the end to be sent again has an age, and is not in flight.
 fn little(ran: &Ran) -> Result<(), String> {
     let Totals { counters, latency, censored, .. } = &ran.totals;
     if !ran.plan.warmup.is_zero() || ran.plan.dialect.is_compat() {

@@ -39,7 +39,7 @@ pub struct Ran {
     pub timeline: Timeline,
     pub seconds: Vec<TimelineRow>,
     pub elapsed_ns: u64,
-    /// Whether the run has a script that sees responses or writes requests.
+    /// True if the run has a script that sees responses or writes requests.
     pub has_script: bool,
     /// The most requests that are sent together.
     pub batch: u64,
@@ -48,9 +48,9 @@ pub struct Ran {
 /// The result of one of its threads.
 pub struct Part {
     pub end: WorkerEnd,
-    /// The sum of what it handed over: everything it measured.
+    /// The sum of its intervals: everything it measured.
     pub totals: Totals,
-    /// Responses, those of the warm-up included.
+    /// Responses, including the warm-up's.
     pub completed: u64,
     pub journal: Rc<Journal>,
     /// When measuring began, in nanoseconds.
@@ -59,12 +59,12 @@ pub struct Part {
     pub dues: Option<Dues>,
     /// How many requests it was to start.
     pub requests: Option<u64>,
-    /// Bytes that its backend reported, and those of them that it reported last.
+    /// Bytes that its backend reported, and the part of them that it reported last.
     pub received: u64,
     pub received_last: u64,
 }
 
-/// Runs a case; an error says what was wrong while it ran.
+/// Runs a case; an error names the flaw while it ran.
 pub fn run(case: &Case) -> Result<Ran, String> {
     let plan = case.plan();
     let addresses = case.addresses();
@@ -105,7 +105,7 @@ struct Running {
     dues: Option<Dues>,
     requests: Option<u64>,
     connections: u64,
-    /// Whether it can be stalled, and late because of that.
+    /// True if it can be stalled, and late because of that.
     is_stalled: bool,
     /// The most requests in flight on one connection.
     depth: usize,
@@ -121,7 +121,7 @@ struct Run {
     control: Arc<Control>,
     links: Vec<Arc<WorkerLink>>,
     collector: Collector,
-    /// The sum of what each thread handed over.
+    /// The sum of each thread's intervals.
     handed_over: Vec<Totals>,
     seconds: Vec<TimelineRow>,
     collected_at: Nanos,
@@ -212,7 +212,7 @@ impl Run {
         Ok(parts)
     }
 
-    /// Does what the supervisor of a run does.
+    /// Does a supervisor's work.
     fn watch(&mut self) {
         (0..self.links.len()).for_each(|index| self.collect_from(index));
         while let Some(second) = self.collector.finished() {
@@ -241,7 +241,7 @@ impl Run {
         }
     }
 
-    /// Takes what a thread has handed over.
+    /// Takes a thread's interval.
     fn collect_from(&mut self, index: usize) {
         let Self { links, collector, handed_over, .. } = self;
         links[index].mailbox.collect(|interval| {
@@ -254,7 +254,7 @@ impl Run {
         let completed = thread.engine.completed_in_all();
         let watched = thread.engine.backend();
         let (received, (last_at, last)) = (watched.received, watched.received_last);
-        // What arrived at the last moment may have been too late.
+        // Bytes of the last moment may have come too late.
         let received_last = if last_at > over.at() { last } else { 0 };
         let at_ns = over.at().0;
         let end = thread.engine.step_out(over);
@@ -302,7 +302,7 @@ impl Running {
     }
 }
 
-/// What two runs of the same case must have in common: everything.
+/// Everything: two runs of one case must agree in it.
 pub fn digest(ran: &Ran) -> String {
     let end = |part: &Part| {
         let Interval { from_ns, until_ns, .. } = *part.end.interval;

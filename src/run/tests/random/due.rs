@@ -1,4 +1,4 @@
-//! Checks what must be true of every run with a schedule.
+//! Checks truths about every run with a schedule.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use super::check::ensure;
 use super::drive::{Part, Ran};
 use crate::run::{Outcome, nanos};
 
-/// Checks what a run with a schedule has measured; an error says what is wrong.
+/// Checks the measurements of a run with a schedule; an error names the flaw.
 pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     let Some(schedule) = &ran.plan.schedule else {
         ensure!(ran.totals.open_loop.is_none(), ran.totals.open_loop);
@@ -32,8 +32,8 @@ pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     unanswered(case, ran, open_loop)
 }
 
-/// No time in which requests were due and no response came is longer than the longest that one waited for its response: as
-/// long as that is, the target was not unavailable. Requests that failed have no latency, and those given up waited longer.
+/// No time in which requests were due and no response came is longer than the longest latency: as long as a response
+/// takes, the target was not unavailable. Failed requests have no latency, and abandoned ones waited longer.
 fn unanswered(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), String> {
     let may_stop = case.script.as_ref().is_some_and(|script| script.stops_at.or(script.fails_at).is_some());
     let planned_ns = nanos(ran.plan.warmup);
@@ -100,19 +100,19 @@ fn compared(totals: &Totals, open_loop: &OpenLoop<u64>) -> Result<(), String> {
     Ok(())
 }
 
-/// As many requests were due as the plan says.
+/// As many requests were due as planned.
 fn due(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), String> {
     let (mut least, mut most, mut before) = (0, 0, 0);
     for Part { end, start_ns, dues, requests, .. } in &ran.parts {
         let mut dues = dues.clone().expect("there is a schedule");
         let until_ns = start_ns + end.elapsed_ns;
-        // No matter how late the end of the warm-up was noticed, what is due from then on counts.
+        // No matter how late the end of the warm-up was noticed, requests due from then on count.
         let planned_ns = nanos(ran.plan.warmup);
         let (mut early, mut within, mut at_border) = (0_u64, 0_u64, 0_u64);
         while dues.next_ns() != u64::MAX && dues.next_ns() <= until_ns {
             *(match dues.next_ns() {
                 due_ns if due_ns < planned_ns => &mut early,
-                // Exactly at the end of the warm-up, or of the run, it depends on what comes first.
+                // Exactly at the end of the warm-up, or of the run, the order of events decides.
                 due_ns if due_ns == until_ns || due_ns == planned_ns && due_ns > 0 => &mut at_border,
                 _ => &mut within,
             }) += 1;

@@ -49,9 +49,9 @@ fn words(panic: &(dyn Any + Send)) -> &str {
     text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
 }
 
-/// Says what went wrong with a seed and how to reproduce it.
+/// Prints a seed's flaw and how to reproduce it.
 fn report(seed: u64, flaw: &str) -> String {
-    // Two failures are the same if they differ only in numbers, up to the first value that is shown.
+    // Two failures count as one if they differ only in numbers, up to the first value that is shown.
     let kind = |flaw: &str| flaw.split(';').next().map(|words| words.replace(|c: char| c.is_ascii_digit(), ""));
     let case = shrink::shrink(draw::draw(seed), |case| try_out(case).is_err_and(|other| kind(&other) == kind(flaw)));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/simulate").join(seed.to_string());

@@ -1,5 +1,5 @@
-//! A wrapper of the simulated backend that checks calls and completions, connection by connection, and records what the
-//! servers really answered.
+//! A wrapper of the simulated backend that checks calls and completions, connection by connection, and records the
+//! servers' actual responses.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -14,7 +14,7 @@ use onrush_engine::backend::{Backend, Completion, ConnId, Sim, What};
 use onrush_engine::{ConnectionState, Seen};
 use onrush_plan::schedule::Dues;
 
-/// How many calls the timers of a turn may cause, in addition to those for each connection.
+/// Calls that the timers of a turn may cause, in addition to each connection's.
 const CALLS_OF_TIMERS: usize = 1_000;
 
 /// How many connections may be opened in a turn.
@@ -49,20 +49,20 @@ pub struct Watched {
     handled: usize,
 }
 
-/// What the servers of a thread have sent.
+/// Messages sent by the servers of a thread.
 #[derive(Debug, Default)]
 pub struct Journal {
     /// How many connections they have.
     pub peers: Cell<u64>,
-    /// How many times the usual response has arrived completely on a connection on which nothing else had.
+    /// Number of complete usual responses on a connection on which nothing else had arrived.
     pub answers: Cell<u64>,
-    /// How many heads have arrived that can be those of a response.
+    /// Number of heads that can be a response's.
     pub heads: Cell<u64>,
     /// When the next requests are due; `None`: at any time.
     pub dues: RefCell<Option<Dues>>,
     /// The length of the slices at whose ends they are sent, in nanoseconds; 0: they are sent when they are due.
     pub slice_ns: Cell<u64>,
-    /// Set if a request was sent too early: when it arrived, and the later time at which it was allowed, in
+    /// True if a request was sent too early: when it arrived, and the later time at which it was allowed, in
     /// nanoseconds.
     pub early: Cell<Option<(u64, u64)>>,
 }
@@ -205,7 +205,7 @@ impl Backend for Watched {
     fn next(&mut self) -> Option<Completion> {
         (self.calls, self.calls_most) = (0, self.calls_of_one);
         let Some(completion) = self.sim.next() else {
-            // After a stall, timers follow in the same turn.
+            // After a stall, timers fire in the turn after it.
             self.allow_timers();
             return None;
         };
@@ -268,7 +268,7 @@ struct WatchedPeer {
     peer: Box<dyn Peer>,
     answer: Rc<[u8]>,
     journal: Rc<Journal>,
-    /// What the next wakes are about, in order.
+    /// The next wakes and their subjects, in order.
     wakes: VecDeque<(Nanos, About)>,
     /// The end of the last bytes received from the client.
     asked: Vec<u8>,
@@ -279,7 +279,7 @@ struct WatchedPeer {
     is_over: bool,
 }
 
-/// What a wake is about.
+/// Subject of a wake.
 enum About {
     /// These bytes arrive now.
     Arriving(Vec<u8>),
@@ -293,11 +293,11 @@ enum About {
 
 /// The shortest beginning of a head that tells its class.
 const HEAD: usize = "HTTP/1.1 2".len();
-/// The end of the first line of each request, and of nothing else in it.
+/// The end of each request's first line, and of nothing else in it.
 const ASKED: &[u8] = b" HTTP/1.1\r\n";
 
 impl WatchedPeer {
-    /// Adds wakes around what the server has just decided to do.
+    /// Adds wakes around the server's latest actions.
     fn watch(&mut self, now: Nanos, from: usize, actions: &mut Vec<Action>) {
         for Action { at, act } in actions.split_off(from) {
             let mut wake = |actions: &mut Vec<Action>, about| {

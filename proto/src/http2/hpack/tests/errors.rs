@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Checks what becomes of a block that comes after `before`.
+/// Checks the outcome of a block that comes after `before`.
 #[track_caller]
 fn check(before: &str, block: &str, result: Result<(), Breach>) {
     let mut decoder = Decoder::new(SIZE_USUAL);
