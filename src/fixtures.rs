@@ -8,7 +8,7 @@ use std::time::Duration;
 use onrush_plan::Plan;
 use onrush_stats::{Cause, Counters, Distribution, Occupancy, Phase, RowFigures, Statuses, Timeline, Totals};
 
-use crate::judge::Judged;
+use crate::judge::JudgedRun;
 use crate::record::Document;
 use crate::run::Outcome;
 
@@ -17,16 +17,16 @@ pub use onrush_plan::fixtures::{plan, schedule};
 impl Document {
     /// The document of a run that nobody has judged before.
     pub fn judged(plan: &Plan, outcome: &Outcome) -> Self {
-        Judged::of(plan, outcome).document
+        JudgedRun::from_outcome(plan, outcome).document
     }
 }
 
 /// A list of requests with these names.
-pub fn list<const N: usize>(names: [&str; N]) -> onrush_plan::List {
-    onrush_plan::List {
-        file: onrush_plan::Material::of("urls.txt", b"/".to_vec()),
+pub fn list<const N: usize>(names: [&str; N]) -> onrush_plan::RequestList {
+    onrush_plan::RequestList {
+        file: onrush_plan::FileContents::from_bytes("urls.txt", b"/".to_vec()),
         bodies: Vec::new(),
-        order: onrush_plan::list::Order::Seq,
+        order: onrush_plan::list::ListOrder::Seq,
         seed: 1,
         part: (0, 1),
         length: N as u64,

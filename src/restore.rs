@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use crate::cli::arguments::Subcommand;
-use crate::cli::{Command, Word, Work};
+use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::{EXIT_WRONG, Screen, say};
 use crate::sysctl::{self, DIRECTORY, Leftover, Restoration};
 
@@ -14,8 +14,8 @@ pub const COMMAND: Command = Command {
     about: "reset kernel settings that a killed lab left",
     help: || RESTORE.help(),
     options: || RESTORE.described(),
-    word: Word::Text,
-    parse: |args| Ok(parse(args)?.map(|()| Work::new(run))),
+    word: CompletionWord::Text,
+    parse: |args| Ok(parse(args)?.map(|()| CommandWork::new(run))),
 };
 
 const RESTORE: Subcommand<()> = Subcommand {

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use crate::cli::arguments::{Subcommand, switch, text};
-use crate::cli::{Command, Word, Work};
+use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::{EXIT_WRONG, print_noted};
 use crate::record;
-use crate::report::form::{self, Form, Printed};
+use crate::report::form::{self, PrintedReport, ReportForm};
 use crate::saved;
 
 /// The command.
@@ -16,21 +16,21 @@ pub const COMMAND: Command = Command {
     about: "print saved results as reports",
     help: || SHOW.help(),
     options: || SHOW.described(),
-    word: Word::File,
-    parse: |args| Ok(parse(args)?.map(|show| Work::new(move || run(&show)))),
+    word: CompletionWord::File,
+    parse: |args| Ok(parse(args)?.map(|show| CommandWork::new(move || run(&show)))),
 };
 
 /// Result to show, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Show {
+pub(crate) struct ShowOptions {
     /// The files, at least one.
     inputs: Vec<PathBuf>,
-    form: Form,
+    form: ReportForm,
     /// True if percentiles are shown even if the report had none.
     percentiles: bool,
 }
 
-pub(crate) const SHOW: Subcommand<Show> = Subcommand {
+pub(crate) const SHOW: Subcommand<ShowOptions> = Subcommand {
     name: "show",
     help: (
         "\
@@ -44,10 +44,10 @@ latencies are as measured, unless the run imitated another tool. A file may be
 compressed (.json.gz); - is standard input.",
     ),
     options: &[
-        switch("-L, --latency", |show: &mut Show| show.percentiles = true)
+        switch("-L, --latency", |show: &mut ShowOptions| show.percentiles = true)
             .help("print more percentiles, as in a run with -L"),
-        text("--format FORM", |show: &mut Show, name| {
-            let named = Form::NAMED.iter().find(|(_, known)| name == *known);
+        text("--format FORM", |show: &mut ShowOptions, name| {
+            let named = ReportForm::NAMED.iter().find(|(_, known)| name == *known);
             let (form, _) = named.ok_or("unknown; write wrk, wrk-cmm, wrk2, json, cmm-json or md")?;
             show.form = *form;
             Ok(())
@@ -66,8 +66,8 @@ compressed (.json.gz); - is standard input.",
 };
 
 /// Parses the arguments of `show`; `None` if the help was asked for. The error names the fault.
-fn parse(args: &[OsString]) -> Result<Option<Show>, String> {
-    let show = SHOW.read(args, Show { inputs: Vec::new(), form: Form::default(), percentiles: false })?;
+fn parse(args: &[OsString]) -> Result<Option<ShowOptions>, String> {
+    let show = SHOW.read(args, ShowOptions { inputs: Vec::new(), form: ReportForm::default(), percentiles: false })?;
     if show.as_ref().is_some_and(|show| show.inputs.is_empty()) {
         return Err("no file; try onrush show result.json".to_owned());
     }
@@ -75,13 +75,13 @@ fn parse(args: &[OsString]) -> Result<Option<Show>, String> {
 }
 
 /// Reads and prints each file; returns the exit code. One result that could be shown is enough.
-fn run(show: &Show) -> u8 {
+fn run(show: &ShowOptions) -> u8 {
     let codes = show.inputs.iter().map(|path| {
         let printed = saved::document(path).and_then(|document| {
             let printed = form::print(&document, show.form, show.percentiles);
             printed.map_err(|corrupt| record::damaged(path, corrupt))
         });
-        print_noted("onrush show", printed.map(|Printed { text, notes }| (text, notes)))
+        print_noted("onrush show", printed.map(|PrintedReport { text, notes }| (text, notes)))
     });
     codes.min().unwrap_or(EXIT_WRONG)
 }
@@ -90,7 +90,7 @@ fn run(show: &Show) -> u8 {
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Option<Show>, String> {
+    fn parsed(line: &str) -> Result<Option<ShowOptions>, String> {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         parse(&args)
     }
@@ -99,7 +99,7 @@ mod tests {
     fn files_and_options_come_in_any_order() {
         let show = parsed("a.json --format cmm-json -L -").unwrap().unwrap();
         assert_eq!(show.inputs, ["a.json", "-"].map(PathBuf::from));
-        assert_eq!((show.form, show.percentiles), (Form::CmmJson, true));
+        assert_eq!((show.form, show.percentiles), (ReportForm::CmmJson, true));
         assert!(parsed("a --help").unwrap().is_none());
     }
 

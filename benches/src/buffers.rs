@@ -12,13 +12,13 @@ const BUFFERS: u16 = 1024;
 const BUFFER_BYTES: usize = 4096;
 
 /// Buffers from which the kernel takes one for everything that arrives.
-pub struct Buffers {
+pub struct ProvidedBuffers {
     entries: *mut BufRingEntry,
     memory: Vec<u8>,
     tail: u16,
 }
 
-impl Buffers {
+impl ProvidedBuffers {
     /// Registers them. The ring of entries is never freed: it lives as long as the process.
     ///
     /// # Errors

@@ -7,7 +7,7 @@
 mod buffers;
 mod ring;
 
-use buffers::Buffers;
+use buffers::ProvidedBuffers;
 pub use ring::Ring;
 
 use std::env;

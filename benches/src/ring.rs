@@ -1,4 +1,4 @@
-//! io_uring as bare loops use it: registered sockets, multishot receives into [`Buffers`], and sends without
+//! io_uring as bare loops use it: registered sockets, multishot receives into [`ProvidedBuffers`], and sends without
 //! completions.
 
 use std::io;
@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use io_uring::types::{Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, cqueue, opcode, squeue};
 
-use super::Buffers;
+use super::ProvidedBuffers;
 
 /// Marks the completion of a receive; a send completes only when it fails.
 const RECEIVE: u64 = 1 << 32;
@@ -20,7 +20,7 @@ const ENTER_GETEVENTS: u32 = 1;
 pub struct Ring {
     /// Declared first, so that it is dropped before the memory that the kernel writes.
     uring: IoUring,
-    buffers: Buffers,
+    buffers: ProvidedBuffers,
 }
 
 impl Ring {
@@ -35,7 +35,7 @@ impl Ring {
         let uring = builder.build(4096)?;
         let files: Vec<i32> = connections.iter().map(AsRawFd::as_raw_fd).collect();
         uring.submitter().register_files(&files)?;
-        let buffers = Buffers::register(&uring)?;
+        let buffers = ProvidedBuffers::register(&uring)?;
         let mut ring = Self { uring, buffers };
         (0..files.len() as u32).try_for_each(|number| ring.receive(number))?;
         Ok(ring)

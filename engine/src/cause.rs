@@ -1,16 +1,16 @@
 //! Which phase an error belongs to, and its cause: from protocol errors and error numbers to rows of the ledger.
 
-use onrush_proto::Part;
+use onrush_proto::ResponsePart;
 use onrush_stats::{Cause, Phase};
 use rustix::io::Errno;
 
 use super::open_request::OpenRequest;
 
 /// The phase in which a peer's mistake is recorded.
-pub fn phase_of(part: Part) -> Phase {
+pub fn phase_of(part: ResponsePart) -> Phase {
     match part {
-        Part::Head => Phase::Head,
-        Part::Body => Phase::Body,
+        ResponsePart::Head => Phase::Head,
+        ResponsePart::Body => Phase::Body,
     }
 }
 

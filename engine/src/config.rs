@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 
 use onrush_plan::{Checks, PerConnection};
-use onrush_proto::Parts;
+use onrush_proto::RequestParts;
 
 use super::demand::Demand;
 use super::rules::Rules;
@@ -31,7 +31,7 @@ pub struct Config {
     /// The addresses of the target, or of the proxy, in the resolver's order, at least one.
     pub addresses: Vec<SocketAddr>,
     /// The request for a tunnel that each new connection sends to a proxy, if there is one.
-    pub tunnel: Option<Parts>,
+    pub tunnel: Option<RequestParts>,
     /// The TLS config, if TLS is used.
     pub tls: Option<tls::Config>,
     /// Checks of responses.

@@ -1,6 +1,6 @@
 //! How many connections a worker keeps open.
 
-use onrush_plan::Levels;
+use onrush_plan::ConnectionLevels;
 
 /// Number of connections that a worker keeps open, in its first slots.
 #[derive(Clone, Debug)]
@@ -10,7 +10,7 @@ pub enum Demand {
     /// This many at first, and more while due requests wait for a connection.
     Growing(u32),
     /// As many as the stages say.
-    Staged(Levels),
+    Staged(ConnectionLevels),
 }
 
 impl Demand {

@@ -151,7 +151,7 @@ impl Dispatch {
     ) -> Option<Nanos> {
         let is_closed = matches!(self.pacer, Pacer::Closed);
         if !is_closed && slot.live().is_some_and(|live| !live.answered) {
-            self.ask(at.away_since, books, at.now);
+            self.note_waiting_since(at.away_since, books, at.now);
         }
         // A request is too late if it would leave too late. A prepared one leaves when it is due, in the future.
         let now = if is_closed { at.now } else { clock.now().max(at.now) };
@@ -200,7 +200,7 @@ impl Dispatch {
 
     /// Notes that a scheduled request has waited for a connection since it might have started: a silence counts from
     /// then. If a script delays requests, one waits only for that, unless no connect has succeeded for a long time.
-    pub fn ask(&self, away_since: Option<Nanos>, books: &mut Books, now: Nanos) {
+    pub fn note_waiting_since(&self, away_since: Option<Nanos>, books: &mut Books, now: Nanos) {
         let mut since = self.pacer.next_at();
         if self.script.wants.delay {
             let away_since = away_since.filter(|away_since| now.since(*away_since) >= GAP_MIN_NS);
@@ -272,7 +272,7 @@ impl Dispatch {
     pub fn count_unsent(&self, away_since: Option<Nanos>, books: &mut Books, now: Nanos) {
         let end = now.min(books.end_at);
         if self.config.rules.open_loop.is_some() {
-            self.ask(away_since, books, end);
+            self.note_waiting_since(away_since, books, end);
         }
         // The requests after the next one are as far behind the schedule as it is.
         let held_until = end.min(self.pacer.next_at());

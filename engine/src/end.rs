@@ -6,9 +6,9 @@
 use std::net::SocketAddr;
 
 use onrush_proto::Nanos;
-use onrush_proto::http2::{Seen, Shared};
-use onrush_stats::silences::Kept;
-use onrush_stats::{Buffers, Cause, Gap, Interval, Phase, ProxyFailure, Spread, Transcript};
+use onrush_proto::http2::{Http2Counts, SharedContext};
+use onrush_stats::silences::WorkerGaps;
+use onrush_stats::{BufferSizes, Cause, ConnectionSpread, Gap, Interval, Phase, ProxyFailure, Transcript};
 use serde::{Deserialize, Serialize};
 
 use super::dispatch::Limit;
@@ -57,15 +57,15 @@ pub struct WorkerEnd {
     pub in_script: Vec<Gap>,
     /// How its requests were spread over the connections open at the end, where their number per connection is not
     /// limited.
-    pub spread: Spread,
+    pub spread: ConnectionSpread,
     /// How large the kernel made the buffers of its connections.
-    pub buffers: Buffers,
+    pub buffers: BufferSizes,
     /// True if its script has a `delay()`.
     pub pauses: bool,
     /// True if `delay()` ever returned something that is not a time.
     pub pauses_unread: bool,
     /// Observations on its HTTP/2 connections, if there can be any.
-    pub http2: Option<Seen>,
+    pub http2: Option<Http2Counts>,
     /// Connections that another session can use.
     #[serde(skip)]
     pub spares: Vec<Spare>,
@@ -290,7 +290,7 @@ impl<B: Backend> Engine<B> {
         let elapsed_ns = now.since(self.books.start);
         let tally = &mut self.books.tally;
         tally.interval.until_ns = elapsed_ns;
-        let Kept { gaps: silences, awaited, ahead } = std::mem::take(&mut tally.silences).end(elapsed_ns);
+        let WorkerGaps { gaps: silences, awaited, ahead } = std::mem::take(&mut tally.silences).end(elapsed_ns);
         Measured {
             interval: tally.take_measured(),
             elapsed_ns,
@@ -299,7 +299,7 @@ impl<B: Backend> Engine<B> {
             ahead,
             stalls: std::mem::take(&mut self.books.stalls),
             in_script: std::mem::take(&mut self.books.in_script),
-            http2: self.http2.as_ref().map(Shared::seen),
+            http2: self.http2.as_ref().map(SharedContext::seen),
         }
     }
 
@@ -334,8 +334,8 @@ impl<B: Backend> Roster<B> {
     }
 
     /// How requests are spread over the connections, where their number per connection is not limited.
-    fn spread(&mut self) -> Spread {
-        let mut spread = Spread::default();
+    fn spread(&mut self) -> ConnectionSpread {
+        let mut spread = ConnectionSpread::default();
         let lives = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.left > u64::MAX / 2);
         lives.for_each(|live| spread.record(u64::MAX - live.left));
         spread

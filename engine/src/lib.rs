@@ -108,7 +108,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use onrush_proto::Nanos;
-use onrush_proto::http2::Shared;
+use onrush_proto::http2::SharedContext;
 
 use account::Account;
 use backend::{Backend, ConnId};
@@ -140,7 +140,7 @@ pub struct Job {
     /// In which protocol.
     pub make_protocol: MakeProtocol,
     /// State that HTTP/2 connections share, if there may be any.
-    pub http2: Option<Shared>,
+    pub http2: Option<SharedContext>,
     /// The script's callbacks.
     pub callbacks: Callbacks,
 }
@@ -156,7 +156,7 @@ pub struct Engine<B: Backend> {
     control: Arc<Control>,
     worker_link: Arc<WorkerLink>,
     /// State that HTTP/2 connections share, if there may be any.
-    http2: Option<Shared>,
+    http2: Option<SharedContext>,
 }
 
 /// A backend of a thread. Its loop is compiled in this package, with this package's optimisation, and not where it is

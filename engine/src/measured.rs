@@ -1,6 +1,6 @@
 //! A worker's measurements up to the end of the run.
 
-use onrush_proto::http2::Seen;
+use onrush_proto::http2::Http2Counts;
 use onrush_stats::{Gap, Interval};
 
 /// A worker's measurements up to the end of the run.
@@ -12,5 +12,5 @@ pub(super) struct Measured {
     pub ahead: Vec<Gap>,
     pub stalls: Vec<Gap>,
     pub in_script: Vec<Gap>,
-    pub http2: Option<Seen>,
+    pub http2: Option<Http2Counts>,
 }

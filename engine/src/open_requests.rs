@@ -372,7 +372,7 @@ mod tests {
         for is_gathered in [false, true] {
             let mut open = OpenRequests::default();
             open.insert(request(0, is_gathered));
-            let batch = Rc::new(vec![Request::new(onrush_proto::Parts::default()); 1_000]);
+            let batch = Rc::new(vec![Request::new(onrush_proto::RequestParts::default()); 1_000]);
             let first = OpenRequest { number: 1, ..request(0, is_gathered) };
             open.wait(Rest { first, batch, is_new: true, end: 1_000, is_last: true });
             assert_eq!((open.len(), open.waiting(), open.iter().count(), open.places.len()), (1_000, 999, 1_000, 4));

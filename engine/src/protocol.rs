@@ -1,9 +1,9 @@
 //! The protocol of one connection, chosen when the connection is established: a value, not a type parameter of the
 //! engine.
 
-use onrush_plan::http::Version;
-use onrush_proto::http1::{Heads, Missing};
-use onrush_proto::http2::{FrameReader, Shared};
+use onrush_plan::http::HttpVersion;
+use onrush_proto::http1::{HeadBuffer, Missing};
+use onrush_proto::http2::{FrameReader, SharedContext};
 use onrush_proto::{Client, Error, Event, Fields, Http1, Http2, Nanos, Request, StartError, StreamId, Transmit};
 use onrush_stats::{Cause, TlsFailure};
 
@@ -13,24 +13,24 @@ pub type MakeProtocol = Box<dyn FnMut(Option<&[u8]>) -> Result<Protocol, TlsFail
 
 /// HTTP/1.1 whatever was negotiated, with at most this many requests in flight on a connection.
 pub fn http1(depth: usize) -> MakeProtocol {
-    let heads = Heads::default();
+    let heads = HeadBuffer::default();
     Box::new(move |_| Ok(Protocol::Http1(Http1::sharing(depth, &heads))))
 }
 
 /// Whichever of these versions the TLS handshake negotiated, or the first one without TLS. A server that knows nothing
 /// of negotiation speaks HTTP/1.1. `depth`: the most requests in flight on an HTTP/1.1 connection; `http2`: shared by
 /// HTTP/2 connections.
-pub fn http(versions: &[Version], is_tls: bool, depth: usize, http2: &Shared) -> MakeProtocol {
-    let (versions, http2, heads) = (versions.to_vec(), http2.clone(), Heads::default());
+pub fn http(versions: &[HttpVersion], is_tls: bool, depth: usize, http2: &SharedContext) -> MakeProtocol {
+    let (versions, http2, heads) = (versions.to_vec(), http2.clone(), HeadBuffer::default());
     Box::new(move |negotiated| {
         let spoken = match negotiated {
             Some(name) => versions.iter().find(|version| version.alpn().as_bytes() == name),
-            None if is_tls => versions.iter().find(|version| **version == Version::Http11),
+            None if is_tls => versions.iter().find(|version| **version == HttpVersion::Http11),
             None => versions.first(),
         };
         match spoken.ok_or(TlsFailure::NoProtocol)? {
-            Version::Http11 => Ok(Protocol::Http1(Http1::sharing(depth, &heads))),
-            Version::Http2 => Ok(Protocol::Http2(Box::new(Http2::new(&http2)))),
+            HttpVersion::Http11 => Ok(Protocol::Http1(Http1::sharing(depth, &heads))),
+            HttpVersion::Http2 => Ok(Protocol::Http2(Box::new(Http2::new(&http2)))),
         }
     })
 }

@@ -2,7 +2,7 @@
 //! Only here does one of the roster, the dispatch and the books follow from another.
 
 use onrush_proto::Nanos;
-use onrush_proto::http2::Shared;
+use onrush_proto::http2::SharedContext;
 use rustix::io::Errno;
 
 use super::demand::Demand;
@@ -69,12 +69,12 @@ impl<B: Backend> Engine<B> {
             Step::Connecting => self.turn.awaited_since = at,
             Step::Pump(conn) => self.pump(conn, at),
             Step::Begin(conn) => {
-                let allowed = self.http2.as_ref().and_then(Shared::streams_known);
+                let allowed = self.http2.as_ref().and_then(SharedContext::streams_known);
                 if let Some(live) = self.roster.slots[conn.index()].live() {
                     self.dispatch.depth = live.depth.min(allowed.map_or(usize::MAX, |allowed| allowed.max(1) as usize));
                 }
                 if self.dispatch.script.wants.delay {
-                    self.dispatch.ask(self.roster.connecting.was_away_since, &mut self.books, at);
+                    self.dispatch.note_waiting_since(self.roster.connecting.was_away_since, &mut self.books, at);
                 }
                 self.pump_one(conn, at);
             }

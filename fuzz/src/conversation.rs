@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use onrush_proto::{Client, Event, Http1, Nanos, Parts, Request, StreamId};
+use onrush_proto::{Client, Event, Http1, Nanos, Request, RequestParts, StreamId};
 
 /// HTTP/1 does not ask for the time.
 const NOW: Nanos = Nanos(0);
@@ -24,7 +24,7 @@ pub(crate) struct Conversation {
 
 /// One event and its bytes, independent of how the input was split.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Heard {
+pub(crate) struct ObservedEvent {
     /// The event; the range of data is left empty.
     pub(crate) event: Event,
     /// The head, the data or the trailers of the event.
@@ -33,7 +33,7 @@ pub(crate) struct Heard {
 
 /// How the client is given the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Reader {
+pub(crate) enum InputSplit {
     /// Every byte is handed over.
     Looks,
     /// Skips bytes wherever it may.
@@ -43,8 +43,8 @@ pub(crate) enum Reader {
 impl Conversation {
     /// Sends `bytes` in pieces of these sizes, repeated as needed, then ends the stream. Returns the events and how
     /// many bytes were skipped.
-    pub(crate) fn hear(&self, bytes: &[u8], sizes: &[usize], reader: Reader) -> (Vec<Heard>, u64) {
-        let mut call = Call::new(self, reader);
+    pub(crate) fn hear(&self, bytes: &[u8], sizes: &[usize], reader: InputSplit) -> (Vec<ObservedEvent>, u64) {
+        let mut call = Driver::new(self, reader);
         let mut left = bytes;
         for &size in sizes.iter().cycle() {
             let (piece, rest) = left.split_at(size.min(left.len()));
@@ -62,22 +62,23 @@ impl Conversation {
 }
 
 /// A conversation under way.
-struct Call<'a> {
+struct Driver<'a> {
     conversation: &'a Conversation,
-    reader: Reader,
+    reader: InputSplit,
     client: Http1,
     requests: Vec<Request>,
     started: usize,
     /// The requests whose last event has not arrived, oldest first.
     open: VecDeque<StreamId>,
-    heard: Vec<Heard>,
+    heard: Vec<ObservedEvent>,
     skipped: u64,
 }
 
-impl<'a> Call<'a> {
-    fn new(conversation: &'a Conversation, reader: Reader) -> Self {
-        let request =
-            |&method: &&str| Request::new(Parts { method: method.into(), target: "/".into(), ..Parts::default() });
+impl<'a> Driver<'a> {
+    fn new(conversation: &'a Conversation, reader: InputSplit) -> Self {
+        let request = |&method: &&str| {
+            Request::new(RequestParts { method: method.into(), target: "/".into(), ..RequestParts::default() })
+        };
         let mut call = Self {
             conversation,
             reader,
@@ -111,7 +112,7 @@ impl<'a> Call<'a> {
     fn handle_piece(&mut self, mut piece: &[u8]) {
         while !piece.is_empty() {
             let skip = self.client.may_skip().min(piece.len() as u64);
-            let used = if self.reader == Reader::Skips && skip > 0 {
+            let used = if self.reader == InputSplit::Skips && skip > 0 {
                 self.client.handle_skipped(skip);
                 self.take_events(b"");
                 self.skipped += skip;
@@ -145,7 +146,7 @@ impl<'a> Call<'a> {
         if let Event::Complete { .. } | Event::Failed { .. } = event {
             self.open.pop_front();
         }
-        let is_last = matches!(self.heard.last(), Some(Heard { event: Event::Draining { .. }, .. }));
+        let is_last = matches!(self.heard.last(), Some(ObservedEvent { event: Event::Draining { .. }, .. }));
         assert!(!is_last, "{event:?} after the drain");
     }
 
@@ -162,14 +163,14 @@ impl<'a> Call<'a> {
         let comes_in_parts = matches!(event, Event::Data { .. } | Event::Trailer { .. });
         match self.heard.last_mut().filter(|last| comes_in_parts && last.event == event) {
             Some(last) => last.bytes.extend_from_slice(&bytes),
-            None => self.heard.push(Heard { event, bytes }),
+            None => self.heard.push(ObservedEvent { event, bytes }),
         }
     }
 
     /// After the end of the stream every request has ended, the connection drains, and there are no more events.
     fn check_is_over(&mut self) {
         assert!(self.open.is_empty(), "without an end: {:?}", self.open);
-        assert!(matches!(self.heard.last(), Some(Heard { event: Event::Draining { .. }, .. })));
+        assert!(matches!(self.heard.last(), Some(ObservedEvent { event: Event::Draining { .. }, .. })));
         assert_eq!(self.client.capacity(), 0);
         assert_eq!(self.client.may_skip(), 0);
         assert!(self.client.poll_transmit(NOW).is_none());

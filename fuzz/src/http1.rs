@@ -2,7 +2,7 @@
 
 use onrush_proto::{Event, StreamId};
 
-use crate::conversation::{Conversation, Heard, Reader};
+use crate::conversation::{Conversation, InputSplit, ObservedEvent};
 
 /// A server that sends anything. The first two bytes are settings, the rest is sent: bits 0 and 1 of the first byte are
 /// the depth less one, bit 2 makes every second request a `HEAD`, bit 3 keeps the last byte of each request unsent; bit
@@ -41,31 +41,31 @@ pub fn chunked(data: &[u8]) {
 
 /// Checks that bytes give equal events in one piece, one by one, and in pieces of many sizes, and that skipping only
 /// leaves out data. Returns the events.
-fn check_splits(conversation: &Conversation, bytes: &[u8], split: u8) -> Vec<Heard> {
+fn check_splits(conversation: &Conversation, bytes: &[u8], split: u8) -> Vec<ObservedEvent> {
     let whole = [bytes.len().max(1)];
     let pieces = sizes(split);
-    let (heard, _) = conversation.hear(bytes, &whole, Reader::Looks);
+    let (heard, _) = conversation.hear(bytes, &whole, InputSplit::Looks);
     for sizes in [&[1][..], &pieces] {
-        assert_eq!(conversation.hear(bytes, sizes, Reader::Looks).0, heard, "in pieces of {sizes:?}");
+        assert_eq!(conversation.hear(bytes, sizes, InputSplit::Looks).0, heard, "in pieces of {sizes:?}");
     }
     assert!(data_len(&heard) <= bytes.len() as u64);
     for sizes in [&whole[..], &pieces] {
-        let (heard_besides, skipped) = conversation.hear(bytes, sizes, Reader::Skips);
+        let (heard_besides, skipped) = conversation.hear(bytes, sizes, InputSplit::Skips);
         assert_eq!(without_data(&heard_besides), without_data(&heard), "skipping, in pieces of {sizes:?}");
         assert_eq!(data_len(&heard_besides) + skipped, data_len(&heard));
     }
     heard
 }
 
-fn without_data(heard: &[Heard]) -> Vec<&Heard> {
+fn without_data(heard: &[ObservedEvent]) -> Vec<&ObservedEvent> {
     heard.iter().filter(|heard| !is_data(heard)).collect()
 }
 
-fn data_len(heard: &[Heard]) -> u64 {
+fn data_len(heard: &[ObservedEvent]) -> u64 {
     heard.iter().filter(|heard| is_data(heard)).map(|heard| heard.bytes.len() as u64).sum()
 }
 
-fn is_data(heard: &Heard) -> bool {
+fn is_data(heard: &ObservedEvent) -> bool {
     matches!(heard.event, Event::Data { .. })
 }
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use onrush_proto::http2::{Http2, Options, Shared};
-use onrush_proto::{Client, Event, Nanos, Parts, Request, StreamId};
+use onrush_proto::http2::{Http2, Http2Options, SharedContext};
+use onrush_proto::{Client, Event, Nanos, Request, RequestParts, StreamId};
 
 /// A server that sends anything. The first two bytes are settings; the rest is sent.
 ///
@@ -63,7 +63,7 @@ const BYTE_NS: u64 = 1_000_000;
 
 /// Events, independent of how the input was split.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Heard {
+struct ObservedEvent {
     /// Each event, the range of data left empty, with its data or the text of its fields.
     events: Vec<(Event, Vec<u8>)>,
     /// All that was sent, unless that depends on when windows were open.
@@ -72,22 +72,22 @@ struct Heard {
 
 impl Scene {
     /// Sends `bytes` in pieces of these sizes, repeated as needed, then ends the stream.
-    fn hear(&self, bytes: &[u8], sizes: &[usize], skips: bool) -> Heard {
-        let options = Options {
+    fn hear(&self, bytes: &[u8], sizes: &[usize], skips: bool) -> ObservedEvent {
+        let options = Http2Options {
             streams: self.streams,
             wants_body: true,
             wants_fields: true,
             window: 1000,
             connection_window: 70_000,
-            ..Options::default()
+            ..Http2Options::default()
         };
         let request = |method: &str, length: usize| {
             let body = vec![7; length].into();
-            Request::new(Parts { method: method.into(), target: "/".into(), body, ..Parts::default() })
+            Request::new(RequestParts { method: method.into(), target: "/".into(), body, ..RequestParts::default() })
         };
-        let mut call = Call {
+        let mut call = Driver {
             scene: self,
-            client: Http2::new(&Shared::new(options)),
+            client: Http2::new(&SharedContext::new(options)),
             requests: [
                 request("GET", 0),
                 request(if self.uploads { "POST" } else { "HEAD" }, usize::from(self.uploads) * 70_000),
@@ -98,7 +98,7 @@ impl Scene {
             ends: 0,
             is_greeted: false,
             has_drained: false,
-            heard: Heard::default(),
+            heard: ObservedEvent::default(),
         };
         call.start_requests();
         call.send();
@@ -119,7 +119,7 @@ impl Scene {
 }
 
 /// A connection under way.
-struct Call<'a> {
+struct Driver<'a> {
     scene: &'a Scene,
     client: Http2,
     requests: [Request; 2],
@@ -131,10 +131,10 @@ struct Call<'a> {
     ends: usize,
     is_greeted: bool,
     has_drained: bool,
-    heard: Heard,
+    heard: ObservedEvent,
 }
 
-impl Call<'_> {
+impl Driver<'_> {
     fn start_requests(&mut self) {
         while self.client.capacity() > 0 {
             let request = &self.requests[self.started % 2];

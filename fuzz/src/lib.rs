@@ -23,10 +23,10 @@ pub use units::units;
 pub use url::url;
 
 /// Panics if a property does not hold for the bytes.
-pub type Target = fn(&[u8]);
+pub type FuzzTarget = fn(&[u8]);
 
 /// Every target by the name of its corpus.
-pub const TARGETS: &[(&str, Target)] = &[
+pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("chunked", chunked),
     ("http1_response", http1_response),
     ("http2_response", http2_response),

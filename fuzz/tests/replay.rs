@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use onrush_fuzz::TARGETS;
 
 #[test]
-fn every_target_holds_for_its_seeds_and_for_each_beginning_of_them() {
+fn targets_hold_for_seeds_and_their_prefixes() {
     for (name, target) in TARGETS {
         let seeds = entries(&corpora().join(name));
         assert!(!seeds.is_empty(), "the corpus of {name} is empty");

@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_statuses_is_refused_by_the_part_that_is_wrong() {
+    fn bad_status_lists_name_the_wrong_part() {
         for (text, expected) in [
             ("", "\"\" is no status, range or class of statuses"),
             ("200,", "\"\" is no status, range or class of statuses"),
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_list_statuses_from_400_on_are_failures() {
+    fn statuses_from_400_fail_by_default() {
         let mut checks = Checks::default();
         assert_eq!(
             [200, 302, 399, 400, 503].map(|status| checks.is_failure(status)),

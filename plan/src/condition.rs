@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::LimitedBy;
-use crate::metric::{Metric, Statistic, View};
+use crate::metric::{LatencyView, Metric, Statistic};
 
 /// Terms that must all hold.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,9 +33,9 @@ pub struct Term {
     /// The name whose requests it is of; `None`: it is of all.
     pub name: Option<String>,
     /// How the figure must compare with the value.
-    pub comparison: Comparison,
+    pub comparison: ComparisonOperator,
     /// The right side of the comparison.
-    pub value: Value,
+    pub value: Threshold,
 }
 
 /// How precise a figure must be for the run to end.
@@ -54,7 +54,7 @@ const BEYOND_MIN: f64 = 10.0;
 
 /// How a figure must compare with its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comparison {
+pub enum ComparisonOperator {
     /// `<`
     Less,
     /// `<=`
@@ -71,7 +71,7 @@ pub enum Comparison {
 
 /// The right side of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Value {
+pub enum Threshold {
     /// A time.
     Time(Duration),
     /// A number.
@@ -89,9 +89,10 @@ impl Term {
     /// The limit of a percentile over all requests that were due; `None`: the term is about something else.
     pub fn limit_of_due(&self) -> Option<Duration> {
         match (self.metric, self.value) {
-            (Metric::Latency(View::Shown | View::Scheduled, Statistic::Percentile(_)), Value::Time(limit)) => {
-                Some(limit).filter(|_| self.name.is_none())
-            }
+            (
+                Metric::Latency(LatencyView::Shown | LatencyView::Scheduled, Statistic::Percentile(_)),
+                Threshold::Time(limit),
+            ) => Some(limit).filter(|_| self.name.is_none()),
             _ => None,
         }
     }
@@ -105,7 +106,7 @@ impl fmt::Display for Condition {
     }
 }
 
-impl Comparison {
+impl ComparisonOperator {
     /// All comparisons with their signs, each before any that is a prefix of it.
     pub const ALL: [(Self, &'static str); 6] = [
         (Self::AtMost, "<="),
@@ -149,7 +150,7 @@ impl Comparison {
 impl Condition {
     /// The first term that only makes sense for a run with a rate.
     pub fn needs_rate(&self) -> Option<&Term> {
-        self.terms.iter().find(|term| term.metric.needs_rate() || matches!(term.value, Value::OfAsked(_)))
+        self.terms.iter().find(|term| term.metric.needs_rate() || matches!(term.value, Threshold::OfAsked(_)))
     }
 }
 

@@ -30,7 +30,7 @@ pub struct Experiment {
     /// The points to measure, at least one.
     pub points: Vec<Point>,
     /// The target that is started for each point and ended after it.
-    pub server: Option<Server>,
+    pub server: Option<ManagedServer>,
     /// The commands that run around points and runs.
     pub hooks: Hooks,
     /// Files that are copied into the folder.
@@ -38,7 +38,7 @@ pub struct Experiment {
     /// True if settings of the host may be changed.
     pub may_change_host: bool,
     /// The folder that everything is written to.
-    pub folder: Destination,
+    pub folder: ResultDestination,
     /// The experiment as a file, with every decision.
     pub text: String,
     /// The command without secrets.
@@ -82,7 +82,7 @@ pub struct Point {
 
 /// A target that is started for each point.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Server {
+pub struct ManagedServer {
     /// The shell command.
     pub command: Option<String>,
     /// A request that gets a response once the target is ready; `None`: one of the point's requests.
@@ -134,7 +134,7 @@ pub fn commands<'a>(
 
 /// Where results go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Destination {
+pub enum ResultDestination {
     /// A new folder; without a path, named after the experiment and the time.
     New(Option<PathBuf>),
     /// The folder of an unfinished experiment.

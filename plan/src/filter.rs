@@ -2,17 +2,17 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use super::condition::Comparison;
+use super::condition::ComparisonOperator;
 
 /// A condition on a socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Filter {
+pub enum SocketFilter {
     /// The socket is in one of these states.
     States(States),
     /// The port of an end compares this way with a number.
-    Port(End, Comparison, u16),
+    Port(ConnectionEnd, ComparisonOperator, u16),
     /// The address of an end is in a range.
-    Address(End, Range),
+    Address(ConnectionEnd, AddressRange),
     /// The inner condition does not hold.
     Not(Box<Self>),
     /// All of them hold.
@@ -23,7 +23,7 @@ pub enum Filter {
 
 /// An end of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ConnectionEnd {
     /// The socket's own end.
     Local,
     /// The peer's end.
@@ -32,7 +32,7 @@ pub enum End {
 
 /// Addresses and perhaps a port; `None`: any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Range {
+pub struct AddressRange {
     /// An address and the length of its prefix in bits.
     pub prefix: Option<(IpAddr, u8)>,
     /// The port.
@@ -90,7 +90,7 @@ impl States {
     ];
 }
 
-impl Filter {
+impl SocketFilter {
     /// True if the filter matches a socket.
     pub fn holds(&self, socket: &Subject) -> bool {
         match self {
@@ -121,11 +121,10 @@ impl Filter {
 
     /// The local and the peer port that every matching socket has; 0: there may be several.
     pub fn ports(&self) -> [u16; 2] {
-        let of = |end: End, port: u16| if end == End::Local { [port, 0] } else { [0, port] };
+        let of = |end: ConnectionEnd, port: u16| if end == ConnectionEnd::Local { [port, 0] } else { [0, port] };
         match self {
-            Self::Port(end, Comparison::Equal, port) | Self::Address(end, Range { port: Some(port), .. }) => {
-                of(*end, *port)
-            }
+            Self::Port(end, ComparisonOperator::Equal, port)
+            | Self::Address(end, AddressRange { port: Some(port), .. }) => of(*end, *port),
             Self::All(filters) => {
                 let ports: Vec<_> = filters.iter().map(Self::ports).collect();
                 [0, 1].map(|end| ports.iter().map(|ports| ports[end]).find(|port| *port != 0).unwrap_or(0))
@@ -145,7 +144,7 @@ impl Filter {
     }
 }
 
-impl Range {
+impl AddressRange {
     /// True if an end is in the range. As in `ss`, an IPv4-mapped IPv6 address matches an IPv4 range, but an IPv4
     /// address does not match an IPv6 range.
     fn contains(&self, end: SocketAddr) -> bool {
@@ -169,10 +168,10 @@ fn begins_alike(one: u128, other: u128, width: u32, bits: u8) -> bool {
 }
 
 impl Subject {
-    fn end(&self, end: End) -> SocketAddr {
+    fn end(&self, end: ConnectionEnd) -> SocketAddr {
         match end {
-            End::Local => self.local,
-            End::Peer => self.peer,
+            ConnectionEnd::Local => self.local,
+            ConnectionEnd::Peer => self.peer,
         }
     }
 }
@@ -185,8 +184,8 @@ mod tests {
         Subject { state, local: local.parse().unwrap(), peer: peer.parse().unwrap() }
     }
 
-    fn range(ip: &str, bits: u8, port: Option<u16>) -> Range {
-        Range { prefix: Some((ip.parse().unwrap(), bits)), port }
+    fn range(ip: &str, bits: u8, port: Option<u16>) -> AddressRange {
+        AddressRange { prefix: Some((ip.parse().unwrap(), bits)), port }
     }
 
     #[test]
@@ -203,8 +202,8 @@ mod tests {
             (range("fe80::", 10, None), "[ff02::1]:80", false),
             (range("::1", 128, Some(80)), "[::1]:80", true),
             (range("::1", 128, Some(80)), "[::1]:81", false),
-            (Range { prefix: None, port: Some(80) }, "[::1]:80", true),
-            (Range::default(), "1.2.3.4:5", true),
+            (AddressRange { prefix: None, port: Some(80) }, "[::1]:80", true),
+            (AddressRange::default(), "1.2.3.4:5", true),
         ];
         for (range, end, expected) in cases {
             assert_eq!(range.contains(end.parse().unwrap()), expected, "{range:?} {end}");
@@ -212,20 +211,20 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_is_asked_for_no_fewer_sockets_than_there_are_of_it() {
-        let port = |end, port| Filter::Port(end, Comparison::Equal, port);
-        let not = |filter| Filter::Not(Box::new(filter));
-        let open = Filter::States(States(1 << 1));
+    fn kernel_filters_miss_no_matching_socket() {
+        let port = |end, port| SocketFilter::Port(end, ComparisonOperator::Equal, port);
+        let not = |filter| SocketFilter::Not(Box::new(filter));
+        let open = SocketFilter::States(States(1 << 1));
         let cases = [
             (open.clone(), 1 << 1, [0, 0]),
             (not(open.clone()), 0xfff & !(1 << 1), [0, 0]),
             (not(not(open.clone())), 0xfff, [0, 0]),
-            (Filter::All(vec![open.clone(), port(End::Local, 80)]), 1 << 1, [80, 0]),
-            (Filter::All(vec![port(End::Peer, 81), port(End::Local, 80)]), 0xfff, [80, 81]),
-            (Filter::Any(vec![open.clone(), port(End::Local, 80)]), 0xfff, [0, 0]),
-            (not(port(End::Local, 80)), 0xfff, [0, 0]),
-            (Filter::Port(End::Local, Comparison::AtLeast, 80), 0xfff, [0, 0]),
-            (Filter::Address(End::Peer, range("::1", 128, Some(80))), 0xfff, [0, 80]),
+            (SocketFilter::All(vec![open.clone(), port(ConnectionEnd::Local, 80)]), 1 << 1, [80, 0]),
+            (SocketFilter::All(vec![port(ConnectionEnd::Peer, 81), port(ConnectionEnd::Local, 80)]), 0xfff, [80, 81]),
+            (SocketFilter::Any(vec![open.clone(), port(ConnectionEnd::Local, 80)]), 0xfff, [0, 0]),
+            (not(port(ConnectionEnd::Local, 80)), 0xfff, [0, 0]),
+            (SocketFilter::Port(ConnectionEnd::Local, ComparisonOperator::AtLeast, 80), 0xfff, [0, 0]),
+            (SocketFilter::Address(ConnectionEnd::Peer, range("::1", 128, Some(80))), 0xfff, [0, 80]),
         ];
         let ends = ["[::1]:80", "[::1]:81", "[::1]:82"];
         for (filter, states, ports) in cases {

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use crate::schedule::{Arrivals, Rate, Stage};
 use crate::target::Scheme;
-use crate::{Checks, Dialect, Http, Io, Load, Part, Plan, Request, Schedule, Show, Spin, Stop, Target, Way};
+use crate::{
+    Checks, ConnectOptions, Dialect, Http, Io, Load, OutputOptions, Partition, Plan, Request, Schedule, Spin, Stop,
+    Target,
+};
 
 /// A run of `seconds` on `url`.
 pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections: u32) -> Plan {
@@ -19,7 +22,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
     };
     Plan {
         target,
-        way: Way::default(),
+        connect: ConnectOptions::default(),
         tls: None,
         http: Http::default(),
         request: Request::default(),
@@ -46,7 +49,7 @@ pub fn plan(dialect: Dialect, url: &str, seconds: u64, threads: u32, connections
         templates: None,
         script: None,
         seed: 1,
-        show: Show { cmm_layout: dialect == Dialect::WrkCmm, notes: true, ..Show::default() },
+        output: OutputOptions { cmm_layout: dialect == Dialect::WrkCmm, notes: true, ..OutputOptions::default() },
     }
 }
 
@@ -56,7 +59,7 @@ pub fn schedule(per_s: u64) -> Schedule {
     Schedule {
         arrivals: Arrivals::Uniform,
         stages: vec![Stage::open(rate)],
-        part: Part::WHOLE,
+        part: Partition::WHOLE,
         catch_up: None,
         max_late: None,
         send_slice: None,

@@ -7,16 +7,16 @@ use serde::{Deserialize, Serialize};
 pub struct Http {
     /// The versions that a connection may speak, the preferred first: the TLS handshake decides. Without TLS there is
     /// one.
-    pub versions: Vec<Version>,
+    pub versions: Vec<HttpVersion>,
     /// The most requests in flight on a connection of HTTP/2; `None`: one, or one batch of a script.
     pub streams: Option<u32>,
     /// SETTINGS of HTTP/2 connections.
-    pub settings: Settings,
+    pub settings: Http2Settings,
 }
 
 /// A version of HTTP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Version {
+pub enum HttpVersion {
     /// HTTP/1.1.
     Http11,
     /// HTTP/2.
@@ -25,7 +25,7 @@ pub enum Version {
 
 /// SETTINGS that HTTP/2 connections send; `None`: the usual value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settings {
+pub struct Http2Settings {
     /// How many bytes of a response's body the server may send before it must wait.
     pub window: Option<u32>,
     /// Window for all responses of a connection together.
@@ -38,7 +38,7 @@ pub struct Settings {
 
 impl Default for Http {
     fn default() -> Self {
-        Self { versions: vec![Version::Http11], streams: None, settings: Settings::default() }
+        Self { versions: vec![HttpVersion::Http11], streams: None, settings: Http2Settings::default() }
     }
 }
 
@@ -51,16 +51,16 @@ impl Http {
 
     /// True if all connections speak HTTP/2.
     pub fn is_http2(&self) -> bool {
-        self.versions == [Version::Http2]
+        self.versions == [HttpVersion::Http2]
     }
 
     /// True if connections may speak HTTP/2.
     pub fn may_be_http2(&self) -> bool {
-        self.versions.contains(&Version::Http2)
+        self.versions.contains(&HttpVersion::Http2)
     }
 }
 
-impl Version {
+impl HttpVersion {
     /// Both versions.
     pub const ALL: [Self; 2] = [Self::Http11, Self::Http2];
 

@@ -8,21 +8,21 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{CONNECTIONS_MAX, TIME_MAX};
-use super::part::Part;
+use super::part::Partition;
 
 /// The number of connections over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Levels {
+pub struct ConnectionLevels {
     /// The stages in order, at least one. The warm-up has the number of connections at which the first stage begins.
     /// After the last stage, its final number remains.
-    pub stages: Vec<Level>,
+    pub stages: Vec<ConnectionLevel>,
     /// The part of the connections that is opened here.
-    pub part: Part,
+    pub part: Partition,
 }
 
 /// A stage in which the number of connections is constant or changes linearly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Level {
+pub struct ConnectionLevel {
     /// The length of the stage.
     pub length: Duration,
     /// The number of connections at its beginning.
@@ -31,7 +31,7 @@ pub struct Level {
     pub to: u32,
 }
 
-impl Levels {
+impl ConnectionLevels {
     /// The planned number of connections here, this many nanoseconds after the planned start of measuring, and the time
     /// of its next possible change; [`u64::MAX`]: never.
     pub fn at(&self, since_ns: u64) -> (u32, u64) {
@@ -114,7 +114,7 @@ impl Levels {
 
     /// The share of one of several machines or threads.
     pub fn share(&self, index: u32, parts: u32) -> Self {
-        Self { part: self.part.part(Part::new(index, parts)), stages: self.stages.clone() }
+        Self { part: self.part.part(Partition::new(index, parts)), stages: self.stages.clone() }
     }
 
     /// The length of all stages together.
@@ -150,13 +150,13 @@ impl Levels {
 
     /// How many of `total` connections are opened here.
     fn here(&self, total: u32) -> u32 {
-        let Part { index, of } = self.part;
+        let Partition { index, of } = self.part;
         ((u64::from(total) + of - 1 - index) / of) as u32
     }
 
     /// The next total in a stage at which the number here differs from `here`.
-    fn next_total(&self, here: u32, stage: Level) -> Option<u32> {
-        let Part { index, of } = self.part;
+    fn next_total(&self, here: u32, stage: ConnectionLevel) -> Option<u32> {
+        let Partition { index, of } = self.part;
         let total = match stage.from < stage.to {
             true => (u64::from(here) * of + index + 1).min(u64::from(u32::MAX)) as u32,
             false => {
@@ -167,7 +167,7 @@ impl Levels {
     }
 }
 
-impl Level {
+impl ConnectionLevel {
     fn length_ns(&self) -> u64 {
         self.length.as_nanos() as u64
     }

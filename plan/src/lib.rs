@@ -3,10 +3,10 @@
 //!
 //! - Work: `target`, `request`, `load`, `levels` (connections over time), `list`, `templates`, `checks`, `schedule`
 //!   (when requests are due), `stages`, `stop`, `condition` on a `metric`, `probing`, `search`, `experiment`.
-//! - Connections: `resolve`, `way`, `socket`, `proxy`, `tls`, `http`.
+//! - Connections: `resolve`, `connect`, `socket`, `proxy`, `tls`, `http`.
 //! - Result: `output`, `sampling`, `column`.
-//! - Transport: `part` and `transport` share a plan between threads and machines, `material` holds the contents of
-//!   files.
+//! - Transport: `part` and `transport` share a plan between threads and machines, `file_contents` holds the
+//!   contents of files.
 //! - `limits` has every limit with its reason; `secrets` redacts.
 
 #![forbid(unsafe_code)]
@@ -14,7 +14,9 @@
 pub mod checks;
 pub mod column;
 pub mod condition;
+pub mod connect;
 pub mod experiment;
+pub mod file_contents;
 pub mod filter;
 #[cfg(any(test, feature = "testing"))]
 pub mod fixtures;
@@ -25,7 +27,6 @@ pub mod limits;
 pub mod list;
 pub mod load;
 pub mod machines;
-pub mod material;
 pub mod metric;
 pub mod output;
 pub mod part;
@@ -49,21 +50,21 @@ mod templates;
 pub mod tls;
 pub mod token;
 pub mod transport;
-pub mod way;
 
 pub use checks::Checks;
 pub use condition::{Condition, StopTerm};
+pub use connect::ConnectOptions;
 pub use experiment::Experiment;
-pub use filter::Filter;
+pub use file_contents::{FileContents, UnreadableFile};
+pub use filter::SocketFilter;
 pub use http::Http;
-pub use levels::Levels;
+pub use levels::ConnectionLevels;
 pub use limited_by::LimitedBy;
-pub use list::List;
+pub use list::RequestList;
 pub use load::{Load, PerConnection};
-pub use material::{Material, Unreadable};
 pub use metric::Metric;
-pub use output::{Breakout, Format, Kind, Output, RequestLog, Samples, Show};
-pub use part::Part;
+pub use output::{Breakout, Format, Output, OutputKind, OutputOptions, RequestLogOptions, SampleOptions};
+pub use part::Partition;
 pub use percent::Percent;
 pub use position::{FactorLevel, Order, Position};
 pub use probing::Probing;
@@ -79,8 +80,7 @@ pub use stages::RunStage;
 pub use stop::Stop;
 pub use target::Target;
 pub use templates::Templates;
-pub use tls::Tls;
-pub use way::Way;
+pub use tls::TlsOptions;
 
 use serde::{Deserialize, Serialize};
 
@@ -97,24 +97,25 @@ pub struct Plan {
     /// Where the load goes.
     pub target: Target,
     /// How connections reach the target.
-    pub way: Way,
+    #[serde(rename = "way")]
+    pub connect: ConnectOptions,
     /// The TLS settings; `None`: no TLS.
-    pub tls: Option<Tls>,
+    pub tls: Option<TlsOptions>,
     /// Which versions of HTTP are spoken, and how.
     pub http: Http,
     /// The content of every request, except for its body.
     pub request: Request,
     /// The body of every request, if there is one.
-    pub body: Option<Material>,
+    pub body: Option<FileContents>,
     /// The list of requests that are sent instead, each a difference from that content.
-    pub list: Option<List>,
+    pub list: Option<RequestList>,
     /// Conditions for a successful response.
     #[serde(default)]
     pub checks: Checks,
     /// Values of the placeholders in all of that; `None`: they are sent as they are.
     pub templates: Option<Templates>,
     /// The Lua script that shapes requests and their timing.
-    pub script: Option<Script>,
+    pub script: Option<LuaScript>,
     /// The number of threads and connections.
     pub load: Load,
     /// The most requests in flight at a time; `None`: as many as the connections can have.
@@ -122,7 +123,7 @@ pub struct Plan {
     /// When requests are due; `None`: whenever a connection is free.
     pub schedule: Option<Schedule>,
     /// The number of connections over time; `None`: the number in `load`.
-    pub levels: Option<Levels>,
+    pub levels: Option<ConnectionLevels>,
     /// The number of connections that come before the first of these on other machines. Connections take turns with the
     /// source addresses, so their numbers must continue across machines.
     pub first_connection: u32,
@@ -156,7 +157,7 @@ pub struct Plan {
     pub seed: u64,
     /// Output on this machine.
     #[serde(skip)]
-    pub show: Show,
+    pub output: OutputOptions,
 }
 
 impl Plan {
@@ -177,11 +178,11 @@ impl Plan {
     /// # Errors
     ///
     /// When one of them cannot be read.
-    pub fn read_materials(&mut self) -> Result<(), Unreadable> {
+    pub fn read_files(&mut self) -> Result<(), UnreadableFile> {
         self.script.iter_mut().try_for_each(|script| script.file.read("--script", SCRIPT_MAX_MIB))?;
-        self.list.iter_mut().try_for_each(List::read_materials)?;
-        self.templates.iter_mut().try_for_each(Templates::read_materials)?;
-        self.tls.iter_mut().try_for_each(Tls::read_materials)
+        self.list.iter_mut().try_for_each(RequestList::read_files)?;
+        self.templates.iter_mut().try_for_each(Templates::read_files)?;
+        self.tls.iter_mut().try_for_each(TlsOptions::read_files)
     }
 
     /// The body of every request, which may be empty.
@@ -189,8 +190,8 @@ impl Plan {
     /// # Errors
     ///
     /// When its contents did not come with the plan.
-    pub fn body(&self) -> Result<&[u8], Unreadable> {
-        self.body.as_ref().map_or(Ok(&[]), Material::contents)
+    pub fn body(&self) -> Result<&[u8], UnreadableFile> {
+        self.body.as_ref().map_or(Ok(&[]), FileContents::contents)
     }
 
     /// The body, shared with callers that keep it.
@@ -198,8 +199,8 @@ impl Plan {
     /// # Errors
     ///
     /// As for [`Plan::body`].
-    pub fn shared_body(&self) -> Result<Arc<[u8]>, Unreadable> {
-        self.body.as_ref().map_or_else(|| Ok(Arc::default()), Material::shared)
+    pub fn shared_body(&self) -> Result<Arc<[u8]>, UnreadableFile> {
+        self.body.as_ref().map_or_else(|| Ok(Arc::default()), FileContents::shared)
     }
 
     /// The most requests that may be in flight without a schedule, one batch of a script counting as one.
@@ -209,7 +210,7 @@ impl Plan {
 
     /// The proxy login that every request carries.
     pub fn request_login(&self) -> Option<&str> {
-        let proxy = self.way.proxy.as_ref()?;
+        let proxy = self.connect.proxy.as_ref()?;
         let login = self.request.headers.iter().find(|header| proxy.is_login(header));
         login.map(|(_, value)| value.as_str())
     }
@@ -218,7 +219,7 @@ impl Plan {
     pub fn own_headers(&self) -> Vec<(String, String)> {
         let authority = self.target.authority();
         let is_own = |header: &&(String, String)| {
-            let is_login = self.way.proxy.as_ref().is_some_and(|proxy| proxy.is_login(header));
+            let is_login = self.connect.proxy.as_ref().is_some_and(|proxy| proxy.is_login(header));
             !is_login && (header.0 != "Host" || header.1 != authority)
         };
         self.request.headers.iter().filter(is_own).cloned().collect()
@@ -227,9 +228,9 @@ impl Plan {
 
 /// A Lua script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Script {
+pub struct LuaScript {
     /// The file of the script.
-    pub file: Material,
+    pub file: FileContents,
     /// The arguments after the URL.
     pub args: Vec<String>,
 }

@@ -2,19 +2,19 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Material;
+use super::FileContents;
+use super::file_contents::UnreadableFile;
 use super::limits::{BODY_MAX_MIB, LIST_MAX_MIB};
-use super::material::Unreadable;
 
 /// A list of requests.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct List {
+pub struct RequestList {
     /// Its text.
-    pub file: Material,
+    pub file: FileContents,
     /// The files that it names as bodies, each once.
-    pub bodies: Vec<Material>,
+    pub bodies: Vec<FileContents>,
     /// In which order its requests are sent.
-    pub order: Order,
+    pub order: ListOrder,
     /// The seed of that order.
     pub seed: u64,
     /// Which of the run's requests these are: of every so many, the one with this number.
@@ -38,7 +38,7 @@ pub struct First {
     pub text: (u64, u64),
 }
 
-impl List {
+impl RequestList {
     /// Part `index` of `parts`, one per machine: each sends other requests of the run.
     #[must_use]
     pub fn share(&self, index: u32, parts: u32) -> Self {
@@ -50,27 +50,27 @@ impl List {
     #[must_use]
     pub fn from_first_name(&self) -> Self {
         let first = self.firsts.first().map_or(0, |first| first.number);
-        Self { order: Order::Seq, part: (first, self.length), ..self.clone() }
+        Self { order: ListOrder::Seq, part: (first, self.length), ..self.clone() }
     }
 
     /// For each other name, a list with its first request only: a long list is not read again for each.
     pub fn of_other_names(&self) -> impl Iterator<Item = Self> {
         self.firsts.iter().zip(&self.names).skip(1).map(|(First { number, text: (start, end) }, name)| {
             let text = self.file.contents().ok().and_then(|text| text.get(*start as usize..*end as usize));
-            let file = Material::of(&self.file.name, text.unwrap_or_default().to_vec());
+            let file = FileContents::from_bytes(&self.file.name, text.unwrap_or_default().to_vec());
             let (bodies, names) = (self.bodies.clone(), vec![name.clone()]);
             let (part, firsts) = ((*number, self.length), Vec::new());
-            Self { file, bodies, order: Order::Seq, part, length: 1, names, firsts, ..*self }
+            Self { file, bodies, order: ListOrder::Seq, part, length: 1, names, firsts, ..*self }
         })
     }
 
     /// The list and the bodies.
-    pub fn materials(&self) -> impl Iterator<Item = &Material> {
+    pub fn files(&self) -> impl Iterator<Item = &FileContents> {
         [&self.file].into_iter().chain(&self.bodies)
     }
 
     /// The files, to attach contents.
-    pub fn materials_mut(&mut self) -> impl Iterator<Item = &mut Material> {
+    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut FileContents> {
         [&mut self.file].into_iter().chain(&mut self.bodies)
     }
 
@@ -79,7 +79,7 @@ impl List {
     /// # Errors
     ///
     /// When one of them cannot be read.
-    pub fn read_materials(&mut self) -> Result<(), Unreadable> {
+    pub fn read_files(&mut self) -> Result<(), UnreadableFile> {
         self.file.read("--urls", LIST_MAX_MIB)?;
         self.bodies.iter_mut().try_for_each(|body| body.read("the body", BODY_MAX_MIB))
     }
@@ -87,7 +87,7 @@ impl List {
 
 /// In which order the requests of a list are sent. Which one is the k-th of a run follows from k and the seed alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Order {
+pub enum ListOrder {
     /// One after the other, and again from the beginning.
     #[default]
     Seq,
@@ -97,7 +97,7 @@ pub enum Order {
     Weighted,
 }
 
-impl Order {
+impl ListOrder {
     /// All orders.
     pub const ALL: [Self; 3] = [Self::Seq, Self::Shuffle, Self::Weighted];
 
@@ -116,11 +116,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_of_parts_are_all_different_and_leave_none_out() {
-        let list = List {
-            file: Material::of("urls.txt", b"/".to_vec()),
+    fn partitions_of_partitions_are_disjoint_and_complete() {
+        let list = RequestList {
+            file: FileContents::from_bytes("urls.txt", b"/".to_vec()),
             bodies: Vec::new(),
-            order: Order::Seq,
+            order: ListOrder::Seq,
             seed: 1,
             part: (0, 1),
             length: 1,
@@ -128,7 +128,7 @@ mod tests {
             names: Vec::new(),
             firsts: Vec::new(),
         };
-        let numbers = |list: &List| (0..12).map(|n| list.part.0 + n * list.part.1).collect::<Vec<_>>();
+        let numbers = |list: &RequestList| (0..12).map(|n| list.part.0 + n * list.part.1).collect::<Vec<_>>();
         let mut all: Vec<u64> = (0..3)
             .flat_map(|one| (0..2).map(move |two| (one, two)))
             .flat_map(|(one, two)| numbers(&list.share(one, 3).share(two, 2)))

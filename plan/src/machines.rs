@@ -21,12 +21,12 @@ pub struct Machines {
     /// Policy for a lost machine.
     pub on_loss: OnLoss,
     /// This process's place among them, if all were started with one command line; `None`: it only coordinates.
-    pub place: Option<Place>,
+    pub place: Option<MachineRank>,
 }
 
 /// One of several processes with one command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct MachineRank {
     /// Its number, from zero. The first one takes part and coordinates.
     pub rank: u32,
     /// Where it reaches the coordinator, as HOST:PORT.
@@ -35,7 +35,7 @@ pub struct Place {
 
 impl Machines {
     /// The arguments of `onrush worker` with which the process at a place takes part.
-    pub fn arguments_of(&self, place: &Place) -> Vec<OsString> {
+    pub fn arguments_of(&self, place: &MachineRank) -> Vec<OsString> {
         let join = format!("{}ms", self.join.as_millis());
         vec![
             "--coordinator".into(),

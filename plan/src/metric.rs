@@ -14,7 +14,7 @@ pub enum Metric {
     /// Complete responses per second.
     Rate,
     /// A latency.
-    Latency(View, Statistic),
+    Latency(LatencyView, Statistic),
     /// Requests without a good response in time, as a share of due ones.
     Errors,
     /// The time in which the target was unavailable, as a share of the time.
@@ -47,14 +47,14 @@ pub enum Metric {
 
 /// The moment a latency is measured from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum View {
+pub enum LatencyView {
     /// The one that the text report shows.
     Shown,
     /// When the request was due.
     Scheduled,
     /// When the request was sent.
     Service,
-    /// [`View::Shown`] for responses with a status of one class: 2 means 200 to 299.
+    /// [`LatencyView::Shown`] for responses with a status of one class: 2 means 200 to 299.
     Class(u16),
 }
 
@@ -96,7 +96,7 @@ pub enum ErrorKind {
 
 /// Kinds of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unit {
+pub enum MetricUnit {
     /// A time, in microseconds.
     Time,
     /// A number per second.
@@ -126,7 +126,7 @@ pub enum Better {
 
 /// The description of a metric; for a family of metrics, such as percentiles, of one example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
+pub struct MetricDescription {
     /// The metric.
     pub metric: Metric,
     /// Its name.
@@ -135,7 +135,7 @@ pub struct About {
     /// has it.
     pub columns: &'static [&'static str],
     /// Unit of its value.
-    pub unit: Unit,
+    pub unit: MetricUnit,
     /// Which value is better.
     pub better: Better,
     /// The metric in one sentence.
@@ -143,12 +143,12 @@ pub struct About {
 }
 
 /// All metrics.
-pub static METRICS: [About; 28] = {
+pub static METRICS: [MetricDescription; 28] = {
     use Better::{Higher, Lower, Neither};
     use ErrorKind::{Connect, Read, Socket, Timeout, Write};
     use Metric::*;
+    use MetricUnit::{Bytes, BytesPerSecond, Count, Name, PerSecond, Share, Time};
     use Statistic::{Least, Max, Mean, Percentile, Stdev};
-    use Unit::{Bytes, BytesPerSecond, Count, Name, PerSecond, Share, Time};
     const RATE: &[&str] = &["requests_per_sec", "", "requests/s", "rate_per_s"];
     [
         latency(
@@ -160,7 +160,7 @@ pub static METRICS: [About; 28] = {
         latency(Mean, "mean", &["mean_us", "mean latency"], "the mean latency"),
         latency(Max, "max", &["max_us", "max latency"], "the largest latency"),
         about(
-            Latency(View::Class(2), Percentile(Percent::EXAMPLE)),
+            Latency(LatencyView::Class(2), Percentile(Percent::EXAMPLE)),
             "p99.2xx",
             &["p99_2xx_us"],
             Time,
@@ -219,22 +219,22 @@ const fn about(
     metric: Metric,
     id: &'static str,
     columns: Names,
-    unit: Unit,
+    unit: MetricUnit,
     better: Better,
     words: &'static str,
-) -> About {
-    About { metric, id, columns, unit, better, words }
+) -> MetricDescription {
+    MetricDescription { metric, id, columns, unit, better, words }
 }
 
-const fn latency(statistic: Statistic, id: &'static str, columns: Names, words: &'static str) -> About {
-    about(Metric::Latency(View::Shown, statistic), id, columns, Unit::Time, Better::Lower, words)
+const fn latency(statistic: Statistic, id: &'static str, columns: Names, words: &'static str) -> MetricDescription {
+    about(Metric::Latency(LatencyView::Shown, statistic), id, columns, MetricUnit::Time, Better::Lower, words)
 }
 
-const fn errors(kind: ErrorKind, id: &'static str, columns: Names, words: &'static str) -> About {
-    about(Metric::ErrorsOf(kind), id, columns, Unit::Count, Better::Lower, words)
+const fn errors(kind: ErrorKind, id: &'static str, columns: Names, words: &'static str) -> MetricDescription {
+    about(Metric::ErrorsOf(kind), id, columns, MetricUnit::Count, Better::Lower, words)
 }
 
-impl Unit {
+impl MetricUnit {
     /// True if the values of several runs add up to the value of all.
     pub fn adds_up(self) -> bool {
         matches!(self, Self::Count | Self::Bytes)
@@ -254,7 +254,7 @@ impl Unit {
     }
 }
 
-impl View {
+impl LatencyView {
     /// The view that a name begins with, and the rest of the name.
     fn split(name: &str, separator: char) -> (Self, &str) {
         match name.split_once(separator) {
@@ -283,24 +283,26 @@ impl View {
 
 impl Metric {
     /// The mean of the latency that the text shows.
-    pub const MEAN: Self = Self::Latency(View::Shown, Statistic::Mean);
+    pub const MEAN: Self = Self::Latency(LatencyView::Shown, Statistic::Mean);
 
     /// A percentile of the latency that the text shows.
     pub fn percentile(percent: Percent) -> Self {
-        Self::Latency(View::Shown, Statistic::Percentile(percent))
+        Self::Latency(LatencyView::Shown, Statistic::Percentile(percent))
     }
 
     /// The percentile of the latency that the text shows, if it is one.
     pub fn percent(self) -> Option<Percent> {
-        if let Self::Latency(View::Shown, Statistic::Percentile(percent)) = self { Some(percent) } else { None }
+        if let Self::Latency(LatencyView::Shown, Statistic::Percentile(percent)) = self { Some(percent) } else { None }
     }
 
     /// Its description, or its family's.
-    pub fn about(self) -> &'static About {
+    pub fn about(self) -> &'static MetricDescription {
         let example = match self {
-            Self::Latency(View::Class(_), _) => Self::Latency(View::Class(2), Statistic::Percentile(Percent::EXAMPLE)),
+            Self::Latency(LatencyView::Class(_), _) => {
+                Self::Latency(LatencyView::Class(2), Statistic::Percentile(Percent::EXAMPLE))
+            }
             Self::Latency(_, Statistic::Percentile(_)) => Self::percentile(Percent::EXAMPLE),
-            Self::Latency(_, statistic) => Self::Latency(View::Shown, statistic),
+            Self::Latency(_, statistic) => Self::Latency(LatencyView::Shown, statistic),
             Self::Status(_) => Self::Status(503),
             Self::StatusClass(_) => Self::StatusClass(5),
             other => other,
@@ -311,10 +313,10 @@ impl Metric {
     /// The metric of this name of a column, if it is one.
     pub fn of_column(name: &str) -> Option<Self> {
         let of_class = name.strip_suffix("_us").and_then(|name| name.rsplit_once('_'));
-        if let Some((name, class)) = of_class.and_then(|(name, class)| Some((name, View::class(class)?))) {
+        if let Some((name, class)) = of_class.and_then(|(name, class)| Some((name, LatencyView::class(class)?))) {
             return Self::of_column(&format!("{name}_us"))?.seen_from(class);
         }
-        let (view, name) = View::split(name, '_');
+        let (view, name) = LatencyView::split(name, '_');
         let percent = name.strip_suffix("% latency").or_else(|| name.strip_suffix('%'));
         let percent = percent.or_else(|| name.strip_prefix('p').map(|rest| rest.strip_suffix("_us").unwrap_or(rest)));
         let known =
@@ -330,7 +332,7 @@ impl Metric {
 
     /// The name of its column for people.
     pub fn heading(self) -> String {
-        match self.about().columns.get(1).filter(|name| !name.is_empty() && self.view() == View::Shown) {
+        match self.about().columns.get(1).filter(|name| !name.is_empty() && self.view() == LatencyView::Shown) {
             Some(name) => self.instance(name),
             None => self.column(),
         }
@@ -343,32 +345,32 @@ impl Metric {
 
     /// True if only a run with a rate has this figure.
     pub fn needs_rate(self) -> bool {
-        matches!(self, Self::Late | Self::Dropped | Self::Unavailable | Self::Latency(View::Scheduled, _))
+        matches!(self, Self::Late | Self::Dropped | Self::Unavailable | Self::Latency(LatencyView::Scheduled, _))
     }
 
     /// True if there is also one per request name.
     pub fn is_by_name(self) -> bool {
         use Metric::{Errors, Latency, Rate, Requests, Status, StatusClass};
-        matches!(self, Latency(View::Shown, _) | Rate | Errors | Requests | Status(_) | StatusClass(_))
+        matches!(self, Latency(LatencyView::Shown, _) | Rate | Errors | Requests | Status(_) | StatusClass(_))
     }
 
-    fn view(self) -> View {
-        if let Self::Latency(view, _) = self { view } else { View::Shown }
+    fn view(self) -> LatencyView {
+        if let Self::Latency(view, _) = self { view } else { LatencyView::Shown }
     }
 
     /// The metric in another view; only latencies have several.
-    fn seen_from(self, view: View) -> Option<Self> {
+    fn seen_from(self, view: LatencyView) -> Option<Self> {
         match self {
-            Self::Latency(View::Shown, statistic) => Some(Self::Latency(view, statistic)),
-            other => (view == View::Shown).then_some(other),
+            Self::Latency(LatencyView::Shown, statistic) => Some(Self::Latency(view, statistic)),
+            other => (view == LatencyView::Shown).then_some(other),
         }
     }
 
     /// A name of the family's example, turned into its own.
     fn instance(self, name: &str) -> String {
         match self {
-            Self::Latency(View::Class(class), statistic) => {
-                let all = Self::Latency(View::Shown, statistic);
+            Self::Latency(LatencyView::Class(class), statistic) => {
+                let all = Self::Latency(LatencyView::Shown, statistic);
                 match name.strip_suffix("_us") {
                     Some(_) => format!("{}_{class}xx_us", all.column().trim_end_matches("_us")),
                     None => format!("{all}.{class}xx"),
@@ -389,11 +391,13 @@ impl Metric {
                 None => digits(codes).filter(|code| (100..=999).contains(code)).map(Self::Status),
             };
         }
-        if let Some((name, class)) = name.rsplit_once('.').and_then(|(name, class)| Some((name, View::class(class)?))) {
+        if let Some((name, class)) =
+            name.rsplit_once('.').and_then(|(name, class)| Some((name, LatencyView::class(class)?)))
+        {
             return name.parse::<Self>().ok().filter(|metric| metric.is_latency())?.seen_from(class);
         }
         match name.strip_prefix('p')? {
-            "0" => Some(Self::Latency(View::Shown, Statistic::Least)),
+            "0" => Some(Self::Latency(LatencyView::Shown, Statistic::Least)),
             // It looks like a status, and a gate on the wrong figure passes.
             percent if looks_like_status(percent) => None,
             percent => percent.parse().ok().map(Self::percentile),
@@ -418,7 +422,7 @@ impl FromStr for Metric {
     type Err = ();
 
     fn from_str(text: &str) -> Result<Self, ()> {
-        let (view, name) = View::split(text, '.');
+        let (view, name) = LatencyView::split(text, '.');
         let fixed = METRICS.iter().find(|about| about.id == name).map(|about| about.metric);
         fixed.or_else(|| Self::member(name)).and_then(|metric| metric.seen_from(view)).ok_or(())
     }
@@ -431,7 +435,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_name_leads_to_its_metric_and_to_no_other() {
+    fn metric_names_are_unique_and_parse_back() {
         let mut names = BTreeSet::new();
         for about in &METRICS {
             assert!(names.insert(about.id) && about.metric.about() == about, "{}", about.id);

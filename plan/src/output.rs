@@ -8,7 +8,7 @@ use super::{Condition, Percent, Position, Probing, SocketSampling};
 
 /// Output on the machine that started the run. Not part of a plan that is sent to another machine.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Show {
+pub struct OutputOptions {
     /// True if percentiles of the latency were asked for. A native report has some in any case.
     pub percentiles: bool,
     /// True to print their spectrum, as wrk2 does; where a tool is imitated, only with a rate.
@@ -30,9 +30,9 @@ pub struct Show {
     /// The sockets that are sampled; `None`: no sockets.
     pub sockets: Option<SocketSampling>,
     /// The log of requests; `None`: there is none.
-    pub request_log: Option<RequestLog>,
+    pub request_log: Option<RequestLogOptions>,
     /// The samples of responses; `None`: there are none.
-    pub samples: Option<Samples>,
+    pub samples: Option<SampleOptions>,
     /// The gates: the run fails if one of these conditions holds.
     pub gates: Vec<Condition>,
     /// The experiment that may follow; `None`: none.
@@ -59,25 +59,26 @@ pub struct Show {
     pub is_quiet: bool,
 }
 
-impl Show {
+impl OutputOptions {
     /// True if the phases of requests are shown or written to a file.
     pub fn wants_phases(&self) -> bool {
-        let is_json = |output: &Output| output.kind == Kind::Json;
+        let is_json = |output: &Output| output.kind == OutputKind::Json;
         self.breakout != Breakout::None || self.format == Format::Json || self.outputs.iter().any(is_json)
     }
 
     /// All output files: the result, samples of sockets, the request log, and the folder with samples of responses.
     pub fn files(&self) -> Vec<Output> {
-        let samples = self.sockets.iter().map(|sampling| Output { path: sampling.output.clone(), kind: Kind::Sockets });
-        let log = self.request_log.iter().map(|log| Output { path: log.path.clone(), kind: Kind::Requests });
-        let folder = self.samples.iter().map(|it| Output { path: it.folder.clone(), kind: Kind::Samples });
+        let samples =
+            self.sockets.iter().map(|sampling| Output { path: sampling.output.clone(), kind: OutputKind::Sockets });
+        let log = self.request_log.iter().map(|log| Output { path: log.path.clone(), kind: OutputKind::Requests });
+        let folder = self.samples.iter().map(|it| Output { path: it.folder.clone(), kind: OutputKind::Samples });
         self.outputs.iter().cloned().chain(samples).chain(log).chain(folder).collect()
     }
 }
 
 /// A log of requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RequestLog {
+pub struct RequestLogOptions {
     /// The file with its lines.
     pub path: PathBuf,
     /// Of so many requests it has one, at least 1.
@@ -86,7 +87,7 @@ pub struct RequestLog {
 
 /// Samples of responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Samples {
+pub struct SampleOptions {
     /// The folder for them.
     pub folder: PathBuf,
     /// How many of each status, and of failures of each check, at least 1.
@@ -99,12 +100,12 @@ pub struct Output {
     /// The path as typed.
     pub path: PathBuf,
     /// Content and format.
-    pub kind: Kind,
+    pub kind: OutputKind,
 }
 
 /// The forms of a result file, chosen by the extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum OutputKind {
     /// Everything, as one document.
     Json,
     /// The timeline, one row per second.
@@ -125,7 +126,7 @@ pub enum Kind {
     Samples,
 }
 
-impl Kind {
+impl OutputKind {
     const ALL: [(Self, &'static str); 6] = [
         (Self::Json, "json"),
         (Self::Csv, "csv"),
@@ -146,9 +147,9 @@ impl Kind {
     }
 
     /// The form that belongs to a path's extension. A document may be compressed.
-    pub fn of(path: &Path) -> Option<Self> {
+    pub fn for_path(path: &Path) -> Option<Self> {
         if is_compressed(path) {
-            return Self::of(Path::new(path.file_stem()?)).filter(|kind| *kind == Self::Json);
+            return Self::for_path(Path::new(path.file_stem()?)).filter(|kind| *kind == Self::Json);
         }
         let extension = path.extension()?.to_str()?;
         Self::ALL.iter().find(|(_, known)| extension.eq_ignore_ascii_case(known)).map(|&(kind, _)| kind)

@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 /// A part of the requests of a schedule, or of the connections: numbers that are `index` modulo `of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct Partition {
     /// The index of the part, from 0.
     pub index: u64,
     /// The number of parts, at least one.
     pub of: u64,
 }
 
-impl Part {
+impl Partition {
     /// The whole.
     pub const WHOLE: Self = Self { index: 0, of: 1 };
 

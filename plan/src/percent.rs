@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn percentages_are_shown_as_they_were_typed_without_what_means_nothing() {
+    fn percentages_are_shown_without_trailing_zeros() {
         for (typed, shown) in
             [("50", "50"), ("99.9", "99.9"), ("99.990", "99.99"), ("0.000001", "0.000001"), ("100", "100")]
         {

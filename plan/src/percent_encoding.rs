@@ -22,7 +22,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_percent_sign_and_two_digits_are_a_byte() {
+    fn percent_escapes_decode_to_bytes() {
         let decoded = |text: &str| String::from_utf8_lossy(&decoded(text.as_bytes())).into_owned();
         assert_eq!(decoded("no%20luck"), "no luck");
         assert_eq!(decoded("%e2%82%AC"), "€");

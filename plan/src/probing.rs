@@ -38,7 +38,7 @@ impl Probing {
 
     /// True if the workers of a plan stay after its run, because the probe goes on with their connections.
     pub fn keeps_workers(plan: &Plan) -> bool {
-        let probing = plan.show.probing.filter(|_| Self::obstacle(plan).is_none());
+        let probing = plan.output.probing.filter(|_| Self::obstacle(plan).is_none());
         probing.is_some_and(|probing| !probing.needs_more(plan.in_flight_max()))
     }
 }

@@ -1,6 +1,6 @@
 //! An HTTP proxy, and how requests must be written for it.
 
-use onrush_proto::Parts;
+use onrush_proto::RequestParts;
 use serde::{Deserialize, Serialize};
 
 use super::target::Scheme;
@@ -34,14 +34,19 @@ impl Proxy {
     }
 
     /// The request for a tunnel, which a target that speaks TLS needs.
-    pub fn tunnel(&self, target: &Target) -> Option<Parts> {
+    pub fn tunnel(&self, target: &Target) -> Option<RequestParts> {
         let is_needed = target.scheme == Scheme::Https;
         let mut authority = target.authority();
         if target.port.is_none() {
             authority += ":443";
         }
         let headers = [("Host".to_owned(), authority.clone())].into_iter().chain(self.login()).collect();
-        is_needed.then(|| Parts { method: "CONNECT".to_owned(), target: authority, headers, ..Parts::default() })
+        is_needed.then(|| RequestParts {
+            method: "CONNECT".to_owned(),
+            target: authority,
+            headers,
+            ..RequestParts::default()
+        })
     }
 
     /// True if a header is the login from the proxy's URL.
@@ -75,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_request_carries_the_whole_url_and_the_login() {
+    fn plain_proxy_requests_carry_url_and_login() {
         let addressed = |url: &str, own: &[(&str, &str)]| {
             let headers = own.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
             let mut request = Request { target: target(url).path, headers, ..Request::default() };

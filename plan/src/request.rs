@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onrush_proto::Parts;
+use onrush_proto::RequestParts;
 use serde::{Deserialize, Serialize};
 
 /// The content of every request, except for its body, which may be large.
@@ -18,8 +18,8 @@ pub struct Request {
 
 impl Request {
     /// The request with a body, for a protocol.
-    pub fn with_body(&self, body: Arc<[u8]>) -> Parts {
+    pub fn with_body(&self, body: Arc<[u8]>) -> RequestParts {
         let Self { method, target, headers } = self.clone();
-        Parts { method, target, headers, body }
+        RequestParts { method, target, headers, body }
     }
 }

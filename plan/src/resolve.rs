@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, ToSocketAddrs};
 
+use super::connect::Family;
 use super::target::Scheme;
-use super::way::Family;
-use super::{Target, Way};
+use super::{ConnectOptions, Target};
 
 /// The addresses of a target in the resolver's order, none twice and at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,35 +37,35 @@ pub const NO_ADDRESS: &str = "the name has no address";
 /// Resolves the target's name, which may take as long as the resolver's own timeouts allow. It fails if the name is
 /// unknown, has no address of the chosen family, or if there is neither a port nor a scheme with a default port. A Unix
 /// socket gets one placeholder address.
-pub fn resolve(target: &Target, way: &Way) -> Result<Addresses, Unresolvable> {
-    if way.unix.is_some() {
+pub fn resolve(target: &Target, connect: &ConnectOptions) -> Result<Addresses, Unresolvable> {
+    if connect.unix.is_some() {
         return Ok(Addresses(vec![SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))]));
     }
-    let (host, port) = match (&way.proxy, &way.instead) {
+    let (host, port) = match (&connect.proxy, &connect.instead) {
         (Some(proxy), _) => (&proxy.host, Some(proxy.port)),
         (None, Some((host, port))) => (host, *port),
         (None, None) => (&target.host, None),
     };
     let service = port.map_or_else(|| target.service(), |port| port.to_string());
-    addresses(target, way, host, port).map_err(|reason| Unresolvable { host: host.clone(), service, reason })
+    addresses(target, connect, host, port).map_err(|reason| Unresolvable { host: host.clone(), service, reason })
 }
 
-fn addresses(target: &Target, way: &Way, host: &str, port: Option<u16>) -> Result<Addresses, String> {
+fn addresses(target: &Target, connect: &ConnectOptions, host: &str, port: Option<u16>) -> Result<Addresses, String> {
     let usual = match target.scheme {
         Scheme::Http => Some(80),
         Scheme::Https => Some(443),
         Scheme::Other(_) => None,
     };
     let port = port.or(target.port).or(usual).ok_or("the scheme has no default port and the URL has none")?;
-    let mut found: Vec<SocketAddr> = if way.resolved.is_empty() {
+    let mut found: Vec<SocketAddr> = if connect.resolved.is_empty() {
         (host, port).to_socket_addrs().map_err(|error| reason(&error))?.collect()
     } else {
-        way.resolved.iter().map(|address| SocketAddr::new(*address, port)).collect()
+        connect.resolved.iter().map(|address| SocketAddr::new(*address, port)).collect()
     };
     let mut seen = HashSet::new();
     found.retain(|address| seen.insert(*address));
-    let family = way.family.or(way.sources.map(|sources| sources.family()));
-    found.retain(|address| family.is_none_or(|family| Family::of(address.ip()) == family));
+    let family = connect.family.or(connect.sources.map(|sources| sources.family()));
+    found.retain(|address| family.is_none_or(|family| Family::from_address(address.ip()) == family));
     match (found.is_empty(), family) {
         (false, _) => Ok(Addresses(found)),
         (true, None) => Err(NO_ADDRESS.to_owned()),
@@ -85,30 +85,35 @@ mod tests {
     use crate::{Dialect, Proxy};
 
     fn resolved(url: &str) -> Result<Addresses, String> {
-        resolved_by(url, &Way::default())
+        resolved_by(url, &ConnectOptions::default())
     }
 
-    fn resolved_by(url: &str, way: &Way) -> Result<Addresses, String> {
-        resolve(&Target::parse(url, Dialect::Wrk).unwrap(), way).map_err(|error| error.to_string())
+    fn resolved_by(url: &str, connect: &ConnectOptions) -> Result<Addresses, String> {
+        resolve(&Target::parse(url, Dialect::Wrk).unwrap(), connect).map_err(|error| error.to_string())
     }
 
     #[test]
     fn another_way_is_taken_where_there_is_one() {
-        let found = |way: Way| resolved_by("http://nosuch.invalid:81/", &way);
+        let found = |connect: ConnectOptions| resolved_by("http://nosuch.invalid:81/", &connect);
         let expected = |text: &str| Ok(Addresses(vec![text.parse().unwrap()]));
         let proxy = Proxy { typed: String::new(), host: "127.0.0.1".to_owned(), port: 3128, login: None };
-        assert_eq!(found(Way { proxy: Some(proxy), ..Way::default() }), expected("127.0.0.1:3128"));
-        let instead = |host: &str, port| Way { instead: Some((host.to_owned(), port)), ..Way::default() };
+        assert_eq!(
+            found(ConnectOptions { proxy: Some(proxy), ..ConnectOptions::default() }),
+            expected("127.0.0.1:3128")
+        );
+        let instead =
+            |host: &str, port| ConnectOptions { instead: Some((host.to_owned(), port)), ..ConnectOptions::default() };
         assert_eq!(found(instead("127.0.0.1", Some(9))), expected("127.0.0.1:9"));
         assert_eq!(found(instead("127.0.0.1", None)), expected("127.0.0.1:81"));
         let addresses: Vec<std::net::IpAddr> = vec!["127.0.0.2".parse().unwrap(), "::1".parse().unwrap()];
-        let of = |family| Way { resolved: addresses.clone(), family, ..Way::default() };
+        let of = |family| ConnectOptions { resolved: addresses.clone(), family, ..ConnectOptions::default() };
         assert_eq!(found(of(Some(Family::V4))), expected("127.0.0.2:81"));
         assert_eq!(found(of(Some(Family::V6))), expected("[::1]:81"));
         assert_eq!(found(of(None)).unwrap().0.len(), 2);
-        let only_v4 = Way { resolved: addresses[..1].to_vec(), family: Some(Family::V6), ..Way::default() };
+        let only_v4 =
+            ConnectOptions { resolved: addresses[..1].to_vec(), family: Some(Family::V6), ..ConnectOptions::default() };
         assert_eq!(found(only_v4).unwrap_err(), "unable to resolve nosuch.invalid:81 the name has no IPv6 address");
-        assert!(found(Way { unix: Some("/s".into()), ..Way::default() }).is_ok());
+        assert!(found(ConnectOptions { unix: Some("/s".into()), ..ConnectOptions::default() }).is_ok());
     }
 
     #[test]
@@ -129,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scheme_without_a_usual_port_is_said_in_wrks_words() {
+    fn unknown_default_ports_get_wrks_message() {
         let message = resolved("xyz://127.0.0.1/").unwrap_err();
         assert_eq!(message, "unable to resolve 127.0.0.1:xyz the scheme has no default port and the URL has none");
         let unresolvable =

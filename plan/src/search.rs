@@ -13,10 +13,10 @@ pub struct Search {
     /// The condition that must hold.
     pub objective: Condition,
     /// The quantity that varies.
-    pub over: Over,
+    pub over: SearchVariable,
     /// The longest the whole search may last.
     pub budget: Duration,
-    /// The first load, in the unit of [`Over`]; `None`: the load of a short closed loop.
+    /// The first load, in the unit of [`SearchVariable`]; `None`: the load of a short closed loop.
     pub first: Option<u64>,
     /// The highest load to try, in that unit.
     pub most: u64,
@@ -24,7 +24,7 @@ pub struct Search {
 
 /// A quantity that a search varies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Over {
+pub enum SearchVariable {
     /// The rate. A load is the number of requests per minute.
     Rate,
     /// The connections of a closed loop. A load is their number.
@@ -47,7 +47,7 @@ impl Search {
         let threads = plan.load.threads;
         plan.stop = Stop { duration: Some(length), requests: None };
         match self.over {
-            Over::Rate => {
+            SearchVariable::Rate => {
                 plan.run_on = plan.needed_run_on([&self.objective]);
                 if plan.run_on.is_zero() {
                     // The run ends with its last request: nothing that is due later is sent, and responses to requests
@@ -60,8 +60,8 @@ impl Search {
                     schedule.send_slice = schedule.send_slice.or(self.is_gathered(load).then_some(SLICE));
                 }
             }
-            Over::Connections => plan.load = Load::new(threads.min(load as u32), load as u32),
-            Over::Threads => plan.load = Load::new(load as u32, plan.load.connections),
+            SearchVariable::Connections => plan.load = Load::new(threads.min(load as u32), load as u32),
+            SearchVariable::Threads => plan.load = Load::new(load as u32, plan.load.connections),
         }
         plan
     }
@@ -70,7 +70,7 @@ impl Search {
     pub fn closed_loop(&self, length: Duration) -> Plan {
         let Load { threads, connections, .. } = self.plan.load;
         let load = match (self.over, self.first) {
-            (Over::Threads, Some(threads)) => Load::new(threads as u32, connections),
+            (SearchVariable::Threads, Some(threads)) => Load::new(threads as u32, connections),
             _ => Load::new(threads, connections),
         };
         let stop = Stop { duration: Some(length), requests: None };
@@ -80,11 +80,11 @@ impl Search {
     /// True if the search, and not the user, gathers the sends of this load in slices.
     pub fn is_gathered(&self, load: u64) -> bool {
         let typed = self.plan.schedule.as_ref().is_some_and(|schedule| schedule.send_slice.is_some());
-        self.over == Over::Rate && self.over.number(load) > GATHERED_ABOVE && !typed
+        self.over == SearchVariable::Rate && self.over.number(load) > GATHERED_ABOVE && !typed
     }
 }
 
-impl Over {
+impl SearchVariable {
     /// All choices with their names.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Rate, "rate"), (Self::Connections, "connections"), (Self::Threads, "threads")];
@@ -135,16 +135,17 @@ mod tests {
     use crate::Dialect;
     use crate::fixtures;
 
-    fn search(over: Over) -> Search {
+    fn search(over: SearchVariable) -> Search {
         let mut plan = fixtures::plan(Dialect::Native, "http://h/", 10, 2, 10);
-        plan.schedule = (over == Over::Rate).then(|| fixtures::schedule(1));
+        plan.schedule = (over == SearchVariable::Rate).then(|| fixtures::schedule(1));
         let objective = Condition { terms: Vec::new() };
         Search { plan, objective, over, budget: Duration::from_secs(60), first: Some(4), most: 10 }
     }
 
     #[test]
-    fn a_run_sends_what_is_due_and_gathers_high_rates() {
-        let (search, length, drain) = (search(Over::Rate), Duration::from_millis(2_500), Duration::from_secs(6));
+    fn high_rates_are_sent_in_slices() {
+        let (search, length, drain) =
+            (search(SearchVariable::Rate), Duration::from_millis(2_500), Duration::from_secs(6));
         for (per_s, requests, slice) in [(500, 1_250, None), (10_000, 25_000, None), (50_000, 125_000, Some(SLICE))] {
             let plan = search.run(per_s * PER_SECOND, length, drain);
             let schedule = plan.schedule.unwrap();
@@ -160,26 +161,26 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_loop_has_the_connections_or_threads_of_its_load() {
+    fn closed_loop_loads_set_connections_or_threads() {
         let second = Duration::from_secs(1);
         let run = |over, load| search(over).run(load, second, second);
-        assert_eq!(run(Over::Connections, 1).load, Load::new(1, 1));
-        assert_eq!(run(Over::Connections, 7).load, Load::new(2, 7));
-        assert_eq!(run(Over::Threads, 3).load, Load::new(3, 10));
-        assert_eq!(run(Over::Threads, 3).stop, Stop { duration: Some(second), requests: None });
-        assert_eq!(search(Over::Threads).closed_loop(second).load, Load::new(4, 10));
-        let first = search(Over::Rate).closed_loop(second);
+        assert_eq!(run(SearchVariable::Connections, 1).load, Load::new(1, 1));
+        assert_eq!(run(SearchVariable::Connections, 7).load, Load::new(2, 7));
+        assert_eq!(run(SearchVariable::Threads, 3).load, Load::new(3, 10));
+        assert_eq!(run(SearchVariable::Threads, 3).stop, Stop { duration: Some(second), requests: None });
+        assert_eq!(search(SearchVariable::Threads).closed_loop(second).load, Load::new(4, 10));
+        let first = search(SearchVariable::Rate).closed_loop(second);
         assert_eq!((first.load, first.schedule), (Load::new(2, 10), None));
     }
 
     #[test]
-    fn a_rate_has_four_digits_and_is_whole_per_minute() {
+    fn rates_are_rounded_to_four_digits() {
         for (number, load) in
             [(1.0, 1.0), (1.26, 1.3), (99.96, 100.0), (512.34, 512.3), (2_951.4, 2_951.0), (49_876.0, 49_880.0)]
         {
-            let got = Over::Rate.load(number);
-            assert_eq!(Over::Rate.number(got), load, "{number}");
+            let got = SearchVariable::Rate.load(number);
+            assert_eq!(SearchVariable::Rate.number(got), load, "{number}");
         }
-        assert_eq!((Over::Connections.load(7.6), Over::Threads.number(3)), (8, 3.0));
+        assert_eq!((SearchVariable::Connections.load(7.6), SearchVariable::Threads.number(3)), (8, 3.0));
     }
 }

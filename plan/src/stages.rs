@@ -46,12 +46,12 @@ fn ends(lengths: impl Iterator<Item = Duration>) -> Vec<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::levels::{Level, Levels};
+    use crate::levels::{ConnectionLevel, ConnectionLevels};
     use crate::schedule::{Rate, Stage};
-    use crate::{Dialect, Part, fixtures};
+    use crate::{Dialect, Partition, fixtures};
 
     #[test]
-    fn a_stage_begins_wherever_rate_or_connections_change_their_course() {
+    fn stages_begin_where_rate_or_connections_change() {
         let ms = Duration::from_millis;
         let mut plan = fixtures::plan(Dialect::Native, "http://h/", 10, 1, 8);
         let mut schedule = fixtures::schedule(1);
@@ -59,8 +59,8 @@ mod tests {
         schedule.stages = vec![Stage { length: Some(ms(10_000)), from: rate(100), to: rate(200) }];
         plan.schedule = Some(schedule);
         assert_eq!(plan.stages(), [], "one stage is the run");
-        let level = |length, from, to| Level { length: ms(length), from, to };
-        let levels = |stages| Some(Levels { stages, part: Part::WHOLE });
+        let level = |length, from, to| ConnectionLevel { length: ms(length), from, to };
+        let levels = |stages| Some(ConnectionLevels { stages, part: Partition::WHOLE });
         plan.levels = levels(vec![level(4_000, 2, 2), level(6_000, 2, 8)]);
         let stage = |from, until| RunStage { from: ms(from), until: ms(until) };
         assert_eq!(plan.stages(), [stage(0, 4_000), stage(4_000, 10_000)]);

@@ -85,7 +85,7 @@ impl Scheme {
     }
 
     /// The scheme that a word means; wrk treats every word that begins with `https` as `https`.
-    fn of(name: &str, dialect: Dialect) -> Result<Self, String> {
+    fn parse(name: &str, dialect: Dialect) -> Result<Self, String> {
         let is_http2 = ["h2c", "h2", "grpc"].iter().any(|other| name.eq_ignore_ascii_case(other));
         if is_http2 && !dialect.is_compat() {
             Err(format!("the scheme \"{name}\" is unknown; write http:// and add --http2"))
@@ -140,7 +140,7 @@ pub fn percent_encoded(character: char) -> String {
 /// The scheme, and where the authority begins.
 fn scheme(text: &str, dialect: Dialect) -> Result<(Scheme, usize), String> {
     if let Some((name, _)) = text.split_once("://").filter(|(name, _)| !name.contains(['/', '?', '#'])) {
-        return Ok((Scheme::of(name, dialect)?, name.len() + "://".len()));
+        return Ok((Scheme::parse(name, dialect)?, name.len() + "://".len()));
     }
     let word = text.split(':').next().unwrap_or_default();
     if text.contains(':') && (word.eq_ignore_ascii_case("http") || word.eq_ignore_ascii_case("https")) {

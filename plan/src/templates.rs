@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::limits::VALUES_MAX_MIB;
-use super::{Material, Unreadable};
+use super::{FileContents, UnreadableFile};
 
 /// Values of placeholders.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Templates {
     /// The files with values that they name, each once.
-    pub files: Vec<Material>,
+    pub files: Vec<FileContents>,
     /// The seed of random values.
     pub seed: u64,
     /// Which of the run's requests these are: of every so many, the one with this number.
@@ -29,7 +29,7 @@ impl Templates {
     /// # Errors
     ///
     /// When one of them cannot be read.
-    pub fn read_materials(&mut self) -> Result<(), Unreadable> {
+    pub fn read_files(&mut self) -> Result<(), UnreadableFile> {
         self.files.iter_mut().try_for_each(|file| file.read("the values", VALUES_MAX_MIB))
     }
 }

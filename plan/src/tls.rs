@@ -3,45 +3,45 @@
 use serde::{Deserialize, Serialize};
 
 use super::limits::PEM_MAX_MIB;
-use super::{Material, Unreadable};
+use super::{FileContents, UnreadableFile};
 
 /// The TLS settings for a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tls {
+pub struct TlsOptions {
     /// The name that is sent to the server (SNI) and that its certificate must be valid for.
     pub name: String,
     /// True to verify the server's certificate.
     pub check: bool,
     /// A PEM file with the certificates to trust instead of the system's.
-    pub roots: Option<Material>,
+    pub roots: Option<FileContents>,
     /// The client's own certificate.
-    pub identity: Option<Identity>,
+    pub identity: Option<ClientCertificate>,
     /// The oldest version that is offered.
-    pub oldest: Version,
+    pub oldest: TlsVersion,
     /// The newest version that is offered.
-    pub newest: Version,
+    pub newest: TlsVersion,
     /// The suites that are offered, the preferred first; empty: all of [`SUITES`].
     pub suites: Vec<u16>,
     /// The key exchange groups that are offered, the preferred first; empty: all of [`GROUPS`].
     pub groups: Vec<u16>,
     /// The versions of HTTP that are offered (ALPN), the preferred first; empty: the server is not told any.
-    pub alpn: Vec<super::http::Version>,
+    pub alpn: Vec<super::http::HttpVersion>,
     /// True if a connection that replaces another resumes its session.
     pub resume: bool,
 }
 
 /// A certificate and its key, for a server that requests one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
+pub struct ClientCertificate {
     /// A PEM file with the certificate and the intermediate certificates.
-    pub certificates: Material,
+    pub certificates: FileContents,
     /// A PEM file with the key; `None`: the file of the certificates has it.
-    pub key: Option<Material>,
+    pub key: Option<FileContents>,
 }
 
 /// A version of TLS that onrush supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Version {
+pub enum TlsVersion {
     /// TLS 1.2.
     V12,
     /// TLS 1.3.
@@ -50,7 +50,7 @@ pub enum Version {
 
 /// A suite or a group: its number in the protocol, and its names; reports use the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Named {
+pub struct TlsName {
     /// The number on the wire.
     pub number: u16,
     /// The names that are accepted.
@@ -58,38 +58,38 @@ pub struct Named {
 }
 
 /// The suites that onrush supports: IANA's name, then OpenSSL's.
-pub const SUITES: &[Named] = &[
-    Named { number: 0x1301, names: &["TLS_AES_128_GCM_SHA256"] },
-    Named { number: 0x1302, names: &["TLS_AES_256_GCM_SHA384"] },
-    Named { number: 0x1303, names: &["TLS_CHACHA20_POLY1305_SHA256"] },
-    Named { number: 0xc02b, names: &["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"] },
-    Named { number: 0xc02c, names: &["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-ECDSA-AES256-GCM-SHA384"] },
-    Named {
+pub const SUITES: &[TlsName] = &[
+    TlsName { number: 0x1301, names: &["TLS_AES_128_GCM_SHA256"] },
+    TlsName { number: 0x1302, names: &["TLS_AES_256_GCM_SHA384"] },
+    TlsName { number: 0x1303, names: &["TLS_CHACHA20_POLY1305_SHA256"] },
+    TlsName { number: 0xc02b, names: &["TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"] },
+    TlsName { number: 0xc02c, names: &["TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384", "ECDHE-ECDSA-AES256-GCM-SHA384"] },
+    TlsName {
         number: 0xcca9,
         names: &["TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-ECDSA-CHACHA20-POLY1305"],
     },
-    Named { number: 0xc02f, names: &["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"] },
-    Named { number: 0xc030, names: &["TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA-AES256-GCM-SHA384"] },
-    Named { number: 0xcca8, names: &["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA-CHACHA20-POLY1305"] },
+    TlsName { number: 0xc02f, names: &["TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"] },
+    TlsName { number: 0xc030, names: &["TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384", "ECDHE-RSA-AES256-GCM-SHA384"] },
+    TlsName { number: 0xcca8, names: &["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA-CHACHA20-POLY1305"] },
 ];
 
 /// The groups that onrush supports, in order of preference.
-pub const GROUPS: &[Named] = &[
-    Named { number: 0x001d, names: &["X25519"] },
-    Named { number: 0x0017, names: &["P-256", "secp256r1", "prime256v1"] },
-    Named { number: 0x0018, names: &["P-384", "secp384r1"] },
-    Named { number: 0x11ec, names: &["X25519MLKEM768"] },
+pub const GROUPS: &[TlsName] = &[
+    TlsName { number: 0x001d, names: &["X25519"] },
+    TlsName { number: 0x0017, names: &["P-256", "secp256r1", "prime256v1"] },
+    TlsName { number: 0x0018, names: &["P-384", "secp384r1"] },
+    TlsName { number: 0x11ec, names: &["X25519MLKEM768"] },
 ];
 
-impl Tls {
+impl TlsOptions {
     /// The files that the settings need.
-    pub fn materials(&self) -> impl Iterator<Item = &Material> {
+    pub fn files(&self) -> impl Iterator<Item = &FileContents> {
         let identity = self.identity.iter().flat_map(|identity| identity.key.iter().chain([&identity.certificates]));
         self.roots.iter().chain(identity)
     }
 
     /// The files, to attach contents.
-    pub fn materials_mut(&mut self) -> impl Iterator<Item = &mut Material> {
+    pub fn files_mut(&mut self) -> impl Iterator<Item = &mut FileContents> {
         let identity = self.identity.iter_mut();
         let identity = identity.flat_map(|identity| identity.key.iter_mut().chain([&mut identity.certificates]));
         self.roots.iter_mut().chain(identity)
@@ -100,7 +100,7 @@ impl Tls {
     /// # Errors
     ///
     /// When one of them cannot be read.
-    pub fn read_materials(&mut self) -> Result<(), Unreadable> {
+    pub fn read_files(&mut self) -> Result<(), UnreadableFile> {
         self.roots.iter_mut().try_for_each(|file| file.read("--cacert", PEM_MAX_MIB))?;
         self.identity.iter_mut().try_for_each(|identity| {
             identity.certificates.read("--cert", PEM_MAX_MIB)?;
@@ -109,14 +109,14 @@ impl Tls {
     }
 }
 
-impl Identity {
+impl ClientCertificate {
     /// The file with the key.
-    pub fn key(&self) -> &Material {
+    pub fn key(&self) -> &FileContents {
         self.key.as_ref().unwrap_or(&self.certificates)
     }
 }
 
-impl Named {
+impl TlsName {
     /// The entry of a table with this name, in upper or lower case.
     pub fn find(table: &'static [Self], name: &str) -> Option<&'static Self> {
         table.iter().find(|named| named.names.iter().any(|known| known.eq_ignore_ascii_case(name)))
@@ -129,7 +129,7 @@ impl Named {
     }
 }
 
-impl Version {
+impl TlsVersion {
     /// The number of the version in the protocol.
     pub fn number(self) -> u16 {
         match self {
@@ -162,18 +162,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_suite_is_found_by_the_names_of_iana_and_of_openssl() {
-        let number = |name| Named::find(SUITES, name).map(|suite| suite.number);
+    fn suites_have_iana_and_openssl_names() {
+        let number = |name| TlsName::find(SUITES, name).map(|suite| suite.number);
         assert_eq!(number("TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"), Some(0xc02f));
         assert_eq!(number("ecdhe-rsa-aes128-gcm-sha256"), Some(0xc02f));
         assert_eq!(number("AES128-SHA"), None);
-        assert_eq!(Named::name_of(SUITES, 0x1301), "TLS_AES_128_GCM_SHA256");
-        assert_eq!(Named::name_of(GROUPS, 0x6399), "0x6399");
+        assert_eq!(TlsName::name_of(SUITES, 0x1301), "TLS_AES_128_GCM_SHA256");
+        assert_eq!(TlsName::name_of(GROUPS, 0x6399), "0x6399");
     }
 
     #[test]
     fn a_suite_belongs_to_one_version() {
-        let new = SUITES.iter().filter(|suite| Version::of_suite(suite.number) == Version::V13).count();
+        let new = SUITES.iter().filter(|suite| TlsVersion::of_suite(suite.number) == TlsVersion::V13).count();
         assert_eq!(new, 3);
         assert!(SUITES[..new].iter().all(|suite| suite.names.len() == 1));
     }

@@ -34,7 +34,7 @@ pub enum Role {
 /// Why a file holds no secret.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("--token-file {name:?}: {reason}")]
-pub struct NoToken {
+pub struct BadToken {
     name: String,
     reason: String,
 }
@@ -45,8 +45,8 @@ impl Token {
     /// # Errors
     ///
     /// If it cannot be read, if others may read it, or if it has no secret in it.
-    pub fn read(path: &Path) -> Result<Self, NoToken> {
-        let refused = |reason| NoToken { name: path.display().to_string(), reason };
+    pub fn read(path: &Path) -> Result<Self, BadToken> {
+        let refused = |reason| BadToken { name: path.display().to_string(), reason };
         // A pipe would keep it waiting for a writer.
         let open = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path);
         let mut file = open.map_err(|error| refused(reason(&error)))?;
@@ -74,7 +74,7 @@ impl Token {
     /// # Errors
     ///
     /// As for [`Self::read`], after this time if there is no file.
-    pub fn wait(path: &Path, patience: Duration, is_asked: impl Fn() -> bool) -> Result<Option<Self>, NoToken> {
+    pub fn wait(path: &Path, patience: Duration, is_asked: impl Fn() -> bool) -> Result<Option<Self>, BadToken> {
         let begun = Instant::now();
         // An empty one is being written.
         let is_to_come = || match fs::metadata(path) {
@@ -87,10 +87,10 @@ impl Token {
             }
             thread::sleep(PAUSE);
         }
-        Self::read(path).map(Some).map_err(|NoToken { name, reason }| {
+        Self::read(path).map(Some).map_err(|BadToken { name, reason }| {
             let waited = begun.elapsed().as_secs();
             let waited = if waited > 0 { format!("; waited for {waited} s (--join-timeout)") } else { String::new() };
-            NoToken { name, reason: reason + &waited }
+            BadToken { name, reason: reason + &waited }
         })
     }
 
@@ -99,8 +99,8 @@ impl Token {
     /// # Errors
     ///
     /// As for [`Self::read`], or if it cannot be made.
-    pub fn read_or_make(path: &Path) -> Result<Self, NoToken> {
-        let refused = |error: &io::Error| NoToken { name: path.display().to_string(), reason: reason(error) };
+    pub fn read_or_make(path: &Path) -> Result<Self, BadToken> {
+        let refused = |error: &io::Error| BadToken { name: path.display().to_string(), reason: reason(error) };
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Ok(mut file) => {
                 let digits = Self::draw().map_err(|error| refused(&error))?;
@@ -175,7 +175,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_proof_is_good_for_one_side_of_one_connection_and_one_secret() {
+    fn proofs_bind_role_connection_and_secret() {
         let [one, other] = ["a", "b"].map(|digit| Token::parse(&digit.repeat(64)).unwrap());
         let proof = one.proof(Role::Worker, b"exporter");
         assert!(one.is_proof(Role::Worker, b"exporter", &proof));
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_made_and_one_that_others_may_read_is_refused() {
+    fn token_files_are_created_private() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("token");
         let made = Token::read_or_make(&path).unwrap();
@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_there_or_empty_is_waited_for() {
+    fn missing_token_files_are_waited_for() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("token");
         let long = Duration::from_secs(60);

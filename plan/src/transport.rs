@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::load::share;
-use super::{Levels, List, Load, Material, Plan, Schedule, Stop, Tls};
+use super::{ConnectionLevels, FileContents, Load, Plan, RequestList, Schedule, Stop, TlsOptions};
 
 /// The version that is written. A reader rejects any other, because it would ignore fields that it does not know.
 const VERSION: u32 = 1;
@@ -20,7 +20,7 @@ struct Envelope<P> {
 
 /// A text that is not a plan that can be carried out here. The message gives the reason.
 #[derive(Debug, Error)]
-pub enum Unfit {
+pub enum UnfitPlan {
     /// The text is not a plan.
     #[error("this is not a plan: {0}")]
     Text(#[from] serde_json::Error),
@@ -33,7 +33,7 @@ pub enum Unfit {
 }
 
 impl Plan {
-    /// The plan as JSON. It has the digests of materials, not their contents, and nothing about how the result is
+    /// The plan as JSON. It has the digests of files, not their contents, and nothing about how the result is
     /// shown.
     ///
     /// # Errors
@@ -48,64 +48,65 @@ impl Plan {
     /// # Errors
     ///
     /// When the text is not a valid plan of this version.
-    pub fn from_json(text: &str) -> Result<Self, Unfit> {
+    pub fn from_json(text: &str) -> Result<Self, UnfitPlan> {
         let Envelope { onrush_plan, plan } = serde_json::from_str::<Envelope<serde_json::Value>>(text)?;
         if onrush_plan != VERSION {
-            return Err(Unfit::Version(onrush_plan));
+            return Err(UnfitPlan::Version(onrush_plan));
         }
         let plan: Self = serde_json::from_value(plan)?;
         let Load { threads, connections, max_inflight } = plan.load;
         if threads == 0 || connections < threads {
-            return Err(Unfit::Contradiction("every thread needs a connection, and at least one thread is needed"));
+            return Err(UnfitPlan::Contradiction("every thread needs a connection, and at least one thread is needed"));
         }
         if max_inflight < connections {
-            return Err(Unfit::Contradiction("fewer connections are allowed than there are at first"));
+            return Err(UnfitPlan::Contradiction("fewer connections are allowed than there are at first"));
         }
         if plan.stop == (Stop { duration: None, requests: None }) {
-            return Err(Unfit::Contradiction("nothing ends the run"));
+            return Err(UnfitPlan::Contradiction("nothing ends the run"));
         }
-        let levels = plan.levels.as_ref().and_then(Levels::contradiction);
+        let levels = plan.levels.as_ref().and_then(ConnectionLevels::contradiction);
         let of_stages = plan.schedule.as_ref().and_then(Schedule::contradiction).or(levels);
         match plan
-            .way
+            .connect
             .contradiction()
             .or_else(|| plan.http.contradiction())
             .or(of_stages)
             .or_else(|| plan.contradiction())
         {
-            Some(contradiction) => Err(Unfit::Contradiction(contradiction)),
+            Some(contradiction) => Err(UnfitPlan::Contradiction(contradiction)),
             None => Ok(plan),
         }
     }
 
     /// How stages that are valid in themselves contradict the rest of the plan.
     fn contradiction(&self) -> Option<&'static str> {
-        let lengths = [self.levels.as_ref().map(Levels::length), self.schedule.as_ref().and_then(Schedule::length)];
+        let lengths =
+            [self.levels.as_ref().map(ConnectionLevels::length), self.schedule.as_ref().and_then(Schedule::length)];
         if lengths.into_iter().flatten().any(|length| self.stop.duration != Some(length)) {
             return Some("the run does not last as long as its stages");
         }
         let Load { connections, max_inflight, .. } = self.load;
         let is_other = |most| most != connections || most != max_inflight;
-        let is_contradiction = self.levels.as_ref().map(Levels::most_here).is_some_and(is_other);
+        let is_contradiction = self.levels.as_ref().map(ConnectionLevels::most_here).is_some_and(is_other);
         is_contradiction.then_some("the stages have a different number of connections")
     }
 
     /// The contents of all files that the run needs.
-    pub fn materials(&self) -> impl Iterator<Item = &Material> {
+    pub fn files(&self) -> impl Iterator<Item = &FileContents> {
         let script = self.script.iter().map(|script| &script.file);
-        let list = self.list.iter().flat_map(List::materials);
+        let list = self.list.iter().flat_map(RequestList::files);
         let values = self.templates.iter().flat_map(|templates| &templates.files);
-        self.body.iter().chain(script).chain(list).chain(values).chain(self.tls.iter().flat_map(Tls::materials))
+        self.body.iter().chain(script).chain(list).chain(values).chain(self.tls.iter().flat_map(TlsOptions::files))
     }
 
-    /// Attaches the contents to every material with their digest; returns whether there is one.
+    /// Attaches the contents to every file with their digest; returns whether there is one.
     pub fn attach(&mut self, contents: &Arc<[u8]>) -> bool {
         let script = self.script.iter_mut().map(|script| &mut script.file);
-        let list = self.list.iter_mut().flat_map(List::materials_mut);
-        let tls = self.tls.iter_mut().flat_map(Tls::materials_mut);
+        let list = self.list.iter_mut().flat_map(RequestList::files_mut);
+        let tls = self.tls.iter_mut().flat_map(TlsOptions::files_mut);
         let values = self.templates.iter_mut().flat_map(|templates| &mut templates.files);
-        let materials = self.body.iter_mut().chain(script).chain(list).chain(values).chain(tls);
-        materials.filter_map(|material| material.attach(Arc::clone(contents)).then_some(())).count() > 0
+        let files = self.body.iter_mut().chain(script).chain(list).chain(values).chain(tls);
+        files.filter_map(|file| file.attach(Arc::clone(contents)).then_some(())).count() > 0
     }
 
     /// Part `index` (from 0) of `parts`, one per machine: connections and requests are divided, with the first parts

@@ -6,8 +6,8 @@
 use std::time::Instant;
 
 use onrush_proto::http1;
-use onrush_proto::http2::{Http2, Options, Shared};
-use onrush_proto::{Client, Event, Nanos, Parts, Request};
+use onrush_proto::http2::{Http2, Http2Options, SharedContext};
+use onrush_proto::{Client, Event, Nanos, Request, RequestParts};
 
 const CONNECTIONS: usize = 4;
 const STREAMS: u32 = 32;
@@ -19,7 +19,8 @@ fn main() {
     let mut block = b"\x88\x76\x0cnginx/1.22.1\x61\x1dMon, 21 Oct 2013 20:13:21 GMT\x5f\x0atext/plain".to_vec();
     block.extend(b"\x0f\x0d\x0213");
     let headers = vec![("Host".to_owned(), "127.0.0.1:8080".to_owned())];
-    let get = Request::new(Parts { method: "GET".into(), target: "/".into(), headers, ..Parts::default() });
+    let get =
+        Request::new(RequestParts { method: "GET".into(), target: "/".into(), headers, ..RequestParts::default() });
     measure("the same block every time", &get, |_| block.clone());
     measure("the same, requests from a script", &scripted(), |_| block.clone());
     measure("a block of two references", &get, |number| {
@@ -43,8 +44,13 @@ fn scripted() -> Request {
 
 /// Prints the time that an upload of 1 MiB needs, in frames of 16 KiB.
 fn measure_uploads() {
-    let shared = Shared::new(Options { streams: 1, ..Options::default() });
-    let parts = Parts { method: "POST".into(), target: "/".into(), body: vec![7; 1 << 20].into(), ..Parts::default() };
+    let shared = SharedContext::new(Http2Options { streams: 1, ..Http2Options::default() });
+    let parts = RequestParts {
+        method: "POST".into(),
+        target: "/".into(),
+        body: vec![7; 1 << 20].into(),
+        ..RequestParts::default()
+    };
     let request = Request::new(parts);
     let mut client = Http2::new(&shared);
     client.handle_bytes(b"\0\0\x06\x04\0\0\0\0\0\0\x04\x7f\xff\xff\xff", Nanos(0));
@@ -62,7 +68,7 @@ fn measure_uploads() {
 
 /// Prints the time that a request needs, with the header block of each response by its number.
 fn measure(name: &str, request: &Request, block: impl Fn(u32) -> Vec<u8>) {
-    let shared = Shared::new(Options { streams: STREAMS, ..Options::default() });
+    let shared = SharedContext::new(Http2Options { streams: STREAMS, ..Http2Options::default() });
     let mut clients: Vec<Http2> = (0..CONNECTIONS).map(|_| Http2::new(&shared)).collect();
     for client in &mut clients {
         assert_eq!(client.handle_bytes(b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x80", Nanos(0)), 15);

@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_code_is_shown_by_its_name_if_it_has_one() {
+    fn codes_are_shown_by_name() {
         assert_eq!(Code::NO_ERROR.to_string(), "NO_ERROR");
         assert_eq!(Code::ENHANCE_YOUR_CALM.to_string(), "ENHANCE_YOUR_CALM");
         assert_eq!(Code::HTTP_1_1_REQUIRED.to_string(), "HTTP_1_1_REQUIRED");

@@ -29,7 +29,7 @@ pub enum Error {
     /// The head is longer than [`crate::http1::HEAD_MAX`].
     #[error("response head longer than 80 KiB")]
     HeadTooLong,
-    /// The heads that the connections of a thread keep until they are complete exceed [`crate::http1::Heads`].
+    /// The heads that the connections of a thread keep until they are complete exceed their limit.
     #[error("too many unfinished response heads")]
     HeadMemory,
     /// A field is not `name: value`.
@@ -93,7 +93,7 @@ pub enum Error {
 
 /// The part of a response in which something went wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Part {
+pub enum ResponsePart {
     /// Before or inside the head.
     Head,
     /// Inside the body, or after it.
@@ -147,7 +147,7 @@ impl Error {
 
     /// The part of the response in which it happened, as far as the error alone tells. Any error after
     /// [`crate::Event::Head`] was in the body: a reset, for instance, can come in both.
-    pub fn part(self) -> Part {
+    pub fn part(self) -> ResponsePart {
         match self {
             Self::ClosedInBody
             | Self::ChunkSize
@@ -155,8 +155,8 @@ impl Error {
             | Self::TrailerTooLong
             | Self::Trailer
             | Self::ExtraBytes
-            | Self::Breach(Breach::BodyLength | Breach::NoBody | Breach::TrailersDoNotEnd) => Part::Body,
-            _ => Part::Head,
+            | Self::Breach(Breach::BodyLength | Breach::NoBody | Breach::TrailersDoNotEnd) => ResponsePart::Body,
+            _ => ResponsePart::Head,
         }
     }
 }

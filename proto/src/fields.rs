@@ -5,11 +5,11 @@ use std::slice;
 /// Names and values, in the order in which they were received.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
-    source: Source<'a>,
+    source: FieldSource<'a>,
 }
 
 #[derive(Clone, Debug)]
-enum Source<'a> {
+enum FieldSource<'a> {
     /// HTTP/1: lines, each `name: value`; others are passed over.
     Lines(&'a [u8]),
     /// HTTP/2: all bytes, and of each field the ends of its name and its value in them.
@@ -18,12 +18,12 @@ enum Source<'a> {
 
 impl<'a> Fields<'a> {
     pub(crate) fn of_lines(lines: &'a [u8]) -> Self {
-        Self { source: Source::Lines(lines) }
+        Self { source: FieldSource::Lines(lines) }
     }
 
     /// The fields of a list, which follow one another in `bytes`.
     pub(crate) fn of_list(bytes: &'a [u8], ends: &'a [(u32, u32)]) -> Self {
-        Self { source: Source::List { bytes, ends: ends.iter(), start: 0 } }
+        Self { source: FieldSource::List { bytes, ends: ends.iter(), start: 0 } }
     }
 
     /// The value of the first field with this name, in whatever case.
@@ -43,7 +43,7 @@ impl<'a> Iterator for Fields<'a> {
 
     fn next(&mut self) -> Option<Self::Item> {
         match &mut self.source {
-            Source::Lines(lines) => loop {
+            FieldSource::Lines(lines) => loop {
                 let length = memchr::memchr(b'\n', lines).map_or(lines.len(), |lf| lf + 1);
                 let (line, rest) = lines.split_at(length);
                 if line.is_empty() {
@@ -54,7 +54,7 @@ impl<'a> Iterator for Fields<'a> {
                     return Some((&line[..colon], line[colon + 1..].trim_ascii()));
                 }
             },
-            Source::List { bytes, ends, start } => {
+            FieldSource::List { bytes, ends, start } => {
                 let &(name_end, value_end) = ends.next()?;
                 let name = &bytes[*start..name_end as usize];
                 *start = value_end as usize;

@@ -44,14 +44,14 @@ mod transmit;
 
 pub use breach::Breach;
 pub use code::Code;
-pub use error::{Error, Part};
+pub use error::{Error, ResponsePart};
 pub use fields::Fields;
 pub use http1::Http1;
 pub use http2::{GRPC_STATUS_MAX, Http2};
 
-pub use request::{Encoded, Parts, Remark, Request, Said};
+pub use request::{CachedRequest, Encoded, Remark, Request, RequestParts};
 pub use time::Nanos;
-pub use transmit::{Transmit, Woven};
+pub use transmit::{Transmit, Vectored};
 
 use std::ops::Range;
 

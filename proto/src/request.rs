@@ -10,7 +10,7 @@ use crate::{http1, http2};
 
 /// A request as plain data: it can be stored and sent to another machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Parts {
+pub struct RequestParts {
     /// The method, for instance `GET`.
     pub method: String,
     /// The request target: path and query.
@@ -25,25 +25,25 @@ pub struct Parts {
 #[derive(Clone, Debug)]
 pub enum Request {
     /// Given in parts, which each protocol encodes in its own form, once.
-    Parts(Rc<Said>),
+    Parts(Rc<CachedRequest>),
     /// HTTP/1 encoded elsewhere. Other protocols read its head, and send its fields in their own form.
     Http1(Rc<Encoded>),
 }
 
 /// Parts, and their encodings so far, one per protocol.
 #[derive(Debug)]
-pub struct Said {
+pub struct CachedRequest {
     /// The content of the request.
-    pub parts: Parts,
+    pub parts: RequestParts,
     pub(crate) http1: OnceCell<http1::Wire>,
-    pub(crate) http2: OnceCell<Rc<http2::Message>>,
+    pub(crate) http2: OnceCell<Rc<http2::Http2Request>>,
 }
 
 /// A request in HTTP/1, and its encodings in other protocols so far.
 #[derive(Debug)]
 pub struct Encoded {
     pub(crate) wire: http1::Wire,
-    pub(crate) http2: OnceCell<Rc<http2::Message>>,
+    pub(crate) http2: OnceCell<Rc<http2::Http2Request>>,
     remark: Option<Remark>,
 }
 
@@ -72,8 +72,8 @@ impl From<http1::Wire> for Request {
 
 impl Request {
     /// A request with this content.
-    pub fn new(parts: Parts) -> Self {
-        Self::Parts(Rc::new(Said { parts, http1: OnceCell::new(), http2: OnceCell::new() }))
+    pub fn new(parts: RequestParts) -> Self {
+        Self::Parts(Rc::new(CachedRequest { parts, http1: OnceCell::new(), http2: OnceCell::new() }))
     }
 
     /// True if one of the two requests is a clone of the other.

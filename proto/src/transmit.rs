@@ -13,12 +13,12 @@ pub enum Transmit {
     /// Bytes made for one send.
     Owned(Vec<u8>),
     /// Bytes in several places.
-    Woven(Rc<Woven>),
+    Vectored(Rc<Vectored>),
 }
 
 /// Frames whose payloads, parts of bodies, are sent from where they are.
 #[derive(Debug)]
-pub struct Woven {
+pub struct Vectored {
     /// Everything but these payloads.
     frames: Rc<[u8]>,
     payloads: Vec<Payload>,
@@ -32,12 +32,12 @@ pub struct Woven {
 pub(crate) struct Payload {
     /// Behind how many bytes of the frames it is sent.
     pub at: usize,
-    pub body: Rc<dyn Body>,
+    pub body: Rc<dyn BodyBytes>,
     pub range: Range<usize>,
 }
 
 /// A request whose body never changes.
-pub(crate) trait Body: fmt::Debug {
+pub(crate) trait BodyBytes: fmt::Debug {
     /// Its bytes.
     fn body(&self) -> &[u8];
 }
@@ -48,7 +48,7 @@ impl Payload {
     }
 }
 
-impl Woven {
+impl Vectored {
     /// The first `written` bytes of `frames`, and these payloads between them.
     pub(crate) fn new(frames: Rc<[u8]>, written: usize, payloads: Vec<Payload>) -> Self {
         let length = written + payloads.iter().map(|payload| payload.range.len()).sum::<usize>();
@@ -76,15 +76,15 @@ impl Woven {
 
 impl Transmit {
     /// These bytes, and payloads between them.
-    pub(crate) fn woven_with(self, payloads: Vec<Payload>) -> Self {
+    pub(crate) fn vectored_with(self, payloads: Vec<Payload>) -> Self {
         match self {
             _ if payloads.is_empty() => self,
-            Self::Shared(frames, range) => Self::Woven(Rc::new(Woven::new(frames, range.end, payloads))),
+            Self::Shared(frames, range) => Self::Vectored(Rc::new(Vectored::new(frames, range.end, payloads))),
             Self::Owned(frames) => {
                 let written = frames.len();
-                Self::Woven(Rc::new(Woven::new(frames.into(), written, payloads)))
+                Self::Vectored(Rc::new(Vectored::new(frames.into(), written, payloads)))
             }
-            Self::Woven(_) => self,
+            Self::Vectored(_) => self,
         }
     }
 
@@ -95,7 +95,7 @@ impl Transmit {
         match self {
             Self::Shared(_, range) => range.len(),
             Self::Owned(bytes) => bytes.len(),
-            Self::Woven(woven) => woven.length,
+            Self::Vectored(vectored) => vectored.length,
         }
     }
 
@@ -105,7 +105,7 @@ impl Transmit {
         match self {
             Self::Shared(bytes, range) => Some(&bytes[range.clone()]),
             Self::Owned(bytes) => Some(bytes),
-            Self::Woven(_) => None,
+            Self::Vectored(_) => None,
         }
     }
 
@@ -113,7 +113,7 @@ impl Transmit {
     #[inline(always)]
     pub fn bytes(&self) -> Cow<'_, [u8]> {
         match self {
-            Self::Woven(woven) => Cow::Owned(woven.slices(0).concat()),
+            Self::Vectored(vectored) => Cow::Owned(vectored.slices(0).concat()),
             _ => Cow::Borrowed(self.in_one().unwrap_or_default()),
         }
     }
@@ -121,7 +121,7 @@ impl Transmit {
     /// The places of the bytes from byte `from` on, none of them empty.
     pub fn slices(&self, from: usize) -> Vec<&[u8]> {
         match self {
-            Self::Woven(woven) => woven.slices(from),
+            Self::Vectored(vectored) => vectored.slices(from),
             _ => self.in_one().map(|bytes| &bytes[from..]).into_iter().filter(|rest| !rest.is_empty()).collect(),
         }
     }
@@ -131,21 +131,21 @@ impl Transmit {
 mod tests {
     use super::*;
 
-    impl Body for [u8; 10] {
+    impl BodyBytes for [u8; 10] {
         fn body(&self) -> &[u8] {
             self
         }
     }
 
-    fn woven() -> Transmit {
-        let body: Rc<dyn Body> = Rc::new(*b"0123456789");
+    fn vectored() -> Transmit {
+        let body: Rc<dyn BodyBytes> = Rc::new(*b"0123456789");
         let payload = |at, range| Payload { at, body: Rc::clone(&body), range };
-        Transmit::Owned(b"abcd".to_vec()).woven_with(vec![payload(1, 0..4), payload(3, 4..10)])
+        Transmit::Owned(b"abcd".to_vec()).vectored_with(vec![payload(1, 0..4), payload(3, 4..10)])
     }
 
     #[test]
     fn payloads_are_sent_between_their_frames() {
-        let transmit = woven();
+        let transmit = vectored();
         assert_eq!((transmit.len(), &*transmit.bytes(), transmit.in_one()), (14, &b"a0123bc456789d"[..], None));
         for from in 0..=14 {
             let slices = transmit.slices(from);
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_is_in_one_place_stays_there() {
-        let owned = Transmit::Owned(b"abc".to_vec()).woven_with(Vec::new());
+        let owned = Transmit::Owned(b"abc".to_vec()).vectored_with(Vec::new());
         assert_eq!((owned.in_one(), owned.slices(1), owned.slices(3)), (Some(&b"abc"[..]), vec![&b"bc"[..]], vec![]));
     }
 }

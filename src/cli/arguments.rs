@@ -26,15 +26,15 @@ pub(crate) struct Subcommand<T: 'static> {
 pub(crate) struct Setter<T> {
     /// Spelling and purpose.
     pub described: Described,
-    set: Set<T>,
+    set: OptionAction<T>,
 }
 
 /// The option that prints the help of a subcommand.
 pub(crate) const HELP: Described =
-    Described { spelling: Spelling::of("-h, --help"), help: "print this text", choices: &[] };
+    Described { spelling: Spelling::parse("-h, --help"), help: "print this text", choices: &[] };
 
 /// Effect of an option. The error says how the value is wrong, and follows it.
-enum Set<T> {
+enum OptionAction<T> {
     Switch(fn(&mut T)),
     Text(fn(&mut T, &str) -> Result<(), String>),
     Path(fn(&mut T, PathBuf) -> Result<(), String>),
@@ -42,22 +42,22 @@ enum Set<T> {
 
 /// An option that takes no value.
 pub(crate) const fn switch<T>(spelling: &'static str, set: fn(&mut T)) -> Setter<T> {
-    Setter::of(spelling, Set::Switch(set))
+    Setter::new(spelling, OptionAction::Switch(set))
 }
 
 /// An option that takes a text.
 pub(crate) const fn text<T>(spelling: &'static str, set: fn(&mut T, &str) -> Result<(), String>) -> Setter<T> {
-    Setter::of(spelling, Set::Text(set))
+    Setter::new(spelling, OptionAction::Text(set))
 }
 
 /// An option that takes a path.
 pub(crate) const fn path<T>(spelling: &'static str, set: fn(&mut T, PathBuf) -> Result<(), String>) -> Setter<T> {
-    Setter::of(spelling, Set::Path(set))
+    Setter::new(spelling, OptionAction::Path(set))
 }
 
 impl<T> Setter<T> {
-    const fn of(spelling: &'static str, set: Set<T>) -> Self {
-        Self { described: Described { spelling: Spelling::of(spelling), help: "", choices: &[] }, set }
+    const fn new(spelling: &'static str, set: OptionAction<T>) -> Self {
+        Self { described: Described { spelling: Spelling::parse(spelling), help: "", choices: &[] }, set }
     }
 
     /// The option with this help.
@@ -77,12 +77,14 @@ impl<T> Setter<T> {
     /// One line: the option, the value, and what would be right.
     pub fn set(&self, asked: &mut T, value: &OsStr) -> Result<(), String> {
         let set = match self.set {
-            Set::Switch(set) => {
+            OptionAction::Switch(set) => {
                 set(asked);
                 Ok(())
             }
-            Set::Text(set) => value.to_str().ok_or_else(|| "not UTF-8".to_owned()).and_then(|text| set(asked, text)),
-            Set::Path(set) => set(asked, PathBuf::from(value)),
+            OptionAction::Text(set) => {
+                value.to_str().ok_or_else(|| "not UTF-8".to_owned()).and_then(|text| set(asked, text))
+            }
+            OptionAction::Path(set) => set(asked, PathBuf::from(value)),
         };
         set.map_err(|reason| format!("--{} {value:?}: {reason}", self.described.spelling.long))
     }
@@ -165,14 +167,14 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Default, PartialEq)]
-    struct Asked {
+    struct TestOptions {
         is_loud: bool,
         count: usize,
         files: Vec<OsString>,
         folder: PathBuf,
     }
 
-    const COMMAND: Subcommand<Asked> = Subcommand {
+    const COMMAND: Subcommand<TestOptions> = Subcommand {
         name: "ask",
         help: ("Usage: onrush ask", "No more."),
         options: &[
@@ -192,21 +194,21 @@ mod tests {
         },
     };
 
-    fn asked(line: &str) -> Result<Option<Asked>, String> {
+    fn asked(line: &str) -> Result<Option<TestOptions>, String> {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        COMMAND.read(&args, Asked::default())
+        COMMAND.read(&args, TestOptions::default())
     }
 
     #[test]
     fn options_and_words_come_in_any_order_until_two_dashes() {
         let files = |names: &[&str]| names.iter().map(OsString::from).collect::<Vec<_>>();
-        let expected = Asked { is_loud: true, count: 3, files: files(&["a", "b"]), folder: "d".into() };
+        let expected = TestOptions { is_loud: true, count: 3, files: files(&["a", "b"]), folder: "d".into() };
         for line in ["a -ln3 --folder d b", "--folder=d --count 3 a --loud b", "-l -n=3 a --folder d -- b"] {
             assert_eq!(asked(line).unwrap().unwrap(), expected, "{line}");
         }
         assert_eq!(asked("-- --loud -h").unwrap().unwrap().files, files(&["--loud", "-h"]));
         assert_eq!(asked("--folder --loud").unwrap().unwrap().folder, PathBuf::from("--loud"));
-        assert_eq!(asked("").unwrap().unwrap(), Asked::default());
+        assert_eq!(asked("").unwrap().unwrap(), TestOptions::default());
     }
 
     #[test]
@@ -217,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_named_with_what_would_be_right() {
+    fn bad_options_name_what_would_be_right() {
         for (line, said) in [
             ("--bogus", "unknown option --bogus; all options: onrush ask --help"),
             ("-x", "unknown option -x; all options: onrush ask --help"),
@@ -232,6 +234,6 @@ mod tests {
             assert_eq!(asked(line), Err(said.to_owned()));
         }
         let args = ["--count".into(), std::os::unix::ffi::OsStringExt::from_vec(b"\xff".to_vec())];
-        assert_eq!(COMMAND.read(&args, Asked::default()), Err("--count \"\\xFF\": not UTF-8".to_owned()));
+        assert_eq!(COMMAND.read(&args, TestOptions::default()), Err("--count \"\\xFF\": not UTF-8".to_owned()));
     }
 }

@@ -7,7 +7,7 @@ use onrush_plan::limits::CHECKS_MAX;
 use onrush_plan::{Checks, Dialect, secrets};
 
 use super::flags::{Flag, Id};
-use super::refusal::{Refusal, wrong};
+use super::refusal::{PlanRefusal, wrong};
 use crate::requests::{field, is_token};
 
 /// The options about checks of responses, as typed.
@@ -19,7 +19,7 @@ pub(crate) struct TypedChecks {
 
 impl TypedChecks {
     /// Takes one option in. Checks of heads and bodies add up.
-    pub fn take(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
+    pub fn take(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         self.first.get_or_insert(flag.spelling.long);
         if flag.id == Id::ExpectStatus {
             if self.checks.status.is_some() {
@@ -46,10 +46,15 @@ impl TypedChecks {
     }
 
     /// The checks; `method`: of the requests, if all have one.
-    pub fn decide(self, dialect: Dialect, method: Option<&str>, warnings: &mut Vec<String>) -> Result<Checks, Refusal> {
+    pub fn decide(
+        self,
+        dialect: Dialect,
+        method: Option<&str>,
+        warnings: &mut Vec<String>,
+    ) -> Result<Checks, PlanRefusal> {
         if let Some(name) = self.first.filter(|_| dialect.is_compat()) {
             let line = format!("--{name}: {} does not check responses; leave it out", dialect.name());
-            return Err(Refusal::Cannot(line));
+            return Err(PlanRefusal::Cannot(line));
         }
         if !self.checks.body.is_empty() && method == Some("HEAD") {
             warnings.push("--expect-body: no response to HEAD has a body, so every one fails this check".to_owned());
@@ -81,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_expected_with_a_value_or_with_any() {
+    fn expected_fields_have_a_value_or_any() {
         let table = [
             ("ETag", Ok(("ETag", None))),
             ("content-type:text/html ", Ok(("content-type", Some("text/html")))),

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::ffi::OsString;
 
 use onrush_plan::Plan;
-use onrush_plan::secrets::{self, Known, REDACTED};
+use onrush_plan::secrets::{self, KnownSecrets, REDACTED};
 
 use super::flags;
 
@@ -12,7 +12,7 @@ use super::flags;
 /// kept.
 pub(crate) fn shown(args: &[OsString], plan: &Plan) -> String {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
-    if plan.show.keeps_secrets {
+    if plan.output.keeps_secrets {
         return words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" ");
     }
     let mut previous = "";
@@ -27,7 +27,7 @@ pub(crate) fn shown(args: &[OsString], plan: &Plan) -> String {
 
 /// The secrets of a command line, which may be mistyped: of a header without quotes, the words after its name are
 /// secrets too.
-pub(crate) fn secrets(args: &[OsString]) -> Known {
+pub(crate) fn secrets(args: &[OsString]) -> KnownSecrets {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
     let (mut whole, mut is_value) = (Vec::new(), false);
     for (word, is_of_header) in words.iter().zip(of_cut_headers(&words, "")) {
@@ -45,7 +45,7 @@ pub(crate) fn secrets(args: &[OsString]) -> Known {
     let is_ours =
         |(option, _): &(&str, &str)| option.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
     let texts = words.iter().map(|word| word.split_once('=').filter(is_ours).map_or(&**word, |(_, value)| value));
-    Known::of_words(texts, whole)
+    KnownSecrets::of_words(texts, whole)
 }
 
 /// Of each word, whether it is the end of a header without quotes, whose name or scheme makes it a secret.
@@ -101,7 +101,7 @@ pub(crate) fn quoted(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use onrush_plan::{Dialect, Show};
+    use onrush_plan::{Dialect, OutputOptions};
 
     use super::*;
     use crate::fixtures;
@@ -143,11 +143,11 @@ mod tests {
     }
 
     #[test]
-    fn secrets_can_be_kept_and_options_of_ours_are_none() {
+    fn kept_secrets_are_shown() {
         let args = ["onrush", "-H", "Cookie: a"].map(OsString::from);
         let plan = fixtures::plan(Dialect::Native, "", 1, 1, 1);
         assert_eq!(
-            shown(&args, &Plan { show: Show { keeps_secrets: true, ..plan.show }, ..plan }),
+            shown(&args, &Plan { output: OutputOptions { keeps_secrets: true, ..plan.output }, ..plan }),
             "onrush -H 'Cookie: a'"
         );
         assert_eq!(command(&["onrush", "--keep-secrets", "h"]), "onrush --keep-secrets h");

@@ -6,8 +6,8 @@ use std::fmt;
 
 use onrush_plan::Plan;
 
-use super::described::{Described, Word};
-use super::refusal::Refusal;
+use super::described::{CompletionWord, Described};
+use super::refusal::PlanRefusal;
 use super::typed::Typed;
 
 /// The commands that a command line can ask for.
@@ -16,12 +16,12 @@ pub struct Commands {
     /// Commands named by the first word.
     pub named: &'static [Command],
     /// Commands that options of a run ask for in its place.
-    pub instead: Instead,
+    pub instead: InsteadOfRun,
 }
 
 impl Commands {
     /// None: a command line asks for a run, or is a mistake.
-    pub const NONE: Self = Self { named: &[], instead: Instead(|_| Ok(None)) };
+    pub const NONE: Self = Self { named: &[], instead: InsteadOfRun(|_| Ok(None)) };
 
     /// The words that name them.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
@@ -41,23 +41,23 @@ pub struct Command {
     /// Its options, the help among them.
     pub(crate) options: fn() -> Vec<Described>,
     /// The kind of its arguments that are no options.
-    pub(crate) word: Word,
+    pub(crate) word: CompletionWord,
     /// Reads its arguments; `None` if the help was asked for. The error names their fault in one line.
-    pub parse: fn(&[OsString]) -> Result<Option<Work>, String>,
+    pub parse: fn(&[OsString]) -> Result<Option<CommandWork>, String>,
 }
 
 /// A command that options of a run ask for in its place: takes its own from the typed ones, if they are there, and then
 /// the plan that is made of the others.
 #[derive(Debug)]
-pub struct Instead(pub(crate) fn(&mut Typed) -> Result<Option<OfPlan>, Refusal>);
+pub struct InsteadOfRun(pub(crate) fn(&mut Typed) -> Result<Option<PlanAction>, PlanRefusal>);
 
 /// Work on a plan; returns the exit code.
-pub type OfPlan = Box<dyn FnOnce(Plan) -> u8>;
+pub type PlanAction = Box<dyn FnOnce(Plan) -> u8>;
 
 /// Work of a command; returns the exit code.
-pub struct Work(Box<dyn FnOnce() -> u8>);
+pub struct CommandWork(Box<dyn FnOnce() -> u8>);
 
-impl Work {
+impl CommandWork {
     /// Work that returns the exit code.
     pub fn new(work: impl FnOnce() -> u8 + 'static) -> Self {
         Self(Box::new(work))
@@ -69,7 +69,7 @@ impl Work {
     }
 }
 
-impl fmt::Debug for Work {
+impl fmt::Debug for CommandWork {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Work")
     }

@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn compat_chooses_them_at_any_place_and_the_last_one_wins() {
+    fn the_last_compat_option_wins() {
         let table = [
             ("onrush --compat wrk U", Dialect::Wrk),
             ("onrush -c 10 U --compat=wrk-cmm -L", Dialect::WrkCmm),

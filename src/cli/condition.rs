@@ -12,12 +12,12 @@
 
 use std::ops::RangeInclusive;
 
-use onrush_plan::condition::{Comparison, Condition, StopTerm, Term, Value};
-use onrush_plan::metric::{METRICS, Metric, Statistic, Unit};
+use onrush_plan::condition::{ComparisonOperator, Condition, StopTerm, Term, Threshold};
+use onrush_plan::metric::{METRICS, Metric, MetricUnit, Statistic};
 use onrush_plan::{Dialect, LimitedBy};
 
 use super::flaw::{Flaw, nearest};
-use super::units::{self, Unreadable};
+use super::units::{self, UnreadableNumber};
 use crate::requests::is_name;
 
 /// Purpose of a condition. The grammar is the same for all, but not the suggestion for a wrong one.
@@ -158,7 +158,7 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
     let sign = text.find(['<', '>', '=', '!']);
     let found = sign.and_then(|place| {
         let (name, rest) = text.split_at(place);
-        let (comparison, sign) = Comparison::ALL.into_iter().find(|(_, sign)| rest.starts_with(sign))?;
+        let (comparison, sign) = ComparisonOperator::ALL.into_iter().find(|(_, sign)| rest.starts_with(sign))?;
         Some((name, comparison, sign, &rest[sign.len()..]))
     });
     // A name alone, that is none.
@@ -195,7 +195,7 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
         return Err(Flaw { at, reason: "one = is enough".to_owned() });
     }
     let blanks = typed.len() - typed.trim_start().len();
-    let is_order = !matches!(comparison, Comparison::Equal | Comparison::Unequal);
+    let is_order = !matches!(comparison, ComparisonOperator::Equal | ComparisonOperator::Unequal);
     if metric == Metric::Verdict && is_order {
         let at = at + name.chars().count();
         let reason = "a verdict is not a number; write verdict=target or verdict!=target";
@@ -203,7 +203,7 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
     }
     let value_at = at + name.chars().count() + sign.len() + blanks;
     let value = value(metric, typed.trim_start(), purpose).map_err(|reason| Flaw { at: value_at, reason })?;
-    if of_name.is_some() && matches!(value, Value::OfAsked(_)) {
+    if of_name.is_some() && matches!(value, Threshold::OfAsked(_)) {
         return Err(Flaw { at: value_at, reason: "the rate asked for is that of all requests; try 10k".to_owned() });
     }
     Ok(Term { text: text.to_owned(), metric, name: of_name.map(str::to_owned), comparison, value })
@@ -222,7 +222,7 @@ fn by_name(text: &str) -> Result<(&str, Option<&str>), String> {
 }
 
 /// Suggestion for a term with another tool's name for a metric, if it is known.
-fn translated(name: &str, comparison: Comparison, value: &str, purpose: Purpose) -> Option<String> {
+fn translated(name: &str, comparison: ComparisonOperator, value: &str, purpose: Purpose) -> Option<String> {
     let is_latency = LATENCIES.contains(&name);
     // Nothing but a number, so that the suggestion needs no translation.
     let percent = name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')')).filter(|it| decimal(it).is_some());
@@ -235,7 +235,8 @@ fn translated(name: &str, comparison: Comparison, value: &str, purpose: Purpose)
     };
     let is_k6 = K6.iter().any(|part| name.contains(part));
     // With the other signs it is a gate's condition already.
-    let is_upper = matches!(comparison, Comparison::Less | Comparison::AtMost | Comparison::Equal);
+    let is_upper =
+        matches!(comparison, ComparisonOperator::Less | ComparisonOperator::AtMost | ComparisonOperator::Equal);
     let is_turned = purpose == Purpose::Gate && is_k6 && is_upper;
     let sign = if is_turned { comparison.opposite() } else { comparison }.sign();
     // Elsewhere, it may be a share, which 1 would be all of, per cent or a number of requests.
@@ -320,54 +321,56 @@ fn unknown(name: &str, purpose: Option<Purpose>) -> String {
 }
 
 /// Reads the value that a metric is compared with; each metric has its own unit.
-fn value(metric: Metric, text: &str, purpose: Purpose) -> Result<Value, String> {
+fn value(metric: Metric, text: &str, purpose: Purpose) -> Result<Threshold, String> {
     let unit = metric.about().unit;
-    if unit == Unit::Name {
+    if unit == MetricUnit::Name {
         let names = LimitedBy::ALL.map(LimitedBy::name).join(", ");
         let limited_by = LimitedBy::ALL.into_iter().find(|limited_by| limited_by.name() == text);
-        return limited_by.map(Value::LimitedBy).ok_or_else(|| format!("{text:?} is not a verdict; there are {names}"));
+        return limited_by
+            .map(Threshold::LimitedBy)
+            .ok_or_else(|| format!("{text:?} is not a verdict; there are {names}"));
     }
     if let Some(factor) = text.strip_suffix("*asked") {
         let factor = decimal(factor.trim_end()).filter(|_| metric == Metric::Rate);
         let sign = if purpose == Purpose::Gate { "<" } else { ">=" };
         return factor
-            .map(Value::OfAsked)
+            .map(Threshold::OfAsked)
             .ok_or_else(|| format!("only rate is compared with the rate asked for; write rate{sign}0.99*asked"));
     }
     if let Some(percent) = text.strip_suffix('%') {
-        let is_rated = matches!(unit, Unit::Count | Unit::Share);
+        let is_rated = matches!(unit, MetricUnit::Count | MetricUnit::Share);
         let percent = decimal(percent).filter(|percent| is_rated && *percent <= 100.0);
         return percent
-            .map(|percent| Value::Share(percent / 100.0))
+            .map(|percent| Threshold::Share(percent / 100.0))
             .ok_or_else(|| format!("{text:?} is not a value of this metric; {}", example(unit)));
     }
     let wrong = || format!("{text:?} is not a value of this metric; {}", example(unit));
     match unit {
-        Unit::Time if text != "0" && decimal(text).is_some() => {
+        MetricUnit::Time if text != "0" && decimal(text).is_some() => {
             Err(format!("which unit? write {text}ms, {text}us or {text}s"))
         }
-        Unit::Time => units::time(text, Dialect::Native).map(Value::Time).map_err(|_| wrong()),
-        Unit::Share if text == "0" => Ok(Value::Share(0.0)),
-        Unit::Share if metric == Metric::Unavailable => {
+        MetricUnit::Time => units::time(text, Dialect::Native).map(Threshold::Time).map_err(|_| wrong()),
+        MetricUnit::Share if text == "0" => Ok(Threshold::Share(0.0)),
+        MetricUnit::Share if metric == Metric::Unavailable => {
             Err(format!("unavailable is a share of the time; {}", example(unit)))
         }
-        Unit::Share => Err(format!("errors are a share of all requests; {}", example(unit))),
-        _ => number(text).map(Value::Number).map_err(|_| wrong()),
+        MetricUnit::Share => Err(format!("errors are a share of all requests; {}", example(unit))),
+        _ => number(text).map(Threshold::Number).map_err(|_| wrong()),
     }
 }
 
-fn example(unit: Unit) -> &'static str {
+fn example(unit: MetricUnit) -> &'static str {
     match unit {
-        Unit::Time => "try 50ms",
-        Unit::PerSecond => "try 10k or 0.99*asked",
-        Unit::Share => "try 0.1%",
-        Unit::Bytes | Unit::BytesPerSecond => "try 10M",
-        Unit::Count | Unit::Name => "try 10 or 1%",
+        MetricUnit::Time => "try 50ms",
+        MetricUnit::PerSecond => "try 10k or 0.99*asked",
+        MetricUnit::Share => "try 0.1%",
+        MetricUnit::Bytes | MetricUnit::BytesPerSecond => "try 10M",
+        MetricUnit::Count | MetricUnit::Name => "try 10 or 1%",
     }
 }
 
 /// A number with a unit, or with decimals.
-fn number(text: &str) -> Result<f64, Unreadable> {
+fn number(text: &str) -> Result<f64, UnreadableNumber> {
     units::metric(text, Dialect::Native).map(|count| count as f64).or_else(|error| decimal(text).ok_or(error))
 }
 
@@ -380,40 +383,40 @@ fn decimal(text: &str) -> Option<f64> {
 mod tests {
     use std::time::Duration;
 
-    use onrush_plan::metric::{ErrorKind, View};
+    use onrush_plan::metric::{ErrorKind, LatencyView};
 
     use super::*;
 
     #[test]
-    fn a_term_is_a_metric_a_comparison_and_a_value() {
-        use Comparison::{AtLeast, AtMost, Equal, Less, More, Unequal};
+    fn terms_have_metric_operator_and_threshold() {
+        use ComparisonOperator::{AtLeast, AtMost, Equal, Less, More, Unequal};
         let p = |percent: &str| Statistic::Percentile(percent.parse().unwrap());
-        let ms = |ms| Value::Time(Duration::from_millis(ms));
+        let ms = |ms| Threshold::Time(Duration::from_millis(ms));
         let cases = [
-            ("p99<50ms", Metric::Latency(View::Shown, p("99")), Less, ms(50)),
-            ("p99.99 >= 1.5s", Metric::Latency(View::Shown, p("99.99")), AtLeast, ms(1500)),
-            ("p0>0", Metric::Latency(View::Shown, Statistic::Least), More, ms(0)),
-            ("scheduled.p50<=1ms", Metric::Latency(View::Scheduled, p("50")), AtMost, ms(1)),
-            ("service.max>2s", Metric::Latency(View::Service, Statistic::Max), More, ms(2000)),
-            ("mean!=3ms", Metric::Latency(View::Shown, Statistic::Mean), Unequal, ms(3)),
-            ("rate>10k", Metric::Rate, More, Value::Number(10_000.0)),
-            ("rate<12.5", Metric::Rate, Less, Value::Number(12.5)),
-            ("rate>=0.99*asked", Metric::Rate, AtLeast, Value::OfAsked(0.99)),
-            ("errors<0.1%", Metric::Errors, Less, Value::Share(0.001)),
-            ("errors=0", Metric::Errors, Equal, Value::Share(0.0)),
-            ("unavailable>1%", Metric::Unavailable, More, Value::Share(0.01)),
-            ("unavailable>0", Metric::Unavailable, More, Value::Share(0.0)),
-            ("errors.read>5", Metric::ErrorsOf(ErrorKind::Read), More, Value::Number(5.0)),
-            ("errors.timeout>1%", Metric::ErrorsOf(ErrorKind::Timeout), More, Value::Share(0.01)),
-            ("status.503=0", Metric::Status(503), Equal, Value::Number(0.0)),
-            ("status.5xx>1%", Metric::StatusClass(5), More, Value::Share(0.01)),
-            ("late>100", Metric::Late, More, Value::Number(100.0)),
-            ("dropped>0", Metric::Dropped, More, Value::Number(0.0)),
-            ("min>0", Metric::Latency(View::Shown, Statistic::Least), More, ms(0)),
-            ("requests<1k", Metric::Requests, Less, Value::Number(1_000.0)),
+            ("p99<50ms", Metric::Latency(LatencyView::Shown, p("99")), Less, ms(50)),
+            ("p99.99 >= 1.5s", Metric::Latency(LatencyView::Shown, p("99.99")), AtLeast, ms(1500)),
+            ("p0>0", Metric::Latency(LatencyView::Shown, Statistic::Least), More, ms(0)),
+            ("scheduled.p50<=1ms", Metric::Latency(LatencyView::Scheduled, p("50")), AtMost, ms(1)),
+            ("service.max>2s", Metric::Latency(LatencyView::Service, Statistic::Max), More, ms(2000)),
+            ("mean!=3ms", Metric::Latency(LatencyView::Shown, Statistic::Mean), Unequal, ms(3)),
+            ("rate>10k", Metric::Rate, More, Threshold::Number(10_000.0)),
+            ("rate<12.5", Metric::Rate, Less, Threshold::Number(12.5)),
+            ("rate>=0.99*asked", Metric::Rate, AtLeast, Threshold::OfAsked(0.99)),
+            ("errors<0.1%", Metric::Errors, Less, Threshold::Share(0.001)),
+            ("errors=0", Metric::Errors, Equal, Threshold::Share(0.0)),
+            ("unavailable>1%", Metric::Unavailable, More, Threshold::Share(0.01)),
+            ("unavailable>0", Metric::Unavailable, More, Threshold::Share(0.0)),
+            ("errors.read>5", Metric::ErrorsOf(ErrorKind::Read), More, Threshold::Number(5.0)),
+            ("errors.timeout>1%", Metric::ErrorsOf(ErrorKind::Timeout), More, Threshold::Share(0.01)),
+            ("status.503=0", Metric::Status(503), Equal, Threshold::Number(0.0)),
+            ("status.5xx>1%", Metric::StatusClass(5), More, Threshold::Share(0.01)),
+            ("late>100", Metric::Late, More, Threshold::Number(100.0)),
+            ("dropped>0", Metric::Dropped, More, Threshold::Number(0.0)),
+            ("min>0", Metric::Latency(LatencyView::Shown, Statistic::Least), More, ms(0)),
+            ("requests<1k", Metric::Requests, Less, Threshold::Number(1_000.0)),
             ("duration>11s", Metric::Duration, More, ms(11_000)),
-            ("bytes>10M", Metric::Received, More, Value::Number(10e6)),
-            ("errors.status>1%", Metric::ErrorsOf(ErrorKind::Status), More, Value::Share(0.01)),
+            ("bytes>10M", Metric::Received, More, Threshold::Number(10e6)),
+            ("errors.status>1%", Metric::ErrorsOf(ErrorKind::Status), More, Threshold::Share(0.01)),
         ];
         for (text, metric, comparison, value) in cases {
             let term = Term { text: text.to_owned(), metric, name: None, comparison, value };
@@ -424,12 +427,12 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_term_is_a_metric_and_how_well_it_has_to_be_known() {
+    fn stop_terms_have_metric_and_precision() {
         let p99 = Statistic::Percentile("99".parse().unwrap());
         for (text, metric, half_width) in [
-            ("p99+-2%", Metric::Latency(View::Shown, p99), 0.02),
-            ("scheduled.p99 ± 0.5 %", Metric::Latency(View::Scheduled, p99), 0.005),
-            ("mean±50%", Metric::Latency(View::Shown, Statistic::Mean), 0.5),
+            ("p99+-2%", Metric::Latency(LatencyView::Shown, p99), 0.02),
+            ("scheduled.p99 ± 0.5 %", Metric::Latency(LatencyView::Scheduled, p99), 0.005),
+            ("mean±50%", Metric::Latency(LatencyView::Shown, Statistic::Mean), 0.5),
             ("rate +-1%", Metric::Rate, 0.01),
         ] {
             assert_eq!(stop_terms(text), Ok(vec![StopTerm { text: text.to_owned(), metric, half_width }]), "{text}");
@@ -461,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_marked_and_what_is_near_is_offered() {
+    fn mistakes_are_marked_and_near_names_offered() {
         for (text, at, reason) in [
             ("", 0, "a condition is missing here; try p99>50ms"),
             ("p99<1ms,", 8, "a condition is missing here"),
@@ -550,7 +553,7 @@ mod tests {
     }
 
     #[test]
-    fn a_percentile_in_any_number_of_parentheses_is_refused_at_once() {
+    fn nested_parentheses_are_refused_quickly() {
         const LAYERS: usize = 20_000;
         let name = format!("p{}95{}", "(".repeat(LAYERS), ")".repeat(LAYERS));
         let refused = condition(&format!("{name}>5"), Purpose::Gate).unwrap_err();
@@ -562,7 +565,7 @@ mod tests {
 
     /// A gate that was copied from k6 with its sign would let pass exactly the failures.
     #[test]
-    fn a_gate_is_proposed_with_the_opposite_sign_of_an_objective() {
+    fn objectives_suggest_the_opposite_gate() {
         for (text, gate, objective) in [
             ("p(95)<500", "p95>=500ms", "p95<500ms"),
             ("p(99.9)<=1s", "p99.9>1s", "p99.9<=1s"),

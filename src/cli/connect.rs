@@ -1,17 +1,17 @@
-//! The options about connecting to the target, as typed, and the [`Way`] that follows from them.
+//! The options about connecting to the target, as typed, and the [`ConnectOptions`] that follows from them.
 
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
 use std::path::PathBuf;
 
+use onrush_plan::connect::{BadSources, ConnectOptions, Family, SourceAddresses};
 use onrush_plan::target::Scheme;
-use onrush_plan::way::{BadSources, Family, Sources, Way};
 use onrush_plan::{Dialect, Io, Target};
 
 use super::flags::{Flag, Id};
 use super::foreign;
 use super::proxy;
-use super::refusal::{Refusal, wrong};
+use super::refusal::{PlanRefusal, wrong};
 use super::values::{buffer, congestion};
 
 /// The longest path of a Unix socket, in bytes, without the terminating zero.
@@ -19,19 +19,19 @@ const UNIX_MAX: usize = 107;
 
 /// The options about connecting, as typed.
 #[derive(Debug, Default)]
-pub(crate) struct ConnectOptions {
-    way: Way,
+pub(crate) struct TypedConnect {
+    options: ConnectOptions,
     /// `--connect-to`, every one.
-    instead: Vec<Instead>,
+    instead: Vec<ConnectTo>,
     /// `--resolve`, every one.
-    resolved: Vec<Resolved>,
+    resolved: Vec<ResolvedHost>,
     /// The last one of the options that have no meaning in a simulation.
     last: Option<&'static Flag>,
 }
 
 /// One `--connect-to`. An empty host and a missing port mean any, or the URL's.
 #[derive(Debug)]
-struct Instead {
+struct ConnectTo {
     typed: String,
     of: (String, Option<u16>),
     to: (String, Option<u16>),
@@ -39,36 +39,36 @@ struct Instead {
 
 /// One `--resolve`.
 #[derive(Debug)]
-struct Resolved {
+struct ResolvedHost {
     typed: String,
     host: String,
     port: Option<u16>,
     address: IpAddr,
 }
 
-impl ConnectOptions {
+impl TypedConnect {
     /// Takes one option in.
-    pub fn take(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), Refusal> {
+    pub fn take(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), PlanRefusal> {
         match flag.id {
-            Id::BindIp => self.way.sources = Some(sources(flag, value, dialect)?),
+            Id::BindIp => self.options.sources = Some(sources(flag, value, dialect)?),
             Id::ConnectTo => self.instead.push(instead(flag, value)?),
             Id::Resolve => self.resolved.push(resolved(flag, value)?),
-            Id::HttpProxy => self.way.proxy = Some(proxy::proxy(flag, value)?),
-            Id::Ipv4 => self.way.family = Some(Family::V4),
-            Id::Ipv6 => self.way.family = Some(Family::V6),
+            Id::HttpProxy => self.options.proxy = Some(proxy::proxy(flag, value)?),
+            Id::Ipv4 => self.options.family = Some(Family::V4),
+            Id::Ipv6 => self.options.family = Some(Family::V6),
             _ if !(1..=UNIX_MAX).contains(&value.len()) => {
                 let right = format!("a path has 1 to {UNIX_MAX} bytes; try /run/app.sock");
                 return Err(wrong(flag, value, right));
             }
-            _ => self.way.unix = Some(PathBuf::from(OsString::from(value))),
+            _ => self.options.unix = Some(PathBuf::from(OsString::from(value))),
         }
         self.last = Some(flag);
         Ok(())
     }
 
     /// Takes in one option about sockets.
-    pub fn take_socket(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
-        let socket = &mut self.way.socket;
+    pub fn take_socket(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
+        let socket = &mut self.options.socket;
         match flag.id {
             Id::Rcvbuf => socket.rcvbuf = Some(buffer(flag, value)?),
             Id::Sndbuf => socket.sndbuf = Some(buffer(flag, value)?),
@@ -79,34 +79,41 @@ impl ConnectOptions {
     }
 
     /// The way to this target.
-    pub fn decide(mut self, target: &Target, io: &Io, warnings: &mut Vec<String>) -> Result<Way, Refusal> {
+    pub fn decide(
+        mut self,
+        target: &Target,
+        io: &Io,
+        warnings: &mut Vec<String>,
+    ) -> Result<ConnectOptions, PlanRefusal> {
         if let (Io::Sim(_), Some(flag)) = (io, self.last) {
             let why = match flag.id {
                 Id::Rcvbuf | Id::Sndbuf | Id::Congestion => "are reached without sockets",
                 _ => "are reached directly",
             };
             let line = format!("--{}: the simulated servers {why}; leave one of the two out", flag.spelling.long);
-            return Err(Refusal::Cannot(line));
+            return Err(PlanRefusal::Cannot(line));
         }
-        if self.way.unix.is_some() && (!self.instead.is_empty() || self.way.sources.is_some()) {
+        if self.options.unix.is_some() && (!self.instead.is_empty() || self.options.sources.is_some()) {
             let line = "--unix connects to no address: leave out --connect-to and --bind-ip, or --unix";
-            return Err(Refusal::Misused(line.to_owned()));
+            return Err(PlanRefusal::Misused(line.to_owned()));
         }
-        if self.way.unix.is_some() && self.way.socket.congestion.is_some() {
+        if self.options.unix.is_some() && self.options.socket.congestion.is_some() {
             let line = "--congestion is for TCP, which --unix does not use: leave one of the two out";
-            return Err(Refusal::Misused(line.to_owned()));
+            return Err(PlanRefusal::Misused(line.to_owned()));
         }
-        if self.way.unix.is_some() && self.way.socket.rcvbuf.is_some() {
+        if self.options.unix.is_some() && self.options.socket.rcvbuf.is_some() {
             let line =
                 "--rcvbuf has no effect on a Unix socket, where the sender's buffer counts: leave one of the two out";
-            return Err(Refusal::Misused(line.to_owned()));
+            return Err(PlanRefusal::Misused(line.to_owned()));
         }
-        let elsewhere = self.way.unix.as_ref().map(|_| "--unix");
-        if let (Some(option), Some(_)) = (elsewhere.or(self.instead.first().map(|_| "--connect-to")), &self.way.proxy) {
+        let elsewhere = self.options.unix.as_ref().map(|_| "--unix");
+        if let (Some(option), Some(_)) =
+            (elsewhere.or(self.instead.first().map(|_| "--connect-to")), &self.options.proxy)
+        {
             let line = format!("--http-proxy and {option} both set where connections go: leave one of the two out");
-            return Err(Refusal::Misused(line));
+            return Err(PlanRefusal::Misused(line));
         }
-        if let (Some(sources), Some(family)) = (self.way.sources, self.way.family)
+        if let (Some(sources), Some(family)) = (self.options.sources, self.options.family)
             && sources.family() != family
         {
             let option = if family == Family::V4 { "-4" } else { "-6" };
@@ -114,10 +121,10 @@ impl ConnectOptions {
             let allowed = family.name();
             let line =
                 format!("--bind-ip has {typed} addresses, but {option} means {allowed}; leave one of the two out");
-            return Err(Refusal::Misused(line));
+            return Err(PlanRefusal::Misused(line));
         }
         self.decide_host(target, warnings);
-        Ok(self.way)
+        Ok(self.options)
     }
 
     /// Decides which host is connected to, and its addresses. Of the `--connect-to` that apply to the URL the last one
@@ -126,21 +133,21 @@ impl ConnectOptions {
         let usual = if target.scheme == Scheme::Https { 443 } else { 80 };
         let host = &target.host;
         let port = target.port.unwrap_or(usual);
-        for Instead { typed, of, to } in std::mem::take(&mut self.instead) {
+        for ConnectTo { typed, of, to } in std::mem::take(&mut self.instead) {
             let is_meant = (of.0.is_empty() || of.0.eq_ignore_ascii_case(host)) && of.1.is_none_or(|only| only == port);
             if is_meant {
                 let there = if to.0.is_empty() { host.clone() } else { to.0 };
-                self.way.instead = Some((there, to.1));
+                self.options.instead = Some((there, to.1));
             } else {
                 warnings.push(format!("--connect-to {typed} is ignored: the URL is for {host}:{port}"));
             }
         }
-        let instead = self.way.instead.as_ref().map(|to| (&to.0, to.1.unwrap_or(port), "--connect-to"));
-        let proxy = self.way.proxy.as_ref().map(|proxy| (&proxy.host, proxy.port, "the proxy"));
+        let instead = self.options.instead.as_ref().map(|to| (&to.0, to.1.unwrap_or(port), "--connect-to"));
+        let proxy = self.options.proxy.as_ref().map(|proxy| (&proxy.host, proxy.port, "the proxy"));
         let (wanted, port, whose) = proxy.or(instead).unwrap_or((host, port, "the URL"));
-        for Resolved { typed, host, port: only, address } in std::mem::take(&mut self.resolved) {
+        for ResolvedHost { typed, host, port: only, address } in std::mem::take(&mut self.resolved) {
             if host.eq_ignore_ascii_case(wanted) && only.is_none_or(|only| only == port) {
-                self.way.resolved.push(address);
+                self.options.resolved.push(address);
             } else {
                 warnings.push(format!("--resolve {typed} is ignored: {whose} is for {wanted}:{port}"));
             }
@@ -149,11 +156,11 @@ impl ConnectOptions {
 }
 
 /// A range of source addresses. The compat dialects refuse one in wrk-cmm's words where it has a message.
-fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Sources, Refusal> {
+fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<SourceAddresses, PlanRefusal> {
     let text = value.to_string_lossy();
-    Sources::parse(&text).map_err(|reason| match (reason, dialect.is_compat()) {
-        (BadSources::Address, true) => Refusal::Wrk(format!("could not parse range: {text}")),
-        (BadSources::Mask, true) => Refusal::Wrk(format!("invalid mask in range: {text}")),
+    SourceAddresses::parse(&text).map_err(|reason| match (reason, dialect.is_compat()) {
+        (BadSources::Address, true) => PlanRefusal::Wrk(format!("could not parse range: {text}")),
+        (BadSources::Mask, true) => PlanRefusal::Wrk(format!("invalid mask in range: {text}")),
         (BadSources::Address, false) => {
             let meant = foreign::meant(flag.id, &text);
             // curl's cookies are secrets.
@@ -165,13 +172,13 @@ fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Sources, Refu
             value,
             "the number after the slash is the length of the network prefix: at most 32, or 128 for IPv6",
         ),
-        (BadSources::TooMany, _) => wrong(flag, value, format_args!("more than {} addresses", Sources::MAX)),
+        (BadSources::TooMany, _) => wrong(flag, value, format_args!("more than {} addresses", SourceAddresses::MAX)),
     })
 }
 
 /// `HOST:PORT`, `HOST`, or curl's `HOST1:PORT1:HOST2:PORT2` with any part empty. An IPv6 address is in brackets unless
 /// it is alone.
-fn instead(flag: &Flag, value: &OsStr) -> Result<Instead, Refusal> {
+fn instead(flag: &Flag, value: &OsStr) -> Result<ConnectTo, PlanRefusal> {
     const EXAMPLE: &str = "not a host and a port; try 10.0.0.5:8080";
     let bad = || wrong(flag, value, EXAMPLE);
     let host = |part: &str| {
@@ -201,7 +208,7 @@ fn instead(flag: &Flag, value: &OsStr) -> Result<Instead, Refusal> {
         [of, of_port, to, to_port] => ((host(of)?, port(of_port)?), (host(to)?, port(to_port)?)),
         _ => return Err(bad()),
     };
-    Ok(Instead { typed: typed.to_owned(), of, to })
+    Ok(ConnectTo { typed: typed.to_owned(), of, to })
 }
 
 /// The parts of a text between its colons, except for colons in brackets.
@@ -215,7 +222,7 @@ fn between_colons(text: &str) -> Vec<&str> {
 }
 
 /// `HOST:ADDRESS`, or curl's `HOST:PORT:ADDRESS`; an IPv6 address may be in brackets.
-fn resolved(flag: &Flag, value: &OsStr) -> Result<Resolved, Refusal> {
+fn resolved(flag: &Flag, value: &OsStr) -> Result<ResolvedHost, PlanRefusal> {
     const EXAMPLE: &str = "write a host and an address, for instance www.example.com:10.0.0.5";
     let bad = || wrong(flag, value, EXAMPLE);
     let typed = value.to_str().ok_or_else(bad)?.to_owned();
@@ -226,5 +233,5 @@ fn resolved(flag: &Flag, value: &OsStr) -> Result<Resolved, Refusal> {
         (None, Some((port, rest))) => (Some(port.parse().map_err(|_| bad())?), address(rest).ok_or_else(bad)?),
         (None, None) => return Err(bad()),
     };
-    Ok(Resolved { host: host.to_owned(), port, address, typed })
+    Ok(ResolvedHost { host: host.to_owned(), port, address, typed })
 }

@@ -6,22 +6,22 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
 
-use onrush_plan::http::Version;
+use onrush_plan::http::HttpVersion;
 use onrush_plan::limits::{GIVE_UP_MIN, GIVE_UP_TIMEOUTS, URL_MAX};
 use onrush_plan::load::Limiter;
 use onrush_plan::secrets;
 use onrush_plan::target::InvalidUrl;
 use onrush_plan::{
-    Condition, Dialect, Format, Io, Load, Material, PerConnection, Plan, Request, Schedule, Script, Show, Stop, Target,
-    Way,
+    Condition, ConnectOptions, Dialect, FileContents, Format, Io, Load, LuaScript, OutputOptions, PerConnection, Plan,
+    Request, Schedule, Stop, Target,
 };
 use onrush_text::units::{counted, exact};
 
 use super::flags::{self, Flag, Id};
 use super::probe::TypedProbe;
-use super::refusal::{Refusal, took_url, wrong};
-use super::request::{self, Header};
-use super::templates::{self, Sent};
+use super::refusal::{PlanRefusal, took_url, wrong};
+use super::request::{self, HeaderField};
+use super::templates::{self, SentRequest};
 use super::typed::Typed;
 use super::values::AT_LEAST_ONE;
 use super::{Warned, form, framing, hints, list, machines, probe, samples, until};
@@ -35,7 +35,7 @@ const TIMEOUT: Duration = Duration::from_secs(2);
 const SEED: u64 = 1;
 
 /// Decides the run; checks are in wrk's order. Reads the file of `--body` last; resolves no name.
-pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
+pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, PlanRefusal> {
     let dialect = typed.dialect;
     templates::are_possible(&typed)?;
     form::is_alone(&typed)?;
@@ -48,10 +48,10 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     }
     let Some(url) = typed.words.first() else { return Err(no_url(dialect, typed.taken_url.as_ref())) };
     nothing_is_zero(&typed)?;
-    let is_cut = |(_, value): &&Header| value.is_empty() || secrets::is_scheme(value);
+    let is_cut = |(_, value): &&HeaderField| value.is_empty() || secrets::is_scheme(value);
     let cut = typed.headers.iter().rfind(is_cut).map(|(name, value)| (&**name, &**value));
     if let Some(line) = hints::stray(&typed.words, typed.script.is_some(), cut).filter(|_| !dialect.is_compat()) {
-        return Err(Refusal::Misused(line));
+        return Err(PlanRefusal::Misused(line));
     }
     let mut target = if typed.templates { templated(url, dialect) } else { target(url, dialect) }?;
     let load = load(&typed)?;
@@ -62,13 +62,13 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     typed.duration = typed.duration.or(staged);
     if typed.batch_latency && dialect != Dialect::Wrk2 {
         let line = "--batch_latency: needs --compat wrk2; result files (-o) have the latency of batches anyway";
-        return Err(Refusal::Misused(line.to_owned()));
+        return Err(PlanRefusal::Misused(line.to_owned()));
     }
     gates_have_their_rate(&typed.gates, schedule.as_ref())?;
     let until = until::decide(&mut typed, staged, schedule.as_ref())?;
     let (timeout, give_up) = patience(&mut typed)?;
     if typed.once && typed.format == Format::Json {
-        return Err(Refusal::Cannot(
+        return Err(PlanRefusal::Cannot(
             "--format json: --once shows its request as text; leave one of the two out".to_owned(),
         ));
     }
@@ -81,7 +81,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let seed = typed.seed.unwrap_or(SEED);
     let list = listed.map(|file| list::decide(&mut typed, file, &target, seed)).transpose()?;
     list::gates_have_their_names(&typed.gates, list.as_ref())?;
-    let way = std::mem::take(&mut typed.way).decide(&target, &typed.io, &mut typed.warnings)?;
+    let connect = std::mem::take(&mut typed.connect).decide(&target, &typed.io, &mut typed.warnings)?;
     let http = std::mem::take(&mut typed.http).decide(&target, dialect, &mut typed.warnings)?;
     if let Some(time) = typed.delay_stats.filter(|_| http.may_be_http2() && typed.duration.is_none()) {
         let time = exact(time);
@@ -93,17 +93,17 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
     let tls = std::mem::take(&mut typed.tls).decide(&target, &http, dialect, &typed.io, &mut typed.warnings)?;
     few_requests(&mut typed);
     let stop = stop(&typed);
-    let show = show(&mut typed, &way)?;
+    let output = output(&mut typed, &connect)?;
     let mut request = request(typed.method, typed.body.is_some() || form.is_some(), typed.headers, &target);
-    let body = form.map(|form| Material::of("", form)).or(body(typed.body)?);
+    let body = form.map(|form| FileContents::from_bytes("", form)).or(body(typed.body)?);
     let method = (list.is_none() && script.is_none()).then_some(request.method.as_str());
     let checks = typed.checks.decide(dialect, method, &mut typed.warnings)?;
-    list::gates_have_their_checks(&show.gates, &checks, &http)?;
+    list::gates_have_their_checks(&output.gates, &checks, &http)?;
     typed.warnings.extend(request::miscased(&request.method, "-X ").filter(|_| script.is_none()));
     // With a script the headers and the body that count are those of the script.
     if script.is_none() {
         // HTTP/2 has frames for all that.
-        let is_http1 = http.versions == [Version::Http11];
+        let is_http1 = http.versions == [HttpVersion::Http11];
         let contradiction = framing::contradiction(&request, body.as_ref(), typed.once);
         typed.warnings.extend(contradiction.filter(|_| is_http1));
         typed
@@ -111,12 +111,12 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
             .extend(request::of_http1(&request.headers).filter(|_| !is_http1 && requests_per_connection.is_none()));
         typed.warnings.extend(request::host_of_http2(&request).filter(|_| !is_http1));
     }
-    let sent = Sent { request: &request, body: body.as_ref(), list: list.as_ref(), target: &target };
+    let sent = SentRequest { request: &request, body: body.as_ref(), list: list.as_ref(), target: &target };
     let templates = if typed.templates { templates::decide(&sent, seed, &mut typed.warnings)? } else { None };
     if !typed.templates && script.is_none() && !dialect.is_compat() {
         typed.warnings.extend(templates::missed(&sent));
     }
-    if let Some(proxy) = &way.proxy {
+    if let Some(proxy) = &connect.proxy {
         proxy.address(&target, &mut request);
     }
     let mut plan = Plan {
@@ -134,7 +134,7 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         give_up,
         dialect,
         io: typed.io,
-        phases: show.wants_phases(),
+        phases: output.wants_phases(),
         once: typed.once,
         spin: typed.spin,
         seed,
@@ -144,37 +144,37 @@ pub(crate) fn decide(mut typed: Typed) -> Result<Warned<Plan>, Refusal> {
         script,
         request,
         body,
-        way,
+        connect,
         tls,
         http,
         target,
-        show,
+        output,
     };
-    plan.run_on = plan.needed_run_on(&plan.show.gates);
-    plan.show.probing = probe::decide(&plan, typed.probe)?.filter(|_| plan.show.machines.is_none());
+    plan.run_on = plan.needed_run_on(&plan.output.gates);
+    plan.output.probing = probe::decide(&plan, typed.probe)?.filter(|_| plan.output.machines.is_none());
     Ok((plan, typed.warnings))
 }
 
 /// A gate about a rate needs one.
-fn gates_have_their_rate(gates: &[Condition], schedule: Option<&Schedule>) -> Result<(), Refusal> {
+fn gates_have_their_rate(gates: &[Condition], schedule: Option<&Schedule>) -> Result<(), PlanRefusal> {
     let term = gates.iter().find_map(Condition::needs_rate).filter(|_| schedule.is_none());
     let line = |text: &str| format!("--fail-if {text}: there is no rate; add -R, for instance -R 1000");
-    term.map_or(Ok(()), |term| Err(Refusal::Misused(line(&term.text))))
+    term.map_or(Ok(()), |term| Err(PlanRefusal::Misused(line(&term.text))))
 }
 
 /// From this number of threads on, somebody may have meant seconds.
 const SECONDS_MIN: u64 = 5;
 
-fn no_url(dialect: Dialect, taken: Option<&(&'static Flag, OsString)>) -> Refusal {
+fn no_url(dialect: Dialect, taken: Option<&(&'static Flag, OsString)>) -> PlanRefusal {
     match taken {
-        _ if dialect.is_compat() => Refusal::Usage,
-        Some((flag, url)) => Refusal::Misused(took_url(&flag.spelling, url)),
-        None => Refusal::Misused("no URL; try onrush -c100 -d30s http://127.0.0.1:8080/".to_owned()),
+        _ if dialect.is_compat() => PlanRefusal::Usage,
+        Some((flag, url)) => PlanRefusal::Misused(took_url(&flag.spelling, url)),
+        None => PlanRefusal::Misused("no URL; try onrush -c100 -d30s http://127.0.0.1:8080/".to_owned()),
     }
 }
 
 /// Refuses zeros, which wrk does before it reads the URL, and without a message; natively counts are never zero here.
-fn nothing_is_zero(typed: &Typed) -> Result<(), Refusal> {
+fn nothing_is_zero(typed: &Typed) -> Result<(), PlanRefusal> {
     if typed.threads == Some(0) {
         return Err(zero(Id::Threads, AT_LEAST_ONE));
     }
@@ -184,13 +184,13 @@ fn nothing_is_zero(typed: &Typed) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn zero(id: Id, right: &str) -> Refusal {
+fn zero(id: Id, right: &str) -> PlanRefusal {
     wrong(flags::by_id(id), OsStr::new("0"), right)
 }
 
-fn target(url: &OsStr, dialect: Dialect) -> Result<Target, Refusal> {
+fn target(url: &OsStr, dialect: Dialect) -> Result<Target, PlanRefusal> {
     if url.len() > URL_MAX {
-        return Err(Refusal::Misused(format!("the URL has {} bytes; at most {URL_MAX} are allowed", url.len())));
+        return Err(PlanRefusal::Misused(format!("the URL has {} bytes; at most {URL_MAX} are allowed", url.len())));
     }
     let target = match url.to_str() {
         Some(url) => Target::parse(url, dialect),
@@ -201,35 +201,35 @@ fn target(url: &OsStr, dialect: Dialect) -> Result<Target, Refusal> {
     };
     match target {
         Ok(target) => Ok(target),
-        Err(invalid) if dialect.is_compat() => Err(Refusal::Wrk(format!("invalid URL: {}", invalid.typed))),
+        Err(invalid) if dialect.is_compat() => Err(PlanRefusal::Wrk(format!("invalid URL: {}", invalid.typed))),
         Err(InvalidUrl { typed, reason }) => {
             // The reason may quote a part of the password.
             let reason = if secrets::is_misspelt_user(&typed) { secrets::MISSPELT_USER.to_owned() } else { reason };
             let reason =
                 if typed.contains("{{") { format!("{reason}; or add --templates to fill it in") } else { reason };
             let invalid = InvalidUrl { typed: secrets::misspelt_url(&typed), reason };
-            Err(Refusal::Misused(invalid.to_string()))
+            Err(PlanRefusal::Misused(invalid.to_string()))
         }
     }
 }
 
 /// The target of a URL with placeholders in its path.
-fn templated(url: &OsStr, dialect: Dialect) -> Result<Target, Refusal> {
+fn templated(url: &OsStr, dialect: Dialect) -> Result<Target, PlanRefusal> {
     let Some(typed) = url.to_str() else { return target(url, dialect) };
-    let invalid = |reason: &str| Refusal::Misused(format!("{:?} is not a URL: {reason}", secrets::url(typed)));
-    let masked = Masked::of(typed).map_err(invalid)?;
+    let invalid = |reason: &str| PlanRefusal::Misused(format!("{:?} is not a URL: {reason}", secrets::url(typed)));
+    let masked = Masked::new(typed).map_err(invalid)?;
     let found = target(OsStr::new(masked.text()), dialect)?;
     let path = masked.path(&found.path).map_err(invalid)?.into_owned();
     Ok(Target { typed: typed.to_owned(), path, ..found })
 }
 
 /// Natively the default number of threads is at most the number of connections.
-fn load(typed: &Typed) -> Result<Load, Refusal> {
+fn load(typed: &Typed) -> Result<Load, PlanRefusal> {
     let staged = typed.pace.most_connections();
     let both = |one: &str| {
         let line =
             format!("{one} and --stages c=: the stages set how many connections there are; leave one of the two out");
-        Err(Refusal::Misused(line))
+        Err(PlanRefusal::Misused(line))
     };
     if staged.is_some() && typed.connections.is_some() {
         return both("--connections");
@@ -249,7 +249,7 @@ fn load(typed: &Typed) -> Result<Load, Refusal> {
         return Err(wrong(flags::by_id(Id::Threads), OsStr::new(&threads.to_string()), most));
     }
     if connections < threads && compat {
-        return Err(Refusal::Wrk("number of connections must be >= threads".to_owned()));
+        return Err(PlanRefusal::Wrk("number of connections must be >= threads".to_owned()));
     }
     if connections < threads {
         // The -t of ab is a duration, and that of hey a timeout.
@@ -271,7 +271,7 @@ fn load(typed: &Typed) -> Result<Load, Refusal> {
 /// After what time a request counts as timed out, and after what time it is abandoned. In wrk zero makes every response
 /// late, and no request is abandoned unless nothing else would end the run; natively zero switches either off. A
 /// `--timeout` that was typed also ends the request of `--once`.
-fn patience(typed: &mut Typed) -> Result<(Option<Duration>, Option<Duration>), Refusal> {
+fn patience(typed: &mut Typed) -> Result<(Option<Duration>, Option<Duration>), PlanRefusal> {
     let timeout = typed.timeout.unwrap_or(TIMEOUT);
     // A single request that is late has nothing left to show but that.
     let only_timeout = typed.timeout.filter(|timeout| typed.once && !timeout.is_zero());
@@ -279,7 +279,7 @@ fn patience(typed: &mut Typed) -> Result<(Option<Duration>, Option<Duration>), R
         return match typed.give_up {
             Some(_) => {
                 let tool = typed.dialect.name();
-                Err(Refusal::Cannot(format!("--give-up: {tool} never abandons a request; leave it out")))
+                Err(PlanRefusal::Cannot(format!("--give-up: {tool} never abandons a request; leave it out")))
             }
             None if only_timeout.is_some() => Ok((Some(timeout), only_timeout)),
             // wrk has neither option, and such a run might never end if no request were ever abandoned.
@@ -307,7 +307,7 @@ fn patience(typed: &mut Typed) -> Result<(Option<Duration>, Option<Duration>), R
 
 /// How many requests a connection may have. The last one carries `Connection: close`, so the user cannot set the
 /// header.
-fn requests_per_connection(typed: &mut Typed) -> Result<Option<PerConnection>, Refusal> {
+fn requests_per_connection(typed: &mut Typed) -> Result<Option<PerConnection>, PlanRefusal> {
     let (option, most) = match (typed.disable_keepalive, typed.requests_per_connection) {
         (false, None) => return Ok(None),
         (true, Some(most @ 2..)) => {
@@ -315,14 +315,14 @@ fn requests_per_connection(typed: &mut Typed) -> Result<Option<PerConnection>, R
                 "--disable-keepalive and --requests-per-connection {most}: the first means one request; leave one of \
                  the two out"
             );
-            return Err(Refusal::Misused(line));
+            return Err(PlanRefusal::Misused(line));
         }
         (true, _) => (Limiter::DisableKeepalive, 1),
         (false, Some(most)) => (Limiter::RequestsPerConnection, most),
     };
     if let Some((_, value)) = typed.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("Connection")) {
         let line = format!("{} and the header 'Connection: {value}': leave one of the two out", option.name());
-        return Err(Refusal::Misused(line));
+        return Err(PlanRefusal::Misused(line));
     }
     // A script would write it into every request of a batch, where no request could follow the first. The engine puts
     // it into the last request of every connection, whether a script made it or not.
@@ -333,10 +333,10 @@ fn requests_per_connection(typed: &mut Typed) -> Result<Option<PerConnection>, R
 }
 
 /// Refuses more requests in flight on a connection than it may have at all.
-fn streams_have_their_requests(streams: Option<u32>, per_connection: Option<PerConnection>) -> Result<(), Refusal> {
+fn streams_have_their_requests(streams: Option<u32>, per_connection: Option<PerConnection>) -> Result<(), PlanRefusal> {
     match (streams, per_connection) {
         (Some(streams), Some(PerConnection { most, option })) if u64::from(streams) > most => {
-            Err(Refusal::Misused(format!(
+            Err(PlanRefusal::Misused(format!(
                 "--streams {streams}: a connection ends after {} ({}), so that no more are ever in flight on it; leave one of \
              the two out",
                 counted(most, "request"),
@@ -367,10 +367,10 @@ fn few_requests(typed: &mut Typed) {
 }
 
 /// What is printed and written of the result.
-fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
+fn output(typed: &mut Typed, connect: &ConnectOptions) -> Result<OutputOptions, PlanRefusal> {
     if typed.quiet && typed.version {
         let line = "--quiet and -v: the one prints less than usual, the other more; leave one of the two out";
-        return Err(Refusal::Misused(line.to_owned()));
+        return Err(PlanRefusal::Misused(line.to_owned()));
     }
     let notes = typed.notes.unwrap_or(!typed.dialect.is_compat());
     let spectrum = match typed.dialect {
@@ -393,7 +393,7 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
         typed.warnings.push(line.to_owned());
     }
     let machines = machines::decide(std::mem::take(&mut typed.machines), connections, &alone)?;
-    Ok(Show {
+    Ok(OutputOptions {
         machines,
         percentiles: typed.latency || typed.u_latency || typed.spectrum || typed.percents.is_some(),
         spectrum,
@@ -404,7 +404,7 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
         cmm_layout: typed.cmm_layout || typed.dialect == Dialect::WrkCmm,
         format: typed.format,
         outputs: std::mem::take(&mut typed.outputs),
-        sockets: std::mem::take(&mut typed.sampling).decide(way, &typed.io, typed.once)?,
+        sockets: std::mem::take(&mut typed.sampling).decide(connect, &typed.io, typed.once)?,
         request_log: std::mem::take(&mut typed.log).decide(typed.dialect)?,
         samples: samples::decide(typed.samples.take(), typed.dialect)?,
         gates: std::mem::take(&mut typed.gates),
@@ -422,7 +422,7 @@ fn show(typed: &mut Typed, way: &Way) -> Result<Show, Refusal> {
 }
 
 /// The script, whose arguments are the words after the URL; without one they are ignored with a warning.
-fn script(typed: &mut Typed) -> Option<Script> {
+fn script(typed: &mut Typed) -> Option<LuaScript> {
     let args: Vec<String> = typed.words[1..].iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let Some(path) = typed.script.take() else {
         if !args.is_empty() {
@@ -432,19 +432,20 @@ fn script(typed: &mut Typed) -> Option<Script> {
         }
         return None;
     };
-    Some(Script { file: Material::named(path), args })
+    Some(LuaScript { file: FileContents::named(path), args })
 }
 
 /// The request that is sent: with a body a `POST`, unless a method was typed.
-fn request(method: Option<String>, has_body: bool, headers: Vec<Header>, target: &Target) -> Request {
+fn request(method: Option<String>, has_body: bool, headers: Vec<HeaderField>, target: &Target) -> Request {
     let method = method.unwrap_or_else(|| if has_body { "POST" } else { "GET" }.to_owned());
     Request { method, target: target.path.clone(), headers: request::headers(headers, target) }
 }
 
 /// The body of `--body`, if it is not empty.
-fn body(typed: Option<OsString>) -> Result<Option<Material>, Refusal> {
+fn body(typed: Option<OsString>) -> Result<Option<FileContents>, PlanRefusal> {
     let Some(typed) = typed else { return Ok(None) };
     let bytes = request::body(&typed);
-    let bytes = bytes.map_err(|reason| Refusal::Cannot(format!("--body {:?}: {reason}", typed.to_string_lossy())))?;
-    Ok((!bytes.is_empty()).then(|| Material::of("", bytes)))
+    let bytes =
+        bytes.map_err(|reason| PlanRefusal::Cannot(format!("--body {:?}: {reason}", typed.to_string_lossy())))?;
+    Ok((!bytes.is_empty()).then(|| FileContents::from_bytes("", bytes)))
 }

@@ -15,7 +15,7 @@ pub(crate) struct Described {
 
 /// Kind of a word of a command line, for completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Word {
+pub(crate) enum CompletionWord {
     /// Anything.
     Text,
     /// A file.
@@ -30,14 +30,14 @@ pub(crate) enum Word {
 
 impl Described {
     /// Kind of each word of its value: the name of the value tells, unless there are choices.
-    pub fn words(&self) -> impl Iterator<Item = Word> {
+    pub fn words(&self) -> impl Iterator<Item = CompletionWord> {
         let names = self.spelling.value.unwrap_or_default().split_whitespace();
         names.map(|name| match name {
-            _ if !self.choices.is_empty() => Word::Choice(self.choices),
-            "FILE" | "PATH" => Word::File,
-            "DIR" => Word::Folder,
-            "URL" => Word::Url,
-            _ => Word::Text,
+            _ if !self.choices.is_empty() => CompletionWord::Choice(self.choices),
+            "FILE" | "PATH" => CompletionWord::File,
+            "DIR" => CompletionWord::Folder,
+            "URL" => CompletionWord::Url,
+            _ => CompletionWord::Text,
         })
     }
 }
@@ -67,26 +67,26 @@ mod tests {
     use super::*;
 
     fn option(spelling: &'static str, choices: &'static [&'static str]) -> Described {
-        Described { spelling: Spelling::of(spelling), help: "does it\nor not", choices }
+        Described { spelling: Spelling::parse(spelling), help: "does it\nor not", choices }
     }
 
     #[test]
-    fn the_name_of_a_value_tells_what_it_is() {
+    fn value_names_decide_completion() {
         for (spelling, words) in [
             ("--on", vec![]),
-            ("--to URL", vec![Word::Url]),
-            ("-k, --keep N DIR", vec![Word::Text, Word::Folder]),
-            ("-f, --file FILE", vec![Word::File]),
-            ("--way[=HOW]", vec![Word::Text]),
+            ("--to URL", vec![CompletionWord::Url]),
+            ("-k, --keep N DIR", vec![CompletionWord::Text, CompletionWord::Folder]),
+            ("-f, --file FILE", vec![CompletionWord::File]),
+            ("--way[=HOW]", vec![CompletionWord::Text]),
         ] {
             assert_eq!(option(spelling, &[]).words().collect::<Vec<_>>(), words, "{spelling}");
         }
         let choices = &["a", "b"];
-        assert_eq!(option("--io FILE", choices).words().collect::<Vec<_>>(), [Word::Choice(choices)]);
+        assert_eq!(option("--io FILE", choices).words().collect::<Vec<_>>(), [CompletionWord::Choice(choices)]);
     }
 
     #[test]
-    fn a_long_spelling_has_a_line_of_its_own() {
+    fn long_spellings_have_their_own_line() {
         let options = [option("-f, --file FILE", &[]), option("--a-long-name", &[])];
         let expected = "  -f, --file FILE  does it\n                   or not\n      \
                         --a-long-name\n                   does it\n                   or not\n";

@@ -15,8 +15,8 @@
 
 use std::net::IpAddr;
 
-use onrush_plan::condition::Comparison;
-use onrush_plan::filter::{End, Filter, Range, States};
+use onrush_plan::condition::ComparisonOperator;
+use onrush_plan::filter::{AddressRange, ConnectionEnd, SocketFilter, States};
 
 use super::flaw::{Flaw, nearest};
 
@@ -26,27 +26,27 @@ const DEPTH_MAX: usize = 32;
 /// The words that a term begins with.
 const TERMS: [&str; 8] = ["state", "exclude", "sport", "dport", "src", "dst", "not", "("];
 
-const COMPARISONS: [(&str, Comparison); 16] = [
-    ("=", Comparison::Equal),
-    ("==", Comparison::Equal),
-    ("eq", Comparison::Equal),
-    ("!=", Comparison::Unequal),
-    ("ne", Comparison::Unequal),
-    ("neq", Comparison::Unequal),
-    (">", Comparison::More),
-    ("gt", Comparison::More),
-    ("<", Comparison::Less),
-    ("lt", Comparison::Less),
-    (">=", Comparison::AtLeast),
-    ("ge", Comparison::AtLeast),
-    ("geq", Comparison::AtLeast),
-    ("<=", Comparison::AtMost),
-    ("le", Comparison::AtMost),
-    ("leq", Comparison::AtMost),
+const COMPARISONS: [(&str, ComparisonOperator); 16] = [
+    ("=", ComparisonOperator::Equal),
+    ("==", ComparisonOperator::Equal),
+    ("eq", ComparisonOperator::Equal),
+    ("!=", ComparisonOperator::Unequal),
+    ("ne", ComparisonOperator::Unequal),
+    ("neq", ComparisonOperator::Unequal),
+    (">", ComparisonOperator::More),
+    ("gt", ComparisonOperator::More),
+    ("<", ComparisonOperator::Less),
+    ("lt", ComparisonOperator::Less),
+    (">=", ComparisonOperator::AtLeast),
+    ("ge", ComparisonOperator::AtLeast),
+    ("geq", ComparisonOperator::AtLeast),
+    ("<=", ComparisonOperator::AtMost),
+    ("le", ComparisonOperator::AtMost),
+    ("leq", ComparisonOperator::AtMost),
 ];
 
 /// Reads a filter. If it names no states, it selects the usual ones.
-pub(super) fn filter(text: &str) -> Result<Filter, Flaw> {
+pub(super) fn filter(text: &str) -> Result<SocketFilter, Flaw> {
     let mut parser = Parser { words: words(text), next: 0, end: text.chars().count(), depth: 0 };
     let filter = parser.filter()?;
     if let Some(word) = parser.words.get(parser.next) {
@@ -54,21 +54,21 @@ pub(super) fn filter(text: &str) -> Result<Filter, Flaw> {
     }
     Ok(match filter.names_states() {
         true => filter,
-        false => Filter::All(vec![Filter::States(States::USUAL), filter]),
+        false => SocketFilter::All(vec![SocketFilter::States(States::USUAL), filter]),
     })
 }
 
 /// A word and its position, in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Word {
+struct FilterWord {
     at: usize,
     text: String,
 }
 
 /// Splits a text at blanks, and before and after parentheses and signs.
-fn words(text: &str) -> Vec<Word> {
+fn words(text: &str) -> Vec<FilterWord> {
     let is_sign = |character: char| "<>=!&|".contains(character);
-    let mut words: Vec<Word> = Vec::new();
+    let mut words: Vec<FilterWord> = Vec::new();
     let mut previous = ' ';
     for (at, character) in text.chars().enumerate() {
         let is_alone = "()".contains(character) || "()".contains(previous);
@@ -76,7 +76,7 @@ fn words(text: &str) -> Vec<Word> {
         match words.last_mut().filter(|_| goes_on) {
             _ if character.is_whitespace() => {}
             Some(word) => word.text.push(character),
-            None => words.push(Word { at, text: character.to_string() }),
+            None => words.push(FilterWord { at, text: character.to_string() }),
         }
         previous = character;
     }
@@ -84,54 +84,54 @@ fn words(text: &str) -> Vec<Word> {
 }
 
 struct Parser {
-    words: Vec<Word>,
+    words: Vec<FilterWord>,
     next: usize,
     end: usize,
     depth: usize,
 }
 
 impl Parser {
-    fn filter(&mut self) -> Result<Filter, Flaw> {
+    fn filter(&mut self) -> Result<SocketFilter, Flaw> {
         let first = self.term()?;
         let goes_on = self.peek().is_some_and(|next| next != ")" && !is_and(next) && !is_or(next));
-        if matches!(first, Filter::States(_)) && goes_on {
-            return Ok(Filter::All(vec![first, self.filter()?]));
+        if matches!(first, SocketFilter::States(_)) && goes_on {
+            return Ok(SocketFilter::All(vec![first, self.filter()?]));
         }
         let mut list = first;
         while let Some(next) = self.peek().filter(|next| *next != ")") {
             let is_or = is_or(next);
             self.next += usize::from(is_or || is_and(next));
             let term = self.term()?;
-            list = if is_or { joined(Filter::Any, list, term) } else { joined(Filter::All, list, term) };
+            list = if is_or { joined(SocketFilter::Any, list, term) } else { joined(SocketFilter::All, list, term) };
         }
         Ok(list)
     }
 
-    fn term(&mut self) -> Result<Filter, Flaw> {
-        let Word { at, text } = self.take("a filter is missing here; try sport = :80")?;
+    fn term(&mut self) -> Result<SocketFilter, Flaw> {
+        let FilterWord { at, text } = self.take("a filter is missing here; try sport = :80")?;
         if self.depth == DEPTH_MAX {
             return Err(Flaw { at, reason: format!("nested more than {DEPTH_MAX} levels deep") });
         }
         self.depth += 1;
         let term = match text.as_str() {
             "(" => self.group(at)?,
-            "not" | "!" => Filter::Not(Box::new(self.term()?)),
+            "not" | "!" => SocketFilter::Not(Box::new(self.term()?)),
             "state" => self.states("state")?,
             "exclude" | "excl" => match self.states(&text)? {
-                Filter::States(States(states)) => Filter::States(States(States::ALL.0 & !states)),
+                SocketFilter::States(States(states)) => SocketFilter::States(States(States::ALL.0 & !states)),
                 other => other,
             },
-            "sport" => self.port(End::Local)?,
-            "dport" => self.port(End::Peer)?,
-            "src" => self.address(End::Local)?,
-            "dst" => self.address(End::Peer)?,
+            "sport" => self.port(ConnectionEnd::Local)?,
+            "dport" => self.port(ConnectionEnd::Peer)?,
+            "src" => self.address(ConnectionEnd::Local)?,
+            "dst" => self.address(ConnectionEnd::Peer)?,
             other => return Err(Flaw { at, reason: unknown(other) }),
         };
         self.depth -= 1;
         Ok(term)
     }
 
-    fn group(&mut self, at: usize) -> Result<Filter, Flaw> {
+    fn group(&mut self, at: usize) -> Result<SocketFilter, Flaw> {
         let filter = self.filter()?;
         match self.peek() {
             Some(")") => {
@@ -143,10 +143,10 @@ impl Parser {
     }
 
     /// One state or several, each after `word`.
-    fn states(&mut self, word: &str) -> Result<Filter, Flaw> {
+    fn states(&mut self, word: &str) -> Result<SocketFilter, Flaw> {
         let mut states = 0;
         loop {
-            let Word { at, text } = self.take("a state is missing here; try state established")?;
+            let FilterWord { at, text } = self.take("a state is missing here; try state established")?;
             let lower = text.to_ascii_lowercase();
             let known = States::NAMED.iter().find(|(name, _)| *name == lower);
             let reason = || match nearest(&lower, States::NAMED.iter().map(|(name, _)| *name)) {
@@ -155,33 +155,33 @@ impl Parser {
             };
             states |= known.ok_or_else(|| Flaw { at, reason: reason() })?.1.0;
             if self.peek() != Some(word) {
-                return Ok(Filter::States(States(states)));
+                return Ok(SocketFilter::States(States(states)));
             }
             self.next += 1;
         }
     }
 
-    fn port(&mut self, end: End) -> Result<Filter, Flaw> {
+    fn port(&mut self, end: ConnectionEnd) -> Result<SocketFilter, Flaw> {
         let comparison = self.comparison();
-        let Word { at, text } = self.take("a port is missing here; try :80")?;
+        let FilterWord { at, text } = self.take("a port is missing here; try :80")?;
         let digits = text.strip_prefix("*:").or_else(|| text.strip_prefix(':')).unwrap_or(&text);
         let port = number(digits).ok_or_else(|| Flaw { at, reason: bad_port(&text) })?;
-        Ok(Filter::Port(end, comparison, port))
+        Ok(SocketFilter::Port(end, comparison, port))
     }
 
-    fn address(&mut self, end: End) -> Result<Filter, Flaw> {
+    fn address(&mut self, end: ConnectionEnd) -> Result<SocketFilter, Flaw> {
         let at = self.words.get(self.next).map_or(self.end, |word| word.at);
         let comparison = self.comparison();
-        let address = Filter::Address(end, self.range()?);
+        let address = SocketFilter::Address(end, self.range()?);
         match comparison {
-            Comparison::Equal => Ok(address),
-            Comparison::Unequal => Ok(Filter::Not(Box::new(address))),
+            ComparisonOperator::Equal => Ok(address),
+            ComparisonOperator::Unequal => Ok(SocketFilter::Not(Box::new(address))),
             _ => Err(Flaw { at, reason: "addresses can only be compared with = and !=".to_owned() }),
         }
     }
 
-    fn range(&mut self) -> Result<Range, Flaw> {
-        let Word { at, text } = self.take("an address is missing here; try 10.0.0.0/8")?;
+    fn range(&mut self) -> Result<AddressRange, Flaw> {
+        let FilterWord { at, text } = self.take("an address is missing here; try 10.0.0.0/8")?;
         range(&text).ok_or_else(|| {
             let example = "10.0.0.5, 10.0.0.0/8, [::1]:80 or :80";
             Flaw { at, reason: format!("{text:?} is not an address or port; try {example}") }
@@ -189,18 +189,18 @@ impl Parser {
     }
 
     /// The next comparison; equality if there is none.
-    fn comparison(&mut self) -> Comparison {
+    fn comparison(&mut self) -> ComparisonOperator {
         let named = |word: &str| COMPARISONS.iter().find(|(name, _)| *name == word);
         let found = self.peek().and_then(named).map(|(_, comparison)| *comparison);
         self.next += usize::from(found.is_some());
-        found.unwrap_or(Comparison::Equal)
+        found.unwrap_or(ComparisonOperator::Equal)
     }
 
     fn peek(&self) -> Option<&str> {
         self.words.get(self.next).map(|word| word.text.as_str())
     }
 
-    fn take(&mut self, missing: &str) -> Result<Word, Flaw> {
+    fn take(&mut self, missing: &str) -> Result<FilterWord, Flaw> {
         let word = self.words.get(self.next).cloned();
         self.next += 1;
         word.ok_or_else(|| Flaw { at: self.end, reason: missing.to_owned() })
@@ -208,9 +208,9 @@ impl Parser {
 }
 
 /// A list with another term: a list of that kind grows, any other becomes the first term of a new one.
-fn joined(of: fn(Vec<Filter>) -> Filter, list: Filter, term: Filter) -> Filter {
+fn joined(of: fn(Vec<SocketFilter>) -> SocketFilter, list: SocketFilter, term: SocketFilter) -> SocketFilter {
     match (list, of(Vec::new())) {
-        (Filter::All(mut terms), Filter::All(_)) | (Filter::Any(mut terms), Filter::Any(_)) => {
+        (SocketFilter::All(mut terms), SocketFilter::All(_)) | (SocketFilter::Any(mut terms), SocketFilter::Any(_)) => {
             terms.push(term);
             of(terms)
         }
@@ -248,7 +248,7 @@ fn number<T: std::str::FromStr>(digits: &str) -> Option<T> {
 }
 
 /// An address, a port, or both; either may be `*`.
-fn range(text: &str) -> Option<Range> {
+fn range(text: &str) -> Option<AddressRange> {
     let is_address = text.starts_with('[') || text.matches(':').count() < 2;
     let inside = text.rfind(']').map_or(0, |end| end + 1);
     let (address, port) = match text[inside..].rfind(':').filter(|_| is_address) {
@@ -259,7 +259,7 @@ fn range(text: &str) -> Option<Range> {
         None | Some("*") => None,
         Some(digits) => Some(number(digits)?),
     };
-    Some(Range { prefix: if ["", "*"].contains(&address) { None } else { Some(prefix(address)?) }, port })
+    Some(AddressRange { prefix: if ["", "*"].contains(&address) { None } else { Some(prefix(address)?) }, port })
 }
 
 /// An address and the number of its bits that count: all unless given.

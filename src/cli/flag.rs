@@ -135,7 +135,7 @@ pub(crate) enum Origin {
 
 /// Our own option with this spelling, without a help yet.
 pub(crate) const fn flag(id: Id, spelling: &'static str) -> Flag {
-    Flag { id, spelling: Spelling::of(spelling), help: "", choices: &[], origin: Origin::Ours, is_common: false }
+    Flag { id, spelling: Spelling::parse(spelling), help: "", choices: &[], origin: Origin::Ours, is_common: false }
 }
 
 impl Flag {

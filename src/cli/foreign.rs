@@ -54,10 +54,10 @@ fn is_stage(value: &str) -> bool {
     value.split_once(':').is_some_and(|(time, level)| is_time(time) && level.starts_with(|c: char| c.is_ascii_digit()))
 }
 
-type Value = (Id, fn(&str) -> bool, &'static str);
+type ForeignValue = (Id, fn(&str) -> bool, &'static str);
 
 /// Options of ours, the look of another tool's value, and the suggestion.
-const VALUES: &[Value] = &[
+const VALUES: &[ForeignValue] = &[
     (
         Id::Timeout,
         |value| value.contains('/'),
@@ -253,7 +253,7 @@ mod tests {
     use crate::cli::flags;
 
     #[test]
-    fn no_hint_is_hidden_by_an_option_of_ours_or_names_another() {
+    fn hints_are_reachable_and_name_known_options() {
         for (spellings, _, answer) in FOREIGN {
             for typed in spellings.split(' ') {
                 match typed.strip_prefix("--") {
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistyped_value_of_ours_is_no_other_tools() {
+    fn mistyped_values_are_not_taken_as_foreign() {
         for (id, value) in [
             (Id::Timeout, "text"),
             (Id::DelayStats, "1.5sec"),

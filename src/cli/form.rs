@@ -4,14 +4,14 @@
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 
-use super::multipart::{self, Part};
-use super::refusal::Refusal;
+use super::multipart::{self, FormPart};
+use super::refusal::PlanRefusal;
 use super::request::contents;
 use super::typed::Typed;
-use crate::requests::{Placeholder, Token, Tokens, percent_encoded};
+use crate::requests::{Placeholder, TemplateToken, Tokens, percent_encoded};
 
 /// Refuses a form beside another option for the body.
-pub(super) fn is_alone(typed: &Typed) -> Result<(), Refusal> {
+pub(super) fn is_alone(typed: &Typed) -> Result<(), PlanRefusal> {
     let option = match (&typed.forms[..], &typed.urlencoded[..]) {
         ([], []) => return Ok(()),
         ([_, ..], [_, ..]) => return Err(both("--form", "--data-urlencode", "a request has one body")),
@@ -32,7 +32,7 @@ pub(super) fn is_alone(typed: &Typed) -> Result<(), Refusal> {
 }
 
 /// The body of the form, if there is one; its `Content-Type` is added to the headers.
-pub(super) fn decide(typed: &mut Typed) -> Result<Option<Vec<u8>>, Refusal> {
+pub(super) fn decide(typed: &mut Typed) -> Result<Option<Vec<u8>>, PlanRefusal> {
     if typed.forms.is_empty() && typed.urlencoded.is_empty() {
         return Ok(None);
     }
@@ -42,8 +42,8 @@ pub(super) fn decide(typed: &mut Typed) -> Result<Option<Vec<u8>>, Refusal> {
             let reason = "only the form's own has the boundary between its parts";
             return Err(both("--form", &format!("the header '{name}: {value}'"), reason));
         }
-        let parts: Result<Vec<Part>, Refusal> =
-            read("--form", &typed.forms, |field| Part::read(field, typed.templates));
+        let parts: Result<Vec<FormPart>, PlanRefusal> =
+            read("--form", &typed.forms, |field| FormPart::read(field, typed.templates));
         multipart::encode(&parts?)
     } else {
         let fields = read("--data-urlencode", &typed.urlencoded, |field| urlencoded(field, typed.templates))?;
@@ -55,15 +55,19 @@ pub(super) fn decide(typed: &mut Typed) -> Result<Option<Vec<u8>>, Refusal> {
     Ok(Some(body))
 }
 
-fn both(one: &str, other: &str, reason: &str) -> Refusal {
-    Refusal::Misused(format!("{one} and {other}: {reason}; leave one of the two out"))
+fn both(one: &str, other: &str, reason: &str) -> PlanRefusal {
+    PlanRefusal::Misused(format!("{one} and {other}: {reason}; leave one of the two out"))
 }
 
 /// Reads every value of an option.
-fn read<T>(option: &str, values: &[OsString], read: impl Fn(&[u8]) -> Result<T, String>) -> Result<Vec<T>, Refusal> {
+fn read<T>(
+    option: &str,
+    values: &[OsString],
+    read: impl Fn(&[u8]) -> Result<T, String>,
+) -> Result<Vec<T>, PlanRefusal> {
     let one = |value: &OsString| {
         let shown = onrush_plan::secrets::text(&value.to_string_lossy());
-        read(value.as_bytes()).map_err(|reason| Refusal::Cannot(format!("{option} {shown:?}: {reason}")))
+        read(value.as_bytes()).map_err(|reason| PlanRefusal::Cannot(format!("{option} {shown:?}: {reason}")))
     };
     values.iter().map(one).collect()
 }
@@ -88,13 +92,13 @@ fn encoded(text: &[u8]) -> String {
 /// [`encoded`] except for placeholders, whose values are percent-encoded when they are filled in.
 fn with_placeholders(text: &[u8]) -> Result<String, String> {
     let token = |token| match token? {
-        Token::Text(text) => Ok(encoded(text)),
-        Token::Placeholder(text) => {
+        TemplateToken::Text(text) => Ok(encoded(text)),
+        TemplateToken::Placeholder(text) => {
             let filter = if Placeholder::read(text)?.filters.is_empty() { " | url" } else { "" };
             Ok(format!("{{{{{}{filter}}}}}", String::from_utf8_lossy(text)))
         }
     };
-    Tokens::of(text).map(token).collect()
+    Tokens::new(text).map(token).collect()
 }
 
 #[cfg(test)]

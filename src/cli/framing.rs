@@ -1,7 +1,7 @@
 //! The warning about headers that contradict the body. They are sent as typed, because the reaction of a server is
 //! worth a test.
 
-use onrush_plan::{Material, Request};
+use onrush_plan::{FileContents, Request};
 use onrush_text::units::counted;
 
 /// A warning if a typed header gives the body another end than it has.
@@ -9,7 +9,7 @@ use onrush_text::units::counted;
 /// For `--once` only: a run shows the effect of such a request by its statuses and missing responses, with one
 /// exception. After a `Content-Length` that is too small, a server may take the rest of the body for the method of the
 /// next request and respond as usual.
-pub(super) fn contradiction(request: &Request, body: Option<&Material>, once: bool) -> Option<String> {
+pub(super) fn contradiction(request: &Request, body: Option<&FileContents>, once: bool) -> Option<String> {
     let body = body.and_then(|body| body.contents().ok()).unwrap_or_default();
     let of = |wanted: &'static str| request.headers.iter().filter(move |(name, _)| name.eq_ignore_ascii_case(wanted));
     let is_chunked = of("Transfer-Encoding").next().is_some();
@@ -37,7 +37,7 @@ mod tests {
         let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
         contradiction(
             &Request { method: "POST".into(), target: "/".into(), headers },
-            Some(&Material::of("", body.into())),
+            Some(&FileContents::from_bytes("", body.into())),
             once,
         )
     }

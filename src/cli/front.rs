@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_may_stand_apart_be_glued_on_or_follow_an_equals_sign() {
+    fn values_may_be_separate_attached_or_after_equals() {
         for line in ["-c10", "-c 10", "--connections=10", "--connections 10", "--con 10", "--con=10", "--c 10"] {
             assert_eq!(native(line), ["connections:10"], "{line}");
         }
@@ -233,8 +233,8 @@ mod tests {
     }
 
     #[test]
-    fn a_subcommands_own_options_stand_among_those_of_a_run() {
-        const OWN: [Spelling; 2] = [Spelling::of("--out DIR"), Spelling::of("--plan")];
+    fn subcommand_options_mix_with_run_options() {
+        const OWN: [Spelling; 2] = [Spelling::parse("--out DIR"), Spelling::parse("--plan")];
         let args = "-c 1 --out a U --out=b --plan -H --plan --plan=1 --pla --out".split(' ').map(OsString::from);
         let front = Front::new(&args.collect::<Vec<_>>(), Dialect::Native, false);
         assert_eq!(
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_can_be_bundled_until_one_takes_a_value() {
+    fn letters_bundle_until_one_takes_a_value() {
         assert_eq!(native("-Lvc10"), ["latency:", "version:", "connections:10"]);
         assert_eq!(native("-t1c1d1"), ["threads:1c1d1"]);
         assert_eq!(native("-Lzv"), ["latency:", "!letter z", "version:"]);
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn posix_order_ends_the_options_at_the_first_word() {
+    fn posix_order_stops_at_the_first_word() {
         assert_eq!(read("-t1 U -c1 -- x", Dialect::Wrk, true), ["threads:1", "U", "-c1", "--", "x"]);
         assert_eq!(read("-- -t1 U -- -L", Dialect::Wrk, true), ["-t1", "U", "--", "-L"]);
     }
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn only_names_of_the_imitated_tool_can_be_abbreviated() {
+    fn only_imitated_names_can_be_abbreviated() {
         assert_eq!(native("--req 5"), ["!name req", "5"]);
         assert_eq!(native("--head U --heade A:b"), ["!name head", "U", "header:A:b"]);
         assert_eq!(read("--head A:b", Dialect::Wrk, false), ["header:A:b"]);

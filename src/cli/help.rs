@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_compat_usage_shows_of_the_help_is_whole() {
+    fn compat_usage_shows_whole_help_entries() {
         // A sentence that continues on the next line would end in a small word here, or in an open parenthesis.
         for flag in flags::all().filter(|flag| flag.is_listed_by(Dialect::WrkCmm) || flag.is_listed_by(Dialect::Wrk2)) {
             let first = flag.help.lines().next().unwrap();
@@ -190,7 +190,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_lists_the_exit_codes_of_the_manual() {
+    fn help_and_manual_list_the_same_exit_codes() {
         let codes = |text: &str| -> BTreeSet<u8> {
             text.lines()
                 .filter_map(|line| line.trim_start_matches(['|', ' ']).split(' ').next()?.parse().ok())
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compat_usage_begins_as_the_tools_and_lists_its_options_only() {
+    fn compat_usage_lists_only_the_tools_options() {
         let listed = |dialect| {
             let text = usage(dialect);
             assert!(text.starts_with("Usage: wrk <options> <url>\n  Options:\n"), "{text}");

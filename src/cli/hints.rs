@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_that_is_nearly_a_command_is_not_taken_for_a_host() {
+    fn near_commands_are_not_hosts() {
         let said = |word: &str| command(&[word.into()], false, COMMANDS.names());
         for (word, reason) in [
             ("help", "is not a host: onrush --help prints the help"),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stray_word_is_not_taken_for_a_host() {
+    fn stray_words_are_not_hosts() {
         let said = |line: &str, has_script| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             stray(&words, has_script, None)
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn the_dashes_and_quotation_marks_of_a_web_page_are_told_from_those_of_a_shell() {
+    fn typographic_dashes_and_quotes_are_recognized() {
         let said = |line: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             stray(&words, false, None)
@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rest_of_a_header_without_quotation_marks_is_not_shown() {
+    fn unquoted_header_values_are_not_shown() {
         let said = |line: &str, has_script| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             stray(&words, has_script, Some(("X-Api-Key", "")))

@@ -2,14 +2,14 @@
 
 use std::ffi::OsStr;
 
-use onrush_plan::http::{Settings, Version};
+use onrush_plan::http::{Http2Settings, HttpVersion};
 use onrush_plan::limits::{H2_FRAME_MAX, H2_FRAME_MIN, H2_TABLE_MAX, H2_WINDOW_MAX, H2_WINDOW_USUAL, STREAMS_MAX};
 use onrush_plan::target::Scheme;
 use onrush_plan::{Dialect, Http, Target};
 use onrush_text::units::counted;
 
 use super::flags::{Flag, Id};
-use super::refusal::{Refusal, wrong};
+use super::refusal::{PlanRefusal, wrong};
 use super::units;
 use super::values::count;
 
@@ -17,20 +17,20 @@ use super::values::count;
 #[derive(Debug, Default)]
 pub(crate) struct TypedHttp {
     /// Versions that `--http2`, `--http1.1` and `--alpn-list` ask for, with the option's name.
-    versions: Vec<(&'static str, Vec<Version>)>,
+    versions: Vec<(&'static str, Vec<HttpVersion>)>,
     streams: Option<u32>,
-    settings: Settings,
+    settings: Http2Settings,
     /// The names of the options that are for HTTP/2 only.
     of_http2: Vec<&'static str>,
 }
 
 impl TypedHttp {
     /// Takes one option in.
-    pub fn take(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
+    pub fn take(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         let name = flag.spelling.long;
         let versions = match flag.id {
-            Id::Http2 | Id::Http2PriorKnowledge => vec![Version::Http2],
-            Id::Http11 => vec![Version::Http11],
+            Id::Http2 | Id::Http2PriorKnowledge => vec![HttpVersion::Http2],
+            Id::Http11 => vec![HttpVersion::Http11],
             Id::AlpnList => list(flag, value)?,
             _ => return self.take_setting(flag, value),
         };
@@ -39,7 +39,7 @@ impl TypedHttp {
         Ok(())
     }
 
-    fn take_setting(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), Refusal> {
+    fn take_setting(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::Streams => self.streams = Some(count(flag, value, Dialect::Native, STREAMS_MAX)? as u32),
             Id::H2Window => self.settings.window = Some(bytes(flag, value, 1, H2_WINDOW_MAX)?),
@@ -54,24 +54,24 @@ impl TypedHttp {
     }
 
     /// How HTTP is spoken with this target. A window that may be meant as h2load's exponent gets a warning.
-    pub fn decide(self, target: &Target, dialect: Dialect, warnings: &mut Vec<String>) -> Result<Http, Refusal> {
+    pub fn decide(self, target: &Target, dialect: Dialect, warnings: &mut Vec<String>) -> Result<Http, PlanRefusal> {
         let first = self.versions.first().map(|(name, _)| *name).or_else(|| self.of_http2.first().copied());
         if let Some(name) = first.filter(|_| dialect.is_compat()) {
             let line = format!("--{name}: {} speaks HTTP/1.1 only; leave it out", dialect.name());
-            return Err(Refusal::Cannot(line));
+            return Err(PlanRefusal::Cannot(line));
         }
         let versions = match &self.versions[..] {
-            [] => vec![Version::Http11],
+            [] => vec![HttpVersion::Http11],
             [(_, versions)] => versions.clone(),
             [(_, one), (_, same)] if one == same => one.clone(),
             [(one, _), .., (other, _)] => {
                 let line = format!("--{one} and --{other} ask for different versions; leave one of the two out");
-                return Err(Refusal::Misused(line));
+                return Err(PlanRefusal::Misused(line));
             }
         };
         if target.scheme != Scheme::Https && versions.len() > 1 {
             let line = "--alpn-list: without TLS the server cannot choose; write --http2 or --http1.1, or https://";
-            return Err(Refusal::Misused(line.to_owned()));
+            return Err(PlanRefusal::Misused(line.to_owned()));
         }
         let exponent = self.settings.window.filter(|bits| (1..=EXPONENT_MAX).contains(bits));
         warnings.extend(exponent.map(|bits| {
@@ -89,7 +89,7 @@ impl TypedHttp {
                         &format!("write --http2 instead of {}", typed.join(" and "))
                     }
                 };
-                Err(Refusal::Misused(format!("--{name} is for HTTP/2; {add}, or leave out --{name}")))
+                Err(PlanRefusal::Misused(format!("--{name} is for HTTP/2; {add}, or leave out --{name}")))
             }
             _ => Ok(http),
         }
@@ -97,15 +97,15 @@ impl TypedHttp {
 }
 
 /// The protocols of `--alpn-list`.
-fn list(flag: &Flag, value: &OsStr) -> Result<Vec<Version>, Refusal> {
+fn list(flag: &Flag, value: &OsStr) -> Result<Vec<HttpVersion>, PlanRefusal> {
     let text = value.to_string_lossy();
     let mut versions = Vec::new();
     for name in text.split([',', ' ']).filter(|name| !name.is_empty()) {
         let version = match name {
             // By the names of our options.
-            "http2" => Some(Version::Http2),
-            "http1.1" => Some(Version::Http11),
-            _ => Version::ALL.into_iter().find(|version| version.alpn() == name),
+            "http2" => Some(HttpVersion::Http2),
+            "http1.1" => Some(HttpVersion::Http11),
+            _ => HttpVersion::ALL.into_iter().find(|version| version.alpn() == name),
         };
         let version = version.ok_or_else(|| wrong(flag, OsStr::new(name), "unknown; write h2,http/1.1"))?;
         if versions.contains(&version) {
@@ -120,7 +120,7 @@ fn list(flag: &Flag, value: &OsStr) -> Result<Vec<Version>, Refusal> {
 }
 
 /// A size in bytes, with a decimal or a binary unit.
-fn bytes(flag: &Flag, value: &OsStr, least: u32, most: u32) -> Result<u32, Refusal> {
+fn bytes(flag: &Flag, value: &OsStr, least: u32, most: u32) -> Result<u32, PlanRefusal> {
     let text = value.to_string_lossy();
     let size = units::size(&text).ok().and_then(|size| u32::try_from(size).ok());
     size.filter(|size| (least..=most).contains(size)).ok_or_else(|| {

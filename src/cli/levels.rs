@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_has_commas_or_blanks_and_a_range_doubles() {
+    fn level_lists_split_and_ranges_double() {
         for (word, expected) in [
             ("1,8,64", "1 8 64"),
             ("1, 8", "1 8"),
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_is_answered_with_what_to_write() {
+    fn bad_level_lists_say_what_to_write() {
         for (word, why) in [
             ("1-256", "write 1..256, which doubles from the first to the last, or a list such as 1,8,64"),
             ("1,,8", "its list has an empty entry"),

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 
 use onrush_plan::condition::{Condition, Term};
 use onrush_plan::limits::{BODY_MAX_MIB, LIST_MAX_MIB, NAMES_MAX};
-use onrush_plan::list::{List, Order};
+use onrush_plan::list::{ListOrder, RequestList};
 use onrush_plan::metric::{ErrorKind, Metric};
-use onrush_plan::{Checks, Http, Material, Target, secrets};
+use onrush_plan::{Checks, FileContents, Http, Target, secrets};
 use onrush_text::printable;
 
 use super::flaw::nearest;
-use super::refusal::Refusal;
+use super::refusal::PlanRefusal;
 use super::request;
 use super::typed::Typed;
 use crate::requests::Entries;
@@ -20,22 +20,22 @@ use crate::requests::Entries;
 const SHOWN: usize = 10;
 
 /// Reads the file of the list, if there is one.
-pub(super) fn read(typed: &mut Typed) -> Result<Option<Material>, Refusal> {
+pub(super) fn read(typed: &mut Typed) -> Result<Option<FileContents>, PlanRefusal> {
     let Some(path) = typed.urls.take() else {
         let needless = typed
             .urls_order
             .map(|order| format!("--urls-order {}: there is no list; add --urls FILE, or leave it out", order.name()));
-        return needless.map_or(Ok(None), |line| Err(Refusal::Misused(line)));
+        return needless.map_or(Ok(None), |line| Err(PlanRefusal::Misused(line)));
     };
     if typed.dialect.is_compat() {
         let tool = typed.dialect.name();
-        return Err(Refusal::Cannot(format!(
+        return Err(PlanRefusal::Cannot(format!(
             "--urls: {tool} has no lists of requests; leave it out, or call onrush by its own name"
         )));
     }
     if path.as_os_str() == "-" && typed.body.as_deref() == Some(OsStr::new("@-")) {
         let line = "--urls - and --body @-: standard input is read once; write one of the two to a file";
-        return Err(Refusal::Misused(line.to_owned()));
+        return Err(PlanRefusal::Misused(line.to_owned()));
     }
     if let Some(script) = &typed.script {
         let line = format!(
@@ -43,18 +43,18 @@ pub(super) fn read(typed: &mut Typed) -> Result<Option<Material>, Refusal> {
             path.display().to_string(),
             script.display().to_string()
         );
-        return Err(Refusal::Misused(line));
+        return Err(PlanRefusal::Misused(line));
     }
-    let mut file = Material::named(if path.as_os_str() == "-" { PathBuf::from("/dev/stdin") } else { path });
-    file.read("--urls", LIST_MAX_MIB).map_err(|unreadable| Refusal::Cannot(unreadable.to_string()))?;
+    let mut file = FileContents::named(if path.as_os_str() == "-" { PathBuf::from("/dev/stdin") } else { path });
+    file.read("--urls", LIST_MAX_MIB).map_err(|unreadable| PlanRefusal::Cannot(unreadable.to_string()))?;
     Ok(Some(file))
 }
 
 /// The URL of the target, if only the list has one.
-pub(super) fn url(file: &Material) -> Result<&str, Refusal> {
+pub(super) fn url(file: &FileContents) -> Result<&str, PlanRefusal> {
     let url = file.contents().ok().and_then(Entries::first_url);
     url.ok_or_else(|| {
-        Refusal::Misused(format!(
+        PlanRefusal::Misused(format!(
             "--urls {:?}: no URL leads to a target; add it, for instance http://127.0.0.1:8080",
             file.name
         ))
@@ -62,9 +62,14 @@ pub(super) fn url(file: &Material) -> Result<&str, Refusal> {
 }
 
 /// The list, whose requests go to the target; `seed`: of its order.
-pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u64) -> Result<List, Refusal> {
-    let cannot = |reason: String| Refusal::Cannot(format!("--urls {:?}: {reason}", file.name));
-    let text = file.shared().map_err(|unreadable| Refusal::Cannot(unreadable.to_string()))?;
+pub(super) fn decide(
+    typed: &mut Typed,
+    file: FileContents,
+    target: &Target,
+    seed: u64,
+) -> Result<RequestList, PlanRefusal> {
+    let cannot = |reason: String| PlanRefusal::Cannot(format!("--urls {:?}: {reason}", file.name));
+    let text = file.shared().map_err(|unreadable| PlanRefusal::Cannot(unreadable.to_string()))?;
     let entries = Entries::read(text, target, typed.templates).map_err(|bad| cannot(bad.to_string()))?;
     if target.path != "/" && !typed.has_url_of_list {
         let path = printable(&secrets::url(&target.path));
@@ -75,13 +80,13 @@ pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u
         format!("{name} in the list is sent as it is, even where the body has another length or form; leave it out")
     }));
     let order = typed.urls_order.unwrap_or_default();
-    if !entries.weights().is_empty() && order != Order::Weighted {
+    if !entries.weights().is_empty() && order != ListOrder::Weighted {
         typed.warnings.push("the weights of the list count only with --urls-order weighted".to_owned());
     }
     let mut bodies = Vec::new();
     let mut left = BODY_MAX_MIB << 20;
     for name in entries.bodies() {
-        let mut body = Material::named(name);
+        let mut body = FileContents::named(name);
         body.read("the body", BODY_MAX_MIB).map_err(|unreadable| cannot(unreadable.to_string()))?;
         let length = body.contents().map_or(0, <[u8]>::len) as u64;
         left = left.checked_sub(length).ok_or_else(|| {
@@ -97,7 +102,8 @@ pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u
         ));
     }
     let (length, is_safe, names) = (entries.len() as u64, entries.is_safe(), names.to_vec());
-    let list = List { file, bodies, order, seed, part: (0, 1), length, is_safe, names, firsts: entries.firsts() };
+    let list =
+        RequestList { file, bodies, order, seed, part: (0, 1), length, is_safe, names, firsts: entries.firsts() };
     let writes = !typed.outputs.is_empty() || typed.log.option().is_some() || typed.samples.is_some();
     if typed.once && list.names.len() > 1 && writes {
         typed
@@ -109,7 +115,7 @@ pub(super) fn decide(typed: &mut Typed, file: Material, target: &Target, seed: u
 }
 
 /// A gate about failed checks needs one, or HTTP/2, over which gRPC calls are checked unasked.
-pub(super) fn gates_have_their_checks(gates: &[Condition], checks: &Checks, http: &Http) -> Result<(), Refusal> {
+pub(super) fn gates_have_their_checks(gates: &[Condition], checks: &Checks, http: &Http) -> Result<(), PlanRefusal> {
     if http.may_be_http2() {
         return Ok(());
     }
@@ -119,11 +125,11 @@ pub(super) fn gates_have_their_checks(gates: &[Condition], checks: &Checks, http
         let of_status = if checks.status.is_some() { ", or errors.status for the statuses" } else { "" };
         format!("--fail-if {text}: nothing is checked; add --expect-body or --expect-header{of_status}")
     };
-    found.map_or(Ok(()), |term| Err(Refusal::Misused(line(&term.text))))
+    found.map_or(Ok(()), |term| Err(PlanRefusal::Misused(line(&term.text))))
 }
 
 /// A gate about the requests of a name needs a list that has it.
-pub(super) fn gates_have_their_names(gates: &[Condition], list: Option<&List>) -> Result<(), Refusal> {
+pub(super) fn gates_have_their_names(gates: &[Condition], list: Option<&RequestList>) -> Result<(), PlanRefusal> {
     let names = list.map_or(&[][..], |list| &list.names);
     let of_name = |term: &'_ Term| term.name.clone().map(|name| (term.text.clone(), name));
     let mut named = gates.iter().flat_map(|gate| &gate.terms).filter_map(of_name);
@@ -140,5 +146,5 @@ pub(super) fn gates_have_their_names(gates: &[Condition], list: Option<&List>) -
             format!("no request of the list is called {name}; there are {}", printable(&known.join(", ")))
         }
     };
-    Err(Refusal::Misused(format!("--fail-if {text}: {reason}")))
+    Err(PlanRefusal::Misused(format!("--fail-if {text}: {reason}")))
 }

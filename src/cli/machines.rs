@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use onrush_plan::Dialect;
-use onrush_plan::machines::{Machines, OnLoss, Place};
+use onrush_plan::machines::{MachineRank, Machines, OnLoss};
 use onrush_text::units::counted;
 
 use super::flags::{Flag, Id};
-use super::refusal::{Refusal, wrong};
+use super::refusal::{PlanRefusal, wrong};
 use super::slurm::Task;
 use super::values::{count, time};
 
@@ -34,7 +34,7 @@ pub(crate) struct TypedMachines {
 }
 
 impl TypedMachines {
-    pub(super) fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
+    pub(super) fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         let native = Dialect::Native;
         match flag.id {
             Id::Machines => self.count = Some(count(flag, &value, native, MACHINES_MAX)?),
@@ -82,19 +82,19 @@ pub(super) fn decide(
     machines: TypedMachines,
     connections: u64,
     alone: &[(bool, &str, &str)],
-) -> Result<Option<Machines>, Refusal> {
+) -> Result<Option<Machines>, PlanRefusal> {
     if !machines.is_typed() {
         return Ok(None);
     }
     // The only configuration from the environment: the launcher of this process on all machines knows where they are.
-    let task = if machines.address.is_none() { Task::of(|name| env::var(name).ok()) } else { None };
-    let (count, address, token_file, place) = gathering(&machines, task.as_ref()).map_err(Refusal::Misused)?;
+    let task = if machines.address.is_none() { Task::from_environment(|name| env::var(name).ok()) } else { None };
+    let (count, address, token_file, place) = gathering(&machines, task.as_ref()).map_err(PlanRefusal::Misused)?;
     if let Some((_, option, reason)) = alone.iter().find(|(is_typed, ..)| *is_typed) {
-        return Err(Refusal::Cannot(format!("{option} {reason}: leave out --machines, or that")));
+        return Err(PlanRefusal::Cannot(format!("{option} {reason}: leave out --machines, or that")));
     }
     if connections < count {
         let line = format!("-c {connections} is less than --machines {count}: each machine needs a connection");
-        return Err(Refusal::Misused(line));
+        return Err(PlanRefusal::Misused(line));
     }
     Ok(Some(Machines {
         count: count as u32,
@@ -112,7 +112,7 @@ pub(super) fn decide(
 fn gathering(
     machines: &TypedMachines,
     task: Option<&Task>,
-) -> Result<(u64, SocketAddr, PathBuf, Option<Place>), String> {
+) -> Result<(u64, SocketAddr, PathBuf, Option<MachineRank>), String> {
     match (machines.count, machines.address, &machines.token_file, task) {
         (Some(count), Some(address), Some(token_file), _) => Ok((count, address, token_file.clone(), None)),
         (Some(count), None, _, Some(task)) if count != u64::from(task.tasks) => {
@@ -135,7 +135,7 @@ fn gathering(
 }
 
 /// An address to listen on; without a host, all of this machine's.
-fn address(flag: &'static Flag, value: &OsStr) -> Result<SocketAddr, Refusal> {
+fn address(flag: &'static Flag, value: &OsStr) -> Result<SocketAddr, PlanRefusal> {
     let refused = || wrong(flag, value, "write ADDR:PORT with an address of this machine, or :PORT for all of them");
     let text = value.to_str().ok_or_else(refused)?;
     match text.strip_prefix(':') {
@@ -151,14 +151,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_machines_meet_is_typed_or_follows_from_a_step_of_slurm() {
+    fn coordinator_addresses_are_typed_or_from_slurm() {
         let typed = |count, address, token: bool| TypedMachines {
             count,
             address,
             token_file: token.then(|| "token".into()),
             ..TypedMachines::default()
         };
-        let task = Task::of(|name| {
+        let task = Task::from_environment(|name| {
             let value = match name {
                 "SLURM_PROCID" => "1",
                 "SLURM_STEP_NUM_TASKS" => "2",
@@ -171,7 +171,7 @@ mod tests {
         let here = "127.0.0.1:7".parse().ok();
         assert_eq!(gathering(&typed(Some(3), here, true), None).unwrap().1.port(), 7);
         let (.., place) = gathering(&typed(Some(2), None, true), task.as_ref()).unwrap();
-        assert_eq!(place, Some(Place { rank: 1, coordinator: "n1:20000".to_owned() }));
+        assert_eq!(place, Some(MachineRank { rank: 1, coordinator: "n1:20000".to_owned() }));
         for (count, token, is_task, part) in [
             (Some(2), true, false, "leave out --coordinate"),
             (Some(3), true, true, "has 2 tasks; write --machines 2, or srun -n 3"),

@@ -53,15 +53,15 @@ use std::env;
 use std::ffi::OsString;
 
 use onrush_engine::backend;
-use onrush_plan::secrets::Known;
+use onrush_plan::secrets::KnownSecrets;
 use onrush_plan::{Dialect, Io, Plan, secrets};
 use onrush_text::printable_lines;
 
-pub use commands::{Command, Commands, Instead, OfPlan, Work};
+pub use commands::{Command, CommandWork, Commands, InsteadOfRun, PlanAction};
 pub use condition::saved_gate;
-pub(crate) use described::Word;
+pub(crate) use described::CompletionWord;
 use front::Front;
-use refusal::{Length, Refusal};
+use refusal::{Length, PlanRefusal};
 pub(crate) use search::TypedSearch;
 use typed::Typed;
 
@@ -78,7 +78,7 @@ pub enum Invocation {
     /// Another command.
     Command {
         /// Its work.
-        work: Work,
+        work: CommandWork,
         /// As for a run.
         warnings: Vec<String>,
     },
@@ -101,7 +101,7 @@ pub fn parse(args: impl IntoIterator<Item = OsString>, commands: &Commands) -> I
 
 /// Parses a command line without commands, of which the first argument is the program's name, and shows the plan that
 /// follows from it, which may still be changed.
-pub(crate) fn parse_shown(args: &[OsString], instead: Instead, show: &mut dyn FnMut(&mut Plan)) -> Invocation {
+pub(crate) fn parse_shown(args: &[OsString], instead: InsteadOfRun, show: &mut dyn FnMut(&mut Plan)) -> Invocation {
     parse_ordered(args, &Commands { named: &[], instead }, false, show)
 }
 
@@ -153,7 +153,7 @@ fn parse_ordered(
     // A mistyped command is reported first: its options may be unknown here.
     let command = || hints::command(&typed.words, typed.script.is_some(), commands.names());
     let command = if dialect.is_compat() { None } else { command() };
-    let read = command.map_or(read, |line| Err(Refusal::Misused(line)));
+    let read = command.map_or(read, |line| Err(PlanRefusal::Misused(line)));
     let instead = read.and_then(|()| commands.instead.0(&mut typed));
     let decided = instead.and_then(|instead| {
         if instead.is_some() {
@@ -166,16 +166,16 @@ fn parse_ordered(
             if let Some((worker, args)) = worker(&plan, commands) {
                 return named(worker, &args);
             }
-            plan.show.command = command_line::shown(args, &plan);
+            plan.output.command = command_line::shown(args, &plan);
             show(&mut plan);
-            let warnings = warnings.iter().filter(|_| !plan.show.is_quiet);
-            let hidden = |line: &String| match plan.show.keeps_secrets {
+            let warnings = warnings.iter().filter(|_| !plan.output.is_quiet);
+            let hidden = |line: &String| match plan.output.keeps_secrets {
                 true => line.clone(),
                 false => command_line::secrets(args).hide_in(line),
             };
             let warnings = warnings.map(|line| format!("{name}: {}", hidden(line))).collect();
             match instead {
-                Some(of_plan) => Invocation::Command { work: Work::new(|| of_plan(plan)), warnings },
+                Some(of_plan) => Invocation::Command { work: CommandWork::new(|| of_plan(plan)), warnings },
                 None => Invocation::Run { plan: Box::new(plan), warnings },
             }
         }
@@ -185,7 +185,7 @@ fn parse_ordered(
 
 /// The command that this process carries out in place of a plan, and its arguments, if another process coordinates.
 fn worker<'a>(plan: &Plan, commands: &'a Commands) -> Option<(&'a Command, Vec<OsString>)> {
-    let machines = plan.show.machines.as_ref()?;
+    let machines = plan.output.machines.as_ref()?;
     let place = machines.place.as_ref().filter(|place| place.rank > 0)?;
     let worker = commands.named.iter().find(|command| command.name == "worker")?;
     Some((worker, machines.arguments_of(place)))
@@ -205,19 +205,19 @@ fn named(command: &Command, args: &[OsString]) -> Invocation {
 
 /// Natively only a line on standard error; in the compat dialects also wrk's usage on standard output, after the
 /// version if that was asked for. No line has one of the `secrets`, except for lines in wrk's words.
-fn refused(refusal: Refusal, dialect: Dialect, name: &str, version: String, secrets: &Known) -> Invocation {
+fn refused(refusal: PlanRefusal, dialect: Dialect, name: &str, version: String, secrets: &KnownSecrets) -> Invocation {
     let usage = if dialect.is_compat() { version + &help::usage(dialect) } else { String::new() };
     let said = |line: String| if dialect.is_compat() { line + "\n" } else { shown(&line) };
     let hidden = |line: String| secrets.hide_in(&line);
     match refusal {
-        Refusal::Help(_) if dialect.is_compat() => print(usage, String::new(), 1),
-        Refusal::Help(Length::Short) => print(help::SHORT.to_owned(), String::new(), 0),
-        Refusal::Help(Length::Common) => print(help::help(false), String::new(), 0),
-        Refusal::Help(Length::All) => print(help::help(true), String::new(), 0),
-        Refusal::Usage => print(usage, String::new(), 1),
-        Refusal::Misused(line) => print(usage, said(format!("{name}: {}", hidden(line))), 1),
-        Refusal::Wrk(line) => print(usage, said(line), 1),
-        Refusal::Cannot(line) => print(String::new(), said(format!("{name}: {}", hidden(line))), 1),
+        PlanRefusal::Help(_) if dialect.is_compat() => print(usage, String::new(), 1),
+        PlanRefusal::Help(Length::Short) => print(help::SHORT.to_owned(), String::new(), 0),
+        PlanRefusal::Help(Length::Common) => print(help::help(false), String::new(), 0),
+        PlanRefusal::Help(Length::All) => print(help::help(true), String::new(), 0),
+        PlanRefusal::Usage => print(usage, String::new(), 1),
+        PlanRefusal::Misused(line) => print(usage, said(format!("{name}: {}", hidden(line))), 1),
+        PlanRefusal::Wrk(line) => print(usage, said(line), 1),
+        PlanRefusal::Cannot(line) => print(String::new(), said(format!("{name}: {}", hidden(line))), 1),
     }
 }
 

@@ -1,13 +1,13 @@
 //! A form in parts, multipart/form-data (RFC 7578), as curl's `--form` describes and writes it. The crates that write
 //! it are parts of HTTP clients; it takes fewer lines than to call one of them.
 
-use onrush_plan::material::digest_of;
+use onrush_plan::file_contents::digest_of;
 
 use super::request::contents;
 use crate::requests::escaped;
 
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Part {
+pub(super) struct FormPart {
     name: String,
     file_name: Option<String>,
     content_type: Option<String>,
@@ -28,7 +28,7 @@ const TYPES: [(&str, &str); 10] = [
     (".xml", "application/xml"),
 ];
 
-impl Part {
+impl FormPart {
     /// Reads `NAME=CONTENT`, `NAME=@FILE`, whose name is sent too, or `NAME=<FILE`, each perhaps with `;type=TYPE` and
     /// `;filename=NAME` after it. Files are sent as they are, the rest may have placeholders.
     pub fn read(field: &[u8], has_templates: bool) -> Result<Self, String> {
@@ -108,8 +108,8 @@ fn word(text: &str) -> Result<(String, &str), String> {
 
 /// The body of a form, and its `Content-Type`. The boundary follows from its parts, so that none of them contains it,
 /// and all runs have one boundary.
-pub(super) fn encode(parts: &[Part]) -> (Vec<u8>, String) {
-    let parts: Vec<Vec<u8>> = parts.iter().map(Part::encoded).collect();
+pub(super) fn encode(parts: &[FormPart]) -> (Vec<u8>, String) {
+    let parts: Vec<Vec<u8>> = parts.iter().map(FormPart::encoded).collect();
     let boundary = format!("------------------------{}", &digest_of(&parts.concat())[..22]);
     let delimiter = format!("--{boundary}\r\n");
     let mut body: Vec<u8> = parts.iter().flat_map(|part| [delimiter.as_bytes(), part]).flatten().copied().collect();
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     fn encoded(field: &str) -> Result<String, String> {
-        Part::read(field.as_bytes(), false).map(|part| String::from_utf8(part.encoded()).unwrap())
+        FormPart::read(field.as_bytes(), false).map(|part| String::from_utf8(part.encoded()).unwrap())
     }
 
     #[test]
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn parts_have_a_boundary_between_them() {
-        let part = |content: &str| Part { name: "n".to_owned(), content: content.into(), ..Part::default() };
+        let part = |content: &str| FormPart { name: "n".to_owned(), content: content.into(), ..FormPart::default() };
         let (body, content_type) = encode(&[part("a"), part("b")]);
         let boundary = content_type.strip_prefix("multipart/form-data; boundary=").unwrap();
         let one =

@@ -6,15 +6,15 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::time::Duration;
 
-use onrush_plan::levels::Level;
+use onrush_plan::levels::ConnectionLevel;
 use onrush_plan::limits::{BURST_MAX, CONNECTIONS_MAX, POISSON_RATE_MAX, RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
 use onrush_plan::schedule::{Arrivals, CatchUp, Rate, Stage};
-use onrush_plan::{Dialect, Levels, Part, Schedule};
+use onrush_plan::{ConnectionLevels, Dialect, Partition, Schedule};
 use onrush_text::units::exact;
 
 use super::flags::{self, Flag, Id};
-use super::refusal::{Refusal, wrong};
-use super::units::{self, Unreadable};
+use super::refusal::{PlanRefusal, wrong};
+use super::units::{self, UnreadableNumber};
 use super::values::{count, several, time};
 
 /// The options about when requests are sent, as typed.
@@ -25,7 +25,7 @@ pub(crate) struct TypedPace {
     /// `--stages` of the rate.
     stages: Option<Vec<Stage>>,
     /// `--stages` of the connections.
-    levels: Option<Vec<Level>>,
+    levels: Option<Vec<ConnectionLevel>>,
     /// `--max-inflight`.
     pub max_inflight: Option<u64>,
     arrivals: Option<Arrivals>,
@@ -38,7 +38,7 @@ pub(crate) struct TypedPace {
 
 impl TypedPace {
     /// Takes one option in.
-    pub fn take(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), Refusal> {
+    pub fn take(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::Rate => self.rate = Some(rate(flag, value, dialect)?),
             Id::Stages => {
@@ -86,11 +86,11 @@ impl TypedPace {
     /// # Errors
     ///
     /// If `--duration` was typed too, or the stages of the rate and of the connections last for different times.
-    pub fn duration(&self, typed: Option<Duration>) -> Result<Option<Duration>, Refusal> {
+    pub fn duration(&self, typed: Option<Duration>) -> Result<Option<Duration>, PlanRefusal> {
         let rates = self.stages.as_ref().map(|stages| stages.iter().filter_map(|stage| stage.length).sum::<Duration>());
         let levels = self.levels.as_ref().map(|levels| levels.iter().map(|level| level.length).sum::<Duration>());
         match (rates, levels) {
-            (Some(rates), Some(levels)) if rates != levels => Err(Refusal::Misused(format!(
+            (Some(rates), Some(levels)) if rates != levels => Err(PlanRefusal::Misused(format!(
                 "--stages: the rates last {} and the connections (c=) {}; make them equally long",
                 exact(rates),
                 exact(levels)
@@ -98,7 +98,7 @@ impl TypedPace {
             (None, None) => Ok(None),
             _ if typed.is_some() && self.rate.is_none_or(|_| levels.is_some()) => {
                 let line = "--duration and --stages: the run lasts as long as its stages; leave --duration out";
-                Err(Refusal::Misused(line.to_owned()))
+                Err(PlanRefusal::Misused(line.to_owned()))
             }
             _ => Ok(rates.or(levels)),
         }
@@ -112,39 +112,39 @@ impl TypedPace {
     /// The fewest connections, but at least one, that carry the rate at any time, if stages set their number.
     pub fn fewest_connections(&self) -> Option<u32> {
         let has_rate = self.rate.is_some() || self.stages.is_some();
-        let fewest = |level: &Level| level.from.min(level.to).max(1);
+        let fewest = |level: &ConnectionLevel| level.from.min(level.to).max(1);
         self.levels.as_ref().filter(|_| has_rate)?.iter().filter(|level| level.from.max(level.to) > 0).map(fewest).min()
     }
 
     /// How many connections there are over time, if stages set it.
-    pub fn levels(&mut self) -> Option<Levels> {
-        self.levels.take().map(|stages| Levels { stages, part: Part::WHOLE })
+    pub fn levels(&mut self) -> Option<ConnectionLevels> {
+        self.levels.take().map(|stages| ConnectionLevels { stages, part: Partition::WHOLE })
     }
 
     /// The schedule, if a rate was typed. wrk2 requires one, with its own message.
-    pub fn decide(self, dialect: Dialect) -> Result<Option<Schedule>, Refusal> {
+    pub fn decide(self, dialect: Dialect) -> Result<Option<Schedule>, PlanRefusal> {
         let rate = self.rate.filter(|rate| *rate > Rate::default());
         let stages = match (self.rate, self.stages) {
             (Some(_), Some(_)) => {
                 let line = "--rate and --stages: both set the rate; leave one of the two out";
-                return Err(Refusal::Misused(line.to_owned()));
+                return Err(PlanRefusal::Misused(line.to_owned()));
             }
             (_, Some(stages)) => stages,
             (_, None) if rate.is_none() && dialect == Dialect::Wrk2 => {
-                return Err(Refusal::Wrk("Throughput MUST be specified with the --rate or -R option".to_owned()));
+                return Err(PlanRefusal::Wrk("Throughput MUST be specified with the --rate or -R option".to_owned()));
             }
             (Some(_), None) if rate.is_none() => return Err(wrong(flags::by_id(Id::Rate), OsStr::new("0"), AT_LEAST)),
             (Some(rate), None) => vec![Stage::open(rate)],
             (None, None) => {
                 let line =
                     |flag: &Flag| format!("--{}: there is no rate; add -R, for instance -R 1000", flag.spelling.long);
-                return self.needs_rate.map_or(Ok(None), |flag| Err(Refusal::Misused(line(flag))));
+                return self.needs_rate.map_or(Ok(None), |flag| Err(PlanRefusal::Misused(line(flag))));
             }
         };
         let schedule = Schedule {
             arrivals: self.arrivals.unwrap_or(Arrivals::Uniform),
             stages,
-            part: Part::WHOLE,
+            part: Partition::WHOLE,
             catch_up: self.catch_up.or((dialect == Dialect::Wrk2).then_some(CatchUp::DOUBLE)),
             max_late: self.max_late,
             send_slice: self.send_slice,
@@ -160,7 +160,7 @@ impl TypedPace {
 const AT_LEAST: &str = "must be at least 1; for less than one per second write a rate per minute, for instance 30/m";
 
 /// A rate. Zero is refused; in the compat dialects this is decided later.
-pub(crate) fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, Refusal> {
+pub(crate) fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, PlanRefusal> {
     let text = value.to_string_lossy();
     let is_rate = |level: &str| rate(flag, OsStr::new(level), Dialect::Native).is_ok();
     if let Some(meant) = several(flag, &text, is_rate).filter(|_| !dialect.is_compat()) {
@@ -171,7 +171,7 @@ pub(crate) fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate,
 }
 
 /// A rate, per second unless it has another unit; `text` is a part of `value`. The imitated tools have no other unit.
-fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<Rate, Refusal> {
+fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<Rate, PlanRefusal> {
     let (count, unit) = text.split_once('/').filter(|_| !dialect.is_compat()).unwrap_or((text, "s"));
     let made = match unit.to_ascii_lowercase().as_str() {
         "s" => Rate::from_per_second,
@@ -181,24 +181,25 @@ fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<
     let most = || wrong(flag, value, format_args!("at most {RATE_MAX} per second"));
     match units::metric(count, dialect) {
         Ok(count) => made(count).ok_or_else(most),
-        Err(Unreadable::TooLarge) => Err(most()),
+        Err(UnreadableNumber::TooLarge) => Err(most()),
         Err(reason) if dialect.is_compat() => Err(wrong(flag, value, format_args!("{reason}; try 1000 or 10k"))),
         Err(reason) => Err(wrong(flag, value, format_args!("{reason}; try 1000, 10k or 90/m"))),
     }
 }
 
 /// How examples describe stages of a kind.
-struct Shape {
+struct StageExample {
     what: &'static str,
     stage: &'static str,
     list: &'static str,
 }
 
-const RATES: Shape = Shape { what: "a rate", stage: "10s:1k..20k", list: "10s:1k,30s:1k..20k" };
-const LEVELS: Shape = Shape { what: "a number of connections", stage: "30s:10..200", list: "c=10s:10,30s:10..200" };
+const RATES: StageExample = StageExample { what: "a rate", stage: "10s:1k..20k", list: "10s:1k,30s:1k..20k" };
+const LEVELS: StageExample =
+    StageExample { what: "a number of connections", stage: "30s:10..200", list: "c=10s:10,30s:10..200" };
 
 /// Stages of the rate: a length, a colon and a rate or two of them, separated by commas.
-fn stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Stage>, Refusal> {
+fn stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Stage>, PlanRefusal> {
     let rate = |stage: &OsStr, text: &str| any_rate(flag, stage, text, Dialect::Native);
     let stages = listed(flag, value, list, &RATES, rate)?.into_iter();
     let stages: Vec<Stage> = stages.map(|(length, from, to)| Stage { length: Some(length), from, to }).collect();
@@ -209,12 +210,12 @@ fn stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Stage>, Refusal>
 }
 
 /// Stages of the connections, after the `c=`: numbers instead of rates.
-fn levels(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Level>, Refusal> {
+fn levels(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<ConnectionLevel>, PlanRefusal> {
     let number = |stage: &OsStr, text: &str| {
         let most = || wrong(flag, stage, format_args!("at most {CONNECTIONS_MAX} connections"));
         match units::metric(text, Dialect::Native) {
             Ok(number) if number <= CONNECTIONS_MAX => Ok(number as u32),
-            Ok(_) | Err(Unreadable::TooLarge) => Err(most()),
+            Ok(_) | Err(UnreadableNumber::TooLarge) => Err(most()),
             Err(reason) => Err(wrong(flag, stage, format_args!("{reason}; try {}", LEVELS.stage))),
         }
     };
@@ -222,7 +223,7 @@ fn levels(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Level>, Refusal>
     if levels.iter().all(|(_, from, to)| from.max(to) == &0) {
         return Err(wrong(flag, value, "there is never a connection; at least one stage needs one or more"));
     }
-    Ok(levels.into_iter().map(|(length, from, to)| Level { length, from, to }).collect())
+    Ok(levels.into_iter().map(|(length, from, to)| ConnectionLevel { length, from, to }).collect())
 }
 
 /// Stages of any kind: the length of each, its beginning and its end.
@@ -230,9 +231,9 @@ fn listed<T>(
     flag: &Flag,
     value: &OsStr,
     list: &str,
-    shape: &Shape,
-    read: impl Fn(&OsStr, &str) -> Result<T, Refusal>,
-) -> Result<Vec<(Duration, T, T)>, Refusal> {
+    shape: &StageExample,
+    read: impl Fn(&OsStr, &str) -> Result<T, PlanRefusal>,
+) -> Result<Vec<(Duration, T, T)>, PlanRefusal> {
     if list.contains(',') && list.split(',').any(|text| text.trim().is_empty()) {
         let example = shape.list;
         let reason = format_args!("a stage is missing before or after a comma; try {example}");
@@ -250,9 +251,9 @@ fn listed<T>(
 fn stage<T>(
     flag: &Flag,
     text: &str,
-    &Shape { what, stage, list }: &Shape,
-    read: impl Fn(&OsStr, &str) -> Result<T, Refusal>,
-) -> Result<(Duration, T, T), Refusal> {
+    &StageExample { what, stage, list }: &StageExample,
+    read: impl Fn(&OsStr, &str) -> Result<T, PlanRefusal>,
+) -> Result<(Duration, T, T), PlanRefusal> {
     let value = OsStr::new(text);
     let bad = |reason: fmt::Arguments<'_>| wrong(flag, value, reason);
     let is_whole =
@@ -290,7 +291,7 @@ fn meant(first: &str, second: &str) -> Option<String> {
     Some(format!("a ramp has two dots; write {first}:{from}..{to}"))
 }
 
-fn arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, Refusal> {
+fn arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, PlanRefusal> {
     let text = value.to_str().unwrap_or_default();
     let burst = |text: &str| {
         units::metric(text, Dialect::Native).ok().filter(|size| *size <= BURST_MAX).and_then(NonZeroU64::new)
@@ -307,7 +308,7 @@ fn arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, Refusal> {
 }
 
 /// A factor with at most three decimals, exactly.
-fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, Refusal> {
+fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, PlanRefusal> {
     const MOST: u64 = 1_000_000;
     let text = value.to_string_lossy();
     let (whole, decimals) = text.split_once('.').unwrap_or((&text, "0"));
@@ -323,14 +324,14 @@ fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, Refusal> {
     factor.ok_or_else(|| wrong(flag, value, "must be at least 1, which never makes up for a stall"))
 }
 
-fn positive(flag: &Flag, value: &OsStr, example: &str) -> Result<Duration, Refusal> {
+fn positive(flag: &Flag, value: &OsStr, example: &str) -> Result<Duration, PlanRefusal> {
     match time(flag, value, Dialect::Native)? {
         Duration::ZERO => Err(wrong(flag, value, format_args!("must be longer than 0; try {example}"))),
         time => Ok(time),
     }
 }
 
-fn send_slice(flag: &Flag, value: &OsStr) -> Result<Duration, Refusal> {
+fn send_slice(flag: &Flag, value: &OsStr) -> Result<Duration, PlanRefusal> {
     match positive(flag, value, "200us")? {
         time if time > SEND_SLICE_MAX => {
             let most = SEND_SLICE_MAX.as_secs();

@@ -6,7 +6,7 @@ use std::time::Duration;
 use onrush_plan::{Dialect, Format, Plan, Probing};
 
 use super::flag::Flag;
-use super::refusal::{Refusal, wrong};
+use super::refusal::{PlanRefusal, wrong};
 use super::values::time;
 
 /// Without `--probe`, only a run of at least this length has a probe ...
@@ -24,7 +24,7 @@ pub(crate) enum TypedProbe {
     On { up: bool, time: Option<Duration> },
 }
 
-pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<TypedProbe, Refusal> {
+pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<TypedProbe, PlanRefusal> {
     let text = value.to_str().unwrap_or_default();
     let (up, rest) = match text.strip_prefix("up") {
         Some("") => return Ok(TypedProbe::On { up: true, time: None }),
@@ -40,7 +40,7 @@ pub(super) fn read(flag: &Flag, value: &OsStr) -> Result<TypedProbe, Refusal> {
 }
 
 /// The probe that may follow the run of a plan.
-pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Probing>, Refusal> {
+pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Probing>, PlanRefusal> {
     let duration = plan.stop.duration.unwrap_or_default();
     let usual = (duration / PART).min(TIME_MAX);
     let begins_again = |up| plan.script.is_some() && Probing { up, time: usual }.needs_more(plan.in_flight_max());
@@ -48,12 +48,12 @@ pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Pr
         (Some(TypedProbe::Off), _) => Ok(None),
         (Some(TypedProbe::On { up, .. }), None) if begins_again(up) => {
             let line = "--probe: with more in flight, the requests of a script would have to begin again; leave it out";
-            Err(Refusal::Misused(line.to_owned()))
+            Err(PlanRefusal::Misused(line.to_owned()))
         }
         (Some(TypedProbe::On { up, time }), None) => {
             Ok(Some(Probing { up, time: time.unwrap_or(usual.max(LENGTH_MIN / PART)) }))
         }
-        (Some(TypedProbe::On { .. }), Some(why)) => Err(Refusal::Misused(format!("--probe: {why}; leave it out"))),
+        (Some(TypedProbe::On { .. }), Some(why)) => Err(PlanRefusal::Misused(format!("--probe: {why}; leave it out"))),
         (None, obstacle) => {
             let is_usual = duration >= LENGTH_MIN && plan.stop.requests.is_none() && plan.until.is_empty();
             let is_harmless = ["GET", "HEAD"].contains(&&plan.request.method[..])
@@ -61,7 +61,7 @@ pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Pr
                 && plan.script.is_none()
                 && plan.list.as_ref().is_none_or(|list| list.is_safe);
             // Requests that were not announced are not sent.
-            let is_announced = plan.show.notes && plan.show.format == Format::Text && !plan.dialect.is_compat();
+            let is_announced = plan.output.notes && plan.output.format == Format::Text && !plan.dialect.is_compat();
             let follows = obstacle.is_none() && is_usual && is_harmless && is_announced;
             Ok(follows.then_some(Probing { up: false, time: usual }))
         }
@@ -73,12 +73,12 @@ pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Pr
 /// # Errors
 ///
 /// When one was asked for.
-pub(crate) fn none_of_several(typed: &mut Option<TypedProbe>) -> Result<(), Refusal> {
+pub(crate) fn none_of_several(typed: &mut Option<TypedProbe>) -> Result<(), PlanRefusal> {
     match typed.replace(TypedProbe::Off) {
         None | Some(TypedProbe::Off) => Ok(()),
         Some(TypedProbe::On { .. }) => {
             let line = "--probe: a search or an experiment varies the load itself; leave it out";
-            Err(Refusal::Misused(line.to_owned()))
+            Err(PlanRefusal::Misused(line.to_owned()))
         }
     }
 }

@@ -7,11 +7,11 @@ use onrush_plan::target::Scheme;
 use onrush_plan::{Dialect, Proxy, Target};
 
 use super::flags::Flag;
-use super::refusal::{Refusal, wrong};
+use super::refusal::{PlanRefusal, wrong};
 use super::request::basic;
 
 /// Reads `http://[user:password@]host:port`; the scheme is optional.
-pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, Refusal> {
+pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, PlanRefusal> {
     let refused = |reason: &str| wrong(flag, OsStr::new(&secrets::misspelt_url(&value.to_string_lossy())), reason);
     let text = value.to_str().ok_or_else(|| refused("not UTF-8"))?;
     if let Some((scheme, _)) = text.split_once("://").filter(|(scheme, _)| scheme.to_lowercase().starts_with("socks")) {
@@ -46,7 +46,7 @@ mod tests {
     fn read(text: &str) -> Result<(String, u16, Option<String>), String> {
         match proxy(by_id(Id::HttpProxy), OsStr::new(text)) {
             Ok(Proxy { host, port, login, .. }) => Ok((host, port, login)),
-            Err(Refusal::Misused(line)) => Err(line),
+            Err(PlanRefusal::Misused(line)) => Err(line),
             Err(other) => panic!("{other:?}"),
         }
     }
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_proxy_is_told_by_its_reason_and_without_its_password() {
+    fn bad_proxies_are_refused_without_their_password() {
         for (text, expected) in [
             ("http://u:pass@proxy", "--http-proxy \"http://REDACTED@proxy\": no port"),
             ("u:pass@proxy", "--http-proxy \"REDACTED@proxy\": no port"),

@@ -11,7 +11,7 @@ use super::spelling::Spelling;
 
 /// Why a command line has no plan.
 #[derive(Debug)]
-pub(crate) enum Refusal {
+pub(crate) enum PlanRefusal {
     /// Help was asked for.
     Help(Length),
     /// The usage says everything.
@@ -36,13 +36,13 @@ pub(crate) enum Length {
 }
 
 /// A value that cannot be read: the option, the value without secrets, and the right form.
-pub(crate) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> Refusal {
+pub(crate) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> PlanRefusal {
     const SHOWN_MAX: usize = 80;
     let text = value.to_string_lossy();
     let text = if is_url(value) { secrets::misspelt_url(&text) } else { secrets::text(&text) };
     let shown: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if shown.len() < text.len() { "…" } else { "" };
-    Refusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.spelling.long))
+    PlanRefusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.spelling.long))
 }
 
 /// True if an option without its value may have taken the URL, which comes next, instead.

@@ -12,7 +12,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use onrush_plan::limits::BODY_MAX_MIB;
-use onrush_plan::{Dialect, Request, Target, material};
+use onrush_plan::{Dialect, Request, Target, file_contents};
 use onrush_proto::http2::leaves_out;
 use onrush_text::reason;
 use onrush_text::units::listed;
@@ -20,11 +20,11 @@ use onrush_text::units::listed;
 use crate::requests::{field, raw_field};
 
 /// Name and value.
-pub(super) type Header = (String, String);
+pub(super) type HeaderField = (String, String);
 
 /// A header as typed, its value without leading blanks. Natively it must conform to RFC 9110; the compat dialects send
 /// it unchanged, as wrk does, and require only a name and a colon. The error names the fault.
-pub(super) fn header(text: &str, dialect: Dialect) -> Result<Header, &'static str> {
+pub(super) fn header(text: &str, dialect: Dialect) -> Result<HeaderField, &'static str> {
     let (name, value) = if dialect.is_compat() { raw_field(text) } else { field(text) }?;
     Ok((name.to_owned(), value.to_owned()))
 }
@@ -75,8 +75,8 @@ pub(super) fn miscased(method: &str, option: &str) -> Option<String> {
 
 /// The headers in the order in which they are sent: `Host`, which may be the user's; `Authorization`, if the URL has a
 /// user and there is no such header; then the user's headers in their order.
-pub(super) fn headers(typed: Vec<Header>, target: &Target) -> Vec<Header> {
-    let is = |header: &Header, name: &str| header.0.eq_ignore_ascii_case(name);
+pub(super) fn headers(typed: Vec<HeaderField>, target: &Target) -> Vec<HeaderField> {
+    let is = |header: &HeaderField, name: &str| header.0.eq_ignore_ascii_case(name);
     let (mut headers, rest): (Vec<_>, Vec<_>) = typed.into_iter().partition(|header| is(header, "Host"));
     if headers.is_empty() {
         headers.push(("Host".to_owned(), target.authority()));
@@ -94,12 +94,12 @@ pub(super) fn headers(typed: Vec<Header>, target: &Target) -> Vec<Header> {
 pub(super) fn body(typed: &OsStr) -> Result<Vec<u8>, String> {
     let [b'@', name @ ..] = typed.as_bytes() else { return Ok(typed.as_bytes().to_vec()) };
     let name = Path::new(OsStr::from_bytes(name));
-    let contents = match material::brought(name) {
+    let contents = match file_contents::brought(name) {
         Some(there) => read_file(there),
         None if name.as_os_str() == "-" => read(io::stdin().lock(), BODY_MAX_MIB),
         None => read_file(name),
     }?;
-    material::note(name, &contents);
+    file_contents::note(name, &contents);
     Ok(contents)
 }
 
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn the_host_comes_first_and_the_rest_in_order() {
+    fn host_comes_first_then_typed_order() {
         assert_eq!(sent(&[], "http://127.0.0.1:80/"), "Host: 127.0.0.1:80\n");
         assert_eq!(
             sent(&["A: b: c", "NoSpace:x", "Dup: 1", "Dup: 2"], "http://h/"),
@@ -158,13 +158,13 @@ mod tests {
     }
 
     #[test]
-    fn the_urls_user_is_sent_unless_a_header_names_one() {
+    fn url_userinfo_is_sent_unless_overridden() {
         assert_eq!(sent(&["A: 1"], "http://u:p@h/"), "Host: h\nAuthorization: Basic dTpw\nA: 1\n");
         assert_eq!(sent(&["authorization: x"], "http://u:p@h/"), "Host: h\nauthorization: x\n");
     }
 
     #[test]
-    fn a_method_in_the_wrong_case_gets_a_warning() {
+    fn lower_case_methods_are_warned_about() {
         let line = "the case of a method matters, and servers know POST, not post; write -X POST";
         assert_eq!(miscased("post", "-X ").as_deref(), Some(line));
         assert!(miscased("Get", "").is_some_and(|line| line.ends_with("not Get; write GET")));
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_is_a_text_or_a_readable_file() {
+    fn bodies_are_texts_or_readable_files() {
         assert_eq!(body(OsStr::new("a=1")).as_deref(), Ok(&b"a=1"[..]));
         assert_eq!(body(OsStr::new("")).as_deref(), Ok(&b""[..]));
         assert_eq!(body(OsStr::new("@/proc/self/comm")).map(|bytes| bytes.is_empty()), Ok(false));
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endless_body_is_cut_off_by_an_error() {
+    fn endless_bodies_are_errors() {
         assert_eq!(read(io::repeat(b'x'), 1), Err("it is longer than 1 MiB; send a shorter body".to_owned()));
         assert_eq!(read(io::repeat(b'x').take(1 << 20), 1).map(|bytes| bytes.len()), Ok(1 << 20));
     }

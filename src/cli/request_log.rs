@@ -1,13 +1,13 @@
-//! The options about the log of requests, as typed, and the [`RequestLog`] that follows from them.
+//! The options about the log of requests, as typed, and the [`RequestLogOptions`] that follows from them.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use onrush_plan::limits::REQUESTS_MAX;
-use onrush_plan::{Dialect, RequestLog};
+use onrush_plan::{Dialect, RequestLogOptions};
 
 use super::flags::{Flag, Id};
-use super::refusal::{Refusal, wrong};
+use super::refusal::{PlanRefusal, wrong};
 use super::units;
 
 /// The endings of files that a log is not.
@@ -28,7 +28,7 @@ impl TypedLog {
     }
 
     /// Takes one option in.
-    pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
+    pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::LogSample => self.one_of = Some(one_of(flag, &value)?),
             _ if value.is_empty() || value == "-" => {
@@ -55,21 +55,24 @@ impl TypedLog {
     }
 
     /// The request log of a run.
-    pub fn decide(self, dialect: Dialect) -> Result<Option<RequestLog>, Refusal> {
+    pub fn decide(self, dialect: Dialect) -> Result<Option<RequestLogOptions>, PlanRefusal> {
         let Some(option) = self.option() else { return Ok(None) };
         if dialect.is_compat() {
-            return Err(Refusal::Cannot(format!("{option}: {} has no log of requests; leave it out", dialect.name())));
+            return Err(PlanRefusal::Cannot(format!(
+                "{option}: {} has no log of requests; leave it out",
+                dialect.name()
+            )));
         }
         let Some(path) = self.file else {
             let line = "--log-sample: there is no log; add --request-log, for instance --request-log requests.csv";
-            return Err(Refusal::Misused(line.to_owned()));
+            return Err(PlanRefusal::Misused(line.to_owned()));
         };
-        Ok(Some(RequestLog { path, one_of: self.one_of.unwrap_or(1) }))
+        Ok(Some(RequestLogOptions { path, one_of: self.one_of.unwrap_or(1) }))
     }
 }
 
 /// The N of `1/N`.
-fn one_of(flag: &Flag, value: &OsStr) -> Result<u64, Refusal> {
+fn one_of(flag: &Flag, value: &OsStr) -> Result<u64, PlanRefusal> {
     let text = value.to_string_lossy();
     match text.strip_prefix("1/").and_then(|number| units::metric(number, Dialect::Native).ok()) {
         Some(0) => Err(wrong(flag, value, "one of none; write 1/1 or leave it out to log every request")),

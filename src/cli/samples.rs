@@ -1,24 +1,24 @@
-//! The option about samples of responses, as typed, and the [`Samples`] that follow from it.
+//! The option about samples of responses, as typed, and the [`SampleOptions`] that follow from it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use onrush_plan::{Dialect, Samples};
+use onrush_plan::{Dialect, SampleOptions};
 
 use super::flags::Flag;
-use super::refusal::{Refusal, is_url, took_url, wrong};
+use super::refusal::{PlanRefusal, is_url, took_url, wrong};
 
 /// The most samples of each kind.
 const EACH_MAX: u32 = 100;
 
 /// Reads the two words of the option, which are one value with a blank between them.
-pub(super) fn samples(flag: &'static Flag, value: &OsString) -> Result<Samples, Refusal> {
+pub(super) fn samples(flag: &'static Flag, value: &OsString) -> Result<SampleOptions, PlanRefusal> {
     let bytes = value.as_bytes();
     let (number, folder) = bytes.split_at(bytes.iter().position(|byte| *byte == b' ').unwrap_or(bytes.len()));
     let folder = folder.get(1..).unwrap_or_default();
     if is_url(OsStr::from_bytes(folder)) {
-        return Err(Refusal::Misused(took_url(&flag.spelling, OsStr::from_bytes(folder))));
+        return Err(PlanRefusal::Misused(took_url(&flag.spelling, OsStr::from_bytes(folder))));
     }
     let each = std::str::from_utf8(number).ok().and_then(|number| number.parse().ok());
     let Some(each) = each.filter(|each| (1..=EACH_MAX).contains(each)) else {
@@ -27,15 +27,15 @@ pub(super) fn samples(flag: &'static Flag, value: &OsString) -> Result<Samples, 
     };
     match folder {
         [] => Err(wrong(flag, value, format!("there is no folder; write {each} DIR"))),
-        folder => Ok(Samples { folder: PathBuf::from(OsStr::from_bytes(folder)), each }),
+        folder => Ok(SampleOptions { folder: PathBuf::from(OsStr::from_bytes(folder)), each }),
     }
 }
 
 /// Refuses the option where a tool is imitated.
-pub(super) fn decide(samples: Option<Samples>, dialect: Dialect) -> Result<Option<Samples>, Refusal> {
+pub(super) fn decide(samples: Option<SampleOptions>, dialect: Dialect) -> Result<Option<SampleOptions>, PlanRefusal> {
     if samples.is_some() && dialect.is_compat() {
         let line = format!("--sample-responses: {} has no samples of responses; leave it out", dialect.name());
-        return Err(Refusal::Cannot(line));
+        return Err(PlanRefusal::Cannot(line));
     }
     Ok(samples)
 }
@@ -46,10 +46,10 @@ mod tests {
     use crate::cli::flags;
 
     #[test]
-    fn a_number_and_a_folder_are_read_as_two_words() {
+    fn sample_counts_and_folders_are_two_words() {
         let flag = flags::by_name("sample-responses").unwrap();
         let read = |value: &str| samples(flag, &value.into());
-        assert_eq!(read("3 my samples").unwrap(), Samples { folder: "my samples".into(), each: 3 });
+        assert_eq!(read("3 my samples").unwrap(), SampleOptions { folder: "my samples".into(), each: 3 });
         let refused = read("3 http://127.0.0.1/").unwrap_err();
         assert!(format!("{refused:?}").contains("took the URL"), "{refused:?}");
         for value in ["0 a", "101 a", "x a", "3 ", "-1 a", "dir 3"] {

@@ -3,17 +3,17 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
-use onrush_plan::{Filter, Io, Kind, SocketSampling, Way};
+use onrush_plan::{ConnectOptions, Io, OutputKind, SocketFilter, SocketSampling};
 
 use super::filter::filter;
 use super::flags::{Flag, Id};
-use super::refusal::{Refusal, wrong};
+use super::refusal::{PlanRefusal, wrong};
 
 /// The options about sockets, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedSampling {
     /// `--sockets`, and the filter if there was one.
-    filter: Option<Option<Filter>>,
+    filter: Option<Option<SocketFilter>>,
     output: Option<PathBuf>,
 }
 
@@ -24,10 +24,10 @@ impl TypedSampling {
     }
 
     /// Takes one option in.
-    pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
+    pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::Sockets => self.filter = Some(read(flag, &value)?),
-            _ if Kind::of(Path::new(&value)) != Some(Kind::Lines) => {
+            _ if OutputKind::for_path(Path::new(&value)) != Some(OutputKind::Lines) => {
                 return Err(wrong(flag, &value, "its ending must be .ndjson; try s.ndjson"));
             }
             _ => self.output = Some(PathBuf::from(value)),
@@ -36,23 +36,23 @@ impl TypedSampling {
     }
 
     /// Refuses a filter that was typed as a separate word, which would be taken for the URL.
-    pub fn is_not_apart(&self, words: &[OsString]) -> Result<(), Refusal> {
+    pub fn is_not_apart(&self, words: &[OsString]) -> Result<(), PlanRefusal> {
         let first = words.first().and_then(|word| word.to_str());
         let apart = first.filter(|word| self.filter == Some(None) && filter(word).is_ok());
         let line = |word: &str| format!("--sockets: attach the filter with an equals sign: --sockets='{word}'");
-        apart.map_or(Ok(()), |word| Err(Refusal::Misused(line(word))))
+        apart.map_or(Ok(()), |word| Err(PlanRefusal::Misused(line(word))))
     }
 
     /// The option that was typed, if one was.
     pub fn option(&self) -> Option<&'static str> {
         let named = self.filter.as_ref().map(|_| "--sockets");
-        named.or(self.output.as_ref().map(|_| Kind::Sockets.option()))
+        named.or(self.output.as_ref().map(|_| OutputKind::Sockets.option()))
     }
 
     /// The sampling of sockets in a run.
-    pub fn decide(self, way: &Way, io: &Io, once: bool) -> Result<Option<SocketSampling>, Refusal> {
+    pub fn decide(self, connect: &ConnectOptions, io: &Io, once: bool) -> Result<Option<SocketSampling>, PlanRefusal> {
         let Some(option) = self.option() else { return Ok(None) };
-        let refused = |line: &str| Err(Refusal::Misused(format!("{option}: {line}")));
+        let refused = |line: &str| Err(PlanRefusal::Misused(format!("{option}: {line}")));
         let (filter, Some(output)) = (self.filter.flatten(), self.output) else {
             return refused(
                 "there is no file for the samples; add --sockets-output, for instance --sockets-output s.ndjson",
@@ -64,7 +64,7 @@ impl TypedSampling {
         if once {
             return refused("--once is over before there is a sample; leave one of the two out");
         }
-        if way.unix.is_some() && filter.is_none() {
+        if connect.unix.is_some() && filter.is_none() {
             return refused(
                 "--unix uses no TCP, so there is nothing to sample; leave it out, or select sockets: --sockets='sport = :80'",
             );
@@ -77,7 +77,7 @@ impl TypedSampling {
 const FILTER_MAX: usize = 4096;
 
 /// The filter; `None`: there is none.
-fn read(flag: &Flag, value: &OsStr) -> Result<Option<Filter>, Refusal> {
+fn read(flag: &Flag, value: &OsStr) -> Result<Option<SocketFilter>, PlanRefusal> {
     let text = value.to_string_lossy();
     if text.len() > FILTER_MAX {
         return Err(wrong(flag, value, format_args!("longer than {FILTER_MAX} bytes")));

@@ -3,10 +3,10 @@
 use std::ffi::OsStr;
 
 use onrush_plan::Condition;
-use onrush_plan::search::Over;
+use onrush_plan::search::SearchVariable;
 
 use super::flags::{Flag, Id};
-use super::refusal::{Refusal, wrong};
+use super::refusal::{PlanRefusal, wrong};
 use super::values::condition;
 
 /// The options of a search, as typed.
@@ -15,21 +15,21 @@ pub(crate) struct TypedSearch {
     /// `--find-max`.
     pub objective: Option<Condition>,
     /// `--over`.
-    pub over: Option<Over>,
+    pub over: Option<SearchVariable>,
 }
 
 impl TypedSearch {
     /// Takes one option in.
-    pub fn take(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
+    pub fn take(&mut self, flag: &Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         if flag.id == Id::FindMax {
             let objective = condition(flag, value)?;
             if let Some(earlier) = self.objective.replace(objective) {
                 let line = format!("--find-max is given twice; write one list: --find-max '{earlier},…'");
-                return Err(Refusal::Misused(line));
+                return Err(PlanRefusal::Misused(line));
             }
             return Ok(());
         }
-        let over = Over::ALL.into_iter().find(|(_, name)| value.to_str() == Some(name));
+        let over = SearchVariable::ALL.into_iter().find(|(_, name)| value.to_str() == Some(name));
         let (over, _) = over.ok_or_else(|| wrong(flag, value, "unknown; write rate, connections or threads"))?;
         self.over = Some(over);
         Ok(())

@@ -4,7 +4,7 @@
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
-use onrush_plan::machines::Place;
+use onrush_plan::machines::MachineRank;
 
 /// First port, and number of ports, to choose from if Slurm reserves none: below the ports that systems give to
 /// clients.
@@ -27,7 +27,7 @@ pub(super) struct Task {
 impl Task {
     /// The task that this process is; `None`: it is none. A batch script and a shell of `salloc` are none, though they
     /// have a rank and a number of tasks: the nodes of a step are only known in a step.
-    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
+    pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| variable(name)?.parse::<u32>().ok();
         let first = first_host(&variable("SLURM_STEP_NODELIST")?)?;
         let (job, step) = (number("SLURM_JOB_ID")?, number("SLURM_STEP_ID")?);
@@ -49,7 +49,7 @@ impl Task {
     }
 
     /// Its place in a run. The error says why there is none.
-    pub fn place(&self) -> Result<Place, String> {
+    pub fn place(&self) -> Result<MachineRank, String> {
         let Self { rank, first, own, port, .. } = self;
         match (rank, own) {
             (0, Some(own)) if own != first => Err(format!(
@@ -61,8 +61,8 @@ impl Task {
     }
 }
 
-fn place(rank: u32, host: impl Display, port: u16) -> Place {
-    Place { rank, coordinator: format!("{host}:{port}") }
+fn place(rank: u32, host: impl Display, port: u16) -> MachineRank {
+    MachineRank { rank, coordinator: format!("{host}:{port}") }
 }
 
 /// The first of the hosts in a list in Slurm's form: `rack[07-10,12]n[1-4],gpu1` gives rack07n1.
@@ -102,7 +102,9 @@ mod tests {
         ];
         // The last one counts; an empty one is not set.
         let find = |name: &str| of_step.iter().chain(more).rev().find(|(known, _)| *known == name);
-        Task::of(|name| find(name).map(|(_, value)| (*value).to_owned()).filter(|value| !value.is_empty()))
+        Task::from_environment(|name| {
+            find(name).map(|(_, value)| (*value).to_owned()).filter(|value| !value.is_empty())
+        })
     }
 
     #[test]
@@ -124,18 +126,18 @@ mod tests {
     }
 
     #[test]
-    fn the_first_task_coordinates_and_the_others_find_it() {
+    fn the_first_slurm_task_coordinates() {
         let third = task(&[]).unwrap();
         assert_eq!((third.tasks, third.address().to_string()), (4, "0.0.0.0:20047".to_owned()));
-        assert_eq!(third.place(), Ok(Place { rank: 2, coordinator: "n1:20047".to_owned() }));
+        assert_eq!(third.place(), Ok(MachineRank { rank: 2, coordinator: "n1:20047".to_owned() }));
         let first = task(&[("SLURM_PROCID", "0"), ("SLURMD_NODENAME", "n1")]).unwrap();
-        assert_eq!(first.place(), Ok(Place { rank: 0, coordinator: "127.0.0.1:20047".to_owned() }));
+        assert_eq!(first.place(), Ok(MachineRank { rank: 0, coordinator: "127.0.0.1:20047".to_owned() }));
         let elsewhere = task(&[("SLURM_PROCID", "0")]).unwrap().place().unwrap_err();
         assert!(elsewhere.starts_with("task 0 is on n3, and the others look for it on n1"), "{elsewhere}");
     }
 
     #[test]
-    fn ports_are_those_that_slurm_reserves_or_differ_between_jobs_and_steps() {
+    fn slurm_ports_differ_between_jobs_and_steps() {
         let port = |job, step, reserved| {
             let more = [("SLURM_JOB_ID", job), ("SLURM_STEP_ID", step), ("SLURM_STEP_RESV_PORTS", reserved)];
             task(&more).unwrap().port

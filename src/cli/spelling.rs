@@ -16,7 +16,7 @@ pub(crate) struct Spelling {
 
 impl Spelling {
     /// Takes `-c, --connections N` apart; only the name and its two dashes must be there.
-    pub const fn of(whole: &'static str) -> Self {
+    pub const fn parse(whole: &'static str) -> Self {
         let (short, long) = match whole.as_bytes() {
             [b'-', b'-', ..] => (None, whole.split_at(2).1),
             [b'-', letter, b',', b' ', b'-', b'-', ..] => (Some(*letter as char), whole.split_at(6).1),
@@ -56,7 +56,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_spelling_has_a_name_and_perhaps_a_letter_and_a_value() {
+    fn spellings_have_name_letter_and_value() {
         for (whole, short, long, value) in [
             ("-c, --connections N", Some('c'), "connections", Some("N")),
             ("-4, --ipv4", Some('4'), "ipv4", None),
@@ -64,9 +64,9 @@ mod tests {
             ("--sockets[=FILTER]", None, "sockets", Some("[=FILTER]")),
             ("--once", None, "once", None),
         ] {
-            assert_eq!(Spelling::of(whole), Spelling { whole, short, long, value });
+            assert_eq!(Spelling::parse(whole), Spelling { whole, short, long, value });
         }
-        assert!(Spelling::of("--body DATA").takes_value() && !Spelling::of("--body DATA").may_take_value());
-        assert!(!Spelling::of("--io[=X]").takes_value() && Spelling::of("--io[=X]").may_take_value());
+        assert!(Spelling::parse("--body DATA").takes_value() && !Spelling::parse("--body DATA").may_take_value());
+        assert!(!Spelling::parse("--io[=X]").takes_value() && Spelling::parse("--io[=X]").may_take_value());
     }
 }

@@ -3,33 +3,33 @@
 use std::collections::BTreeMap;
 
 use onrush_plan::limits::VALUES_MAX_MIB;
-use onrush_plan::{List, Material, Request, Target, Templates, secrets};
-use onrush_proto::Parts;
+use onrush_plan::{FileContents, Request, RequestList, Target, Templates, secrets};
+use onrush_proto::RequestParts;
 use onrush_text::printable;
 
-use super::refusal::Refusal;
+use super::refusal::PlanRefusal;
 use super::typed::Typed;
 use crate::requests::{Entries, Template, Values, looks_like_one, placeholders};
 
 /// The parts of a plan that are sent, without those for connections.
-pub(super) struct Sent<'a> {
+pub(super) struct SentRequest<'a> {
     pub request: &'a Request,
-    pub body: Option<&'a Material>,
-    pub list: Option<&'a List>,
+    pub body: Option<&'a FileContents>,
+    pub list: Option<&'a RequestList>,
     pub target: &'a Target,
 }
 
 /// Refuses `--templates` where something else makes the requests.
-pub(super) fn are_possible(typed: &Typed) -> Result<(), Refusal> {
+pub(super) fn are_possible(typed: &Typed) -> Result<(), PlanRefusal> {
     if !typed.templates {
         return Ok(());
     }
     if typed.dialect.is_compat() {
         let tool = typed.dialect.name();
-        return Err(Refusal::Cannot(format!("--templates: {tool} has no placeholders; leave it out")));
+        return Err(PlanRefusal::Cannot(format!("--templates: {tool} has no placeholders; leave it out")));
     }
     typed.script.as_ref().map_or(Ok(()), |script| {
-        Err(Refusal::Misused(format!(
+        Err(PlanRefusal::Misused(format!(
             "--templates and --script {:?}: a script fills in its requests itself; leave one of the two out",
             script.display().to_string()
         )))
@@ -37,14 +37,18 @@ pub(super) fn are_possible(typed: &Typed) -> Result<(), Refusal> {
 }
 
 /// Reads the files that placeholders name, and checks everything that will be filled in. Warns if nothing will be.
-pub(super) fn decide(sent: &Sent, seed: u64, warnings: &mut Vec<String>) -> Result<Option<Templates>, Refusal> {
-    let mut files: BTreeMap<String, Material> = BTreeMap::new();
+pub(super) fn decide(
+    sent: &SentRequest,
+    seed: u64,
+    warnings: &mut Vec<String>,
+) -> Result<Option<Templates>, PlanRefusal> {
+    let mut files: BTreeMap<String, FileContents> = BTreeMap::new();
     let mut are_there = false;
     sent.each(&mut |parts| {
         for placeholder in all(parts)? {
             are_there = true;
             let Some(name) = placeholder.file().filter(|name| !files.contains_key(*name)) else { continue };
-            let mut file = Material::named(name);
+            let mut file = FileContents::named(name);
             file.read("the values", VALUES_MAX_MIB).map_err(|unreadable| unreadable.to_string())?;
             files.insert(name.to_owned(), file);
         }
@@ -53,14 +57,15 @@ pub(super) fn decide(sent: &Sent, seed: u64, warnings: &mut Vec<String>) -> Resu
     if !are_there {
         warnings.push("--templates: no URL, header or body has a placeholder such as {{seq}}".to_owned());
     }
-    let files: Vec<Material> = files.into_values().collect();
-    let mut values = Values::of(&files).map_err(|reason| Refusal::Cannot(format!("--templates: {reason}")))?;
-    sent.each(&mut |parts| Template::of(parts, &mut values, seed).map(drop))?;
+    let files: Vec<FileContents> = files.into_values().collect();
+    let mut values =
+        Values::from_files(&files).map_err(|reason| PlanRefusal::Cannot(format!("--templates: {reason}")))?;
+    sent.each(&mut |parts| Template::from_parts(parts, &mut values, seed).map(drop))?;
     Ok(Some(Templates { files, seed, part: (0, 1) }))
 }
 
 /// A warning if something that is sent as it is looks like a placeholder.
-pub(super) fn missed(sent: &Sent) -> Option<String> {
+pub(super) fn missed(sent: &SentRequest) -> Option<String> {
     let headers = sent.request.headers.iter().map(|(_, value)| value.as_bytes());
     let body = sent.body.and_then(|body| body.contents().ok());
     let list = sent.list.and_then(|list| list.file.contents().ok());
@@ -69,27 +74,28 @@ pub(super) fn missed(sent: &Sent) -> Option<String> {
     Some(format!("{} is sent as it is; --templates fills it in", printable(&placeholder)))
 }
 
-impl Sent<'_> {
+impl SentRequest<'_> {
     /// Passes on every part that may have placeholders, and says of an error where it is.
-    fn each(&self, each: &mut dyn FnMut(&Parts) -> Result<(), String>) -> Result<(), Refusal> {
-        let cannot = |place: String| move |reason: String| Refusal::Cannot(format!("{place}: {reason}"));
+    fn each(&self, each: &mut dyn FnMut(&RequestParts) -> Result<(), String>) -> Result<(), PlanRefusal> {
+        let cannot = |place: String| move |reason: String| PlanRefusal::Cannot(format!("{place}: {reason}"));
         if self.list.is_none() {
-            let target = Parts { target: self.request.target.clone(), ..Parts::default() };
+            let target = RequestParts { target: self.request.target.clone(), ..RequestParts::default() };
             each(&target).map_err(cannot("the URL".to_owned()))?;
         }
         for header in &self.request.headers {
             let place = || format!("--header {:?}", secrets::misspelt_header(&format!("{}: {}", header.0, header.1)));
-            let parts = Parts { headers: vec![header.clone()], ..Parts::default() };
+            let parts = RequestParts { headers: vec![header.clone()], ..RequestParts::default() };
             each(&parts).map_err(|reason| cannot(place())(reason))?;
         }
         if let Some(body) = self.body {
-            let body = body.shared().map_err(|unreadable| Refusal::Cannot(unreadable.to_string()))?;
-            each(&Parts { body, ..Parts::default() }).map_err(cannot("the body".to_owned()))?;
+            let body = body.shared().map_err(|unreadable| PlanRefusal::Cannot(unreadable.to_string()))?;
+            each(&RequestParts { body, ..RequestParts::default() }).map_err(cannot("the body".to_owned()))?;
         }
         let Some(list) = self.list else { return Ok(()) };
-        let in_list = |reason: String| Refusal::Cannot(format!("--urls {:?}: {reason}", list.file.name));
-        let entries = Entries::of(list, self.target, true).map_err(|error| in_list(error.to_string()))?;
-        let usual = Parts { method: self.request.method.clone(), target: "/".to_owned(), ..Parts::default() };
+        let in_list = |reason: String| PlanRefusal::Cannot(format!("--urls {:?}: {reason}", list.file.name));
+        let entries = Entries::from_list(list, self.target, true).map_err(|error| in_list(error.to_string()))?;
+        let usual =
+            RequestParts { method: self.request.method.clone(), target: "/".to_owned(), ..RequestParts::default() };
         for index in entries.with_braces() {
             let wrong = |reason| in_list(format!("the request in line {}: {reason}", entries.line(index)));
             each(&entries.request(index, &usual)).map_err(wrong)?;
@@ -99,7 +105,7 @@ impl Sent<'_> {
 }
 
 /// The placeholders in all of this.
-fn all(parts: &Parts) -> Result<Vec<crate::requests::Placeholder>, String> {
+fn all(parts: &RequestParts) -> Result<Vec<crate::requests::Placeholder>, String> {
     let headers = parts.headers.iter().map(|(_, value)| value.as_bytes());
     let texts = [parts.target.as_bytes(), &parts.body].into_iter().chain(headers);
     let each: Vec<_> = texts.map(placeholders).collect::<Result<_, _>>()?;

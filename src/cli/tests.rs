@@ -9,12 +9,13 @@ mod pace;
 mod request_log;
 mod sampling;
 mod schedule;
+mod transport;
 mod until;
 
 use std::time::Duration;
 
 use onrush_plan::schedule::{Arrivals, CatchUp, Rate, Stage};
-use onrush_plan::{Breakout, Format, Kind, Percent, Stop};
+use onrush_plan::{Breakout, Format, OutputKind, Percent, Stop};
 
 use super::*;
 use crate::{COMMANDS, lab, serve};
@@ -78,7 +79,7 @@ fn refused_by_wrk(line: &str) -> String {
 /// Connections, threads, seconds, percentiles.
 fn shape(plan: &Plan) -> (u32, u32, Option<f64>, bool) {
     let seconds = plan.stop.duration.map(|duration| duration.as_secs_f64());
-    (plan.load.connections, plan.load.threads, seconds, plan.show.percentiles)
+    (plan.load.connections, plan.load.threads, seconds, plan.output.percentiles)
 }
 
 fn headers(plan: &Plan) -> Vec<String> {
@@ -86,7 +87,7 @@ fn headers(plan: &Plan) -> Vec<String> {
 }
 
 #[test]
-fn every_command_line_of_the_users_files_means_the_same_in_both_dialects() {
+fn recorded_command_lines_agree_in_both_dialects() {
     let table = [
         ("-c 1 -t 1 --latency -d 10 http://127.0.0.1/", (1, 1, Some(10.0), true)),
         ("-c 1 -t 1 --latency -d 10 http://127.0.0.1:1323", (1, 1, Some(10.0), true)),
@@ -119,17 +120,17 @@ fn a_bare_url_gets_the_defaults() {
     assert_eq!(shape(&native), (10, 2, Some(10.0), false));
     assert_eq!((native.timeout, native.give_up), (Some(Duration::from_secs(2)), Some(Duration::from_secs(30))));
     assert_eq!((native.dialect, &native.io), (Dialect::Native, &Io::Auto));
-    assert_eq!((native.show.notes, native.show.verbose), (true, false));
+    assert_eq!((native.output.notes, native.output.verbose), (true, false));
     assert_eq!((&*native.request.method, &*native.request.target), ("GET", "/x?y"));
     assert_eq!((headers(&native), native.body), (vec!["Host: 127.0.0.1:8080".to_owned()], None));
     let compat = run("wrk http://127.0.0.1:8080/");
     assert_eq!(shape(&compat), (10, 2, Some(10.0), false));
     assert_eq!((compat.timeout, compat.give_up), (Some(Duration::from_secs(2)), None));
-    assert_eq!((compat.dialect, compat.show.notes), (Dialect::Wrk, false));
+    assert_eq!((compat.dialect, compat.output.notes), (Dialect::Wrk, false));
 }
 
 #[test]
-fn notes_are_on_unless_they_are_switched_off_or_a_tool_is_imitated() {
+fn notes_are_on_by_default_natively() {
     for (line, notes, is_quiet) in [
         ("onrush --notes h", true, false),
         ("onrush --notes=off --notes=on h", true, false),
@@ -139,7 +140,7 @@ fn notes_are_on_unless_they_are_switched_off_or_a_tool_is_imitated() {
         ("wrk --notes=on http://h/", true, false),
         ("wrk --notes --quiet http://h/", false, true),
     ] {
-        let show = run(line).show;
+        let show = run(line).output;
         assert_eq!((show.notes, show.is_quiet), (notes, is_quiet), "{line}");
     }
     assert_eq!(refused("onrush --notes=no h"), "onrush: --notes \"no\": unknown; write --notes=on or --notes=off");
@@ -149,7 +150,7 @@ fn notes_are_on_unless_they_are_switched_off_or_a_tool_is_imitated() {
     assert_eq!(refused("onrush --notes off http://h/"), apart("notes", "off"));
     assert_eq!(refused("onrush --notes on"), apart("notes", "on"));
     assert_eq!(refused("onrush --breakout all http://h/"), apart("breakout", "all"));
-    assert!(run("onrush --notes http://off/").show.notes);
+    assert!(run("onrush --notes http://off/").output.notes);
     assert_eq!(
         refused("onrush --quiet -v h"),
         "onrush: --quiet and -v: the one prints less than usual, the other more; leave one of the two out"
@@ -177,7 +178,7 @@ fn options_can_be_spelled_in_every_way() {
 }
 
 #[test]
-fn a_bad_url_is_refused_in_wrks_words_or_explained_in_ours() {
+fn bad_urls_are_refused_per_dialect() {
     for url in ["foo", "127.0.0.1:80/", "http:///x", "http://h:70000/", "http://h:/", "http://h/a b", "http://h/\u{e9}"]
     {
         assert_eq!(refused_by_wrk(&format!("wrk '{url}'")), format!("invalid URL: {url}\n"));
@@ -209,7 +210,7 @@ fn fewer_connections_than_threads_are_refused() {
 }
 
 #[test]
-fn bad_values_are_refused_with_a_line_that_names_what_would_be_right() {
+fn bad_values_name_what_would_be_right() {
     let number = "not a number; try 100 or 10k";
     let compat_time = "not a time; try 10s, 2m or 1h";
     let table = [
@@ -261,7 +262,7 @@ fn bad_values_are_refused_with_a_line_that_names_what_would_be_right() {
 }
 
 #[test]
-fn what_exceeds_a_limit_is_refused_with_the_limit() {
+fn exceeded_limits_are_named() {
     let table = [
         ("-c 2M", "--connections \"2M\": at most 1000000"),
         ("-c 99999999999999999999", "--connections \"99999999999999999999\": at most 1000000"),
@@ -301,14 +302,14 @@ fn a_number_of_requests_replaces_the_default_duration() {
 }
 
 #[test]
-fn once_is_one_request_whatever_else_was_asked_for() {
+fn once_sends_one_request() {
     let plan = run("onrush --once -c400 -t4 -d30s -n 7 http://h/");
     assert_eq!((plan.once, plan.load.connections, plan.load.threads), (true, 1, 1));
     assert_eq!(plan.stop, Stop { duration: None, requests: Some(1) });
 }
 
 #[test]
-fn a_timeout_of_zero_means_never_natively_and_always_in_wrk() {
+fn zero_timeouts_differ_between_dialects() {
     let patience = |line| {
         let plan = run(line);
         (plan.timeout.map(|time| time.as_secs()), plan.give_up.map(|time| time.as_secs()))
@@ -340,7 +341,7 @@ fn headers_are_sent_as_rfc_9110_means_them() {
 }
 
 #[test]
-fn a_body_makes_it_a_post_unless_a_method_is_named() {
+fn bodies_make_posts_by_default() {
     let request = |line| {
         let plan = run(line);
         (plan.request.method.clone(), plan.body().unwrap().to_vec())
@@ -355,13 +356,13 @@ fn a_body_makes_it_a_post_unless_a_method_is_named() {
 #[test]
 fn our_options_work_in_compat_when_written_out() {
     let plan = run("wrk -n 5 -X PUT --once --io sim:/tmp/world.toml --notes --seed 7 http://h/");
-    assert_eq!((plan.show.notes, plan.seed, plan.once), (true, 7, true));
+    assert_eq!((plan.output.notes, plan.seed, plan.once), (true, 7, true));
     assert_eq!(plan.io, Io::Sim("/tmp/world.toml".into()));
     assert_eq!(refused_by_wrk("wrk --req 5 http://h/"), "wrk: unrecognized option '--req'\n");
 }
 
 #[test]
-fn misused_options_are_answered_as_getopt_does_or_with_a_hint() {
+fn misused_options_get_getopts_message_or_hints() {
     let table = [
         ("-x", "invalid option -- 'x'", "unknown option"),
         ("--bogus=5", "unrecognized option '--bogus=5'", "unknown option --bogus"),
@@ -438,14 +439,14 @@ fn what_is_ignored_is_said_before_the_run() {
 }
 
 #[test]
-fn the_order_of_posix_makes_everything_behind_the_url_a_word() {
+fn posix_order_makes_later_options_words() {
     let Invocation::Run { plan, warnings } = parsed(&words("wrk -c4 http://h/ -c8"), true) else { panic!("it runs") };
     assert_eq!(plan.load.connections, 4);
     assert_eq!(warnings, ["wrk: extra arguments are ignored (only scripts use them): \"-c8\""]);
 }
 
 #[test]
-fn serve_is_a_subcommand_natively_and_as_the_first_word_only() {
+fn serve_is_a_command_only_first() {
     assert!(matches!(parsed(&words("onrush serve"), false), Invocation::Command { .. }));
     assert_eq!(printed("onrush serve --help"), (serve::help(), String::new(), 0));
     assert_eq!(refused_by_wrk("wrk serve"), "invalid URL: serve\n");
@@ -524,11 +525,11 @@ fn no_command_line_makes_it_panic() {
 #[test]
 fn results_go_where_their_options_say() {
     let plan = run("onrush -o a.json.gz -o b/c.NDJSON -o - --percentiles 99.9,50,50.0 --warmup 1.5s --keep-secrets h");
-    let kinds: Vec<Kind> = plan.show.outputs.iter().map(|output| output.kind).collect();
-    assert_eq!((&kinds[..], plan.show.format), (&[Kind::Json, Kind::Lines][..], Format::Json));
-    let percents: Vec<String> = plan.show.percents.iter().flatten().map(Percent::to_string).collect();
+    let kinds: Vec<OutputKind> = plan.output.outputs.iter().map(|output| output.kind).collect();
+    assert_eq!((&kinds[..], plan.output.format), (&[OutputKind::Json, OutputKind::Lines][..], Format::Json));
+    let percents: Vec<String> = plan.output.percents.iter().flatten().map(Percent::to_string).collect();
     assert_eq!(percents, ["50", "99.9"]);
-    assert!(plan.show.percentiles && plan.show.keeps_secrets && plan.phases && !plan.show.cmm_layout);
+    assert!(plan.output.percentiles && plan.output.keeps_secrets && plan.phases && !plan.output.cmm_layout);
     assert_eq!(plan.warmup, Duration::from_millis(1500));
 }
 
@@ -546,13 +547,13 @@ fn options_of_wrk_cmm_bring_its_layout() {
         ("wrk-cmm http://h/", true, Breakout::None),
     ] {
         let plan = run(line);
-        assert_eq!((plan.show.cmm_layout, plan.show.breakout), (cmm_layout, breakout), "{line}");
+        assert_eq!((plan.output.cmm_layout, plan.output.breakout), (cmm_layout, breakout), "{line}");
         assert_eq!(plan.phases, breakout != Breakout::None, "{line}");
     }
 }
 
 #[test]
-fn what_cannot_be_meant_is_refused_with_what_can_be() {
+fn contradictory_options_are_refused_with_alternatives() {
     let endings = "its ending selects the format: .json, .json.gz, .csv, .hgrm, .md, .ndjson or .xml";
     let table = [
         ("-o result", format!("--output \"result\": {endings}")),
@@ -594,14 +595,14 @@ fn what_cannot_be_meant_is_refused_with_what_can_be() {
 fn a_script_takes_the_words_behind_the_url() {
     let plan = run("onrush -s x.lua http://h/ -c3 -- -x --foo=1 bar");
     let args = ["-x", "--foo=1", "bar"].map(str::to_owned).to_vec();
-    assert_eq!(plan.script, Some(onrush_plan::Script { file: onrush_plan::Material::named("x.lua"), args }));
+    assert_eq!(plan.script, Some(onrush_plan::LuaScript { file: onrush_plan::FileContents::named("x.lua"), args }));
     assert_eq!(plan.load.connections, 3);
     let plan = run("wrk --script=x.lua http://h/ a b");
     assert_eq!(plan.script.map(|script| script.args), Some(vec!["a".to_owned(), "b".to_owned()]));
 }
 
 #[test]
-fn a_connection_has_as_many_requests_as_are_asked_for() {
+fn requests_per_connection_are_as_typed() {
     let limits = |line: &str| {
         let plan = run(line);
         let closes = plan.request.headers.contains(&("Connection".to_owned(), "close".to_owned()));
@@ -620,7 +621,7 @@ fn a_connection_has_as_many_requests_as_are_asked_for() {
 }
 
 #[test]
-fn no_message_about_an_option_has_a_secret_of_another() {
+fn option_messages_hide_other_secrets() {
     const SECRET: &str = "kanarienvogel7";
     let lines: [&[&str]; 31] = [
         &["-H", "Authorization: Bearer {}", "--duratoin", "5", "h"],

@@ -1,24 +1,24 @@
-//! The options about TLS, as typed, and the [`Tls`] that follows from them for a target.
+//! The options about TLS, as typed, and the [`TlsOptions`] that follows from them for a target.
 
 use std::ffi::{OsStr, OsString};
 
 use onrush_plan::target::Scheme;
-use onrush_plan::tls::{GROUPS, Identity, Named, SUITES, Version};
-use onrush_plan::{Dialect, Http, Io, Material, Target, Tls};
+use onrush_plan::tls::{ClientCertificate, GROUPS, SUITES, TlsName, TlsVersion};
+use onrush_plan::{Dialect, FileContents, Http, Io, Target, TlsOptions};
 
 use super::flags::{Flag, Id};
-use super::refusal::{Refusal, wrong};
+use super::refusal::{PlanRefusal, wrong};
 
 /// The options about TLS, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedTls {
     insecure: bool,
-    roots: Option<Material>,
-    certificates: Option<Material>,
-    key: Option<Material>,
+    roots: Option<FileContents>,
+    certificates: Option<FileContents>,
+    key: Option<FileContents>,
     name: Option<String>,
-    oldest: Option<Version>,
-    newest: Option<Version>,
+    oldest: Option<TlsVersion>,
+    newest: Option<TlsVersion>,
     suites: Vec<u16>,
     groups: Vec<u16>,
     resume: Option<bool>,
@@ -28,11 +28,11 @@ pub(crate) struct TypedTls {
 
 impl TypedTls {
     /// Takes one option in.
-    pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
+    pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         match flag.id {
-            Id::CaCert => self.roots = Some(Material::named(value)),
-            Id::Cert => self.certificates = Some(Material::named(value)),
-            Id::Key => self.key = Some(Material::named(value)),
+            Id::CaCert => self.roots = Some(FileContents::named(value)),
+            Id::Cert => self.certificates = Some(FileContents::named(value)),
+            Id::Key => self.key = Some(FileContents::named(value)),
             Id::Sni => self.name = Some(text(flag, &value)?),
             Id::TlsMin => self.oldest = Some(version(flag, &value)?),
             Id::TlsMax => self.newest = Some(version(flag, &value)?),
@@ -55,7 +55,7 @@ impl TypedTls {
         dialect: Dialect,
         io: &Io,
         warnings: &mut Vec<String>,
-    ) -> Result<Option<Tls>, Refusal> {
+    ) -> Result<Option<TlsOptions>, PlanRefusal> {
         if target.scheme != Scheme::Https {
             // ab's -k is keep-alive.
             let unused = |name| {
@@ -66,18 +66,18 @@ impl TypedTls {
             return Ok(None);
         }
         if matches!(io, Io::Sim(_)) {
-            return Err(Refusal::Cannot("--io sim: the simulated servers speak no TLS; write http://".to_owned()));
+            return Err(PlanRefusal::Cannot("--io sim: the simulated servers speak no TLS; write http://".to_owned()));
         }
         if self.insecure && self.roots.is_some() {
             return Err(misused("--insecure and --cacert contradict each other; leave one of the two out"));
         }
         let identity = match (self.certificates, self.key) {
-            (Some(certificates), key) => Some(Identity { certificates, key }),
+            (Some(certificates), key) => Some(ClientCertificate { certificates, key }),
             (None, Some(_)) => return Err(misused("--key needs a certificate; add --cert FILE")),
             (None, None) => None,
         };
-        let (oldest, newest) = (self.oldest.unwrap_or(Version::V12), self.newest.unwrap_or(Version::V13));
-        let is_offered = |suite: &u16| (oldest..=newest).contains(&Version::of_suite(*suite));
+        let (oldest, newest) = (self.oldest.unwrap_or(TlsVersion::V12), self.newest.unwrap_or(TlsVersion::V13));
+        let is_offered = |suite: &u16| (oldest..=newest).contains(&TlsVersion::of_suite(*suite));
         if oldest > newest {
             return Err(misused("--tls-min 1.3 and --tls-max 1.2 leave no version; leave one of the two out"));
         }
@@ -85,7 +85,7 @@ impl TypedTls {
             return Err(misused("--tls-ciphers names no suite that --tls-min and --tls-max allow; name another"));
         }
         let host = target.host.split('%').next().unwrap_or_default();
-        Ok(Some(Tls {
+        Ok(Some(TlsOptions {
             name: self.name.unwrap_or_else(|| host.to_owned()),
             check: !self.insecure && (!dialect.is_compat() || self.roots.is_some()),
             roots: self.roots,
@@ -100,25 +100,25 @@ impl TypedTls {
     }
 }
 
-fn misused(line: &str) -> Refusal {
-    Refusal::Misused(line.to_owned())
+fn misused(line: &str) -> PlanRefusal {
+    PlanRefusal::Misused(line.to_owned())
 }
 
-fn text(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
+fn text(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
     let text = value.to_str().filter(|text| !text.is_empty());
     text.map(str::to_owned).ok_or_else(|| wrong(flag, value, "not a name; try www.example.com"))
 }
 
-fn version(flag: &Flag, value: &OsStr) -> Result<Version, Refusal> {
+fn version(flag: &Flag, value: &OsStr) -> Result<TlsVersion, PlanRefusal> {
     match value.to_str() {
-        Some("1.2") => Ok(Version::V12),
-        Some("1.3") => Ok(Version::V13),
+        Some("1.2") => Ok(TlsVersion::V12),
+        Some("1.3") => Ok(TlsVersion::V13),
         Some("1.0" | "1.1" | "1") => Err(wrong(flag, value, "versions before 1.2 are not offered; write 1.2 or 1.3")),
         _ => Err(wrong(flag, value, "unknown; write 1.2 or 1.3")),
     }
 }
 
-fn on_or_off(flag: &Flag, value: &OsStr) -> Result<bool, Refusal> {
+fn on_or_off(flag: &Flag, value: &OsStr) -> Result<bool, PlanRefusal> {
     match value.to_str() {
         Some("on") => Ok(true),
         Some("off") => Ok(false),
@@ -130,15 +130,15 @@ fn on_or_off(flag: &Flag, value: &OsStr) -> Result<bool, Refusal> {
 fn list(
     flag: &Flag,
     value: &OsStr,
-    table: &'static [Named],
+    table: &'static [TlsName],
     why: impl Fn(&str) -> String,
-) -> Result<Vec<u16>, Refusal> {
+) -> Result<Vec<u16>, PlanRefusal> {
     let text = value.to_string_lossy();
     let names = text.split([':', ',', ' ']).filter(|name| !name.is_empty());
     let number = |name: &str| {
         let known: Vec<&str> = table.iter().filter_map(|named| named.names.last().copied()).collect();
         let unknown = || wrong(flag, OsStr::new(name), format_args!("{}write some of {}", why(name), known.join(":")));
-        Named::find(table, name).map(|named| named.number).ok_or_else(unknown)
+        TlsName::find(table, name).map(|named| named.number).ok_or_else(unknown)
     };
     let numbers: Vec<u16> = names.map(number).collect::<Result<_, _>>()?;
     if numbers.is_empty() {

@@ -7,20 +7,22 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use onrush_plan::limits::{CONNECTIONS_MAX, REQUESTS_MAX, THREADS_MAX};
-use onrush_plan::list::Order;
+use onrush_plan::list::ListOrder;
 use onrush_plan::secrets;
-use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Kind, Output, Percent, Samples, Spin, StopTerm};
+use onrush_plan::{
+    Breakout, Condition, Dialect, Format, Io, Output, OutputKind, Percent, SampleOptions, Spin, StopTerm,
+};
 
 use super::checks::TypedChecks;
-use super::connect::ConnectOptions;
+use super::connect::TypedConnect;
 use super::flags::{self, Flag, Id, Origin};
 use super::front::{Front, Item, Misuse};
 use super::http::TypedHttp;
 use super::machines::TypedMachines;
 use super::pace::TypedPace;
 use super::probe::{self, TypedProbe};
-use super::refusal::{Length, Refusal, is_url, took_url, wrong};
-use super::request::{self, Header};
+use super::refusal::{Length, PlanRefusal, is_url, took_url, wrong};
+use super::request::{self, HeaderField};
 use super::request_log::TypedLog;
 use super::sampling::TypedSampling;
 use super::search::TypedSearch;
@@ -55,7 +57,7 @@ pub(crate) struct Typed {
     /// `--method`.
     pub method: Option<String>,
     /// `--header`, every one.
-    pub headers: Vec<Header>,
+    pub headers: Vec<HeaderField>,
     /// `--body`, not read yet.
     pub body: Option<OsString>,
     /// `--form`, every one, not read yet.
@@ -69,7 +71,7 @@ pub(crate) struct Typed {
     /// `--templates`.
     pub templates: bool,
     /// `--urls-order`.
-    pub urls_order: Option<Order>,
+    pub urls_order: Option<ListOrder>,
     /// Everything about checks of responses.
     pub checks: TypedChecks,
     /// `--script`.
@@ -89,7 +91,7 @@ pub(crate) struct Typed {
     /// Everything about a search.
     pub search: TypedSearch,
     /// Everything about the way to the target.
-    pub way: ConnectOptions,
+    pub connect: TypedConnect,
     /// Everything about TLS.
     pub tls: TypedTls,
     /// Everything about versions of HTTP.
@@ -98,7 +100,7 @@ pub(crate) struct Typed {
     pub sampling: TypedSampling,
     /// Everything about the log of requests.
     pub log: TypedLog,
-    pub samples: Option<Samples>,
+    pub samples: Option<SampleOptions>,
     /// Everything about several machines.
     pub machines: TypedMachines,
     /// `--io`.
@@ -158,40 +160,40 @@ impl Typed {
     }
 
     /// Reads a whole command line up to the first mistake; what comes before it is kept.
-    pub fn read(&mut self, front: &mut Front) -> Result<(), Refusal> {
+    pub fn read(&mut self, front: &mut Front) -> Result<(), PlanRefusal> {
         loop {
             match front.next() {
                 Ok(Some(Item::Flag(flag, _))) if flag.id == Id::Help => {
                     let is_all = matches!(front.next(), Ok(Some(Item::Word(word))) if word == "all");
-                    return Err(Refusal::Help(if is_all { Length::All } else { Length::Common }));
+                    return Err(PlanRefusal::Help(if is_all { Length::All } else { Length::Common }));
                 }
                 Ok(Some(Item::Flag(flag, value))) => self.take_or_name_url(flag, value, front)?,
                 Ok(Some(Item::Own(..))) => unreachable!("a run has no options but its own"),
-                Ok(Some(Item::ShortHelp)) => return Err(Refusal::Help(Length::Short)),
+                Ok(Some(Item::ShortHelp)) => return Err(PlanRefusal::Help(Length::Short)),
                 Ok(Some(Item::Word(word))) => self.words.push(word),
                 Ok(None) => {
                     self.has_values_attached()?;
                     return self.sampling.is_not_apart(&self.words);
                 }
                 Err(misuse) if self.dialect.is_compat() => {
-                    return Err(compat::getopt(&misuse).map_or(Refusal::Usage, Refusal::Misused));
+                    return Err(compat::getopt(&misuse).map_or(PlanRefusal::Usage, PlanRefusal::Misused));
                 }
                 Err(Misuse::Value(spelling)) if *spelling == flags::by_id(Id::Help).spelling => {
-                    return Err(Refusal::Help(Length::All));
+                    return Err(PlanRefusal::Help(Length::All));
                 }
-                Err(misuse) => return Err(Refusal::Misused(hints::hint(&misuse))),
+                Err(misuse) => return Err(PlanRefusal::Misused(hints::hint(&misuse))),
             }
         }
     }
 
     /// Refuses an optional value that was typed as a separate word, which would be taken for the URL.
-    fn has_values_attached(&self) -> Result<(), Refusal> {
+    fn has_values_attached(&self) -> Result<(), PlanRefusal> {
         let Some(word) = self.words.first().and_then(|word| word.to_str()) else { return Ok(()) };
         let option = match word {
             "on" | "off" if self.notes == Some(true) => Id::Notes,
             _ if self.batch_latency && self.words.len() > 1 && word.parse::<IpAddr>().is_ok() => {
                 let line = format!("-B takes no value; onrush's option for the -B of ab is -b {word}");
-                return if self.dialect.is_compat() { Ok(()) } else { Err(Refusal::Misused(line)) };
+                return if self.dialect.is_compat() { Ok(()) } else { Err(PlanRefusal::Misused(line)) };
             }
             "all" if self.breakout == Breakout::WrkCmm => Id::Breakout,
             _ => return Ok(()),
@@ -200,12 +202,12 @@ impl Typed {
             return Ok(());
         }
         let name = flags::by_id(option).spelling.long;
-        Err(Refusal::Misused(format!("--{name}: attach the value with an equals sign: --{name}={word}")))
+        Err(PlanRefusal::Misused(format!("--{name}: attach the value with an equals sign: --{name}={word}")))
     }
 
     /// Takes an option. If there is no value before the URL, the URL is taken for it: a value that is wrong is said to be
     /// the URL if no word is left that could be it.
-    fn take_or_name_url(&mut self, flag: &'static Flag, value: OsString, front: &mut Front) -> Result<(), Refusal> {
+    fn take_or_name_url(&mut self, flag: &'static Flag, value: OsString, front: &mut Front) -> Result<(), PlanRefusal> {
         // Only this one may be meant to have a URL.
         let may_be_target = flag.id != Id::HttpProxy && is_url(&value);
         if !may_be_target {
@@ -213,20 +215,20 @@ impl Typed {
         }
         self.taken_url = Some((flag, value.clone()));
         match self.take(flag, value.clone()) {
-            Err(Refusal::Misused(_)) if self.words.is_empty() && !front.has_words() => {
-                Err(Refusal::Misused(took_url(&flag.spelling, &value)))
+            Err(PlanRefusal::Misused(_)) if self.words.is_empty() && !front.has_words() => {
+                Err(PlanRefusal::Misused(took_url(&flag.spelling, &value)))
             }
             // The reason may show a part of it.
-            Err(Refusal::Misused(line)) => Err(Refusal::Misused(secrets::text(&line))),
+            Err(PlanRefusal::Misused(line)) => Err(PlanRefusal::Misused(secrets::text(&line))),
             taken => taken,
         }
     }
 
-    fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), Refusal> {
+    fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         let native = Dialect::Native;
         self.cmm_layout |= self.brings_cmm_layout(flag);
         match flag.id {
-            Id::Help => return Err(Refusal::Help(Length::Common)),
+            Id::Help => return Err(PlanRefusal::Help(Length::Common)),
             Id::Connections => self.connections = Some(count(flag, &value, self.dialect, CONNECTIONS_MAX)?),
             Id::Threads => self.threads = Some(count(flag, &value, self.dialect, THREADS_MAX)?),
             Id::Duration => self.duration = Some(time(flag, &value, self.dialect)?),
@@ -281,9 +283,9 @@ impl Typed {
             Id::Quiet => self.quiet = true,
             Id::Version => self.version = true,
             Id::BindIp | Id::ConnectTo | Id::Resolve | Id::Ipv4 | Id::Ipv6 | Id::Unix | Id::HttpProxy => {
-                self.way.take(flag, &value, self.dialect)?;
+                self.connect.take(flag, &value, self.dialect)?;
             }
-            Id::Rcvbuf | Id::Sndbuf | Id::Congestion => self.way.take_socket(flag, &value)?,
+            Id::Rcvbuf | Id::Sndbuf | Id::Congestion => self.connect.take_socket(flag, &value)?,
             Id::Insecure
             | Id::CaCert
             | Id::Cert
@@ -327,7 +329,7 @@ impl Typed {
     }
 
     /// A malformed header is refused natively; in the compat dialects it is ignored as in wrk, but with a warning.
-    fn header(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
+    fn header(&mut self, flag: &Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         let shown = secrets::misspelt_header(&value.to_string_lossy());
         let text = value.to_str().ok_or_else(|| wrong(flag, OsStr::new(&shown), "not UTF-8"))?;
         match request::header(text, self.dialect) {
@@ -341,7 +343,7 @@ impl Typed {
     }
 
     /// Warns if all of them are below 1, because they may be meant as fractions.
-    fn percentiles(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
+    fn percentiles(&mut self, flag: &Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         self.spectrum = value == "full";
         if self.spectrum {
             self.percents = None;
@@ -358,7 +360,7 @@ impl Typed {
     }
 
     /// The ending of a file's name selects its format; standard output gets the document instead of the report.
-    fn output(&mut self, flag: &Flag, value: &OsStr) -> Result<(), Refusal> {
+    fn output(&mut self, flag: &Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         if value == "-" {
             self.format = Format::Json;
             return Ok(());
@@ -371,7 +373,7 @@ impl Typed {
             Some("/dev/stdout") => "standard output is -o -, which prints the JSON document",
             _ => "its ending selects the format: .json, .json.gz, .csv, .hgrm, .md, .ndjson or .xml",
         };
-        let kind = Kind::of(&path).ok_or_else(|| wrong(flag, value, endings))?;
+        let kind = OutputKind::for_path(&path).ok_or_else(|| wrong(flag, value, endings))?;
         self.outputs.push(Output { path, kind });
         Ok(())
     }

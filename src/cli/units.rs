@@ -10,7 +10,7 @@ use onrush_plan::Dialect;
 
 /// Why a text is not a number or not a time. Displayed without the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum UnreadableNumber {
     /// It does not follow the grammar, or its unit is unknown.
     #[error("not a number")]
     NotNumber,
@@ -32,30 +32,32 @@ pub enum Unreadable {
 }
 
 /// A count with a decimal unit, of any case: `k`, `M`, `G`, `T`, `P`.
-pub fn metric(text: &str, dialect: Dialect) -> Result<u64, Unreadable> {
-    let (digits, multiplier) = taken_apart(text, dialect, &METRIC).ok_or(Unreadable::NotNumber)?;
+pub fn metric(text: &str, dialect: Dialect) -> Result<u64, UnreadableNumber> {
+    let (digits, multiplier) = taken_apart(text, dialect, &METRIC).ok_or(UnreadableNumber::NotNumber)?;
     match scaled(digits, multiplier)? {
-        (_, true) => Err(Unreadable::NotWhole),
-        (count, false) => u64::try_from(count).map_err(|_| Unreadable::TooLarge),
+        (_, true) => Err(UnreadableNumber::NotWhole),
+        (count, false) => u64::try_from(count).map_err(|_| UnreadableNumber::TooLarge),
     }
 }
 
 /// A size in bytes, with a decimal unit (`k`, `M`, `G`) or a binary one (`KiB`, `MiB`, `GiB`), of any case.
-pub fn size(text: &str) -> Result<u64, Unreadable> {
-    let (digits, multiplier) = taken_apart(text, Dialect::Native, &SIZE).ok_or(Unreadable::NotNumber)?;
+pub fn size(text: &str) -> Result<u64, UnreadableNumber> {
+    let (digits, multiplier) = taken_apart(text, Dialect::Native, &SIZE).ok_or(UnreadableNumber::NotNumber)?;
     match scaled(digits, multiplier)? {
-        (_, true) => Err(Unreadable::NotWhole),
-        (size, false) => u64::try_from(size).map_err(|_| Unreadable::TooLarge),
+        (_, true) => Err(UnreadableNumber::NotWhole),
+        (size, false) => u64::try_from(size).map_err(|_| UnreadableNumber::TooLarge),
     }
 }
 
 /// A time, in seconds unless a unit of any case says otherwise: `s`, `m` (minutes), `h`, natively `ms` and `us` too.
-pub fn time(text: &str, dialect: Dialect) -> Result<Duration, Unreadable> {
+pub fn time(text: &str, dialect: Dialect) -> Result<Duration, UnreadableNumber> {
     let units: &[_] = if dialect.is_compat() { &TIME_COMPAT } else { &TIME_NATIVE };
-    let (digits, multiplier) = taken_apart(text, dialect, units).ok_or(Unreadable::NotTime)?;
+    let (digits, multiplier) = taken_apart(text, dialect, units).ok_or(UnreadableNumber::NotTime)?;
     match scaled(digits, multiplier)? {
-        (0, true) => Err(Unreadable::TooShort),
-        (nanoseconds, _) => u64::try_from(nanoseconds).map(Duration::from_nanos).map_err(|_| Unreadable::TooLarge),
+        (0, true) => Err(UnreadableNumber::TooShort),
+        (nanoseconds, _) => {
+            u64::try_from(nanoseconds).map(Duration::from_nanos).map_err(|_| UnreadableNumber::TooLarge)
+        }
     }
 }
 
@@ -160,15 +162,15 @@ fn split_digits(text: &str) -> Option<(&str, &str)> {
 }
 
 /// The number times the multiplier, rounded down, and whether something was lost by that.
-fn scaled(digits: Digits, multiplier: u64) -> Result<(u128, bool), Unreadable> {
+fn scaled(digits: Digits, multiplier: u64) -> Result<(u128, bool), UnreadableNumber> {
     if digits.negative {
-        return Err(Unreadable::Negative);
+        return Err(UnreadableNumber::Negative);
     }
     let fraction = digits.fraction.trim_end_matches('0');
     // No multiplier has more factors of ten than this, so digits beyond it are always lost.
     let kept = &fraction[..fraction.len().min(18)];
-    let whole: u64 = digits.whole.parse().map_err(|_| Unreadable::TooLarge)?;
-    let parts: u128 = if kept.is_empty() { 0 } else { kept.parse().map_err(|_| Unreadable::TooLarge)? };
+    let whole: u64 = digits.whole.parse().map_err(|_| UnreadableNumber::TooLarge)?;
+    let parts: u128 = if kept.is_empty() { 0 } else { kept.parse().map_err(|_| UnreadableNumber::TooLarge)? };
     let scale = 10u128.pow(kept.len() as u32);
     let scaled_parts = parts * u128::from(multiplier);
     let lost = !scaled_parts.is_multiple_of(scale) || kept.len() < fraction.len();

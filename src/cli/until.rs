@@ -7,7 +7,7 @@ use onrush_plan::{Schedule, StopTerm};
 use onrush_stats::BATCHES_MIN;
 use onrush_text::units::{exact, thousands};
 
-use super::refusal::Refusal;
+use super::refusal::PlanRefusal;
 use super::typed::Typed;
 
 /// The stop terms without duplicates. They give the run a duration if it has no other end.
@@ -15,20 +15,20 @@ pub(super) fn decide(
     typed: &mut Typed,
     staged: Option<Duration>,
     schedule: Option<&Schedule>,
-) -> Result<Vec<StopTerm>, Refusal> {
+) -> Result<Vec<StopTerm>, PlanRefusal> {
     if typed.until.is_empty() || typed.once {
         return Ok(Vec::new());
     }
     if staged.is_some() {
         let line = "--until and --stages: a changing load has no steady figures; leave one of the two out";
-        return Err(Refusal::Misused(line.to_owned()));
+        return Err(PlanRefusal::Misused(line.to_owned()));
     }
     if let Some(term) = typed.until.iter().find(|term| term.metric.needs_rate()).filter(|_| schedule.is_none()) {
         let line = format!("--until {}: there is no rate; add -R, for instance -R 1000", term.text);
-        return Err(Refusal::Misused(line));
+        return Err(PlanRefusal::Misused(line));
     }
     if let Some(duration) = typed.duration.filter(|duration| *duration < UNTIL_MIN) {
-        return Err(Refusal::Misused(format!(
+        return Err(PlanRefusal::Misused(format!(
             "--until: {} is too short for 20 batches of a second; write -d {} or longer",
             exact(duration),
             exact(UNTIL_MIN)
@@ -49,13 +49,13 @@ pub(super) fn decide(
 }
 
 /// Refuses a percentile that needs more responses than the run can have.
-fn enough_responses(typed: &Typed, schedule: Option<&Schedule>) -> Result<(), Refusal> {
+fn enough_responses(typed: &Typed, schedule: Option<&Schedule>) -> Result<(), PlanRefusal> {
     let most = most_responses(typed, schedule);
     for term in &typed.until {
         let needed = BATCHES_MIN as u64 * term.completed_min();
         if needed as f64 > most {
             let remedy = if typed.requests.is_some() { "send more (-n)" } else { "make it longer (-d)" };
-            return Err(Refusal::Misused(format!(
+            return Err(PlanRefusal::Misused(format!(
                 "--until {}: needs at least {} responses, but the run has at most {}; {remedy}, or ask for a lower \
                  percentile",
                 term.text,

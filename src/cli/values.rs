@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use onrush_plan::column::is_column;
 use onrush_plan::limits::{BUFFER_MAX, THREADS_MAX, TIME_MAX};
-use onrush_plan::list::Order;
+use onrush_plan::list::ListOrder;
 use onrush_plan::secrets;
 use onrush_plan::{Breakout, Condition, Dialect, Format, Io, Percent, SocketOptions, Spin, StopTerm};
 
@@ -16,18 +16,18 @@ use super::condition::{self, Purpose};
 use super::flags::{Flag, Id};
 use super::foreign;
 use super::levels;
-use super::refusal::{Refusal, wrong};
-use super::units::{self, Unreadable};
+use super::refusal::{PlanRefusal, wrong};
+use super::units::{self, UnreadableNumber};
 use crate::requests::is_token;
 
 /// Rule for counts.
 pub(super) const AT_LEAST_ONE: &str = "must be at least 1";
 
 /// A count up to `most`. In the compat dialects zero is checked later, in wrk's order and with its messages.
-pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, Refusal> {
+pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, PlanRefusal> {
     match units::metric(&value.to_string_lossy(), dialect) {
         Ok(0) if !dialect.is_compat() => Err(wrong(flag, value, AT_LEAST_ONE)),
-        Err(Unreadable::TooLarge) => Err(wrong(flag, value, format_args!("at most {most}"))),
+        Err(UnreadableNumber::TooLarge) => Err(wrong(flag, value, format_args!("at most {most}"))),
         Ok(count) if count > most => Err(wrong(flag, value, format_args!("at most {most}"))),
         Ok(count) => Ok(count),
         Err(reason) => {
@@ -80,12 +80,12 @@ fn list(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<Stri
 }
 
 /// The size of a buffer in bytes.
-pub(super) fn buffer(flag: &Flag, value: &OsStr) -> Result<u32, Refusal> {
+pub(super) fn buffer(flag: &Flag, value: &OsStr) -> Result<u32, PlanRefusal> {
     Ok(count(flag, value, Dialect::Native, BUFFER_MAX)? as u32)
 }
 
 /// The name of a congestion control; before the run it is checked whether the kernel has it.
-pub(super) fn congestion(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
+pub(super) fn congestion(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
     let name = value.to_str().filter(|text| SocketOptions::is_name(text));
     let most = SocketOptions::NAME_MAX;
     name.map(str::to_owned)
@@ -93,7 +93,7 @@ pub(super) fn congestion(flag: &Flag, value: &OsStr) -> Result<String, Refusal> 
 }
 
 /// A time of at most [`TIME_MAX`]. The meaning of zero is decided later.
-pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Duration, Refusal> {
+pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Duration, PlanRefusal> {
     let most =
         || wrong(flag, value, format_args!("at most {}h, which is {} days", hours(TIME_MAX), hours(TIME_MAX) / 24));
     let example = if dialect.is_compat() { "10s, 2m or 1h" } else { "500ms, 1.5s or 2m" };
@@ -107,7 +107,7 @@ pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Durat
         ));
     }
     match units::time(&value.to_string_lossy(), dialect) {
-        Err(Unreadable::TooLarge) => Err(most()),
+        Err(UnreadableNumber::TooLarge) => Err(most()),
         Ok(time) if time > TIME_MAX => Err(most()),
         Ok(time) => Ok(time),
         Err(reason) => {
@@ -128,7 +128,7 @@ fn hours(time: Duration) -> u64 {
 }
 
 /// The file of a script; refuses stages of k6, which have the letter `-s`, too.
-pub(super) fn script(flag: &Flag, value: OsString, dialect: Dialect) -> Result<PathBuf, Refusal> {
+pub(super) fn script(flag: &Flag, value: OsString, dialect: Dialect) -> Result<PathBuf, PlanRefusal> {
     let meant = foreign::meant(flag.id, &value.to_string_lossy()).filter(|_| !dialect.is_compat());
     match meant {
         Some(meant) => Err(wrong(flag, &value, meant)),
@@ -136,12 +136,12 @@ pub(super) fn script(flag: &Flag, value: OsString, dialect: Dialect) -> Result<P
     }
 }
 
-pub(super) fn seed(flag: &Flag, value: &OsStr) -> Result<u64, Refusal> {
+pub(super) fn seed(flag: &Flag, value: &OsStr) -> Result<u64, PlanRefusal> {
     let number = value.to_str().and_then(|text| text.parse().ok());
     number.ok_or_else(|| wrong(flag, value, format_args!("not a number from 0 to {}", u64::MAX)))
 }
 
-pub(super) fn method(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
+pub(super) fn method(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
     let token = value.to_str().filter(|text| is_token(text));
     token.map(str::to_owned).ok_or_else(|| {
         let meant = foreign::meant(flag.id, &value.to_string_lossy());
@@ -152,7 +152,7 @@ pub(super) fn method(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
 }
 
 /// A user and a password; without a colon the password is empty.
-pub(super) fn user(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
+pub(super) fn user(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
     // The value must not be shown: it may contain a password.
     let bad = || wrong(flag, OsStr::new("…"), "no user before the colon; try 'user:password'");
     let text = value.to_str().filter(|text| !text.is_empty() && !text.starts_with(':')).ok_or_else(bad)?;
@@ -160,7 +160,11 @@ pub(super) fn user(flag: &Flag, value: &OsStr) -> Result<String, Refusal> {
 }
 
 /// A label and its value. The label must be neither one of the `known` ones nor a column of the tables.
-pub(super) fn label(flag: &Flag, value: &OsStr, known: &BTreeMap<String, String>) -> Result<(String, String), Refusal> {
+pub(super) fn label(
+    flag: &Flag,
+    value: &OsStr,
+    known: &BTreeMap<String, String>,
+) -> Result<(String, String), PlanRefusal> {
     let pair = value.to_str().and_then(|text| text.split_once('=')).filter(|(key, _)| !key.is_empty());
     let (key, level) = pair.ok_or_else(|| wrong(flag, value, "not a label; try server=nginx"))?;
     if key.trim() != key {
@@ -176,7 +180,7 @@ pub(super) fn label(flag: &Flag, value: &OsStr, known: &BTreeMap<String, String>
     Ok((key.to_owned(), level.to_owned()))
 }
 
-pub(super) fn spin(flag: &Flag, value: &OsStr) -> Result<Spin, Refusal> {
+pub(super) fn spin(flag: &Flag, value: &OsStr) -> Result<Spin, PlanRefusal> {
     match value.to_str() {
         Some("auto") => Ok(Spin::Auto),
         Some("on") => Ok(Spin::On),
@@ -185,7 +189,7 @@ pub(super) fn spin(flag: &Flag, value: &OsStr) -> Result<Spin, Refusal> {
     }
 }
 
-pub(super) fn percents(flag: &Flag, value: &OsStr) -> Result<Vec<Percent>, Refusal> {
+pub(super) fn percents(flag: &Flag, value: &OsStr) -> Result<Vec<Percent>, PlanRefusal> {
     let text = value.to_str().unwrap_or_default();
     let mut percents: Vec<Percent> = text
         .split(',')
@@ -196,18 +200,18 @@ pub(super) fn percents(flag: &Flag, value: &OsStr) -> Result<Vec<Percent>, Refus
     Ok(percents)
 }
 
-pub(super) fn condition(flag: &Flag, value: &OsStr) -> Result<Condition, Refusal> {
+pub(super) fn condition(flag: &Flag, value: &OsStr) -> Result<Condition, PlanRefusal> {
     let text = value.to_string_lossy();
     let purpose = if flag.id == Id::FindMax { Purpose::Objective } else { Purpose::Gate };
     condition::condition(&text, purpose).map_err(|flaw| wrong(flag, value, flaw.shown(&text)))
 }
 
-pub(super) fn stop_terms(flag: &Flag, value: &OsStr) -> Result<Vec<StopTerm>, Refusal> {
+pub(super) fn stop_terms(flag: &Flag, value: &OsStr) -> Result<Vec<StopTerm>, PlanRefusal> {
     let text = value.to_string_lossy();
     condition::stop_terms(&text).map_err(|flaw| wrong(flag, value, flaw.shown(&text)))
 }
 
-pub(super) fn breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, Refusal> {
+pub(super) fn breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, PlanRefusal> {
     match value.to_str() {
         Some("") => Ok(Breakout::WrkCmm),
         Some("all") => Ok(Breakout::All),
@@ -216,7 +220,7 @@ pub(super) fn breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, Refusal> 
 }
 
 /// True if notes are on.
-pub(super) fn notes(flag: &Flag, value: &OsStr) -> Result<bool, Refusal> {
+pub(super) fn notes(flag: &Flag, value: &OsStr) -> Result<bool, PlanRefusal> {
     match value.to_str() {
         Some("" | "on") => Ok(true),
         Some("off") => Ok(false),
@@ -224,19 +228,19 @@ pub(super) fn notes(flag: &Flag, value: &OsStr) -> Result<bool, Refusal> {
     }
 }
 
-pub(super) fn format(flag: &Flag, value: &OsStr) -> Result<Format, Refusal> {
+pub(super) fn format(flag: &Flag, value: &OsStr) -> Result<Format, PlanRefusal> {
     match value.to_str() {
         Some("wrk") => Ok(Format::Text),
         Some("json") => Ok(Format::Json),
         Some("summary") => {
             let line = "--format summary: onrush does not support summaries yet; write wrk or json";
-            Err(Refusal::Cannot(line.to_owned()))
+            Err(PlanRefusal::Cannot(line.to_owned()))
         }
         _ => Err(wrong(flag, value, "unknown; write wrk or json")),
     }
 }
 
-pub(super) fn io(flag: &Flag, value: &OsStr) -> Result<Io, Refusal> {
+pub(super) fn io(flag: &Flag, value: &OsStr) -> Result<Io, PlanRefusal> {
     match value.to_str() {
         Some("auto") => Ok(Io::Auto),
         Some("epoll") => Ok(Io::Epoll),
@@ -246,8 +250,8 @@ pub(super) fn io(flag: &Flag, value: &OsStr) -> Result<Io, Refusal> {
     }
 }
 
-pub(super) fn order(flag: &Flag, value: &OsStr) -> Result<Order, Refusal> {
-    let named = Order::ALL.into_iter().find(|order| value == order.name());
+pub(super) fn order(flag: &Flag, value: &OsStr) -> Result<ListOrder, PlanRefusal> {
+    let named = ListOrder::ALL.into_iter().find(|order| value == order.name());
     named.ok_or_else(|| wrong(flag, value, "unknown; write seq, shuffle or weighted"))
 }
 
@@ -257,14 +261,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_is_no_column_and_has_one_value() {
+    fn labels_are_unique_and_no_columns() {
         let known = BTreeMap::from([("a".to_owned(), "1".to_owned())]);
         for (text, reason) in [
             ("host=a", "onrush table already has a column \"host\"; choose another name"),
             ("p99=a", "onrush table already has a column \"p99\"; choose another name"),
             ("a=2", "\"a\" already has a value; a run has one value per label"),
         ] {
-            let Err(Refusal::Misused(line)) = label(by_id(Id::Label), OsStr::new(text), &known) else {
+            let Err(PlanRefusal::Misused(line)) = label(by_id(Id::Label), OsStr::new(text), &known) else {
                 panic!("{text}")
             };
             assert_eq!(line, format!("--label {text:?}: {reason}"));
@@ -272,11 +276,11 @@ mod tests {
     }
 
     #[test]
-    fn a_label_has_a_name_without_blanks_around_it_and_any_value() {
+    fn label_names_are_trimmed() {
         let read = |text: &str| label(by_id(Id::Label), OsStr::new(text), &BTreeMap::new());
         assert_eq!(read("my server= a=b ").unwrap(), ("my server".to_owned(), " a=b ".to_owned()));
         for text in [" a=x", "a =x", " =x", "\ta=x"] {
-            let Err(Refusal::Misused(line)) = read(text) else { panic!("{text:?}") };
+            let Err(PlanRefusal::Misused(line)) = read(text) else { panic!("{text:?}") };
             assert!(line.ends_with("the name has blanks around it; try server=nginx"), "{line}");
         }
     }

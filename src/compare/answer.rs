@@ -8,11 +8,11 @@ use onrush_text::units::{counted, per_second, percentage};
 
 use super::checks::REACHED_MIN;
 use super::comparison::Comparison;
-use super::contest::{self, Contest, Levels, Varied, level_of, shown};
+use super::contest::{self, Contest, FactorLevels, VariedFactor, level_of, shown};
 use super::differences;
 use super::outlier::median;
 use super::words::{self, SINGLE_RUNS};
-use crate::saved::Measured;
+use crate::saved::SavedRun;
 
 /// A gain of less than this share is none: whoever doubles the connections wants more.
 const GAIN_MIN: f64 = 0.1;
@@ -25,21 +25,21 @@ const COMPARISONS_MAX: usize = 6;
 /// # Errors
 ///
 /// When the runs are not from one experiment.
-pub fn lines(runs: &[Measured]) -> Result<Vec<String>, String> {
+pub fn lines(runs: &[SavedRun]) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
     for factor in &contest::varied(runs)? {
-        let ordered = Kind::of(factor, runs);
+        let ordered = LevelKind::for_factor(factor, runs);
         match ordered {
-            Kind::Load(option) => lines.extend(of_each(runs, factor, |levels| gains(levels, option))),
-            Kind::Rate => lines.extend(of_each(runs, factor, reached)),
-            Kind::Other => lines.extend(versus(&contest::against_baseline(runs, factor))),
+            LevelKind::Load(option) => lines.extend(of_each(runs, factor, |levels| gains(levels, option))),
+            LevelKind::Rate => lines.extend(of_each(runs, factor, reached)),
+            LevelKind::Other => lines.extend(versus(&contest::against_baseline(runs, factor))),
         }
     }
     Ok(lines)
 }
 
 /// Kind of the levels of a factor.
-enum Kind {
+enum LevelKind {
     /// Numbers of connections or threads in a closed loop, and the option that sets them.
     Load(&'static str),
     /// Rates that were asked for.
@@ -48,8 +48,8 @@ enum Kind {
     Other,
 }
 
-impl Kind {
-    fn of(factor: &Varied, runs: &[Measured]) -> Self {
+impl LevelKind {
+    fn for_factor(factor: &VariedFactor, runs: &[SavedRun]) -> Self {
         let option = match factor.name.as_str() {
             "connections" => "-c",
             "threads" => "-t",
@@ -57,32 +57,32 @@ impl Kind {
             _ => return Self::Other,
         };
         let are_numbers = factor.levels.iter().all(|level| level.parse::<u64>().is_ok());
-        if are_numbers && !runs.iter().any(Measured::is_scheduled) { Self::Load(option) } else { Self::Other }
+        if are_numbers && !runs.iter().any(SavedRun::is_scheduled) { Self::Load(option) } else { Self::Other }
     }
 }
 
 /// The asked rate of a run, if it is one number.
-fn asked(run: &Measured) -> Option<f64> {
+fn asked(run: &SavedRun) -> Option<f64> {
     run.rate.as_ref()?.parse().ok()
 }
 
 /// The complete runs of a level.
-struct AtLevel<'a> {
+struct LevelRuns<'a> {
     level: String,
-    runs: Vec<&'a Measured>,
+    runs: Vec<&'a SavedRun>,
 }
 
 /// A line for each combination of the other factors' levels; `line` has the levels of this one, ascending.
-fn of_each(runs: &[Measured], factor: &Varied, line: impl Fn(&[AtLevel<'_>]) -> Option<String>) -> Vec<String> {
-    let of = |(at, runs): (Levels, Vec<&Measured>)| {
-        let mut at_level: HashMap<Option<String>, Vec<&Measured>> = HashMap::new();
+fn of_each(runs: &[SavedRun], factor: &VariedFactor, line: impl Fn(&[LevelRuns<'_>]) -> Option<String>) -> Vec<String> {
+    let of = |(at, runs): (FactorLevels, Vec<&SavedRun>)| {
+        let mut at_level: HashMap<Option<String>, Vec<&SavedRun>> = HashMap::new();
         let complete = runs.into_iter().filter(|run| run.failure().is_none());
         complete.for_each(|run| at_level.entry(level_of(run, &factor.name)).or_default().push(run));
         let with = |level: &String| {
             let runs = at_level.remove(&Some(level.clone())).unwrap_or_default();
-            AtLevel { level: level.clone(), runs }
+            LevelRuns { level: level.clone(), runs }
         };
-        let mut levels: Vec<AtLevel<'_>> = factor.levels.iter().map(with).collect();
+        let mut levels: Vec<LevelRuns<'_>> = factor.levels.iter().map(with).collect();
         levels.retain(|level| !level.runs.is_empty());
         levels.sort_by(|one, other| order(one).total_cmp(&order(other)));
         let line = line(&levels)?;
@@ -92,19 +92,19 @@ fn of_each(runs: &[Measured], factor: &Varied, line: impl Fn(&[AtLevel<'_>]) -> 
 }
 
 /// Sort key of levels: the rate, or the number.
-fn order(level: &AtLevel<'_>) -> f64 {
+fn order(level: &LevelRuns<'_>) -> f64 {
     asked(level.runs[0]).or_else(|| level.level.parse().ok()).unwrap_or(f64::NAN)
 }
 
 /// From which level on there is nothing to gain.
-fn gains(levels: &[AtLevel<'_>], option: &str) -> Option<String> {
+fn gains(levels: &[LevelRuns<'_>], option: &str) -> Option<String> {
     let (last, below) = levels.split_last().filter(|(_, below)| !below.is_empty())?;
-    let name = |level: &AtLevel<'_>| format!("{option} {}", level.level);
+    let name = |level: &LevelRuns<'_>| format!("{option} {}", level.level);
     // From the top down, as long as no higher level gains: each step is one more condition that must hold, so that none
     // needs a correction for their number.
-    let mut enough: Option<(&AtLevel<'_>, f64)> = None;
+    let mut enough: Option<(&LevelRuns<'_>, f64)> = None;
     for (index, level) in below.iter().enumerate().rev() {
-        let most = |higher: &AtLevel<'_>| gain(level, higher).ok().map(|(_, most)| most);
+        let most = |higher: &LevelRuns<'_>| gain(level, higher).ok().map(|(_, most)| most);
         let bounds: Option<Vec<f64>> = levels[index + 1..].iter().map(most).collect();
         match bounds.map(|bounds| bounds.into_iter().fold(0.0, f64::max)).filter(|most| *most < GAIN_MIN) {
             Some(most) => enough = Some((level, most)),
@@ -134,7 +134,7 @@ fn gains(levels: &[AtLevel<'_>], option: &str) -> Option<String> {
 }
 
 /// By which share a level has more requests per second than one below it, at least and at most (95 %).
-fn gain(few: &AtLevel<'_>, many: &AtLevel<'_>) -> Result<(f64, f64), String> {
+fn gain(few: &LevelRuns<'_>, many: &LevelRuns<'_>) -> Result<(f64, f64), String> {
     let names = [few, many].map(|level| level.level.clone());
     let contest = Contest { names, at: Vec::new(), sides: [few.runs.clone(), many.runs.clone()] };
     let range = Comparison::of_rates(&contest)?.range();
@@ -142,15 +142,15 @@ fn gain(few: &AtLevel<'_>, many: &AtLevel<'_>) -> Result<(f64, f64), String> {
 }
 
 /// Up to which rate the target kept pace.
-fn reached(levels: &[AtLevel<'_>]) -> Option<String> {
-    let rate = |level: &AtLevel<'_>| {
+fn reached(levels: &[LevelRuns<'_>]) -> Option<String> {
+    let rate = |level: &LevelRuns<'_>| {
         let rates: Vec<f64> = level.runs.iter().filter_map(|run| run.value(Metric::Rate)).collect();
         (!rates.is_empty()).then(|| median(&rates))
     };
-    let is_reached = |level: &&AtLevel<'_>| {
+    let is_reached = |level: &&LevelRuns<'_>| {
         rate(level).zip(asked(level.runs[0])).is_some_and(|(rate, asked)| rate >= REACHED_MIN * asked)
     };
-    let name = |level: &AtLevel<'_>| format!("-R {}", level.level);
+    let name = |level: &LevelRuns<'_>| format!("-R {}", level.level);
     let count = levels.iter().take_while(is_reached).count();
     let most = levels[..count].last().map(&name);
     Some(match (most, levels.get(count)) {
@@ -168,7 +168,7 @@ fn versus(contests: &[Contest<'_>]) -> Vec<String> {
     let together = contests.iter().filter(|contest| Comparison::is_possible(contest)).count();
     let mut lines = Vec::new();
     for contest in contests.iter().take(COMPARISONS_MAX) {
-        lines.push(match (differences::refusal(contest), Comparison::of(contest, together, &[])) {
+        lines.push(match (differences::refusal(contest), Comparison::new(contest, together, &[])) {
             (Some(why), _) => why,
             (None, Some(comparison)) => {
                 format!("{}\n  {}", words::heading(&comparison), words::verdict(&comparison))
@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     /// Runs of an experiment with one factor: its levels, each with the rates of its rounds.
-    fn runs(factor: &str, levels: &[(&str, &[f64])]) -> Vec<Measured> {
+    fn runs(factor: &str, levels: &[(&str, &[f64])]) -> Vec<SavedRun> {
         let of = |(index, (level, rates)): (u32, &(&str, &[f64]))| {
             let level =
                 FactorLevel { factor: factor.to_owned(), level: (*level).to_owned(), index, baseline: index == 1 };
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn more_connections_gain_nothing_from_where_no_higher_level_is_faster() {
+    fn gains_end_where_no_level_is_faster() {
         // The levels are compared as numbers, wherever they are in the plan.
         let levels: [(&str, &[f64]); 4] = [
             ("16", &[400.0, 405.0, 396.0]),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn what_noise_or_single_runs_hide_is_not_claimed() {
+    fn nothing_is_claimed_within_the_noise() {
         let noisy: [(&str, &[f64]); 2] = [("1", &[100.0, 150.0, 70.0]), ("8", &[120.0, 90.0, 130.0])];
         let answer = said("connections", &noisy);
         assert_eq!(
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_without_an_order_are_compared_with_the_baseline() {
+    fn unordered_levels_are_compared_with_the_baseline() {
         let levels: [(&str, &[f64]); 2] = [("a", &[100.0, 101.0, 99.0]), ("b", &[110.0, 111.0, 109.0])];
         let answer = said("url", &levels);
         assert!(

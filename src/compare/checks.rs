@@ -4,7 +4,7 @@ use onrush_plan::metric::ErrorKind;
 use onrush_plan::{LimitedBy, Metric};
 use onrush_text::units::{self, PERCENT_MIN};
 
-use crate::saved::Measured;
+use crate::saved::SavedRun;
 
 /// A rate within this share of the one asked for is reached: the rest may still have been in flight.
 pub const REACHED_MIN: f64 = 0.98;
@@ -17,7 +17,7 @@ const Z: f64 = 1.959_963_984_540_054;
 
 /// Figures of one side's runs that equal the other's if the comparison is fair. `None`: a file does not have it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Checks {
+pub struct FairnessChecks {
     /// Requests with a complete response.
     pub completed: Option<f64>,
     /// Connections and requests that failed without a status, and requests that took too long.
@@ -37,9 +37,9 @@ pub struct Checks {
     runs: usize,
 }
 
-impl Checks {
+impl FairnessChecks {
     /// The checks of these runs together.
-    pub fn of(runs: &[&Measured]) -> Self {
+    pub fn from_runs(runs: &[&SavedRun]) -> Self {
         let sum = |metric: Metric| runs.iter().map(|run| run.value(metric)).sum::<Option<f64>>();
         let completed = sum(Metric::Requests);
         let mut limited_by: Vec<(LimitedBy, usize)> = Vec::new();
@@ -156,14 +156,14 @@ pub fn percent(share: f64) -> String {
 
 /// wrk's socket errors, or more if more requests were abandoned than timed out: requests abandoned after `--timeout`
 /// are among the timeouts, and where `--give-up` is shorter, nothing times out.
-fn failed(run: &Measured) -> Option<f64> {
+fn failed(run: &SavedRun) -> Option<f64> {
     let of = |kind| run.value(Metric::ErrorsOf(kind));
     let beyond = of(ErrorKind::Abandoned).zip(of(ErrorKind::Timeout)).map_or(0.0, |(abandoned, late)| abandoned - late);
     Some(of(ErrorKind::Socket)? + beyond.max(0.0))
 }
 
 /// The count of the metric `errors` in all of these runs, and the number of requests.
-fn errors(runs: &[&Measured]) -> Option<(f64, f64)> {
+fn errors(runs: &[&SavedRun]) -> Option<(f64, f64)> {
     runs.iter().try_fold((0.0, 0.0), |(errors, all), run| {
         let requests = &run.document.as_ref()?.requests;
         Some((errors + requests.errors() as f64, all + requests.all() as f64))
@@ -175,10 +175,10 @@ mod tests {
     use super::super::fixtures::run;
     use super::*;
 
-    fn checks(metric: Metric, count: f64) -> Checks {
+    fn checks(metric: Metric, count: f64) -> FairnessChecks {
         let mut run = run(1_000.0);
         run.figures.insert(metric, count);
-        Checks::of(&[&run])
+        FairnessChecks::from_runs(&[&run])
     }
 
     #[test]
@@ -187,26 +187,31 @@ mod tests {
     }
 
     #[test]
-    fn shares_that_differ_by_more_than_chance_are_a_reason_for_doubt() {
+    fn differing_shares_raise_doubt() {
         let failed = |count| checks(Metric::ErrorsOf(ErrorKind::Socket), count);
         let status = |count| checks(Metric::ErrorsOf(ErrorKind::Status), count);
-        assert_eq!(Checks::doubt(&[failed(0.0), failed(0.0)]), None);
-        assert_eq!(Checks::doubt(&[failed(0.0), failed(5.0)]), None, "too few to matter");
-        assert_eq!(Checks::doubt(&[failed(50.0), failed(55.0)]), None, "may be chance");
+        assert_eq!(FairnessChecks::doubt(&[failed(0.0), failed(0.0)]), None);
+        assert_eq!(FairnessChecks::doubt(&[failed(0.0), failed(5.0)]), None, "too few to matter");
+        assert_eq!(FairnessChecks::doubt(&[failed(50.0), failed(55.0)]), None, "may be chance");
         assert_eq!(
-            Checks::doubt(&[failed(0.0), failed(50.0)]).unwrap(),
+            FairnessChecks::doubt(&[failed(0.0), failed(50.0)]).unwrap(),
             "the shares of failed connects and requests differ (A 0 %, B 0.50 %)"
         );
-        let words = Checks::doubt(&[failed(0.0), status(10_000.0)]).unwrap();
+        let words = FairnessChecks::doubt(&[failed(0.0), status(10_000.0)]).unwrap();
         assert_eq!(words, "the shares of responses with an unsuccessful status differ (A 0 %, B 100 %)");
     }
 
     #[test]
-    fn a_generator_that_was_the_limit_is_a_reason_for_doubt() {
-        let limited = |by| Checks { limited_by: vec![(LimitedBy::Target, 2), (by, 3)], runs: 5, ..Checks::default() };
-        let words = |by| Checks::doubt(&[limited(LimitedBy::Unclear), limited(by)]);
+    fn generator_limits_raise_doubt() {
+        let limited = |by| FairnessChecks {
+            limited_by: vec![(LimitedBy::Target, 2), (by, 3)],
+            runs: 5,
+            ..FairnessChecks::default()
+        };
+        let words = |by| FairnessChecks::doubt(&[limited(LimitedBy::Unclear), limited(by)]);
         assert_eq!(words(LimitedBy::Connections), None);
-        let both = Checks::doubt(&[limited(LimitedBy::GeneratorCpu), limited(LimitedBy::GeneratorCpu)]).unwrap();
+        let both =
+            FairnessChecks::doubt(&[limited(LimitedBy::GeneratorCpu), limited(LimitedBy::GeneratorCpu)]).unwrap();
         assert!(
             both.starts_with("onrush itself was the limit in 3 of 5 runs of A and in 3 of 5 runs of B; "),
             "{both}"

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{Compare, Form, Limit, is_compared};
+use super::{Compare, ComparisonForm, RegressionLimit, is_compared};
 use crate::cli::arguments::{Subcommand, switch, text};
-use crate::cli::{Command, Word, Work};
+use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::{print, say};
 
 /// The command.
@@ -14,8 +14,8 @@ pub const COMMAND: Command = Command {
     about: "tell whether two results differ",
     help: || COMPARE.help(),
     options: || COMPARE.described(),
-    word: Word::File,
-    parse: |args| Ok(parse(args)?.map(|compare| Work::new(move || run(&compare)))),
+    word: CompletionWord::File,
+    parse: |args| Ok(parse(args)?.map(|compare| CommandWork::new(move || run(&compare)))),
 };
 
 pub(crate) const COMPARE: Subcommand<Compare> = Subcommand {
@@ -64,7 +64,7 @@ text that onrush, wrk, wrk-cmm and wrk2 print.",
 
 /// Parses the arguments of `compare`; `None` if the help was asked for. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
-    let compare = Compare { inputs: Vec::new(), force: false, limits: Vec::new(), form: Form::default() };
+    let compare = Compare { inputs: Vec::new(), force: false, limits: Vec::new(), form: ComparisonForm::default() };
     let Some(compare) = COMPARE.read(args, compare)? else { return Ok(None) };
     match &compare.inputs[..] {
         [a, b] if a == b => Err(format!("A and B are both {a:?}; name two results")),
@@ -82,7 +82,7 @@ fn run(compare: &Compare) -> u8 {
 }
 
 /// `[METRIC:]PCT`
-fn limit(text: &str) -> Result<Limit, String> {
+fn limit(text: &str) -> Result<RegressionLimit, String> {
     let wrong = |what: &str| format!("{what}; try 5 or p99:10");
     let (metric, percent) = text.rsplit_once(':').map_or((None, text), |(metric, percent)| (Some(metric), percent));
     if let Some(share) = metric.filter(|metric| ["errors", "unavailable"].contains(metric)) {
@@ -98,13 +98,13 @@ fn limit(text: &str) -> Result<Limit, String> {
     let percent = percent.strip_suffix('%').unwrap_or(percent).trim();
     let percent = percent.parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
     let percent = percent.ok_or_else(|| wrong("the limit must be a percentage, 0 or more"))?;
-    Ok(Limit { metric: metric.transpose()?, share: percent / 100.0 })
+    Ok(RegressionLimit { metric: metric.transpose()?, share: percent / 100.0 })
 }
 
-fn form(name: &str) -> Result<Form, String> {
+fn form(name: &str) -> Result<ComparisonForm, String> {
     match name {
-        "text" => Ok(Form::Text),
-        "json" => Ok(Form::Json),
+        "text" => Ok(ComparisonForm::Text),
+        "json" => Ok(ComparisonForm::Json),
         _ => Err("unknown; write text or json".to_owned()),
     }
 }
@@ -123,8 +123,11 @@ mod tests {
         let compare =
             parsed("a --fail-if-worse 5 b:x --format=json --fail-if-worse p99.9:7.5% --force").unwrap().unwrap();
         assert_eq!(compare.inputs, ["a", "b:x"].map(PathBuf::from));
-        let limits = [Limit { metric: None, share: 0.05 }, Limit { metric: "p99.9".parse().ok(), share: 0.075 }];
-        assert_eq!((&compare.limits[..], compare.force, compare.form), (&limits[..], true, Form::Json));
+        let limits = [
+            RegressionLimit { metric: None, share: 0.05 },
+            RegressionLimit { metric: "p99.9".parse().ok(), share: 0.075 },
+        ];
+        assert_eq!((&compare.limits[..], compare.force, compare.form), (&limits[..], true, ComparisonForm::Json));
         assert_eq!(parsed("folder").unwrap().unwrap().inputs.len(), 1);
         assert!(parsed("a --help").unwrap().is_none());
     }

@@ -7,13 +7,13 @@ use onrush_plan::{Metric, Order};
 use onrush_text::printable;
 use onrush_text::units::per_second;
 
-use super::checks::{Checks, REACHED_MIN};
+use super::checks::{FairnessChecks, REACHED_MIN};
 use super::contest::Contest;
 use super::metric::{self, DECISIVE};
 use super::outlier::outliers;
 use super::rank;
-use super::student::{self, Interval};
-use crate::saved::Measured;
+use super::student::{self, ConfidenceInterval};
+use crate::saved::SavedRun;
 
 /// Why a percentile is not compared.
 const TOO_FEW: &str = "in some run the share above it is fewer than 20 values, or it was not recorded";
@@ -37,11 +37,11 @@ pub struct Comparison {
     /// Why they did.
     pub failures: Vec<String>,
     /// The checks of either side.
-    pub checks: [Checks; 2],
+    pub checks: [FairnessChecks; 2],
     /// The metric that decides; `None`: some run lacks it, or has too few values beyond it.
     pub headline: Option<Metric>,
     /// Estimates, in the order of the metrics.
-    pub estimates: Vec<Estimate>,
+    pub estimates: Vec<RatioEstimate>,
     /// The percentiles that some run lacks, or beyond which too few values are.
     pub omitted: Vec<Metric>,
     /// True if only some runs have a rate, so that their latencies are of two kinds.
@@ -67,7 +67,7 @@ pub enum Pairing {
 
 /// How far two sides differ in a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+pub struct RatioEstimate {
     /// The metric.
     pub metric: Metric,
     /// The geometric means of the sides.
@@ -75,10 +75,10 @@ pub struct Estimate {
     /// The geometric mean of the ratios; without pairs, the ratio of the means.
     pub ratio: f64,
     /// The interval of the logarithm of the ratio; `None` with one run per side.
-    pub interval: Option<Interval>,
+    pub interval: Option<ConfidenceInterval>,
 }
 
-impl Estimate {
+impl RatioEstimate {
     /// The ends of the interval, as ratios.
     pub fn range(&self) -> Option<(f64, f64)> {
         self.interval.map(|interval| (interval.low.exp(), interval.high.exp()))
@@ -86,9 +86,9 @@ impl Estimate {
 }
 
 /// The runs that are compared; if they are pairs, the nth of one side with the nth of the other.
-struct Runs<'a> {
+struct ComparedRuns<'a> {
     pairing: Pairing,
-    sides: [Vec<&'a Measured>; 2],
+    sides: [Vec<&'a SavedRun>; 2],
     dropped: usize,
     failures: Vec<String>,
 }
@@ -96,17 +96,17 @@ struct Runs<'a> {
 impl Comparison {
     /// Compares two sides, as one of `together` comparisons, also by the metrics that were asked for. `None`: one side
     /// has no complete run.
-    pub fn of(contest: &Contest<'_>, together: usize, asked: &[Metric]) -> Option<Self> {
-        let runs = Runs::of(contest);
+    pub fn new(contest: &Contest<'_>, together: usize, asked: &[Metric]) -> Option<Self> {
+        let runs = ComparedRuns::from_contest(contest);
         if runs.is_one_sided() {
             return None;
         }
         let [a, b] = &runs.sides;
         let (metrics, omitted) = metrics(&runs, asked);
         let is_mixed = runs.is_mixed();
-        let estimates: Vec<Estimate> = metrics.iter().map(|metric| estimate(*metric, &runs, together)).collect();
+        let estimates: Vec<RatioEstimate> = metrics.iter().map(|metric| estimate(*metric, &runs, together)).collect();
         let headline = runs.wanted().filter(|wanted| metrics.contains(wanted));
-        let checks = [a, b].map(|side| Checks::of(side));
+        let checks = [a, b].map(|side| FairnessChecks::from_runs(side));
         let doubt = runs.doubt(headline, &checks);
         let logs = headline.map(|headline| runs.logs(headline));
         Some(Self {
@@ -133,19 +133,19 @@ impl Comparison {
     /// # Errors
     ///
     /// Why there is no verdict, regardless of the figures.
-    pub fn of_rates(contest: &Contest<'_>) -> Result<Estimate, String> {
-        let runs = Runs::of(contest);
+    pub fn of_rates(contest: &Contest<'_>) -> Result<RatioEstimate, String> {
+        let runs = ComparedRuns::from_contest(contest);
         if runs.is_one_sided() {
             return Err("no round has complete runs of both".to_owned());
         }
         let rate = Some(Metric::Rate).filter(|rate| runs.all().all(|run| metric::value(*rate, run).is_some()));
-        let checks = runs.sides.each_ref().map(|side| Checks::of(side));
+        let checks = runs.sides.each_ref().map(|side| FairnessChecks::from_runs(side));
         runs.doubt(rate, &checks).map_or_else(|| Ok(estimate(Metric::Rate, &runs, 1)), Err)
     }
 
     /// True if both sides have complete runs to compare.
     pub fn is_possible(contest: &Contest<'_>) -> bool {
-        !Runs::of(contest).is_one_sided()
+        !ComparedRuns::from_contest(contest).is_one_sided()
     }
 
     /// Why percentiles are omitted.
@@ -154,12 +154,12 @@ impl Comparison {
     }
 
     /// The estimate of a metric.
-    pub fn estimate(&self, metric: Metric) -> Option<&Estimate> {
+    pub fn estimate(&self, metric: Metric) -> Option<&RatioEstimate> {
         self.estimates.iter().find(|estimate| estimate.metric == metric)
     }
 }
 
-impl<'a> Runs<'a> {
+impl<'a> ComparedRuns<'a> {
     /// True if some runs have a rate and others none.
     fn is_mixed(&self) -> bool {
         let mut all = self.all().map(|run| run.is_scheduled());
@@ -167,7 +167,7 @@ impl<'a> Runs<'a> {
         all.any(|is_scheduled| Some(is_scheduled) != first)
     }
 
-    fn all(&self) -> impl Iterator<Item = &'a Measured> {
+    fn all(&self) -> impl Iterator<Item = &'a SavedRun> {
         self.sides.iter().flatten().copied()
     }
 
@@ -186,33 +186,35 @@ impl<'a> Runs<'a> {
     }
 
     /// Why there is no verdict, regardless of the figures.
-    fn doubt(&self, headline: Option<Metric>, checks: &[Checks; 2]) -> Option<String> {
+    fn doubt(&self, headline: Option<Metric>, checks: &[FairnessChecks; 2]) -> Option<String> {
         let [a, b] = self.are_scheduled();
         match (headline, self.wanted()) {
             // Failures do not concern the rate.
-            (None, Some(wanted)) => Some(Checks::doubt(checks).or_else(|| self.behind()).unwrap_or_else(|| {
-                // Perhaps there are enough responses in a longer run.
-                format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")
-            })),
+            (None, Some(wanted)) => {
+                Some(FairnessChecks::doubt(checks).or_else(|| self.behind()).unwrap_or_else(|| {
+                    // Perhaps there are enough responses in a longer run.
+                    format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")
+                }))
+            }
             _ if a != b => {
                 Some("one side has a rate (-R) and the other has none: their figures are not comparable".to_owned())
             }
-            _ => Checks::doubt(checks),
+            _ => FairnessChecks::doubt(checks),
         }
     }
 
     /// A sentence if a side had fewer responses than requests were due, so that its latency depends on the length of
     /// its runs. Not missing are requests that failed, and those that a target which keeps up has in flight at the end.
     fn behind(&self) -> Option<String> {
-        let side = |(name, runs): (&str, &Vec<&Measured>)| {
-            let open_loop = |run: &&Measured| {
+        let side = |(name, runs): (&str, &Vec<&SavedRun>)| {
+            let open_loop = |run: &&SavedRun| {
                 let open_loop = run.document.as_deref()?.open_loop.as_ref()?;
                 let in_flight_per_s = open_loop.asked_per_s - open_loop.asked_by_end_per_s;
                 Some(open_loop.due_per_s - in_flight_per_s)
             };
             let due: Vec<f64> = runs.iter().filter_map(open_loop).collect();
             let had: Vec<f64> = runs.iter().filter_map(|run| run.value(Metric::Rate)).collect();
-            let other = |run: &&Measured| {
+            let other = |run: &&SavedRun| {
                 let document = run.document.as_deref()?;
                 Some((document.errors.read + document.errors.write) as f64 / document.duration_s)
             };
@@ -229,9 +231,9 @@ impl<'a> Runs<'a> {
         (!behind.is_empty()).then(|| format!("{}: {remedy}", behind.join(" and ")))
     }
 
-    fn of(contest: &Contest<'a>) -> Self {
+    fn from_contest(contest: &Contest<'a>) -> Self {
         let [a, b] = &contest.sides;
-        let failed = |run: &&&Measured| run.failure().is_some();
+        let failed = |run: &&&SavedRun| run.failure().is_some();
         let failures = failures(contest);
         let Some((name, rounds)) = rounds(a, b) else {
             let dropped = a.iter().chain(b).filter(failed).count();
@@ -263,8 +265,8 @@ impl<'a> Runs<'a> {
     /// step, so that one response per connection arrives just before the end of every run, or just after it.
     fn resolution(&self) -> f64 {
         let of =
-            |run: &&Measured| Some(run.connections? as f64 / run.value(Metric::Requests).filter(|count| *count > 0.0)?);
-        let side = |side: &Vec<&Measured>| side.iter().filter_map(of).sum::<f64>() / side.len() as f64;
+            |run: &&SavedRun| Some(run.connections? as f64 / run.value(Metric::Requests).filter(|count| *count > 0.0)?);
+        let side = |side: &Vec<&SavedRun>| side.iter().filter_map(of).sum::<f64>() / side.len() as f64;
         self.sides.iter().map(side).fold(0.0, f64::max)
     }
 
@@ -321,14 +323,14 @@ impl<'a> Runs<'a> {
 
 /// The runs that failed, and why.
 pub fn failures(contest: &Contest<'_>) -> Vec<String> {
-    let reason = |run: &&Measured| Some(printable(&format!("{}: {}", run.called(), run.failure()?)));
+    let reason = |run: &&SavedRun| Some(printable(&format!("{}: {}", run.called(), run.failure()?)));
     contest.sides.iter().flatten().filter_map(reason).collect()
 }
 
 /// The runs of each round of an experiment with interleaved rounds, and its name; `None`: they are not from one.
-fn rounds<'a>(a: &[&'a Measured], b: &[&'a Measured]) -> Option<(String, Vec<[Option<&'a Measured>; 2]>)> {
+fn rounds<'a>(a: &[&'a SavedRun], b: &[&'a SavedRun]) -> Option<(String, Vec<[Option<&'a SavedRun>; 2]>)> {
     let first = a.first()?.position.as_ref()?;
-    let mut rounds: BTreeMap<u32, [Option<&'a Measured>; 2]> = BTreeMap::new();
+    let mut rounds: BTreeMap<u32, [Option<&'a SavedRun>; 2]> = BTreeMap::new();
     for (side, runs) in [a, b].into_iter().enumerate() {
         for run in runs {
             let position = run.position.as_ref().filter(|it| it.id == first.id && it.order == Order::Interleaved)?;
@@ -346,8 +348,8 @@ fn rounds<'a>(a: &[&'a Measured], b: &[&'a Measured]) -> Option<(String, Vec<[Op
 }
 
 /// The metrics that all runs have, and the percentiles that some run lacks or beyond which too few values are.
-fn metrics(runs: &Runs<'_>, asked: &[Metric]) -> (Vec<Metric>, Vec<Metric>) {
-    let percentiles: BTreeSet<Metric> = runs.all().flat_map(Measured::percents).map(Metric::percentile).collect();
+fn metrics(runs: &ComparedRuns<'_>, asked: &[Metric]) -> (Vec<Metric>, Vec<Metric>) {
+    let percentiles: BTreeSet<Metric> = runs.all().flat_map(SavedRun::percents).map(Metric::percentile).collect();
     let all = [Metric::Rate, Metric::MEAN].into_iter().chain(percentiles.iter().copied());
     let all: BTreeSet<Metric> = all.chain(of_classes(runs)).chain(asked.iter().copied()).collect();
     // Latencies of two kinds are not compared.
@@ -361,14 +363,14 @@ fn metrics(runs: &Runs<'_>, asked: &[Metric]) -> (Vec<Metric>, Vec<Metric>) {
 }
 
 /// The percentiles that the report has of each class of status, if any run has responses of several.
-fn of_classes(runs: &Runs<'_>) -> impl Iterator<Item = Metric> {
-    let has_several = |run: &Measured| run.document.as_deref().is_some_and(|it| !it.latency.by_class.is_empty());
+fn of_classes(runs: &ComparedRuns<'_>) -> impl Iterator<Item = Metric> {
+    let has_several = |run: &SavedRun| run.document.as_deref().is_some_and(|it| !it.latency.by_class.is_empty());
     let are_several = runs.all().any(has_several);
     let classes = (2..=5).filter(move |_| are_several);
     classes.flat_map(|class| ["p50", "p99"].map(|name| format!("{name}.{class}xx").parse().expect("it is a metric")))
 }
 
-fn estimate(metric: Metric, runs: &Runs<'_>, together: usize) -> Estimate {
+fn estimate(metric: Metric, runs: &ComparedRuns<'_>, together: usize) -> RatioEstimate {
     let logs = runs.logs(metric);
     let [a, b] = &logs;
     let resolution = if metric == Metric::Rate { runs.resolution() } else { 0.0 };
@@ -377,7 +379,7 @@ fn estimate(metric: Metric, runs: &Runs<'_>, together: usize) -> Estimate {
         Pairing::Apart => student::welch(a, b, together, resolution),
     };
     let means = logs.each_ref().map(|logs| student::mean(logs));
-    Estimate { metric, means: means.map(f64::exp), ratio: (means[1] - means[0]).exp(), interval }
+    RatioEstimate { metric, means: means.map(f64::exp), ratio: (means[1] - means[0]).exp(), interval }
 }
 
 /// Pair by pair, `b` − `a`.

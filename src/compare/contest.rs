@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use onrush_plan::Position;
 use onrush_text::printable;
 
-use super::input::{Side, levels};
-use crate::saved::Measured;
+use super::input::{ComparedSide, levels};
+use crate::saved::SavedRun;
 
 /// Two groups of runs that differ in one thing.
 #[derive(Debug)]
@@ -14,27 +14,27 @@ pub struct Contest<'a> {
     /// The names of the groups, the baseline first.
     pub names: [String; 2],
     /// The levels of everything else.
-    pub at: Levels,
+    pub at: FactorLevels,
     /// Their runs.
-    pub sides: [Vec<&'a Measured>; 2],
+    pub sides: [Vec<&'a SavedRun>; 2],
 }
 
 /// Factors with their levels.
-pub type Levels = Vec<(String, String)>;
+pub type FactorLevels = Vec<(String, String)>;
 
 /// Every level of an experiment against the baseline of its factor, at equal levels of the others.
 ///
 /// # Errors
 ///
 /// When the runs are not from one experiment.
-pub fn of_experiment(runs: &[Measured]) -> Result<Vec<Contest<'_>>, String> {
+pub fn of_experiment(runs: &[SavedRun]) -> Result<Vec<Contest<'_>>, String> {
     let factors = varied(runs)?;
     Ok(factors.iter().flat_map(|factor| against_baseline(runs, factor)).collect())
 }
 
 /// A factor of an experiment.
 #[derive(Debug)]
-pub struct Varied {
+pub struct VariedFactor {
     /// Its name.
     pub name: String,
     /// Its levels, in the plan's order.
@@ -44,7 +44,7 @@ pub struct Varied {
     is_alone: bool,
 }
 
-impl Varied {
+impl VariedFactor {
     /// A level in words. The URL and the name of a target need no factor before them.
     fn shown(&self, level: &str) -> String {
         let is_plain = self.is_alone && ["url", "target"].contains(&self.name.as_str());
@@ -57,8 +57,8 @@ impl Varied {
 /// # Errors
 ///
 /// When the runs are not from one experiment.
-pub fn varied(runs: &[Measured]) -> Result<Vec<Varied>, String> {
-    let positions: Vec<(&Position, &Measured)> =
+pub fn varied(runs: &[SavedRun]) -> Result<Vec<VariedFactor>, String> {
+    let positions: Vec<(&Position, &SavedRun)> =
         runs.iter().filter_map(|run| Some((run.position.as_ref()?, run))).collect();
     let Some((first, _)) = positions.first() else {
         return Err("no run is part of an experiment: name two sides to compare".to_owned());
@@ -70,7 +70,7 @@ pub fn varied(runs: &[Measured]) -> Result<Vec<Varied>, String> {
         ));
     }
     let is_alone = first.levels.len() == 1;
-    let factor = |(name, baseline): (String, String)| Varied {
+    let factor = |(name, baseline): (String, String)| VariedFactor {
         levels: known_levels(&positions, &name),
         name,
         baseline,
@@ -80,9 +80,9 @@ pub fn varied(runs: &[Measured]) -> Result<Vec<Varied>, String> {
 }
 
 /// Every level of a factor against its baseline, at equal levels of the others.
-pub fn against_baseline<'a>(runs: &'a [Measured], factor: &Varied) -> Vec<Contest<'a>> {
-    let Varied { name, levels, baseline, .. } = factor;
-    let mut at_level: HashMap<Option<String>, Vec<&Measured>> = HashMap::new();
+pub fn against_baseline<'a>(runs: &'a [SavedRun], factor: &VariedFactor) -> Vec<Contest<'a>> {
+    let VariedFactor { name, levels, baseline, .. } = factor;
+    let mut at_level: HashMap<Option<String>, Vec<&SavedRun>> = HashMap::new();
     let in_experiment = runs.iter().filter(|run| run.position.is_some());
     in_experiment.for_each(|run| at_level.entry(level_of(run, name)).or_default().push(run));
     let of = |level: &str| at_level.get(&Some(level.to_owned())).cloned().unwrap_or_default();
@@ -95,11 +95,11 @@ pub fn against_baseline<'a>(runs: &'a [Measured], factor: &Varied) -> Vec<Contes
 }
 
 /// The runs of an experiment that have equal levels of all factors but one, with these levels.
-pub fn at_each<'a>(runs: &'a [Measured], factor: &Varied) -> Vec<(Levels, Vec<&'a Measured>)> {
-    let mut groups: Vec<(Levels, Vec<&Measured>)> = Vec::new();
-    let mut positions: HashMap<Levels, usize> = HashMap::new();
+pub fn at_each<'a>(runs: &'a [SavedRun], factor: &VariedFactor) -> Vec<(FactorLevels, Vec<&'a SavedRun>)> {
+    let mut groups: Vec<(FactorLevels, Vec<&SavedRun>)> = Vec::new();
+    let mut positions: HashMap<FactorLevels, usize> = HashMap::new();
     for run in runs.iter().filter(|run| run.position.is_some()) {
-        let at: Levels = levels(run).into_iter().filter(|(name, _)| *name != factor.name).collect();
+        let at: FactorLevels = levels(run).into_iter().filter(|(name, _)| *name != factor.name).collect();
         let position = *positions.entry(at).or_insert_with_key(|at| {
             groups.push((at.clone(), Vec::new()));
             groups.len() - 1
@@ -110,9 +110,9 @@ pub fn at_each<'a>(runs: &'a [Measured], factor: &Varied) -> Vec<(Levels, Vec<&'
 }
 
 /// The factors that have a baseline; if none has, all factors with their first level.
-fn baselines(positions: &[(&Position, &Measured)]) -> Levels {
+fn baselines(positions: &[(&Position, &SavedRun)]) -> FactorLevels {
     let Some((first, _)) = positions.first() else { return Vec::new() };
-    let marked: Levels = first
+    let marked: FactorLevels = first
         .levels
         .iter()
         .filter_map(|factor| {
@@ -129,7 +129,7 @@ fn baselines(positions: &[(&Position, &Measured)]) -> Levels {
 }
 
 /// The levels of a factor, in the plan's order.
-fn known_levels(positions: &[(&Position, &Measured)], factor: &str) -> Vec<String> {
+fn known_levels(positions: &[(&Position, &SavedRun)], factor: &str) -> Vec<String> {
     let levels = positions.iter().flat_map(|(position, _)| &position.levels).filter(|level| level.factor == factor);
     let mut levels: Vec<(u32, &String)> = levels.map(|level| (level.index, &level.level)).collect();
     levels.sort();
@@ -138,13 +138,13 @@ fn known_levels(positions: &[(&Position, &Measured)], factor: &str) -> Vec<Strin
 }
 
 /// The level of a factor in a run.
-pub fn level_of(run: &Measured, factor: &str) -> Option<String> {
+pub fn level_of(run: &SavedRun, factor: &str) -> Option<String> {
     levels(run).into_iter().find(|(name, _)| name == factor).map(|(_, level)| level)
 }
 
 /// Two sides, at equal levels of every factor of which they share a level; and sentences about levels that only one
 /// side has.
-pub fn of_sides<'a>(a: &'a Side, b: &'a Side) -> (Vec<Contest<'a>>, Vec<String>) {
+pub fn of_sides<'a>(a: &'a ComparedSide, b: &'a ComparedSide) -> (Vec<Contest<'a>>, Vec<String>) {
     let names = [a.name.clone(), b.name.clone()];
     let sides = [&a.runs, &b.runs].map(|runs| runs.iter().collect::<Vec<_>>());
     let mut factors: Vec<String> = sides.iter().flatten().flat_map(|run| levels(run)).map(|(name, _)| name).collect();
@@ -164,13 +164,14 @@ pub fn of_sides<'a>(a: &'a Side, b: &'a Side) -> (Vec<Contest<'a>>, Vec<String>)
 /// The contests between two sides that differ in these factors.
 fn at_equal_levels<'a>(
     names: &[String; 2],
-    sides: [Vec<&'a Measured>; 2],
+    sides: [Vec<&'a SavedRun>; 2],
     factors: &[String],
 ) -> (Vec<Contest<'a>>, Vec<String>) {
-    let others =
-        |run: &Measured| -> Levels { levels(run).into_iter().filter(|(name, _)| !factors.contains(name)).collect() };
+    let others = |run: &SavedRun| -> FactorLevels {
+        levels(run).into_iter().filter(|(name, _)| !factors.contains(name)).collect()
+    };
     let mut contests: Vec<Contest<'a>> = Vec::new();
-    let mut positions: HashMap<Levels, usize> = HashMap::new();
+    let mut positions: HashMap<FactorLevels, usize> = HashMap::new();
     for (side, runs) in sides.into_iter().enumerate() {
         for run in runs {
             let position = *positions.entry(others(run)).or_insert_with_key(|at| {
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_compared_at_equal_levels_of_other_factors() {
+    fn levels_meet_at_equal_other_factors() {
         let runs = experiment(&[("c", &["1", "10"]), ("rmem", &["*4k", "8k", "16k"])], 2);
         assert_eq!(
             shown_all(&of_experiment(&runs).unwrap()),
@@ -227,13 +228,13 @@ mod tests {
     }
 
     #[test]
-    fn two_sides_meet_where_their_other_levels_are_equal() {
+    fn sides_meet_at_equal_other_levels() {
         let with = |factors: &[(&str, &str)]| {
             let mut run = run(100.0);
             run.factors = factors.iter().map(|(name, level)| ((*name).to_owned(), (*level).to_owned())).collect();
             run
         };
-        let side = |name: &str, runs: Vec<Measured>| Side { name: name.to_owned(), runs };
+        let side = |name: &str, runs: Vec<SavedRun>| ComparedSide { name: name.to_owned(), runs };
         let a = side("A", vec![with(&[("s", "x"), ("c", "1")]), with(&[("s", "x"), ("c", "10")])]);
         let b = side("B", vec![with(&[("s", "y"), ("c", "10")]), with(&[("s", "y"), ("c", "99")])]);
         let (contests, alone) = of_sides(&a, &b);

@@ -3,7 +3,7 @@
 use onrush_text::printable;
 
 use super::contest::Contest;
-use crate::saved::Measured;
+use crate::saved::SavedRun;
 
 /// Why these runs are compared only with `--force`: their plans differ in more than one key.
 pub fn refusal(contest: &Contest<'_>) -> Option<String> {
@@ -64,12 +64,12 @@ fn is_one_experiment(contest: &Contest<'_>) -> bool {
 }
 
 /// The differences between two runs: key and words.
-fn between(one: &Measured, other: &Measured) -> Vec<(String, String)> {
+fn between(one: &SavedRun, other: &SavedRun) -> Vec<(String, String)> {
     if let (Some(one), Some(other)) = (&one.document, &other.document) {
         let differences = one.plan.differences(&other.plan);
         return differences.iter().map(|it| (it.key().to_owned(), it.to_string())).collect();
     }
-    let rate = |run: &Measured| run.rate.clone().unwrap_or_else(|| "none".to_owned());
+    let rate = |run: &SavedRun| run.rate.clone().unwrap_or_else(|| "none".to_owned());
     let number = |number: Option<u64>| number.map(|number| number.to_string());
     let pairs = [
         ("tool", Some(one.origin.tool.to_owned()), Some(other.origin.tool.to_owned())),

@@ -7,18 +7,18 @@ use onrush_plan::{FactorLevel, Metric, Order, Position};
 
 use super::comparison::Comparison;
 use super::contest::of_experiment;
-use crate::saved::{Measured, Origin};
+use crate::saved::{RunOrigin, SavedRun};
 
 /// A run with this rate and no errors.
-pub fn run(rate_per_s: f64) -> Measured {
-    let mut run = Measured::new(Origin { tool: "wrk", ..Origin::default() });
+pub fn run(rate_per_s: f64) -> SavedRun {
+    let mut run = SavedRun::new(RunOrigin { tool: "wrk", ..RunOrigin::default() });
     run.figures.extend([(Metric::Requests, (rate_per_s * 10.0).floor()), (Metric::Rate, rate_per_s)]);
     run.figures.extend([ErrorKind::Socket, ErrorKind::Status].map(|kind| (Metric::ErrorsOf(kind), 0.0)));
     run
 }
 
 /// A run of an interleaved experiment, at these levels of its factors.
-pub fn placed(rate_per_s: f64, round: u32, levels: Vec<FactorLevel>) -> Measured {
+pub fn placed(rate_per_s: f64, round: u32, levels: Vec<FactorLevel>) -> SavedRun {
     let position = Position {
         name: "test".to_owned(),
         id: "1".to_owned(),
@@ -30,7 +30,7 @@ pub fn placed(rate_per_s: f64, round: u32, levels: Vec<FactorLevel>) -> Measured
         levels,
         failed: None,
     };
-    Measured { position: Some(position), ..run(rate_per_s) }
+    SavedRun { position: Some(position), ..run(rate_per_s) }
 }
 
 /// A level of the factor `target`.
@@ -39,7 +39,7 @@ pub fn level(level: &str, index: u32) -> FactorLevel {
 }
 
 /// The runs of an experiment with these factors; the level with a star is the baseline.
-pub fn experiment(factors: &[(&str, &[&str])], rounds: u32) -> Vec<Measured> {
+pub fn experiment(factors: &[(&str, &[&str])], rounds: u32) -> Vec<SavedRun> {
     let mut points: Vec<Vec<FactorLevel>> = vec![Vec::new()];
     for (factor, levels) in factors {
         let with = |point: &Vec<FactorLevel>| {
@@ -57,8 +57,8 @@ pub fn experiment(factors: &[(&str, &[&str])], rounds: u32) -> Vec<Measured> {
 }
 
 /// Runs of two targets, A and B, with these rates, round by round.
-pub fn runs(a: &[f64], b: &[f64]) -> Vec<Measured> {
-    let of = |rates: &[f64], name: &str, index: u32| -> Vec<Measured> {
+pub fn runs(a: &[f64], b: &[f64]) -> Vec<SavedRun> {
+    let of = |rates: &[f64], name: &str, index: u32| -> Vec<SavedRun> {
         (1..).zip(rates).map(|(round, rate)| placed(*rate, round, vec![level(name, index)])).collect()
     };
     [of(a, "A", 1), of(b, "B", 2)].concat()
@@ -68,5 +68,5 @@ pub fn runs(a: &[f64], b: &[f64]) -> Vec<Measured> {
 pub fn compared(a: &[f64], b: &[f64]) -> Comparison {
     let runs = runs(a, b);
     let contests = of_experiment(&runs).expect("it is one experiment");
-    Comparison::of(&contests[0], contests.len(), &[]).expect("no run failed")
+    Comparison::new(&contests[0], contests.len(), &[]).expect("no run failed")
 }

@@ -5,21 +5,21 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use onrush_plan::Kind;
+use onrush_plan::OutputKind;
 use onrush_plan::experiment::{PLAN, RESULTS};
 use onrush_text::printable;
 use onrush_text::units::counted;
 use strsim::damerau_levenshtein;
 
-use crate::saved::{self, Measured, Read};
+use crate::saved::{self, Read, SavedRun};
 
 /// Runs that belong together.
 #[derive(Debug)]
-pub struct Side {
+pub struct ComparedSide {
     /// Its name as typed.
     pub name: String,
     /// The runs, at least one.
-    pub runs: Vec<Measured>,
+    pub runs: Vec<SavedRun>,
 }
 
 /// Reads one side: a file, a folder, or `PATH:LABEL`. Sentences about faulty files are added to `said`.
@@ -27,10 +27,10 @@ pub struct Side {
 /// # Errors
 ///
 /// When it has no runs.
-pub fn side(typed: &Path, said: &mut Vec<String>) -> Result<Side, String> {
+pub fn side(typed: &Path, said: &mut Vec<String>) -> Result<ComparedSide, String> {
     let name = printable(&typed.to_string_lossy());
     match split(typed) {
-        None => Ok(Side { runs: runs(typed, said)?, name }),
+        None => Ok(ComparedSide { runs: runs(typed, said)?, name }),
         Some((path, label)) => {
             let mut runs = runs(&path, said)?;
             let known: Vec<String> = labels(&runs);
@@ -38,7 +38,7 @@ pub fn side(typed: &Path, said: &mut Vec<String>) -> Result<Side, String> {
             if runs.is_empty() {
                 return Err(unknown(&path, &label, &known));
             }
-            Ok(Side { name: printable(&label), runs })
+            Ok(ComparedSide { name: printable(&label), runs })
         }
     }
 }
@@ -58,7 +58,7 @@ pub fn example(folder: &Path) -> String {
     let newest = experiments.into_iter().max().map(|path| format!("onrush compare {}", shown(&path)));
 
     let mut files = entries(folder);
-    files.retain(|path| Kind::of(path) == Some(Kind::Json) && path.is_file());
+    files.retain(|path| OutputKind::for_path(path) == Some(OutputKind::Json) && path.is_file());
     files.sort_by_key(|path| Reverse(fs::metadata(path).and_then(|file| file.modified()).ok()));
     let is_run = |path: &&PathBuf| saved::document(path).is_ok_and(|document| document.sources.is_none());
     let results: Vec<&PathBuf> = files.iter().take(TRIED_MAX).filter(is_run).take(2).collect();
@@ -77,7 +77,7 @@ pub fn example(folder: &Path) -> String {
 }
 
 /// The runs in a file or folder, without sums.
-fn runs(path: &Path, said: &mut Vec<String>) -> Result<Vec<Measured>, String> {
+fn runs(path: &Path, said: &mut Vec<String>) -> Result<Vec<SavedRun>, String> {
     let Read { mut runs, mut problems } = saved::all(&[path.to_path_buf()]);
     if let Some(problem) = problems.pop_if(|_| runs.is_empty()) {
         said.extend(problems);
@@ -104,7 +104,7 @@ fn split(typed: &Path) -> Option<(PathBuf, String)> {
 
 /// The names of a run: its levels (`rmem=4096` or `4096`), its labels, the line above it, its heading, and the name of
 /// its file, with and without the number of the run.
-fn labels_of(run: &Measured) -> Vec<String> {
+fn labels_of(run: &SavedRun) -> Vec<String> {
     let levels = levels(run).into_iter().flat_map(|(factor, level)| [format!("{factor}={level}"), level]);
     let labels = run.document.iter().flat_map(|document| &document.labels);
     let labels = labels.flat_map(|(key, level)| [format!("{key}={level}"), level.clone()]);
@@ -115,7 +115,7 @@ fn labels_of(run: &Measured) -> Vec<String> {
     levels.chain(labels).chain(names.into_iter().flatten()).collect()
 }
 
-fn labels(runs: &[Measured]) -> Vec<String> {
+fn labels(runs: &[SavedRun]) -> Vec<String> {
     let mut labels: Vec<String> = runs.iter().flat_map(labels_of).collect();
     labels.sort();
     labels.dedup();
@@ -129,7 +129,7 @@ fn unknown(path: &Path, label: &str, known: &[String]) -> String {
 }
 
 /// The factors and their levels in a run: from the experiment, or else from labels or the file's name.
-pub fn levels(run: &Measured) -> Vec<(String, String)> {
+pub fn levels(run: &SavedRun) -> Vec<(String, String)> {
     match &run.position {
         Some(position) => position.levels.iter().map(|it| (it.factor.clone(), it.level.clone())).collect(),
         None => run.factors.clone(),
@@ -137,12 +137,12 @@ pub fn levels(run: &Measured) -> Vec<(String, String)> {
 }
 
 /// Why two sides cannot be compared, if they have a run in common.
-pub fn in_common(a: &Side, b: &Side) -> Option<String> {
-    let file = |run: &Measured| Some((fs::canonicalize(&run.origin.file).ok()?, run.origin.line));
-    let by_digest: HashMap<&String, &Measured> =
+pub fn in_common(a: &ComparedSide, b: &ComparedSide) -> Option<String> {
+    let file = |run: &SavedRun| Some((fs::canonicalize(&run.origin.file).ok()?, run.origin.line));
+    let by_digest: HashMap<&String, &SavedRun> =
         b.runs.iter().flat_map(|run| run.digests.iter().map(move |digest| (digest, run))).collect();
-    let by_file: HashMap<_, &Measured> = b.runs.iter().filter_map(|run| Some((file(run)?, run))).collect();
-    let same = |one: &Measured| {
+    let by_file: HashMap<_, &SavedRun> = b.runs.iter().filter_map(|run| Some((file(run)?, run))).collect();
+    let same = |one: &SavedRun| {
         let copy = one.digests.iter().find_map(|digest| by_digest.get(digest));
         copy.or_else(|| by_file.get(&file(one)?)).copied()
     };

@@ -6,7 +6,7 @@
 use onrush_plan::Metric;
 use serde::Serialize;
 
-use super::checks::Checks;
+use super::checks::FairnessChecks;
 use super::comparison::{Comparison, Pairing};
 use super::words;
 use crate::record::json;
@@ -189,7 +189,7 @@ fn one(comparison: &Comparison) -> One<'_> {
 }
 
 fn side(comparison: &Comparison, index: usize) -> Side<'_> {
-    let checks: &Checks = &comparison.checks[index];
+    let checks: &FairnessChecks = &comparison.checks[index];
     Side {
         name: &comparison.names[index],
         runs: comparison.runs[index],
@@ -211,7 +211,7 @@ mod tests {
     use crate::record::schema;
 
     #[test]
-    fn the_schema_of_comparisons_is_that_of_these_structs() {
+    fn the_schema_of_comparisons_matches_its_structs() {
         schema::check::<Written>("docs/comparison.schema.json", "Comparisons of onrush");
     }
 

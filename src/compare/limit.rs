@@ -1,7 +1,7 @@
 //! Limits how much worse than the baseline a metric may be (`--fail-if-worse`).
 
 use onrush_plan::Metric;
-use onrush_plan::metric::View;
+use onrush_plan::metric::LatencyView;
 use onrush_text::units::percentage;
 
 use super::comparison::Comparison;
@@ -9,7 +9,7 @@ use super::words::{SINGLE_RUNS, loss, name};
 
 /// A limit on how much worse a metric may be.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Limit {
+pub struct RegressionLimit {
     /// The metric; `None`: the one that decides.
     pub metric: Option<Metric>,
     /// The part of the baseline by which it may be worse.
@@ -18,7 +18,7 @@ pub struct Limit {
 
 /// A comparison, judged by a limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judged {
+pub enum LimitVerdict {
     /// All of the interval is beyond the limit: the sentence on it.
     Worse(String),
     /// None of the interval is beyond the limit.
@@ -27,12 +27,12 @@ pub enum Judged {
     Open(String),
 }
 
-impl Limit {
+impl RegressionLimit {
     /// Judges a comparison.
-    pub fn judge(self, comparison: &Comparison) -> Judged {
+    pub fn judge(self, comparison: &Comparison) -> LimitVerdict {
         let open = |why: &str| {
             let metric = self.metric.map_or("the metric that decides".to_owned(), name);
-            Judged::Open(format!(
+            LimitVerdict::Open(format!(
                 "cannot tell whether {metric} is worse by more than {}: {why}",
                 percentage(self.share)
             ))
@@ -52,7 +52,7 @@ impl Limit {
         }
         // Rounding errors may carry a figure just beyond a round limit.
         if least > self.share + 1e-9 {
-            return Judged::Worse(format!(
+            return LimitVerdict::Worse(format!(
                 "{} of B is worse by more than {}: by {} to {}",
                 name(metric),
                 percentage(self.share),
@@ -60,14 +60,18 @@ impl Limit {
                 percentage(most)
             ));
         }
-        if most > self.share + 1e-9 { open("the interval extends past it: run more rounds") } else { Judged::Kept }
+        if most > self.share + 1e-9 {
+            open("the interval extends past it: run more rounds")
+        } else {
+            LimitVerdict::Kept
+        }
     }
 }
 
 /// Why a comparison has no estimate of a percentile, or of a class of status; `None`: the metric is neither.
 fn missing(metric: Metric, comparison: &Comparison) -> Option<String> {
     let is_percentile = |metric: &Metric| metric.percent().is_some();
-    let is_of_class = matches!(metric, Metric::Latency(View::Class(_), _));
+    let is_of_class = matches!(metric, Metric::Latency(LatencyView::Class(_), _));
     (is_of_class || is_percentile(&metric)).then_some(())?;
     if is_of_class || comparison.omitted.contains(&metric) {
         return Some(comparison.doubt.clone().unwrap_or_else(|| comparison.why_omitted().to_owned()));
@@ -90,23 +94,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_limit_is_passed_where_all_of_the_interval_is_worse() {
+    fn limits_fail_when_the_whole_interval_is_worse() {
         let comparison = compared(&[100.0, 101.0, 99.0, 100.0], &[90.0, 91.0, 89.0, 91.0]);
-        let judged = |metric, share| Limit { metric, share }.judge(&comparison);
-        assert!(matches!(judged(None, 0.05), Judged::Worse(words) if words.starts_with("requests/s of B is worse by")));
-        assert!(matches!(judged(None, 0.1), Judged::Open(words) if words.contains("the interval extends past it")));
-        assert_eq!(judged(None, 0.2), Judged::Kept);
-        assert!(matches!(judged(Some(Metric::MEAN), 0.1), Judged::Open(words) if words.contains("unknown")));
+        let judged = |metric, share| RegressionLimit { metric, share }.judge(&comparison);
+        assert!(
+            matches!(judged(None, 0.05), LimitVerdict::Worse(words) if words.starts_with("requests/s of B is worse by"))
+        );
+        assert!(
+            matches!(judged(None, 0.1), LimitVerdict::Open(words) if words.contains("the interval extends past it"))
+        );
+        assert_eq!(judged(None, 0.2), LimitVerdict::Kept);
+        assert!(matches!(judged(Some(Metric::MEAN), 0.1), LimitVerdict::Open(words) if words.contains("unknown")));
         let better = compared(&[90.0, 91.0, 89.0], &[100.0, 101.0, 99.0]);
-        assert_eq!(Limit { metric: None, share: 0.0 }.judge(&better), Judged::Kept);
+        assert_eq!(RegressionLimit { metric: None, share: 0.0 }.judge(&better), LimitVerdict::Kept);
         let single = compared(&[100.0], &[10.0]);
-        assert!(matches!(Limit { metric: None, share: 0.0 }.judge(&single), Judged::Open(_)));
+        assert!(matches!(RegressionLimit { metric: None, share: 0.0 }.judge(&single), LimitVerdict::Open(_)));
     }
 
     #[test]
-    fn an_unrecorded_percentile_differs_from_one_of_too_few_values() {
+    fn unrecorded_percentiles_differ_from_unknown_ones() {
         let why = |comparison: &Comparison, name: &str| {
-            let Judged::Open(words) = (Limit { metric: name.parse().ok(), share: 0.05 }).judge(comparison) else {
+            let LimitVerdict::Open(words) =
+                (RegressionLimit { metric: name.parse().ok(), share: 0.05 }).judge(comparison)
+            else {
                 panic!("{name} is decided")
             };
             words.split_once(" %: ").unwrap().1.to_owned()
@@ -115,12 +125,12 @@ mod tests {
         for run in &mut some {
             run.figures.extend([("p50".parse().unwrap(), 100.0), ("p99".parse().unwrap(), 200.0)]);
         }
-        let with_percentiles = Comparison::of(&of_experiment(&some).unwrap()[0], 1, &[]).unwrap();
+        let with_percentiles = Comparison::new(&of_experiment(&some).unwrap()[0], 1, &[]).unwrap();
         assert_eq!(why(&with_percentiles, "p42"), "the files do not have it, only p50, p99");
         let too_few = "in some run the share above it is fewer than 20 values, or it was not recorded";
         assert_eq!(why(&with_percentiles, "p99"), too_few);
         some[0].origin.tool = "wrk2";
-        let of_two_kinds = Comparison::of(&of_experiment(&some).unwrap()[0], 1, &[]).unwrap();
+        let of_two_kinds = Comparison::new(&of_experiment(&some).unwrap()[0], 1, &[]).unwrap();
         assert!(
             why(&of_two_kinds, "p50").starts_with("latencies count from when requests were due in runs with a rate")
         );

@@ -37,13 +37,13 @@ use std::path::{Path, PathBuf};
 use onrush_plan::Metric;
 
 pub use command::COMMAND;
-pub use limit::Limit;
+pub use limit::RegressionLimit;
 pub use metric::{DECISIVE, RESPONSES_NEEDED, is_compared};
 
 use comparison::{Comparison, Pairing};
 use contest::Contest;
-use input::Side;
-use limit::Judged;
+use input::ComparedSide;
+use limit::LimitVerdict;
 
 /// The exit code if nothing could be compared.
 const EXIT_NOTHING: u8 = 1;
@@ -66,14 +66,14 @@ pub struct Compare {
     /// True if runs of different plans are compared, too.
     pub force: bool,
     /// How much worse metrics may be.
-    pub limits: Vec<Limit>,
+    pub limits: Vec<RegressionLimit>,
     /// The form of the result.
-    pub form: Form,
+    pub form: ComparisonForm,
 }
 
 /// The form of comparisons.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum ComparisonForm {
     /// For people.
     #[default]
     Text,
@@ -83,7 +83,7 @@ pub enum Form {
 
 /// The text to print.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Printed {
+pub struct PrintedComparison {
     /// The comparisons; empty if there are none.
     pub text: String,
     /// The lines about them and about the files.
@@ -93,38 +93,38 @@ pub struct Printed {
 }
 
 /// The answer of the experiment in a folder, in a few lines.
-pub fn answer(path: &Path) -> Printed {
+pub fn answer(path: &Path) -> PrintedComparison {
     let lines = input::side(path, &mut Vec::new()).and_then(|side| answer::lines(&side.runs));
     let (lines, said) = lines.map_or_else(|why| (Vec::new(), vec![why]), |lines| (lines, Vec::new()));
-    Printed { text: lines.iter().map(|line| format!("{line}\n")).collect(), said, exit: 0 }
+    PrintedComparison { text: lines.iter().map(|line| format!("{line}\n")).collect(), said, exit: 0 }
 }
 
 /// Every level of the experiment in a folder against its baseline.
-pub fn folder(path: &Path) -> Printed {
-    run(&Compare { inputs: vec![path.to_path_buf()], force: false, limits: Vec::new(), form: Form::Text })
+pub fn folder(path: &Path) -> PrintedComparison {
+    run(&Compare { inputs: vec![path.to_path_buf()], force: false, limits: Vec::new(), form: ComparisonForm::Text })
 }
 
 /// Reads files and compares their runs.
-pub fn run(compare: &Compare) -> Printed {
+pub fn run(compare: &Compare) -> PrintedComparison {
     let mut said = Vec::new();
     match compared(compare, &mut said) {
         Ok(comparisons) => {
             let exit = judge(&comparisons, &compare.limits, &mut said);
             let text = match compare.form {
-                Form::Text => words::text(&comparisons),
-                Form::Json => json::json(&comparisons, &said),
+                ComparisonForm::Text => words::text(&comparisons),
+                ComparisonForm::Json => json::json(&comparisons, &said),
             };
-            Printed { text, said, exit }
+            PrintedComparison { text, said, exit }
         }
         Err(why) => {
             said.push(why);
-            Printed { text: String::new(), said, exit: EXIT_NOTHING }
+            PrintedComparison { text: String::new(), said, exit: EXIT_NOTHING }
         }
     }
 }
 
 fn compared(compare: &Compare, said: &mut Vec<String>) -> Result<Vec<Comparison>, String> {
-    let mut sides: Vec<Side> = Vec::new();
+    let mut sides: Vec<ComparedSide> = Vec::new();
     for typed in &compare.inputs {
         sides.push(input::side(typed, said)?);
     }
@@ -163,7 +163,7 @@ fn of_contests(
         }
         let names = format!("{} and {}", contest.names[0], contest.names[1]);
         let names = if contest.at.is_empty() { names } else { format!("{names} at {}", contest::shown(&contest.at)) };
-        match Comparison::of(contest, together, asked) {
+        match Comparison::new(contest, together, asked) {
             Some(comparison) => comparisons.push(comparison),
             None => {
                 let failures = comparison::failures(contest).join(", ");
@@ -198,20 +198,20 @@ fn of_one(comparison: &Comparison) -> String {
 }
 
 /// Judges comparisons by limits; returns the exit code. A limit that cannot be decided has not been kept.
-fn judge(comparisons: &[Comparison], limits: &[Limit], said: &mut Vec<String>) -> u8 {
+fn judge(comparisons: &[Comparison], limits: &[RegressionLimit], said: &mut Vec<String>) -> u8 {
     let mut exit = 0;
     for comparison in comparisons {
         for limit in limits {
             match limit.judge(comparison) {
-                Judged::Worse(words) => {
+                LimitVerdict::Worse(words) => {
                     exit = EXIT_WORSE;
                     said.push(of_one(comparison) + &words);
                 }
-                Judged::Open(words) => {
+                LimitVerdict::Open(words) => {
                     exit = if exit == EXIT_WORSE { exit } else { EXIT_UNKNOWN };
                     said.push(of_one(comparison) + &words);
                 }
-                Judged::Kept => {}
+                LimitVerdict::Kept => {}
             }
         }
     }

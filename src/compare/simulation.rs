@@ -8,7 +8,7 @@ use onrush_plan::Random;
 use super::comparison::Comparison;
 use super::contest::{Contest, of_experiment};
 use super::fixtures;
-use crate::saved::Measured;
+use crate::saved::SavedRun;
 
 /// How many experiments of each kind; docs/statistics.md makes promises about them.
 const TRIALS: usize = 2_000;
@@ -66,12 +66,12 @@ fn rates(random: &mut Random, rounds: usize, ratio: f64, round: f64) -> [Vec<f64
 }
 
 /// How often the targets are called different, and how often the interval has the true ratio.
-struct Found {
+struct SimulatedAccuracy {
     different: f64,
     covered: f64,
 }
 
-fn simulated(rounds: usize, ratio: f64, compare: fn(&[Vec<f64>; 2]) -> Comparison, round: f64) -> Found {
+fn simulated(rounds: usize, ratio: f64, compare: fn(&[Vec<f64>; 2]) -> Comparison, round: f64) -> SimulatedAccuracy {
     let mut random = Random::new(SEED);
     let (mut different, mut covered) = (0, 0);
     for _ in 0..TRIALS {
@@ -82,7 +82,7 @@ fn simulated(rounds: usize, ratio: f64, compare: fn(&[Vec<f64>; 2]) -> Compariso
         covered += usize::from((low..=high).contains(&ratio));
     }
     let share = |count: usize| count as f64 / TRIALS as f64;
-    Found { different: share(different), covered: share(covered) }
+    SimulatedAccuracy { different: share(different), covered: share(covered) }
 }
 
 fn in_rounds([a, b]: &[Vec<f64>; 2]) -> Comparison {
@@ -90,11 +90,11 @@ fn in_rounds([a, b]: &[Vec<f64>; 2]) -> Comparison {
 }
 
 fn apart([a, b]: &[Vec<f64>; 2]) -> Comparison {
-    let of = |rates: &[f64]| rates.iter().map(|rate| fixtures::run(*rate)).collect::<Vec<Measured>>();
+    let of = |rates: &[f64]| rates.iter().map(|rate| fixtures::run(*rate)).collect::<Vec<SavedRun>>();
     let (a, b) = (of(a), of(b));
     let sides = [a.iter().collect(), b.iter().collect()];
     let contest = Contest { names: ["A", "B"].map(str::to_owned), at: Vec::new(), sides };
-    Comparison::of(&contest, 1, &[]).expect("no run failed")
+    Comparison::new(&contest, 1, &[]).expect("no run failed")
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn identical_targets_are_seldom_called_different() {
 }
 
 #[test]
-fn a_difference_of_five_per_cent_is_found_in_ten_rounds() {
+fn ten_rounds_find_five_percent() {
     let found = simulated(10, 0.95, in_rounds, ROUND);
     println!("power {:.4} covered {:.4}", found.different, found.covered);
     // Of 20,000 trials 92.1 % were different; three deviations of a binomial distribution below that is 90.3 %.
@@ -122,7 +122,7 @@ fn a_difference_of_five_per_cent_is_found_in_ten_rounds() {
 }
 
 #[test]
-fn several_levels_are_together_as_seldom_called_different_as_one() {
+fn multiple_levels_keep_the_error_rate() {
     let mut random = Random::new(SEED);
     let mut different = 0;
     for _ in 0..TRIALS {
@@ -136,7 +136,7 @@ fn several_levels_are_together_as_seldom_called_different_as_one() {
             }
         }
         let contests = of_experiment(&runs).expect("it is one experiment");
-        let comparisons = contests.iter().filter_map(|contest| Comparison::of(contest, contests.len(), &[]));
+        let comparisons = contests.iter().filter_map(|contest| Comparison::new(contest, contests.len(), &[]));
         let significant = |it: &Comparison| it.estimates[0].interval.is_some_and(|it| it.is_significant());
         different += usize::from(comparisons.filter(significant).count() > 0);
     }

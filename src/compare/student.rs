@@ -9,7 +9,7 @@ pub const LEVEL: f64 = 0.05;
 
 /// The 95 % interval of a difference, over all comparisons together, and how likely one as large would be by chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// Its lower end.
     pub low: f64,
     /// Its upper end.
@@ -20,7 +20,7 @@ pub struct Interval {
     pub resolution: f64,
 }
 
-impl Interval {
+impl ConfidenceInterval {
     /// The interval of a mean with this standard error.
     fn around(mean: f64, error: f64, freedom: f64, comparisons: usize, resolution: f64) -> Option<Self> {
         let beyond = (mean.abs() - resolution).max(0.0);
@@ -42,21 +42,21 @@ impl Interval {
 }
 
 /// The interval of the mean of these differences; `None`: there are fewer than two.
-pub fn paired(differences: &[f64], comparisons: usize, resolution: f64) -> Option<Interval> {
+pub fn paired(differences: &[f64], comparisons: usize, resolution: f64) -> Option<ConfidenceInterval> {
     let count = differences.len() as f64;
     let error = (variance(differences)? / count).sqrt();
-    Interval::around(mean(differences), error, count - 1.0, comparisons, resolution)
+    ConfidenceInterval::around(mean(differences), error, count - 1.0, comparisons, resolution)
 }
 
 /// The interval of the difference between the means of two groups, `b` − `a`, whose variances may differ; `None`: one
 /// of them has fewer than two figures.
-pub fn welch(a: &[f64], b: &[f64], comparisons: usize, resolution: f64) -> Option<Interval> {
+pub fn welch(a: &[f64], b: &[f64], comparisons: usize, resolution: f64) -> Option<ConfidenceInterval> {
     let of = |group: &[f64]| Some((variance(group)? / group.len() as f64, group.len() as f64 - 1.0));
     let ((part_a, freedom_a), (part_b, freedom_b)) = (of(a)?, of(b)?);
     let square = part_a + part_b;
     // Welch and Satterthwaite.
     let freedom = square.powi(2) / (part_a.powi(2) / freedom_a + part_b.powi(2) / freedom_b);
-    Interval::around(mean(b) - mean(a), square.sqrt(), freedom, comparisons, resolution)
+    ConfidenceInterval::around(mean(b) - mean(a), square.sqrt(), freedom, comparisons, resolution)
 }
 
 /// True if the first figure, a logarithm, is outside the 99 % prediction interval of the others, and one per cent away

@@ -15,10 +15,10 @@ use crate::record::{Document, LedgerRow, Named};
 const SERVER: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/server.txt");
 
 fn compare(inputs: &[PathBuf]) -> Compare {
-    Compare { inputs: inputs.to_vec(), force: false, limits: Vec::new(), form: Form::Text }
+    Compare { inputs: inputs.to_vec(), force: false, limits: Vec::new(), form: ComparisonForm::Text }
 }
 
-fn of(inputs: &[PathBuf]) -> Printed {
+fn compared(inputs: &[PathBuf]) -> PrintedComparison {
     run(&compare(inputs))
 }
 
@@ -61,7 +61,7 @@ fn folder_of(documents: &[(String, Document)]) -> TempDir {
 }
 
 #[test]
-fn runs_are_called_by_their_files_with_and_without_their_numbers() {
+fn runs_are_named_by_their_files() {
     let run = |completed| result(&plan("http://a/", 10), completed);
     let files = [
         ("new-1.json", run(1_100)),
@@ -70,8 +70,9 @@ fn runs_are_called_by_their_files_with_and_without_their_numbers() {
         ("old-2.json", run(1_050)),
     ];
     let folder = written(&files);
-    let of =
-        |labels: [&str; 2]| of(&labels.map(|label| PathBuf::from(format!("{}:{label}", folder.path().display())))).text;
+    let of = |labels: [&str; 2]| {
+        compared(&labels.map(|label| PathBuf::from(format!("{}:{label}", folder.path().display())))).text
+    };
     assert!(of(["old", "new"]).starts_with("A = old (2 runs), B = new (2 runs), not in rounds\n"));
     assert!(of(["old-2", "new-1"]).starts_with("A = old-2 (1 run), B = new-1 (1 run), not in rounds\n"));
 }
@@ -82,16 +83,16 @@ const B: [f64; 6] = [1_110.0, 1_200.0, 1_170.0, 1_120.0, 1_190.0, 1_120.0];
 #[test]
 fn the_rounds_of_an_experiment_are_pairs() {
     let results = folder_of(&experiment(&A, &B, |_| ()));
-    let Printed { text, said, exit } = folder(results.path());
+    let PrintedComparison { text, said, exit } = folder(results.path());
     assert_eq!((exit, said), (0, Vec::new()), "{text}");
     assert!(text.starts_with("A = A, B = B: 6 rounds of \"test\", interleaved\n"), "{text}");
     assert!(text.contains("\nB is 10 % faster (95 %: 8.4 … 12 %)\n"), "{text}");
     let labelled = ["A", "target=B"].map(|label| PathBuf::from(format!("{}:{label}", results.path().display())));
-    assert_eq!(of(&labelled).text.replace("target=B", "B"), text);
+    assert_eq!(compared(&labelled).text.replace("target=B", "B"), text);
 }
 
 #[test]
-fn rounds_in_which_a_run_failed_are_left_out_and_counted() {
+fn failed_rounds_are_left_out_and_counted() {
     let fail = |position: &mut Position| {
         if (position.round, position.levels[0].index) == (2, 1) {
             position.failed = Some("the hook said 7".to_owned());
@@ -101,7 +102,7 @@ fn rounds_in_which_a_run_failed_are_left_out_and_counted() {
     documents[2].1.interrupted = true;
     let position = documents[9].1.experiment.take();
     documents[9].1 = Document { experiment: position, ..result(&plan("http://B/", 10), 0) };
-    let Printed { text, said, exit } = folder(folder_of(&documents).path());
+    let PrintedComparison { text, said, exit } = folder(folder_of(&documents).path());
     assert!(text.starts_with("A = A, B = B: 3 rounds of \"test\", interleaved, 3 rounds left out\n"), "{text}");
     for words in ["1.json: the hook said 7", "2.json: it was interrupted", "9.json: no response"] {
         assert!(said.iter().any(|line| line.contains("left out") && line.contains(words)), "{said:?}");
@@ -110,47 +111,47 @@ fn rounds_in_which_a_run_failed_are_left_out_and_counted() {
 }
 
 #[test]
-fn a_run_that_was_repeated_after_it_failed_counts_once() {
+fn repeated_runs_count_once() {
     let mut documents = experiment(&A, &B, |_| ());
     let (_, mut failed) = documents[3].clone();
     failed.experiment.as_mut().unwrap().failed = Some("no".to_owned());
     failed.bytes_received += 1;
     documents.push(("99.json".to_owned(), failed));
-    let Printed { text, .. } = folder(folder_of(&documents).path());
+    let PrintedComparison { text, .. } = folder(folder_of(&documents).path());
     assert!(text.starts_with("A = A, B = B: 6 rounds of \"test\", interleaved\n"), "{text}");
 }
 
 #[test]
-fn runs_that_are_no_pairs_are_two_groups_and_drift_is_named() {
+fn unpaired_runs_are_groups_with_drift_named() {
     let results = folder_of(&experiment(&A, &B, |position| position.order = Order::Sequential));
-    let Printed { text, said, .. } = folder(results.path());
+    let PrintedComparison { text, said, .. } = folder(results.path());
     assert!(text.starts_with("A = A (6 runs), B = B (6 runs), not in rounds\n"), "{text}");
     assert!(said.iter().any(|line| line.contains("is not cancelled")), "{said:?}");
     assert!(text.contains("\nB is 10 % faster (95 %: 4.3 … 17 %)\n"), "{text}");
 }
 
 #[test]
-fn one_run_a_side_has_a_difference_and_no_verdict() {
+fn single_runs_have_no_verdict() {
     let results =
         [("a.json", result(&plan("http://a/", 10), 1_000)), ("b.json", result(&plan("http://b/", 10), 1_200))];
     let folder = written(&results);
     let inputs = ["a.json", "b.json"].map(|name| folder.path().join(name));
-    let Printed { text, said, exit } = of(&inputs);
+    let PrintedComparison { text, said, exit } = compared(&inputs);
     assert_eq!((exit, said), (0, Vec::new()), "{text}");
     assert!(text.contains("no verdict: B is 20 % faster, but one run per side gives no measure of noise"), "{text}");
-    let limits = vec![Limit { metric: None, share: 0.0 }];
-    let Printed { said, exit, .. } = run(&Compare { limits, ..compare(&inputs) });
+    let limits = vec![RegressionLimit { metric: None, share: 0.0 }];
+    let PrintedComparison { said, exit, .. } = run(&Compare { limits, ..compare(&inputs) });
     assert!(exit == 6 && said[0].starts_with("cannot tell whether "), "{said:?}");
 }
 
 #[test]
-fn what_is_worse_than_it_may_be_is_exit_code_3() {
+fn regressions_exit_with_3() {
     let folder = folder_of(&experiment(&B, &A, |_| ()));
     let with = |share| {
-        let limits = vec![Limit { metric: None, share }];
+        let limits = vec![RegressionLimit { metric: None, share }];
         run(&Compare { limits, ..compare(&[folder.path().to_path_buf()]) })
     };
-    let Printed { said, exit, .. } = with(0.05);
+    let PrintedComparison { said, exit, .. } = with(0.05);
     assert!(exit == 3 && said[0].contains("requests/s of B is worse by more than 5.0 %"), "{said:?}");
     assert_eq!((with(0.2).exit, with(0.2).said), (0, Vec::new()));
 }
@@ -162,10 +163,10 @@ fn plans_may_differ_in_one_thing() {
     let one = result(&plan("http://a/", 10), 1_000);
     let folder = written(&[("a.json", one), ("b.json", result(&more, 1_200))]);
     let inputs = ["a.json", "b.json"].map(|name| folder.path().join(name));
-    let Printed { text, said, exit } = of(&inputs);
+    let PrintedComparison { text, said, exit } = compared(&inputs);
     assert_eq!((text.as_str(), exit), ("", 1));
     assert!(said[0].contains("threads is 2 instead of 1") && said[0].contains("url is"), "{said:?}");
-    let Printed { text, exit, .. } = run(&Compare { force: true, ..compare(&inputs) });
+    let PrintedComparison { text, exit, .. } = run(&Compare { force: true, ..compare(&inputs) });
     assert!(exit == 0 && text.contains("B is 20 % faster"), "{text}");
 }
 
@@ -174,7 +175,7 @@ fn a_side_of_several_plans_is_refused() {
     let of_plan = |connections| result(&plan("http://a/", connections), 1_000 + u64::from(connections));
     let folder = written(&[("a1.json", of_plan(10)), ("a2.json", of_plan(20))]);
     let other = written(&[("b.json", result(&plan("http://a/", 10), 900))]);
-    let Printed { said, exit, .. } = of(&[folder.path().to_path_buf(), other.path().to_path_buf()]);
+    let PrintedComparison { said, exit, .. } = compared(&[folder.path().to_path_buf(), other.path().to_path_buf()]);
     assert!(exit == 1 && said[0].contains("a2.json\" has a different plan from the rest"), "{said:?}");
 }
 
@@ -190,7 +191,7 @@ fn shares_of_failures_that_differ_leave_no_verdict() {
         let (phase, cause) = ("status".to_owned(), "500".to_owned());
         document.ledger = vec![LedgerRow { phase, cause, count: completed, first_s: 0.0, ..LedgerRow::default() }];
     }
-    let Printed { text, .. } = folder(folder_of(&documents).path());
+    let PrintedComparison { text, .. } = folder(folder_of(&documents).path());
     assert!(
         text.contains("\nno verdict: the shares of responses with an unsuccessful status differ (A 0 %, B 100 %)\n"),
         "{text}"
@@ -214,7 +215,7 @@ fn under_a_rate_the_99th_percentile_decides() {
         let of_rate = reported::received(Document::judged(&plan, &reported::whole(outcome)), index as u64);
         *document = Document { experiment: document.experiment.take(), ..of_rate };
     }
-    let Printed { text, said, .. } = folder(folder_of(&documents).path());
+    let PrintedComparison { text, said, .. } = folder(folder_of(&documents).path());
     assert!(text.contains("\np99 of B is 12 % lower (95 %: 12 … 12 %)\n"), "{text}{said:?}");
     assert!(text.contains("\nexploratory (not part of the verdict):\nrequests/s "), "{text}");
     assert!(!text.contains("p99.9 "), "two of ten thousand are beyond\n{text}");
@@ -231,13 +232,13 @@ fn under_a_rate_the_99th_percentile_decides() {
         let slow = reported::received(Document::judged(&plan, &reported::whole(outcome)), 10 + index as u64);
         *document = Document { experiment: document.experiment.take(), ..slow };
     }
-    let Printed { text, said, .. } = folder(folder_of(&documents).path());
+    let PrintedComparison { text, said, .. } = folder(folder_of(&documents).path());
     let words = "no verdict: B had 10,000 responses/s where 100,000 requests/s were due: latencies that grow with ";
     assert!(text.contains(words), "{text}{said:?}");
 }
 
 #[test]
-fn latencies_of_a_class_of_status_are_compared_where_there_are_several() {
+fn several_status_classes_are_compared_separately() {
     const REDIRECTS: u64 = 100;
     let mut documents = experiment(&A, &B, |_| ());
     for (index, (_, document)) in documents.iter_mut().enumerate() {
@@ -261,7 +262,7 @@ fn latencies_of_a_class_of_status_are_compared_where_there_are_several() {
     }
     let folder = folder_of(&documents);
     let judged = |metric: &str| {
-        let limits = vec![Limit { metric: metric.parse().ok(), share: 0.1 }];
+        let limits = vec![RegressionLimit { metric: metric.parse().ok(), share: 0.1 }];
         run(&Compare { limits, ..compare(&[folder.path().to_path_buf()]) })
     };
     let ratios = |text: &str| -> Vec<(String, String)> {
@@ -273,14 +274,14 @@ fn latencies_of_a_class_of_status_are_compared_where_there_are_several() {
         rows.iter().map(|(name, ratio)| ((*name).to_owned(), (*ratio).to_owned())).collect()
     };
     let usual = [("p50.2xx", "1.500"), ("p99.2xx", "1.500"), ("p50.3xx", "1.000")];
-    let Printed { text, said, exit } = judged("p99.2xx");
+    let PrintedComparison { text, said, exit } = judged("p99.2xx");
     assert_eq!((ratios(&text), exit), (expected(&usual), 3), "{text}{said:?}");
     assert!(said[0].contains("p99.2xx of B is worse by more than 10 %"), "{said:?}");
-    let Printed { text, said, exit } = judged("mean.3xx");
+    let PrintedComparison { text, said, exit } = judged("mean.3xx");
     assert_eq!((ratios(&text), exit), (expected(&[&usual[..2], &[("mean.3xx", "1.000")], &usual[2..]].concat()), 0));
     assert_eq!(said, Vec::<String>::new());
     for few in ["p99.3xx", "mean.5xx"] {
-        let Printed { text, said, exit } = judged(few);
+        let PrintedComparison { text, said, exit } = judged(few);
         assert_eq!((ratios(&text), exit), (expected(&usual), 6), "{few}");
         assert!(said[0].contains("fewer than 20 values, or it was not recorded"), "{said:?}");
     }
@@ -289,7 +290,7 @@ fn latencies_of_a_class_of_status_are_compared_where_there_are_several() {
 #[test]
 fn texts_are_compared_as_groups() {
     let label = |label: &str| PathBuf::from(format!("{SERVER}:{label}"));
-    let Printed { text, said, exit } = of(&[
+    let PrintedComparison { text, said, exit } = compared(&[
         label("After switching HTTP responses to binary strings"),
         label("after patching a bug where the length of C strings had to be calculated before being returned"),
     ]);
@@ -321,13 +322,13 @@ fn what_cannot_be_compared_is_named() {
         (path("copy.json"), "hold the same run"),
         (labelled, "is called \"nothing\"; did you mean \"a\"?"),
     ] {
-        let Printed { text, said, exit } = of(&[path("a.json"), other.clone()]);
+        let PrintedComparison { text, said, exit } = compared(&[path("a.json"), other.clone()]);
         assert_eq!((text.as_str(), exit), ("", 1), "{other:?}: {said:?}");
         assert!(said.iter().any(|line| line.contains(words)), "{other:?}: {said:?}");
         let is_sum = other.ends_with("sum.json");
         assert_eq!(said.iter().any(|line| line.contains("has no runs")), is_sum, "{other:?}: {said:?}");
     }
-    let Printed { said, exit, .. } = of(&[path("b.json")]);
+    let PrintedComparison { said, exit, .. } = compared(&[path("b.json")]);
     assert!(exit == 1 && said[0].contains("no run is part of an experiment"), "{said:?}");
 }
 
@@ -335,6 +336,6 @@ fn what_cannot_be_compared_is_named() {
 fn runs_of_two_experiments_are_not_mixed() {
     let mut documents = experiment(&A, &B, |_| ());
     documents[3].1.experiment.as_mut().unwrap().id = "2".to_owned();
-    let Printed { said, exit, .. } = folder(folder_of(&documents).path());
+    let PrintedComparison { said, exit, .. } = folder(folder_of(&documents).path());
     assert!(exit == 1 && said[0].contains("runs of two experiments"), "{said:?}");
 }

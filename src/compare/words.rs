@@ -5,8 +5,8 @@ use onrush_plan::metric::Better;
 use onrush_text::printable;
 use onrush_text::units::{counted, per_second, percent_decimals, percentage, time_us};
 
-use super::checks::{self, Checks};
-use super::comparison::{Comparison, Estimate, Pairing};
+use super::checks::{self, FairnessChecks};
+use super::comparison::{Comparison, Pairing, RatioEstimate};
 use super::contest::shown;
 
 /// Why nothing can be said of two single runs.
@@ -145,7 +145,7 @@ pub fn verdict(comparison: &Comparison) -> String {
 }
 
 /// `B is 3.1 % faster`, `p99 of B is 12 % lower`.
-fn difference(estimate: &Estimate) -> String {
+fn difference(estimate: &RatioEstimate) -> String {
     let by = percentage((estimate.ratio - 1.0).abs());
     match (estimate.metric, estimate.ratio >= 1.0) {
         (Metric::Rate, true) => format!("B is {by} faster"),
@@ -182,7 +182,7 @@ fn times(ratio: f64) -> String {
     }
 }
 
-fn row(estimate: &Estimate) -> [String; 6] {
+fn row(estimate: &RatioEstimate) -> [String; 6] {
     let value = |value: f64| match estimate.metric {
         Metric::Rate => per_second(value),
         _ => time_us(value),
@@ -198,10 +198,10 @@ fn probability(p: f64) -> String {
 }
 
 /// The rows of the checks that are known.
-fn check_rows([a, b]: &[Checks; 2]) -> Vec<[String; 6]> {
+fn check_rows([a, b]: &[FairnessChecks; 2]) -> Vec<[String; 6]> {
     let share = |parts: Option<(f64, f64)>| parts.filter(|(_, all)| *all > 0.0).map_or(String::new(), checks::share);
-    let unavailable = |side: &Checks| side.unavailable.map_or(String::new(), checks::percent);
-    let bytes = |side: &Checks| side.bytes_per_response.map_or(String::new(), |bytes| format!("{bytes:.0}"));
+    let unavailable = |side: &FairnessChecks| side.unavailable.map_or(String::new(), checks::percent);
+    let bytes = |side: &FairnessChecks| side.bytes_per_response.map_or(String::new(), |bytes| format!("{bytes:.0}"));
     let rows = [
         ("errors", share(a.errors()), share(b.errors())),
         ("failed or timed out", share(a.failed()), share(b.failed())),
@@ -215,8 +215,8 @@ fn check_rows([a, b]: &[Checks; 2]) -> Vec<[String; 6]> {
 }
 
 /// The limits of the runs of either side, with their numbers; `None` if they are unknown for both.
-fn limited([a, b]: &[Checks; 2]) -> Option<String> {
-    let of = |side: &Checks| -> String {
+fn limited([a, b]: &[FairnessChecks; 2]) -> Option<String> {
+    let of = |side: &FairnessChecks| -> String {
         let who: Vec<String> = match &side.limited_by[..] {
             [] => vec!["unknown".to_owned()],
             [(by, _)] => vec![by.name().to_owned()],
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_decides_is_between_the_checks_and_what_does_not() {
+    fn deciding_lines_come_between_checks_and_others() {
         let a = [100.0, 101.0, 99.0, 100.5, 99.5, 100.0];
         let text = text(&[compared(&a, &a.map(|rate| rate * 1.1))]);
         assert_eq!(

@@ -3,34 +3,34 @@
 use rustix::io::Errno;
 
 /// Number, name and text of an error.
-type Known = (Errno, &'static str, &'static str);
+type NamedErrno = (Errno, &'static str, &'static str);
 
 /// The errors that a load generator encounters, by remedy.
-const KNOWN: [&[Known]; 8] = [REFUSED, CLOSED, ROUTES, PORTS, FILES, MEMORY, FORBIDDEN, FAMILY];
-const REFUSED: &[Known] = &[(Errno::CONNREFUSED, "ECONNREFUSED", "connection refused")];
-const CLOSED: &[Known] = &[
+const KNOWN: [&[NamedErrno]; 8] = [REFUSED, CLOSED, ROUTES, PORTS, FILES, MEMORY, FORBIDDEN, FAMILY];
+const REFUSED: &[NamedErrno] = &[(Errno::CONNREFUSED, "ECONNREFUSED", "connection refused")];
+const CLOSED: &[NamedErrno] = &[
     (Errno::CONNRESET, "ECONNRESET", "connection reset by the server"),
     (Errno::CONNABORTED, "ECONNABORTED", "connection aborted"),
     (Errno::PIPE, "EPIPE", "connection already closed by the server"),
 ];
-const ROUTES: &[Known] = &[
+const ROUTES: &[NamedErrno] = &[
     (Errno::TIMEDOUT, "ETIMEDOUT", "no response from the host"),
     (Errno::NETUNREACH, "ENETUNREACH", "no route to the network"),
     (Errno::HOSTUNREACH, "EHOSTUNREACH", "no route to the host"),
 ];
-const PORTS: &[Known] = &[
+const PORTS: &[NamedErrno] = &[
     (Errno::ADDRNOTAVAIL, "EADDRNOTAVAIL", "no local port left"),
     (Errno::ADDRINUSE, "EADDRINUSE", "local address in use"),
 ];
-const FILES: &[Known] =
+const FILES: &[NamedErrno] =
     &[(Errno::MFILE, "EMFILE", "too many open files"), (Errno::NFILE, "ENFILE", "too many open files system-wide")];
-const MEMORY: &[Known] =
+const MEMORY: &[NamedErrno] =
     &[(Errno::NOBUFS, "ENOBUFS", "no buffer space available"), (Errno::NOMEM, "ENOMEM", "out of memory")];
-const FORBIDDEN: &[Known] = &[
+const FORBIDDEN: &[NamedErrno] = &[
     (Errno::ACCESS, "EACCES", "permission denied"),
     (Errno::PERM, "EPERM", "operation not permitted, perhaps by a firewall"),
 ];
-const FAMILY: &[Known] = &[(Errno::AFNOSUPPORT, "EAFNOSUPPORT", "address family not supported")];
+const FAMILY: &[NamedErrno] = &[(Errno::AFNOSUPPORT, "EAFNOSUPPORT", "address family not supported")];
 
 /// The error with this number, if it is in the table.
 pub fn known(number: i32) -> Option<Errno> {
@@ -51,7 +51,7 @@ pub fn short(number: i32) -> String {
     find(number).map_or_else(|| words(number), |(_, _, words)| (*words).to_owned())
 }
 
-fn find(number: i32) -> Option<&'static Known> {
+fn find(number: i32) -> Option<&'static NamedErrno> {
     KNOWN.into_iter().flatten().find(|(errno, ..)| errno.raw_os_error() == number)
 }
 

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use onrush_plan::Plan;
-use onrush_stats::{Cause, Phase, Row};
+use onrush_stats::{Cause, FailureRow, Phase};
 use onrush_text::{escape, units};
 use rustix::io::Errno;
 
@@ -49,13 +49,14 @@ pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause
 /// The sentence on a target that answers every request in another protocol, with the remedy.
 fn other_protocol(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
     // TLS and tunnels end behind the proxy.
-    let is_behind = plan.tls.is_some() || plan.way.proxy.as_ref().is_some_and(|it| it.tunnel(&plan.target).is_some());
+    let is_behind =
+        plan.tls.is_some() || plan.connect.proxy.as_ref().is_some_and(|it| it.tunnel(&plan.target).is_some());
     let peer = peer_of(plan, address, is_behind);
     if let Cause::Status(status) = cause {
         return format!("{peer} answers every request with status {status}: {EXPECTS_TLS}");
     }
     let found = outcome.totals.ledger.rows().iter().find(|row| row.cause == cause).cloned();
-    let row = found.unwrap_or(Row {
+    let row = found.unwrap_or(FailureRow {
         phase: Phase::Head,
         cause,
         count: 1,
@@ -63,7 +64,7 @@ fn other_protocol(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Ca
         last_tenth: 0,
         example: Vec::new(),
     });
-    let failure = Failure::of(plan, outcome, &row);
+    let failure = Failure::from_row(plan, outcome, &row);
     let remedy = failure.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
     let received = if row.example.is_empty() { String::new() } else { format!(" (\"{}\")", escape(&row.example)) };
     format!("{peer} answers no request in {}: {}{received}{remedy}", failure.spoken(), why(cause, plan))
@@ -73,8 +74,8 @@ fn other_protocol(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Ca
 fn unable(plan: &Plan, outcome: &Outcome, address: SocketAddr, is_about_tls: bool, cause: Cause) -> String {
     let phase = if is_about_tls { Phase::Tls } else { Phase::Connect };
     let example = address.to_string().into_bytes();
-    let row = Row { phase, cause, count: 1, first_tenth: 0, last_tenth: 0, example };
-    let failure = Failure { shortage: outcome.descriptors, ..Failure::of(plan, outcome, &row) };
+    let row = FailureRow { phase, cause, count: 1, first_tenth: 0, last_tenth: 0, example };
+    let failure = Failure { shortage: outcome.descriptors, ..Failure::from_row(plan, outcome, &row) };
     let remedy = failure.remedy().map_or(String::new(), |remedy| format!("; {remedy}"));
     let peer = peer_of(plan, address, is_about_tls);
     let why = why(cause, plan);
@@ -86,7 +87,7 @@ fn unable(plan: &Plan, outcome: &Outcome, address: SocketAddr, is_about_tls: boo
 
 /// The name of the peer of a connection to `address`.
 fn peer_of(plan: &Plan, address: SocketAddr, is_about_tls: bool) -> String {
-    match (&plan.way.unix, &plan.way.proxy) {
+    match (&plan.connect.unix, &plan.connect.proxy) {
         (Some(path), _) => path.display().to_string(),
         // TLS is spoken with the target after the proxy.
         (None, Some(_)) if is_about_tls => plan.target.authority(),
@@ -183,7 +184,7 @@ mod tests {
     use crate::fixtures::plan;
 
     #[test]
-    fn too_few_files_and_ports_are_one_line_before_the_run() {
+    fn missing_files_and_ports_are_one_line() {
         let native = plan(Dialect::Native, "http://h/", 10, 2, 100_000);
         let files = Some(Shortage { needed: 100_036, hard: 20_000 });
         assert_eq!(too_few(&native, None, None), None);

@@ -3,9 +3,9 @@
 use std::net::SocketAddr;
 
 use onrush_plan::Plan;
-use onrush_plan::http::Version;
+use onrush_plan::http::HttpVersion;
 use onrush_proto::{Code, Error};
-use onrush_stats::{Cause, Phase, Row};
+use onrush_stats::{Cause, FailureRow, Phase};
 use onrush_text::units::{counted, spaced, thousands};
 use rustix::io::Errno;
 
@@ -16,7 +16,7 @@ use crate::run::{Outcome, Ports, Shortage, host};
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// The row of the ledger.
-    pub row: Row,
+    pub row: FailureRow,
     /// True if other connections were established.
     pub others_connected: bool,
     /// True if other requests were answered.
@@ -28,7 +28,7 @@ pub struct Failure {
     /// True if the server said that its port expects TLS.
     pub expects_tls: bool,
     /// The versions of HTTP that the server was offered with TLS.
-    pub offered: Vec<Version>,
+    pub offered: Vec<HttpVersion>,
     /// True if HTTP/2 was spoken without asking.
     pub is_http2: bool,
     /// True if requests go to a proxy, and not through a tunnel.
@@ -55,10 +55,10 @@ pub fn is_ours(cause: Cause) -> bool {
 
 impl Failure {
     /// The failure of a row.
-    pub fn of(plan: &Plan, outcome: &Outcome, row: &Row) -> Self {
+    pub fn from_row(plan: &Plan, outcome: &Outcome, row: &FailureRow) -> Self {
         let files_needed = host::needed_by(plan);
         let mut row = row.clone();
-        if let Some(path) = plan.way.unix.as_ref().filter(|_| row.phase == Phase::Connect) {
+        if let Some(path) = plan.connect.unix.as_ref().filter(|_| row.phase == Phase::Connect) {
             row.example = path.display().to_string().into_bytes();
         }
         Self {
@@ -70,7 +70,7 @@ impl Failure {
             expects_tls: outcome.totals.expects_tls,
             offered: offered(plan).to_vec(),
             is_http2: plan.tls.is_none() && plan.http.may_be_http2(),
-            is_proxied: plan.way.proxy.as_ref().is_some_and(|proxy| proxy.tunnel(&plan.target).is_none()),
+            is_proxied: plan.connect.proxy.as_ref().is_some_and(|proxy| proxy.tunnel(&plan.target).is_none()),
             ports: outcome.ports,
             closed_first: outcome.totals.counters.closed_first,
             files_needed: outcome.descriptors.is_none().then_some(files_needed),
@@ -86,9 +86,9 @@ impl Failure {
     /// The protocol that the server was expected to speak.
     pub fn spoken(&self) -> &'static str {
         match (self.row.cause, &self.offered[..]) {
-            (Cause::Protocol(Error::AnsweredInHttp1), _) | (_, [Version::Http2]) => "HTTP/2",
+            (Cause::Protocol(Error::AnsweredInHttp1), _) | (_, [HttpVersion::Http2]) => "HTTP/2",
             (_, []) if self.is_http2 => "HTTP/2",
-            (_, [] | [Version::Http11]) => "HTTP/1.1",
+            (_, [] | [HttpVersion::Http11]) => "HTTP/1.1",
             _ => "HTTP",
         }
     }
@@ -198,7 +198,7 @@ impl Failure {
 }
 
 /// The versions of HTTP that servers are offered with TLS.
-pub(super) fn offered(plan: &Plan) -> &[Version] {
+pub(super) fn offered(plan: &Plan) -> &[HttpVersion] {
     plan.tls.as_ref().map_or(&[], |tls| &tls.alpn)
 }
 
@@ -269,10 +269,10 @@ fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
 }
 
 /// The cause of a row as text.
-pub fn why_row(row: &Row, plan: &Plan) -> String {
+pub fn why_row(row: &FailureRow, plan: &Plan) -> String {
     match row {
-        Row { phase: Phase::Tls, cause: Cause::Unanswered, .. } => "no response to a TLS handshake".to_owned(),
-        Row { cause, .. } => why(*cause, plan),
+        FailureRow { phase: Phase::Tls, cause: Cause::Unanswered, .. } => "no response to a TLS handshake".to_owned(),
+        FailureRow { cause, .. } => why(*cause, plan),
     }
 }
 

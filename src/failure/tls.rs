@@ -1,17 +1,17 @@
 //! Text about TLS: negotiated parameters, failures, and their remedies.
 
 use onrush_plan::http;
-use onrush_plan::tls::{GROUPS, Named, SUITES, Version};
+use onrush_plan::tls::{GROUPS, SUITES, TlsName, TlsVersion};
 use onrush_stats::{Handshakes, Negotiated, TlsFailure};
 use onrush_text::escape;
 
 /// One line for each combination negotiated: version, suite, group.
 pub fn agreed(handshakes: &Handshakes) -> String {
     let line = |(Negotiated { version, suite, group, is_http2 }, _): (Negotiated, u64)| {
-        let version = Version::name_of(version);
-        let group = if group == 0 { String::new() } else { format!(", {}", Named::name_of(GROUPS, group)) };
+        let version = TlsVersion::name_of(version);
+        let group = if group == 0 { String::new() } else { format!(", {}", TlsName::name_of(GROUPS, group)) };
         let http2 = if is_http2 { ", HTTP/2" } else { "" };
-        format!("TLS {version}, {}{group}{http2}\n", Named::name_of(SUITES, suite))
+        format!("TLS {version}, {}{group}{http2}\n", TlsName::name_of(SUITES, suite))
     };
     handshakes.in_use().into_iter().map(line).collect()
 }
@@ -39,7 +39,7 @@ pub fn words(failure: TlsFailure) -> String {
 
 /// The remedy, where known. `example`: received bytes or a detail; `offered`: the versions of HTTP that the server
 /// could choose from.
-pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::Version]) -> Option<&'static str> {
+pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::HttpVersion]) -> Option<&'static str> {
     let text = match failure {
         TlsFailure::Expired => "renew it, check this machine's clock, or use -k",
         TlsFailure::NotYetValid => "check this machine's clock and the certificate's dates, or use -k",
@@ -58,15 +58,15 @@ pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::Version]) ->
         TlsFailure::Alert(43..=46 | 48 | 49 | 51) => "it does not accept the client certificate: see --cert and --key",
         TlsFailure::Alert(112) => "it does not know that name: --sni sends another",
         TlsFailure::Alert(120) | TlsFailure::NoProtocol => match offered {
-            [http::Version::Http2] => {
+            [http::HttpVersion::Http2] => {
                 "it does not speak HTTP/2: leave out --http2 and options such as --streams, or write --alpn-list h2,http/1.1"
             }
-            [http::Version::Http11] => "it does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1",
+            [http::HttpVersion::Http11] => "it does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1",
             _ => return None,
         },
         TlsFailure::PlainText if example.starts_with(b"HTTP/") => "write http://",
         TlsFailure::NotTls if begins_with_http2(example) => match offered {
-            [http::Version::Http2] => "it speaks HTTP/2 without TLS: write http://",
+            [http::HttpVersion::Http2] => "it speaks HTTP/2 without TLS: write http://",
             _ => "it speaks HTTP/2 without TLS: write http://, and add --http2",
         },
         TlsFailure::PlainText | TlsFailure::NotTls => "is it an HTTPS port?",
@@ -77,7 +77,7 @@ pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::Version]) ->
 }
 
 /// The failure, an example, and the remedy.
-pub fn sentence(failure: TlsFailure, example: &[u8], offered: &[http::Version]) -> String {
+pub fn sentence(failure: TlsFailure, example: &[u8], offered: &[http::HttpVersion]) -> String {
     let mut text = words(failure);
     if !example.is_empty() {
         text += &format!(": {}", escape(example));
@@ -152,8 +152,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sentence_says_what_in_which_case_and_what_to_do() {
-        let sentence = |failure, example: &str| sentence(failure, example.as_bytes(), &[http::Version::Http11]);
+    fn tls_sentences_say_what_and_remedy() {
+        let sentence = |failure, example: &str| sentence(failure, example.as_bytes(), &[http::HttpVersion::Http11]);
         assert_eq!(
             sentence(TlsFailure::Expired, "it was valid until 2020-01-01 00:00:00 UTC"),
             "the server's certificate has expired: it was valid until 2020-01-01 00:00:00 UTC; renew it, check this \
@@ -173,16 +173,16 @@ mod tests {
     }
 
     #[test]
-    fn a_server_without_the_version_that_it_was_offered_may_choose_another() {
+    fn servers_may_choose_another_tls_version() {
         for (offered, expected) in [
             (
-                &[http::Version::Http2][..],
+                &[http::HttpVersion::Http2][..],
                 Some(
                     "it does not speak HTTP/2: leave out --http2 and options such as --streams, or write --alpn-list h2,http/1.1",
                 ),
             ),
-            (&[http::Version::Http11], Some("it does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1")),
-            (&http::Version::ALL, None),
+            (&[http::HttpVersion::Http11], Some("it does not speak HTTP/1.1: use --http2, or --alpn-list h2,http/1.1")),
+            (&http::HttpVersion::ALL, None),
             (&[], None),
         ] {
             for failure in [TlsFailure::Alert(120), TlsFailure::NoProtocol] {
@@ -192,8 +192,8 @@ mod tests {
     }
 
     #[test]
-    fn what_was_received_instead_of_tls_says_what_to_do() {
-        let (http11, http2) = (&[http::Version::Http11][..], &[http::Version::Http2][..]);
+    fn non_tls_replies_say_what_to_do() {
+        let (http11, http2) = (&[http::HttpVersion::Http11][..], &[http::HttpVersion::Http2][..]);
         let settings = b"\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x64";
         for (failure, example, offered, expected) in [
             (TlsFailure::PlainText, &b"HTTP/1.1 400 Bad Request"[..], http11, "write http://"),

@@ -20,7 +20,7 @@ const KNOWN: f64 = 0.01;
 
 /// The bounds of a percentile, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Between {
+pub struct PercentileBounds {
     /// The one that is printed.
     pub lower_ns: u64,
     /// The percentile if requests that failed, were abandoned or were dropped had lasted for ever, and also, unless the
@@ -28,7 +28,7 @@ pub struct Between {
     pub upper_ns: Option<u64>,
 }
 
-impl Between {
+impl PercentileBounds {
     /// True if the bounds are as good as one figure.
     pub fn is_known(&self) -> bool {
         self.upper_ns.is_some_and(|upper_ns| upper_ns as f64 <= self.lower_ns as f64 * (1.0 + KNOWN))
@@ -36,7 +36,7 @@ impl Between {
 
     /// The bounds, and why there are two of them: `at least 1.20ms, with no upper bound, because 10 % of the requests
     /// due failed`.
-    pub fn because(&self, missing: Missing) -> String {
+    pub fn because(&self, missing: UnboundedRequests) -> String {
         let (bounds, why) = (self.to_string(), missing.to_string());
         let bounds = if self.upper_ns.is_none() { bounds + ", with no upper bound" } else { bounds };
         let is_one = bounds == Self { upper_ns: Some(self.lower_ns), ..*self }.to_string();
@@ -44,7 +44,7 @@ impl Between {
     }
 }
 
-impl fmt::Display for Between {
+impl fmt::Display for PercentileBounds {
     /// `1.20ms`, `between 1.20ms and 3.00ms`, `at least 1.20ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |ns: u64| units::time_us(ns as f64 / NS_PER_US);
@@ -59,7 +59,7 @@ impl fmt::Display for Between {
 
 /// Due requests whose latency has no upper bound, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Missing {
+pub struct UnboundedRequests {
     /// All requests that were due.
     pub due: u64,
     /// Requests that failed.
@@ -74,7 +74,7 @@ pub struct Missing {
     pub hanging: u64,
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for UnboundedRequests {
     /// `10 % of the requests due failed and 2.5 % were not sent by the end`, `5 of 14 requests due were dropped`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ends = [
@@ -139,23 +139,23 @@ mod tests {
 
     #[test]
     fn bounds_are_said_with_what_they_are_for() {
-        let words = |lower_ns, upper_ns| Between { lower_ns, upper_ns }.to_string();
+        let words = |lower_ns, upper_ns| PercentileBounds { lower_ns, upper_ns }.to_string();
         assert_eq!(words(514_000, None), "at least 514.00us");
         assert_eq!(words(2 * MS, Some(3 * MS)), "between 2.00ms and 3.00ms");
         assert_eq!(words(2 * MS, Some(2 * MS + 1)), "2.00ms");
-        let missing = Missing { due: 1_000, failed: 100, ..Missing::default() };
+        let missing = UnboundedRequests { due: 1_000, failed: 100, ..UnboundedRequests::default() };
         assert_eq!(missing.to_string(), "10 % of the requests due failed");
-        let between = |upper_ns| Between { lower_ns: MS, upper_ns }.because(missing);
+        let between = |upper_ns| PercentileBounds { lower_ns: MS, upper_ns }.because(missing);
         assert_eq!(between(None), "at least 1.00ms, with no upper bound, because 10 % of the requests due failed");
         assert_eq!(between(Some(2 * MS)), "between 1.00ms and 2.00ms, because 10 % of the requests due failed");
         assert_eq!(between(Some(MS)), "1.00ms");
-        let missing = Missing { due: 400, failed: 1, unsent: 10, hanging: 3, ..Missing::default() };
+        let missing = UnboundedRequests { due: 400, failed: 1, unsent: 10, hanging: 3, ..UnboundedRequests::default() };
         assert_eq!(
             missing.to_string(),
             "0.25 % of the requests due failed, 2.5 % were not sent by the end and 0.75 % had no response by the end"
         );
         assert_eq!(
-            Missing { due: 14, dropped: 5, ..Missing::default() }.to_string(),
+            UnboundedRequests { due: 14, dropped: 5, ..UnboundedRequests::default() }.to_string(),
             "5 of 14 requests due were dropped"
         );
     }

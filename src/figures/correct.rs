@@ -14,7 +14,7 @@ use std::time::Duration;
 use onrush_plan::Plan;
 use onrush_stats::{Distribution, Moments, rank, sample_stdev};
 
-use super::Figures;
+use super::SummaryStatistics;
 use crate::run::{Outcome, nanos};
 
 /// The latencies that wrk would print for this run.
@@ -41,7 +41,7 @@ pub fn spacing_of(plan: &Plan, outcome: &Outcome) -> u64 {
 #[derive(Clone, Debug)]
 pub struct Rewritten {
     /// The recorded values, ascending.
-    trains: Vec<Train>,
+    trains: Vec<CorrectionSeries>,
     /// E; zero: nothing is added.
     spacing_us: u64,
     min_us: u64,
@@ -53,7 +53,7 @@ pub struct Rewritten {
 
 /// One recorded value, and the evenly spaced values that wrk adds below it.
 #[derive(Clone, Copy, Debug)]
-struct Train {
+struct CorrectionSeries {
     value: u64,
     count: u64,
     /// How many values are added below each.
@@ -81,14 +81,14 @@ impl Rewritten {
     }
 
     /// The figures of the table's row, in microseconds.
-    pub fn figures(&self) -> Figures {
-        let Some(mean) = self.mean_us() else { return Figures::default() };
+    pub fn figures(&self) -> SummaryStatistics {
+        let Some(mean) = self.mean_us() else { return SummaryStatistics::default() };
         let stdev = sample_stdev(self.count, self.sum, self.sum_of_squares);
         // Values are whole numbers, so the bounds can be, too.
         let below = ((mean - stdev).ceil() as u64).checked_sub(1).map_or(0, |bound| self.count_up_to(bound));
         let within = self.count_up_to((mean + stdev) as u64) - below;
         let within = Some(within as f64 / self.count as f64);
-        Figures { mean, stdev, max: self.max_us as f64, min: self.min_us as f64, within }
+        SummaryStatistics { mean, stdev, max: self.max_us as f64, min: self.min_us as f64, within }
     }
 
     /// The mean in microseconds, if there is any value.
@@ -131,7 +131,7 @@ impl Rewritten {
     fn add(&mut self, value: u64, count: u64) {
         let spacing = self.spacing_us;
         let added = added(value, spacing);
-        self.trains.push(Train { value, count, added });
+        self.trains.push(CorrectionSeries { value, count, added });
         self.min_us = self.min_us.min(value - added * spacing);
         self.count += count * (1 + added);
         let [n, k, m, e] = [value, count, added, spacing].map(u128::from);
@@ -143,7 +143,7 @@ impl Rewritten {
     /// The values in nanoseconds, in bins, with the exact figures.
     pub fn distribution(&self) -> Distribution<u64> {
         let mut bins = Distribution::new();
-        for &Train { mut value, count, added } in &self.trains {
+        for &CorrectionSeries { mut value, count, added } in &self.trains {
             let mut left = added + 1;
             while left > 0 {
                 // All values in one bin are recorded at once.
@@ -165,7 +165,7 @@ impl Rewritten {
 
     /// How many values, recorded or added, are at most `bound`.
     fn count_up_to(&self, bound: u64) -> u64 {
-        let up_to = |train: &Train| match train.value.checked_sub(bound) {
+        let up_to = |train: &CorrectionSeries| match train.value.checked_sub(bound) {
             None | Some(0) => 1 + train.added,
             Some(excess) if train.added > 0 => (train.added + 1).saturating_sub(excess.div_ceil(self.spacing_us)),
             Some(_) => 0,
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn the_formulas_give_what_adding_one_by_one_gives() {
+    fn correction_formulas_match_step_by_step() {
         for spacing in [1, 2, 3, 7, 50, 113, 400] {
             // Up to a millisecond the bins are narrower than a microsecond, so nothing is lost in them.
             let values: Vec<u64> = (0..300).map(|i: u64| i * i % 997 + 20).collect();
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stall_is_spread_as_in_a_run_measured_with_wrk() {
+    fn stalls_are_corrected_like_in_wrk() {
         // 4 connections, every 100th request stalls for 50 ms. An instrumented wrk measured a mean of 552 us and
         // printed a mean of 12.02 ms, 75 % of 23.90 ms and 90 % of 40.04 ms.
         let measured = of_us([(50, 7_500), (53, 1_500), (64, 900), (50_000, 100)]);
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pipeline_of_three_keeps_the_latency_of_its_batches() {
+    fn pipelines_keep_batch_latencies() {
         // 16 batches of 3 in a second, each 61 ms. With E from the 48 responses wrk printed a mean of 29.67 ms and
         // percentiles of zero.
         let latency = of_us([(61_000, 16)]);
@@ -314,11 +314,14 @@ mod tests {
         let rewritten = Rewritten::new(&measured, Some(Duration::from_secs(2)), 0);
         assert_eq!((rewritten.count, rewritten.mean_us()), (5, Some(1_000.0)));
         let nothing = Rewritten::new(&measured, Some(Duration::ZERO), 100);
-        assert_eq!((nothing.mean_us(), nothing.figures(), nothing.percentile_us(50.0)), (None, Figures::default(), 0));
+        assert_eq!(
+            (nothing.mean_us(), nothing.figures(), nothing.percentile_us(50.0)),
+            (None, SummaryStatistics::default(), 0)
+        );
     }
 
     #[test]
-    fn an_hour_with_a_spacing_of_a_microsecond_takes_no_time() {
+    fn correcting_an_hour_is_fast() {
         let rewritten = Rewritten::new(&of_us([(3_600_000_000, 1_000)]), None, 1);
         assert_eq!(rewritten.count, 3_599_999_999_000);
         assert!((rewritten.percentile_us(50.0) as f64 / 1.8e9 - 1.0).abs() < 1e-6);

@@ -9,11 +9,11 @@
 
 use std::fmt;
 
-use onrush_stats::{Distribution, OpenLoop, rank};
+use onrush_stats::{Distribution, OpenLoopStats, rank};
 use onrush_text::units;
 
 use super::NS_PER_US;
-use super::bounds::Between;
+use super::bounds::PercentileBounds;
 
 /// All due requests, by the knowledge about their latency.
 #[derive(Clone, Debug, Default)]
@@ -35,7 +35,7 @@ pub struct Due {
 
 /// A percentile as far as it is known, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Known {
+pub enum KnownPercentile {
     /// An estimate.
     About(u64),
     /// It is larger than the age of every request.
@@ -46,7 +46,7 @@ pub enum Known {
 
 /// How many of the requests had ended after each latency.
 #[derive(Clone, Debug)]
-struct Curve {
+struct LatencyCurve {
     /// Latencies, ascending, and the number of requests that took no longer; not always a whole one.
     steps: Vec<(u64, f64)>,
     /// The largest of them, exactly.
@@ -57,18 +57,18 @@ struct Curve {
 
 /// Percentiles over all requests that were due.
 #[derive(Clone, Debug)]
-pub struct Estimate {
+pub struct PercentileEstimates {
     due: Due,
     /// The most likely one: open, abandoned and dropped requests are like others of their age, and failed ones are left
     /// out.
-    likely: Curve,
+    likely: LatencyCurve,
     /// The least: requests lasted no longer than their age, and failed ones are left out.
-    least: Curve,
+    least: LatencyCurve,
     /// The largest age or latency.
     largest_ns: u64,
 }
 
-impl Curve {
+impl LatencyCurve {
     /// The curve of requests that took `ended`; `entered`: the ages from which some were observed; `censored`: the ages
     /// up to which others were; `endless`: how many took longer than any latency.
     fn new(
@@ -117,10 +117,10 @@ impl Curve {
     }
 }
 
-impl Estimate {
+impl PercentileEstimates {
     /// The estimate for a run with a schedule, in which so many requests failed by its end.
-    pub fn of(open_loop: &OpenLoop<u64>, failed: u64, is_steady: bool) -> Self {
-        let OpenLoop { scheduled, later, censored, open, entered, later_failed, .. } = open_loop;
+    pub fn from_open_loop(open_loop: &OpenLoopStats<u64>, failed: u64, is_steady: bool) -> Self {
+        let OpenLoopStats { scheduled, later, censored, open, entered, later_failed, .. } = open_loop;
         let some = |ages: &Option<Box<Distribution<u64>>>| ages.as_deref().cloned().unwrap_or_default();
         let mut completed = scheduled.clone();
         completed += &some(later);
@@ -131,8 +131,8 @@ impl Estimate {
     /// The percentiles over these requests.
     pub fn new(due: Due) -> Self {
         let none = Distribution::new();
-        let likely = Curve::new(&[&due.completed], Some(&due.censored), &due.entered, 0);
-        let least = Curve::new(&[&due.completed, &due.censored], None, &none, 0);
+        let likely = LatencyCurve::new(&[&due.completed], Some(&due.censored), &due.entered, 0);
+        let least = LatencyCurve::new(&[&due.completed, &due.censored], None, &none, 0);
         let largest_ns = due.completed.max().max(due.censored.max()).unwrap_or(0);
         Self { due, likely, least, largest_ns }
     }
@@ -153,34 +153,34 @@ impl Estimate {
     }
 
     /// A percentile as it is printed; `None`: there is no response.
-    pub fn percentile(&self, percent: f64) -> Option<Known> {
+    pub fn percentile(&self, percent: f64) -> Option<KnownPercentile> {
         if self.due.completed.count() == 0 {
             return None;
         }
         let likely = self.likely.percentile(percent);
         if self.due.is_steady {
-            return Some(likely.map_or(Known::Above(self.largest_ns), Known::About));
+            return Some(likely.map_or(KnownPercentile::Above(self.largest_ns), KnownPercentile::About));
         }
         let Due { completed, censored, open, entered, .. } = &self.due;
         let others = censored.without(open);
-        let most = Curve::new(&[completed], Some(&others), entered, open.count()).percentile(percent);
+        let most = LatencyCurve::new(&[completed], Some(&others), entered, open.count()).percentile(percent);
         // Nothing says that a request which is open would have been faster than any other.
         let fastest = completed.min().unwrap_or(0);
         let least = self.least.percentile(percent).unwrap_or(self.largest_ns).max(fastest);
-        let is_known = Between { lower_ns: least, upper_ns: most }.is_known();
-        Some(likely.filter(|_| is_known).map_or(Known::AtLeast(least), Known::About))
+        let is_known = PercentileBounds { lower_ns: least, upper_ns: most }.is_known();
+        Some(likely.filter(|_| is_known).map_or(KnownPercentile::AtLeast(least), KnownPercentile::About))
     }
 
     /// The bounds of a percentile: as it is printed, and with requests that never end; `None`: no request was due.
-    pub fn bounds(&self, percent: f64) -> Option<Between> {
-        let lower_ns = self.percentile(percent).map(Known::ns).or_else(|| self.least.percentile(percent))?;
+    pub fn bounds(&self, percent: f64) -> Option<PercentileBounds> {
+        let lower_ns = self.percentile(percent).map(KnownPercentile::ns).or_else(|| self.least.percentile(percent))?;
         let Due { completed, censored, open, entered, failed, is_steady } = &self.due;
         let gone = censored.count().saturating_sub(open.count()) + failed;
         let most = match is_steady {
-            true => Curve::new(&[completed], Some(open), entered, gone),
-            false => Curve::new(&[completed], None, entered, gone + open.count()),
+            true => LatencyCurve::new(&[completed], Some(open), entered, gone),
+            false => LatencyCurve::new(&[completed], None, entered, gone + open.count()),
         };
-        Some(Between { lower_ns, upper_ns: most.percentile(percent).map(|ns| ns.max(lower_ns)) })
+        Some(PercentileBounds { lower_ns, upper_ns: most.percentile(percent).map(|ns| ns.max(lower_ns)) })
     }
 
     /// The percentile that a gate compares, if requests that were open when the run stopped end at once and if they
@@ -188,8 +188,8 @@ impl Estimate {
     pub fn extremes(&self, percent: f64) -> [Option<u64>; 2] {
         let Due { completed, censored, open, entered, failed, .. } = &self.due;
         let gone = censored.count().saturating_sub(open.count()) + failed;
-        let at_once = Curve::new(&[completed, open], None, entered, gone);
-        let never = Curve::new(&[completed], None, entered, gone + open.count());
+        let at_once = LatencyCurve::new(&[completed, open], None, entered, gone);
+        let never = LatencyCurve::new(&[completed], None, entered, gone + open.count());
         [at_once.percentile(percent), never.percentile(percent)]
     }
 
@@ -210,7 +210,7 @@ impl Estimate {
     }
 }
 
-impl Known {
+impl KnownPercentile {
     /// The estimate, or the bound.
     pub fn ns(self) -> u64 {
         match self {
@@ -228,7 +228,7 @@ impl Known {
     }
 }
 
-impl fmt::Display for Known {
+impl fmt::Display for KnownPercentile {
     /// `1.20ms`, `>2.05s`, `≥1.20ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}{}", self.sign(), units::time_us(self.ns() as f64 / NS_PER_US))

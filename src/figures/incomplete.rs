@@ -15,7 +15,7 @@ pub struct Incomplete {
 
 impl Incomplete {
     /// Of these `censored` requests, so many were open when the run stopped.
-    pub fn of(censored: u64, open: u64, failed: u64) -> Self {
+    pub fn new(censored: u64, open: u64, failed: u64) -> Self {
         let open = open.min(censored);
         Self { later: 0, open, given_up: censored - open, failed }
     }

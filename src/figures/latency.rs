@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 
 use onrush_plan::{Dialect, Plan};
-use onrush_stats::{Distribution, OpenLoop, Totals};
+use onrush_stats::{Distribution, OpenLoopStats, Totals};
 
-use super::Figures;
 use super::NS_PER_US;
+use super::SummaryStatistics;
 use super::correct::{Rewritten, rewritten};
 use crate::run::Outcome;
 
 /// The latency that the text shows.
-pub enum Latency<'a> {
+pub enum ShownLatency<'a> {
     /// Measured latencies.
     Measured(Cow<'a, Distribution<u64>>),
     /// The latencies that the imitated tool would show.
@@ -20,12 +20,12 @@ pub enum Latency<'a> {
     Wrk2(Cow<'a, Distribution<u64>>),
 }
 
-impl<'a> Latency<'a> {
+impl<'a> ShownLatency<'a> {
     /// The latency of a run.
-    pub fn of(plan: &Plan, outcome: &'a Outcome) -> Self {
+    pub fn from_outcome(plan: &Plan, outcome: &'a Outcome) -> Self {
         let Totals { latency, open_loop, .. } = &outcome.totals;
         match (open_loop.as_deref(), plan.dialect) {
-            (Some(OpenLoop { wrk2: Some(wrk2), .. }), _) => Self::Wrk2(Cow::Borrowed(&wrk2.recorded)),
+            (Some(OpenLoopStats { wrk2: Some(wrk2), .. }), _) => Self::Wrk2(Cow::Borrowed(&wrk2.recorded)),
             (Some(open_loop), _) => Self::Measured(Cow::Borrowed(&open_loop.scheduled)),
             (None, Dialect::Native) => Self::Measured(Cow::Borrowed(latency)),
             (None, Dialect::Wrk | Dialect::WrkCmm | Dialect::Wrk2) => Self::Rewritten(rewritten(plan, outcome)),
@@ -33,11 +33,11 @@ impl<'a> Latency<'a> {
     }
 
     /// The figures of its row, in microseconds.
-    pub fn figures_us(&self) -> Figures {
+    pub fn figures_us(&self) -> SummaryStatistics {
         match self {
-            Self::Measured(latency) => Figures::measured(latency, NS_PER_US),
+            Self::Measured(latency) => SummaryStatistics::measured(latency, NS_PER_US),
             Self::Rewritten(latency) => latency.figures(),
-            Self::Wrk2(latency) => Figures::binned(latency.binned()),
+            Self::Wrk2(latency) => SummaryStatistics::binned(latency.binned()),
         }
     }
 

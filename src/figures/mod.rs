@@ -18,7 +18,7 @@ mod summary;
 pub mod unavailable;
 
 pub use incomplete::Incomplete;
-pub use summary::Figures;
+pub use summary::SummaryStatistics;
 
 /// Nanoseconds in a microsecond, the unit of wrk's latencies.
 pub const NS_PER_US: f64 = 1000.0;

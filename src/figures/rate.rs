@@ -7,7 +7,7 @@ use onrush_plan::schedule::Arrivals;
 use onrush_stats::{Counters, Errors, RowFigures, Timeline};
 
 use super::bounds;
-use crate::run::{Ended, Outcome};
+use crate::run::{Outcome, RunEnd};
 
 /// A count per second; zero if no time passed.
 pub fn rate(number: u64, seconds: f64) -> f64 {
@@ -35,7 +35,7 @@ pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let Some(open_loop) = outcome.totals.open_loop.as_deref().filter(|_| elapsed_s > 0.0) else {
         return Some(asked_per_s);
     };
-    let in_flight = if outcome.ended == Ended::Requests {
+    let in_flight = if outcome.ended == RunEnd::Requests {
         (asked_per_s * elapsed_s - open_loop.due as f64).max(0.0)
     } else {
         // As many responses count as requests were carried over from a warm-up, except for requests that the schedule
@@ -67,7 +67,7 @@ fn ordinarily_in_flight(plan: &Plan, outcome: &Outcome) -> f64 {
         bounds::per_second_lately(schedule, outcome.elapsed, time) * time.as_secs_f64()
     };
     let most = in_time(early.scheduled.max_ns);
-    let expected = if outcome.ended == Ended::Requests {
+    let expected = if outcome.ended == RunEnd::Requests {
         most
     } else {
         let mean_ns = (early.scheduled.sum_ns / u128::from(early.completed.max(1))) as u64;
@@ -107,5 +107,5 @@ fn in_flight_after_a_third(outcome: &Outcome) -> u64 {
 /// in the window count.
 pub fn counted(outcome: &Outcome) -> u64 {
     let Counters { completed, carried, .. } = outcome.totals.counters;
-    if outcome.ended == Ended::Requests { completed.saturating_sub(carried) } else { completed }
+    if outcome.ended == RunEnd::Requests { completed.saturating_sub(carried) } else { completed }
 }

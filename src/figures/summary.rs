@@ -4,7 +4,7 @@ use onrush_stats::{Binned, Distribution};
 
 /// Mean, deviation, extremes, and the share within one deviation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Figures {
+pub struct SummaryStatistics {
     /// The arithmetic mean; zero if there is no value.
     pub mean: f64,
     /// The sample standard deviation.
@@ -17,7 +17,7 @@ pub struct Figures {
     pub within: Option<f64>,
 }
 
-impl Figures {
+impl SummaryStatistics {
     /// The exact figures of a distribution, divided by `unit`.
     pub fn measured(distribution: &Distribution<u64>, unit: f64) -> Self {
         Self {

@@ -15,7 +15,7 @@ const USUAL_FACTOR: u64 = 10;
 
 /// How much of a run its target was unavailable.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unavailable {
+pub struct Unavailability {
     /// Each time, from when the first request was due in it to the next response, in order.
     pub times: Vec<DueGap>,
     /// The parts of them that count: onrush was neither stalled nor held up by its script, and requests could be due
@@ -29,9 +29,9 @@ pub struct Unavailable {
     pub due_in_all: u64,
 }
 
-impl Unavailable {
+impl Unavailability {
     /// `None` without a schedule, or if it is unknown.
-    pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Self> {
+    pub fn from_outcome(plan: &Plan, outcome: &Outcome) -> Option<Self> {
         let due_gaps = outcome.due_gaps.as_deref()?;
         let longer_than_ns = usual_ns(outcome).saturating_mul(USUAL_FACTOR).max(GAP_MIN_NS);
         let elapsed_ns = nanos(outcome.elapsed);
@@ -56,7 +56,7 @@ impl Unavailable {
 
 /// For how long requests were due, or without a schedule in flight, and there was no response far longer than usual.
 pub fn unanswered(plan: &Plan, outcome: &Outcome) -> Duration {
-    let ns = match Unavailable::of(plan, outcome) {
+    let ns = match Unavailability::from_outcome(plan, outcome) {
         Some(unavailable) => total_ns(&unavailable.spans),
         None => silences(plan, outcome).into_iter().map(|(_, heard_ns)| heard_ns).sum(),
     };
@@ -115,21 +115,21 @@ mod tests {
     fn only_unusually_long_silences_count() {
         let (plan, mut outcome) = run(&[(0, 200), (1_000, 1_201), (3_000, 4_000), (9_000, 10_000)]);
         (outcome.stalls, outcome.in_script) = (vec![gap(3_100, 3_950)], vec![gap(9_500, 9_900)]);
-        let found = Unavailable::of(&plan, &outcome).unwrap();
+        let found = Unavailability::from_outcome(&plan, &outcome).unwrap();
         assert_eq!(found.spans, [gap(1_000, 1_201), gap(9_000, 9_500), gap(9_900, 10_000)]);
         assert_eq!((found.times.len(), found.due(), found.longer_than_ns), (2, 14, 200 * MS));
         assert!((found.share() - 0.0801).abs() < 1e-9, "{}", found.share());
     }
 
     #[test]
-    fn what_is_usual_is_the_median_without_what_was_held_up() {
+    fn usual_latency_excludes_held_up_responses() {
         let limit_ms = |slow: u64, held: u64| {
             let (plan, mut outcome) = run(&[]);
             outcome.totals.latency.record_many(2_000 * MS, slow);
             let open_loop = outcome.totals.open_loop.get_or_insert_default();
             open_loop.held.get_or_insert_default().record_many(2_000 * MS, held);
             // Bins are a thousandth wide.
-            (Unavailable::of(&plan, &outcome).unwrap().longer_than_ns + 20 * MS) / (100 * MS) * 100
+            (Unavailability::from_outcome(&plan, &outcome).unwrap().longer_than_ns + 20 * MS) / (100 * MS) * 100
         };
         assert_eq!([(999, 0), (3_000, 0), (3_000, 2_990)].map(|(slow, held)| limit_ms(slow, held)), [200, 20_000, 200]);
     }
@@ -137,8 +137,8 @@ mod tests {
     #[test]
     fn what_is_unknown_is_no_share() {
         let (plan, mut outcome) = run(&[(0, 10_000)]);
-        assert_eq!(Unavailable::of(&plan, &outcome).map(|found| found.share()), Some(1.0));
+        assert_eq!(Unavailability::from_outcome(&plan, &outcome).map(|found| found.share()), Some(1.0));
         outcome.due_gaps = None;
-        assert_eq!(Unavailable::of(&plan, &outcome), None);
+        assert_eq!(Unavailability::from_outcome(&plan, &outcome), None);
     }
 }

@@ -22,7 +22,7 @@ const USUAL: u32 = 0o666;
 
 /// Where a file is to be.
 #[derive(Clone, Debug)]
-pub struct Destination {
+pub struct FileDestination {
     /// Its path, through all links.
     path: PathBuf,
     /// True for anything but a regular file, such as a device: it is written to and not replaced.
@@ -31,13 +31,13 @@ pub struct Destination {
     is_private: bool,
 }
 
-impl Destination {
+impl FileDestination {
     /// The destination that a path leads to, whether or not something is there.
     ///
     /// # Errors
     ///
     /// When it is a directory, or its metadata cannot be read.
-    pub fn of(path: &Path, is_private: bool) -> io::Result<Self> {
+    pub fn for_path(path: &Path, is_private: bool) -> io::Result<Self> {
         let path = follow(path)?;
         let is_special = match fs::metadata(&path) {
             Ok(there) if there.is_dir() => return Err(io::ErrorKind::IsADirectory.into()),
@@ -215,16 +215,16 @@ fn follow(path: &Path) -> io::Result<PathBuf> {
 mod tests {
     use std::os::unix::fs::symlink;
 
-    use onrush_plan::{Kind, Output};
+    use onrush_plan::{Output, OutputKind};
 
     use super::*;
 
     fn states(path: &Path) -> FileStates {
-        FileStates::of(&[Output { path: path.to_owned(), kind: Kind::Json }])
+        FileStates::new(&[Output { path: path.to_owned(), kind: OutputKind::Json }])
     }
 
     fn write(path: &Path, is_private: bool) -> io::Result<()> {
-        Destination::of(path, is_private)?.write(b"new", &states(path), 0)
+        FileDestination::for_path(path, is_private)?.write(b"new", &states(path), 0)
     }
 
     fn mode(path: &Path) -> u32 {
@@ -245,11 +245,11 @@ mod tests {
         }
         symlink("circle", at("circle")).unwrap();
         assert!(write(&at("circle"), false).is_err());
-        assert_eq!(Destination::of(&at("there"), false).unwrap_err().kind(), io::ErrorKind::IsADirectory);
+        assert_eq!(FileDestination::for_path(&at("there"), false).unwrap_err().kind(), io::ErrorKind::IsADirectory);
     }
 
     #[test]
-    fn the_mode_of_what_was_there_is_kept_and_secrets_are_private() {
+    fn file_modes_are_kept_and_secrets_private() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("x.json");
         for (before, is_private, after) in [(0o600, false, 0o600), (0o664, false, 0o664), (0o644, true, 0o600)] {
@@ -258,7 +258,7 @@ mod tests {
             write(&path, is_private).unwrap();
             assert_eq!((mode(&path), fs::read_to_string(&path).unwrap().as_str()), (after, "new"));
             fs::set_permissions(&path, Permissions::from_mode(before)).unwrap();
-            let destination = Destination::of(&path, is_private).unwrap();
+            let destination = FileDestination::for_path(&path, is_private).unwrap();
             let (file, _) = destination.open().unwrap().unwrap();
             assert_eq!(mode(&path), before, "nothing changes before the first line");
             destination.empty(&file).unwrap();
@@ -270,10 +270,10 @@ mod tests {
     }
 
     #[test]
-    fn what_an_earlier_run_left_behind_is_in_nobodys_way() {
+    fn leftover_temporary_files_are_harmless() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("x.json");
-        let destination = Destination::of(&path, false).unwrap();
+        let destination = FileDestination::for_path(&path, false).unwrap();
         // Leftovers of a killed run: its temporary file, and one named after this process.
         fs::write(scratch.path().join(format!(".x.json.{}.part", std::process::id())), "").unwrap();
         let _left = destination.temporary().unwrap();
@@ -283,11 +283,11 @@ mod tests {
     }
 
     #[test]
-    fn what_was_there_stays_until_all_of_the_new_is() {
+    fn old_files_stay_until_the_new_is_complete() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("x.json");
         fs::write(&path, "old").unwrap();
-        let destination = Destination::of(&path, false).unwrap();
+        let destination = FileDestination::for_path(&path, false).unwrap();
         let states = states(&path);
         states.give_up();
         assert!(destination.write(b"new", &states, 0).is_err());

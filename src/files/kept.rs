@@ -8,10 +8,10 @@ use crate::record::Document;
 
 /// The files of a run and their contents, while work follows the run. A signal that ends the process writes them.
 #[derive(Clone, Default)]
-pub struct Kept(Arc<Mutex<Option<(Files, Document)>>>);
+pub struct KeptFiles(Arc<Mutex<Option<(Files, Document)>>>);
 
-impl Kept {
-    /// Nothing yet. To be called before [`Files::of`], which gives up unwritten files.
+impl KeptFiles {
+    /// Nothing yet. To be called before [`Files::for_plan`], which gives up unwritten files.
     pub fn before_quitting(signals: &Signals) -> Self {
         let kept = Self::default();
         let this = kept.clone();

@@ -14,7 +14,7 @@ mod request_log;
 mod samples;
 mod states;
 
-pub use kept::Kept;
+pub use kept::KeptFiles;
 pub use states::FileStates;
 
 use std::fs::File;
@@ -28,17 +28,17 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use onrush_plan::output::is_compressed;
-use onrush_plan::secrets::Known;
-use onrush_plan::{Kind, Output, Plan};
+use onrush_plan::secrets::KnownSecrets;
+use onrush_plan::{Output, OutputKind, Plan};
 use onrush_text::reason;
 use thiserror::Error;
 
 use crate::program::Signals;
 use crate::record::Document;
-use crate::run::{self, KeepSample, Observer, PassOn, Sample, TimelineRow};
-use destination::{Destination, directory};
-use request_log::RequestLog;
-use samples::Samples;
+use crate::run::{self, KeepSample, Observer, PassOn, SocketSample, TimelineRow};
+use destination::{FileDestination, directory};
+use request_log::RequestLogWriter;
+use samples::SampleWriter;
 
 /// Maximum number of lines queued for writing: twenty minutes of them.
 const LINES_MAX: usize = 1200;
@@ -58,16 +58,16 @@ pub struct Unwritable {
 /// the end there may be no memory for a new one.
 pub struct Files {
     whole: Vec<Whole>,
-    streams: Vec<Stream>,
-    log: Option<RequestLog>,
-    samples: Option<Samples>,
+    streams: Vec<OutputStream>,
+    log: Option<RequestLogWriter>,
+    samples: Option<SampleWriter>,
     states: FileStates,
 }
 
 /// A file that is written at the end.
 struct Whole {
     index: usize,
-    kind: Kind,
+    kind: OutputKind,
     is_special: bool,
     is_compressed: bool,
     /// Sends the content to the file's thread, or the reason why there is none.
@@ -75,16 +75,16 @@ struct Whole {
 }
 
 /// A file that is written during the run.
-struct Stream {
+struct OutputStream {
     index: usize,
-    kind: Kind,
+    kind: OutputKind,
     states: FileStates,
     has_begun: bool,
     /// Lines for the thread that writes them; the first one, which may be empty, begins the file.
     lines: Option<SyncSender<String>>,
 }
 
-impl Drop for Stream {
+impl Drop for OutputStream {
     fn drop(&mut self) {
         self.states.clear(self.index);
     }
@@ -97,8 +97,8 @@ impl Files {
     /// # Errors
     ///
     /// The first file that cannot be written.
-    pub fn of(plan: &Plan, signals: &Signals) -> Result<Self, Unwritable> {
-        let files = Self::open(&plan.show.files(), Some(plan), plan.show.keeps_secrets)?;
+    pub fn for_plan(plan: &Plan, signals: &Signals) -> Result<Self, Unwritable> {
+        let files = Self::open(&plan.output.files(), Some(plan), plan.output.keeps_secrets)?;
         files.states.give_up_before_quitting(signals);
         Ok(files)
     }
@@ -110,20 +110,21 @@ impl Files {
     ///
     /// The first file that cannot be written.
     pub fn open(outputs: &[Output], plan: Option<&Plan>, is_private: bool) -> Result<Self, Unwritable> {
-        let states = FileStates::of(outputs);
+        let states = FileStates::new(outputs);
         let mut whole = Vec::new();
         let mut streams = Vec::new();
         let (mut log, mut samples) = (None, None);
         let mut destinations = Vec::new();
         for (index, output @ Output { path, kind }) in outputs.iter().enumerate() {
             let refuse = |reason: String| Unwritable { option: kind.option(), path: path.clone(), reason };
-            if *kind == Kind::Samples {
-                samples = Some(Samples::open(index, path, &states).map_err(refuse)?);
+            if *kind == OutputKind::Samples {
+                samples = Some(SampleWriter::open(index, path, &states).map_err(refuse)?);
                 continue;
             }
-            let destination = Destination::of(path, is_private).map_err(|error| refuse(words(&error, path)))?;
+            let destination =
+                FileDestination::for_path(path, is_private).map_err(|error| refuse(words(&error, path)))?;
             if let Some(earlier) =
-                destinations.iter().position(|earlier: &Destination| earlier.is_one_with(&destination))
+                destinations.iter().position(|earlier: &FileDestination| earlier.is_one_with(&destination))
             {
                 let earlier = &outputs[earlier].path;
                 return Err(refuse(format!("it is the same file as {earlier:?}; leave one of the two out")));
@@ -133,11 +134,11 @@ impl Files {
             }
             destinations.push(destination.clone());
             match (kind, plan) {
-                (Kind::Lines | Kind::Sockets, _) => {
-                    streams.push(Stream::open(index, *kind, destination, &states).map_err(refuse)?);
+                (OutputKind::Lines | OutputKind::Sockets, _) => {
+                    streams.push(OutputStream::open(index, *kind, destination, &states).map_err(refuse)?);
                 }
-                (Kind::Requests, Some(plan)) => {
-                    log = Some(RequestLog::open(index, destination, plan, &states).map_err(refuse)?);
+                (OutputKind::Requests, Some(plan)) => {
+                    log = Some(RequestLogWriter::open(index, destination, plan, &states).map_err(refuse)?);
                 }
                 _ => whole.push(Whole::open(index, output, destination, &states).map_err(refuse)?),
             }
@@ -152,7 +153,7 @@ impl Files {
 
     /// Sends text to the files that are written during the run. Failures are reported at the end: a file never stops or
     /// delays a test.
-    fn stream(&mut self, kind: Kind, text: impl Fn() -> String) {
+    fn stream(&mut self, kind: OutputKind, text: impl Fn() -> String) {
         self.streams.iter_mut().filter(|stream| stream.kind == kind).for_each(|stream| stream.write(text()));
     }
 
@@ -162,7 +163,7 @@ impl Files {
     }
 
     /// Like [`Files::write`], with these texts, or the reason why there is none.
-    pub fn write_texts(mut self, text_of: impl Fn(Kind) -> Result<String, String>) {
+    pub fn write_texts(mut self, text_of: impl Fn(OutputKind) -> Result<String, String>) {
         for Whole { index, kind, is_special, is_compressed, content } in self.whole {
             if is_special {
                 self.states.begin(index);
@@ -188,26 +189,26 @@ impl Files {
 
 impl Observer for Files {
     fn second(&mut self, second: &TimelineRow) {
-        self.stream(Kind::Lines, || export::line(second));
+        self.stream(OutputKind::Lines, || export::line(second));
     }
 
-    fn sampled(&mut self, sample: &Sample) {
-        self.stream(Kind::Sockets, || export::samples(sample));
+    fn sampled(&mut self, sample: &SocketSample) {
+        self.stream(OutputKind::Sockets, || export::samples(sample));
     }
 
     fn request_log(&mut self) -> Option<PassOn> {
-        self.log.as_ref().map(RequestLog::pass_on)
+        self.log.as_ref().map(RequestLogWriter::pass_on)
     }
 
     fn samples(&mut self, plan: &Plan) -> Option<KeepSample> {
-        let known = (!plan.show.keeps_secrets).then(|| Arc::new(Known::of(plan)));
+        let known = (!plan.output.keeps_secrets).then(|| Arc::new(KnownSecrets::from_plan(plan)));
         self.samples.as_ref().map(|samples| samples.keep(known))
     }
 }
 
 impl Whole {
     /// Checks that it can be written, and starts the thread that writes it.
-    fn open(index: usize, output: &Output, destination: Destination, states: &FileStates) -> Result<Self, String> {
+    fn open(index: usize, output: &Output, destination: FileDestination, states: &FileStates) -> Result<Self, String> {
         destination.probe().map_err(|error| destination.words(&error))?;
         let (content, contents) = sync_channel::<Result<Vec<u8>, String>>(1);
         let is_special = destination.is_special();
@@ -224,14 +225,14 @@ impl Whole {
     }
 }
 
-impl Stream {
+impl OutputStream {
     /// Opens the file without emptying it, and starts the thread that writes it.
-    fn open(index: usize, kind: Kind, destination: Destination, states: &FileStates) -> Result<Self, String> {
+    fn open(index: usize, kind: OutputKind, destination: FileDestination, states: &FileStates) -> Result<Self, String> {
         let opened = destination.open().map_err(|error| destination.words(&error))?;
         if let Some((_, true)) = opened {
             states.created(index, destination.path());
         }
-        let (sender, lines) = sync_channel(if kind == Kind::Sockets { SAMPLES_MAX } else { LINES_MAX });
+        let (sender, lines) = sync_channel(if kind == OutputKind::Sockets { SAMPLES_MAX } else { LINES_MAX });
         let stream = Self { index, kind, states: states.clone(), has_begun: false, lines: Some(sender) };
         let states = states.clone();
         in_thread("lines", move || {
@@ -269,7 +270,7 @@ fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Str
 /// Writes lines until the channel closes. `file`: the regular file opened earlier; anything else is opened now, which
 /// may take a while.
 fn write_lines(
-    destination: &Destination,
+    destination: &FileDestination,
     file: Option<File>,
     lines: impl Iterator<Item = String>,
 ) -> Result<(), String> {
@@ -290,7 +291,7 @@ fn write_lines(
     tampering.map_or(Ok(()), Err)
 }
 
-impl Destination {
+impl FileDestination {
     fn words(&self, error: &io::Error) -> String {
         words(error, self.path())
     }

@@ -8,8 +8,8 @@ use std::sync::mpsc::{self, Sender};
 use onrush_plan::Plan;
 use onrush_stats::LogEntry;
 
-use super::destination::Destination;
-use super::export::requests::{HEAD, Lines};
+use super::destination::FileDestination;
+use super::export::requests::{HEAD, RequestLines};
 use super::{FileStates, in_thread, write_lines};
 use crate::run::{PassOn, Passed};
 
@@ -17,7 +17,7 @@ use crate::run::{PassOn, Passed};
 const WAITING_MAX: usize = 64 << 20;
 
 /// The thread that writes the lines.
-pub struct RequestLog {
+pub struct RequestLogWriter {
     index: usize,
     states: FileStates,
     /// Entries for it; `None`: the end.
@@ -26,32 +26,32 @@ pub struct RequestLog {
     waiting: Arc<AtomicUsize>,
 }
 
-impl Drop for RequestLog {
+impl Drop for RequestLogWriter {
     fn drop(&mut self) {
         self.states.clear(self.index);
     }
 }
 
-impl RequestLog {
+impl RequestLogWriter {
     /// Opens file `index` without emptying it, and starts the thread that writes it.
     ///
     /// # Errors
     ///
     /// Why it cannot be written.
-    pub fn open(index: usize, destination: Destination, plan: &Plan, states: &FileStates) -> Result<Self, String> {
+    pub fn open(index: usize, destination: FileDestination, plan: &Plan, states: &FileStates) -> Result<Self, String> {
         let opened = destination.open().map_err(|error| destination.words(&error))?;
         if let Some((_, true)) = opened {
             states.created(index, destination.path());
         }
         let (sender, pages) = mpsc::channel::<Option<Vec<LogEntry>>>();
         let log = Self { index, states: states.clone(), pages: sender, waiting: Arc::default() };
-        let (waiting, states, lines) = (Arc::clone(&log.waiting), states.clone(), Lines::new(plan));
+        let (waiting, states, lines) = (Arc::clone(&log.waiting), states.clone(), RequestLines::new(plan));
         in_thread("request log", move || {
             // Nothing is sent if the run never begins.
             let Ok(first) = pages.recv() else { return };
             states.begin(index);
             let text = |page: Vec<LogEntry>| {
-                let text = lines.of(&page);
+                let text = lines.format(&page);
                 waiting.fetch_sub(page.len(), Ordering::Relaxed);
                 text
             };
@@ -93,20 +93,20 @@ mod tests {
     use std::process::Command;
     use std::time::Duration;
 
-    use onrush_plan::{Dialect, Kind, Output};
+    use onrush_plan::{Dialect, Output, OutputKind};
     use onrush_stats::Fate;
 
     use super::*;
     use crate::fixtures::plan;
 
     #[test]
-    fn a_reader_that_takes_its_time_costs_lines_and_nothing_else() {
+    fn slow_log_readers_cost_only_lines() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("pipe");
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
-        let states = FileStates::of(&[Output { path: path.clone(), kind: Kind::Requests }]);
+        let states = FileStates::new(&[Output { path: path.clone(), kind: OutputKind::Requests }]);
         let plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
-        let log = RequestLog::open(0, Destination::of(&path, false).unwrap(), &plan, &states).unwrap();
+        let log = RequestLogWriter::open(0, FileDestination::for_path(&path, false).unwrap(), &plan, &states).unwrap();
         let entry = LogEntry {
             due_ns: 0,
             sent_ns: 0,
@@ -134,15 +134,16 @@ mod tests {
         // The thread may come to its file before the end and after it.
         for round in 0..50 {
             let path = scratch.path().join(format!("{round}.csv"));
-            let states = FileStates::of(&[Output { path: path.clone(), kind: Kind::Requests }]);
-            let log = RequestLog::open(0, Destination::of(&path, false).unwrap(), &plan, &states).unwrap();
+            let states = FileStates::new(&[Output { path: path.clone(), kind: OutputKind::Requests }]);
+            let log =
+                RequestLogWriter::open(0, FileDestination::for_path(&path, false).unwrap(), &plan, &states).unwrap();
             log.end();
             assert!(states.wait(Duration::from_secs(60)) && states.failures().is_empty(), "{round}");
             assert_eq!(fs::read_to_string(&path).unwrap(), HEAD, "{round}");
         }
         let path = scratch.path().join("never.csv");
-        let states = FileStates::of(&[Output { path: path.clone(), kind: Kind::Requests }]);
-        drop(RequestLog::open(0, Destination::of(&path, false).unwrap(), &plan, &states).unwrap());
+        let states = FileStates::new(&[Output { path: path.clone(), kind: OutputKind::Requests }]);
+        drop(RequestLogWriter::open(0, FileDestination::for_path(&path, false).unwrap(), &plan, &states).unwrap());
         assert!(!path.exists());
     }
 }

@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Sender};
 
-use onrush_plan::secrets::{self, Known};
+use onrush_plan::secrets::{self, KnownSecrets};
 
 use super::{FileStates, in_thread, words};
 use crate::run::{KeepSample, Response, SampleOf};
 
 /// The thread that writes them. Servers may send secrets: only the owner may read it.
-pub struct Samples {
+pub struct SampleWriter {
     /// Samples for it; `None`: the end.
     responses: Sender<Option<(Response, Secrets)>>,
     /// The folder, if it was made here and no run has begun yet.
     made: Option<PathBuf>,
 }
 
-impl Drop for Samples {
+impl Drop for SampleWriter {
     fn drop(&mut self) {
         // One that is not empty stays.
         self.made.take().map(fs::remove_dir);
@@ -29,9 +29,9 @@ impl Drop for Samples {
 }
 
 /// The secrets of a run, which are not written; `None`: they are.
-type Secrets = Option<Arc<Known>>;
+type Secrets = Option<Arc<KnownSecrets>>;
 
-impl Samples {
+impl SampleWriter {
     /// Makes the folder, file `index`, unless there is an empty one, and starts the thread that writes into it.
     ///
     /// # Errors
@@ -106,16 +106,16 @@ fn write(path: &Path, Response { head, body, trailers, .. }: &Response) -> io::R
 mod tests {
     use std::time::Duration;
 
-    use onrush_plan::{Dialect, Kind, Output};
+    use onrush_plan::{Dialect, Output, OutputKind};
 
     use super::*;
 
     #[test]
-    fn each_response_is_a_file_and_nothing_is_overwritten() {
+    fn sampled_responses_never_overwrite_files() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = scratch.path().join("samples");
-        let states = FileStates::of(&[Output { path: folder.clone(), kind: Kind::Samples }]);
-        let samples = Samples::open(0, &folder, &states).unwrap();
+        let states = FileStates::new(&[Output { path: folder.clone(), kind: OutputKind::Samples }]);
+        let samples = SampleWriter::open(0, &folder, &states).unwrap();
         let (head, body) = (b"HTTP/1.1 503 Busy\r\n\r\n".to_vec(), b"\x1b[2Jwait".to_vec());
         let trailers = b"Set-Cookie: id=6\r\n".to_vec();
         let kinds =
@@ -128,7 +128,7 @@ mod tests {
         plan.request.headers = vec![("Authorization".to_owned(), "Bearer a-secret-1".to_owned())];
         let (of, number) = (SampleOf::Status(200), 1);
         let (told, echoed) = (b"HTTP/1.1 200 OK\r\nSet-Cookie: id=5\r\n\r\n".to_vec(), b"you sent a-secret-1".to_vec());
-        samples.keep(Some(Arc::new(Known::of(&plan))))(Response {
+        samples.keep(Some(Arc::new(KnownSecrets::from_plan(&plan))))(Response {
             of,
             number,
             head: told,
@@ -147,9 +147,9 @@ mod tests {
         );
         assert_eq!(fs::read(folder.join("503-2.txt")).unwrap(), [head, body, b"\r\n".to_vec(), trailers].concat());
         let never = scratch.path().join("never");
-        drop(Samples::open(0, &never, &states).unwrap());
+        drop(SampleWriter::open(0, &never, &states).unwrap());
         assert!(!never.exists());
-        let refused = |folder: &Path| Samples::open(0, folder, &states).err();
+        let refused = |folder: &Path| SampleWriter::open(0, folder, &states).err();
         assert!(refused(&folder).is_some_and(|reason| reason.starts_with("the folder is not empty")));
         assert!(refused(&folder.join("503-1.txt")).is_some() && refused(Path::new("/proc/none/such")).is_some());
     }

@@ -28,16 +28,16 @@ pub enum FileState {
 
 /// The states of all files of a run.
 #[derive(Clone, Debug)]
-pub struct FileStates(Arc<Shared>);
+pub struct FileStates(Arc<SharedStates>);
 
 #[derive(Debug)]
-struct Shared {
-    files: Mutex<Vec<Known>>,
+struct SharedStates {
+    files: Mutex<Vec<OutputState>>,
     changed: Condvar,
 }
 
 #[derive(Clone, Debug)]
-struct Known {
+struct OutputState {
     file: Output,
     state: FileState,
     is_settled: bool,
@@ -47,7 +47,7 @@ struct Known {
     leftover: Option<PathBuf>,
 }
 
-impl Known {
+impl OutputState {
     fn clear(&mut self) {
         // A failure to remove it is harmless: it is gone already or does not matter.
         self.leftover.take().map(fs::remove_file);
@@ -56,15 +56,15 @@ impl Known {
 
 impl FileStates {
     /// The states of files that no thread has touched yet.
-    pub fn of(outputs: &[Output]) -> Self {
-        let known = |output: &Output| Known {
+    pub fn new(outputs: &[Output]) -> Self {
+        let known = |output: &Output| OutputState {
             file: output.clone(),
             state: FileState::Untouched,
             is_settled: false,
             failure: None,
             leftover: None,
         };
-        Self(Arc::new(Shared { files: Mutex::new(outputs.iter().map(known).collect()), changed: Condvar::new() }))
+        Self(Arc::new(SharedStates { files: Mutex::new(outputs.iter().map(known).collect()), changed: Condvar::new() }))
     }
 
     /// Records that file `index` is new and empty, to be removed unless it begins.
@@ -128,7 +128,7 @@ impl FileStates {
 
     /// Waits until the states of all files are final, for `most` at the longest; returns whether they are.
     pub fn wait(&self, most: Duration) -> bool {
-        let is_open = |files: &mut Vec<Known>| files.iter().any(|file| !file.is_settled);
+        let is_open = |files: &mut Vec<OutputState>| files.iter().any(|file| !file.is_settled);
         let waited = self.0.changed.wait_timeout_while(self.lock(), most, is_open);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
@@ -157,7 +157,7 @@ impl FileStates {
 
     /// The files that are not complete, and why.
     pub fn failures(&self) -> Vec<(Output, String)> {
-        let why = |file: &Known| {
+        let why = |file: &OutputState| {
             let unread = || "it has no reader or the disk is too slow: it is not complete".to_owned();
             (file.file.clone(), file.failure.clone().unwrap_or_else(unread))
         };
@@ -169,12 +169,12 @@ impl FileStates {
         account(&self.lock())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Known>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<OutputState>> {
         self.0.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn give_up(files: &mut [Known]) {
+fn give_up(files: &mut [OutputState]) {
     for file in files {
         file.is_settled = true;
         file.clear();
@@ -182,9 +182,9 @@ fn give_up(files: &mut [Known]) {
 }
 
 /// The state of each file as text.
-fn account(files: &[Known]) -> Option<String> {
+fn account(files: &[OutputState]) -> Option<String> {
     let mut text = String::new();
-    for Known { file: Output { path, .. }, state, .. } in files {
+    for OutputState { file: Output { path, .. }, state, .. } in files {
         let words = match state {
             FileState::Untouched => "was not written",
             FileState::Begun => "is not complete",
@@ -197,12 +197,12 @@ fn account(files: &[Known]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use onrush_plan::Kind;
+    use onrush_plan::OutputKind;
 
     use super::*;
 
     fn states_of<const N: usize>(paths: [&str; N]) -> FileStates {
-        FileStates::of(&paths.map(|path| Output { path: path.into(), kind: Kind::Json }))
+        FileStates::new(&paths.map(|path| Output { path: path.into(), kind: OutputKind::Json }))
     }
 
     #[test]

@@ -2,15 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use onrush_plan::condition::{Comparison, Condition, Term, Value};
-use onrush_plan::metric::{Metric, Statistic, View};
+use onrush_plan::condition::{ComparisonOperator, Condition, Term, Threshold};
+use onrush_plan::metric::{LatencyView, Metric, Statistic};
 use onrush_plan::{Dialect, LimitedBy};
 use onrush_stats::rank;
 use onrush_text::{printable, units};
 
 use crate::figures::NS_PER_US;
-use crate::figures::bounds::{Between, Missing};
-use crate::figures::estimate::Estimate;
+use crate::figures::bounds::{PercentileBounds, UnboundedRequests};
+use crate::figures::estimate::PercentileEstimates;
 use crate::record::gate::{Gate, Judged};
 use crate::record::{Document, Named, Note, NoteId, OfName, OpenLoop, Requests, Verdict};
 
@@ -85,11 +85,11 @@ fn terms(condition: &Condition, document: &Document, verdict: Option<&Verdict>) 
 }
 
 fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged {
-    if let Value::LimitedBy(expected) = term.value {
+    if let Threshold::LimitedBy(expected) = term.value {
         let limited_by = verdict.map(|verdict| verdict.limited_by);
         // An unclear verdict is neither that limit nor another.
         let is_known = |was: &LimitedBy| *was != LimitedBy::Unclear || expected == LimitedBy::Unclear;
-        let is_met = |was| (was == expected) == (term.comparison == Comparison::Equal);
+        let is_met = |was| (was == expected) == (term.comparison == ComparisonOperator::Equal);
         let holds = limited_by.filter(is_known).is_some_and(is_met);
         let was = limited_by.map(|was| was.name().to_owned());
         return Judged { term: term.text.clone(), was, holds, undecided: false };
@@ -104,28 +104,30 @@ fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged 
     };
     let total = of_name.map_or(document.requests.all(), OfName::all) as f64;
     let is_count = term.metric.about().unit.adds_up();
-    let asked = document.open_loop.as_ref().map(Asked::of);
+    let asked = document.open_loop.as_ref().map(AskedRate::from_open_loop);
     let (figure, value) = match term.value {
-        Value::Time(time) => (figure, time.as_nanos() as f64 / NS_PER_US),
-        Value::Number(number) => (figure, number),
-        Value::Share(share) if is_count => (figure.filter(|_| total > 0.0).map(|count| count / total), share),
-        Value::Share(share) => (figure, share),
-        Value::OfAsked(factor) => {
+        Threshold::Time(time) => (figure, time.as_nanos() as f64 / NS_PER_US),
+        Threshold::Number(number) => (figure, number),
+        Threshold::Share(share) if is_count => (figure.filter(|_| total > 0.0).map(|count| count / total), share),
+        Threshold::Share(share) => (figure, share),
+        Threshold::OfAsked(factor) => {
             (figure.filter(|_| asked.is_some()), factor * asked.map_or(0.0, |asked| asked.by_end_per_s))
         }
-        Value::LimitedBy(_) => (None, 0.0),
+        Threshold::LimitedBy(_) => (None, 0.0),
     };
     let was = figure.map(|figure| match term.value {
-        Value::Time(_) => units::time_us(figure),
-        Value::Share(_) if term.metric == Metric::Unavailable => format!("{:.3} % of the time", figure * 100.0),
-        Value::Share(_) => share(figure, total),
-        Value::OfAsked(_) => asked.map_or(String::new(), |asked| asked.beside(figure, document.requests.open)),
-        Value::LimitedBy(_) => String::new(),
-        Value::Number(_) if is_count => units::thousands(figure as u64),
-        Value::Number(_) => format!("{figure:.2}"),
+        Threshold::Time(_) => units::time_us(figure),
+        Threshold::Share(_) if term.metric == Metric::Unavailable => format!("{:.3} % of the time", figure * 100.0),
+        Threshold::Share(_) => share(figure, total),
+        Threshold::OfAsked(_) => asked.map_or(String::new(), |asked| asked.beside(figure, document.requests.open)),
+        Threshold::LimitedBy(_) => String::new(),
+        Threshold::Number(_) if is_count => units::thousands(figure as u64),
+        Threshold::Number(_) => format!("{figure:.2}"),
     });
     let values = match term.metric {
-        Metric::Latency(View::Class(class), _) => document.value(Metric::StatusClass(class)).map_or(0, |it| it as u64),
+        Metric::Latency(LatencyView::Class(class), _) => {
+            document.value(Metric::StatusClass(class)).map_or(0, |it| it as u64)
+        }
         _ => of_name.map_or(document.latency.service.count, |of_name| of_name.completed),
     };
     let was = was.map(|was| was + &largest(term.metric, values));
@@ -135,20 +137,20 @@ fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged 
 
 /// True if a figure that does not exist passes: no response had a status that is a failure.
 fn may_be_missing(term: &Term) -> bool {
-    matches!(term.metric, Metric::Latency(View::Class(3..), _)) && term.name.is_none()
+    matches!(term.metric, Metric::Latency(LatencyView::Class(3..), _)) && term.name.is_none()
 }
 
 /// The asked rate.
 #[derive(Clone, Copy)]
-struct Asked {
+struct AskedRate {
     per_s: f64,
     /// The rate without requests that could not have had a response by the end.
     by_end_per_s: f64,
 }
 
-impl Asked {
+impl AskedRate {
     /// The rate of an open loop.
-    fn of(open_loop: &OpenLoop) -> Self {
+    fn from_open_loop(open_loop: &OpenLoop) -> Self {
         Self { per_s: open_loop.asked_per_s, by_end_per_s: open_loop.asked_by_end_per_s }
     }
 
@@ -195,10 +197,12 @@ fn largest(metric: Metric, values: u64) -> String {
 /// abandoned or was dropped took too long. Undecided if it depends on the requests that were open when the run stopped.
 /// `None`: the term is about something else, or nothing was measured.
 fn percentile(term: &Term, document: &Document) -> Option<Judged> {
-    let Metric::Latency(view @ (View::Shown | View::Scheduled), Statistic::Percentile(percent)) = term.metric else {
+    let Metric::Latency(view @ (LatencyView::Shown | LatencyView::Scheduled), Statistic::Percentile(percent)) =
+        term.metric
+    else {
         return None;
     };
-    let Value::Time(limit) = term.value else { return None };
+    let Threshold::Time(limit) = term.value else { return None };
     if term.name.is_some() {
         return None;
     }
@@ -207,7 +211,7 @@ fn percentile(term: &Term, document: &Document) -> Option<Judged> {
     let percent = percent.value();
     let mut lower_ns = estimate.bounds(percent)?.lower_ns;
     let [mut at_once, mut never] = estimate.extremes(percent);
-    if view == View::Shown && !document.imitates(Dialect::Native) {
+    if view == LatencyView::Shown && !document.imitates(Dialect::Native) {
         // The imitated tool prints latencies of complete responses only.
         lower_ns = (document.value(term.metric)? * NS_PER_US).round() as u64;
         [at_once, never] = [at_once, never].map(|ns| ns.map(|ns| ns.max(lower_ns)));
@@ -216,7 +220,7 @@ fn percentile(term: &Term, document: &Document) -> Option<Judged> {
         let figure = ns.map_or(f64::INFINITY, |ns| ns as f64);
         term.comparison.holds(figure, limit.as_nanos() as f64)
     };
-    let between = Between { lower_ns: at_once.map_or(lower_ns, |ns| ns.min(lower_ns)), upper_ns: never };
+    let between = PercentileBounds { lower_ns: at_once.map_or(lower_ns, |ns| ns.min(lower_ns)), upper_ns: never };
     let mut was = between.because(missing(&document.requests, open_loop, &estimate, true));
     if never.is_some() {
         was += &largest(term.metric, estimate.due());
@@ -227,13 +231,18 @@ fn percentile(term: &Term, document: &Document) -> Option<Judged> {
 
 /// Counts the requests whose latency has no upper bound, by how they ended. `any_open`: counts all requests that were
 /// open when the run stopped, and not only those older than any response.
-pub(super) fn missing(requests: &Requests, open_loop: &OpenLoop, estimate: &Estimate, any_open: bool) -> Missing {
+pub(super) fn missing(
+    requests: &Requests,
+    open_loop: &OpenLoop,
+    estimate: &PercentileEstimates,
+    any_open: bool,
+) -> UnboundedRequests {
     let due = estimate.requests();
     let slowest_ns = due.completed.max().filter(|_| !any_open && due.is_steady).unwrap_or(0);
     let left: u64 = due.open.values().filter(|(age_ns, _)| *age_ns > slowest_ns).map(|(_, count)| count).sum();
     let dropped = requests.dropped.unwrap_or(0) + open_loop.later_dropped;
     let unsent = if open_loop.run_on_s > 0.0 { 0 } else { requests.unsent.unwrap_or(0).min(left) };
-    Missing {
+    UnboundedRequests {
         due: estimate.due(),
         failed: due.failed,
         abandoned: (due.censored.count() - due.open.count().min(due.censored.count())).saturating_sub(dropped),
@@ -257,13 +266,13 @@ mod tests {
 
     const URL: &str = "http://127.0.0.1/";
 
-    fn term(metric: Metric, comparison: Comparison, value: Value) -> Term {
+    fn term(metric: Metric, comparison: ComparisonOperator, value: Threshold) -> Term {
         Term { text: String::new(), metric, name: None, comparison, value }
     }
 
     /// The value of a metric, and whether it is more than `value`.
-    fn asked(plan: &Plan, outcome: &Outcome, metric: Metric, value: Value) -> (Option<String>, bool) {
-        let judged = judge(&term(metric, Comparison::More, value), &Document::of(plan, outcome), None);
+    fn asked(plan: &Plan, outcome: &Outcome, metric: Metric, value: Threshold) -> (Option<String>, bool) {
+        let judged = judge(&term(metric, ComparisonOperator::More, value), &Document::of(plan, outcome), None);
         (judged.was, judged.holds)
     }
 
@@ -280,29 +289,29 @@ mod tests {
     }
 
     #[test]
-    fn a_figure_is_the_one_that_the_text_shows() {
+    fn gates_use_the_shown_figures() {
         let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawed());
         let p99 = Statistic::Percentile("99".parse().unwrap());
-        let ms = |ms| Value::Time(Duration::from_millis(ms));
+        let ms = |ms| Threshold::Time(Duration::from_millis(ms));
         for (metric, value, was, holds) in [
-            (Metric::Latency(View::Shown, p99), ms(1), "1.00ms", false),
-            (Metric::Latency(View::Service, Statistic::Max), ms(0), "1.00ms", true),
-            (Metric::Latency(View::Shown, Statistic::Mean), ms(2), "1.00ms", false),
-            (Metric::Rate, Value::Number(999.0), "1000.00", true),
-            (Metric::Errors, Value::Share(0.029), "3.000 % of requests", true),
-            (Metric::Errors, Value::Share(0.031), "3.000 % of requests", false),
-            (Metric::ErrorsOf(ErrorKind::Read), Value::Number(19.0), "20", true),
-            (Metric::ErrorsOf(ErrorKind::Timeout), Value::Share(0.01), "0.400 % of requests", false),
-            (Metric::ErrorsOf(ErrorKind::Connect), Value::Number(0.0), "0", false),
-            (Metric::Status(503), Value::Number(5.0), "6", true),
-            (Metric::StatusClass(5), Value::Share(0.01), "0.600 % of requests", false),
+            (Metric::Latency(LatencyView::Shown, p99), ms(1), "1.00ms", false),
+            (Metric::Latency(LatencyView::Service, Statistic::Max), ms(0), "1.00ms", true),
+            (Metric::Latency(LatencyView::Shown, Statistic::Mean), ms(2), "1.00ms", false),
+            (Metric::Rate, Threshold::Number(999.0), "1000.00", true),
+            (Metric::Errors, Threshold::Share(0.029), "3.000 % of requests", true),
+            (Metric::Errors, Threshold::Share(0.031), "3.000 % of requests", false),
+            (Metric::ErrorsOf(ErrorKind::Read), Threshold::Number(19.0), "20", true),
+            (Metric::ErrorsOf(ErrorKind::Timeout), Threshold::Share(0.01), "0.400 % of requests", false),
+            (Metric::ErrorsOf(ErrorKind::Connect), Threshold::Number(0.0), "0", false),
+            (Metric::Status(503), Threshold::Number(5.0), "6", true),
+            (Metric::StatusClass(5), Threshold::Share(0.01), "0.600 % of requests", false),
         ] {
             assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), holds), "{metric:?} {value:?}");
         }
     }
 
     #[test]
-    fn with_a_rate_gates_count_from_when_requests_were_due() {
+    fn rate_gates_count_from_due_times() {
         let (mut plan, mut outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(900, 1));
         plan.schedule = Some(schedule(1_000));
         outcome.elapsed = Duration::from_secs(1);
@@ -312,30 +321,30 @@ mod tests {
         open_loop.open.get_or_insert_default().record_many(40_000_000, 40);
         (open_loop.due, open_loop.late, open_loop.dropped, open_loop.unsent) = (1_000, 300, 60, 40);
         let p = |percent: &str| Statistic::Percentile(percent.parse().unwrap());
-        let zero = Value::Time(Duration::ZERO);
+        let zero = Threshold::Time(Duration::ZERO);
         for (metric, value, was) in [
-            (Metric::Latency(View::Shown, p("50")), zero, "5.00ms"),
+            (Metric::Latency(LatencyView::Shown, p("50")), zero, "5.00ms"),
             (
-                Metric::Latency(View::Scheduled, p("100")),
+                Metric::Latency(LatencyView::Scheduled, p("100")),
                 zero,
                 "at least 40.00ms, with no upper bound, because 6 % of the requests due were dropped and 4 % were not sent by \
                  the end",
             ),
-            (Metric::Latency(View::Shown, Statistic::Max), zero, "5.00ms"),
-            (Metric::Latency(View::Service, p("99")), zero, "1.00ms"),
-            (Metric::Late, Value::Number(0.0), "300"),
-            (Metric::Dropped, Value::Share(0.05), "6.000 % of requests"),
-            (Metric::Errors, Value::Share(0.0), "10.000 % of requests"),
-            (Metric::Rate, Value::OfAsked(0.8), "900.00 of 1000.00 requests/s"),
+            (Metric::Latency(LatencyView::Shown, Statistic::Max), zero, "5.00ms"),
+            (Metric::Latency(LatencyView::Service, p("99")), zero, "1.00ms"),
+            (Metric::Late, Threshold::Number(0.0), "300"),
+            (Metric::Dropped, Threshold::Share(0.05), "6.000 % of requests"),
+            (Metric::Errors, Threshold::Share(0.0), "10.000 % of requests"),
+            (Metric::Rate, Threshold::OfAsked(0.8), "900.00 of 1000.00 requests/s"),
         ] {
             assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?} {value:?}");
         }
-        assert!(!asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95)).1);
+        assert!(!asked(&plan, &outcome, Metric::Rate, Threshold::OfAsked(0.95)).1);
         // Fewer requests being due in an overlong run does not bring it closer to the rate.
         outcome.totals.open_loop.as_mut().unwrap().due = 900;
-        let slow = asked(&plan, &outcome, Metric::Rate, Value::OfAsked(0.95));
+        let slow = asked(&plan, &outcome, Metric::Rate, Threshold::OfAsked(0.95));
         assert_eq!(slow, (Some("900.00 of 1000.00 requests/s".to_owned()), false));
-        let words = |open| Asked { per_s: 100.0, by_end_per_s: 90.0 }.beside(60.0, open);
+        let words = |open| AskedRate { per_s: 100.0, by_end_per_s: 90.0 }.beside(60.0, open);
         let asked = "60.00 of the 90.00 requests/s that count: of 100.00 asked for, 10.00 are left out,";
         assert_eq!(words(10), format!("{asked} because they were due too close to the end to have a response"));
         assert_eq!(words(0), format!("{asked} because nothing was left to send while the last responses came"));
@@ -348,7 +357,7 @@ mod tests {
                                0.1 % had no response by the end";
 
     #[test]
-    fn a_gate_judges_the_upper_bound_of_a_percentile() {
+    fn gates_judge_percentile_upper_bounds() {
         let mut plan = plan(Dialect::Native, URL, 5, 1, 1);
         plan.schedule = Some(schedule(200));
         // Of 1,000 requests that were due, this many failed, and one is in flight.
@@ -363,24 +372,24 @@ mod tests {
             open_loop.due = 1_000;
             outcome
         };
-        let limit = Value::Time(Duration::from_millis(50));
+        let limit = Threshold::Time(Duration::from_millis(50));
         let metric = |view, percent: &str| Metric::Latency(view, Statistic::Percentile(percent.parse().unwrap()));
         for (failed, view, percent, was, breaks) in [
-            (0, View::Shown, "99", "2.00ms", false),
-            (0, View::Shown, "99.8", "2.00ms", false),
-            (8, View::Shown, "99", "2.00ms", false),
-            (10, View::Shown, "99", ONE_PERCENT, true),
-            (100, View::Shown, "99", TEN_PERCENT, true),
-            (100, View::Scheduled, "95", TEN_PERCENT, true),
-            (100, View::Scheduled, "89", "2.00ms", false),
+            (0, LatencyView::Shown, "99", "2.00ms", false),
+            (0, LatencyView::Shown, "99.8", "2.00ms", false),
+            (8, LatencyView::Shown, "99", "2.00ms", false),
+            (10, LatencyView::Shown, "99", ONE_PERCENT, true),
+            (100, LatencyView::Shown, "99", TEN_PERCENT, true),
+            (100, LatencyView::Scheduled, "95", TEN_PERCENT, true),
+            (100, LatencyView::Scheduled, "89", "2.00ms", false),
             // Of requests that were sent and answered.
-            (100, View::Service, "99", "1.00ms", false),
+            (100, LatencyView::Service, "99", "1.00ms", false),
         ] {
             let judged = asked(&plan, &outcome(failed), metric(view, percent), limit);
             assert_eq!(judged, (Some(was.to_owned()), breaks), "{failed} {view:?} p{percent}");
             // A term that must hold, as in a search, does not hold either.
             let held = judge(
-                &term(metric(view, percent), Comparison::Less, limit),
+                &term(metric(view, percent), ComparisonOperator::Less, limit),
                 &Document::of(&plan, &outcome(failed)),
                 None,
             )
@@ -388,12 +397,12 @@ mod tests {
             assert_eq!(held, !breaks, "{failed} {view:?} p{percent}");
         }
         plan.dialect = Dialect::Wrk2;
-        let judged = asked(&plan, &outcome(100), metric(View::Shown, "99"), limit);
+        let judged = asked(&plan, &outcome(100), metric(LatencyView::Shown, "99"), limit);
         assert_eq!(judged, (Some(TEN_PERCENT.to_owned()), true));
     }
 
     #[test]
-    fn a_gate_that_depends_on_open_requests_is_undecided() {
+    fn open_requests_leave_gates_undecided() {
         let mut plan = plan(Dialect::Native, URL, 5, 1, 1);
         plan.schedule = Some(schedule(200));
         // One of 1,000 requests was open when the run stopped, 20 ms old.
@@ -405,8 +414,8 @@ mod tests {
         open_loop.open.get_or_insert_default().record(20_000_000);
         open_loop.due = 1_000;
         let judged = |percent: &str, comparison, limit_ms: u64| {
-            let metric = Metric::Latency(View::Shown, Statistic::Percentile(percent.parse().unwrap()));
-            let term = term(metric, comparison, Value::Time(Duration::from_millis(limit_ms)));
+            let metric = Metric::Latency(LatencyView::Shown, Statistic::Percentile(percent.parse().unwrap()));
+            let term = term(metric, comparison, Threshold::Time(Duration::from_millis(limit_ms)));
             let judged = judge(&term, &Document::of(&plan, &outcome), None);
             (judged.holds, judged.undecided)
         };
@@ -414,9 +423,9 @@ mod tests {
         for (percent, limit_ms, more) in
             [("99", 50, no), ("99.99", 50, undecided), ("99.99", 10, yes), ("100", 50, undecided), ("99.8", 1, yes)]
         {
-            assert_eq!(judged(percent, Comparison::More, limit_ms), more, "{percent} {limit_ms}");
+            assert_eq!(judged(percent, ComparisonOperator::More, limit_ms), more, "{percent} {limit_ms}");
             let less = (!more.0 && !more.1, more.1);
-            assert_eq!(judged(percent, Comparison::AtMost, limit_ms), less, "{percent} {limit_ms}");
+            assert_eq!(judged(percent, ComparisonOperator::AtMost, limit_ms), less, "{percent} {limit_ms}");
         }
     }
 
@@ -434,8 +443,9 @@ mod tests {
         let gate = |metric: &str, name: Option<&str>| {
             let text = format!("{metric}{}>1s", name.map_or(String::new(), |name| format!("[{name}]")));
             let name = name.map(str::to_owned);
-            let value = Value::Time(Duration::from_secs(1));
-            let term = Term { text, metric: metric.parse().unwrap(), name, comparison: Comparison::More, value };
+            let value = Threshold::Time(Duration::from_secs(1));
+            let term =
+                Term { text, metric: metric.parse().unwrap(), name, comparison: ComparisonOperator::More, value };
             let gate = gate(&Condition { terms: vec![term] }, &document, None);
             (gate.broken, gate.undecided, gate.lacks_figure())
         };
@@ -448,26 +458,29 @@ mod tests {
     #[test]
     fn what_was_never_measured_breaks_no_gate() {
         let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(0, 1));
-        let metrics = [Metric::Latency(View::Shown, Statistic::Max), Metric::Latency(View::Service, Statistic::Least)];
+        let metrics = [
+            Metric::Latency(LatencyView::Shown, Statistic::Max),
+            Metric::Latency(LatencyView::Service, Statistic::Least),
+        ];
         for metric in metrics {
-            assert_eq!(asked(&plan, &outcome, metric, Value::Time(Duration::ZERO)), (None, false));
+            assert_eq!(asked(&plan, &outcome, metric, Threshold::Time(Duration::ZERO)), (None, false));
         }
-        assert_eq!(asked(&plan, &outcome, Metric::Errors, Value::Share(0.0)), (None, false));
+        assert_eq!(asked(&plan, &outcome, Metric::Errors, Threshold::Share(0.0)), (None, false));
     }
 
     #[test]
-    fn of_few_requests_shares_are_counts_and_the_largest_value_is_named() {
+    fn small_runs_gate_on_counts_and_maxima() {
         let plan = plan(Dialect::Native, URL, 1, 1, 1);
         let mut outcome = flawless(9, 1);
         (outcome.totals.counters.started, outcome.totals.counters.failed) = (14, 5);
         let percentile = |percent: &str| Statistic::Percentile(percent.parse().unwrap());
-        let zero = Value::Time(Duration::ZERO);
+        let zero = Threshold::Time(Duration::ZERO);
         for (metric, value, was) in [
-            (Metric::Errors, Value::Share(0.01), "5 of 14"),
-            (Metric::Status(200), Value::Share(0.01), "9 of 14"),
-            (Metric::Latency(View::Shown, percentile("80")), zero, "1.00ms"),
-            (Metric::Latency(View::Shown, percentile("99")), zero, "1.00ms (the largest of 9 values)"),
-            (Metric::Latency(View::Shown, percentile("100")), zero, "1.00ms"),
+            (Metric::Errors, Threshold::Share(0.01), "5 of 14"),
+            (Metric::Status(200), Threshold::Share(0.01), "9 of 14"),
+            (Metric::Latency(LatencyView::Shown, percentile("80")), zero, "1.00ms"),
+            (Metric::Latency(LatencyView::Shown, percentile("99")), zero, "1.00ms (the largest of 9 values)"),
+            (Metric::Latency(LatencyView::Shown, percentile("100")), zero, "1.00ms"),
         ] {
             assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?}");
         }
@@ -476,8 +489,14 @@ mod tests {
     #[test]
     fn a_gate_breaks_when_all_its_terms_hold() {
         let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawed());
-        let rate = Term { text: "rate>10".to_owned(), ..term(Metric::Rate, Comparison::More, Value::Number(10.0)) };
-        let dead = Term { text: "rate<10".to_owned(), ..term(Metric::Rate, Comparison::Less, Value::Number(10.0)) };
+        let rate = Term {
+            text: "rate>10".to_owned(),
+            ..term(Metric::Rate, ComparisonOperator::More, Threshold::Number(10.0))
+        };
+        let dead = Term {
+            text: "rate<10".to_owned(),
+            ..term(Metric::Rate, ComparisonOperator::Less, Threshold::Number(10.0))
+        };
         let of = |terms: &[&Term]| Condition { terms: terms.iter().map(|term| (*term).clone()).collect() };
         let conditions = [of(&[&rate]), of(&[&dead]), of(&[&rate, &dead]), of(&[&rate, &rate])];
         let gates = gates(&conditions, &Document::of(&plan, &outcome), None);
@@ -487,11 +506,12 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_that_a_sum_cannot_have_is_named() {
+    fn gates_impossible_for_sums_are_named() {
         let plan = plan(Dialect::Native, URL, 1, 1, 1);
         let read = |text: &str| {
             let metric = if text == "errors" { Metric::Errors } else { Metric::Requests };
-            let term = Term { text: text.to_owned(), ..term(metric, Comparison::AtLeast, Value::Share(0.0)) };
+            let term =
+                Term { text: text.to_owned(), ..term(metric, ComparisonOperator::AtLeast, Threshold::Share(0.0)) };
             Some(Condition { terms: vec![term] })
         };
         let result = |conditions: &[&str], bytes: u64| {
@@ -523,24 +543,24 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_is_one_of_a_few_and_no_number() {
+    fn verdict_gates_take_names_only() {
         let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(1_000, 1));
         let mut document = Document::judged(&plan, &outcome);
         let mut judged = |was, comparison, limited_by| {
             document.verdict.as_mut().unwrap().limited_by = was;
-            let term = term(Metric::Verdict, comparison, Value::LimitedBy(limited_by));
+            let term = term(Metric::Verdict, comparison, Threshold::LimitedBy(limited_by));
             let judged = judge(&term, &document, document.verdict.as_ref());
             (judged.was.unwrap(), judged.holds)
         };
         for (was, comparison, limited_by, holds) in [
-            (LimitedBy::Connections, Comparison::Equal, LimitedBy::Connections, true),
-            (LimitedBy::Connections, Comparison::Unequal, LimitedBy::Connections, false),
-            (LimitedBy::Connections, Comparison::Equal, LimitedBy::Target, false),
-            (LimitedBy::Connections, Comparison::Unequal, LimitedBy::Target, true),
-            (LimitedBy::Unclear, Comparison::Equal, LimitedBy::Target, false),
-            (LimitedBy::Unclear, Comparison::Unequal, LimitedBy::Target, false),
-            (LimitedBy::Unclear, Comparison::Equal, LimitedBy::Unclear, true),
-            (LimitedBy::Target, Comparison::Unequal, LimitedBy::Unclear, true),
+            (LimitedBy::Connections, ComparisonOperator::Equal, LimitedBy::Connections, true),
+            (LimitedBy::Connections, ComparisonOperator::Unequal, LimitedBy::Connections, false),
+            (LimitedBy::Connections, ComparisonOperator::Equal, LimitedBy::Target, false),
+            (LimitedBy::Connections, ComparisonOperator::Unequal, LimitedBy::Target, true),
+            (LimitedBy::Unclear, ComparisonOperator::Equal, LimitedBy::Target, false),
+            (LimitedBy::Unclear, ComparisonOperator::Unequal, LimitedBy::Target, false),
+            (LimitedBy::Unclear, ComparisonOperator::Equal, LimitedBy::Unclear, true),
+            (LimitedBy::Target, ComparisonOperator::Unequal, LimitedBy::Unclear, true),
         ] {
             assert_eq!(judged(was, comparison, limited_by), (was.name().to_owned(), holds), "{limited_by:?}");
         }

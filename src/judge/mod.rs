@@ -9,7 +9,7 @@ mod notes;
 mod verdict;
 
 use onrush_plan::condition::Condition;
-use onrush_plan::{LimitedBy, Plan, Show};
+use onrush_plan::{LimitedBy, OutputOptions, Plan};
 use onrush_stats::Corrupt;
 use onrush_text::units::counted;
 
@@ -17,7 +17,7 @@ use crate::record::gate::Gate;
 use crate::record::{Document, Http2, Named, Note, NoteId, VERDICT_MIN, Verdict, Weight};
 use crate::run::Outcome;
 use gates::gates;
-use notes::{Room, lines, notes};
+use notes::{NoteRoom, lines, notes};
 use verdict::{usage as usage_of, verdict};
 
 pub use gates::{annotation, objective, on_missing};
@@ -51,7 +51,7 @@ pub struct Judgement {
 }
 
 /// Judges the document of a run by the gates that are asked for.
-pub fn judge(document: &Document, asked: &Show) -> Judgement {
+pub fn judge(document: &Document, asked: &OutputOptions) -> Judgement {
     let verdict = verdict(document);
     let mut notes = notes(document, verdict.as_ref(), is_printed(document, asked));
     let mut gates = gates(&asked.gates, document, verdict.as_ref());
@@ -66,7 +66,7 @@ pub fn judge(document: &Document, asked: &Show) -> Judgement {
 
 /// A run that has been judged.
 #[derive(Debug)]
-pub struct Judged {
+pub struct JudgedRun {
     /// Its document, with the judgement.
     pub document: Document,
     /// Its notes, as they are printed after the run.
@@ -75,41 +75,41 @@ pub struct Judged {
 
 /// True if the verdict is printed, so that no note need say it. A short run's is printed only on request. With `-v`
 /// everything is printed.
-fn is_printed(document: &Document, show: &Show) -> bool {
+fn is_printed(document: &Document, output: &OutputOptions) -> bool {
     let was_probed = document.evidence.iter().filter_map(|evidence| evidence.probe.as_ref()).any(|it| it.requests > 0);
-    let is_asked = show.is_strict || show.gates.iter().any(Condition::asks_for_verdict);
+    let is_asked = output.is_strict || output.gates.iter().any(Condition::asks_for_verdict);
     document.elapsed() >= VERDICT_MIN || was_probed || is_asked
 }
 
-impl Judged {
+impl JudgedRun {
     /// Records a run and judges it.
-    pub fn of(plan: &Plan, outcome: &Outcome) -> Self {
+    pub fn from_outcome(plan: &Plan, outcome: &Outcome) -> Self {
         let document = Document::of(plan, outcome);
-        let Judgement { verdict, notes, gates } = judge(&document, &plan.show);
+        let Judgement { verdict, notes, gates } = judge(&document, &plan.output);
         let written = notes.iter().map(Note::written).collect();
         Self { document: Document { verdict, gates, notes: written, ..document }, notes }
     }
 
     /// The verdict if onrush itself was the limit, where `--strict` makes that a failure.
     pub fn strictly(&self, plan: &Plan) -> Option<&Verdict> {
-        self.document.verdict.as_ref().filter(|verdict| plan.show.is_strict && verdict.limited_by.is_our_fault())
+        self.document.verdict.as_ref().filter(|verdict| plan.output.is_strict && verdict.limited_by.is_our_fault())
     }
 
     /// The lines below a report: the requested notes and the verdict; in colours if `colour`. Below a run without
     /// failures and with a known limit there are three at most, without the additions of `-v`.
-    pub fn lines(&self, show: &Show, colour: bool) -> String {
-        if !show.notes {
+    pub fn lines(&self, output: &OutputOptions, colour: bool) -> String {
+        if !output.notes {
             return String::new();
         }
         let Document { evidence, verdict, ledger, latency, http2, .. } = &self.document;
         let probe = evidence.iter().filter_map(|evidence| evidence.probe.as_ref()).find(|probe| probe.requests > 0);
-        let verdict = verdict.as_ref().filter(|_| show.verbose || is_printed(&self.document, show));
+        let verdict = verdict.as_ref().filter(|_| output.verbose || is_printed(&self.document, output));
         let is_known = verdict.is_some_and(|verdict| verdict.limited_by != LimitedBy::Unclear);
         let is_plain = is_known && ledger.is_empty() && self.notes.iter().all(|note| note.weight != Weight::Doubt);
         let lingered = http2.as_ref().filter(|http2| http2.lingers > 0).map_or(String::new(), lingered);
         let usage = evidence
             .as_ref()
-            .filter(|_| show.verbose)
+            .filter(|_| output.verbose)
             .map(|evidence| format!("usage: {}{lingered}\n", usage_of(evidence)));
         let probe = probe.map(|probe| {
             let requests = counted(probe.requests, "request");
@@ -117,10 +117,10 @@ impl Judged {
         });
         let verdict = verdict.map(|verdict| format!("verdict: {verdict}\n"));
         let room = match &probe {
-            _ if show.verbose => Room::All,
-            _ if !is_plain => Room::Few,
-            Some(_) => Room::Lines(LINES_MAX - 2),
-            None => Room::Lines(LINES_MAX - 1),
+            _ if output.verbose => NoteRoom::All,
+            _ if !is_plain => NoteRoom::Few,
+            Some(_) => NoteRoom::Lines(LINES_MAX - 2),
+            None => NoteRoom::Lines(LINES_MAX - 1),
         };
         let others: String = [usage, probe, verdict].into_iter().flatten().collect();
         lines(&self.notes, latency.wrk_mean_us, room, colour) + &others

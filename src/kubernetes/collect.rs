@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use flate2::read::GzDecoder;
-use onrush_plan::material;
+use onrush_plan::file_contents;
 use onrush_text::{escape, printable_lines};
 use serde_json::Value;
 use tempfile::Builder;
 
 use super::kubectl::Kubectl;
-use super::log::{Line, Mark, Sum, Unreadable};
+use super::log::{LineMark, LogLine, ResultDigest, UnreadableLine};
 use super::manifest::{Component, MARK, selector};
 use crate::program::{EXIT_WRONG, Screen, say};
 
@@ -39,9 +39,9 @@ pub(super) struct Collect {
 
 /// Collects it; returns the exit code of the run.
 pub(super) fn collect(asked: &Collect) -> u8 {
-    let kubectl = Kubectl::of(asked.namespace.clone());
-    let results = Results::of(Mark(String::new()));
-    let mut collector = Collector { asked, kubectl, screen: Screen::open(false), seen: 0, results };
+    let kubectl = Kubectl::new(asked.namespace.clone());
+    let results = Results::new(LineMark(String::new()));
+    let mut collector = LogCollector { asked, kubectl, screen: Screen::open(false), seen: 0, results };
     let failed = |words: &str| {
         say(&format!("onrush kubernetes: {words}"));
         EXIT_WRONG
@@ -50,7 +50,7 @@ pub(super) fn collect(asked: &Collect) -> u8 {
     collector.screen.failure("the log").map_or(code, |words| failed(&words))
 }
 
-struct Collector<'a> {
+struct LogCollector<'a> {
     asked: &'a Collect,
     kubectl: Kubectl,
     screen: Screen,
@@ -63,11 +63,11 @@ struct Collector<'a> {
 #[derive(Debug)]
 struct Results {
     /// Beginning of its lines.
-    mark: Mark,
+    mark: LineMark,
     /// Results in the log, compressed; the last one may have more pieces.
-    logged: Vec<Logged>,
+    logged: Vec<LoggedResult>,
     /// Results that wait in the pod, and the program that sends them.
-    waiting: Vec<(Sum, String)>,
+    waiting: Vec<(ResultDigest, String)>,
     /// How many were named so far, and whether a line about them could not be read.
     named: usize,
     is_damaged: bool,
@@ -76,14 +76,14 @@ struct Results {
 }
 
 #[derive(Debug)]
-struct Logged {
-    sum: Sum,
+struct LoggedResult {
+    sum: ResultDigest,
     /// How many pieces are still to come.
     missing: usize,
     compressed: Vec<u8>,
 }
 
-impl Collector<'_> {
+impl LogCollector<'_> {
     fn carry_out(&mut self) -> anyhow::Result<u8> {
         if !self.asked.into.is_dir() {
             bail!("--into {:?}: there is no such folder", self.asked.into);
@@ -135,7 +135,7 @@ impl Collector<'_> {
         let mark = jobs.first().and_then(|job| job["metadata"]["annotations"][MARK].as_str());
         let mark =
             mark.ok_or_else(|| anyhow!("the Job {job} has no annotation {MARK}, which tells lines about results from others: something has removed it, or another version has written it; kubectl logs job/{job} has the report"))?;
-        self.results.mark = Mark(mark.to_owned());
+        self.results.mark = LineMark(mark.to_owned());
         let selector = Component::Coordinator.selector(&self.asked.run);
         let mut said = String::new();
         loop {
@@ -187,9 +187,9 @@ impl Collector<'_> {
             let line = String::from_utf8_lossy(line.strip_suffix(b"\n").unwrap_or(&line));
             let Some(line) = self.results.take(&line) else { continue };
             match line {
-                Taken::Text(text) if is_new => self.screen.print(&(printable_lines(&text) + "\n")),
-                Taken::Text(_) => {}
-                Taken::Exit => fetched = self.fetch(pod),
+                LogEvent::Text(text) if is_new => self.screen.print(&(printable_lines(&text) + "\n")),
+                LogEvent::Text(_) => {}
+                LogEvent::Exit => fetched = self.fetch(pod),
             }
         }
         // A log that has not ended is read again, however this call ended.
@@ -205,7 +205,7 @@ impl Collector<'_> {
         for (sum, sender) in std::mem::take(&mut self.results.waiting) {
             let words = ["exec", pod, "--", &sender, "kubernetes", "--send", &sum.name];
             let compressed = self.kubectl.output(&words).with_context(|| format!("{:?} was not fetched", sum.name))?;
-            self.results.logged.push(Logged { sum, missing: 0, compressed });
+            self.results.logged.push(LoggedResult { sum, missing: 0, compressed });
             program = sender;
         }
         // Fetched results are written before the only other copy goes.
@@ -257,10 +257,10 @@ impl Collector<'_> {
 }
 
 /// Writes a result that came with the log.
-fn write(into: &Path, Logged { sum, missing, compressed }: &Logged) -> anyhow::Result<()> {
+fn write(into: &Path, LoggedResult { sum, missing, compressed }: &LoggedResult) -> anyhow::Result<()> {
     let mut contents = Vec::new();
     let read = GzDecoder::new(&compressed[..]).take(RESULT_MAX).read_to_end(&mut contents);
-    if read.is_err() || *missing > 0 || material::digest_of(&contents) != sum.sha256 {
+    if read.is_err() || *missing > 0 || file_contents::digest_of(&contents) != sum.sha256 {
         bail!("{:?} did not arrive as it was written", sum.name);
     }
     let path = into.join(&sum.name);
@@ -270,7 +270,7 @@ fn write(into: &Path, Logged { sum, missing, compressed }: &Logged) -> anyhow::R
 }
 
 /// A line's meaning for the reader of the log.
-enum Taken {
+enum LogEvent {
     /// A line for people.
     Text(String),
     /// The run has ended.
@@ -279,20 +279,20 @@ enum Taken {
 
 impl Results {
     /// No results yet, of a log whose lines have this mark.
-    fn of(mark: Mark) -> Self {
+    fn new(mark: LineMark) -> Self {
         Self { mark, logged: Vec::new(), waiting: Vec::new(), named: 0, is_damaged: false, exit: None }
     }
 
     /// Takes a line of the log; `None` if there is nothing to do.
-    fn take(&mut self, line: &str) -> Option<Taken> {
-        match Line::read(&self.mark, line) {
-            None => return Some(Taken::Text(line.to_owned())),
-            Some(Err(Unreadable)) => self.is_damaged = true,
-            Some(Ok(Line::File(sum, pieces))) => {
+    fn take(&mut self, line: &str) -> Option<LogEvent> {
+        match LogLine::read(&self.mark, line) {
+            None => return Some(LogEvent::Text(line.to_owned())),
+            Some(Err(UnreadableLine)) => self.is_damaged = true,
+            Some(Ok(LogLine::File(sum, pieces))) => {
                 self.named += 1;
-                self.logged.push(Logged { sum, missing: pieces, compressed: Vec::new() });
+                self.logged.push(LoggedResult { sum, missing: pieces, compressed: Vec::new() });
             }
-            Some(Ok(Line::Piece(bytes))) => match self.logged.last_mut().filter(|last| last.missing > 0) {
+            Some(Ok(LogLine::Piece(bytes))) => match self.logged.last_mut().filter(|last| last.missing > 0) {
                 Some(last) => {
                     last.missing -= 1;
                     last.compressed.extend(bytes);
@@ -300,13 +300,13 @@ impl Results {
                 // A piece of a result whose beginning is gone.
                 None => self.is_damaged = true,
             },
-            Some(Ok(Line::Waiting(sum, program))) => {
+            Some(Ok(LogLine::Waiting(sum, program))) => {
                 self.named += 1;
                 self.waiting.push((sum, program));
             }
-            Some(Ok(Line::Exit(code, named))) => {
+            Some(Ok(LogLine::Exit(code, named))) => {
                 self.exit = Some((code, named));
-                return Some(Taken::Exit);
+                return Some(LogEvent::Exit);
             }
         }
         None
@@ -314,7 +314,7 @@ impl Results {
 
     /// Forgets everything taken: the log is read again.
     fn begin(&mut self) {
-        *self = Self::of(self.mark.clone());
+        *self = Self::new(self.mark.clone());
     }
 }
 

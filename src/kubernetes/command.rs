@@ -7,15 +7,15 @@ use aws_lc_rs::rand;
 use onrush_plan::Dialect;
 
 use super::collect::{Collect, collect};
-use super::manifest::{Manifest, Placing};
-use super::packed::Packed;
+use super::manifest::{Manifest, Placement};
+use super::packed::PackedRun;
 use super::pod;
 use crate::cli::arguments::{HELP, Setter, help, path, switch, text};
 use crate::cli::described::Described;
 use crate::cli::flags::{self, Id};
 use crate::cli::front::{Front, Item, Misuse};
 use crate::cli::units::size;
-use crate::cli::{Command, Word, Work, hints};
+use crate::cli::{Command, CommandWork, CompletionWord, hints};
 use crate::program::{print, say};
 
 /// The command.
@@ -24,7 +24,7 @@ pub const COMMAND: Command = Command {
     about: "carry a run out in a Kubernetes cluster",
     help: help_text,
     options: described,
-    word: Word::Url,
+    word: CompletionWord::Url,
     parse,
 };
 
@@ -40,9 +40,9 @@ const MEMORY_MIN: u64 = 16 << 20;
 const NAME: usize = 8;
 
 #[derive(Debug, Default)]
-struct Typed {
+struct TypedKubernetes {
     image: Option<String>,
-    placing: Placing,
+    placing: Placement,
     name: Option<String>,
     in_image: Vec<PathBuf>,
     log_max: Option<u64>,
@@ -58,21 +58,21 @@ struct Typed {
 }
 
 /// The options of the command itself.
-const OPTIONS: [Setter<Typed>; 13] = [
-    text("--image NAME", |typed: &mut Typed, text| {
+const OPTIONS: [Setter<TypedKubernetes>; 13] = [
+    text("--image NAME", |typed: &mut TypedKubernetes, text| {
         let is_name = !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
         typed.image = Some(is_name.then(|| text.to_owned()).ok_or("write the name of an image, without spaces")?);
         Ok(())
     })
     .help("the image of onrush, whose entry point it is"),
-    switch("--one-per-node", |typed: &mut Typed| typed.placing.is_one_per_node = true)
+    switch("--one-per-node", |typed: &mut TypedKubernetes| typed.placing.is_one_per_node = true)
         .help("never place two machines on a node (they are spread\nover the nodes as far as possible)"),
-    text("--cpu N", |typed: &mut Typed, text| {
+    text("--cpu N", |typed: &mut TypedKubernetes, text| {
         typed.placing.cpu = Some(cpu(text)?);
         Ok(())
     })
     .help("processors that each machine requests (-t)"),
-    text("--memory SIZE", |typed: &mut Typed, text| {
+    text("--memory SIZE", |typed: &mut TypedKubernetes, text| {
         let bytes = size(text).map_err(|_| "write a size such as 512Mi or 2Gi".to_owned())?;
         if bytes < MEMORY_MIN {
             return Err("a machine needs at least 16Mi".to_owned());
@@ -81,47 +81,47 @@ const OPTIONS: [Setter<Typed>; 13] = [
         Ok(())
     })
     .help("memory that each machine requests, and may have\n(256Mi and 32Ki for each of its connections)"),
-    text("--namespace NAME", |typed: &mut Typed, text| {
+    text("--namespace NAME", |typed: &mut TypedKubernetes, text| {
         typed.placing.namespace = Some(label(text, NAMESPACE_MAX)?);
         Ok(())
     })
     .help("the namespace of all this (that of kubectl)"),
-    text("--name NAME", |typed: &mut Typed, text| {
+    text("--name NAME", |typed: &mut TypedKubernetes, text| {
         typed.name = Some(label(text, NAME_MAX)?);
         Ok(())
     })
     .help("what the run is called (drawn at random)"),
-    path("--in-image FILE", |typed: &mut Typed, path| {
+    path("--in-image FILE", |typed: &mut TypedKubernetes, path| {
         typed.in_image.push(path);
         Ok(())
     })
     .help("do not send this file along: the image has it under\nthe same absolute path; may be repeated"),
-    text("--log-max SIZE", |typed: &mut Typed, text| {
+    text("--log-max SIZE", |typed: &mut TypedKubernetes, text| {
         typed.log_max = Some(size(text).map_err(|_| "write a size such as 8M, or 0".to_owned())?);
         Ok(())
     })
     .help("the most that compressed results may add to the log\n(8M); larger ones wait ten minutes to be fetched"),
-    text("--collect NAME", |typed: &mut Typed, text| {
+    text("--collect NAME", |typed: &mut TypedKubernetes, text| {
         typed.collect = Some(label(text, NAME_MAX)?);
         Ok(())
     })
     .help("follow this run, fetch its results, delete what it no\nlonger needs, and exit with its code"),
-    path("--into DIR", |typed: &mut Typed, path| {
+    path("--into DIR", |typed: &mut TypedKubernetes, path| {
         typed.into = Some(path);
         Ok(())
     })
     .help("where --collect writes the results (.)"),
-    path("--run FILE", |typed: &mut Typed, path| {
+    path("--run FILE", |typed: &mut TypedKubernetes, path| {
         typed.run = Some(path);
         Ok(())
     })
     .help("in the coordinator's pod: carry out what was packed"),
-    text("--send NAME", |typed: &mut Typed, text| {
+    text("--send NAME", |typed: &mut TypedKubernetes, text| {
         typed.send = Some(text.to_owned());
         Ok(())
     })
     .help("there: write this result to standard output"),
-    switch("--fetched", |typed: &mut Typed| typed.is_fetched = true)
+    switch("--fetched", |typed: &mut TypedKubernetes| typed.is_fetched = true)
         .help("there: wait no longer, all results were fetched"),
 ];
 
@@ -141,7 +141,7 @@ const ALSO: [Id; 9] = [
     Id::Quiet,
 ];
 
-fn own() -> impl Iterator<Item = &'static Setter<Typed>> + Clone {
+fn own() -> impl Iterator<Item = &'static Setter<TypedKubernetes>> + Clone {
     OPTIONS.iter()
 }
 
@@ -206,7 +206,7 @@ fn drawn() -> Result<String, String> {
 }
 
 /// Reads the arguments; `None` if the help was asked for. The error names the fault.
-fn parse(args: &[OsString]) -> Result<Option<Work>, String> {
+fn parse(args: &[OsString]) -> Result<Option<CommandWork>, String> {
     let Some(typed) = read(args)? else { return Ok(None) };
     let has_run = !typed.options.is_empty() || !typed.words.is_empty();
     let others = [
@@ -222,7 +222,7 @@ fn parse(args: &[OsString]) -> Result<Option<Work>, String> {
             "{name} goes with a run that was applied, and takes no options of a run, no URL and no --image"
         )),
         [one, other, ..] => Err(format!("{one} and {other} ask for different things; leave one of the two out")),
-        [_] => Ok(Some(Work::new(move || {
+        [_] => Ok(Some(CommandWork::new(move || {
             if let Some(run) = typed.collect {
                 let into = typed.into.unwrap_or_else(|| PathBuf::from("."));
                 collect(&Collect { run, namespace: typed.placing.namespace, into })
@@ -238,8 +238,8 @@ fn parse(args: &[OsString]) -> Result<Option<Work>, String> {
 }
 
 /// Reads options and words; keeps the run's as they are.
-fn read(args: &[OsString]) -> Result<Option<Typed>, String> {
-    let mut typed = Typed::default();
+fn read(args: &[OsString]) -> Result<Option<TypedKubernetes>, String> {
+    let mut typed = TypedKubernetes::default();
     let mut front = Front::new(args, Dialect::Native, false).with(own().map(|option| &option.described.spelling));
     loop {
         match front.next() {
@@ -283,7 +283,7 @@ fn hint(misuse: &Misuse) -> String {
 }
 
 /// Packs a run; the work is to write its objects.
-fn write(typed: Typed) -> Result<Work, String> {
+fn write(typed: TypedKubernetes) -> Result<CommandWork, String> {
     let image = typed.image.ok_or("needs --image NAME, the image of onrush; all options: onrush kubernetes --help")?;
     if !typed.has_machines {
         return Err("needs --machines N: how many machines take part".to_owned());
@@ -297,9 +297,9 @@ fn write(typed: Typed) -> Result<Work, String> {
     let words_are_apart = typed.words.iter().any(|word| word.starts_with('-'));
     let apart = words_are_apart.then(|| "--".to_owned());
     let words = typed.options.into_iter().chain(apart).chain(typed.words).collect();
-    let packed = Packed::of(words, &typed.in_image, typed.log_max.unwrap_or(LOG_MAX))?;
+    let packed = PackedRun::new(words, &typed.in_image, typed.log_max.unwrap_or(LOG_MAX))?;
     let run = typed.name.map_or_else(drawn, Ok)?;
-    Ok(Work::new(move || {
+    Ok(CommandWork::new(move || {
         packed.warnings.iter().for_each(|line| say(line));
         let namespace = typed.placing.namespace.as_ref().map_or(String::new(), |name| format!(" --namespace {name}"));
         let manifest = Manifest { run: &run, image: &image, packed: &packed, placing: &typed.placing };

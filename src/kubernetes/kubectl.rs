@@ -26,7 +26,7 @@ pub(super) struct Kubectl {
 
 impl Kubectl {
     /// A `kubectl` for this namespace; `None`: its own default.
-    pub fn of(namespace: Option<String>) -> Self {
+    pub fn new(namespace: Option<String>) -> Self {
         Self { namespace }
     }
 
@@ -73,7 +73,7 @@ impl Kubectl {
     /// # Errors
     ///
     /// If there is none.
-    pub fn start(&self, words: &[&str]) -> anyhow::Result<Call> {
+    pub fn start(&self, words: &[&str]) -> anyhow::Result<KubectlProcess> {
         let mut command = self.command(words);
         let mut child =
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(|error| missing(&error))?;
@@ -87,13 +87,13 @@ impl Kubectl {
             let _ = io::copy(&mut stderr, &mut io::sink());
             let _ = tell.send(beginning);
         })?;
-        Ok(Call { name: words.first().copied().unwrap_or_default().to_owned(), child, printed, said })
+        Ok(KubectlProcess { name: words.first().copied().unwrap_or_default().to_owned(), child, printed, said })
     }
 }
 
 /// A call of it, which ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct KubectlProcess {
     name: String,
     child: Child,
     /// Its output.
@@ -102,7 +102,7 @@ pub(super) struct Call {
     said: Receiver<Vec<u8>>,
 }
 
-impl Call {
+impl KubectlProcess {
     /// Waits for its end.
     ///
     /// # Errors
@@ -126,7 +126,7 @@ impl Call {
     }
 }
 
-impl Drop for Call {
+impl Drop for KubectlProcess {
     fn drop(&mut self) {
         // It has ended, or nobody reads it any more.
         let _ = self.child.kill();

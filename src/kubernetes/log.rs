@@ -22,9 +22,9 @@ const PIECE: usize = 3 << 10;
 /// Beginning of the lines of one run that are for programs, and of no other line.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
-pub(super) struct Mark(pub String);
+pub(super) struct LineMark(pub String);
 
-impl Mark {
+impl LineMark {
     /// A new one.
     ///
     /// # Errors
@@ -39,33 +39,33 @@ impl Mark {
 
 /// One of these lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum LogLine {
     /// A result begins, in so many pieces.
-    File(Sum, usize),
+    File(ResultDigest, usize),
     /// A piece of it, compressed.
     Piece(Vec<u8>),
     /// A result waits to be fetched, by the program with this path.
-    Waiting(Sum, String),
+    Waiting(ResultDigest, String),
     /// The run has ended with this exit code, and so many results were named.
     Exit(u8, usize),
 }
 
 /// A line that has the mark and is not as it was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Unreadable;
+pub(super) struct UnreadableLine;
 
 /// A result by its name, and its checksum.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sum {
+pub(super) struct ResultDigest {
     /// The name of the file.
     pub name: String,
     /// The SHA-256 of its contents, in hexadecimal.
     pub sha256: String,
 }
 
-impl Line {
+impl LogLine {
     /// A result and its pieces, each as a line.
-    pub fn of_file(mark: &Mark, sum: Sum, compressed: &[u8]) -> String {
+    pub fn of_file(mark: &LineMark, sum: ResultDigest, compressed: &[u8]) -> String {
         let pieces = compressed.chunks(PIECE);
         let file = Self::File(sum, pieces.len()).marked(mark);
         pieces.map(|piece| Self::Piece(piece.to_vec())).fold(file, |lines, piece| lines + &piece.marked(mark))
@@ -76,22 +76,22 @@ impl Line {
     /// # Errors
     ///
     /// If it has the mark and is not as it was written.
-    pub fn read(mark: &Mark, line: &str) -> Option<Result<Self, Unreadable>> {
+    pub fn read(mark: &LineMark, line: &str) -> Option<Result<Self, UnreadableLine>> {
         let line = line.strip_prefix(SPEAKER)?.strip_prefix(' ')?.strip_prefix(&mark.0)?.strip_prefix(' ')?;
-        Some(Self::of(line).ok_or(Unreadable))
+        Some(Self::parse_marked(line).ok_or(UnreadableLine))
     }
 
-    fn of(line: &str) -> Option<Self> {
+    fn parse_marked(line: &str) -> Option<Self> {
         let (what, rest) = line.split_once(' ')?;
         match what {
             "file" => {
                 let (pieces, rest) = field(rest)?;
-                Some(Self::File(Sum::read(rest)?, pieces))
+                Some(Self::File(ResultDigest::read(rest)?, pieces))
             }
             "piece" => STANDARD.decode(rest).ok().map(Self::Piece),
             "waiting" => {
                 let (program, rest) = field(rest)?;
-                Some(Self::Waiting(Sum::read(rest)?, program))
+                Some(Self::Waiting(ResultDigest::read(rest)?, program))
             }
             "exit" => {
                 let (code, results) = field(rest)?;
@@ -102,18 +102,18 @@ impl Line {
     }
 
     /// The line, with its end.
-    pub fn marked(&self, Mark(mark): &Mark) -> String {
+    pub fn marked(&self, LineMark(mark): &LineMark) -> String {
         let rest = match self {
-            Self::File(Sum { name, sha256 }, pieces) => format!("file {pieces} {sha256} {name}"),
+            Self::File(ResultDigest { name, sha256 }, pieces) => format!("file {pieces} {sha256} {name}"),
             Self::Piece(bytes) => format!("piece {}", STANDARD.encode(bytes)),
-            Self::Waiting(Sum { name, sha256 }, program) => format!("waiting {program} {sha256} {name}"),
+            Self::Waiting(ResultDigest { name, sha256 }, program) => format!("waiting {program} {sha256} {name}"),
             Self::Exit(code, results) => format!("exit {code} {results}"),
         };
         format!("{SPEAKER} {mark} {rest}\n")
     }
 }
 
-impl Sum {
+impl ResultDigest {
     fn read(text: &str) -> Option<Self> {
         let (sha256, name) = text.split_once(' ')?;
         is_name(name).then(|| Self { name: name.to_owned(), sha256: sha256.to_owned() })

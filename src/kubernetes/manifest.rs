@@ -9,7 +9,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::packed::{FILES, PORT, Packed, RESULTS, RUN, SECRETS, TOKEN};
+use super::packed::{FILES, PORT, PackedRun, RESULTS, RUN, SECRETS, TOKEN};
 
 /// How long Jobs and their logs are kept: somebody may look at them on the next morning.
 const KEPT_S: u32 = 86_400;
@@ -28,7 +28,7 @@ const COORDINATOR_CPU: &str = "500m";
 
 /// Placement of the machines of a run, and their resources.
 #[derive(Debug, Default)]
-pub(super) struct Placing {
+pub(super) struct Placement {
     pub namespace: Option<String>,
     pub is_one_per_node: bool,
     /// CPU request of each machine; the default follows from its part of the run.
@@ -41,8 +41,8 @@ pub(super) struct Placing {
 pub(super) struct Manifest<'a> {
     pub run: &'a str,
     pub image: &'a str,
-    pub packed: &'a Packed,
-    pub placing: &'a Placing,
+    pub packed: &'a PackedRun,
+    pub placing: &'a Placement,
 }
 
 /// The annotation of the coordinator's Job that has the mark of its log.
@@ -87,7 +87,7 @@ impl Manifest<'_> {
     }
 
     fn items(&self) -> Vec<Value> {
-        let Packed { secret, public, .. } = self.packed;
+        let PackedRun { secret, public, .. } = self.packed;
         let mut items = vec![self.service(), self.object("Secret", "data", secret)];
         if !public.is_empty() {
             items.push(self.object("ConfigMap", "binaryData", public));
@@ -175,7 +175,7 @@ impl Manifest<'_> {
         let address = format!("{}:{PORT}", self.name());
         let token = format!("{SECRETS}/{TOKEN}");
         let join =
-            self.packed.plan.show.machines.as_ref().map_or(0, |machines| machines.join.as_millis().div_ceil(1000));
+            self.packed.plan.output.machines.as_ref().map_or(0, |machines| machines.join.as_millis().div_ceil(1000));
         let join = format!("{join}s");
         let args = [
             "worker",
@@ -220,7 +220,7 @@ impl Manifest<'_> {
     }
 
     fn machines(&self) -> u32 {
-        self.packed.plan.show.machines.as_ref().map_or(1, |machines| machines.count)
+        self.packed.plan.output.machines.as_ref().map_or(1, |machines| machines.count)
     }
 
     fn job(&self, component: Component, mut spec: Value) -> Value {

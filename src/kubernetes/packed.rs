@@ -5,11 +5,11 @@ use std::ffi::OsString;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
-use onrush_plan::{Plan, material};
+use onrush_plan::{Plan, file_contents};
 use serde::{Deserialize, Serialize};
 
-use super::log::{Mark, is_name};
-use crate::cli::{Instead, Invocation, parse_shown};
+use super::log::{LineMark, is_name};
+use crate::cli::{InsteadOfRun, Invocation, parse_shown};
 use crate::search::SEARCH;
 use onrush_plan::token::Token;
 
@@ -31,7 +31,7 @@ const KEY: &[u8] = b"PRIVATE KEY";
 
 /// Orders that the coordinator reads when it starts.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Orders {
+pub(super) struct PodOrders {
     /// The command line.
     pub words: Vec<String>,
     /// Where the files are that it names.
@@ -39,12 +39,12 @@ pub(super) struct Orders {
     /// How many bytes of results may go to the log ...
     pub log_max: u64,
     /// ... and the beginning of lines about them.
-    pub mark: Mark,
+    pub mark: LineMark,
 }
 
 /// A run with all that it needs.
 #[derive(Debug)]
-pub(super) struct Packed {
+pub(super) struct PackedRun {
     pub plan: Plan,
     /// Contents of the Secret ...
     pub secret: BTreeMap<String, Vec<u8>>,
@@ -52,32 +52,32 @@ pub(super) struct Packed {
     pub public: BTreeMap<String, Vec<u8>>,
     pub warnings: Vec<String>,
     /// Beginning of the lines of the log that are for a program.
-    pub mark: Mark,
+    pub mark: LineMark,
 }
 
 /// The search that the options of a run may ask for.
-pub(super) const fn instead() -> Instead {
+pub(super) const fn instead() -> InsteadOfRun {
     SEARCH
 }
 
-impl Packed {
+impl PackedRun {
     /// Packs the run of a command line, without the program's name; `in_image`: files that the image has.
     ///
     /// # Errors
     ///
     /// One line: the fault in the command line, or the file that cannot be sent.
-    pub fn of(words: Vec<String>, in_image: &[PathBuf], log_max: u64) -> Result<Self, String> {
+    pub fn new(words: Vec<String>, in_image: &[PathBuf], log_max: u64) -> Result<Self, String> {
         let of_machines =
             ["onrush".to_owned(), format!("--coordinate=:{PORT}"), format!("--token-file={SECRETS}/{TOKEN}")];
         let words: Vec<String> = of_machines.into_iter().chain(words).collect();
         let args: Vec<OsString> = words.iter().map(OsString::from).collect();
-        let (parsed, read) = material::reading(|| {
+        let (parsed, read) = file_contents::reading(|| {
             let mut plan = None;
             let invocation = parse_shown(&args, instead(), &mut |shown| plan = Some(shown.clone()));
-            let materials = plan.as_mut().map(Plan::read_materials);
-            (plan, invocation, materials)
+            let files_read = plan.as_mut().map(Plan::read_files);
+            (plan, invocation, files_read)
         });
-        let (plan, invocation, materials) = parsed;
+        let (plan, invocation, files_read) = parsed;
         let warnings = match invocation {
             Invocation::Run { warnings, .. } | Invocation::Command { warnings, .. } => warnings,
             Invocation::Print { stdout, stderr, .. } => {
@@ -86,7 +86,7 @@ impl Packed {
             }
         };
         let plan = plan.ok_or("there is no run")?;
-        if let Some(Err(unreadable)) = materials {
+        if let Some(Err(unreadable)) = files_read {
             return Err(format!("{unreadable:#}"));
         }
         results_differ(&plan)?;
@@ -95,7 +95,7 @@ impl Packed {
         if host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback()) {
             warnings.push(format!("onrush kubernetes: in a pod, {host} is the pod itself"));
         }
-        let mark = Mark::draw().map_err(|error| error.to_string())?;
+        let mark = LineMark::draw().map_err(|error| error.to_string())?;
         let mut packed = Self { plan, secret: BTreeMap::new(), public: BTreeMap::new(), warnings, mark };
         let mut files = BTreeMap::new();
         let sent: Vec<_> = read.into_iter().filter(|(name, _)| !in_image.contains(name)).collect();
@@ -107,7 +107,7 @@ impl Packed {
             files.insert(name, Path::new(folder).join(&key));
             if is_public { &mut packed.public } else { &mut packed.secret }.insert(key, contents);
         }
-        let orders = Orders { words, files, log_max, mark: packed.mark.clone() };
+        let orders = PodOrders { words, files, log_max, mark: packed.mark.clone() };
         let orders = serde_json::to_vec(&orders).map_err(|_| "the name of a file is not UTF-8")?;
         let token = Token::draw().map_err(|error| error.to_string())?;
         packed.secret.extend([(RUN.to_owned(), orders), (TOKEN.to_owned(), token.into_bytes())]);
@@ -150,13 +150,13 @@ fn is_public(plan: &Plan, name: &Path, contents: &[u8]) -> bool {
 /// Refuses results of one name, or with a name that cannot be in a log: they are all in one folder there, and are
 /// fetched by their names.
 fn results_differ(plan: &Plan) -> Result<(), String> {
-    let mut all = plan.show.outputs.iter().filter_map(|output| output.path.file_name());
+    let mut all = plan.output.outputs.iter().filter_map(|output| output.path.file_name());
     if let Some(name) = all.find(|name| !name.to_str().is_some_and(is_name)) {
         return Err(format!(
             "-o {name:?}: the name of a result that is fetched must not begin with a dot or have control characters in it"
         ));
     }
-    let mut names: Vec<_> = plan.show.outputs.iter().filter_map(|output| output.path.file_name()).collect();
+    let mut names: Vec<_> = plan.output.outputs.iter().filter_map(|output| output.path.file_name()).collect();
     names.sort_unstable();
     match names.windows(2).find(|pair| pair[0] == pair[1]) {
         Some(pair) => Err(format!("-o {:?}: two results have this name, and are fetched by it; rename one", pair[0])),

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, anyhow};
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use onrush_plan::material;
+use onrush_plan::file_contents;
 
-use super::log::{Line, Mark, Sum};
-use super::packed::{Orders, RESULTS, instead};
+use super::log::{LineMark, LogLine, ResultDigest};
+use super::packed::{PodOrders, RESULTS, instead};
 use crate::cli::{Invocation, parse_shown};
 use crate::program::{EXIT_WRONG, Signals, print, say};
 use crate::single;
@@ -30,15 +30,15 @@ pub(super) fn carry_out(orders: &Path) -> u8 {
     let orders = fs::read(orders)
         .context("the run cannot be read")
         .and_then(|text| serde_json::from_slice(&text).context("this is not a run that was packed"));
-    let Orders { words, files, log_max, mark } = match orders {
+    let PodOrders { words, files, log_max, mark } = match orders {
         Ok(orders) => orders,
         Err(error) => return failed(&error),
     };
-    material::bring(files);
+    file_contents::bring(files);
     let words: Vec<_> = words.into_iter().map(Into::into).collect();
     let mut results = Vec::new();
     let invocation = parse_shown(&words, instead(), &mut |plan| {
-        for output in &mut plan.show.outputs {
+        for output in &mut plan.output.outputs {
             let name = output.path.file_name().unwrap_or_default();
             output.path = Path::new(RESULTS).join(name);
             results.push(output.path.clone());
@@ -63,7 +63,7 @@ pub(super) fn carry_out(orders: &Path) -> u8 {
 }
 
 /// Writes results to the log, and waits for a reader of the results that have no room there.
-fn hand_over(results: &[PathBuf], log_max: u64, mark: &Mark, code: u8) {
+fn hand_over(results: &[PathBuf], log_max: u64, mark: &LineMark, code: u8) {
     let mut lines = String::new();
     let (mut named, mut is_waiting) = (0, false);
     for path in results {
@@ -71,18 +71,18 @@ fn hand_over(results: &[PathBuf], log_max: u64, mark: &Mark, code: u8) {
         let Ok(contents) = fs::read(path) else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         named += 1;
-        let sum = Sum { name, sha256: material::digest_of(&contents) };
-        let in_log = compressed(&contents).map(|compressed| Line::of_file(mark, sum.clone(), &compressed));
+        let sum = ResultDigest { name, sha256: file_contents::digest_of(&contents) };
+        let in_log = compressed(&contents).map(|compressed| LogLine::of_file(mark, sum.clone(), &compressed));
         match in_log {
             Ok(in_log) if (lines.len() + in_log.len()) as u64 <= log_max => lines += &in_log,
             _ => {
                 is_waiting = true;
                 let program = std::env::current_exe().unwrap_or_else(|_| PathBuf::from("onrush"));
-                lines += &Line::Waiting(sum, program.display().to_string()).marked(mark);
+                lines += &LogLine::Waiting(sum, program.display().to_string()).marked(mark);
             }
         }
     }
-    lines += &Line::Exit(code, named).marked(mark);
+    lines += &LogLine::Exit(code, named).marked(mark);
     print("onrush kubernetes", Ok(lines), 0);
     if !is_waiting {
         return;

@@ -7,12 +7,12 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::log::{Line, Mark, Sum, Unreadable};
-use super::manifest::{Manifest, Placing};
-use super::packed::{Orders, Packed};
+use super::log::{LineMark, LogLine, ResultDigest, UnreadableLine};
+use super::manifest::{Manifest, Placement};
+use super::packed::{PackedRun, PodOrders};
 
 /// A scratch folder with one file of each kind, and the command line of a run that names them.
-fn packed(folder: &std::path::Path, more: &[&str]) -> Result<Packed, String> {
+fn packed(folder: &std::path::Path, more: &[&str]) -> Result<PackedRun, String> {
     let [body, list, key] = ["body", "list", "key"].map(|name| folder.join(name).display().to_string());
     std::fs::write(&body, "b0dy").unwrap();
     std::fs::write(&list, "GET /a\nGET /b\n").unwrap();
@@ -20,10 +20,10 @@ fn packed(folder: &std::path::Path, more: &[&str]) -> Result<Packed, String> {
     let words = ["--machines=3", "--connections=30", "--threads=2", "--header=Authorization: Bearer h3ader"];
     let words = words.iter().map(|word| (*word).to_owned());
     let more = more.iter().map(|word| word.replace("BODY", &body).replace("LIST", &list).replace("KEY", &key));
-    Packed::of(words.chain(more).chain(["http://h/".to_owned()]).collect(), &[], 1 << 20)
+    PackedRun::new(words.chain(more).chain(["http://h/".to_owned()]).collect(), &[], 1 << 20)
 }
 
-fn items(packed: &Packed, placing: &Placing) -> BTreeMap<String, Value> {
+fn items(packed: &PackedRun, placing: &Placement) -> BTreeMap<String, Value> {
     let manifest = Manifest { run: "r1", image: "registry/onrush:1", packed, placing };
     let mut list: Value = serde_json::from_str(&manifest.to_json()).unwrap();
     let Value::Array(items) = list["items"].take() else { panic!("a list has items") };
@@ -34,11 +34,11 @@ fn items(packed: &Packed, placing: &Placing) -> BTreeMap<String, Value> {
 }
 
 #[test]
-fn every_object_has_the_name_of_the_run_and_its_label() {
+fn objects_have_the_runs_name_and_label() {
     let scratch = tempfile::tempdir().unwrap();
     let mut packed = packed(scratch.path(), &["--urls=LIST"]).unwrap();
     packed.public.insert("file-9".to_owned(), b"a certificate".to_vec());
-    let placing = Placing { namespace: Some("load".to_owned()), ..Placing::default() };
+    let placing = Placement { namespace: Some("load".to_owned()), ..Placement::default() };
     let items = items(&packed, &placing);
     let names: Vec<&str> = items.keys().map(String::as_str).collect();
     assert_eq!(
@@ -61,7 +61,7 @@ fn every_object_has_the_name_of_the_run_and_its_label() {
 }
 
 #[test]
-fn nothing_that_is_secret_is_anywhere_but_in_the_secret() {
+fn secrets_are_only_in_the_secret() {
     let scratch = tempfile::tempdir().unwrap();
     let script = scratch.path().join("s.lua");
     std::fs::write(&script, "pw = 'scr1pt'").unwrap();
@@ -73,7 +73,7 @@ fn nothing_that_is_secret_is_anywhere_but_in_the_secret() {
         (&[script.as_str()], "scr1pt"),
     ] {
         let packed = packed(scratch.path(), more).unwrap();
-        let mut items = items(&packed, &Placing::default());
+        let mut items = items(&packed, &Placement::default());
         let secret = items.remove("Secret onrush-r1").unwrap();
         let data = secret["data"].as_object().unwrap();
         let plain: String = data
@@ -99,7 +99,7 @@ fn nothing_is_public_but_certificates_without_a_key() {
     let public = |text: &str| {
         std::fs::write(&roots, text).unwrap();
         let words = ["--machines=3", "--connections=30", &option, "https://h/"].map(str::to_owned).to_vec();
-        Packed::of(words, &[], 0).unwrap().public
+        PackedRun::new(words, &[], 0).unwrap().public
     };
     let certificate = rcgen::generate_simple_self_signed(vec!["h".to_owned()]).unwrap();
     let pem = certificate.cert.pem();
@@ -108,10 +108,10 @@ fn nothing_is_public_but_certificates_without_a_key() {
 }
 
 #[test]
-fn the_coordinator_finds_what_was_sent_by_the_names_that_were_typed() {
+fn sent_files_keep_their_typed_names() {
     let scratch = tempfile::tempdir().unwrap();
     let packed = packed(scratch.path(), &["--body=@BODY"]).unwrap();
-    let orders: Orders = serde_json::from_slice(&packed.secret["run"]).unwrap();
+    let orders: PodOrders = serde_json::from_slice(&packed.secret["run"]).unwrap();
     let body = scratch.path().join("body");
     assert_eq!(orders.files, BTreeMap::from([(body.clone(), PathBuf::from("/run/onrush/secret/file-0"))]));
     assert_eq!(packed.secret["file-0"], b"b0dy");
@@ -130,10 +130,10 @@ fn the_coordinator_finds_what_was_sent_by_the_names_that_were_typed() {
 }
 
 #[test]
-fn pods_ask_for_no_rights_and_get_what_they_need() {
+fn pods_run_without_extra_rights() {
     let scratch = tempfile::tempdir().unwrap();
     let packed = packed(scratch.path(), &[]).unwrap();
-    let items = items(&packed, &Placing::default());
+    let items = items(&packed, &Placement::default());
     for name in ["Job onrush-r1-coordinator", "Job onrush-r1-workers"] {
         let spec = &items[name]["spec"]["template"]["spec"];
         assert_eq!(spec["restartPolicy"], "Never");
@@ -186,11 +186,11 @@ fn pods_ask_for_no_rights_and_get_what_they_need() {
 }
 
 #[test]
-fn machines_are_spread_or_never_two_on_a_node() {
+fn machines_are_spread_over_nodes() {
     let scratch = tempfile::tempdir().unwrap();
     let packed = packed(scratch.path(), &[]).unwrap();
     let spec = |is_one_per_node| {
-        let placing = Placing { is_one_per_node, ..Placing::default() };
+        let placing = Placement { is_one_per_node, ..Placement::default() };
         items(&packed, &placing)["Job onrush-r1-workers"]["spec"]["template"]["spec"].clone()
     };
     let (spread, apart) = (spec(false), spec(true));
@@ -202,7 +202,7 @@ fn machines_are_spread_or_never_two_on_a_node() {
 }
 
 #[test]
-fn what_cannot_be_sent_is_refused_before_anything_is_applied() {
+fn unsendable_runs_are_refused_before_applying() {
     let scratch = tempfile::tempdir().unwrap();
     let refused = |more: &[&str]| packed(scratch.path(), more).unwrap_err();
     assert_eq!(refused(&["--once"]), "--once sends one request: leave out --machines, or that");
@@ -229,32 +229,32 @@ fn what_cannot_be_sent_is_refused_before_anything_is_applied() {
     );
     assert!(said.ends_with(&rest), "{said}");
     let words = ["--machines=2", &option, "http://h/"].map(str::to_owned).to_vec();
-    assert!(!Packed::of(words, &[large], 0).unwrap().secret.contains_key("file-0"));
+    assert!(!PackedRun::new(words, &[large], 0).unwrap().secret.contains_key("file-0"));
 }
 
 #[test]
 fn a_log_tells_people_and_programs_apart() {
-    let mark = &Mark::draw().unwrap();
-    assert_ne!(*mark, Mark::draw().unwrap());
-    let sum = Sum { name: "a b.json".to_owned(), sha256: "00ff".to_owned() };
+    let mark = &LineMark::draw().unwrap();
+    assert_ne!(*mark, LineMark::draw().unwrap());
+    let sum = ResultDigest { name: "a b.json".to_owned(), sha256: "00ff".to_owned() };
     let bytes: Vec<u8> = (0..=255).cycle().take(10_000).collect();
-    let text = Line::of_file(mark, sum.clone(), &bytes);
+    let text = LogLine::of_file(mark, sum.clone(), &bytes);
     assert!(text.lines().all(|line| line.len() < 8 << 10));
-    let mut lines = text.lines().map(|line| Line::read(mark, line).unwrap());
-    assert_eq!(lines.next(), Some(Ok(Line::File(sum.clone(), 4))));
+    let mut lines = text.lines().map(|line| LogLine::read(mark, line).unwrap());
+    assert_eq!(lines.next(), Some(Ok(LogLine::File(sum.clone(), 4))));
     let pieces =
-        lines.map(|line| if let Ok(Line::Piece(piece)) = line { piece } else { panic!("{line:?} is no piece") });
+        lines.map(|line| if let Ok(LogLine::Piece(piece)) = line { piece } else { panic!("{line:?} is no piece") });
     assert_eq!(pieces.collect::<Vec<_>>().concat(), bytes);
-    for line in [Line::Waiting(sum, "/usr/bin/onrush".to_owned()), Line::Exit(6, 2)] {
-        assert_eq!(Line::read(mark, line.marked(mark).trim_end()), Some(Ok(line.clone())));
-        assert_eq!(Line::read(mark, line.marked(&Mark("0".repeat(32))).trim_end()), None);
+    for line in [LogLine::Waiting(sum, "/usr/bin/onrush".to_owned()), LogLine::Exit(6, 2)] {
+        assert_eq!(LogLine::read(mark, line.marked(mark).trim_end()), Some(Ok(line.clone())));
+        assert_eq!(LogLine::read(mark, line.marked(&LineMark("0".repeat(32))).trim_end()), None);
     }
     for line in ["Requests/sec: 1", "onrush-kubernetes exit 0 0", "onrush-kubernetes  exit 0 0"] {
-        assert_eq!(Line::read(mark, line), None, "{line}");
+        assert_eq!(LogLine::read(mark, line), None, "{line}");
     }
     for line in ["file 1 00 ../a.json", "file 1 00 /etc/a", "file 1 00 .bashrc", "exit many 1", "exit 0", "cut of", ""]
     {
         let line = format!("onrush-kubernetes {} {line}", mark.0);
-        assert_eq!(Line::read(mark, &line), Some(Err(Unreadable)), "{line}");
+        assert_eq!(LogLine::read(mark, &line), Some(Err(UnreadableLine)), "{line}");
     }
 }

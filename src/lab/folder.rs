@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use anyhow::{Context, anyhow, bail};
 use onrush_plan::experiment::PLAN;
+use onrush_plan::file_contents::read_at_most;
 use onrush_plan::limits::{ATTACHED_MAX_MIB, PLAN_MAX_MIB};
-use onrush_plan::material::read_at_most;
 use onrush_text::printable;
 use onrush_text::reason;
 use rustix::fs::{FlockOperation, OFlags, flock};
@@ -21,7 +21,7 @@ use thiserror::Error;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::host::Host;
+use super::host::LabHost;
 use crate::files;
 use crate::record::json;
 
@@ -38,7 +38,7 @@ const UNFINISHED: (&str, &str) = (".onrush-", ".part");
 
 /// Facts about the beginning of an experiment that must hold when it is continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Made {
+pub struct ExperimentOrigin {
     /// Common to all results of the experiment.
     pub id: String,
     /// When it was begun: RFC 3339, UTC.
@@ -60,7 +60,7 @@ pub struct Made {
 /// The part of a plan file that records how the experiment was begun.
 #[derive(Serialize, Deserialize)]
 struct Begun {
-    made: Made,
+    made: ExperimentOrigin,
 }
 
 /// The file that is being written, if any, under the name that it has until it is complete. Clones share it.
@@ -96,7 +96,7 @@ pub struct Folder {
 /// Why a new folder was not created: there is something of that name.
 #[derive(Debug, Error)]
 #[error("{name} already exists; choose another folder (--out), or continue it (--resume {name})", name = .path.display())]
-pub struct Occupied {
+pub struct FolderExists {
     path: PathBuf,
 }
 
@@ -105,12 +105,12 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// [`Occupied`] when there is something of that name; else when it cannot be created.
+    /// [`FolderExists`] when there is something of that name; else when it cannot be created.
     pub fn create(path: &Path, is_private: bool) -> anyhow::Result<Self> {
         match fs::DirBuilder::new().mode(if is_private { 0o700 } else { 0o777 }).create(path) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                bail!(Occupied { path: path.to_owned() })
+                bail!(FolderExists { path: path.to_owned() })
             }
             Err(error) => bail!("the folder {} cannot be created: {}", path.display(), files::words(&error, path)),
         }
@@ -122,7 +122,7 @@ impl Folder {
     /// # Errors
     ///
     /// When it is not the folder of an experiment, or another process writes to it.
-    pub fn resume(path: &Path, is_private: bool) -> anyhow::Result<(Self, Made)> {
+    pub fn resume(path: &Path, is_private: bool) -> anyhow::Result<(Self, ExperimentOrigin)> {
         let missing = || anyhow!("{} is not the folder of an experiment: it has no valid {PLAN}", path.display());
         let kept = path.join(PLAN);
         // A pipe would be waited for.
@@ -208,9 +208,15 @@ impl Folder {
     /// # Errors
     ///
     /// When a file cannot be written.
-    pub fn begin(&self, made: &Made, plan: &str, host: &Host, attached: &[Attached]) -> anyhow::Result<()> {
+    pub fn begin(
+        &self,
+        made: &ExperimentOrigin,
+        plan: &str,
+        host: &LabHost,
+        attached: &[AttachedFile],
+    ) -> anyhow::Result<()> {
         self.write(HOST, (json::pretty(host) + "\n").as_bytes())?;
-        for Attached { name, content } in attached {
+        for AttachedFile { name, content } in attached {
             let folder = self.here()?.join(ATTACHED);
             fs::create_dir_all(folder).context("the folder for attached files cannot be created")?;
             let names = (1_u32..).map(|number| match number {
@@ -341,14 +347,14 @@ fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
 
 /// A file that is copied into the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attached {
+pub struct AttachedFile {
     /// Its name, without folders.
     pub name: String,
     /// Its content.
     pub content: Vec<u8>,
 }
 
-impl Attached {
+impl AttachedFile {
     /// Reads the file, which may never end: some files in `/proc` wait for more.
     ///
     /// # Errors
@@ -369,7 +375,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_without_a_result_goes_and_one_with_anything_else_stays() {
+    fn only_empty_result_folders_are_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let begun = |name: &str| {
             let folder = Folder::create(&scratch.path().join(name), false).unwrap();
@@ -385,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_made_once_and_written_by_one_at_a_time() {
+    fn folders_have_one_writer() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("x");
         let folder = Folder::create(&path, false).unwrap();
@@ -417,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_set_aside_and_stays() {
+    fn unreadable_results_are_set_aside() {
         let scratch = tempfile::tempdir().unwrap();
         let folder = Folder::create(&scratch.path().join("x"), false).unwrap();
         for number in ["1", "2", "3"] {
@@ -432,7 +438,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_written_to_a_folder_that_replaced_the_opened_one() {
+    fn replaced_folders_are_not_written() {
         let scratch = tempfile::tempdir().unwrap();
         let (path, elsewhere) = (scratch.path().join("x"), scratch.path().join("y"));
         let folder = Folder::create(&path, false).unwrap();
@@ -457,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn who_ends_the_process_while_a_file_is_being_written_removes_it() {
+    fn unfinished_files_are_removed_at_exit() {
         let scratch = tempfile::tempdir().unwrap();
         for index in 0..20 {
             let path = scratch.path().join(index.to_string());
@@ -482,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_process_had_begun_to_write_is_removed() {
+    fn leftovers_of_killed_processes_are_removed() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("x");
         let folder = Folder::create(&path, false).unwrap();

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use onrush_text::reason;
 
-use super::process_group::{Group, Groups, POLL, ending};
+use super::process_group::{POLL, ProcessGroup, ProcessGroups, ending};
 use crate::run::Interrupt;
 
 /// A shell command that must succeed within its timeout.
@@ -41,9 +41,9 @@ pub enum HookEnded {
 
 impl Hook<'_> {
     /// Runs it and waits until it ends, its timeout passes, or an interrupt comes.
-    pub fn run(&self, interrupt: &Interrupt, groups: &Groups) -> HookEnded {
+    pub fn run(&self, interrupt: &Interrupt, groups: &ProcessGroups) -> HookEnded {
         let deadline = Instant::now() + self.timeout;
-        let mut group = match Group::start(self.command, self.environment, self.output, GRACE, groups) {
+        let mut group = match ProcessGroup::start(self.command, self.environment, self.output, GRACE, groups) {
             Ok(group) => group,
             Err(error) => return HookEnded::NotStarted(reason(&error)),
         };
@@ -97,7 +97,7 @@ mod tests {
         let environment = [("ONRUSH_ROUND".to_owned(), "2".to_owned())];
         let output = File::create(&path).unwrap();
         let hook = Hook { command, environment: &environment, output: &output, timeout };
-        let groups = Groups::default();
+        let groups = ProcessGroups::default();
         let ended = hook.run(interrupt, &groups);
         (ended, fs::read_to_string(path).unwrap())
     }
@@ -112,7 +112,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn what_a_hook_says_is_kept_and_how_it_ends_told() {
+    fn hook_output_and_end_are_kept() {
         let interrupt = Interrupt::default();
         let (ended, output) = run("read line; echo \"round $ONRUSH_ROUND$line\"; echo why >&2", LONG, &interrupt);
         assert_eq!((ended.to_string().as_str(), output.as_str()), ("succeeded", "round 2\nwhy\n"));
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_that_hangs_is_killed_with_all_that_it_started() {
+    fn hanging_hooks_are_killed_with_their_group() {
         let timeout = Duration::from_millis(200);
         let (ended, output) = run("sleep 60 & echo $!; wait", timeout, &Interrupt::default());
         assert_eq!(ended.to_string(), "took longer than 200ms and was killed");
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ignores_the_first_signal_gets_the_second() {
+    fn stubborn_hooks_get_sigkill() {
         let start = Instant::now();
         let command = "trap '' TERM; sh -c 'echo $$; exec sleep 60' & wait; exit 0";
         // On a busy machine it takes a while until the shell ignores the signal.
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hook_that_fails_leaves_nothing_and_one_that_succeeds_what_it_wants() {
+    fn failed_hooks_leave_no_processes() {
         let (ended, output) = run("sleep 60 & echo $!; exit 1", LONG, &Interrupt::default());
         assert!(matches!(ended, HookEnded::Failed(_)) && !lives(&output), "{ended}");
         let (ended, output) = run("sleep 5 & echo $!", LONG, &Interrupt::default());

@@ -9,7 +9,7 @@ use crate::run::host::{self, file};
 
 /// The machine.
 #[derive(Clone, Debug, Default, Serialize)]
-pub struct Host {
+pub struct LabHost {
     /// The processor's model name.
     pub cpu_model: Option<String>,
     /// Number of processors that this process may use.
@@ -34,7 +34,7 @@ pub struct Host {
     pub sysctls: BTreeMap<String, String>,
 }
 
-impl Host {
+impl LabHost {
     /// Reads the facts.
     pub fn read() -> Self {
         let facts = host::facts();

@@ -1,8 +1,8 @@
 //! The commands `onrush lab`, `onrush sweep` and `onrush vs`: experiments of many runs.
 //!
 //! `draft` reads the arguments into an experiment, and `runner` carries it out. Between them are its parts: the
-//! [`mod@order`] of the runs, the [`Folder`], facts about the [`Host`], the [`words`] that are shown, and the commands
-//! around the runs: a [`Hook`], a [`Target`].
+//! `order` of the runs, the [`ExperimentOrigin`], facts about the [`LabHost`], the [`words`] that are shown, and the commands
+//! around the runs: a [`Hook`], a [`TargetProcess`].
 
 pub(crate) mod draft;
 mod folder;
@@ -15,15 +15,15 @@ mod runner;
 mod target;
 pub mod words;
 
-pub use folder::{Attached, Folder, Made, Occupied, TARGETS};
+pub use folder::{AttachedFile, ExperimentOrigin, Folder, FolderExists, TARGETS};
 pub use hook::{Hook, HookEnded};
-pub use host::Host;
-pub use order::{Turn, order};
-pub use process_group::{Groups, ending};
-pub use target::{Start, Target, Unready};
+pub use host::LabHost;
+pub use order::{PlannedTurn, order};
+pub use process_group::{ProcessGroups, ending};
+pub use target::{Start, TargetNotReady, TargetProcess};
 
-use crate::cli::{Command, Word, Work};
-use draft::{LAB_ARGUMENTS, Lab};
+use crate::cli::{Command, CommandWork, CompletionWord};
+use draft::{LAB_ARGUMENTS, LabCommand};
 
 /// `onrush lab`: an experiment from a file.
 pub const LAB: Command = Command {
@@ -31,7 +31,7 @@ pub const LAB: Command = Command {
     about: "run an experiment",
     help: || LAB_ARGUMENTS.help(),
     options: || LAB_ARGUMENTS.described(),
-    word: Word::File,
+    word: CompletionWord::File,
     parse: |args| Ok(draft::parse(args)?.map(carried_out)),
 };
 
@@ -41,7 +41,7 @@ pub const SWEEP: Command = Command {
     about: "measure several loads in turn",
     help: draft::sweep_help,
     options: draft::sweep_options,
-    word: Word::Url,
+    word: CompletionWord::Url,
     parse: |args| Ok(draft::sweep(args)?.map(carried_out)),
 };
 
@@ -51,10 +51,10 @@ pub const VERSUS: Command = Command {
     about: "measure several servers in turn",
     help: draft::versus_help,
     options: draft::versus_options,
-    word: Word::Url,
+    word: CompletionWord::Url,
     parse: |args| Ok(draft::versus(args)?.map(carried_out)),
 };
 
-fn carried_out(lab: Lab) -> Work {
-    Work::new(|| runner::carry_out(lab))
+fn carried_out(lab: LabCommand) -> CommandWork {
+    CommandWork::new(|| runner::carry_out(lab))
 }

@@ -5,7 +5,7 @@ use onrush_plan::Random;
 
 /// One run: a point in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Turn {
+pub struct PlannedTurn {
     /// The number of the point, from 0.
     pub point: usize,
     /// The number of the round, from 0.
@@ -13,7 +13,7 @@ pub struct Turn {
 }
 
 /// All runs in order. Equal seeds give equal orders.
-pub fn order(order: Order, points: usize, rounds: u32, seed: u64) -> Vec<Turn> {
+pub fn order(order: Order, points: usize, rounds: u32, seed: u64) -> Vec<PlannedTurn> {
     let mut random = Random::new(seed);
     match order {
         Order::Interleaved => interleaved(points, rounds, &mut random),
@@ -32,15 +32,15 @@ pub fn order(order: Order, points: usize, rounds: u32, seed: u64) -> Vec<Turn> {
     }
 }
 
-fn sequential(points: usize, rounds: u32) -> Vec<Turn> {
-    (0..points).flat_map(|point| (0..rounds).map(move |round| Turn { point, round })).collect()
+fn sequential(points: usize, rounds: u32) -> Vec<PlannedTurn> {
+    (0..points).flat_map(|point| (0..rounds).map(move |round| PlannedTurn { point, round })).collect()
 }
 
 /// Rounds in which every point comes equally early on average, so that a linear drift of the machine affects all points
 /// alike. Rounds come in pairs, one the reverse of the other; if their number is odd, the last three are balanced
 /// together. Then the places of each point have equal sums. With an odd number of rounds and an even number of points
 /// that is impossible; the sums then differ by at most one.
-fn interleaved(points: usize, rounds: u32, random: &mut Random) -> Vec<Turn> {
+fn interleaved(points: usize, rounds: u32, random: &mut Random) -> Vec<PlannedTurn> {
     let mut places = Vec::new();
     let triples = u32::from(!rounds.is_multiple_of(2) && rounds > 1);
     for _ in 0..(rounds - 3 * triples) / 2 {
@@ -54,7 +54,7 @@ fn interleaved(points: usize, rounds: u32, random: &mut Random) -> Vec<Turn> {
     places
         .into_iter()
         .zip(0..)
-        .flat_map(|(round, number)| round.into_iter().map(move |point| Turn { point, round: number }))
+        .flat_map(|(round, number)| round.into_iter().map(move |point| PlannedTurn { point, round: number }))
         .collect()
 }
 

@@ -15,10 +15,10 @@ use crate::run;
 /// a pipe, so that its background processes can write on after onrush has ended. Dropping this ends the limit, unless
 /// the file was left to a process group.
 #[derive(Debug)]
-pub(super) struct Output(Arc<Mutex<Limited>>);
+pub(super) struct CappedOutput(Arc<Mutex<CappedFile>>);
 
 #[derive(Debug)]
-struct Limited {
+struct CappedFile {
     file: File,
     most: u64,
     /// Bytes beyond the limit that were removed, at least: bytes written during a removal are unknown.
@@ -28,7 +28,7 @@ struct Limited {
     is_over: bool,
 }
 
-impl Output {
+impl CappedOutput {
     /// Limits a file that is written by appending, if a thread can be created that watches it.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Output {
     }
 
     fn limit_to(file: &File, most: u64) -> io::Result<Self> {
-        let limited = Limited { file: file.try_clone()?, most, left_out: 0, left_to: None, is_over: false };
+        let limited = CappedFile { file: file.try_clone()?, most, left_out: 0, left_to: None, is_over: false };
         let limited = Arc::new(Mutex::new(limited));
         let watched = Arc::clone(&limited);
         // Without a thread, the limit is enforced when the command has ended.
@@ -53,13 +53,13 @@ impl Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for CappedOutput {
     fn drop(&mut self) {
         lock(&self.0).end_unless_left();
     }
 }
 
-fn watch(limited: &Mutex<Limited>) {
+fn watch(limited: &Mutex<CappedFile>) {
     loop {
         thread::sleep(LOOK);
         let mut limited = lock(limited);
@@ -73,7 +73,7 @@ fn watch(limited: &Mutex<Limited>) {
     }
 }
 
-impl Limited {
+impl CappedFile {
     /// Ends the limit with a line about the removed output, unless the file was left to processes that live.
     fn end_unless_left(&mut self) {
         self.trim();
@@ -100,7 +100,7 @@ impl Limited {
     }
 }
 
-fn lock(limited: &Mutex<Limited>) -> MutexGuard<'_, Limited> {
+fn lock(limited: &Mutex<CappedFile>) -> MutexGuard<'_, CappedFile> {
     limited.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -117,11 +117,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_of_it_is_kept_and_the_rest_counted() {
+    fn output_beyond_the_limit_is_counted() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("output");
         let mut file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
-        let output = Output::limit_to(&file, 10).unwrap();
+        let output = CappedOutput::limit_to(&file, 10).unwrap();
         file.write_all(b"0123456789abc").unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
         while fs::metadata(&path).unwrap().len() > 10 && Instant::now() < deadline {
@@ -136,17 +136,17 @@ mod tests {
             "0123456789\n[onrush keeps the first 16 MiB of this output; the rest, at least 5 bytes, is left out]\n"
         );
         file.write_all(b"f").unwrap();
-        drop(Output::limit_to(&file, 1_000).unwrap());
+        drop(CappedOutput::limit_to(&file, 1_000).unwrap());
         assert!(fs::read_to_string(&path).unwrap().ends_with("]\nf"), "what fits stays as it is");
     }
 
     #[test]
-    fn what_was_left_to_the_background_is_limited_until_that_has_ended() {
+    fn background_output_is_limited() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("output");
         let mut file = OpenOptions::new().create(true).append(true).open(&path).unwrap();
         let mut left = Command::new("sleep").arg("60").process_group(0).spawn().unwrap();
-        Output::limit_to(&file, 10).unwrap().leave_to(Pid::from_child(&left));
+        CappedOutput::limit_to(&file, 10).unwrap().leave_to(Pid::from_child(&left));
         let deadline = Instant::now() + Duration::from_secs(30);
         let wait_for = |what: &dyn Fn(&str) -> bool| {
             while !what(&fs::read_to_string(&path).unwrap()) {

@@ -10,20 +10,20 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process_group, test_kill_process_group};
 
-use super::output::Output;
+use super::output::CappedOutput;
 use crate::proc;
 
 /// The process groups that exist now. Clones share one list.
 #[derive(Clone, Debug)]
-pub struct Groups {
-    known: Arc<Mutex<Known>>,
+pub struct ProcessGroups {
+    known: Arc<Mutex<LiveGroups>>,
     /// How many files each process may have open: the limit that this process was started with. (A run raises its own.)
     /// `None`: unlimited.
     files: Option<u64>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct LiveGroups {
     ids: Vec<Pid>,
     /// True if no more may be started.
     is_over: bool,
@@ -31,16 +31,16 @@ struct Known {
 
 /// A shell command and everything that it starts. Dropping it ends them.
 #[derive(Debug)]
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     child: Child,
     id: Pid,
     /// The time between SIGTERM and SIGKILL.
     grace: Duration,
-    groups: Groups,
-    output: Output,
+    groups: ProcessGroups,
+    output: CappedOutput,
 }
 
-impl Groups {
+impl ProcessGroups {
     /// Kills them all and prevents new ones, for a caller that is about to end this process at once.
     pub fn kill(&self) {
         let mut known = self.lock();
@@ -51,18 +51,18 @@ impl Groups {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Known> {
+    fn lock(&self) -> MutexGuard<'_, LiveGroups> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Default for Groups {
+impl Default for ProcessGroups {
     fn default() -> Self {
         Self { known: Arc::default(), files: getrlimit(Resource::Nofile).current }
     }
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts a command in a shell, with additions to its environment, no input, and its output in a file, which is
     /// written by appending.
     ///
@@ -74,7 +74,7 @@ impl Group {
         environment: &[(String, String)],
         output: &File,
         grace: Duration,
-        groups: &Groups,
+        groups: &ProcessGroups,
     ) -> io::Result<Self> {
         let files = groups.files.map_or_else(|| "unlimited".to_owned(), |files| files.to_string());
         let mut shell = Command::new("/bin/sh");
@@ -85,7 +85,7 @@ impl Group {
         if known.is_over {
             return Err(io::Error::other("the experiment has ended"));
         }
-        let limited = Output::limit(output)?;
+        let limited = CappedOutput::limit(output)?;
         let child = shell.spawn()?;
         let id = Pid::from_child(&child);
         known.ids.push(id);
@@ -135,7 +135,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     fn drop(&mut self) {
         self.end();
     }
@@ -188,13 +188,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_has_the_limit_of_files_that_we_were_started_with() {
+    fn commands_keep_the_original_file_limit() {
         let mut output = tempfile::tempfile().unwrap();
         for (files, expected) in [(Some(64), "64\n"), (Some(80), "80\n")] {
-            let groups = Groups { files, ..Groups::default() };
+            let groups = ProcessGroups { files, ..ProcessGroups::default() };
             output.set_len(0).unwrap();
             output.rewind().unwrap();
-            let mut group = Group::start("ulimit -S -n", &[], &output, Duration::ZERO, &groups).unwrap();
+            let mut group = ProcessGroup::start("ulimit -S -n", &[], &output, Duration::ZERO, &groups).unwrap();
             assert!(group.child.wait().unwrap().success());
             let mut text = String::new();
             output.rewind().unwrap();
@@ -204,11 +204,11 @@ mod tests {
     }
 
     #[test]
-    fn a_group_lives_as_long_as_a_process_of_it_with_and_without_proc() {
-        let (groups, output) = (Groups::default(), tempfile::tempfile().unwrap());
+    fn groups_live_while_any_process_does() {
+        let (groups, output) = (ProcessGroups::default(), tempfile::tempfile().unwrap());
         let empty = tempfile::tempdir().unwrap();
         let nothing = empty.path().to_str().unwrap();
-        let mut group = Group::start("sleep 60 & exit", &[], &output, Duration::ZERO, &groups).unwrap();
+        let mut group = ProcessGroup::start("sleep 60 & exit", &[], &output, Duration::ZERO, &groups).unwrap();
         assert!(group.child.wait().unwrap().success());
         let lives = || ["/proc", nothing].map(|proc| lives_by(group.id, proc));
         assert_eq!(lives(), [true; 2], "the shell has ended, and its child has not");
@@ -223,8 +223,8 @@ mod tests {
 
     #[test]
     fn nothing_is_started_after_all_were_killed() {
-        let (groups, output) = (Groups::default(), tempfile::tempfile().unwrap());
-        let start = || Group::start("sleep 60", &[], &output, Duration::ZERO, &groups);
+        let (groups, output) = (ProcessGroups::default(), tempfile::tempfile().unwrap());
+        let start = || ProcessGroup::start("sleep 60", &[], &output, Duration::ZERO, &groups);
         let mut group = start().unwrap();
         groups.kill();
         assert_eq!(group.child.wait().unwrap().signal(), Some(9));

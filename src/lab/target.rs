@@ -7,12 +7,12 @@ use std::process::ExitStatus;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use onrush_plan::secrets::{self, Known};
+use onrush_plan::secrets::{self, KnownSecrets};
 use onrush_text::escape;
 use onrush_text::reason;
 use thiserror::Error;
 
-use super::process_group::{Group, Groups, ending};
+use super::process_group::{ProcessGroup, ProcessGroups, ending};
 use crate::run::Interrupt;
 
 /// How the target's command is started.
@@ -27,16 +27,16 @@ pub struct Start<'a> {
     /// How long it may take until the target is ready.
     pub timeout: Duration,
     /// The secrets that are hidden where its output is quoted.
-    pub known: &'a Known,
+    pub known: &'a KnownSecrets,
 }
 
 /// A target that was started and is ready. Dropping it ends its process group.
 #[derive(Debug)]
-pub struct Target(Group);
+pub struct TargetProcess(ProcessGroup);
 
 /// Why a target is not ready, in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Unready {
+pub enum TargetNotReady {
     /// The command could not be started, for this reason.
     #[error("the target's command could not be started: {0}")]
     NotStarted(String),
@@ -64,7 +64,7 @@ pub enum Unready {
     Interrupted,
 }
 
-impl Target {
+impl TargetProcess {
     /// Starts the target's command and waits until the target is ready, which `is_ready` finds out within the time that
     /// it is given.
     ///
@@ -75,31 +75,32 @@ impl Target {
         start: &Start,
         mut is_ready: impl FnMut(Duration) -> bool,
         interrupt: &Interrupt,
-        groups: &Groups,
-    ) -> Result<Self, Unready> {
+        groups: &ProcessGroups,
+    ) -> Result<Self, TargetNotReady> {
         if is_ready(start.timeout) {
-            return Err(Unready::Taken);
+            return Err(TargetNotReady::Taken);
         }
-        let not_started = |error: io::Error| Unready::NotStarted(reason(&error));
+        let not_started = |error: io::Error| TargetNotReady::NotStarted(reason(&error));
         let open = OpenOptions::new().create(true).append(true).read(true).open(start.output);
         let mut output = open.map_err(not_started)?;
         let before = output.metadata().map_err(not_started)?.len();
         let deadline = Instant::now() + start.timeout;
-        let group = Group::start(start.command, start.environment, &output, GRACE, groups).map_err(not_started)?;
+        let group =
+            ProcessGroup::start(start.command, start.environment, &output, GRACE, groups).map_err(not_started)?;
         let mut target = Self(group);
         loop {
             let was_ready = is_ready(deadline.saturating_duration_since(Instant::now()));
             if let Some(status) = target.ended() {
-                return Err(Unready::Died { status, output: last_lines(&mut output, before, start.known) });
+                return Err(TargetNotReady::Died { status, output: last_lines(&mut output, before, start.known) });
             }
             if was_ready {
                 return Ok(target);
             }
             if interrupt.is_asked() {
-                return Err(Unready::Interrupted);
+                return Err(TargetNotReady::Interrupted);
             }
             if Instant::now() >= deadline {
-                return Err(Unready::Late {
+                return Err(TargetNotReady::Late {
                     timeout: start.timeout,
                     output: last_lines(&mut output, before, start.known),
                 });
@@ -116,7 +117,7 @@ impl Target {
 
 /// The last lines that were written to a file after its first `before` bytes, without secrets; empty if they cannot be
 /// read.
-fn last_lines(file: &mut File, before: u64, known: &Known) -> String {
+fn last_lines(file: &mut File, before: u64, known: &KnownSecrets) -> String {
     let mut read = || {
         let end = file.seek(SeekFrom::End(0))?;
         file.seek(SeekFrom::Start(before.max(end.saturating_sub(OUTPUT_BYTES))))?;
@@ -158,13 +159,13 @@ mod tests {
     use super::*;
 
     /// Starts a target that is ready as soon as a file exists.
-    fn start(command: &str, timeout: Duration, scratch: &TempDir) -> Result<Target, Unready> {
+    fn start(command: &str, timeout: Duration, scratch: &TempDir) -> Result<TargetProcess, TargetNotReady> {
         let path = scratch.path().to_str().unwrap().to_owned();
         let (environment, output) = ([("IN".to_owned(), path)], scratch.path().join("output"));
-        let known = Known::default();
+        let known = KnownSecrets::default();
         let start = Start { command, environment: &environment, output: &output, timeout, known: &known };
         let ready = scratch.path().join("ready");
-        Target::start(&start, |_| ready.exists(), &Interrupt::default(), &Groups::default())
+        TargetProcess::start(&start, |_| ready.exists(), &Interrupt::default(), &ProcessGroups::default())
     }
 
     /// True if a process is left of the group whose id is in the output.
@@ -177,7 +178,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(30);
 
     #[test]
-    fn a_target_lives_from_when_it_is_ready_until_it_is_dropped() {
+    fn targets_live_until_dropped() {
         let scratch = TempDir::new().unwrap();
         let mut target = start("echo $$; sleep 0.05; touch \"$IN/ready\"; sleep 60 & wait", LONG, &scratch).unwrap();
         assert!(scratch.path().join("ready").exists() && target.ended().is_none() && is_left(&scratch));
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_dies_early_says_how_and_quotes_itself() {
+    fn early_deaths_quote_the_targets_output() {
         let scratch = TempDir::new().unwrap();
         fs::write(scratch.path().join("output"), "of another round\n").unwrap();
         let unready =
@@ -221,7 +222,7 @@ mod tests {
     fn no_question_takes_longer_than_is_left() {
         let scratch = TempDir::new().unwrap();
         let (output, timeout) = (scratch.path().join("output"), Duration::from_millis(200));
-        let known = Known::default();
+        let known = KnownSecrets::default();
         let start = Start { command: "sleep 60", environment: &[], output: &output, timeout, known: &known };
         let mut given = Vec::new();
         let asked = |within: Duration| {
@@ -229,8 +230,9 @@ mod tests {
             thread::sleep(within.min(Duration::from_millis(100)));
             false
         };
-        let unready = Target::start(&start, asked, &Interrupt::default(), &Groups::default()).unwrap_err();
-        assert!(matches!(unready, Unready::Late { .. }), "{unready}");
+        let unready =
+            TargetProcess::start(&start, asked, &Interrupt::default(), &ProcessGroups::default()).unwrap_err();
+        assert!(matches!(unready, TargetNotReady::Late { .. }), "{unready}");
         // The first is asked before the command is started.
         assert!(given[0] == timeout && given[1..].iter().all(|within| *within <= timeout), "{given:?}");
         assert!(given[1..].is_sorted_by(|one, next| one > next) && given.len() >= 3, "{given:?}");
@@ -240,15 +242,16 @@ mod tests {
     fn one_whose_place_is_taken_is_not_started() {
         let scratch = TempDir::new().unwrap();
         fs::write(scratch.path().join("ready"), "").unwrap();
-        assert_eq!(start("echo $$", LONG, &scratch).unwrap_err(), Unready::Taken);
+        assert_eq!(start("echo $$", LONG, &scratch).unwrap_err(), TargetNotReady::Taken);
         assert!(!scratch.path().join("output").exists());
     }
 
     #[test]
-    fn an_interrupt_ends_the_wait_and_quitting_ends_all() {
+    fn interrupts_end_the_wait_for_targets() {
         let scratch = TempDir::new().unwrap();
-        let (interrupt, groups, output) = (Interrupt::default(), Groups::default(), scratch.path().join("output"));
-        let known = Known::default();
+        let (interrupt, groups, output) =
+            (Interrupt::default(), ProcessGroups::default(), scratch.path().join("output"));
+        let known = KnownSecrets::default();
         let command = "echo $$; sleep 60";
         let start = Start { command, environment: &[], output: &output, timeout: LONG, known: &known };
         let is_written = || fs::metadata(&output).is_ok_and(|metadata| metadata.len() > 0);
@@ -258,11 +261,14 @@ mod tests {
             }
             false
         };
-        assert_eq!(Target::start(&start, interrupted, &interrupt, &groups).unwrap_err(), Unready::Interrupted);
+        assert_eq!(
+            TargetProcess::start(&start, interrupted, &interrupt, &groups).unwrap_err(),
+            TargetNotReady::Interrupted
+        );
         assert!(!is_left(&scratch));
         let asked = Cell::new(0);
         let second_time = |_| asked.replace(asked.get() + 1) > 0;
-        let mut target = Target::start(&start, second_time, &Interrupt::default(), &groups).unwrap();
+        let mut target = TargetProcess::start(&start, second_time, &Interrupt::default(), &groups).unwrap();
         groups.kill();
         let deadline = Instant::now() + LONG;
         while target.ended().is_none() && Instant::now() < deadline {

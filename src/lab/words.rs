@@ -7,11 +7,11 @@ use onrush_plan::{Order, Percent, Stop, secrets};
 use onrush_stats::Errors;
 use onrush_text::units;
 
-use super::Turn;
+use super::PlannedTurn;
 use crate::record::{Buffer, Document, Extent, SocketSamples, Sockets};
 
 /// The text of `--plan`: points, order and time.
-pub fn plan(experiment: &Experiment, turns: &[Turn]) -> String {
+pub fn plan(experiment: &Experiment, turns: &[PlannedTurn]) -> String {
     let Experiment { name, rounds, order, points, .. } = experiment;
     let order = match order {
         Order::Interleaved => "interleaved",
@@ -27,7 +27,7 @@ pub fn plan(experiment: &Experiment, turns: &[Turn]) -> String {
     );
     for (number, point) in points.iter().enumerate() {
         let words = experiment.words(point);
-        text.push_str(&format!("{:>5}  {words}\n       {}\n", number + 1, point.plan.show.command));
+        text.push_str(&format!("{:>5}  {words}\n       {}\n", number + 1, point.plan.output.command));
         let settings = point.settings.iter().map(|(name, value)| format!("       {name} = {value}\n"));
         text.extend(settings);
         let command = point.command.as_deref().map(secrets::command);
@@ -60,7 +60,7 @@ fn length(experiment: &Experiment) -> String {
 }
 
 /// The beginning of the line about a run: its number, point and round.
-pub fn run(experiment: &Experiment, point: &Point, turn: Turn, number: u64) -> String {
+pub fn run(experiment: &Experiment, point: &Point, turn: PlannedTurn, number: u64) -> String {
     let runs = experiment.runs();
     let words = experiment.words(point);
     let blank = if words.is_empty() { "" } else { " " };
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn samples_of_several_runs_show_extremes_and_a_median_of_medians() {
+    fn merged_samples_show_extremes_and_medians() {
         let extent = |min, median, max| Some(Extent { min, median: Some(median), max });
         let run = |rtt, retransmits| SocketSamples {
             samples: 1,

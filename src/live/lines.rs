@@ -39,14 +39,14 @@ impl Observer for WaitingLine<'_> {
     }
 
     fn machine(&mut self, words: &str) {
-        if !self.plan.show.is_quiet {
+        if !self.plan.output.is_quiet {
             say(&format!("onrush: {words}"));
         }
     }
 
     fn gathering(&mut self, gathering: &Gathering) {
         let Gathering { address, machines, there, prepared } = *gathering;
-        let Some(asked) = self.plan.show.machines.as_ref().filter(|_| !self.plan.show.is_quiet) else { return };
+        let Some(asked) = self.plan.output.machines.as_ref().filter(|_| !self.plan.output.is_quiet) else { return };
         if there == 0 {
             let file = asked.token_file.display();
             let host = if address.ip().is_unspecified() { host_name() } else { address.ip().to_string() };

@@ -13,7 +13,7 @@ use std::io::{self, IsTerminal, Stderr, Write};
 use onrush_plan::{Plan, Schedule, Stop};
 use onrush_text::units::{exact, thousands, time_us};
 
-use crate::run::{Observer, Progress, Waiting};
+use crate::run::{Observer, RunProgress, Waiting};
 
 /// Moves to the beginning of the line and erases it and all below it: a terminal that became narrower may have wrapped
 /// it.
@@ -42,16 +42,16 @@ impl ProgressLine {
     /// A line on standard error that begins with these words, for the run of a plan; `None` if standard error is not a
     /// terminal, if there is to be no progress, or if the run has a script, whose own output would break the line up.
     pub fn on_stderr(words: &str, plan: &Plan) -> Option<Self> {
-        let Plan { stop, schedule, script, show, .. } = plan;
+        let Plan { stop, schedule, script, output, .. } = plan;
         let out = io::stderr();
-        let is_shown = script.is_none() && !show.is_quiet && out.is_terminal();
+        let is_shown = script.is_none() && !output.is_quiet && out.is_terminal();
         let (words, schedule) = (words.to_owned(), schedule.clone());
         is_shown.then_some(Self { out, width: stderr_width, words, stop: *stop, schedule, drawn: false })
     }
 }
 
 impl Observer for Option<ProgressLine> {
-    fn progress(&mut self, progress: &Progress<'_>) {
+    fn progress(&mut self, progress: &RunProgress<'_>) {
         self.iter_mut().for_each(|line| line.draw(progress));
     }
 
@@ -62,7 +62,7 @@ impl Observer for Option<ProgressLine> {
 
 impl<W: Write> ProgressLine<W> {
     /// Shows the progress of the run.
-    fn draw(&mut self, progress: &Progress<'_>) {
+    fn draw(&mut self, progress: &RunProgress<'_>) {
         let line = format!("{}{}", self.words, text(self.stop, self.schedule.as_ref(), progress));
         // Some terminals begin a new line after the last column.
         let room = (self.width)().saturating_sub(1);
@@ -91,7 +91,7 @@ impl<W: Write> Drop for ProgressLine<W> {
 }
 
 /// The progress, the rate, the lateness and the number of errors.
-fn text(stop: Stop, schedule: Option<&Schedule>, progress: &Progress<'_>) -> String {
+fn text(stop: Stop, schedule: Option<&Schedule>, progress: &RunProgress<'_>) -> String {
     let rate = thousands(progress.requests_per_s.round() as u64);
     if let Some(warm_up) = progress.warm_up {
         let (elapsed, all) = (progress.elapsed.as_secs_f64(), warm_up.as_secs_f64());
@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     static NOTHING: LazyLock<Totals> = LazyLock::new(Totals::default);
-    static PROGRESS: LazyLock<Progress<'_>> = LazyLock::new(|| Progress {
+    static PROGRESS: LazyLock<RunProgress<'_>> = LazyLock::new(|| RunProgress {
         elapsed: Duration::from_millis(3_210),
         warm_up: None,
         requests: 275_731,
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_line_says_how_far_how_fast_and_how_well() {
+    fn progress_shows_time_rate_and_errors() {
         let table = [
             (stop(Some(10), None), "3.2s of 10s, 85,894 requests/s, 1,029 errors"),
             (stop(None, Some(500_000)), "275,731 of 500,000 in 3.2s, 85,894 requests/s, 1,029 errors"),
@@ -159,16 +159,16 @@ mod tests {
     }
 
     #[test]
-    fn with_a_schedule_the_line_says_what_was_asked_for_and_how_late_it_is() {
+    fn scheduled_progress_shows_target_and_lateness() {
         let mut schedule = crate::fixtures::schedule(90_000);
-        let line = |late_ns| text(stop(Some(10), None), Some(&schedule), &Progress { late_ns, ..*PROGRESS });
+        let line = |late_ns| text(stop(Some(10), None), Some(&schedule), &RunProgress { late_ns, ..*PROGRESS });
         assert_eq!(line(Some(12_300.0)), "3.2s of 10s, 85,894 of 90,000 requests/s, 12.30us late, 1,029 errors");
         assert_eq!(line(None), "3.2s of 10s, 85,894 of 90,000 requests/s, 1,029 errors");
         let Stage { to, .. } = schedule.stages[0];
         schedule.stages = vec![Stage { length: Some(Duration::from_secs(5)), from: Rate::default(), to }];
         let line = text(stop(Some(10), None), Some(&schedule), &PROGRESS);
         assert_eq!(line, "3.2s of 10s, 85,894 of 45,000 requests/s, 1,029 errors");
-        let first = Progress { rate_of: (Duration::ZERO, Duration::ZERO), ..*PROGRESS };
+        let first = RunProgress { rate_of: (Duration::ZERO, Duration::ZERO), ..*PROGRESS };
         let line = text(stop(Some(10), None), Some(&schedule), &first);
         assert_eq!(line, "3.2s of 10s, 85,894 requests/s, 1,029 errors");
     }
@@ -177,7 +177,7 @@ mod tests {
     fn a_warm_up_is_told_from_the_run() {
         let line = |elapsed_ms, warm_up_ms| {
             let (elapsed, warm_up) = (Duration::from_millis(elapsed_ms), Some(Duration::from_millis(warm_up_ms)));
-            text(stop(Some(10), None), None, &Progress { elapsed, warm_up, requests: 0, ..*PROGRESS })
+            text(stop(Some(10), None), None, &RunProgress { elapsed, warm_up, requests: 0, ..*PROGRESS })
         };
         assert_eq!(line(640, 1_000), "warming up 0.6 of 1 s, 85,894 requests/s");
         assert_eq!(line(200, 1_500), "warming up 0.2 of 1.5 s, 85,894 requests/s");
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_is_cut_to_the_terminal_and_gone_at_the_end() {
+    fn progress_fits_the_terminal_and_disappears() {
         let mut written = Vec::new();
         let mut line = of_width(&mut written, || 20);
         line.draw(&PROGRESS);

@@ -4,19 +4,19 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use onrush_plan::{Kind, Output};
+use onrush_plan::{Output, OutputKind};
 use onrush_text::printable;
 
 use super::Merge;
 use crate::cli::arguments::{Subcommand, path, switch};
-use crate::cli::{Command, Word, Work};
+use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER, foremost,
     print_noted, say, until_signal,
 };
 use crate::record::Document;
 use crate::record::gate::Gate;
-use crate::report::form::Printed;
+use crate::report::form::PrintedReport;
 
 /// The command.
 pub const COMMAND: Command = Command {
@@ -24,8 +24,8 @@ pub const COMMAND: Command = Command {
     about: "merge saved results into one",
     help: || MERGE.help(),
     options: || MERGE.described(),
-    word: Word::File,
-    parse: |args| Ok(parse(args)?.map(|merge| Work::new(move || run(&merge)))),
+    word: CompletionWord::File,
+    parse: |args| Ok(parse(args)?.map(|merge| CommandWork::new(move || run(&merge)))),
 };
 
 pub(crate) const MERGE: Subcommand<Merge> = Subcommand {
@@ -85,7 +85,7 @@ fn run(merge: &Merge) -> u8 {
     until_signal(|signals| {
         let printed = super::run(merge, |states| states.give_up_before_quitting(signals));
         let (printed, (code, lines)) = match printed {
-            Ok((sum, Printed { text, notes })) => (Ok((text, notes)), judged(&sum)),
+            Ok((sum, PrintedReport { text, notes })) => (Ok((text, notes)), judged(&sum)),
             Err(error) => (Err(error), (0, Vec::new())),
         };
         let exit = print_noted("onrush merge", printed);
@@ -118,8 +118,8 @@ fn judged(sum: &Document) -> (u8, Vec<String>) {
 }
 
 fn output(path: PathBuf) -> Result<Output, String> {
-    match Kind::of(&path) {
-        Some(Kind::Lines) => Err(".ndjson is only written during a run; write .csv".to_owned()),
+    match OutputKind::for_path(&path) {
+        Some(OutputKind::Lines) => Err(".ndjson is only written during a run; write .csv".to_owned()),
         Some(kind) => Ok(Output { path, kind }),
         None => Err("its ending selects the format: .json, .json.gz, .csv, .hgrm, .md or .xml".to_owned()),
     }
@@ -138,10 +138,13 @@ mod tests {
     fn files_and_options_come_in_any_order() {
         let merge = parsed("a.json -o sum.JSON --force b.json --output=sum.md").unwrap().unwrap();
         assert_eq!(merge.inputs, ["a.json", "b.json"].map(PathBuf::from));
-        assert_eq!(merge.outputs.iter().map(|output| output.kind).collect::<Vec<_>>(), [Kind::Json, Kind::Markdown]);
+        assert_eq!(
+            merge.outputs.iter().map(|output| output.kind).collect::<Vec<_>>(),
+            [OutputKind::Json, OutputKind::Markdown]
+        );
         assert!(merge.force && !merge.is_piped);
         let merge = parsed("a.json -o - -o sum.json.gz").unwrap().unwrap();
-        assert!(merge.is_piped && merge.outputs[0].kind == Kind::Json);
+        assert!(merge.is_piped && merge.outputs[0].kind == OutputKind::Json);
         assert!(parsed("a.json -h").unwrap().is_none());
     }
 

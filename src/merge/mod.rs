@@ -11,7 +11,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use anyhow::{anyhow, bail, ensure};
-use onrush_plan::{Kind, Output};
+use onrush_plan::{Output, OutputKind};
 use onrush_text::printable;
 
 use crate::cli;
@@ -19,7 +19,7 @@ use crate::files::export;
 use crate::files::{self, FileStates, Files};
 use crate::judge;
 use crate::record::{self, Different, Document, Named, Note, NoteId};
-use crate::report::form::{self, Form, Printed};
+use crate::report::form::{self, PrintedReport, ReportForm};
 use crate::saved;
 
 /// Results to add up, and where the sum goes.
@@ -41,7 +41,7 @@ pub struct Merge {
 /// # Errors
 ///
 /// When a file cannot be read, added or written.
-pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Document, Printed)> {
+pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Document, PrintedReport)> {
     // A sum of private files is private, too.
     let is_private = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.mode() & 0o077 == 0);
     let files = Files::open(&merge.outputs, None, merge.inputs.iter().any(is_private))?;
@@ -71,11 +71,11 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
     // A reader of the exit code alone must hear of gates that were not judged.
     let notes = judge::on_missing(&sum).map(|note| format!("note: {}", printable(&note.text))).collect();
     let printed = match (merge.is_piped, merge.outputs.is_empty()) {
-        (false, false) => Printed { text: String::new(), notes },
-        (false, true) if stdout().is_terminal() => form::print(&sum, Form::Report, false)?,
+        (false, false) => PrintedReport { text: String::new(), notes },
+        (false, true) if stdout().is_terminal() => form::print(&sum, ReportForm::Report, false)?,
         _ => {
             let text = saved::readable(sum.to_json()).map_err(|why| anyhow!("the sum cannot be printed: {why}"))?;
-            Printed { text, notes }
+            PrintedReport { text, notes }
         }
     };
     if merge.outputs.is_empty() {
@@ -84,7 +84,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
     let states = files.states().clone();
     files.write_texts(|kind| {
         let text = export::render(kind, &sum).map_err(|corrupt| corrupt.to_string())?;
-        if kind == Kind::Json { saved::readable(text) } else { Ok(text) }
+        if kind == OutputKind::Json { saved::readable(text) } else { Ok(text) }
     });
     states.wait(files::PATIENCE);
     states.give_up();

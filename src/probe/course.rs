@@ -16,7 +16,7 @@
 
 use crate::run::Elasticity;
 
-use super::rate::{BATCHES_MIN, LOOKS, Rate, elasticity, half, has_drifted, whole_cycles};
+use super::rate::{BATCHES_MIN, LOOKS, MeasuredRate, elasticity, half, has_drifted, whole_cycles};
 
 const FOLLOWS: f64 = Elasticity::FOLLOWS;
 const STAYS: f64 = Elasticity::STAYS;
@@ -34,9 +34,9 @@ const FIRST: f64 = 8.0;
 
 /// The run before a probe.
 #[derive(Clone, Copy, Debug)]
-pub struct Base {
+pub struct BaselineRun {
     /// Its last part: the requests in flight, and the rate.
-    pub run: Rate,
+    pub run: MeasuredRate,
     /// The other number of requests in flight.
     pub other: u32,
     /// The most ticks that the probe may take.
@@ -44,7 +44,7 @@ pub struct Base {
 }
 
 /// The counts of the workers after a tick.
-pub struct Look<'a> {
+pub struct TickCounts<'a> {
     /// The tick that goes on now, counted from any moment.
     pub tick: u64,
     /// The requests in flight.
@@ -55,7 +55,7 @@ pub struct Look<'a> {
 
 /// The next step of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum ProbeStep {
     /// Go on.
     Wait,
     /// Put so many requests in flight.
@@ -70,7 +70,7 @@ pub struct Unaffordable(pub u64);
 
 /// A part of the course.
 #[derive(Clone, Debug)]
-enum State {
+enum CourseState {
     /// Requests in flight are becoming fewer, or rates are settling until this tick.
     Settling {
         in_flight: u32,
@@ -97,26 +97,26 @@ enum State {
 
 /// The course of a probe.
 #[derive(Clone, Debug)]
-pub struct Course {
-    base: Base,
+pub struct ProbeCourse {
+    base: BaselineRun,
     /// How many ticks as many as in the run are to be in flight first, until they are.
     repeats: Option<u64>,
     /// The rate of the run, where it was repeated.
-    before: Option<Rate>,
+    before: Option<MeasuredRate>,
     /// The tick by which it is over.
     end: u64,
-    state: State,
+    state: CourseState,
     /// The rates with other numbers in flight, in order, and the elasticity of each.
-    pub rates: Vec<(Rate, Elasticity)>,
+    pub rates: Vec<(MeasuredRate, Elasticity)>,
     /// The ticks that these come from.
-    pub windows: Vec<Window>,
+    pub windows: Vec<ProbeWindow>,
     /// The rate with all of them again.
-    pub check: Option<Rate>,
+    pub check: Option<MeasuredRate>,
 }
 
 /// Ticks with one number of requests in flight.
 #[derive(Clone, Copy, Debug)]
-pub struct Window {
+pub struct ProbeWindow {
     /// The requests in flight.
     pub in_flight: u32,
     /// The first tick.
@@ -125,16 +125,16 @@ pub struct Window {
     pub ticks: u64,
 }
 
-impl Course {
+impl ProbeCourse {
     /// A course that begins with this tick, when so many requests are in flight.
     ///
     /// # Errors
     ///
     /// When there is too little time for an answer.
-    pub fn begin(base: Base, tick: u64, in_flight: u64) -> Result<Self, Unaffordable> {
+    pub fn begin(base: BaselineRun, tick: u64, in_flight: u64) -> Result<Self, Unaffordable> {
         let fits = |ticks: u64, surely: f64| {
             let repeats = repeats(&base, ticks);
-            let fit = |(base, ticks): (Base, u64)| is_enough(&base, ticks, surely);
+            let fit = |(base, ticks): (BaselineRun, u64)| is_enough(&base, ticks, surely);
             if fit((base, ticks)) { Some(None) } else { fit(repeated(&base, ticks, repeats)).then_some(Some(repeats)) }
         };
         let Some(repeats) = fits(base.ticks, 0.0) else {
@@ -151,7 +151,7 @@ impl Course {
             repeats,
             before: None,
             end,
-            state: State::Over,
+            state: CourseState::Over,
             rates: Vec::new(),
             windows: Vec::new(),
             check: None,
@@ -165,82 +165,82 @@ impl Course {
         if self.repeats.is_some() { self.base.run.in_flight } else { self.base.other }
     }
 
-    fn settling(&self, in_flight: u32, tick: u64, now: u64) -> State {
+    fn settling(&self, in_flight: u32, tick: u64, now: u64) -> CourseState {
         // Requests sent at once are answered at once, where all take equally long.
         let settles = if now < in_flight.into() { self.base.run.cycle().ceil() as u64 } else { 0 };
-        State::Settling { in_flight, until: tick + settles }
+        CourseState::Settling { in_flight, until: tick + settles }
     }
 
-    /// The next step after this tick. Before the first, the limit is [`Course::first`]'s.
-    pub fn go_on(&mut self, look: &Look<'_>) -> Order {
+    /// The next step after this tick. Before the first, the limit is [`ProbeCourse::first`]'s.
+    pub fn go_on(&mut self, look: &TickCounts<'_>) -> ProbeStep {
         match &mut self.state {
-            State::Settling { in_flight, until } => {
+            CourseState::Settling { in_flight, until } => {
                 let in_flight = *in_flight;
                 if look.in_flight > u64::from(in_flight) || look.tick < *until {
                     let is_late = look.tick + CHECK_MIN >= self.end;
-                    return if is_late { self.end() } else { Order::Wait };
+                    return if is_late { self.end() } else { ProbeStep::Wait };
                 }
                 let from = look.tick + 1;
                 if let Some(ticks) = self.repeats.take() {
-                    self.state = State::Repeating { from, ticks };
-                    return Order::Wait;
+                    self.state = CourseState::Repeating { from, ticks };
+                    return ProbeStep::Wait;
                 }
                 let Some(looks) = self.looks(in_flight, from) else { return self.check(look.tick) };
-                self.state = State::Counting { in_flight, from, looks };
-                Order::Wait
+                self.state = CourseState::Counting { in_flight, from, looks };
+                ProbeStep::Wait
             }
-            State::Repeating { from, ticks } => {
+            CourseState::Repeating { from, ticks } => {
                 let seen = (look.ticks)(*from);
                 if seen.len() < *ticks as usize && look.tick < self.end {
-                    return Order::Wait;
+                    return ProbeStep::Wait;
                 }
                 let in_flight = self.base.run.in_flight;
-                let Some(run) = Rate::at_end(seen, in_flight) else { return self.end() };
+                let Some(run) = MeasuredRate::at_end(seen, in_flight) else { return self.end() };
                 let from = *from + (seen.len() - run.ticks) as u64;
-                self.windows.push(Window { in_flight, from, ticks: run.ticks as u64 });
+                self.windows.push(ProbeWindow { in_flight, from, ticks: run.ticks as u64 });
                 self.before = Some(std::mem::replace(&mut self.base.run, run));
                 if self.has_drifted() {
                     return self.end();
                 }
                 self.state = self.settling(self.base.other, look.tick, in_flight.into());
-                Order::Limit(self.base.other)
+                ProbeStep::Limit(self.base.other)
             }
-            State::Counting { in_flight, from, looks } => {
+            CourseState::Counting { in_flight, from, looks } => {
                 let ticks = (look.ticks)(*from);
                 let Some(next) = looks.last().copied().filter(|&next| ticks.len() as u64 >= next) else {
                     // A worker that hands nothing over holds up the probe no longer than that.
-                    return if look.tick >= self.end { self.end() } else { Order::Wait };
+                    return if look.tick >= self.end { self.end() } else { ProbeStep::Wait };
                 };
                 looks.pop();
                 let (in_flight, from, left) = (*in_flight, *from, looks.len());
-                let rate = Rate::of(&ticks[..next as usize], in_flight, self.base.run.cycle());
+                let rate = MeasuredRate::from_ticks(&ticks[..next as usize], in_flight, self.base.run.cycle());
                 let Some(rate) = rate.map(|rate| rate.as_variable_as(&self.base.run)) else {
-                    return if left == 0 { self.check(look.tick) } else { Order::Wait };
+                    return if left == 0 { self.check(look.tick) } else { ProbeStep::Wait };
                 };
                 let elasticity = elasticity(&self.base.run, &rate, LOOKS - 1 - left);
                 if left == 0 || decides(&elasticity) || self.is_futile(&elasticity, look.tick) {
-                    let window = Window { in_flight, from, ticks: next };
+                    let window = ProbeWindow { in_flight, from, ticks: next };
                     self.rates.push((rate, elasticity));
                     self.windows.push(window);
                     let is_clear = decides(&elasticity) && elasticity.low <= FOLLOWS;
                     return if is_clear { self.check(look.tick) } else { self.closer(look.tick) };
                 }
-                Order::Wait
+                ProbeStep::Wait
             }
-            State::Checking { from, ticks } => {
+            CourseState::Checking { from, ticks } => {
                 let seen = (look.ticks)(*from);
                 if seen.len() < *ticks as usize && look.tick < self.end {
-                    return Order::Wait;
+                    return ProbeStep::Wait;
                 }
-                self.check = Rate::of(seen, self.base.run.in_flight, self.base.run.cycle());
+                self.check = MeasuredRate::from_ticks(seen, self.base.run.in_flight, self.base.run.cycle());
                 self.end()
             }
-            State::Over => Order::End,
+            CourseState::Over => ProbeStep::End,
         }
     }
 
     /// The rates with as many in flight as in the run, before and later, if one is a fifth more than the other.
-    pub fn drift(&self) -> Option<[Rate; 2]> {
+    pub fn drift(&self) -> Option<[MeasuredRate; 2]> {
         let run = self.base.run;
         let pairs = [self.before.map(|before| [before, run]), self.check.map(|check| [run, check])];
         pairs.into_iter().flatten().find(|[before, later]| has_drifted(before, later))
@@ -252,25 +252,25 @@ impl Course {
     }
 
     /// The result: between the numbers of requests in flight that are closest, if it decides there.
-    pub fn result(&self) -> Option<(Rate, Elasticity)> {
+    pub fn result(&self) -> Option<(MeasuredRate, Elasticity)> {
         let decided = self.rates.iter().rev().find(|(_, elasticity)| decides(elasticity));
         decided.or(self.rates.first()).copied()
     }
 
-    fn end(&mut self) -> Order {
-        self.state = State::Over;
-        Order::End
+    fn end(&mut self) -> ProbeStep {
+        self.state = CourseState::Over;
+        ProbeStep::End
     }
 
     /// Goes on with three quarters in flight, if there is time for that.
-    fn closer(&mut self, tick: u64) -> Order {
+    fn closer(&mut self, tick: u64) -> ProbeStep {
         let Some(closer) = self.closer_in_flight() else { return self.check(tick) };
         let until = tick + self.settles();
         if self.looks(closer, until + 1).is_none() {
             return self.check(tick);
         }
-        self.state = State::Settling { in_flight: closer, until };
-        Order::Limit(closer)
+        self.state = CourseState::Settling { in_flight: closer, until };
+        ProbeStep::Limit(closer)
     }
 
     /// The number of requests in flight between half and all of them, once.
@@ -293,21 +293,21 @@ impl Course {
     }
 
     /// Begins the check at the end.
-    fn check(&mut self, tick: u64) -> Order {
+    fn check(&mut self, tick: u64) -> ProbeStep {
         let from = tick + 1 + self.settles();
         let passed = self.base.ticks - self.end.saturating_sub(tick);
         let ticks = self.end.saturating_sub(from).min((passed / CHECK_PART).clamp(CHECK_MIN, CHECK_MAX));
         if ticks < CHECK_MIN {
             return self.end();
         }
-        self.state = State::Checking { from, ticks };
-        Order::Limit(self.base.run.in_flight)
+        self.state = CourseState::Checking { from, ticks };
+        ProbeStep::Limit(self.base.run.in_flight)
     }
 
     /// How long the rate takes to follow more requests in flight: a cycle of the earlier ones, unless it does not
     /// follow.
     fn settles(&self) -> u64 {
-        let settles = |(rate, elasticity): &(Rate, Elasticity)| {
+        let settles = |(rate, elasticity): &(MeasuredRate, Elasticity)| {
             if elasticity.high < STAYS { 0 } else { rate.cycle().ceil() as u64 }
         };
         self.rates.last().map_or(0, settles)
@@ -342,35 +342,35 @@ pub fn decides(elasticity: &Elasticity) -> bool {
 }
 
 /// True if a probe of so many ticks can decide after this run; `surely`: with so many standard errors more.
-fn is_enough(base: &Base, ticks: u64, surely: f64) -> bool {
+fn is_enough(base: &BaselineRun, ticks: u64, surely: f64) -> bool {
     let left = ticks.saturating_sub(check_ticks(ticks) + drain(base, base.other)) as f64;
     let left = whole_cycles(left, base.run.cycle());
     left >= FIRST && half_at(base, base.other, left, LOOKS - 1, surely) < STAYS
 }
 
 /// Ticks of so many that repeat the run: half as many as count.
-fn repeats(base: &Base, ticks: u64) -> u64 {
+fn repeats(base: &BaselineRun, ticks: u64) -> u64 {
     let left = ticks.saturating_sub(check_ticks(ticks) + drain(base, base.other));
     whole_cycles(left as f64 / 2.0, base.run.cycle()).round() as u64
 }
 
 /// A run that is repeated for some of so many ticks, and the ticks that are left then.
-fn repeated(base: &Base, ticks: u64, repeats: u64) -> (Base, u64) {
-    let Rate { in_flight, per_tick, .. } = base.run;
+fn repeated(base: &BaselineRun, ticks: u64, repeats: u64) -> (BaselineRun, u64) {
+    let MeasuredRate { in_flight, per_tick, .. } = base.run;
     let run = base.run.varying_as_known().expected(in_flight, per_tick, repeats as f64, base.run.cycle());
-    (Base { run, ..*base }, ticks - repeats)
+    (BaselineRun { run, ..*base }, ticks - repeats)
 }
 
 /// Half of the interval to be expected after so many ticks with so many in flight, if the rate does not follow them, at
 /// a look; with so many standard errors more.
-fn half_at(base: &Base, in_flight: u32, ticks: f64, look: usize, more: f64) -> f64 {
+fn half_at(base: &BaselineRun, in_flight: u32, ticks: f64, look: usize, more: f64) -> f64 {
     half(&base.run, &base.run.expected(in_flight, base.run.per_tick, ticks, base.run.cycle()), look, more)
 }
 
 /// How long it takes until as many are in flight as the other number says: all connections have been answered once, of which
 /// every second one sends again at once, or, more have been sent.
-fn drain(base: &Base, other: u32) -> u64 {
-    let Rate { in_flight, per_tick, .. } = base.run;
+fn drain(base: &BaselineRun, other: u32) -> u64 {
+    let MeasuredRate { in_flight, per_tick, .. } = base.run;
     let answered = if other < in_flight { in_flight } else { other - in_flight };
     (f64::from(answered) / per_tick).ceil().min(1e9) as u64
 }
@@ -385,29 +385,29 @@ mod tests {
     use super::*;
 
     #[test]
-    fn workers_that_hand_nothing_over_do_not_hold_it_up() {
-        let run = Rate::of(&[10.0; 400], 8, 0.8).unwrap();
-        let mut course = Course::begin(Base { run, other: 4, ticks: 200 }, 1_000, 8).unwrap();
+    fn silent_workers_do_not_block_the_probe() {
+        let run = MeasuredRate::from_ticks(&[10.0; 400], 8, 0.8).unwrap();
+        let mut course = ProbeCourse::begin(BaselineRun { run, other: 4, ticks: 200 }, 1_000, 8).unwrap();
         for tick in 1_001..1_200 {
-            let order = course.go_on(&Look { tick, in_flight: 4, ticks: &|_| &[] });
-            assert_eq!(order, Order::Wait, "{tick}");
+            let order = course.go_on(&TickCounts { tick, in_flight: 4, ticks: &|_| &[] });
+            assert_eq!(order, ProbeStep::Wait, "{tick}");
         }
-        assert_eq!(course.go_on(&Look { tick: 1_200, in_flight: 4, ticks: &|_| &[] }), Order::End);
+        assert_eq!(course.go_on(&TickCounts { tick: 1_200, in_flight: 4, ticks: &|_| &[] }), ProbeStep::End);
         assert!(course.result().is_none());
     }
 
     #[test]
-    fn too_little_time_is_told_with_the_time_it_takes() {
+    fn too_little_time_names_the_time_needed() {
         // Two in a tick, which vary like a Poisson process.
         let mut random = onrush_plan::Random::new(1);
         let counts: Vec<f64> = (0..400).map(|_| random.below(6) as f64 * 0.8).collect();
-        let run = Rate::of(&counts, 8, 4.0).unwrap();
-        let begin = |ticks| Course::begin(Base { run, other: 4, ticks }, 0, 8).map(|_| ());
+        let run = MeasuredRate::from_ticks(&counts, 8, 4.0).unwrap();
+        let begin = |ticks| ProbeCourse::begin(BaselineRun { run, other: 4, ticks }, 0, 8).map(|_| ());
         let Err(Unaffordable(needed)) = begin(20) else { panic!("it is too short") };
         assert!((100..1_000).contains(&needed), "{needed}");
         assert_eq!(begin(needed), Ok(()));
-        let few = Rate::of(&counts[..20], 8, 4.0).unwrap();
-        let course = Course::begin(Base { run: few, other: 4, ticks: 1_000 }, 0, 8).unwrap();
+        let few = MeasuredRate::from_ticks(&counts[..20], 8, 4.0).unwrap();
+        let course = ProbeCourse::begin(BaselineRun { run: few, other: 4, ticks: 1_000 }, 0, 8).unwrap();
         assert_eq!(course.first(), 8, "a run of few responses is repeated");
     }
 }

@@ -17,11 +17,11 @@ use onrush_stats::{Errors, Phase, Totals};
 use onrush_text::units::{counted, spaced};
 
 use crate::failure::why_row;
-use crate::run::{Ended, Interrupt, Outcome, Probe, RUN_TICK, Slot, TICK, Tail, TailEnd, nanos};
+use crate::run::{Interrupt, Outcome, Probe, RUN_TICK, RunEnd, Slot, TICK, Tail, TailEnd, nanos};
 use crate::session;
 
-use course::{Base, Course, Look, Order, Unaffordable};
-use rate::Rate;
+use course::{BaselineRun, ProbeCourse, ProbeStep, TickCounts, Unaffordable};
+use rate::MeasuredRate;
 
 /// The largest part of the time for which onrush may be stalled ...
 const STOPPED: f64 = 0.05;
@@ -39,7 +39,7 @@ const OPENING: Duration = Duration::from_micros(500);
 const OPENING_MIN: Duration = Duration::from_millis(200);
 
 /// The run that a probe follows.
-struct Setting<'a> {
+struct ProbedRun<'a> {
     plan: &'a Plan,
     /// How many requests each connection had in flight.
     streams: u32,
@@ -47,7 +47,7 @@ struct Setting<'a> {
     batch: u64,
     /// The responses in each part of the end of the run.
     counts: &'a [f64],
-    base: Base,
+    base: BaselineRun,
     /// The share of the responses that were unsuccessful.
     refused: f64,
 }
@@ -61,9 +61,9 @@ pub fn after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: 
     }
     let streams = outcome.streams(plan);
     let in_flight = plan.load.connections.saturating_mul(streams);
-    let probing = plan.show.probing.unwrap_or(Probing { up: false, time: Duration::ZERO });
+    let probing = plan.output.probing.unwrap_or(Probing { up: false, time: Duration::ZERO });
     let (other, needs_more) = (probing.other(in_flight), probing.needs_more(in_flight));
-    let none = Probe { up: other > in_flight, was_planned: plan.show.probing.is_some(), ..Probe::default() };
+    let none = Probe { up: other > in_flight, was_planned: plan.output.probing.is_some(), ..Probe::default() };
     let counts = outcome.recent.clone();
     let counts = &counts[first_of_last_part(counts.len())..];
     if outcome.batch > 1 && streams > 1 {
@@ -71,16 +71,17 @@ pub fn after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: 
         let why = "requests of a script that are sent together share the streams of a connection";
         return Some(Probe { failed: Some(why.to_owned()), ..none });
     }
-    let Some(run) = Rate::at_end(counts, in_flight) else {
+    let Some(run) = MeasuredRate::at_end(counts, in_flight) else {
         dismiss(tail, outcome);
         return Some(none);
     };
     let run = run.in_shorter_ticks((RUN_TICK.as_nanos() / TICK.as_nanos()) as u32);
     let opening = if needs_more { OPENING_MIN.max(OPENING * other.div_ceil(streams)) } else { Duration::ZERO };
     let ticks = probing.time.saturating_sub(opening).as_nanos() / TICK.as_nanos();
-    let base = Base { run, other, ticks: ticks as u64 };
-    let setting = Setting { plan, streams, batch: outcome.batch as u64, counts, base, refused: refused_share(outcome) };
-    if let Err(Unaffordable(ticks)) = Course::begin(base, 0, in_flight.into()) {
+    let base = BaselineRun { run, other, ticks: ticks as u64 };
+    let setting =
+        ProbedRun { plan, streams, batch: outcome.batch as u64, counts, base, refused: refused_share(outcome) };
+    if let Err(Unaffordable(ticks)) = ProbeCourse::begin(base, 0, in_flight.into()) {
         dismiss(tail, outcome);
         let needed_s = Some((opening + TICK * ticks as u32).as_secs_f64());
         return Some(Probe { needed_s, ..none });
@@ -110,7 +111,7 @@ fn first_of_last_part(counts: usize) -> usize {
     counts - (counts * 7 / 10).max(10).min(counts)
 }
 
-impl Setting<'_> {
+impl ProbedRun<'_> {
     /// Carries out a probe for which a run of its own opens more connections first.
     fn carry_out_with_more(&self, opening: Duration, interrupt: &Interrupt) -> Probe {
         let Self { plan, streams, base, .. } = self;
@@ -124,9 +125,9 @@ impl Setting<'_> {
             ..(*plan).clone()
         };
         opens.http.streams = plan.http.streams.map(|_| *streams);
-        opens.show.probing = Some(Probing { up: false, time: Duration::ZERO });
+        opens.output.probing = Some(Probing { up: false, time: Duration::ZERO });
         match session::run(&opens, interrupt, &mut []) {
-            Ok(session::Ran { outcome, tail: Some(tail), .. }) => {
+            Ok(session::SessionResult { outcome, tail: Some(tail), .. }) => {
                 let open = outcome.totals.counters.slots_opened;
                 if open < u64::from(connections) {
                     tail.end();
@@ -134,8 +135,8 @@ impl Setting<'_> {
                 }
                 self.carry_out(tail, outcome.totals, opening, interrupt).0
             }
-            Ok(session::Ran { outcome, .. }) => {
-                let is_signal = matches!(outcome.ended, Ended::Signal | Ended::NeverBegun);
+            Ok(session::SessionResult { outcome, .. }) => {
+                let is_signal = matches!(outcome.ended, RunEnd::Signal | RunEnd::NeverBegun);
                 let why = if is_signal { Probe::SIGNAL } else { "its connections could not be opened" };
                 failed(why.to_owned(), &outcome.totals)
             }
@@ -146,7 +147,7 @@ impl Setting<'_> {
     /// Carries out a probe with these workers, which have recorded something of it before, in this time.
     fn carry_out(&self, mut tail: Tail, before: Totals, passed: Duration, interrupt: &Interrupt) -> (Probe, TailEnd) {
         let (begin, base) = (tail.tick(), &self.base);
-        let Ok(mut course) = Course::begin(*base, begin, tail.in_flight().div_ceil(self.batch)) else {
+        let Ok(mut course) = ProbeCourse::begin(*base, begin, tail.in_flight().div_ceil(self.batch)) else {
             unreachable!("it has begun before")
         };
         tail.limit(course.first(), self.streams);
@@ -158,11 +159,11 @@ impl Setting<'_> {
                 break Some(Probe::SIGNAL.to_owned());
             }
             let in_flight = tail.in_flight().div_ceil(self.batch);
-            let look = Look { tick: tail.tick(), in_flight, ticks: &|from| tail.ticks(from) };
+            let look = TickCounts { tick: tail.tick(), in_flight, ticks: &|from| tail.ticks(from) };
             match course.go_on(&look) {
-                Order::Wait => {}
-                Order::Limit(in_flight) => tail.limit(in_flight, self.streams),
-                Order::End => break None,
+                ProbeStep::Wait => {}
+                ProbeStep::Limit(in_flight) => tail.limit(in_flight, self.streams),
+                ProbeStep::End => break None,
             }
         };
         let ticks = tail.ticks(begin).to_vec();
@@ -180,8 +181,8 @@ impl Setting<'_> {
     }
 
     /// Adds the results of a probe's course.
-    fn tell(&self, probe: &mut Probe, course: &Course, ticks: &[f64], begin: u64) {
-        let per_s = |rate: &Rate| rate.per_tick / TICK.as_secs_f64();
+    fn tell(&self, probe: &mut Probe, course: &ProbeCourse, ticks: &[f64], begin: u64) {
+        let per_s = |rate: &MeasuredRate| rate.per_tick / TICK.as_secs_f64();
         if let Some([was, now]) = course.drift() {
             let in_flight = self.base.run.in_flight;
             let [was, now] = [was, now].map(|rate| per_s(&rate));
@@ -202,7 +203,7 @@ impl Setting<'_> {
             tick_s: RUN_TICK.as_secs_f64(),
             completed: whole(&self.counts[self.counts.len() - self.base.run.ticks..]),
         };
-        let slot = |window: &course::Window| {
+        let slot = |window: &course::ProbeWindow| {
             let from = (window.from - begin) as usize;
             Slot {
                 in_flight: window.in_flight,

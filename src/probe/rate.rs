@@ -31,7 +31,7 @@ const LEAST_OF_RUN: f64 = 0.5;
 
 /// A rate with so many requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Rate {
+pub struct MeasuredRate {
     /// The requests in flight.
     pub in_flight: u32,
     /// The ticks in which they were counted.
@@ -48,10 +48,10 @@ pub struct Rate {
     cut: f64,
 }
 
-impl Rate {
+impl MeasuredRate {
     /// The rate in these ticks; `None`: they are too few, or nothing came. `cycle`: the ticks in which as many
     /// responses come as requests are in flight, if all take equally long.
-    pub fn of(ticks: &[f64], in_flight: u32, cycle: f64) -> Option<Self> {
+    pub fn from_ticks(ticks: &[f64], in_flight: u32, cycle: f64) -> Option<Self> {
         let responses: f64 = ticks.iter().sum();
         let per_tick = responses / ticks.len() as f64;
         if ticks.len() < BATCHES_MIN || responses <= 0.0 {
@@ -72,9 +72,9 @@ impl Rate {
 
     /// The rate at the end of a run.
     pub fn at_end(ticks: &[f64], in_flight: u32) -> Option<Self> {
-        let cycle = Self::of(ticks, in_flight, f64::INFINITY)?.cycle();
+        let cycle = Self::from_ticks(ticks, in_flight, f64::INFINITY)?.cycle();
         let length = (whole_cycles(ticks.len() as f64, cycle).round() as usize).max(BATCHES_MIN).min(ticks.len());
-        Self::of(&ticks[ticks.len() - length..], in_flight, cycle)
+        Self::from_ticks(&ticks[ticks.len() - length..], in_flight, cycle)
     }
 
     /// The rate in ticks so many times as short.
@@ -148,7 +148,7 @@ fn batch_size(ticks: usize, cycle: f64) -> usize {
 
 /// By how much the rate follows the requests in flight, between two numbers of them, as seen at the look with this
 /// number, from 0.
-pub fn elasticity(a: &Rate, b: &Rate, look: usize) -> Elasticity {
+pub fn elasticity(a: &MeasuredRate, b: &MeasuredRate, look: usize) -> Elasticity {
     let unit = (f64::from(a.in_flight) / f64::from(b.in_flight)).ln();
     let value = (a.per_tick / b.per_tick).ln() / unit;
     let half = half(a, b, look, 0.0);
@@ -156,14 +156,14 @@ pub fn elasticity(a: &Rate, b: &Rate, look: usize) -> Elasticity {
 }
 
 /// Half the interval of [`elasticity`], with `more` standard errors added.
-pub fn half(a: &Rate, b: &Rate, look: usize, more: f64) -> f64 {
+pub fn half(a: &MeasuredRate, b: &MeasuredRate, look: usize, more: f64) -> f64 {
     let unit = (f64::from(a.in_flight) / f64::from(b.in_flight)).ln().abs();
     let [of_a, of_b] = [a, b].map(|rate| (rate.quantile(look) + more) * rate.error());
     of_a.hypot(of_b).hypot(a.cut() + b.cut()) / unit
 }
 
 /// True if two rates with equally many requests in flight differ by a fifth and by three standard errors.
-pub fn has_drifted(run: &Rate, later: &Rate) -> bool {
+pub fn has_drifted(run: &MeasuredRate, later: &MeasuredRate) -> bool {
     let difference = (later.per_tick / run.per_tick).ln().abs();
     // Of few batches, as many as three of many.
     let last = LOOKS - 1;
@@ -191,35 +191,36 @@ mod tests {
                 count += 1.0;
             }
         };
-        let constant = Rate::of(&[10.0; 400], 4, 0.4).unwrap();
+        let constant = MeasuredRate::from_ticks(&[10.0; 400], 4, 0.4).unwrap();
         assert!(constant.dispersion < 0.01 && constant.error() < 0.001, "{constant:?}");
-        let random: Vec<Rate> =
-            (0..200).map(|_| Rate::of(&(0..400).map(|_| poisson(10.0)).collect::<Vec<_>>(), 4, 0.4).unwrap()).collect();
+        let random: Vec<MeasuredRate> = (0..200)
+            .map(|_| MeasuredRate::from_ticks(&(0..400).map(|_| poisson(10.0)).collect::<Vec<_>>(), 4, 0.4).unwrap())
+            .collect();
         let mean = random.iter().map(|rate| rate.dispersion).sum::<f64>() / 200.0;
         assert!((0.9..1.5).contains(&mean), "{mean}");
         // Bursts of all requests in flight, whose cycle is no multiple of a tick.
         let bursts: Vec<f64> = (0..400).map(|tick| if (tick * 10 % 37) < 10 { 8.0 } else { 0.0 }).collect();
-        let bursts = Rate::of(&bursts, 8, 3.7).unwrap();
+        let bursts = MeasuredRate::from_ticks(&bursts, 8, 3.7).unwrap();
         assert!(bursts.error() < 0.02, "{bursts:?}");
     }
 
     #[test]
-    fn a_rate_has_drifted_by_a_fifth_and_by_three_errors() {
+    fn drift_needs_a_fifth_and_three_errors() {
         let at = |per_tick: f64, ticks: usize| {
             let counts: Vec<f64> = (0..ticks).map(|tick| per_tick + [-0.1, 0.1][tick % 2] * per_tick).collect();
-            Rate::of(&counts, 4, 0.4).unwrap()
+            MeasuredRate::from_ticks(&counts, 4, 0.4).unwrap()
         };
         for (later, has) in [(7.5, true), (8.5, false), (12.5, true), (11.5, false)] {
             assert_eq!(has_drifted(&at(10.0, 400), &at(later, 20)), has, "{later}");
         }
         // Half as many of a few, by chance.
-        let few = Rate::of(&[0.0, 1.0, 0.0, 0.0, 1.0, 2.0, 0.0, 1.0], 4, 8.0).unwrap();
+        let few = MeasuredRate::from_ticks(&[0.0, 1.0, 0.0, 0.0, 1.0, 2.0, 0.0, 1.0], 4, 8.0).unwrap();
         assert!(!has_drifted(&at(1.2, 400), &few), "{few:?}");
     }
 
     #[test]
     fn too_few_ticks_and_silence_have_no_rate() {
-        assert_eq!(Rate::of(&[5.0; BATCHES_MIN - 1], 4, 1.0), None);
-        assert_eq!(Rate::of(&[0.0; 100], 4, 1.0), None);
+        assert_eq!(MeasuredRate::from_ticks(&[5.0; BATCHES_MIN - 1], 4, 1.0), None);
+        assert_eq!(MeasuredRate::from_ticks(&[0.0; 100], 4, 1.0), None);
     }
 }

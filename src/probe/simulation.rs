@@ -9,8 +9,8 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use onrush_plan::Random;
 
-use super::course::{Base, Course, Look, Order};
-use super::rate::Rate;
+use super::course::{BaselineRun, ProbeCourse, ProbeStep, TickCounts};
+use super::rate::MeasuredRate;
 use crate::run::Elasticity;
 
 const TICK_S: f64 = 0.01;
@@ -18,7 +18,7 @@ const FOLLOWS: f64 = Elasticity::FOLLOWS;
 const STAYS: f64 = Elasticity::STAYS;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Service {
+enum ServiceModel {
     Constant,
     Exponential,
     /// With this standard deviation, as a multiple of the mean.
@@ -27,7 +27,7 @@ enum Service {
     Bimodal,
 }
 
-impl Service {
+impl ServiceModel {
     /// A time whose mean is 1.
     fn draw(self, random: &mut Random) -> f64 {
         match self {
@@ -45,9 +45,9 @@ impl Service {
 }
 
 /// A target with so many requests in flight.
-struct Target {
+struct SimulatedTarget {
     workers: u32,
-    service: Service,
+    service: ServiceModel,
     mean_s: f64,
     random: Random,
     /// The requests in service: the nanosecond at which each ends, and whether its connection sends again then.
@@ -56,8 +56,8 @@ struct Target {
     waiting: VecDeque<bool>,
 }
 
-impl Target {
-    fn new(workers: u32, service: Service, mean_s: f64, seed: u64) -> Self {
+impl SimulatedTarget {
+    fn new(workers: u32, service: ServiceModel, mean_s: f64, seed: u64) -> Self {
         let random = Random::new(Random::new(seed).next());
         Self { workers, service, mean_s, random, served: BinaryHeap::new(), waiting: VecDeque::new() }
     }
@@ -113,15 +113,15 @@ impl Target {
 }
 
 /// The result of a simulated probe.
-struct Told {
+struct SimulatedProbe {
     /// Between the requests in flight in the run and this number; `None`: it was not carried out.
-    result: Option<(Rate, Elasticity)>,
+    result: Option<(MeasuredRate, Elasticity)>,
     took_s: f64,
     has_drifted: bool,
     is_affordable: bool,
 }
 
-impl Told {
+impl SimulatedProbe {
     /// The limit between which the elasticity is said to be.
     fn side(&self) -> Option<[f64; 2]> {
         let (_, Elasticity { low, high, .. }) = self.result.filter(|_| !self.has_drifted)?;
@@ -130,7 +130,7 @@ impl Told {
     }
 
     /// True if that is wrong.
-    fn is_wrong(&self, target: &Target, in_flight: u32) -> bool {
+    fn is_wrong(&self, target: &SimulatedTarget, in_flight: u32) -> bool {
         let (Some(side), Some((rate, _))) = (self.side(), self.result) else { return false };
         let truth = target.elasticity(in_flight, rate.in_flight);
         truth < side[0] - 1e-9 || truth > side[1] + 1e-9
@@ -138,54 +138,54 @@ impl Told {
 }
 
 /// A run of so many seconds, and the probe after it.
-fn probe(target: &mut Target, in_flight: u32, run_s: u64, probe_s: f64) -> Told {
+fn probe(target: &mut SimulatedTarget, in_flight: u32, run_s: u64, probe_s: f64) -> SimulatedProbe {
     probe_in_ticks(target, in_flight, run_s * 10, probe_s)
 }
 
 /// A run of so many tenths of a second, and the probe after it.
-fn probe_in_ticks(target: &mut Target, in_flight: u32, run_ticks: u64, probe_s: f64) -> Told {
+fn probe_in_ticks(target: &mut SimulatedTarget, in_flight: u32, run_ticks: u64, probe_s: f64) -> SimulatedProbe {
     const RUN_TICK_NS: u64 = 100_000_000;
     let tick_ns = (TICK_S * 1e9) as u64;
     target.limit(in_flight, 0);
     let counts: Vec<f64> = (1..=run_ticks).map(|tick| target.run_until(tick * RUN_TICK_NS)).collect();
     let last = &counts[super::first_of_last_part(counts.len())..];
-    let nothing = Told { result: None, took_s: 0.0, has_drifted: false, is_affordable: false };
-    let Some(run) = Rate::at_end(last, in_flight) else { return nothing };
+    let nothing = SimulatedProbe { result: None, took_s: 0.0, has_drifted: false, is_affordable: false };
+    let Some(run) = MeasuredRate::at_end(last, in_flight) else { return nothing };
     let begin = run_ticks * 10;
-    let base = Base { run: run.in_shorter_ticks(10), other: in_flight / 2, ticks: (probe_s / TICK_S) as u64 };
-    let Ok(mut course) = Course::begin(base, begin, in_flight.into()) else { return nothing };
+    let base = BaselineRun { run: run.in_shorter_ticks(10), other: in_flight / 2, ticks: (probe_s / TICK_S) as u64 };
+    let Ok(mut course) = ProbeCourse::begin(base, begin, in_flight.into()) else { return nothing };
     target.limit(course.first(), begin * tick_ns);
     let (mut tick, mut ticks) = (begin, Vec::new());
     loop {
         ticks.push(target.run_until((tick + 1) * tick_ns));
         tick += 1;
         let of = |from: u64| &ticks[((from - begin) as usize).min(ticks.len())..];
-        let order = course.go_on(&Look { tick, in_flight: target.in_flight().into(), ticks: &of });
+        let order = course.go_on(&TickCounts { tick, in_flight: target.in_flight().into(), ticks: &of });
         match order {
-            Order::Wait => {}
-            Order::Limit(limit) => target.limit(limit, tick * tick_ns),
-            Order::End => break,
+            ProbeStep::Wait => {}
+            ProbeStep::Limit(limit) => target.limit(limit, tick * tick_ns),
+            ProbeStep::End => break,
         }
         assert!(tick <= begin + base.ticks + 1, "it takes longer than it may");
     }
     let took_s = (tick - begin) as f64 * TICK_S;
-    Told { result: course.result(), took_s, has_drifted: course.has_drifted(), is_affordable: true }
+    SimulatedProbe { result: course.result(), took_s, has_drifted: course.has_drifted(), is_affordable: true }
 }
 
 /// A closed loop drawn at random.
-fn drawn(seed: u64) -> (Target, u32, String) {
+fn drawn(seed: u64) -> (SimulatedTarget, u32, String) {
     let mut random = Random::new(Random::new(seed).next());
     let order = |random: &mut Random, low: f64, high: f64| low * (high / low).powf(random.uniform());
     let workers = random.below(25) as u32;
     let service = match random.below(4) {
-        0 => Service::Constant,
-        1 => Service::Exponential,
-        2 => Service::LogNormal(0.2 + random.uniform()),
-        _ => Service::Bimodal,
+        0 => ServiceModel::Constant,
+        1 => ServiceModel::Exponential,
+        2 => ServiceModel::LogNormal(0.2 + random.uniform()),
+        _ => ServiceModel::Bimodal,
     };
     let mean_s = order(&mut random, 0.8e-3, 27e-3);
     let in_flight = order(&mut random, 4.0, 1_000.0).round() as u32;
-    let target = Target::new(workers, service, mean_s, seed);
+    let target = SimulatedTarget::new(workers, service, mean_s, seed);
     let name = format!(
         "{seed}: {workers} workers, {service:?} {:.1} ms, c = {in_flight}, {:.0}/s",
         mean_s * 1e3,
@@ -196,7 +196,7 @@ fn drawn(seed: u64) -> (Target, u32, String) {
 
 /// The outcomes of situations in one range of rates.
 #[derive(Debug, Default)]
-struct Counts {
+struct RangeCounts {
     all: u32,
     decided: u32,
     /// None of them changes.
@@ -206,7 +206,7 @@ struct Counts {
     took_s: Vec<f64>,
 }
 
-impl Counts {
+impl RangeCounts {
     fn share(&self) -> f64 {
         f64::from(self.decided) / f64::from(self.all.max(1))
     }
@@ -214,8 +214,8 @@ impl Counts {
 
 /// Counts the outcomes of probes in so many situations after runs of this length: above 250 responses a second, from 50
 /// to 250, and with a queue that takes longer than a second to become half as long.
-fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [Counts; 3] {
-    let mut counts = [Counts::default(), Counts::default(), Counts::default()];
+fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [RangeCounts; 3] {
+    let mut counts = [RangeCounts::default(), RangeCounts::default(), RangeCounts::default()];
     for seed in seeds {
         let (mut target, in_flight, name) = drawn(seed);
         let per_s = target.per_s(in_flight);
@@ -244,7 +244,7 @@ fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [Counts; 3] {
 /// Some situations in every test run, and with `CHECK_MACHINE` 600 after either length of a run, as `make
 /// check-machine` sets it.
 #[test]
-fn closed_loops_drawn_at_random_are_decided_and_never_wrongly() {
+fn random_closed_loops_are_never_judged_wrongly() {
     let is_whole = std::env::var_os("CHECK_MACHINE").is_some();
     for (run_s, least, seeds) in [(10, [0.9, 0.55], 600), (30, [0.97, 0.85], 600)] {
         let counts = tell(0..if is_whole { seeds } else { 40 }, run_s);
@@ -270,11 +270,11 @@ fn closed_loops_drawn_at_random_are_decided_and_never_wrongly() {
 
 /// How many of so many probes are wrong, and how many decide, where workers in front of so many in flight have an
 /// elasticity between all and half of these.
-fn at(workers: u32, in_flight: u32, service: Service, per_s: f64, count: u64) -> [u64; 2] {
+fn at(workers: u32, in_flight: u32, service: ServiceModel, per_s: f64, count: u64) -> [u64; 2] {
     let mut told = [0, 0];
     for seed in 0..count {
         let served = if workers == 0 { in_flight } else { in_flight.min(workers) };
-        let mut target = Target::new(workers, service, f64::from(served) / per_s, seed);
+        let mut target = SimulatedTarget::new(workers, service, f64::from(served) / per_s, seed);
         let result = probe(&mut target, in_flight, 10, 2.0);
         told[0] += u64::from(result.is_wrong(&target, in_flight));
         told[1] += u64::from(result.side().is_some());
@@ -283,10 +283,12 @@ fn at(workers: u32, in_flight: u32, service: Service, per_s: f64, count: u64) ->
 }
 
 #[test]
-fn at_most_one_in_a_hundred_is_on_the_wrong_side_of_a_limit() {
+fn at_most_one_percent_is_misjudged() {
     let is_whole = std::env::var_os("CHECK_MACHINE").is_some();
     let (count, mut all_decided) = (if is_whole { 1_000 } else { 40 }, 0);
-    for service in [Service::Constant, Service::Exponential, Service::LogNormal(0.4), Service::Bimodal] {
+    for service in
+        [ServiceModel::Constant, ServiceModel::Exponential, ServiceModel::LogNormal(0.4), ServiceModel::Bimodal]
+    {
         // ln(16 ÷ 13) ÷ ln(26 ÷ 13) = 0.2996, and ln(13 ÷ 8) ÷ ln(16 ÷ 8) = 0.7004.
         for (workers, in_flight) in [(16, 26), (13, 16)] {
             let [wrong, decided] = at(workers, in_flight, service, 1_000.0, count);
@@ -300,11 +302,11 @@ fn at_most_one_in_a_hundred_is_on_the_wrong_side_of_a_limit() {
 }
 
 #[test]
-fn a_run_that_was_too_short_is_repeated_first() {
+fn too_short_runs_are_repeated_first() {
     let mut decided = 0;
     for (seed, workers) in (0..40).zip([0, 2].into_iter().cycle()) {
         let mean_s = f64::from(if workers == 0 { 8 } else { workers }) / 1_000.0;
-        let mut target = Target::new(workers, Service::Exponential, mean_s, seed);
+        let mut target = SimulatedTarget::new(workers, ServiceModel::Exponential, mean_s, seed);
         let told = probe_in_ticks(&mut target, 8, 10, 4.0);
         assert!(!told.is_wrong(&target, 8), "{seed}: {:?}", told.result);
         decided += u64::from(told.side().is_some());
@@ -313,9 +315,9 @@ fn a_run_that_was_too_short_is_repeated_first() {
 }
 
 #[test]
-fn constant_service_takes_dozens_of_responses_and_random_service_hundreds() {
-    for (service, most) in [(Service::Constant, 100.0), (Service::Exponential, 900.0)] {
-        let mut target = Target::new(1, service, 1.5e-3, 1);
+fn random_service_needs_more_responses_than_constant() {
+    for (service, most) in [(ServiceModel::Constant, 100.0), (ServiceModel::Exponential, 900.0)] {
+        let mut target = SimulatedTarget::new(1, service, 1.5e-3, 1);
         let told = probe(&mut target, 8, 10, 2.0);
         let (rate, _) = told.result.expect("it was carried out");
         assert!(told.side() == Some([f64::NEG_INFINITY, STAYS]) && rate.responses < most, "{service:?} {rate:?}");
@@ -327,7 +329,7 @@ fn constant_service_takes_dozens_of_responses_and_random_service_hundreds() {
 #[test]
 fn how_often_a_probe_decides() {
     let probes: u64 = if std::env::var_os("CHECK_MACHINE").is_some() { 200 } else { 2 };
-    for service in [Service::Constant, Service::LogNormal(0.4), Service::Exponential] {
+    for service in [ServiceModel::Constant, ServiceModel::LogNormal(0.4), ServiceModel::Exponential] {
         for in_flight in [4, 16, 256] {
             let mut row = format!("| {service:?}, c = {in_flight} |");
             for per_s in [50.0, 250.0, 1_000.0, 5_000.0] {
@@ -336,7 +338,7 @@ fn how_often_a_probe_decides() {
                     for seed in 0..probes {
                         let workers = if seed % 2 == 0 { 0 } else { 2 };
                         let mean_s = f64::from(if workers == 0 { in_flight } else { workers }) / per_s;
-                        let mut target = Target::new(workers, service, mean_s, seed);
+                        let mut target = SimulatedTarget::new(workers, service, mean_s, seed);
                         let told = probe(&mut target, in_flight, run_s, run_s as f64 / 5.0);
                         assert!(!told.is_wrong(&target, in_flight), "{service:?} {in_flight} {per_s}");
                         decided += u64::from(told.side().is_some());

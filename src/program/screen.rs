@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::OnceLock;
 
 use anyhow::anyhow;
-use onrush_plan::secrets::{self, Known};
+use onrush_plan::secrets::{self, KnownSecrets};
 use onrush_text::printable_lines;
 use onrush_text::reason;
 use rustix::io::fcntl_dupfd_cloexec;
@@ -91,10 +91,10 @@ pub fn print_noted(speaker: &str, printed: anyhow::Result<(String, Vec<String>)>
 }
 
 /// The secrets that no line contains. One for the process, because any part of it may have to say something.
-static HIDDEN: OnceLock<Known> = OnceLock::new();
+static HIDDEN: OnceLock<KnownSecrets> = OnceLock::new();
 
 /// Hides these secrets in every line from now on; only the first call counts.
-pub fn hide(known: Known) {
+pub fn hide(known: KnownSecrets) {
     let _ = HIDDEN.set(known);
 }
 
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_line_is_cut_and_says_by_how_much() {
+    fn long_lines_are_cut_and_counted() {
         let fits = "a".repeat(LINE_MAX);
         assert_eq!(cut(&format!("{fits}\nb")), format!("{fits}\nb"));
         assert_eq!(cut(&format!("{fits}bc\nd")), format!("{fits}… (2 bytes are left out)\nd"));

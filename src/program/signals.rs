@@ -36,9 +36,9 @@ const FLUSH_MAX: Duration = Duration::from_millis(200);
 
 /// Steps before a signal ends the process, in this order, after the commands of scripts have been ended.
 #[derive(Clone, Default)]
-struct Before(Arc<Mutex<Vec<Work>>>);
+struct Before(Arc<Mutex<Vec<SignalWork>>>);
 
-type Work = Box<dyn Fn() + Send>;
+type SignalWork = Box<dyn Fn() + Send>;
 
 impl Before {
     fn add(&self, work: impl Fn() + Send + 'static) {

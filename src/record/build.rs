@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use onrush_plan::checks::Check;
-use onrush_plan::tls::{GROUPS, Named, SUITES, Version};
+use onrush_plan::tls::{GROUPS, SUITES, TlsName, TlsVersion};
 use onrush_plan::{Dialect, Plan, secrets};
 use onrush_stats::timeline::{RowFigures, Timeline};
 use onrush_stats::{ByClass, Cause, Count, Counters, Handshakes, Latencies, Negotiated, Phase, Stats, TlsFailure};
@@ -57,7 +57,7 @@ impl Document {
         } = &outcome.totals;
         let (expects_tls, location) = (&outcome.totals.expects_tls, &outcome.totals.location);
         let open_loop = open_loop.as_deref();
-        let view = |measured: &onrush_stats::Distribution<u64>| distribution(measured, plan.show.percents.as_deref());
+        let view = |measured: &onrush_stats::Distribution<u64>| distribution(measured, plan.output.percents.as_deref());
         let started_at = Moment(u64::try_from(outcome.started_at.as_micros()).unwrap_or(u64::MAX));
         let duration_s = outcome.elapsed.as_secs_f64();
         let of_http2 = outcome.http2.as_ref().map(|_| 0);
@@ -70,15 +70,15 @@ impl Document {
             schema: SCHEMA,
             tool: Tool::own(outcome.backend),
             host: Host::of(&outcome.host),
-            command: outcome.known.hide_in(&plan.show.command),
+            command: outcome.known.hide_in(&plan.output.command),
             labels: labels(plan, &outcome.known),
-            experiment: plan.show.position.clone(),
+            experiment: plan.output.position.clone(),
             plan: super::Plan::of(plan, &outcome.known),
             started_at,
             duration_s,
             suspended_s: outcome.suspended.as_secs_f64(),
             sources: None,
-            interrupted: matches!(outcome.ended, run::Ended::Signal | run::Ended::NeverBegun),
+            interrupted: matches!(outcome.ended, run::RunEnd::Signal | run::RunEnd::NeverBegun),
             ended: Ended::of(outcome.ended),
             lost_threads: outcome.lost_threads(),
             stopped_threads: outcome.stopped.iter().map(StoppedThread::of).collect(),
@@ -116,7 +116,7 @@ impl Document {
                 wrk_spacing_us: is_rewritten.then(|| spacing_of(plan, outcome)),
                 wrk2: open_loop
                     .and_then(|open_loop| open_loop.wrk2.as_deref())
-                    .map(|recorded| Wrk2::of(recorded, plan.show.u_latency)),
+                    .map(|recorded| Wrk2::of(recorded, plan.output.u_latency)),
             },
             open_loop: open_loop.and_then(|open_loop| {
                 let rates = (rate(open_loop.due, duration_s), rate(requests.started, duration_s));
@@ -143,7 +143,7 @@ impl Document {
             evidence,
             verdict: None,
             gates: Vec::new(),
-            shown: Shown::of(&plan.show),
+            shown: Shown::of(&plan.output),
             notes: Vec::new(),
         }
     }
@@ -167,21 +167,21 @@ fn classes(
     by_class: &ByClass<u64>,
     view: impl Fn(&onrush_stats::Distribution<u64>) -> Distribution,
 ) -> BTreeMap<String, Distribution> {
-    let of = |class| Some((format!("{class}xx"), view(by_class.of(class)?)));
+    let of = |class| Some((format!("{class}xx"), view(by_class.latencies(class)?)));
     ByClass::<u64>::CLASSES.into_iter().filter_map(of).collect()
 }
 
 /// A text without secrets, unless they may be shown.
 pub fn shown(plan: &Plan, outcome: &Outcome, text: String) -> String {
-    if plan.show.keeps_secrets { text } else { outcome.known.hide_in(&secrets::sentence(&text)) }
+    if plan.output.keeps_secrets { text } else { outcome.known.hide_in(&secrets::sentence(&text)) }
 }
 
 /// The labels without secrets.
-fn labels(plan: &Plan, known: &secrets::Known) -> BTreeMap<String, String> {
+fn labels(plan: &Plan, known: &secrets::KnownSecrets) -> BTreeMap<String, String> {
     let shown = |key: &String, level: &String| {
-        if plan.show.keeps_secrets { level.clone() } else { known.hide_in(&secrets::label(key, level)) }
+        if plan.output.keeps_secrets { level.clone() } else { known.hide_in(&secrets::label(key, level)) }
     };
-    plan.show.labels.iter().map(|(key, level)| (key.clone(), shown(key, level))).collect()
+    plan.output.labels.iter().map(|(key, level)| (key.clone(), shown(key, level))).collect()
 }
 
 /// The rows of the timeline of a run that lasted `elapsed_ns`.
@@ -280,7 +280,7 @@ fn latencies(mean_us: Option<f64>, max_us: Option<f64>, sum_ns: Option<Exact>, b
 }
 
 impl Host {
-    fn of(facts: &host::Facts) -> Self {
+    fn of(facts: &host::HostFacts) -> Self {
         Self {
             boot_id: facts.boot_id.clone(),
             kernel: facts.kernel.clone(),
@@ -307,7 +307,7 @@ fn some(count: u64) -> Option<u64> {
 }
 
 impl Requests {
-    fn of(counters: &Counters, open_loop: Option<&onrush_stats::OpenLoop<u64>>) -> Self {
+    fn of(counters: &Counters, open_loop: Option<&onrush_stats::OpenLoopStats<u64>>) -> Self {
         let Counters { started, carried, completed, failed, abandoned, open_at_end, .. } = *counters;
         Self {
             unknown: (started + carried).saturating_sub(completed + failed + abandoned + open_at_end),
@@ -354,13 +354,13 @@ impl Requests {
 impl LedgerRow {
     /// All rows, in the order of phases: that in which those of the threads were added is random and must not show.
     fn all(plan: &Plan, outcome: &Outcome) -> Vec<Self> {
-        let mut rows: Vec<&onrush_stats::Row> = outcome.totals.ledger.rows().iter().collect();
+        let mut rows: Vec<&onrush_stats::FailureRow> = outcome.totals.ledger.rows().iter().collect();
         rows.sort_by_key(|row| (row.phase, row.cause));
         rows.into_iter().map(|row| Self::of(row, plan, outcome)).collect()
     }
 
-    fn of(row: &onrush_stats::Row, plan: &Plan, outcome: &Outcome) -> Self {
-        let failure = Failure { shortage: outcome.descriptors, ..Failure::of(plan, outcome, row) };
+    fn of(row: &onrush_stats::FailureRow, plan: &Plan, outcome: &Outcome) -> Self {
+        let failure = Failure { shortage: outcome.descriptors, ..Failure::from_row(plan, outcome, row) };
         let example = escape(&failure.row.example);
         let advice = failure.remedy().filter(|_| row.phase != Phase::Status);
         Self {
@@ -377,7 +377,7 @@ impl LedgerRow {
             first_s: row.first_s(),
             last_s: row.last_s(),
             example: (!example.is_empty()).then(|| match row.cause {
-                _ if plan.show.keeps_secrets => example,
+                _ if plan.output.keeps_secrets => example,
                 Cause::Check(number) if is_of_secret(plan, number) => secrets::REDACTED.to_owned(),
                 _ => secrets::text(&example),
             }),
@@ -422,10 +422,10 @@ impl Phases {
 impl Tls {
     fn of(handshakes: &Handshakes) -> Option<Self> {
         let agreed = |(Negotiated { version, suite, group, is_http2 }, connections)| Agreed {
-            version: Version::name_of(version).to_owned(),
-            suite: Named::name_of(SUITES, suite),
-            group: (group != 0).then(|| Named::name_of(GROUPS, group)),
-            protocol: is_http2.then(|| onrush_plan::http::Version::Http2.alpn().to_owned()),
+            version: TlsVersion::name_of(version).to_owned(),
+            suite: TlsName::name_of(SUITES, suite),
+            group: (group != 0).then(|| TlsName::name_of(GROUPS, group)),
+            protocol: is_http2.then(|| onrush_plan::http::HttpVersion::Http2.alpn().to_owned()),
             connections,
         };
         let negotiated: Vec<Agreed> = handshakes.in_use().into_iter().map(agreed).collect();

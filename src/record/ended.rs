@@ -23,14 +23,14 @@ pub enum Ended {
 
 impl Ended {
     /// `None`: its time was up.
-    pub fn of(ended: run::Ended) -> Option<Self> {
+    pub fn of(ended: run::RunEnd) -> Option<Self> {
         match ended {
-            run::Ended::Duration => None,
-            run::Ended::Requests => Some(Self::Requests),
-            run::Ended::Signal => Some(Self::Signal),
-            run::Ended::NeverBegun => Some(Self::NeverBegun),
-            run::Ended::Refused { .. } => Some(Self::Refused),
-            run::Ended::StayedAway => Some(Self::StayedAway),
+            run::RunEnd::Duration => None,
+            run::RunEnd::Requests => Some(Self::Requests),
+            run::RunEnd::Signal => Some(Self::Signal),
+            run::RunEnd::NeverBegun => Some(Self::NeverBegun),
+            run::RunEnd::Refused { .. } => Some(Self::Refused),
+            run::RunEnd::StayedAway => Some(Self::StayedAway),
         }
     }
 }

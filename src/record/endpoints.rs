@@ -1,7 +1,7 @@
 //! How connections reach the target, and the TLS options, as a document has them.
 
 use onrush_plan::secrets;
-use onrush_plan::tls::{GROUPS, Named, SUITES};
+use onrush_plan::tls::{GROUPS, SUITES, TlsName};
 use serde::{Deserialize, Serialize};
 
 /// The way to the target, where it is not simply the host of the URL; only what was asked for.
@@ -73,11 +73,12 @@ pub struct Offer {
 
 impl Endpoints {
     /// The parts of the way that were asked for; `None`: none.
-    pub fn of(way: &onrush_plan::Way, keeps_secrets: bool) -> Option<Self> {
-        let onrush_plan::Way { instead, proxy, resolved, family, unix, sources, socket } = way;
+    pub fn of(way: &onrush_plan::ConnectOptions, keeps_secrets: bool) -> Option<Self> {
+        let onrush_plan::ConnectOptions { instead, proxy, resolved, family, unix, sources, socket } = way;
         let shown_url = |url: &str| if keeps_secrets { url.to_owned() } else { secrets::url(url) };
-        let ends =
-            |sources: &onrush_plan::way::Sources| [0, sources.count() as usize - 1].map(|at| sources.of_connection(at));
+        let ends = |sources: &onrush_plan::connect::SourceAddresses| {
+            [0, sources.count() as usize - 1].map(|at| sources.of_connection(at))
+        };
         let mut bind_ip: Vec<String> = sources.iter().flat_map(ends).map(|address| address.to_string()).collect();
         bind_ip.dedup();
         let host_and_port = |(host, port): &(String, Option<u16>)| match port {
@@ -102,10 +103,11 @@ impl Endpoints {
 
 impl Offer {
     /// The TLS options.
-    pub fn of(tls: &onrush_plan::Tls) -> Self {
-        let onrush_plan::Tls { name, check, roots, identity, oldest, newest, suites, groups, alpn, resume } = tls;
-        let shown = |file: &onrush_plan::Material| file.name.clone();
-        let names = |table, numbers: &[u16]| numbers.iter().map(|number| Named::name_of(table, *number)).collect();
+    pub fn of(tls: &onrush_plan::TlsOptions) -> Self {
+        let onrush_plan::TlsOptions { name, check, roots, identity, oldest, newest, suites, groups, alpn, resume } =
+            tls;
+        let shown = |file: &onrush_plan::FileContents| file.name.clone();
+        let names = |table, numbers: &[u16]| numbers.iter().map(|number| TlsName::name_of(table, *number)).collect();
         Self {
             name: name.clone(),
             check: *check,

@@ -1,6 +1,6 @@
 //! The result of a gate, as documents have it.
 
-use onrush_plan::metric::{Metric, View};
+use onrush_plan::metric::{LatencyView, Metric};
 use serde::{Deserialize, Serialize};
 
 use super::Verdict;
@@ -99,7 +99,9 @@ impl Judged {
             return format!("unknown, no request of the name {of_name}");
         }
         self.was.clone().unwrap_or_else(|| match name.trim().parse() {
-            Ok(Metric::Latency(View::Class(class), _)) => format!("unknown, no response with a status of {class}xx"),
+            Ok(Metric::Latency(LatencyView::Class(class), _)) => {
+                format!("unknown, no response with a status of {class}xx")
+            }
             Ok(Metric::Latency(..)) => "unknown, no response".to_owned(),
             _ => "unknown".to_owned(),
         })

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use onrush_plan::Http;
-use onrush_plan::http::Settings;
+use onrush_plan::http::Http2Settings;
 use onrush_proto::Code;
-use onrush_proto::http2::{Codes, Reason, Seen, fewest};
+use onrush_proto::http2::{Codes, Http2Counts, Reason, fewest};
 use onrush_stats::Activity;
 use onrush_text::escape;
 use serde::{Deserialize, Serialize};
@@ -39,7 +39,7 @@ pub struct AskedHttp2 {
 impl AskedHttp2 {
     /// What a plan asks for; `None`: HTTP/1.1.
     pub fn of(http: &Http) -> Option<Self> {
-        let Http { streams, settings: Settings { window, connection_window, frame_max, table }, .. } = *http;
+        let Http { streams, settings: Http2Settings { window, connection_window, frame_max, table }, .. } = *http;
         http.may_be_http2().then_some(Self { streams, window, connection_window, max_frame: frame_max, table })
     }
 }
@@ -102,7 +102,7 @@ pub struct Http2 {
 
 impl Http2 {
     /// That of a run; `returned`: the requests that came back.
-    pub fn of(seen: &Seen, returned: u64, activity: &Activity) -> Self {
+    pub fn of(seen: &Http2Counts, returned: u64, activity: &Activity) -> Self {
         Self {
             connections: seen.connections,
             connections_ended: by_code(&seen.connections_ended),
@@ -163,7 +163,7 @@ fn by_code(codes: &Codes) -> BTreeMap<String, u64> {
 }
 
 /// Returns the texts with which servers ended connections, by the name of the code.
-fn reasons(seen: &Seen) -> BTreeMap<String, BTreeMap<String, u64>> {
+fn reasons(seen: &Http2Counts) -> BTreeMap<String, BTreeMap<String, u64>> {
     let mut reasons = BTreeMap::<String, BTreeMap<String, u64>>::new();
     for Reason { code, text, times } in &seen.reasons {
         *reasons.entry(code.to_string()).or_default().entry(escape(text)).or_default() += times;
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn limits_of_streams_vary_only_among_runs_that_spoke_http2() {
         let of = |connections, streams_allowed_min| {
-            let mut seen = Seen::default();
+            let mut seen = Http2Counts::default();
             (seen.connections, seen.streams_allowed_min) = (connections, streams_allowed_min);
             seen.streams_allowed_max = streams_allowed_min;
             Http2::of(&seen, 0, &Activity::default())

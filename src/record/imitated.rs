@@ -70,10 +70,10 @@ impl Document {
     /// # Errors
     ///
     /// When a histogram cannot be read, or contradicts another one.
-    pub fn text_latency(&self) -> Result<latency::Latency<'static>, Corrupt> {
+    pub fn text_latency(&self) -> Result<latency::ShownLatency<'static>, Corrupt> {
         let Latency { service, batch, wrk, wrk_spacing_us, wrk2, .. } = &self.latency;
         if let Some(wrk2) = wrk2 {
-            return Ok(latency::Latency::Wrk2(Cow::Owned(wrk2.scheduled_us_hdr.values()?)));
+            return Ok(latency::ShownLatency::Wrk2(Cow::Owned(wrk2.scheduled_us_hdr.values()?)));
         }
         if let (Some(wrk), Some(spacing_us)) = (wrk, *wrk_spacing_us) {
             let values: Distribution<u64> = batch.as_ref().unwrap_or(service).values()?;
@@ -82,8 +82,8 @@ impl Document {
             if correct::number(&values, timeout, spacing_us) != u128::from(wrk.count) {
                 return Err(Corrupt::Count);
             }
-            return Ok(latency::Latency::Rewritten(Rewritten::new(&values, timeout, spacing_us)));
+            return Ok(latency::ShownLatency::Rewritten(Rewritten::new(&values, timeout, spacing_us)));
         }
-        Ok(latency::Latency::Measured(Cow::Owned(self.shown_latency().values()?)))
+        Ok(latency::ShownLatency::Measured(Cow::Owned(self.shown_latency().values()?)))
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use onrush_plan::Levels;
+use onrush_plan::ConnectionLevels;
 
 /// A stage in which the number of connections stays the same or changes evenly.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -18,8 +18,8 @@ pub struct Level {
 
 impl Level {
     /// All stages, even if only a part of their connections was opened from here.
-    pub(super) fn of(levels: &Levels) -> Vec<Self> {
-        let level = |level: &onrush_plan::levels::Level| Self {
+    pub(super) fn of(levels: &ConnectionLevels) -> Vec<Self> {
+        let level = |level: &onrush_plan::levels::ConnectionLevel| Self {
             length_s: level.length.as_secs_f64(),
             from: level.from,
             to: level.to,

@@ -20,7 +20,7 @@ use super::{
     RequestLog, Requests, Script, Sockets, Source, Sources, StageRow, Thread, ThreadRates, Tls, Unavailable, Wrk2,
     axis,
 };
-use crate::figures::estimate::Estimate;
+use crate::figures::estimate::PercentileEstimates;
 
 impl Document {
     /// The sum of these documents, which must be in the order of [`in_order`](super::in_order). Runs at the same time
@@ -272,7 +272,7 @@ impl OpenLoop {
             percentiles_us: none,
         };
         let failed = documents.iter().map(|document| document.requests.failed()).sum();
-        sum.percentiles_us = percentiles_us(&Estimate::new(sum.due(scheduled.values()?, failed)?), percents);
+        sum.percentiles_us = percentiles_us(&PercentileEstimates::new(sum.due(scheduled.values()?, failed)?), percents);
         Ok(Some(sum))
     }
 }

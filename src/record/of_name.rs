@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use onrush_plan::Plan;
-use onrush_plan::metric::{Metric, View};
+use onrush_plan::metric::{LatencyView, Metric};
 use onrush_stats::{ByName, Corrupt};
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ impl OfName {
                 failed: it.failed,
                 unsuccessful: it.unsuccessful,
                 status: it.statuses().collect(),
-                latency: distribution(&fine, plan.show.percents.as_deref()),
+                latency: distribution(&fine, plan.output.percents.as_deref()),
             }
         };
         let rest = found.remove(&0).map(|rest| row(None, rest)).filter(|rest| rest.all() > 0);
@@ -99,7 +99,9 @@ impl OfName {
     pub fn value(&self, metric: Metric, duration_s: f64) -> Option<f64> {
         let of_class = |class: u16| self.status.range(class * 100..class * 100 + 100).map(|(_, count)| count).sum();
         let count: u64 = match metric {
-            Metric::Latency(View::Shown, statistic) => return statistic_us(&self.latency.values().ok()?, statistic),
+            Metric::Latency(LatencyView::Shown, statistic) => {
+                return statistic_us(&self.latency.values().ok()?, statistic);
+            }
             Metric::Rate => return Some(rate(self.completed, duration_s)),
             Metric::Errors => return (self.all() > 0).then(|| self.errors() as f64 / self.all() as f64),
             Metric::Requests => self.completed,

@@ -10,7 +10,7 @@ use super::{Distribution, Document, Unavailable, distribution};
 use crate::figures::Incomplete;
 use crate::figures::NS_PER_US;
 use crate::figures::bounds;
-use crate::figures::estimate::{Due, Estimate, Known};
+use crate::figures::estimate::{Due, KnownPercentile, PercentileEstimates};
 use crate::figures::rate::{asked_by_end_per_s, asked_per_s};
 use crate::figures::unavailable;
 use crate::run::Outcome;
@@ -114,11 +114,11 @@ impl OpenLoop {
     /// The figures of a run with a schedule, at these rates.
     pub fn of(plan: &Plan, outcome: &Outcome, (due_per_s, sent_per_s): (f64, f64)) -> Option<Self> {
         let open_loop = outcome.totals.open_loop.as_deref()?;
-        let onrush_stats::OpenLoop { lateness, censored, later, open, entered, .. } = open_loop;
-        let &onrush_stats::OpenLoop { untimestamped, all_busy_ns, all_busy_max_ns, paused_ns, held_back, .. } =
+        let onrush_stats::OpenLoopStats { lateness, censored, later, open, entered, .. } = open_loop;
+        let &onrush_stats::OpenLoopStats { untimestamped, all_busy_ns, all_busy_max_ns, paused_ns, held_back, .. } =
             open_loop;
         let seconds = |ns: u64| ns as f64 / 1e9;
-        let percents = plan.show.percents.as_deref();
+        let percents = plan.output.percents.as_deref();
         let view = |ages: &onrush_stats::Distribution<u64>| (ages.count() > 0).then(|| distribution(ages, percents));
         let some = |ages: &Option<Box<onrush_stats::Distribution<u64>>>| ages.as_deref().and_then(view);
         let mut new = Self {
@@ -134,7 +134,7 @@ impl OpenLoop {
             censored: view(censored),
             open: some(open),
             entered: some(entered),
-            unavailable: unavailable::Unavailable::of(plan, outcome).as_ref().map(Unavailable::of),
+            unavailable: unavailable::Unavailability::from_outcome(plan, outcome).as_ref().map(Unavailable::of),
             untimestamped: (untimestamped > 0).then_some(untimestamped),
             all_busy_s: seconds(all_busy_ns),
             all_busy_max_s: seconds(all_busy_max_ns),
@@ -147,7 +147,7 @@ impl OpenLoop {
         let ends_s = last.map_or(0.0, |span| span.start_s + span.length_s);
         let is_silent = ends_s > 0.0 && ends_s >= outcome.elapsed.as_secs_f64() - SAME_MOMENT_S;
         new.unsteady = new.open.is_some() && (open_loop.unsent > 0 || is_silent || bounds::is_backlog(plan, outcome));
-        let estimate = Estimate::of(open_loop, outcome.totals.counters.failed, !new.unsteady);
+        let estimate = PercentileEstimates::from_open_loop(open_loop, outcome.totals.counters.failed, !new.unsteady);
         new.percentiles_us = percentiles_us(&estimate, Percent::asked_or_usual(percents));
         Some(new)
     }
@@ -155,7 +155,7 @@ impl OpenLoop {
     /// The requests without a complete response, of which so many failed in the run.
     pub fn incomplete(&self, failed: u64) -> Incomplete {
         let count = |ages: &Option<Distribution>| ages.as_ref().map_or(0, |ages| ages.count);
-        let incomplete = Incomplete::of(count(&self.censored), count(&self.open), failed + self.later_failed);
+        let incomplete = Incomplete::new(count(&self.censored), count(&self.open), failed + self.later_failed);
         Incomplete { later: count(&self.later), ..incomplete }
     }
 
@@ -193,9 +193,9 @@ impl Document {
     /// # Errors
     ///
     /// When a distribution cannot be read.
-    pub fn estimate(&self) -> Result<Estimate, Corrupt> {
+    pub fn estimate(&self) -> Result<PercentileEstimates, Corrupt> {
         let completed = self.shown_latency().values()?;
-        Ok(Estimate::new(match self.bounded() {
+        Ok(PercentileEstimates::new(match self.bounded() {
             Some(open_loop) => open_loop.due(completed, self.requests.failed())?,
             None => Due { completed, is_steady: true, ..Due::default() },
         }))
@@ -206,9 +206,9 @@ impl Document {
     /// # Errors
     ///
     /// When a distribution cannot be read.
-    pub fn estimate_since_due(&self) -> Result<Option<Estimate>, Corrupt> {
+    pub fn estimate_since_due(&self) -> Result<Option<PercentileEstimates>, Corrupt> {
         let (Some(open_loop), Some(scheduled)) = (&self.open_loop, &self.latency.scheduled) else { return Ok(None) };
-        Ok(Some(Estimate::new(open_loop.due(scheduled.values()?, self.requests.failed())?)))
+        Ok(Some(PercentileEstimates::new(open_loop.due(scheduled.values()?, self.requests.failed())?)))
     }
 }
 
@@ -216,12 +216,12 @@ impl Document {
 const SAME_MOMENT_S: f64 = 1e-6;
 
 /// These percentiles; empty if there was no request.
-pub(super) fn percentiles_us(estimate: &Estimate, percents: Vec<Percent>) -> BTreeMap<Percent, Between> {
+pub(super) fn percentiles_us(estimate: &PercentileEstimates, percents: Vec<Percent>) -> BTreeMap<Percent, Between> {
     let us = |ns: u64| ns as f64 / NS_PER_US;
     let between = |percent: Percent| {
         let between = estimate.bounds(percent.value())?;
         let known = match estimate.percentile(percent.value()) {
-            Some(Known::About(ns)) => Some(us(ns)),
+            Some(KnownPercentile::About(ns)) => Some(us(ns)),
             _ => None,
         };
         Some((percent, Between { estimate: known, lower: us(between.lower_ns), upper: between.upper_ns.map(us) }))

@@ -2,8 +2,8 @@
 
 use aws_lc_rs::digest;
 use onrush_plan::checks::{self, StatusList};
-use onrush_plan::secrets::{self, Known, REDACTED};
-use onrush_plan::{Io, Material, Percent, Spin};
+use onrush_plan::secrets::{self, KnownSecrets, REDACTED};
+use onrush_plan::{FileContents, Io, Percent, Spin};
 use onrush_text::escape;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -189,12 +189,12 @@ pub struct Script {
 impl Plan {
     /// A plan as files show it. `known` has all secrets, because a secret may appear in another place where it is not
     /// recognizable.
-    pub fn of(plan: &onrush_plan::Plan, known: &Known) -> Self {
+    pub fn of(plan: &onrush_plan::Plan, known: &KnownSecrets) -> Self {
         let seconds = |duration: std::time::Duration| duration.as_secs_f64();
         let body = plan.body().unwrap_or_default();
         let text = std::str::from_utf8(body).ok().filter(|text| !text.is_empty() && text.len() <= BODY_SHOWN);
         let shown = |text: &str, redacted: fn(&str) -> String| {
-            if plan.show.keeps_secrets { text.to_owned() } else { known.hide_in(&redacted(text)) }
+            if plan.output.keeps_secrets { text.to_owned() } else { known.hide_in(&redacted(text)) }
         };
         let header = |(name, value): &(String, String)| Header {
             name: name.clone(),
@@ -211,12 +211,12 @@ impl Plan {
             body_bytes: (!body.is_empty()).then_some(body.len()),
             body_sha256: (text.is_none() && !body.is_empty()).then(|| digest_without_secrets(body)),
             body: text.map(|text| shown(text, secrets::text)),
-            way: Endpoints::of(&plan.way, plan.show.keeps_secrets),
+            way: Endpoints::of(&plan.connect, plan.output.keeps_secrets),
             tls: plan.tls.as_ref().map(Offer::of),
             http2: AskedHttp2::of(&plan.http),
             list: plan.list.as_ref().map(|list| List {
                 path: list.file.name.clone(),
-                sha256: digest_of(list.materials()),
+                sha256: digest_of(list.files()),
                 bytes: list.file.contents().map_or(0, <[u8]>::len) as u64,
                 requests: list.length,
                 order: list.order.name().to_owned(),
@@ -227,17 +227,17 @@ impl Plan {
                 body: plan.checks.body.iter().map(|text| shown(text, secrets::text)).collect(),
             }),
             templates: plan.templates.as_ref().map(|templates| {
-                let file = |file: &Material| ValuesFile {
+                let file = |file: &FileContents| ValuesFile {
                     path: file.name.clone(),
                     sha256: digest_of([file]),
                     bytes: file.contents().map_or(0, <[u8]>::len) as u64,
                 };
                 templates.files.iter().map(file).collect()
             }),
-            script: plan.script.as_ref().map(|onrush_plan::Script { file, args }| Script {
+            script: plan.script.as_ref().map(|onrush_plan::LuaScript { file, args }| Script {
                 path: file.name.clone(),
                 sha256: file.contents().ok().map(digest_without_secrets),
-                args: if plan.show.keeps_secrets {
+                args: if plan.output.keeps_secrets {
                     args.clone()
                 } else {
                     let words = secrets::words(args.iter().map(String::as_str));
@@ -274,7 +274,7 @@ impl Plan {
             }
             .to_owned(),
             seed: plan.seed,
-            percentiles: plan.show.percents.clone(),
+            percentiles: plan.output.percents.clone(),
         }
     }
 
@@ -381,10 +381,10 @@ fn digest_without_secrets(bytes: &[u8]) -> String {
 }
 
 /// The digest of files of any length; `None`: their contents did not come with the plan.
-fn digest_of<'a>(materials: impl IntoIterator<Item = &'a Material>) -> Option<String> {
+fn digest_of<'a>(files: impl IntoIterator<Item = &'a FileContents>) -> Option<String> {
     let mut digest = digest::Context::new(&digest::SHA256);
-    for material in materials {
-        let (searched, rest) = secrets::contents(material).ok()?;
+    for file in files {
+        let (searched, rest) = secrets::contents(file).ok()?;
         digest.update(&searched);
         digest.update(rest);
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use anyhow::anyhow;
-use onrush_plan::Kind;
+use onrush_plan::OutputKind;
 use onrush_text::printable;
 use onrush_text::units::counted;
 use serde::de::{Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -91,12 +91,14 @@ pub fn other_file(path: &Path, text: &[u8]) -> Option<String> {
     if text.trim_ascii().is_empty() {
         return Some(format!("{path:?} is empty: use another copy of it, or repeat the run"));
     }
-    let form = match Kind::of(path)? {
-        Kind::Json => return None,
-        Kind::Csv => "a row per second",
-        Kind::Lines => "a line per second",
-        Kind::Hgrm => "percentiles",
-        Kind::Markdown | Kind::Junit | Kind::Sockets | Kind::Requests | Kind::Samples => "text",
+    let form = match OutputKind::for_path(path)? {
+        OutputKind::Json => return None,
+        OutputKind::Csv => "a row per second",
+        OutputKind::Lines => "a line per second",
+        OutputKind::Hgrm => "percentiles",
+        OutputKind::Markdown | OutputKind::Junit | OutputKind::Sockets | OutputKind::Requests | OutputKind::Samples => {
+            "text"
+        }
     };
     Some(format!("{path:?} has {form}, not the whole result: give the file that -o FILE.json wrote"))
 }

@@ -22,7 +22,7 @@ pub struct RequestLog {
 impl RequestLog {
     /// That of a run, if it had one.
     pub(super) fn of(plan: &Plan, counters: &Counters) -> Option<Self> {
-        let log = plan.show.request_log.as_ref()?;
+        let log = plan.output.request_log.as_ref()?;
         Some(Self { one_of: Some(log.one_of), lines: counters.logged, lost: counters.unlogged })
     }
 

@@ -1,6 +1,6 @@
 //! What only the report's text has, kept in the document so that the text can be printed again.
 
-use onrush_plan::{Breakout, Show};
+use onrush_plan::{Breakout, OutputOptions};
 use serde::{Deserialize, Serialize};
 
 /// What the report of the run showed.
@@ -21,7 +21,7 @@ pub struct Shown {
 
 impl Shown {
     /// What is shown of this run.
-    pub fn of(show: &Show) -> Self {
+    pub fn of(show: &OutputOptions) -> Self {
         Self {
             percentiles: show.percentiles,
             spectrum: show.spectrum,

@@ -41,7 +41,7 @@ pub struct Buffer {
 impl Sockets {
     /// The effective options and samples of a run; `None`: neither was asked for, or there was no connection.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Self> {
-        let (options, buffers) = (&plan.way.socket, &outcome.buffers);
+        let (options, buffers) = (&plan.connect.socket, &outcome.buffers);
         let buffer = |requested: Option<u32>, sizes: Sizes| Buffer {
             requested,
             effective_min: sizes.min,

@@ -69,7 +69,7 @@ impl StageRow {
                 dropped: open_loop.map(|open_loop| open_loop.dropped),
                 errors: ledger.totals(),
                 erroneous: totals.errors(),
-                latency: distribution(shown, plan.show.percents.as_deref()),
+                latency: distribution(shown, plan.output.percents.as_deref()),
             }
         });
         rows.collect()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onrush_plan::{Dialect, Material, Percent};
+use onrush_plan::{Dialect, FileContents, Percent};
 use onrush_stats::{Activity, Cause, Interval, Phase};
 
 use super::gate::Judged;
@@ -195,8 +195,8 @@ fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
     let of = |change: fn(&mut onrush_plan::Plan)| difference(|_| {}, change);
     let header = |value: &str| vec![("Cookie".to_owned(), value.to_owned())];
     assert_eq!(of(|plan| plan.seed = 9), "");
-    assert_eq!(of(|plan| plan.show.percents = Some(vec!["50".parse().unwrap()])), "");
-    assert_eq!(of(|plan| plan.show.command = "onrush -o other.json".to_owned()), "");
+    assert_eq!(of(|plan| plan.output.percents = Some(vec!["50".parse().unwrap()])), "");
+    assert_eq!(of(|plan| plan.output.command = "onrush -o other.json".to_owned()), "");
     assert_eq!(of(|plan| plan.load.connections = 11), "connections is 11 instead of 10");
     assert_eq!(of(|plan| plan.stop.requests = Some(7)), "requests is 7 instead of nothing");
     assert_eq!(of(|plan| plan.timeout = None), "timeout_s is nothing instead of 2.0");
@@ -223,7 +223,7 @@ fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
             |plan| (plan.request.headers, plan.target.typed) = (header("a"), "http://h/?token=1".to_owned()),
             |plan| {
                 (plan.request.headers, plan.target.typed) = (header("b"), "http://h/?token=2".to_owned());
-                plan.show.keeps_secrets = kept;
+                plan.output.keeps_secrets = kept;
             },
         )
     };
@@ -234,7 +234,9 @@ fn plans_differ_in_what_is_measured_and_not_in_how_it_is_shown() {
 fn plans_differ_in_long_bodies_but_not_in_secrets() {
     let long = |text: &str| [&[b'x'; 5_000], text.as_bytes()].concat();
     let of = |was: Vec<u8>, is: Vec<u8>| {
-        let body = |body: Vec<u8>| move |plan: &mut onrush_plan::Plan| plan.body = Some(Material::of("", body.clone()));
+        let body = |body: Vec<u8>| {
+            move |plan: &mut onrush_plan::Plan| plan.body = Some(FileContents::from_bytes("", body.clone()))
+        };
         difference(body(was), body(is))
     };
     assert_eq!(of(b"a=1".to_vec(), b"a=2".to_vec()), "body is \"a=2\" instead of \"a=1\"");
@@ -250,18 +252,19 @@ fn plans_differ_in_long_bodies_but_not_in_secrets() {
 #[test]
 fn the_digest_is_the_one_that_others_compute() {
     let mut plan = plan(Dialect::Native);
-    plan.body = Some(Material::of("", vec![b'a'; 1_000_000]));
+    plan.body = Some(FileContents::from_bytes("", vec![b'a'; 1_000_000]));
     // The third example of the standard, FIPS 180-2.
     let digest = "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0";
     assert_eq!(Document::judged(&plan, &outcome([5])).plan.body_sha256.as_deref(), Some(digest));
-    plan.body = Some(Material::of("", b"short".to_vec()));
+    plan.body = Some(FileContents::from_bytes("", b"short".to_vec()));
     assert_eq!(Document::judged(&plan, &outcome([5])).plan.body_sha256, None);
 }
 
 #[test]
 fn plans_differ_in_what_their_script_says() {
     let of = |file: &[u8]| {
-        let script = onrush_plan::Script { file: Material::of("a.lua", file.to_vec()), args: Vec::new() };
+        let script =
+            onrush_plan::LuaScript { file: FileContents::from_bytes("a.lua", file.to_vec()), args: Vec::new() };
         Document::judged(&onrush_plan::Plan { script: Some(script), ..plan(Dialect::Native) }, &outcome([5])).plan
     };
     let was = of(b"token = '1'\nx = 1");
@@ -275,58 +278,64 @@ fn plans_differ_in_what_their_script_says() {
 
 #[test]
 fn plans_differ_in_the_way_to_the_target() {
-    type Change = fn(&mut onrush_plan::Way);
-    let sources = |text| Some(onrush_plan::way::Sources::parse(text).unwrap());
+    type Change = fn(&mut onrush_plan::ConnectOptions);
+    let sources = |text| Some(onrush_plan::connect::SourceAddresses::parse(text).unwrap());
     let table: [(Change, &str); 11] = [
-        (|way| way.sources = onrush_plan::way::Sources::parse("10.0.0.5").ok(), r#"["10.0.0.5"] instead of nothing"#),
         (
-            |way| way.sources = onrush_plan::way::Sources::parse("10.0.0.5/28").ok(),
+            |way| way.sources = onrush_plan::connect::SourceAddresses::parse("10.0.0.5").ok(),
+            r#"["10.0.0.5"] instead of nothing"#,
+        ),
+        (
+            |way| way.sources = onrush_plan::connect::SourceAddresses::parse("10.0.0.5/28").ok(),
             r#"["10.0.0.1","10.0.0.15"] instead of nothing"#,
         ),
         (|way| way.instead = Some(("h".to_owned(), None)), r#""h" instead of nothing"#),
         (|way| way.instead = Some(("::1".to_owned(), Some(80))), r#""[::1]:80" instead of nothing"#),
         (|way| way.instead = Some(("h".to_owned(), Some(80))), r#""h:80" instead of nothing"#),
         (|way| way.resolved = vec!["10.0.0.5".parse().unwrap()], r#"["10.0.0.5"] instead of nothing"#),
-        (|way| way.family = Some(onrush_plan::way::Family::V6), r#""IPv6" instead of "IPv4""#),
+        (|way| way.family = Some(onrush_plan::connect::Family::V6), r#""IPv6" instead of "IPv4""#),
         (|way| way.socket.rcvbuf = Some(4096), "4096 instead of nothing"),
         (|way| way.socket.sndbuf = Some(4096), "4096 instead of nothing"),
         (|way| way.socket.congestion = Some("reno".to_owned()), r#""reno" instead of nothing"#),
         (|way| way.unix = Some("/run/app.sock".into()), r#""/run/app.sock" instead of nothing"#),
     ];
     for (change, expected) in table {
-        let words =
-            difference(|plan| plan.way.family = Some(onrush_plan::way::Family::V4), |plan| change(&mut plan.way));
+        let words = difference(
+            |plan| plan.connect.family = Some(onrush_plan::connect::Family::V4),
+            |plan| change(&mut plan.connect),
+        );
         assert!(words.starts_with("way.") && words.ends_with(expected), "{words} for {expected}");
     }
-    let none = difference(|_| {}, |plan| plan.way.sources = sources("::1"));
+    let none = difference(|_| {}, |plan| plan.connect.sources = sources("::1"));
     assert_eq!(none, r#"way is {"bind_ip":["::1"]} instead of nothing"#);
 }
 
 #[test]
 fn plans_differ_in_how_tls_is_to_be_spoken() {
-    use onrush_plan::tls::{Identity, Tls, Version};
-    type Change<'a> = (&'a dyn Fn(&mut Tls), &'a str);
-    let tls = || Tls {
+    use onrush_plan::tls::{ClientCertificate, TlsOptions, TlsVersion};
+    type Change<'a> = (&'a dyn Fn(&mut TlsOptions), &'a str);
+    let tls = || TlsOptions {
         name: "h".to_owned(),
         check: true,
         roots: None,
         identity: None,
-        oldest: Version::V12,
-        newest: Version::V13,
+        oldest: TlsVersion::V12,
+        newest: TlsVersion::V13,
         suites: Vec::new(),
         groups: Vec::new(),
-        alpn: vec![onrush_plan::http::Version::Http11],
+        alpn: vec![onrush_plan::http::HttpVersion::Http11],
         resume: true,
     };
-    let identity =
-        |key: &str| Some(Identity { certificates: Material::named("c.pem"), key: Some(Material::named(key)) });
+    let identity = |key: &str| {
+        Some(ClientCertificate { certificates: FileContents::named("c.pem"), key: Some(FileContents::named(key)) })
+    };
     let table: [Change<'_>; 10] = [
         (&|tls| tls.name = "other".to_owned(), r#"tls.name is "other" instead of "h""#),
         (&|tls| tls.check = false, "tls.check is false instead of true"),
-        (&|tls| tls.roots = Some(Material::named("ca.pem")), r#"tls.cacert is "ca.pem" instead of nothing"#),
+        (&|tls| tls.roots = Some(FileContents::named("ca.pem")), r#"tls.cacert is "ca.pem" instead of nothing"#),
         (&|tls| tls.identity = identity("k.pem"), r#"tls.cert is "c.pem" instead of nothing"#),
-        (&|tls| tls.oldest = Version::V13, r#"tls.min is "1.3" instead of "1.2""#),
-        (&|tls| tls.newest = Version::V12, r#"tls.max is "1.2" instead of "1.3""#),
+        (&|tls| tls.oldest = TlsVersion::V13, r#"tls.min is "1.3" instead of "1.2""#),
+        (&|tls| tls.newest = TlsVersion::V12, r#"tls.max is "1.2" instead of "1.3""#),
         (&|tls| tls.suites = vec![0x1301], r#"tls.ciphers is ["TLS_AES_128_GCM_SHA256"] instead of nothing"#),
         (&|tls| tls.groups = vec![0x17], r#"tls.groups is ["P-256"] instead of nothing"#),
         (&|tls| tls.alpn.clear(), r#"tls.alpn is nothing instead of ["http/1.1"]"#),
@@ -338,7 +347,7 @@ fn plans_differ_in_how_tls_is_to_be_spoken() {
     }
     let key = |key: &'static str| {
         move |plan: &mut onrush_plan::Plan| {
-            plan.tls = Some(Tls { identity: identity(key), ..tls() });
+            plan.tls = Some(TlsOptions { identity: identity(key), ..tls() });
         }
     };
     assert_eq!(difference(key("k.pem"), key("l.pem")), r#"tls.key is "l.pem" instead of "k.pem""#);
@@ -354,7 +363,7 @@ fn no_secret_is_in_any_form_of_a_document_unless_it_is_to_be_kept() {
         ("Referer".to_owned(), "http://h/?token=HIDE4".to_owned()),
         ("X-Session".to_owned(), "HIDE5".to_owned()),
     ];
-    plan.body = Some(Material::of("", b"user=me&password=HIDE6".to_vec()));
+    plan.body = Some(FileContents::from_bytes("", b"user=me&password=HIDE6".to_vec()));
     let mut outcome = outcome([5]);
     outcome.totals.ledger.record(Phase::Body, Cause::Unanswered, 0, || b"Authorization: HIDE7".to_vec());
     outcome.totals.location = Some("/login?session=HIDE8".to_owned());
@@ -363,10 +372,10 @@ fn no_secret_is_in_any_form_of_a_document_unless_it_is_to_be_kept() {
     let json = hidden.to_json();
     assert!(!json.contains("HIDE"), "{json}");
     assert!(json.contains("redirect") && json.contains("me&password=REDACTED"), "{json}");
-    for kind in [onrush_plan::Kind::Csv, onrush_plan::Kind::Markdown, onrush_plan::Kind::Hgrm] {
+    for kind in [onrush_plan::OutputKind::Csv, onrush_plan::OutputKind::Markdown, onrush_plan::OutputKind::Hgrm] {
         assert!(!export::render(kind, &hidden).unwrap().contains("HIDE"));
     }
-    plan.show.keeps_secrets = true;
+    plan.output.keeps_secrets = true;
     let kept = Document::judged(&plan, &outcome).to_json();
     (1..=8).for_each(|number| assert!(kept.contains(&format!("HIDE{number}")), "HIDE{number} in {kept}"));
 }
@@ -399,7 +408,7 @@ fn where_the_time_of_a_thread_went_is_said_as_far_as_it_is_known() {
     assert_eq!(unqueued["user_s"], known["user_s"]);
     let late = change(|activity| [1_000, 4_000].into_iter().for_each(|late_ns| activity.submitted(late_ns)));
     assert_eq!(late["lateness"], serde_json::json!({ "mean_us": 2.5, "max_us": 4.0 }));
-    let script = onrush_plan::Script { file: Material::of("a.lua", Vec::new()), args: Vec::new() };
+    let script = onrush_plan::LuaScript { file: FileContents::from_bytes("a.lua", Vec::new()), args: Vec::new() };
     let mut scripted = outcome([5]);
     scripted.workers[0].activity.as_mut().unwrap().script_ns = 250_000_000;
     let scripted = Document::judged(&onrush_plan::Plan { script: Some(script), ..plan(Dialect::Native) }, &scripted);
@@ -420,23 +429,23 @@ fn a_thread_that_ended_early_is_busy_for_a_share_of_the_run() {
 
 #[test]
 fn the_time_line_is_a_table_of_a_row_a_second() {
-    let text = export::render(onrush_plan::Kind::Csv, &document([100, 300])).unwrap();
+    let text = export::render(onrush_plan::OutputKind::Csv, &document([100, 300])).unwrap();
     let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!((rows.len(), rows[0].len(), rows[1].len()), (2, 20, 20));
     assert_eq!(rows[1][..9], ["0", "1", "2", "2", "2.00", "0", "0", "0", "1"]);
     assert_eq!((rows[1][15], rows[1][19]), ("200.0", "300.0"));
-    let with_schedule = export::render(onrush_plan::Kind::Csv, &scheduled([100, 300])).unwrap();
+    let with_schedule = export::render(onrush_plan::OutputKind::Csv, &scheduled([100, 300])).unwrap();
     let rows: Vec<Vec<&str>> = with_schedule.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!((rows[0].len(), rows[0][20], rows[1].len()), (28, "scheduled_mean_us", 28));
     assert_eq!((rows[1][15], rows[1][20], rows[1][24]), ("200.0", "1200.0", "1300.0"));
     assert_eq!((&rows[0][25..], &rows[1][25..]), (&["late", "dropped", "unavailable_s"][..], &["3", "0", ""][..]));
-    let empty = export::render(onrush_plan::Kind::Csv, &document([])).unwrap();
+    let empty = export::render(onrush_plan::OutputKind::Csv, &document([])).unwrap();
     assert!(empty.ends_with(",,,,,\n"), "{empty}");
 }
 
 #[test]
 fn the_percentile_table_has_the_plotters_columns() {
-    let text = export::render(onrush_plan::Kind::Hgrm, &document(1..=1_000)).unwrap();
+    let text = export::render(onrush_plan::OutputKind::Hgrm, &document(1..=1_000)).unwrap();
     let mut lines = text.lines();
     assert_eq!(lines.next(), Some("       Value     Percentile TotalCount 1/(1-Percentile)"));
     assert_eq!(lines.next(), Some(""));
@@ -447,13 +456,13 @@ fn the_percentile_table_has_the_plotters_columns() {
 
 #[test]
 fn open_requests_are_in_all_files() {
-    use onrush_plan::Kind;
+    use onrush_plan::OutputKind;
     let mut document = scheduled(1..=98);
-    let markdown = export::render(Kind::Markdown, &document).unwrap();
+    let markdown = export::render(OutputKind::Markdown, &document).unwrap();
     let row =
         "\n| latency since due | p50 1.05ms, max 1.10ms (2 requests without a response, the oldest after 30.00ms) |\n";
     assert!(markdown.contains(row), "{markdown}");
-    let hgrm = export::render(Kind::Hgrm, &document).unwrap();
+    let hgrm = export::render(OutputKind::Hgrm, &document).unwrap();
     let below = [
         "      30.000 1.000000000000        100",
         "#[Mean    =        1.050, StdDeviation   =        0.028]",
@@ -463,18 +472,18 @@ fn open_requests_are_in_all_files() {
     let lines: Vec<&str> = hgrm.lines().collect();
     assert_eq!(lines[lines.len() - 5..lines.len() - 1], below, "{hgrm}");
     document.plan.dialect = Dialect::Wrk2.name().to_owned();
-    let markdown = export::render(Kind::Markdown, &document).unwrap();
+    let markdown = export::render(OutputKind::Markdown, &document).unwrap();
     let row = "\n| latency since due | p50 1.05ms, max 1.10ms |\n";
     assert!(markdown.contains(row), "wrk2 counts complete responses only: {markdown}");
-    let hgrm = export::render(Kind::Hgrm, &document).unwrap();
+    let hgrm = export::render(OutputKind::Hgrm, &document).unwrap();
     assert!(hgrm.contains("1.098 1.000000000000         98\n#[Mean"), "{hgrm}");
 }
 
 #[test]
 fn the_markdown_says_what_a_ticket_must_say() {
-    use onrush_plan::Kind;
+    use onrush_plan::OutputKind;
     let mut plan = plan(Dialect::Native);
-    plan.show.command = "onrush -o sum.md 'http://h/?a|b'".to_owned();
+    plan.output.command = "onrush -o sum.md 'http://h/?a|b'".to_owned();
     let mut outcome = outcome(1..=1_000);
     outcome.totals.statuses.clear();
     (0..1_000).for_each(|_| outcome.totals.statuses.record(404));
@@ -482,7 +491,7 @@ fn the_markdown_says_what_a_ticket_must_say() {
     outcome.totals.counters.unsuccessful = 1_000;
     let mut document = Document::judged(&plan, &outcome);
     document.plan.url = "http://h/?a|b\x1b".to_owned();
-    let text = export::render(Kind::Markdown, &document).unwrap();
+    let text = export::render(OutputKind::Markdown, &document).unwrap();
     let verdict = document.verdict.as_ref().unwrap();
     let expected = format!(
         "`onrush -o sum.md 'http://h/?a|b'`
@@ -506,15 +515,15 @@ fn the_markdown_says_what_a_ticket_must_say() {
     let term = Judged { term: "p99>1ms".to_owned(), was: Some("2.00ms".to_owned()), holds: true, undecided: false };
     document.gates = vec![Gate::of(vec![term])];
     document.plan.percentiles = Some(vec!["99.9".parse().unwrap()]);
-    let text = export::render(Kind::Markdown, &document).unwrap();
+    let text = export::render(OutputKind::Markdown, &document).unwrap();
     assert!(text.contains("| latency | p99.9 1.00ms, max 1.00ms |\n"), "{text}");
     assert!(text.contains("| broken gates | p99>1ms: it was 2.00ms |\n"), "{text}");
     document.gates[0].broken = false;
     document.command = "onrush --label 'a=``'".to_owned();
-    let text = export::render(Kind::Markdown, &document).unwrap();
+    let text = export::render(OutputKind::Markdown, &document).unwrap();
     assert!(text.contains("| broken gates | none |\n"), "{text}");
     assert!(text.starts_with("``` onrush --label 'a=``' ```\n\n"), "{text}");
-    let nothing = export::render(Kind::Markdown, &self::document([])).unwrap();
+    let nothing = export::render(OutputKind::Markdown, &self::document([])).unwrap();
     assert!(
         nothing.contains("| errors | none |\n| socket errors | read 1 |\n") && !nothing.contains("| latency"),
         "{nothing}"
@@ -529,10 +538,10 @@ fn unavailability_is_in_markdown_and_in_each_row() {
     let spans = vec![Span { start_s: 0.25, length_s: 0.25 }, Span { start_s: 0.75, length_s: 0.5 }];
     let unavailable = Unavailable { share: 0.25, longer_than_s: 0.2, due: Some(9), spans, times: Vec::new() };
     document.open_loop.as_mut().unwrap().unavailable = Some(unavailable);
-    let csv = export::render(onrush_plan::Kind::Csv, &document).unwrap();
+    let csv = export::render(onrush_plan::OutputKind::Csv, &document).unwrap();
     let last: Vec<&str> = csv.lines().map(|line| line.rsplit(',').next().unwrap()).collect();
     assert_eq!(last, ["unavailable_s", "0.5", "0.25", "0"]);
-    let markdown = export::render(onrush_plan::Kind::Markdown, &document).unwrap();
+    let markdown = export::render(onrush_plan::OutputKind::Markdown, &document).unwrap();
     assert!(markdown.contains("\n| unavailable | 25 % of the time |\n"), "{markdown}");
 }
 
@@ -565,7 +574,7 @@ fn the_share_that_the_target_was_unavailable_is_that_of_the_spans() {
 fn markdown_shows_the_bounds_of_a_latency_where_they_differ() {
     let mut document = scheduled((1..=98).map(|ms| ms * 1_000));
     let row = |document: &Document| {
-        let text = export::render(onrush_plan::Kind::Markdown, document).unwrap();
+        let text = export::render(onrush_plan::OutputKind::Markdown, document).unwrap();
         text.lines().find(|line| line.starts_with("| latency since due")).unwrap().to_owned()
     };
     // One request is in flight, the other was never sent.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::Document;
 use super::exact::Exact;
 use super::hdr::Hdr;
-use crate::figures::Figures;
+use crate::figures::SummaryStatistics;
 
 /// The threads' requests per second, sampled during the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,10 +40,10 @@ impl ThreadRates {
     /// Of these samples. As wrk2, every figure follows from the bins, except the maximum.
     pub fn of(rates: &Distribution<u64>, as_wrk2: bool) -> Self {
         // Without samples, wrk2's figures are no numbers.
-        let Figures { mean, stdev, min, max, within } = match rates.max() {
-            None => Figures::default(),
-            Some(max) if as_wrk2 => Figures { max: max as f64, ..Figures::binned(rates.binned()) },
-            Some(_) => Figures::measured(rates, 1.0),
+        let SummaryStatistics { mean, stdev, min, max, within } = match rates.max() {
+            None => SummaryStatistics::default(),
+            Some(max) if as_wrk2 => SummaryStatistics { max: max as f64, ..SummaryStatistics::binned(rates.binned()) },
+            Some(_) => SummaryStatistics::measured(rates, 1.0),
         };
         let mut written = Self { mean, stdev, min, max, within, sum: None, squares: None, hdr: Hdr::of(rates) };
         if !as_wrk2 {
@@ -55,12 +55,12 @@ impl ThreadRates {
     }
 
     /// The figures as the table shows them.
-    pub fn figures(&self, as_wrk2: bool) -> Figures {
+    pub fn figures(&self, as_wrk2: bool) -> SummaryStatistics {
         let Self { mean, stdev, min, max, within, .. } = *self;
         if as_wrk2 && within.is_none() {
-            return Figures::binned(Distribution::new().binned());
+            return SummaryStatistics::binned(Distribution::new().binned());
         }
-        Figures { mean, stdev, min, max, within }
+        SummaryStatistics { mean, stdev, min, max, within }
     }
 
     /// The samples.

@@ -43,7 +43,7 @@ pub struct Span {
 }
 
 impl Unavailable {
-    pub(super) fn of(measured: &unavailable::Unavailable) -> Self {
+    pub(super) fn of(measured: &unavailable::Unavailability) -> Self {
         let times: Vec<Gap> = measured.times.iter().map(|time| time.gap).collect();
         Self {
             share: measured.share(),

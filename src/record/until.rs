@@ -64,8 +64,8 @@ impl Known {
 }
 
 impl Until {
-    pub(super) fn of(until: &run::Until) -> Self {
-        let known = |known: &run::Known| {
+    pub(super) fn of(until: &run::StopRuleResult) -> Self {
+        let known = |known: &run::MetricPrecision| {
             let estimate = known.estimate.ok();
             Known {
                 term: known.term.text.clone(),

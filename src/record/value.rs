@@ -1,7 +1,7 @@
 //! The values of metrics in a document and in a row of its timeline. `None`: it has none.
 
 use onrush_plan::Dialect;
-use onrush_plan::metric::{ErrorKind, Metric, Statistic, View};
+use onrush_plan::metric::{ErrorKind, LatencyView, Metric, Statistic};
 use onrush_stats::{Corrupt, Distribution, Errors};
 
 use super::distribution::statistic_us;
@@ -52,23 +52,23 @@ impl Document {
         Some(count as f64)
     }
 
-    fn latency(&self, view: View, statistic: Statistic) -> Option<f64> {
-        if view == View::Shown && !self.imitates(Dialect::Native) {
+    fn latency(&self, view: LatencyView, statistic: Statistic) -> Option<f64> {
+        if view == LatencyView::Shown && !self.imitates(Dialect::Native) {
             return self.imitated_latency(statistic);
         }
         let latency = match view {
-            View::Class(class) => {
+            LatencyView::Class(class) => {
                 let values = self.of_class(class).ok()??;
                 return statistic_us(&values, statistic);
             }
-            View::Shown => self.shown_latency(),
-            View::Scheduled => self.latency.scheduled.as_ref()?,
-            View::Service => &self.latency.service,
+            LatencyView::Shown => self.shown_latency(),
+            LatencyView::Scheduled => self.latency.scheduled.as_ref()?,
+            LatencyView::Service => &self.latency.service,
         };
         let percent = match statistic {
             Statistic::Mean => return latency.mean_us,
             Statistic::Least => return latency.min_us,
-            Statistic::Max if view != View::Service => return self.max_us(),
+            Statistic::Max if view != LatencyView::Service => return self.max_us(),
             Statistic::Max => return latency.max_us,
             Statistic::Stdev => return latency.stdev_us,
             Statistic::Percentile(percent) => percent,
@@ -76,7 +76,7 @@ impl Document {
         // A percentile that was not recorded is in the histograms.
         let computed = |values: &Distribution<u64>| (values.count() > 0).then(|| values.percentile(percent.value()));
         let ns = match view {
-            View::Service => match latency.percentiles_us.get(&percent) {
+            LatencyView::Service => match latency.percentiles_us.get(&percent) {
                 Some(written) => return Some(*written),
                 None => computed(&latency.values().ok()?)?,
             },
@@ -134,10 +134,10 @@ impl Row {
     /// The value of a metric, in its unit; percentiles come from the bins.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         let count = match metric {
-            Metric::Latency(View::Class(_), _) => return None,
+            Metric::Latency(LatencyView::Class(_), _) => return None,
             Metric::Latency(view, statistic) => {
                 let figures = self.figures();
-                let latencies = if view == View::Scheduled { figures.scheduled } else { figures.latency };
+                let latencies = if view == LatencyView::Scheduled { figures.scheduled } else { figures.latency };
                 let ns = match statistic {
                     Statistic::Mean => latencies.mean_ns()?,
                     Statistic::Percentile(percent) => latencies.percentile_ns(percent.value())?,

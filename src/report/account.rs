@@ -57,7 +57,7 @@ mod tests {
     use onrush_plan::Dialect;
     use onrush_stats::{Cause, Counters, Phase};
 
-    use super::super::form::{Form, print};
+    use super::super::form::{ReportForm, print};
     use crate::fixtures::{closing, fail, flawless, plan, schedule};
     use crate::record::Document;
     use crate::run::Outcome;
@@ -75,14 +75,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_abandoned_is_an_error_in_every_output() {
+    fn abandoned_requests_are_errors_everywhere() {
         let (plan, outcome) = (plan(Dialect::Native, "http://h/", 1, 1, 1), abandoned());
         let document = Document::judged(&plan, &outcome);
         document.check().unwrap();
         let text = closing(&plan, &outcome);
         let lines = "\n  Requests sent: 30 (20 completed, 10 abandoned)\n  Errors: 10 of 30 requests (10 abandoned)\n";
         assert!(text.contains(lines) && !text.contains("Socket errors"), "{text}");
-        let markdown = print(&document, Form::Markdown, false).unwrap().text;
+        let markdown = print(&document, ReportForm::Markdown, false).unwrap().text;
         assert!(markdown.contains("\n| sent | 30 (20 completed, 10 abandoned) |\n"), "{markdown}");
         assert!(markdown.contains("\n| errors | 10 of 30 requests (10 abandoned) |\n"), "{markdown}");
         let note = "10 of 30 requests got no complete response: 10 were abandoned (--give-up) after 1.00s";
@@ -91,7 +91,7 @@ mod tests {
         let row = &document.timeline[0];
         assert_eq!((row.errors.unwrap().abandoned, row.erroneous), (10, Some(10)));
         let imitated = Document::judged(&crate::fixtures::plan(Dialect::Wrk, "http://h/", 1, 1, 1), &outcome);
-        let text = print(&imitated, Form::Wrk, false).unwrap().text;
+        let text = print(&imitated, ReportForm::Wrk, false).unwrap().text;
         assert!(!text.contains("Errors") && !text.contains("Requests sent"), "{text}");
     }
 
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_completed_or_is_in_flight_needs_no_account() {
+    fn ordinary_requests_need_no_account() {
         let mut outcome = flawless(20, 1);
         let counters = &mut outcome.totals.counters;
         (counters.started, counters.open_at_end) = (21, 1);

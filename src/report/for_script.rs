@@ -1,20 +1,20 @@
 //! The arguments of a script's `done`.
 
 use onrush_plan::{Dialect, Plan};
-use onrush_stats::{OpenLoop, Row};
+use onrush_stats::{FailureRow, OpenLoopStats};
 
 use crate::failure::{class, why};
 use crate::figures::NS_PER_US;
 use crate::figures::correct::rewritten;
 use crate::figures::rate::counted;
 use crate::run::Outcome;
-use crate::script::{LedgerRow, Summary, View};
+use crate::script::{LedgerRow, ScriptSummary, StatisticsView};
 
 /// The results as a script sees them. With a schedule, latencies count from when requests were due; otherwise, where
 /// wrk is imitated, they are wrk's.
-pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> Summary {
+pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> ScriptSummary {
     let totals = &outcome.totals;
-    let measured = View::measured(&totals.latency, NS_PER_US);
+    let measured = StatisticsView::measured(&totals.latency, NS_PER_US);
     let scheduled = totals.open_loop.as_deref().map(scheduled);
     let mut latency = if let Some(scheduled) = &scheduled {
         scheduled.clone()
@@ -22,15 +22,18 @@ pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> Summary {
         let rewritten = rewritten(plan, outcome);
         let figures = rewritten.figures();
         let values = rewritten.values().into_iter().map(|(value, count)| (value as f64, count));
-        View::new(figures.mean, figures.stdev, values)
+        StatisticsView::new(figures.mean, figures.stdev, values)
     } else {
         measured.clone()
     };
     latency.raw = Some(Box::new(measured));
     latency.scheduled = scheduled.map(Box::new);
-    let row =
-        |row: &Row| LedgerRow { phase: class(row.phase).to_owned(), cause: why(row.cause, plan), count: row.count };
-    Summary {
+    let row = |row: &FailureRow| LedgerRow {
+        phase: class(row.phase).to_owned(),
+        cause: why(row.cause, plan),
+        count: row.count,
+    };
+    ScriptSummary {
         duration_us: u64::try_from(outcome.elapsed.as_micros()).unwrap_or(u64::MAX),
         requests: counted(outcome),
         bytes: totals.counters.bytes_received,
@@ -38,18 +41,18 @@ pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> Summary {
         ledger: totals.ledger.rows().iter().map(row).collect(),
         latency,
         rates: match plan.dialect {
-            Dialect::Wrk2 => View::binned(&totals.rates),
-            Dialect::Native | Dialect::Wrk | Dialect::WrkCmm => View::measured(&totals.rates, 1.0),
+            Dialect::Wrk2 => StatisticsView::binned(&totals.rates),
+            Dialect::Native | Dialect::Wrk | Dialect::WrkCmm => StatisticsView::measured(&totals.rates, 1.0),
         },
         is_native: !plan.dialect.is_compat(),
     }
 }
 
 /// The latencies since requests were due, of complete responses; where wrk2 is imitated, in its microseconds.
-fn scheduled(open_loop: &OpenLoop<u64>) -> View {
+fn scheduled(open_loop: &OpenLoopStats<u64>) -> StatisticsView {
     match &open_loop.wrk2 {
-        Some(wrk2) => View::binned(&wrk2.recorded),
-        None => View::measured(&open_loop.scheduled, NS_PER_US),
+        Some(wrk2) => StatisticsView::binned(&wrk2.recorded),
+        None => StatisticsView::measured(&open_loop.scheduled, NS_PER_US),
     }
 }
 

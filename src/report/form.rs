@@ -12,17 +12,17 @@ use onrush_text::units::thousands;
 
 use super::percentiles::Percentiles;
 use super::spectrum::Spectrum;
-use super::table::Layout;
-use super::text::{Streams, Text, Totals};
+use super::table::TableLayout;
+use super::text::{ReportText, ReportTotals, StreamLimits};
 use super::{account, markdown, opening, parts, table};
-use crate::figures::estimate::{Due, Estimate, Known};
-use crate::figures::latency::Latency;
-use crate::figures::{Figures, Incomplete, NS_PER_US, rate};
+use crate::figures::estimate::{Due, KnownPercentile, PercentileEstimates};
+use crate::figures::latency::ShownLatency;
+use crate::figures::{Incomplete, NS_PER_US, SummaryStatistics, rate};
 use crate::record::{Distribution, Document, Phases, Requests, VERDICT_MIN};
 
 /// The form of a result on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum ReportForm {
     /// The text of the report, with the notes.
     #[default]
     Report,
@@ -40,7 +40,7 @@ pub enum Form {
     Markdown,
 }
 
-impl Form {
+impl ReportForm {
     /// All forms with a name for `--format`.
     pub const NAMED: [(Self, &'static str); 6] = [
         (Self::Wrk, "wrk"),
@@ -54,7 +54,7 @@ impl Form {
 
 /// Output for one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Printed {
+pub struct PrintedReport {
     /// Text for standard output.
     pub text: String,
     /// Lines about it, for standard error.
@@ -66,17 +66,17 @@ pub struct Printed {
 /// # Errors
 ///
 /// When it holds a histogram that cannot be read.
-pub fn print(document: &Document, form: Form, percentiles: bool) -> Result<Printed, Corrupt> {
+pub fn print(document: &Document, form: ReportForm, percentiles: bool) -> Result<PrintedReport, Corrupt> {
     let text = match form {
-        Form::Json => document.to_json(),
-        Form::Markdown => markdown::render(document)?,
-        Form::CmmJson => cmm_json(document)?,
-        Form::Report | Form::Wrk | Form::WrkCmm | Form::Wrk2 => {
-            opening::of(document, form == Form::Report) + &text(document, form, percentiles)?.render()
+        ReportForm::Json => document.to_json(),
+        ReportForm::Markdown => markdown::render(document)?,
+        ReportForm::CmmJson => cmm_json(document)?,
+        ReportForm::Report | ReportForm::Wrk | ReportForm::WrkCmm | ReportForm::Wrk2 => {
+            opening::for_document(document, form == ReportForm::Report) + &text(document, form, percentiles)?.render()
         }
     };
-    let notes = if form == Form::Report { notes(document) } else { Vec::new() };
-    Ok(Printed { text, notes })
+    let notes = if form == ReportForm::Report { notes(document) } else { Vec::new() };
+    Ok(PrintedReport { text, notes })
 }
 
 /// The report below its first lines, which a run prints before it begins.
@@ -85,7 +85,7 @@ pub fn print(document: &Document, form: Form, percentiles: bool) -> Result<Print
 ///
 /// When the document holds a histogram that cannot be read.
 pub fn closing(document: &Document) -> Result<String, Corrupt> {
-    Ok(text(document, Form::Report, false)?.render())
+    Ok(text(document, ReportForm::Report, false)?.render())
 }
 
 /// The lines after the report.
@@ -97,22 +97,22 @@ fn notes(document: &Document) -> Vec<String> {
 }
 
 /// Everything below the first lines.
-pub(super) fn text(document: &Document, form: Form, percentiles: bool) -> Result<Text, Corrupt> {
+pub(super) fn text(document: &Document, form: ReportForm, percentiles: bool) -> Result<ReportText, Corrupt> {
     let known = &document.shown;
     let (layout, breakout) = match form {
-        Form::WrkCmm => (Layout::Cmm, Breakout::WrkCmm),
-        Form::Wrk | Form::Wrk2 => (Layout::Wrk, Breakout::None),
-        _ => (if known.cmm_layout { Layout::Cmm } else { Layout::Wrk }, known.phases()),
+        ReportForm::WrkCmm => (TableLayout::Cmm, Breakout::WrkCmm),
+        ReportForm::Wrk | ReportForm::Wrk2 => (TableLayout::Wrk, Breakout::None),
+        _ => (if known.cmm_layout { TableLayout::Cmm } else { TableLayout::Wrk }, known.phases()),
     };
     let imitates = !document.imitates(Dialect::Native);
-    let is_native = form == Form::Report && !imitates;
+    let is_native = form == ReportForm::Report && !imitates;
     let latency = document.text_latency()?;
     let wanted = Percentiles {
         layout,
         is_native,
-        are_asked_for: percentiles || form != Form::Report || known.percentiles,
-        has_spectrum: form == Form::Wrk2 || form == Form::Report && known.spectrum,
-        has_service: matches!(form, Form::Wrk2 | Form::Report) && known.service_latency,
+        are_asked_for: percentiles || form != ReportForm::Report || known.percentiles,
+        has_spectrum: form == ReportForm::Wrk2 || form == ReportForm::Report && known.spectrum,
+        has_service: matches!(form, ReportForm::Wrk2 | ReportForm::Report) && known.service_latency,
         asked: document.plan.percentiles.as_deref(),
     };
     let mut percentiles = self::percentiles(document, &wanted, &latency, form)?;
@@ -128,14 +128,14 @@ pub(super) fn text(document: &Document, form: Form, percentiles: bool) -> Result
     let elapsed_us = document.elapsed().as_micros() as f64;
     // The imitated tools use whole microseconds.
     let seconds = if imitates { elapsed_us / 1e6 } else { document.duration_s };
-    Ok(Text {
+    Ok(ReportText {
         layout,
         has_zeros: !is_native,
         latency_us,
         phases_us: phases(document, breakout)?,
         rates: document.thread_rates.figures(document.imitates(Dialect::Wrk2)),
         percentiles,
-        totals: Totals {
+        totals: ReportTotals {
             counted: document.counted(),
             carried: if is_native { document.requests.completed - document.counted() } else { 0 },
             account: if is_native { account_lines(&document.requests) } else { String::new() },
@@ -163,9 +163,9 @@ fn account_lines(requests: &Requests) -> String {
 }
 
 /// The server's limit of streams, if it has one.
-fn streams(document: &Document) -> Option<Streams> {
+fn streams(document: &Document) -> Option<StreamLimits> {
     let http2 = document.http2.as_ref()?;
-    Some(Streams {
+    Some(StreamLimits {
         asked: document.plan.http2?.streams?,
         allowed: http2.streams_allowed?,
         is_constant: !http2.streams_allowed_varied,
@@ -176,10 +176,10 @@ fn streams(document: &Document) -> Option<Streams> {
 fn percentiles(
     document: &Document,
     wanted: &Percentiles<'_>,
-    latency: &Latency<'_>,
-    form: Form,
+    latency: &ShownLatency<'_>,
+    form: ReportForm,
 ) -> Result<String, Corrupt> {
-    let is_open = form == Form::Wrk2 || form == Form::Report && document.open_loop.is_some();
+    let is_open = form == ReportForm::Wrk2 || form == ReportForm::Report && document.open_loop.is_some();
     if !wanted.is_native && !wanted.are_asked_for {
         return Ok(String::new());
     }
@@ -202,26 +202,29 @@ fn percentiles(
 
 /// A percentile of the latency shown, in microseconds, including the ages of requests without a response; the imitated
 /// tools use whole microseconds.
-fn percentile_us<'a>(document: &Document, latency: &'a Latency<'_>) -> Result<Box<dyn Fn(f64) -> f64 + 'a>, Corrupt> {
-    if !matches!(latency, Latency::Measured(_)) {
+fn percentile_us<'a>(
+    document: &Document,
+    latency: &'a ShownLatency<'_>,
+) -> Result<Box<dyn Fn(f64) -> f64 + 'a>, Corrupt> {
+    if !matches!(latency, ShownLatency::Measured(_)) {
         return Ok(Box::new(|percent| latency.percentile_us(percent)));
     }
     let (estimate, is_exact) = (document.estimate()?, document.imitates(Dialect::Native));
     Ok(Box::new(move |percent| {
-        let us = estimate.percentile(percent).map_or(0, Known::ns) as f64 / NS_PER_US;
+        let us = estimate.percentile(percent).map_or(0, KnownPercentile::ns) as f64 / NS_PER_US;
         if is_exact { us } else { us.round() }
     }))
 }
 
 /// The spectrum of latencies that wrk2 did not record: as wrk2 would compute it where its form is wanted, and otherwise
 /// as measured. `is_shown`: it is the latency that the report shows, not the service latency.
-fn spectrum(document: &Document, form: Form, values: &Values<u64>, is_shown: bool) -> Result<Spectrum, Corrupt> {
-    if form == Form::Wrk2 || document.imitates(Dialect::Wrk2) && document.requests.completed > 0 {
+fn spectrum(document: &Document, form: ReportForm, values: &Values<u64>, is_shown: bool) -> Result<Spectrum, Corrupt> {
+    if form == ReportForm::Wrk2 || document.imitates(Dialect::Wrk2) && document.requests.completed > 0 {
         return Ok(Spectrum::of_wrk2(&microseconds(values)));
     }
     if !is_shown {
         let due = Due { completed: values.clone(), is_steady: true, ..Due::default() };
-        return Ok(Spectrum::measured(values, Estimate::new(due), Incomplete::default()));
+        return Ok(Spectrum::measured(values, PercentileEstimates::new(due), Incomplete::default()));
     }
     Ok(Spectrum::measured(values, document.estimate()?, document.incomplete()))
 }
@@ -234,7 +237,7 @@ fn microseconds(values: &Values<u64>) -> Values<u64> {
 }
 
 /// The rows of the phases, if any are shown.
-fn phases(document: &Document, breakout: Breakout) -> Result<Vec<(&'static str, Figures)>, Corrupt> {
+fn phases(document: &Document, breakout: Breakout) -> Result<Vec<(&'static str, SummaryStatistics)>, Corrupt> {
     let phases = document.phases.as_ref();
     let of = |phase: fn(&Phases) -> Option<&Distribution>| phases.and_then(phase);
     let connect = ("Connect", of(|phases| Some(&phases.connect)));
@@ -246,8 +249,10 @@ fn phases(document: &Document, breakout: Breakout) -> Result<Vec<(&'static str, 
         Breakout::WrkCmm => vec![connect, ttfb, ttlb],
         Breakout::All => vec![connect, tls, ttfb, ttlb],
     };
-    let figures = |phase: &Distribution| Ok(Figures::measured(&phase.values()?, NS_PER_US));
-    rows.into_iter().map(|(name, phase)| Ok((name, phase.map_or_else(|| Ok(Figures::default()), figures)?))).collect()
+    let figures = |phase: &Distribution| Ok(SummaryStatistics::measured(&phase.values()?, NS_PER_US));
+    rows.into_iter()
+        .map(|(name, phase)| Ok((name, phase.map_or_else(|| Ok(SummaryStatistics::default()), figures)?)))
+        .collect()
 }
 
 /// The block that wrk-cmm's script `json.lua` writes, for scripts that read it.
@@ -274,7 +279,7 @@ fn cmm_json(document: &Document) -> Result<String, Corrupt> {
 mod tests {
     use std::time::Duration;
 
-    use onrush_plan::{Plan, Random, Show as Options};
+    use onrush_plan::{OutputOptions as Options, Plan, Random};
     use onrush_stats::{Cause, Phase};
     use onrush_text::units::time_us;
 
@@ -290,12 +295,12 @@ mod tests {
         let mut plan = fixtures::plan(dialect, "http://127.0.0.1:8080/", 10, 2, 10);
         plan.schedule = is_open.then(|| fixtures::schedule(100));
         let breakout = if dialect == Dialect::Wrk { Breakout::None } else { Breakout::All };
-        plan.show = Options {
+        plan.output = Options {
             percentiles: true,
             u_latency: is_open,
             breakout,
             cmm_layout: dialect == Dialect::WrkCmm,
-            ..plan.show
+            ..plan.output
         };
         let mut outcome = fixtures::flawless(1_000, 10);
         let totals = &mut outcome.totals;
@@ -316,7 +321,7 @@ mod tests {
     }
 
     fn report(document: &Document) -> String {
-        print(document, Form::Report, false).unwrap().text
+        print(document, ReportForm::Report, false).unwrap().text
     }
 
     #[test]
@@ -339,23 +344,23 @@ mod tests {
                 (true, false, true, None),
                 (true, is_open, false, listed),
             ] {
-                plan.show = Options { percentiles: asked_for, u_latency, spectrum, percents, ..plan.show };
+                plan.output = Options { percentiles: asked_for, u_latency, spectrum, percents, ..plan.output };
                 let text = Document::judged(&plan, &outcome).to_json();
                 let read: Document = serde_json::from_str(&text).unwrap();
                 let printed = printed_before(&plan, None) + &printed_after(&plan, &outcome);
-                assert_eq!(report(&read), printed, "{dialect:?} {:?}", plan.show);
+                assert_eq!(report(&read), printed, "{dialect:?} {:?}", plan.output);
             }
             let document = Document::judged(&plan, &outcome);
-            let judgement = judge::judge(&Document::of(&plan, &outcome), &plan.show);
+            let judgement = judge::judge(&Document::of(&plan, &outcome), &plan.output);
             let notes = judgement.notes.into_iter().map(|note| format!("note: {}", note.text));
             let verdict = judgement.verdict.map(|verdict| format!("verdict: {verdict}"));
             let said: Vec<String> = notes.chain(verdict).collect();
-            assert_eq!(print(&document, Form::Report, false).unwrap().notes, said, "{dialect:?}");
+            assert_eq!(print(&document, ReportForm::Report, false).unwrap().notes, said, "{dialect:?}");
         }
     }
 
     #[test]
-    fn a_document_has_the_figures_of_its_run_to_the_byte() {
+    fn documents_reproduce_reports_to_the_byte() {
         let mut random = Random::new(7);
         for round in 0..60 {
             let dialect = [Dialect::Native, Dialect::Wrk, Dialect::WrkCmm, Dialect::Wrk2][round % 4];
@@ -372,8 +377,8 @@ mod tests {
             }
             let document = Document::judged(&plan, &outcome);
             let read: Document = serde_json::from_str(&document.to_json()).unwrap();
-            let (was, is) = (Latency::of(&plan, &outcome), read.text_latency().unwrap());
-            let row = |latency: &Latency<'_>| Layout::Cmm.row("Latency", &latency.figures_us(), time_us);
+            let (was, is) = (ShownLatency::from_outcome(&plan, &outcome), read.text_latency().unwrap());
+            let row = |latency: &ShownLatency<'_>| TableLayout::Cmm.row("Latency", &latency.figures_us(), time_us);
             assert_eq!(row(&is), row(&was), "{round} {dialect:?}");
             for percent in [0.0, 50.0, 75.0, 90.0, 99.0, 99.99, 100.0] {
                 let cells = [&was, &is].map(|latency| time_us(latency.percentile_us(percent)));
@@ -383,12 +388,12 @@ mod tests {
     }
 
     #[test]
-    fn what_was_rewritten_is_checked_before_it_is_rewritten_again() {
+    fn rewritten_latencies_are_verified() {
         let (plan, outcome) = run(Dialect::Wrk, false);
         let mut document = Document::judged(&plan, &outcome);
-        assert!(text(&document, Form::Report, false).is_ok());
+        assert!(text(&document, ReportForm::Report, false).is_ok());
         document.latency.wrk_spacing_us = Some(1);
-        assert_eq!(text(&document, Form::Report, false).err(), Some(Corrupt::Count));
+        assert_eq!(text(&document, ReportForm::Report, false).err(), Some(Corrupt::Count));
     }
 
     #[test]
@@ -396,18 +401,22 @@ mod tests {
         let (plan, outcome) = run(Dialect::Native, false);
         let document = Document::judged(&plan, &outcome);
         let text = |form| print(&document, form, false).unwrap().text;
-        assert!(text(Form::Wrk).contains("\n     90%    1.00ms\n") && !text(Form::Wrk).contains("TTFB"));
-        assert!(text(Form::WrkCmm).contains("\n  99.99%    1.00ms\n") && text(Form::WrkCmm).contains("\n    TTFB "));
+        assert!(text(ReportForm::Wrk).contains("\n     90%    1.00ms\n") && !text(ReportForm::Wrk).contains("TTFB"));
         assert!(
-            text(Form::Wrk2).contains("\n 99.999%    1.00ms\n") && text(Form::Wrk2).contains("Percentile spectrum")
+            text(ReportForm::WrkCmm).contains("\n  99.99%    1.00ms\n")
+                && text(ReportForm::WrkCmm).contains("\n    TTFB ")
         );
-        assert_eq!(text(Form::Json), document.to_json());
-        assert!(text(Form::Markdown).contains("\n| latency | p50 1.00ms, p99 1.00ms, max 1.00ms |\n"));
-        assert!(print(&document, Form::Wrk, false).unwrap().notes.is_empty());
+        assert!(
+            text(ReportForm::Wrk2).contains("\n 99.999%    1.00ms\n")
+                && text(ReportForm::Wrk2).contains("Percentile spectrum")
+        );
+        assert_eq!(text(ReportForm::Json), document.to_json());
+        assert!(text(ReportForm::Markdown).contains("\n| latency | p50 1.00ms, p99 1.00ms, max 1.00ms |\n"));
+        assert!(print(&document, ReportForm::Wrk, false).unwrap().notes.is_empty());
     }
 
     #[test]
-    fn the_block_of_wrk_cmm_is_written_to_the_byte() {
+    fn wrk_cmm_output_matches_to_the_byte() {
         let mut outcome = fixtures::flawless(0, 1);
         outcome.totals.counters.completed = 97_397;
         outcome.totals.counters.bytes_received = 22_790_898;
@@ -422,17 +431,17 @@ mod tests {
         let published = include_str!("../../tests/fixtures/buffers.md");
         let begin = published.find("{\n        \"requests\"").unwrap();
         let block = published[begin..].split("\n```").next().unwrap().replace("        ", "\t");
-        assert_eq!(print(&document, Form::CmmJson, false).unwrap().text, block + "\n");
+        assert_eq!(print(&document, ReportForm::CmmJson, false).unwrap().text, block + "\n");
     }
 
     #[test]
-    fn what_a_file_says_gives_a_terminal_no_orders() {
+    fn file_contents_cannot_control_terminals() {
         let (plan, outcome) = run(Dialect::Native, false);
         let mut document = Document::judged(&plan, &outcome);
         document.plan.url = "http://\x1b[2J/".to_owned();
         document.plan.duration_s = Some(f64::MAX);
         document.notes = vec![Note::hint(NoteId::Sum, "\x1b]0;x\x07")];
-        let Printed { text, notes } = print(&document, Form::Report, false).unwrap();
+        let PrintedReport { text, notes } = print(&document, ReportForm::Report, false).unwrap();
         assert!(!text.contains('\x1b') && !notes[0].contains('\x1b'), "{text}{notes:?}");
     }
 }

@@ -10,7 +10,7 @@ use onrush_text::{in_markdown, printable};
 use super::text::counts;
 use super::{account, parts};
 use crate::figures::NS_PER_US;
-use crate::figures::estimate::Known;
+use crate::figures::estimate::KnownPercentile;
 use crate::record::gate::Gate;
 use crate::record::{Document, VERDICT_MIN, rate};
 
@@ -101,7 +101,11 @@ fn latencies(document: &Document) -> Result<Option<String>, Corrupt> {
         let (Some(known), Some(between)) = (estimate.percentile(percent), estimate.bounds(percent)) else {
             return String::new();
         };
-        if matches!(known, Known::About(_)) && !between.is_known() { between.to_string() } else { known.to_string() }
+        if matches!(known, KnownPercentile::About(_)) && !between.is_known() {
+            between.to_string()
+        } else {
+            known.to_string()
+        }
     };
     let usual = UNASKED.iter().filter_map(|text| text.parse().ok());
     let usual = usual.filter(|percent: &Percent| has_enough_beyond(percent.value(), estimate.due()));

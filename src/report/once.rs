@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn the_request_the_answer_and_the_timings_are_shown() {
+    fn once_shows_request_response_and_timings() {
         let shown = transcript(&Transcript {
             sent: b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
             has_request: true,
@@ -240,7 +240,7 @@ connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 1
     }
 
     #[test]
-    fn the_beginning_of_a_head_that_is_cut_off_is_shown() {
+    fn truncated_heads_show_their_beginning() {
         let mut cut = Transcript { sent_bytes: 1, first_received: Some(Nanos(0)), ..Transcript::default() };
         cut.receive(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nX-Evil: \x1b[31");
         cut.head(b"HTTP/1.1 103 Early Hints\r\n\r\n");
@@ -253,7 +253,7 @@ connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 1
     }
 
     #[test]
-    fn a_long_binary_body_is_named_and_not_shown() {
+    fn binary_bodies_are_not_shown() {
         let random: Vec<u8> = (0..1024_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8 | 1).collect();
         let with = |content: &str, body: &[u8], body_bytes| {
             let head = format!("HTTP/1.1 200 OK\r\n{content}\r\n").into_bytes();
@@ -279,7 +279,7 @@ connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 1
     }
 
     #[test]
-    fn frames_are_shown_in_their_order_and_the_rest_is_counted() {
+    fn frames_are_shown_in_order_then_counted() {
         let data = |stream, frames, bytes, ends, body: &[u8]| {
             ReadableFrame::Data(ReadableData { stream, frames, bytes, ends, body: body.to_vec() })
         };

@@ -13,8 +13,8 @@ use crate::record::{self, Document};
 /// room, if it is too low.
 pub fn opening(plan: &Plan, room: Option<u32>) -> String {
     // Reports are passed around like files; wrk's shows the URL as typed.
-    let keeps_url = plan.show.keeps_secrets || plan.dialect.is_compat();
-    let hidden = || secrets::Known::of(plan).hide_in(&secrets::url(&plan.target.typed));
+    let keeps_url = plan.output.keeps_secrets || plan.dialect.is_compat();
+    let hidden = || secrets::KnownSecrets::from_plan(plan).hide_in(&secrets::url(&plan.target.typed));
     let url = if keeps_url { plan.target.typed.clone() } else { hidden() };
     let schedule = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat()).map(record::Schedule::of);
     let head = format!("Running {} test @ {url}", length(plan.stop));
@@ -23,12 +23,12 @@ pub fn opening(plan: &Plan, room: Option<u32>) -> String {
     let load = lines(&head, plan.load.threads.into(), plan.load.connections.into(), room.map(u64::from));
     // A machine without a request to send has no part.
     let has_part = |machines: &Machines| u64::from(machines.count).min(plan.stop.requests.unwrap_or(u64::MAX));
-    let machines = machines(plan.show.machines.as_ref().map_or(0, has_part));
+    let machines = machines(plan.output.machines.as_ref().map_or(0, has_part));
     load + &machines + &list.unwrap_or_default() + &http2 + &due(schedule.as_ref(), "")
 }
 
 /// The first lines of a document: in onrush's words if onrush ran and its report is printed, else in wrk's.
-pub fn of(document: &Document, is_report: bool) -> String {
+pub fn for_document(document: &Document, is_report: bool) -> String {
     let plan = &document.plan;
     let url = printable(&plan.url);
     let is_native = is_report && document.imitates(Dialect::Native);

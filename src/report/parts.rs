@@ -24,14 +24,14 @@ const NAMES_SHOWN: usize = 50;
 
 /// A small table: one row for each part.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub struct PartsTable {
     /// The headings; the first is the heading of the parts' names.
     pub headings: Vec<&'static str>,
     /// The cells of each part, beginning with its name.
     pub rows: Vec<Vec<String>>,
 }
 
-impl Parts {
+impl PartsTable {
     /// Names on the left, figures on the right.
     pub fn text(&self) -> String {
         let headings: Vec<String> = self.headings.iter().map(|heading| (*heading).to_owned()).collect();
@@ -68,7 +68,7 @@ impl Parts {
 }
 
 /// The machines that carried the run out, if there were several.
-pub fn machines(document: &Document) -> Option<Parts> {
+pub fn machines(document: &Document) -> Option<PartsTable> {
     let rows = (1..).zip(&document.machines).take(MACHINES_SHOWN).map(|(number, machine): (usize, _)| {
         let rate = (machine.duration_s > 0.0).then(|| machine.completed as f64 / machine.duration_s);
         let state = if machine.lost.is_some() { " (lost)" } else { "" };
@@ -88,7 +88,7 @@ pub fn machines(document: &Document) -> Option<Parts> {
         rows.push(row);
     }
     let headings = vec!["Machine", "connections", "responses", "rate", "errors", "busiest thread"];
-    (!document.machines.is_empty()).then_some(Parts { headings, rows })
+    (!document.machines.is_empty()).then_some(PartsTable { headings, rows })
 }
 
 /// The requests by name, if their list has names.
@@ -96,7 +96,7 @@ pub fn machines(document: &Document) -> Option<Parts> {
 /// # Errors
 ///
 /// When a histogram cannot be read.
-pub fn names(document: &Document) -> Result<Option<Parts>, Corrupt> {
+pub fn names(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     if document.names.is_empty() {
         return Ok(None);
     }
@@ -109,7 +109,7 @@ pub fn names(document: &Document) -> Result<Option<Parts>, Corrupt> {
     shown.truncate(NAMES_SHOWN);
     shown.sort_unstable();
     let rows: Result<Vec<Vec<String>>, Corrupt> = shown.iter().map(|index| of_name(&document.names[*index])).collect();
-    let mut parts = Parts { headings: vec!["Name", "50%", "99%", "responses", "errors"], rows: rows? };
+    let mut parts = PartsTable { headings: vec!["Name", "50%", "99%", "responses", "errors"], rows: rows? };
     let more = document.names.len() - parts.rows.len();
     if more > 0 {
         let mut row = vec![String::new(); parts.headings.len()];
@@ -140,7 +140,7 @@ pub fn of_name(of_name: &OfName) -> Result<Vec<String>, Corrupt> {
 /// # Errors
 ///
 /// When a histogram cannot be read.
-pub fn stages(document: &Document) -> Result<Option<Parts>, Corrupt> {
+pub fn stages(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     if document.stages.is_empty() {
         return Ok(None);
     }
@@ -149,7 +149,7 @@ pub fn stages(document: &Document) -> Result<Option<Parts>, Corrupt> {
     headings.extend(has_rate.then_some("late"));
     headings.push("errors");
     let rows: Result<Vec<Vec<String>>, Corrupt> = document.stages.iter().map(|stage| row(stage, has_rate)).collect();
-    Ok(Some(Parts { headings, rows: rows? }))
+    Ok(Some(PartsTable { headings, rows: rows? }))
 }
 
 /// The cells of a stage, with or without the cells of a rate.
@@ -198,7 +198,7 @@ fn percentile(latency: &Values<u64>, percent: f64) -> String {
 /// # Errors
 ///
 /// When a histogram cannot be read.
-pub fn classes(document: &Document) -> Result<Option<Parts>, Corrupt> {
+pub fn classes(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     let by_class = &document.latency.by_class;
     let is_known = |status: u16| (200..600).contains(&status);
     if by_class.is_empty() || !document.status.keys().all(|status| is_known(*status)) {
@@ -220,7 +220,7 @@ pub fn classes(document: &Document) -> Result<Option<Parts>, Corrupt> {
     let rows = classes.iter().map(|(class, latency)| {
         vec![class.clone(), percentile(latency, 50.0), percentile(latency, 99.0), percentage(share(latency))]
     });
-    Ok(Some(Parts { headings: vec!["Status", "50%", "99%", "responses"], rows: rows.collect() }))
+    Ok(Some(PartsTable { headings: vec!["Status", "50%", "99%", "responses"], rows: rows.collect() }))
 }
 
 #[cfg(test)]
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_shown_where_their_medians_differ_and_none_is_rare() {
+    fn differing_frequent_classes_are_shown() {
         let plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
         let shown = |errors: u64, ms: u64| {
             let mut outcome = fixtures::flawless(10_000 - errors, 1);

@@ -3,7 +3,7 @@
 use onrush_plan::Percent;
 
 use super::spectrum::{self, Spectrum};
-use super::table::{self, Layout};
+use super::table::{self, TableLayout};
 
 /// The percentiles of a native report that were not asked for.
 const UNASKED: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
@@ -12,7 +12,7 @@ const UNASKED: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
 #[derive(Clone, Copy, Debug)]
 pub struct Percentiles<'a> {
     /// Whose table they follow.
-    pub layout: Layout,
+    pub layout: TableLayout,
     /// True if no tool is imitated.
     pub is_native: bool,
     /// True if they were asked for (`-L`). A native report has some in any case.

@@ -1,11 +1,11 @@
 //! wrk2's block of latencies: percentiles, their detailed spectrum, and the figures below it.
 
 use onrush_plan::Percent;
-use onrush_stats::{Distribution, Step, has_enough_beyond};
+use onrush_stats::{Distribution, SpectrumRow, has_enough_beyond};
 use onrush_text::units;
 
 use super::table::bounded;
-use crate::figures::estimate::{Estimate, Known};
+use crate::figures::estimate::{KnownPercentile, PercentileEstimates};
 use crate::figures::{Incomplete, NS_PER_US};
 
 /// The title of the block of scheduled latencies.
@@ -26,7 +26,7 @@ const SUB_BUCKETS: u32 = 2_048;
 pub struct Spectrum {
     /// A percentile, and the mark before it if it is a bound.
     percentile: Box<dyn Fn(f64) -> (&'static str, f64)>,
-    steps: Vec<Step>,
+    steps: Vec<SpectrumRow>,
     /// How many microseconds one unit of the steps is.
     step_us: f64,
     mean_us: f64,
@@ -43,7 +43,7 @@ pub struct Spectrum {
 impl Spectrum {
     /// From measurements in nanoseconds: percentiles are over all due requests, the other figures over complete
     /// responses.
-    pub fn measured(completed: &Distribution<u64>, estimate: Estimate, incomplete: Incomplete) -> Self {
+    pub fn measured(completed: &Distribution<u64>, estimate: PercentileEstimates, incomplete: Incomplete) -> Self {
         let (mean, stdev, count) = (completed.mean(), completed.stdev(), completed.count());
         let max = estimate.requests().completed.max();
         let all = estimate.distribution();
@@ -52,7 +52,7 @@ impl Spectrum {
         steps.iter_mut().for_each(|step| step.value = step.value.min(greatest));
         Self {
             percentile: Box::new(move |percent| {
-                let known = estimate.percentile(percent).unwrap_or(Known::About(0));
+                let known = estimate.percentile(percent).unwrap_or(KnownPercentile::About(0));
                 (known.sign(), known.ns() as f64 / NS_PER_US)
             }),
             steps,
@@ -133,7 +133,7 @@ impl Spectrum {
     pub fn detail(&self) -> String {
         let mut text = "\n  Detailed Percentile spectrum:\n".to_owned();
         text += &format!("{:>12} {:>12} {:>12} {:>12}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
-        for &Step { value, share, count } in &self.steps {
+        for &SpectrumRow { value, share, count } in &self.steps {
             let value_ms = value as f64 * self.step_us / 1e3;
             text += &format!("{value_ms:12.3} {share:12.6} {count:12} {:12.2}\n", 1.0 / (1.0 - share));
         }
@@ -287,7 +287,7 @@ mod tests {
         (0..99).for_each(|_| completed.record(1_000_500));
         censored.record(5_000_000_000);
         let due = Due { completed: completed.clone(), censored: censored.clone(), is_steady: true, ..Due::default() };
-        let spectrum = Spectrum::measured(&completed, Estimate::new(due), Incomplete::of(1, 0, 3));
+        let spectrum = Spectrum::measured(&completed, PercentileEstimates::new(due), Incomplete::new(1, 0, 3));
         let asked = ["50", "99.5"].map(|percent| percent.parse().unwrap());
         let block = spectrum.list(RECORDED, Some(&asked), true) + &spectrum.detail();
         let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     50%    1.00ms\n   99.5%   >5.00s \n  Oldest request without a response: 5.00s\n";
@@ -304,12 +304,12 @@ mod tests {
             "#[Buckets =           27, SubBuckets     =         2048]",
         ];
         assert_eq!(lines[lines.len() - 7..lines.len() - 1], below);
-        let open = Incomplete::of(1, 1, 0).lines();
+        let open = Incomplete::new(1, 1, 0).lines();
         assert_eq!(open, "#[Open    =            1 still open at the end, counted like others of their age]\n");
     }
 
     #[test]
-    fn ten_values_are_above_each_line_of_a_native_spectrum() {
+    fn spectrum_lines_have_ten_values_above() {
         let mut completed = Distribution::new();
         completed.record_many(1_000_000, 999);
         let labels = |spectrum: &Spectrum, is_native| {
@@ -318,9 +318,9 @@ mod tests {
         };
         let spectrum = |censored: &Distribution<u64>| {
             let (completed, censored) = (completed.clone(), censored.clone());
-            let incomplete = Incomplete::of(censored.count(), 0, 0);
+            let incomplete = Incomplete::new(censored.count(), 0, 0);
             let due = Due { completed: completed.clone(), censored, is_steady: true, ..Due::default() };
-            Spectrum::measured(&completed, Estimate::new(due), incomplete)
+            Spectrum::measured(&completed, PercentileEstimates::new(due), incomplete)
         };
         let fewer = spectrum(&Distribution::new());
         assert_eq!(labels(&fewer, true), ["50.000%", "75.000%", "90.000%", "100.000%"]);

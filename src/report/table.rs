@@ -3,18 +3,18 @@
 use onrush_plan::Percent;
 use onrush_text::units;
 
-use crate::figures::Figures;
+use crate::figures::SummaryStatistics;
 
 /// Whose table to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
+pub enum TableLayout {
     /// wrk's: three figures and the share within one deviation.
     Wrk,
     /// The centminmod fork's: the minimum as well, and more percentiles.
     Cmm,
 }
 
-impl Layout {
+impl TableLayout {
     /// The headings.
     pub fn header(self) -> &'static str {
         match self {
@@ -24,7 +24,7 @@ impl Layout {
     }
 
     /// One row; `text` gives a figure its unit.
-    pub fn row(self, name: &str, figures: &Figures, text: fn(f64) -> String) -> String {
+    pub fn row(self, name: &str, figures: &SummaryStatistics, text: fn(f64) -> String) -> String {
         let columns: &[(f64, usize)] = match self {
             Self::Wrk => &[(figures.mean, 8), (figures.stdev, 10), (figures.max, 9)],
             Self::Cmm => &[(figures.mean, 8), (figures.stdev, 10), (figures.max, 10), (figures.min, 10)],
@@ -104,18 +104,19 @@ mod tests {
     }
 
     #[test]
-    fn a_published_table_of_the_fork_is_drawn_to_the_byte() {
+    fn published_fork_tables_match_to_the_byte() {
         let times = [
             ("Latency", [3_030.0, 1_340.0, 16_260.0, 218.0, 0.7918]),
             ("Connect", [692.49, 380.32, 1_450.0, 82.0, 0.57]),
             ("TTFB", [3_020.0, 1_340.0, 16_260.0, 216.0, 0.7921]),
             ("TTLB", [3.19, 36.2, 7_470.0, 0.0, 0.9926]),
         ];
-        let figures = |[mean, stdev, max, min, share]: [f64; 5]| Figures { mean, stdev, max, min, within: Some(share) };
+        let figures =
+            |[mean, stdev, max, min, share]: [f64; 5]| SummaryStatistics { mean, stdev, max, min, within: Some(share) };
         let mut table: String =
-            times.map(|(name, row)| Layout::Cmm.row(name, &figures(row), units::time_us)).into_iter().collect();
+            times.map(|(name, row)| TableLayout::Cmm.row(name, &figures(row), units::time_us)).into_iter().collect();
         let rates = figures([16_300.0, 1_340.0, 19_500.0, 12_150.0, 0.7833]);
-        table += &Layout::Cmm.row("Req/Sec", &rates, units::metric);
+        table += &TableLayout::Cmm.row("Req/Sec", &rates, units::metric);
         let published = "    Latency     3.03ms    1.34ms   16.26ms  218.00us   79.18%
     Connect   692.49us  380.32us    1.45ms   82.00us   57.00%
     TTFB        3.02ms    1.34ms   16.26ms  216.00us   79.21%
@@ -127,14 +128,14 @@ mod tests {
 
     #[test]
     fn a_row_without_values_says_not_a_number() {
-        let row = Layout::Wrk.row("Latency", &Figures::default(), units::time_us);
+        let row = TableLayout::Wrk.row("Latency", &SummaryStatistics::default(), units::time_us);
         assert_eq!(row, "    Latency     0.00us    0.00us   0.00us    -nan%\n");
-        let row = Layout::Cmm.row("Req/Sec", &Figures::default(), units::metric);
+        let row = TableLayout::Cmm.row("Req/Sec", &SummaryStatistics::default(), units::metric);
         assert_eq!(row, "    Req/Sec     0.00      0.00      0.00      0.00      -nan%\n");
     }
 
     #[test]
-    fn percentiles_have_the_lines_of_wrk_and_of_its_fork() {
+    fn percentile_lines_match_wrk_and_fork() {
         let wrk = "  Latency Distribution
      50%   50.00us
      75%   75.00us
@@ -149,10 +150,10 @@ mod tests {
   99.00%   99.00us
   99.99%   99.99us
 ";
-        assert_eq!(Layout::Wrk.percentiles(None, percentile), wrk);
-        assert_eq!(Layout::Cmm.percentiles(None, percentile), cmm);
+        assert_eq!(TableLayout::Wrk.percentiles(None, percentile), wrk);
+        assert_eq!(TableLayout::Cmm.percentiles(None, percentile), cmm);
         let asked = ["50", "99.9", "99.9999"].map(|percent| percent.parse().unwrap());
         let expected = "  Latency Distribution\n     50%   50.00us\n   99.9%   99.90us\n99.9999%  100.00us\n";
-        assert_eq!(Layout::Wrk.percentiles(Some(&asked), percentile), expected);
+        assert_eq!(TableLayout::Wrk.percentiles(Some(&asked), percentile), expected);
     }
 }

@@ -2,20 +2,20 @@
 
 use std::time::Duration;
 
-use onrush_plan::http::Version;
-use onrush_plan::{Breakout, Dialect, Material, Plan, Script, Show, Stop};
+use onrush_plan::http::HttpVersion;
+use onrush_plan::{Breakout, Dialect, FileContents, LuaScript, OutputOptions, Plan, Stop};
 use onrush_stats::{Cause, Counters, Phase};
 
-use super::form::{Form, text};
-use super::text::Totals;
+use super::form::{ReportForm, text};
+use super::text::ReportTotals;
 use super::*;
 use crate::fixtures::{closing, fail, outcome, plan, schedule, shaped};
 use crate::record::Document;
-use crate::run::{Ended, Outcome};
+use crate::run::{Outcome, RunEnd};
 
 /// The lines below the table.
-fn summary(plan: &Plan, outcome: &Outcome) -> Totals {
-    text(&Document::judged(plan, outcome), Form::Report, false).unwrap().totals
+fn summary(plan: &Plan, outcome: &Outcome) -> ReportTotals {
+    text(&Document::judged(plan, outcome), ReportForm::Report, false).unwrap().totals
 }
 
 fn report(plan: &Plan, outcome: &Outcome) -> String {
@@ -45,7 +45,7 @@ fn stalled_once() -> Outcome {
 }
 
 #[test]
-fn the_first_line_hides_what_is_known_as_secret_wherever_the_url_has_it() {
+fn the_first_line_hides_url_secrets() {
     let mut plan = plan(Dialect::Native, "http://h/a/hunter-22", 1, 1, 1);
     plan.request.headers = vec![("Cookie".to_owned(), "sid=hunter-22".to_owned())];
     assert!(opening(&plan, None).contains(" @ http://h/a/REDACTED\n"), "{}", opening(&plan, None));
@@ -70,7 +70,7 @@ Transfer/sec:    571.52KB
 }
 
 #[test]
-fn a_run_with_late_answers_looks_as_wrk_prints_it() {
+fn late_responses_print_like_wrk() {
     let plan = plan(Dialect::Native, "http://[x86_64 VM IP]:8080/cgi-bin/second.pl", 30, 12, 400);
     let mut outcome = outcome(30_032_100, counters(22_640, 25_238_790));
     outcome.totals.latency = shaped(22_640, 19_423, 253_110_000.0, 234_740_000.0, 1_980_000_000.0);
@@ -90,7 +90,7 @@ Transfer/sec:    820.70KB
 }
 
 #[test]
-fn a_run_against_a_broken_server_looks_as_wrk_prints_it() {
+fn broken_servers_print_like_wrk() {
     let plan = plan(Dialect::Native, "http://localhost:8080/test", 30, 4, 400);
     let mut outcome = outcome(30_008_100, counters(13_317, 2_423_600));
     outcome.totals.latency = shaped(13_317, 9_338, 16.67e9, 7.51e9, 28.0e9);
@@ -113,7 +113,7 @@ Transfer/sec:     78.87KB
 }
 
 #[test]
-fn statuses_of_400_and_more_have_a_line_below_the_other_errors() {
+fn error_statuses_have_their_own_line() {
     let mut outcome = outcome(30_037_300, counters(28_187, 4_904_700));
     fail(&mut outcome, 368, Phase::Connect, Cause::Errno(111));
     fail(&mut outcome, 119, Phase::Head, Cause::Errno(104));
@@ -142,14 +142,14 @@ fn as_wrk_the_rate_is_over_whole_microseconds() {
 }
 
 #[test]
-fn requests_carried_from_the_warm_up_leave_the_rate_only_with_a_number() {
+fn warm_up_requests_affect_only_counted_rates() {
     let table = [
-        (Ended::Duration, 50, 150),
-        (Ended::Signal, 50, 150),
-        (Ended::StayedAway, 50, 150),
-        (Ended::Requests, 0, 150),
-        (Ended::Requests, 50, 100),
-        (Ended::Requests, 200, 0),
+        (RunEnd::Duration, 50, 150),
+        (RunEnd::Signal, 50, 150),
+        (RunEnd::StayedAway, 50, 150),
+        (RunEnd::Requests, 0, 150),
+        (RunEnd::Requests, 50, 100),
+        (RunEnd::Requests, 200, 0),
     ];
     for (ended, carried, rate) in table {
         let mut outcome = outcome(1_000_000, Counters { carried, ..counters(150, 3_000) });
@@ -188,9 +188,9 @@ Transfer/sec:    498.05KB
 
 /// The percentiles of a native report of this many requests, the n-th of which took n microseconds, and the lines
 /// below.
-fn distribution(requests: u64, change: impl FnOnce(&mut Show)) -> String {
+fn distribution(requests: u64, change: impl FnOnce(&mut OutputOptions)) -> String {
     let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
-    change(&mut plan.show);
+    change(&mut plan.output);
     let mut outcome = outcome(1_000_000, counters(requests, 0));
     (1..=requests).for_each(|us| outcome.totals.latency.record(us * 1_000));
     outcome.totals.rates.record(1);
@@ -200,7 +200,7 @@ fn distribution(requests: u64, change: impl FnOnce(&mut Show)) -> String {
 }
 
 #[test]
-fn natively_a_percentile_is_shown_if_ten_requests_took_longer() {
+fn native_percentiles_need_ten_slower_requests() {
     let first = |lines: &str| lines.lines().map(|line| line[..8].trim().to_owned()).collect::<Vec<_>>().join(" ");
     for (requests, labels) in [
         (19, "max"),
@@ -224,14 +224,14 @@ fn natively_a_percentile_is_shown_if_ten_requests_took_longer() {
 }
 
 #[test]
-fn the_whole_spectrum_follows_the_percentiles_if_it_was_asked_for() {
+fn requested_spectra_follow_the_percentiles() {
     let text = distribution(20, |show| (show.percentiles, show.spectrum) = (true, true));
     let beginning = "     50%   11.00us\n     max   20.00us\n\n  Detailed Percentile spectrum:\n       Value ";
     assert!(text.starts_with(beginning) && text.contains("#[Mean    =        0.011,"), "{text}");
 }
 
 #[test]
-fn natively_statuses_are_counted_unless_all_are_one_of_success() {
+fn native_reports_count_mixed_statuses() {
     let line = |dialect, counts: &[(u16, u64)]| {
         let mut outcome = outcome(1_000_000, counters(10, 0));
         counts.iter().for_each(|&(status, count)| (0..count).for_each(|_| outcome.totals.statuses.record(status)));
@@ -248,9 +248,9 @@ fn natively_statuses_are_counted_unless_all_are_one_of_success() {
 }
 
 #[test]
-fn as_wrk_it_shows_what_wrk_makes_of_it() {
+fn compat_reports_show_wrks_figures() {
     let mut plan = plan(Dialect::Wrk, "http://h/", 1, 1, 1);
-    plan.show.percentiles = true;
+    plan.output.percentiles = true;
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency   100.00us  100.00us 350.00us   83.33%
     Req/Sec    10.00k     0.00    10.00k   100.00%
@@ -267,9 +267,9 @@ Transfer/sec:    498.05KB
 }
 
 #[test]
-fn as_the_fork_it_has_the_minimum_and_six_percentiles() {
+fn fork_reports_have_minimum_and_six_percentiles() {
     let mut plan = plan(Dialect::WrkCmm, "http://h/", 1, 1, 1);
-    plan.show.percentiles = true;
+    plan.output.percentiles = true;
     let printed = "  Thread Stats   Avg     Stdev       Max       Min   +/- Stdev
     Latency   100.00us  100.00us  350.00us   50.00us   83.33%
     Req/Sec    10.00k     0.00     10.00k    10.00k   100.00%
@@ -288,7 +288,7 @@ Transfer/sec:    498.05KB
 }
 
 #[test]
-fn fewer_batches_than_connections_are_left_as_they_are() {
+fn few_batches_are_not_corrected() {
     let plan = plan(Dialect::Wrk, "http://h/", 1, 1, 11);
     let row = "    Latency    80.00us   94.87us 350.00us   90.00%\n";
     assert!(closing(&plan, &stalled_once()).contains(row));
@@ -325,7 +325,7 @@ Transfer/sec:       0.00B
 ";
     for (dialect, printed) in [(Dialect::Native, native), (Dialect::Wrk, printed)] {
         let mut plan = plan(dialect, "http://h/", 1, 1, 1);
-        plan.show.percentiles = true;
+        plan.output.percentiles = true;
         assert_eq!(closing(&plan, &outcome(0, Counters::default())), printed);
     }
 }
@@ -347,7 +347,7 @@ fn scheduled(dialect: Dialect) -> Outcome {
 }
 
 #[test]
-fn with_a_schedule_the_latency_is_the_scheduled_one_in_wrks_layout() {
+fn scheduled_latency_uses_wrks_layout() {
     let mut outcome = scheduled(Dialect::Native);
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency     4.10ms    0.00us   4.10ms  100.00%
@@ -362,12 +362,12 @@ Transfer/sec:     102.00B
     assert_eq!(closing(&with_rate(Dialect::Native), &outcome), natively);
     outcome.totals.open_loop.as_mut().unwrap().censored.record(8_000_000_000);
     let mut plan = with_rate(Dialect::Native);
-    plan.show.percentiles = true;
+    plan.output.percentiles = true;
     let text = closing(&plan, &outcome);
     let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     max    4.10ms\n  Oldest request without a \
                 response: 8.00s\n  2 requests";
     assert!(text.contains(list), "{text}");
-    plan.show.spectrum = true;
+    plan.output.spectrum = true;
     let text = closing(&plan, &outcome);
     assert!(text.contains("Percentile spectrum"), "{text}");
     assert!(
@@ -377,12 +377,12 @@ Transfer/sec:     102.00B
     );
     assert!(!text.contains("Uncorrected"), "{text}");
     // Requested percentiles have no spectrum, and bounds like the others.
-    plan.show.spectrum = false;
-    plan.show.percents = Some(vec!["50".parse().unwrap(), "99".parse().unwrap()]);
+    plan.output.spectrum = false;
+    plan.output.percents = Some(vec!["50".parse().unwrap(), "99".parse().unwrap()]);
     let text = closing(&plan, &outcome);
     assert!(text.contains("  Latency Distribution\n     50%    4.10ms\n     99%   >8.00s \n  Oldest request without a response: 8.00s\n  2 req"), "{text}");
     // The service latency has a list of its own.
-    plan.show.u_latency = true;
+    plan.output.u_latency = true;
     let lists = "  Latency Distribution (HdrHistogram - Recorded Latency)
      50%    4.10ms
      99%   >8.00s \n  Oldest request without a response: 8.00s
@@ -398,7 +398,7 @@ Transfer/sec:     102.00B
 #[test]
 fn as_wrk2_every_figure_comes_from_its_bins() {
     let mut plan = with_rate(Dialect::Wrk2);
-    (plan.show.percentiles, plan.show.spectrum, plan.show.u_latency) = (true, true, true);
+    (plan.output.percentiles, plan.output.spectrum, plan.output.u_latency) = (true, true, true);
     // The mean is the middle of the only bin, whose start is below it: to wrk2 no value is within one deviation.
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency     4.10ms    0.00us   4.10ms    0.00%
@@ -450,7 +450,7 @@ Transfer/sec:     102.00B
 }
 
 #[test]
-fn as_wrk2_nothing_has_figures_that_are_no_numbers() {
+fn empty_wrk2_figures_are_nan() {
     let plan = plan(Dialect::Wrk2, "http://h/", 1, 1, 1);
     let mut outcome = outcome(1_000_000, counters(0, 0));
     outcome.totals.open_loop.get_or_insert_default().wrk2.get_or_insert_default();
@@ -465,10 +465,10 @@ Transfer/sec:       0.00B
 }
 
 #[test]
-fn rows_that_cannot_have_values_are_left_out_natively() {
+fn native_reports_omit_empty_rows() {
     let rows = |dialect| {
         let mut plan = plan(dialect, "http://h/", 1, 1, 1);
-        plan.show.breakout = Breakout::All;
+        plan.output.breakout = Breakout::All;
         let mut outcome = stalled_once();
         let phases = outcome.totals.phases.get_or_insert_default();
         phases.connect.record(1_000);
@@ -500,8 +500,8 @@ fn the_first_line_says_when_the_run_ends() {
 }
 
 #[test]
-fn the_first_lines_say_how_many_streams_a_connection_has() {
-    let both = [Version::Http2, Version::Http11];
+fn the_opening_names_streams_per_connection() {
+    let both = [HttpVersion::Http2, HttpVersion::Http11];
     for (versions, streams, has_script, expected) in [
         (&both[1..], None, false, ""),
         (&both[..1], None, false, "  HTTP/2, 1 stream on each connection\n"),
@@ -513,7 +513,8 @@ fn the_first_lines_say_how_many_streams_a_connection_has() {
     ] {
         let mut plan = plan(Dialect::Native, "http://h/", 1, 2, 10);
         (plan.http.versions, plan.http.streams) = (versions.to_vec(), streams);
-        plan.script = has_script.then(|| Script { file: Material::of("a.lua", Vec::new()), args: Vec::new() });
+        plan.script =
+            has_script.then(|| LuaScript { file: FileContents::from_bytes("a.lua", Vec::new()), args: Vec::new() });
         let lines = format!("Running 1s test @ http://h/\n  2 threads and 10 connections\n{expected}");
         assert_eq!(opening(&plan, None), lines);
     }

@@ -6,30 +6,30 @@ use onrush_plan::checks::StatusList;
 use onrush_stats::Errors;
 use onrush_text::units;
 
-use super::table::Layout;
-use crate::figures::Figures;
+use super::table::TableLayout;
+use crate::figures::SummaryStatistics;
 use crate::record::STATUSES_NAMED;
 
 /// The content of the text, line by line.
-pub struct Text {
+pub struct ReportText {
     /// Whose table to draw.
-    pub layout: Layout,
+    pub layout: TableLayout,
     /// True to print zeros where nothing was measured, as the imitated tools do.
     pub has_zeros: bool,
     /// The latency, in microseconds.
-    pub latency_us: Figures,
+    pub latency_us: SummaryStatistics,
     /// The phases, each with its name and its figures in microseconds.
-    pub phases_us: Vec<(&'static str, Figures)>,
+    pub phases_us: Vec<(&'static str, SummaryStatistics)>,
     /// The threads' requests per second; `None`: unknown.
-    pub rates: Figures,
+    pub rates: SummaryStatistics,
     /// The rendered percentiles of the latency; empty: not shown.
     pub percentiles: String,
     /// The lines below the table.
-    pub totals: Totals,
+    pub totals: ReportTotals,
 }
 
 /// The figures of the lines below the table. Error lines are printed only if there were errors.
-pub struct Totals {
+pub struct ReportTotals {
     /// The responses that count in the rate.
     pub counted: u64,
     /// Responses to requests carried over from a warm-up, where they are shown; they do not count.
@@ -49,7 +49,7 @@ pub struct Totals {
     /// Number of responses by status, where it is shown.
     pub statuses: Vec<(u16, u64)>,
     /// The requests in flight on a connection of HTTP/2, where they are shown.
-    pub streams: Option<Streams>,
+    pub streams: Option<StreamLimits>,
     /// Responses per second.
     pub rate_per_s: f64,
     /// Bytes received per second.
@@ -58,7 +58,7 @@ pub struct Totals {
 
 /// The requests that may be in flight on a connection of HTTP/2.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Streams {
+pub struct StreamLimits {
     /// How many were asked for (`--streams`).
     pub asked: u32,
     /// The fewest that a server allowed.
@@ -67,14 +67,17 @@ pub struct Streams {
     pub is_constant: bool,
 }
 
-impl Text {
+impl ReportText {
     /// The text.
     pub fn render(&self) -> String {
-        let shows = |figures: &Figures| figures.within.is_some() || self.has_zeros;
+        let shows = |figures: &SummaryStatistics| figures.within.is_some() || self.has_zeros;
         let Self { layout, latency_us, .. } = self;
         let mut text = layout.header().to_owned();
-        text +=
-            &if shows(latency_us) { layout.row("Latency", latency_us, units::time_us) } else { Layout::no_answers() };
+        text += &if shows(latency_us) {
+            layout.row("Latency", latency_us, units::time_us)
+        } else {
+            TableLayout::no_answers()
+        };
         for (name, figures) in self.phases_us.iter().filter(|(_, figures)| shows(figures)) {
             text += &layout.row(name, figures, units::time_us);
         }
@@ -88,7 +91,7 @@ impl Text {
     }
 }
 
-impl Totals {
+impl ReportTotals {
     /// The lines.
     pub fn render(&self) -> String {
         let Self {
@@ -140,7 +143,7 @@ impl Totals {
     }
 }
 
-impl Streams {
+impl StreamLimits {
     /// The line on them; empty if the server allows as many as were asked for.
     fn line(self) -> String {
         let [asked, allowed] = [self.asked, self.allowed].map(|streams| units::thousands(streams.into()));
@@ -166,8 +169,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn streams_have_a_line_where_the_server_allows_fewer_than_asked_for() {
-        let line = |allowed| Streams { asked: 1_000, allowed, is_constant: allowed != 7 }.line();
+    fn reduced_stream_limits_have_a_line() {
+        let line = |allowed| StreamLimits { asked: 1_000, allowed, is_constant: allowed != 7 }.line();
         assert_eq!([1_000, 1_024].map(line), [""; 2]);
         assert_eq!(line(100), "  Streams: the server allows 100 of 1,000 on a connection\n");
         assert_eq!(line(7), "  Streams: the server allowed as few as 7 of 1,000 on a connection\n");

@@ -8,13 +8,13 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use onrush_plan::limits::{NAMES_MAX, URL_MAX};
-use onrush_plan::list::{First, List};
+use onrush_plan::list::{First, RequestList};
 use onrush_plan::target::{InvalidUrl, Scheme, percent_encoded};
 use onrush_plan::{Dialect, Target, secrets};
-use onrush_proto::Parts;
+use onrush_proto::RequestParts;
 use thiserror::Error;
 
-use super::line::{Head, Line, shown};
+use super::line::{EntryHead, ListLine, shown};
 use super::template::Masked;
 
 /// The mark with which some editors begin a file.
@@ -94,10 +94,10 @@ impl Entries {
         let mut numbers: HashMap<&str, usize> = HashMap::new();
         for (number, at, line) in lines(text) {
             let wrong = |reason| BadLine::Line { number: number + 1, reason };
-            match Line::read(line).map_err(wrong)? {
-                Line::Blank => is_open = false,
-                Line::Comment => {}
-                Line::Request(head) => {
+            match ListLine::read(line).map_err(wrong)? {
+                ListLine::Blank => is_open = false,
+                ListLine::Comment => {}
+                ListLine::Request(head) => {
                     entries.path(head.url).map_err(wrong)?;
                     (is_open, has_body) = (true, false);
                     let method = head.method.filter(|method| method.bytes().any(|byte| byte.is_ascii_lowercase()));
@@ -121,18 +121,18 @@ impl Entries {
                         }
                     }
                 }
-                Line::Field(..) | Line::Body(_) if !is_open => {
+                ListLine::Field(..) | ListLine::Body(_) if !is_open => {
                     return Err(wrong(format!(
                         "{} belongs to no request: the one above ends at a blank line",
                         shown(line)
                     )));
                 }
-                Line::Field(name, _) => {
+                ListLine::Field(name, _) => {
                     let frames = ["content-length", "transfer-encoding"].contains(&&*name.to_ascii_lowercase());
                     entries.framed = entries.framed.take().or_else(|| frames.then(|| name.to_owned()));
                 }
-                Line::Body(_) if has_body => return Err(wrong("the request has a body already".to_owned())),
-                Line::Body(name) => {
+                ListLine::Body(_) if has_body => return Err(wrong("the request has a body already".to_owned())),
+                ListLine::Body(name) => {
                     has_body = true;
                     entries.is_safe = false;
                     entries.bodies.entry(name.to_owned()).or_default();
@@ -157,7 +157,7 @@ impl Entries {
     /// # Errors
     ///
     /// As for [`Entries::read`], or if contents did not come with the plan.
-    pub fn of(list: &List, target: &Target, has_templates: bool) -> anyhow::Result<Self> {
+    pub fn from_list(list: &RequestList, target: &Target, has_templates: bool) -> anyhow::Result<Self> {
         let mut entries = Self::read(list.file.shared()?, target, has_templates)?;
         for body in &list.bodies {
             entries.bodies.insert(body.name.clone(), body.shared()?);
@@ -168,8 +168,8 @@ impl Entries {
     /// The URL of the first request that has more than a path.
     pub fn first_url(text: &[u8]) -> Option<&str> {
         let text = valid(text).ok()?;
-        lines(text).find_map(|(_, _, line)| match Line::read(line) {
-            Ok(Line::Request(Head { url, .. })) if !url.starts_with('/') => Some(url),
+        lines(text).find_map(|(_, _, line)| match ListLine::read(line) {
+            Ok(ListLine::Request(EntryHead { url, .. })) if !url.starts_with('/') => Some(url),
             _ => None,
         })
     }
@@ -228,25 +228,25 @@ impl Entries {
     }
 
     /// A request, as a difference from the one that the options describe.
-    pub fn request(&self, index: usize, usual: &Parts) -> Parts {
+    pub fn request(&self, index: usize, usual: &RequestParts) -> RequestParts {
         let mut parts = usual.clone();
-        let mut lines = lines(self.text(index)).filter_map(|(_, _, line)| Line::read(line).ok());
-        let Some(Line::Request(Head { method, url, .. })) = lines.next() else { return parts };
+        let mut lines = lines(self.text(index)).filter_map(|(_, _, line)| ListLine::read(line).ok());
+        let Some(ListLine::Request(EntryHead { method, url, .. })) = lines.next() else { return parts };
         let path = self.path(url).unwrap_or_default();
         // A proxy gets the whole URL.
         parts.target = if usual.target.starts_with('/') { path.into_owned() } else { format!("{}{path}", self.origin) };
         let mut own: Vec<(String, String)> = Vec::new();
         for line in lines {
             match line {
-                Line::Comment => {}
-                Line::Field(name, value) => own.push((name.to_owned(), value.to_owned())),
-                Line::Body(name) => {
+                ListLine::Comment => {}
+                ListLine::Field(name, value) => own.push((name.to_owned(), value.to_owned())),
+                ListLine::Body(name) => {
                     parts.body = self.bodies.get(name).cloned().unwrap_or_default();
                     if parts.method == "GET" {
                         "POST".clone_into(&mut parts.method);
                     }
                 }
-                Line::Blank | Line::Request(_) => break,
+                ListLine::Blank | ListLine::Request(_) => break,
             }
         }
         if let Some(method) = method {
@@ -292,7 +292,7 @@ impl Entries {
         if url.len() > URL_MAX {
             return Err(format!("the URL has {} bytes; at most {URL_MAX} are allowed", url.len()));
         }
-        let masked = Masked::of(url)?;
+        let masked = Masked::new(url)?;
         let path = path(masked.text(), &self.origin, &self.target)?;
         Ok(masked.path(&path)?)
     }
@@ -374,20 +374,25 @@ mod tests {
         Entries::read(text.as_bytes().into(), &target, true)
     }
 
-    fn usual(target: &str) -> Parts {
+    fn usual(target: &str) -> RequestParts {
         let headers =
             [("Host", "127.0.0.1:80"), ("A", "usual")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-        Parts { method: "GET".to_owned(), target: target.to_owned(), headers: headers.into(), ..Parts::default() }
+        RequestParts {
+            method: "GET".to_owned(),
+            target: target.to_owned(),
+            headers: headers.into(),
+            ..RequestParts::default()
+        }
     }
 
     #[test]
-    fn a_request_is_a_difference_from_the_usual_one() {
+    fn list_entries_differ_from_the_base_request() {
         let list = "/a\nPUT http://127.0.0.1:80/b#c\na: own\na: twice\n#\nB: c\n\n\nhttp://127.0.0.1?q\n@body\nHTTP://127.0.0.1/e";
         let mut entries = entries(list).unwrap();
         *entries.bodies.get_mut("body").unwrap() = b"text"[..].into();
         let seen: Vec<String> = (0..entries.len())
             .map(|index| {
-                let Parts { method, target, headers, body } = entries.request(index, &usual("/base"));
+                let RequestParts { method, target, headers, body } = entries.request(index, &usual("/base"));
                 let headers: Vec<String> = headers.iter().map(|(name, value)| format!("{name}={value}")).collect();
                 format!("{method} {target} {} {}", headers.join(","), String::from_utf8_lossy(&body))
             })
@@ -412,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn a_path_may_have_placeholders_anywhere_but_before_it() {
+    fn paths_may_contain_placeholders() {
         for (line, expected) in [
             ("/a/{{rand 1 9}}?b={{csv \"a #.csv\" c}}#d weight=2", Ok("/a/{{rand 1 9}}?b={{csv \"a #.csv\" c}}")),
             ("http://127.0.0.1:80?{{seq}}", Ok("/?{{seq}}")),

@@ -4,13 +4,13 @@ use onrush_plan::secrets;
 
 /// A line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Line<'a> {
+pub enum ListLine<'a> {
     /// Nothing: it ends the request before it.
     Blank,
     /// A comment.
     Comment,
     /// The beginning of a request.
-    Request(Head<'a>),
+    Request(EntryHead<'a>),
     /// A header field of the request above.
     Field(&'a str, &'a str),
     /// The file with the body of the request above.
@@ -19,7 +19,7 @@ pub enum Line<'a> {
 
 /// The beginning of a request: `[METHOD] URL-or-path [weight=N] [name=X]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head<'a> {
+pub struct EntryHead<'a> {
     /// The method, if it has one of its own.
     pub method: Option<&'a str>,
     /// The URL or the path.
@@ -38,7 +38,7 @@ const NAME_MAX: usize = 64;
 /// Characters with a meaning in conditions such as `p99[login]<50ms`.
 const NOT_IN_NAMES: &str = "[],<>=!\"";
 
-impl<'a> Line<'a> {
+impl<'a> ListLine<'a> {
     /// Reads a line.
     ///
     /// # Errors
@@ -58,17 +58,17 @@ impl<'a> Line<'a> {
         match text.as_bytes() {
             [] => Ok(Self::Blank),
             [b'#', ..] => Ok(Self::Comment),
-            [b'/', ..] => Head::read(text).map(Self::Request),
+            [b'/', ..] => EntryHead::read(text).map(Self::Request),
             [b'@'] => Err("no file after the @".to_owned()),
             [b'@', ..] => Ok(Self::Body(&text[1..])),
             _ if is_host(text) => Err(format!("{} has no scheme; write http:// in front", shown(text))),
             _ if is_field(text) => field(text).map(|(name, value)| Self::Field(name, value)).map_err(str::to_owned),
-            _ => Head::read(text).map(Self::Request),
+            _ => EntryHead::read(text).map(Self::Request),
         }
     }
 }
 
-impl<'a> Head<'a> {
+impl<'a> EntryHead<'a> {
     fn read(text: &'a str) -> Result<Self, String> {
         let mut words = words(text);
         let first = words.next().unwrap_or_default();
@@ -81,7 +81,7 @@ impl<'a> Head<'a> {
                 without_secrets(text, secrets::misspelt_header)
             ));
         };
-        let mut head = Head { method, url, weight: 1, name: None };
+        let mut head = EntryHead { method, url, weight: 1, name: None };
         for word in words {
             match word.split_once('=') {
                 Some(("weight", weight)) => {
@@ -256,25 +256,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_a_request_a_field_a_body_or_nothing() {
-        let head = |method, url, weight| Ok(Line::Request(Head { method, url, weight, name: None }));
+    fn list_lines_have_four_kinds() {
+        let head = |method, url, weight| Ok(ListLine::Request(EntryHead { method, url, weight, name: None }));
         for (text, expected) in [
-            ("", Ok(Line::Blank)),
-            ("  \r", Ok(Line::Blank)),
-            ("# GET /", Ok(Line::Comment)),
+            ("", Ok(ListLine::Blank)),
+            ("  \r", Ok(ListLine::Blank)),
+            ("# GET /", Ok(ListLine::Comment)),
             ("/a", head(None, "/a", 1)),
             ("  /a?b=c:d\r", head(None, "/a?b=c:d", 1)),
             ("http://h:80/a", head(None, "http://h:80/a", 1)),
             ("DELETE http://h/", head(Some("DELETE"), "http://h/", 1)),
             ("GET\t/a  weight=30", head(Some("GET"), "/a", 30)),
-            ("/a name=log-in", Ok(Line::Request(Head { method: None, url: "/a", weight: 1, name: Some("log-in") }))),
+            (
+                "/a name=log-in",
+                Ok(ListLine::Request(EntryHead { method: None, url: "/a", weight: 1, name: Some("log-in") })),
+            ),
             ("PUT /{{rand 1 9}}/{{ seq }}b weight=3", head(Some("PUT"), "/{{rand 1 9}}/{{ seq }}b", 3)),
-            ("X-Token: a: b", Ok(Line::Field("X-Token", "a: b"))),
-            ("Empty:", Ok(Line::Field("Empty", ""))),
-            ("Content-Length:5", Ok(Line::Field("Content-Length", "5"))),
-            ("@body file.json", Ok(Line::Body("body file.json"))),
+            ("X-Token: a: b", Ok(ListLine::Field("X-Token", "a: b"))),
+            ("Empty:", Ok(ListLine::Field("Empty", ""))),
+            ("Content-Length:5", Ok(ListLine::Field("Content-Length", "5"))),
+            ("@body file.json", Ok(ListLine::Body("body file.json"))),
         ] {
-            assert_eq!(Line::read(text), expected, "{text:?}");
+            assert_eq!(ListLine::read(text), expected, "{text:?}");
         }
     }
 
@@ -327,7 +330,7 @@ mod tests {
             ("a\u{e9}: b", "a header name consists of"),
             ("A: b\u{1}", "a control character in the value"),
         ] {
-            let line = Line::read(text);
+            let line = ListLine::read(text);
             assert!(line.as_ref().is_err_and(|error| error.contains(words)), "{text:?}: {line:?}");
             assert!(!format!("{line:?}").contains("zebra"), "{line:?}");
         }

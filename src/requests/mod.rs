@@ -12,8 +12,9 @@ mod template;
 pub use entries::{BadLine, Entries};
 pub use line::{QUOTES, field, is_name, is_token, raw_field};
 use order::mixed;
-pub use order::{Numbers, Picker};
+pub use order::{Picker, RequestNumbering};
 pub use source::Listed;
 pub use template::{
-    Masked, Placeholder, Template, Token, Tokens, Values, escaped, looks_like_one, percent_encoded, placeholders,
+    Masked, Placeholder, Template, TemplateToken, Tokens, Values, escaped, looks_like_one, percent_encoded,
+    placeholders,
 };

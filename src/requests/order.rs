@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use onrush_plan::list::Order;
+use onrush_plan::list::ListOrder;
 
 /// Picks requests.
 #[derive(Clone, Debug)]
 pub struct Picker {
-    order: Order,
+    order: ListOrder,
     length: u64,
     /// Of each request, the sum of the weights up to it; empty if all are alike.
     weights: Arc<[u64]>,
@@ -17,16 +17,16 @@ pub struct Picker {
 
 impl Picker {
     /// One for a list of this length, at least one, with these sums of weights, if they differ.
-    pub fn new(order: Order, length: usize, weights: Arc<[u64]>, seed: u64) -> Self {
+    pub fn new(order: ListOrder, length: usize, weights: Arc<[u64]>, seed: u64) -> Self {
         Self { order, length: length as u64, weights, seed }
     }
 
     /// Which one of the list is the k-th request of the run.
     pub fn pick(&self, k: u64) -> usize {
         let picked = match self.order {
-            Order::Seq => k % self.length,
-            Order::Shuffle => shuffled(k % self.length, self.length, mixed(self.seed, k / self.length)),
-            Order::Weighted => {
+            ListOrder::Seq => k % self.length,
+            ListOrder::Shuffle => shuffled(k % self.length, self.length, mixed(self.seed, k / self.length)),
+            ListOrder::Weighted => {
                 let total = self.weights.last().copied().unwrap_or(self.length);
                 let drawn = (u128::from(mixed(self.seed, k)) * u128::from(total)) >> 64;
                 return match &self.weights[..] {
@@ -43,7 +43,7 @@ impl Picker {
 /// groups changes with each pass through the list: otherwise a worker would only ever have one part of a list whose
 /// length its number divides, and quick workers would change the mix.
 #[derive(Clone, Debug)]
-pub struct Numbers {
+pub struct RequestNumbering {
     /// The number of the worker, and the number of workers.
     worker: (u64, u64),
     /// Which of the run's requests are sent here: of every so many, the one with this number.
@@ -57,7 +57,7 @@ pub struct Numbers {
     sent: u64,
 }
 
-impl Numbers {
+impl RequestNumbering {
     /// The order of the only worker, in this part of a run of a list of this length; `whole`: how often every worker
     /// has a request.
     pub fn new(part: (u64, u64), length: u64, whole: u64) -> Self {
@@ -87,7 +87,7 @@ fn gcd(one: u64, other: u64) -> u64 {
     if other == 0 { one } else { gcd(other, one % other) }
 }
 
-impl Numbers {
+impl RequestNumbering {
     /// Takes the next number.
     pub fn number(&mut self) -> u64 {
         let (worker, workers) = self.worker;
@@ -99,7 +99,7 @@ impl Numbers {
     }
 }
 
-impl Iterator for Numbers {
+impl Iterator for RequestNumbering {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
@@ -138,14 +138,14 @@ mod tests {
 
     use super::*;
 
-    fn picker(order: Order, length: usize, weights: &[u64]) -> Picker {
+    fn picker(order: ListOrder, length: usize, weights: &[u64]) -> Picker {
         Picker::new(order, length, weights.into(), 7)
     }
 
     #[test]
-    fn workers_share_all_numbers_and_have_the_same_mix() {
+    fn workers_share_numbers_with_equal_mix() {
         for (workers, length, requests) in [(1, 3, 10), (2, 2, 37), (2, 4, 400), (3, 4, 100), (4, 2, 101), (3, 7, 5)] {
-            let numbers = |worker| Numbers::new((0, 1), length, requests / workers).of_worker(worker, workers);
+            let numbers = |worker| RequestNumbering::new((0, 1), length, requests / workers).of_worker(worker, workers);
             let share = |worker| requests / workers + u64::from(worker < requests % workers);
             let each: Vec<Vec<u64>> =
                 (0..workers).map(|worker| numbers(worker).take(share(worker) as usize).collect()).collect();
@@ -157,7 +157,7 @@ mod tests {
                 assert!((firsts - 1.0 / length as f64).abs() < 0.02, "{workers} {length}: {firsts}");
             }
         }
-        let endless = Numbers::new((1, 3), 2, u64::MAX).of_worker(0, 2);
+        let endless = RequestNumbering::new((1, 3), 2, u64::MAX).of_worker(0, 2);
         assert_eq!(endless.take(4).collect::<Vec<_>>(), [1, 10, 13, 22]);
     }
 
@@ -166,7 +166,7 @@ mod tests {
         for (workers, length, step) in (1..=6).flat_map(|one| (1..=12).map(move |other| (one, other, 1 + other % 3))) {
             let rounds = workers * length;
             for worker in 0..workers {
-                let numbers = Numbers::new((step - 1, step), length, u64::MAX).of_worker(worker, workers);
+                let numbers = RequestNumbering::new((step - 1, step), length, u64::MAX).of_worker(worker, workers);
                 let mut counts = vec![0; length as usize];
                 numbers.take(rounds as usize).for_each(|k| counts[(k % length) as usize] += 1);
                 // A list of which several machines have one part keeps its mix.
@@ -182,25 +182,26 @@ mod tests {
     fn every_worker_has_every_value_equally_often() {
         for (length, turns) in [(1, vec![100]), (2, vec![4, 6]), (3, vec![2])] {
             for worker in 0..2 {
-                let numbers = Numbers::new((0, 1), length, u64::MAX).with_values(turns.clone()).of_worker(worker, 2);
+                let numbers =
+                    RequestNumbering::new((0, 1), length, u64::MAX).with_values(turns.clone()).of_worker(worker, 2);
                 let seen: BTreeSet<u64> = numbers.take(2 * turns[0] as usize).map(|k| k % turns[0]).collect();
                 assert_eq!(seen.len() as u64, turns[0], "{length} {turns:?} {worker}");
             }
         }
-        let endless = Numbers::new((0, 1), 3, u64::MAX).with_values([u64::MAX, u64::MAX - 1]);
+        let endless = RequestNumbering::new((0, 1), 3, u64::MAX).with_values([u64::MAX, u64::MAX - 1]);
         assert_eq!(endless.take(3).collect::<Vec<_>>(), [0, 1, 2]);
     }
 
     #[test]
     fn a_sequence_begins_again_at_its_end() {
-        let picker = picker(Order::Seq, 3, &[]);
+        let picker = picker(ListOrder::Seq, 3, &[]);
         assert_eq!((0..7).map(|k| picker.pick(k)).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2, 0]);
     }
 
     #[test]
-    fn a_shuffled_list_has_each_once_and_another_order_each_time() {
+    fn shuffles_are_permutations_that_vary() {
         for length in [1, 2, 3, 5, 16, 17, 1_000, 4_097] {
-            let picker = picker(Order::Shuffle, length, &[]);
+            let picker = picker(ListOrder::Shuffle, length, &[]);
             let time = |time: u64| -> Vec<usize> {
                 (0..length as u64).map(|k| picker.pick(time * length as u64 + k)).collect()
             };
@@ -214,9 +215,9 @@ mod tests {
     }
 
     #[test]
-    fn every_place_of_a_shuffled_list_is_equally_likely() {
+    fn shuffles_are_uniform() {
         const TIMES: u64 = 5_000;
-        let picker = picker(Order::Shuffle, 10, &[]);
+        let picker = picker(ListOrder::Shuffle, 10, &[]);
         let mut counts = [[0_u64; 10]; 10];
         (0..10 * TIMES).for_each(|k| counts[(k % 10) as usize][picker.pick(k)] += 1);
         // Chi-squared with 9 degrees of freedom: 33.7 is the 0.9999 quantile.
@@ -232,7 +233,7 @@ mod tests {
         const DRAWN: u64 = 100_000;
         let weights = [5, 1, 3, 1];
         let sums = [5, 6, 9, 10];
-        let picker = picker(Order::Weighted, 4, &sums);
+        let picker = picker(ListOrder::Weighted, 4, &sums);
         let mut counts = [0_u64; 4];
         (0..DRAWN).for_each(|k| counts[picker.pick(k)] += 1);
         let chi: f64 = counts
@@ -245,7 +246,7 @@ mod tests {
             .sum();
         // Chi-squared with 3 degrees of freedom: 21.1 is the 0.9999 quantile.
         assert!(chi < 21.1, "{chi}: {counts:?}");
-        let alike = self::picker(Order::Weighted, 4, &[]);
+        let alike = self::picker(ListOrder::Weighted, 4, &[]);
         assert_eq!((0..1_000).map(|k| alike.pick(k)).collect::<BTreeSet<_>>().len(), 4);
     }
 }

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use onrush_engine::{ScriptFailure, Source};
 use onrush_proto::http1::Wire;
-use onrush_proto::{Parts, Request};
+use onrush_proto::{Request, RequestParts};
 
 use super::entries::Entries;
-use super::order::{Numbers, Picker};
-use super::template::{Buffers, Template, Values};
+use super::order::{Picker, RequestNumbering};
+use super::template::{Template, TemplateBuffers, Values};
 
 /// Of lists up to this length, requests are encoded once a thread; of longer ones, each time they are sent ...
 const KEPT_MAX: usize = 1 << 14;
@@ -33,9 +33,9 @@ pub struct Listed {
     /// In which order they are sent.
     pub picker: Picker,
     /// Parts of all requests, unless they say otherwise.
-    pub parts: Parts,
+    pub parts: RequestParts,
     /// Which of the run's requests the worker sends.
-    pub numbers: Numbers,
+    pub numbers: RequestNumbering,
 }
 
 impl Listed {
@@ -51,7 +51,7 @@ impl Listed {
             entries.with_braces().map(move |index| entries.request(index, parts))
         });
         for parts in [parts.clone()].into_iter().chain(others) {
-            Template::of(&parts, values, *seed)?;
+            Template::from_parts(&parts, values, *seed)?;
         }
         let lengths: Vec<u64> = values.lengths().collect();
         self.numbers = self.numbers.with_values(lengths);
@@ -68,13 +68,13 @@ impl Listed {
     pub fn into_source(self) -> Box<dyn Source> {
         let length = self.entries.as_ref().map_or(1, |entries| entries.len());
         let kept = if length <= KEPT_MAX { vec![None; length] } else { Vec::new() };
-        let mut sending = Sending {
+        let mut sending = ListSource {
             listed: self,
             kept,
             left: KEPT_BYTES_MAX,
             upcoming: [(0, 0); 2],
             name: 0,
-            buffers: Buffers::default(),
+            buffers: TemplateBuffers::default(),
         };
         sending.upcoming = [sending.pick(), sending.pick()];
         Box::new(sending)
@@ -82,10 +82,10 @@ impl Listed {
 }
 
 /// The source of a worker's requests.
-struct Sending {
+struct ListSource {
     listed: Listed,
     /// The requests that were encoded before.
-    kept: Vec<Option<Kept>>,
+    kept: Vec<Option<KeptRequest>>,
     /// How many more bytes may be kept.
     left: usize,
     /// The numbers of the next requests, in the run and in the list. They are known early because a long list is not in
@@ -93,30 +93,30 @@ struct Sending {
     upcoming: [(u64, usize); 2],
     /// The number of the name of the last request.
     name: u16,
-    buffers: Buffers,
+    buffers: TemplateBuffers,
 }
 
 /// A request that was encoded.
 #[derive(Clone)]
-enum Kept {
+enum KeptRequest {
     /// It never changes.
     Same(Request),
     /// It has placeholders.
     Template(Rc<Template>),
 }
 
-impl Source for Sending {
+impl Source for ListSource {
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         let (k, index) = self.upcoming[0];
         self.upcoming = [self.upcoming[1], self.pick()];
         self.approach();
         self.name = self.listed.entries.as_ref().map_or(0, |entries| entries.name(index));
         batch.push(match self.kept.get(index) {
-            Some(Some(Kept::Same(request))) => request.clone(),
-            Some(Some(Kept::Template(template))) => template.fill(k, &mut self.buffers).into(),
+            Some(Some(KeptRequest::Same(request))) => request.clone(),
+            Some(Some(KeptRequest::Template(template))) => template.fill(k, &mut self.buffers).into(),
             Some(None) | None => match self.encoded(index)? {
-                Kept::Same(request) => request,
-                Kept::Template(template) => template.fill(k, &mut self.buffers).into(),
+                KeptRequest::Same(request) => request,
+                KeptRequest::Template(template) => template.fill(k, &mut self.buffers).into(),
             },
         });
         Ok(true)
@@ -127,7 +127,7 @@ impl Source for Sending {
     }
 }
 
-impl Sending {
+impl ListSource {
     fn pick(&mut self) -> (u64, usize) {
         let k = self.listed.numbers.number();
         (k, self.listed.picker.pick(k))
@@ -137,10 +137,10 @@ impl Sending {
     /// of the one before it, whose place has come near meanwhile.
     fn approach(&self) {
         let [next, last] = self.upcoming.map(|(_, index)| self.kept.get(index));
-        if let Some(Some(Kept::Same(Request::Http1(encoded)))) = last {
+        if let Some(Some(KeptRequest::Same(Request::Http1(encoded)))) = last {
             black_box(Rc::strong_count(encoded));
         }
-        if let Some(Some(Kept::Same(Request::Http1(encoded)))) = next {
+        if let Some(Some(KeptRequest::Same(Request::Http1(encoded)))) = next {
             encoded.bytes().iter().step_by(CACHE_LINE).take(4).for_each(|byte| {
                 black_box(*byte);
             });
@@ -149,25 +149,25 @@ impl Sending {
 
     /// Encodes a request, and keeps it if there is room.
     #[cold]
-    fn encoded(&mut self, index: usize) -> Result<Kept, ScriptFailure> {
+    fn encoded(&mut self, index: usize) -> Result<KeptRequest, ScriptFailure> {
         let Listed { entries, values, parts, seed, .. } = &mut self.listed;
         let parts = entries.as_ref().map_or_else(|| parts.clone(), |entries| entries.request(index, parts));
-        let template = values.as_mut().map(|values| Template::of(&parts, values, *seed)).transpose();
+        let template = values.as_mut().map(|values| Template::from_parts(&parts, values, *seed)).transpose();
         // They were checked before the run.
         let wire = match template.map_err(ScriptFailure::Raised)? {
             Some(template) if !template.is_constant() => {
                 let length = template.text_bytes();
-                return Ok(self.keep(index, Kept::Template(Rc::new(template)), length));
+                return Ok(self.keep(index, KeptRequest::Template(Rc::new(template)), length));
             }
             Some(template) => template.fill(0, &mut self.buffers),
-            None => Wire::of(&parts),
+            None => Wire::from_parts(&parts),
         };
         let length = wire.bytes().len();
-        Ok(self.keep(index, Kept::Same(wire.into()), length))
+        Ok(self.keep(index, KeptRequest::Same(wire.into()), length))
     }
 
     /// Keeps a request of this length.
-    fn keep(&mut self, index: usize, encoded: Kept, length: usize) -> Kept {
+    fn keep(&mut self, index: usize, encoded: KeptRequest, length: usize) -> KeptRequest {
         if let (Some(kept), Some(left)) = (self.kept.get_mut(index), self.left.checked_sub(length)) {
             (*kept, self.left) = (Some(encoded.clone()), left);
         }

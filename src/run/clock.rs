@@ -23,7 +23,7 @@ pub struct Clock {
 
 impl Clock {
     /// The clock of a run on this backend.
-    pub fn of(io: &Io) -> Self {
+    pub fn for_io(io: &Io) -> Self {
         let origin = Instant::now();
         Self { origin, simulated: matches!(io, Io::Sim(_)).then_some(origin) }
     }
@@ -81,8 +81,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_has_the_same_date_before_and_after() {
-        let (clock, moment) = (Clock::of(&Io::Epoll), Instant::now() + Duration::from_millis(20));
+    fn dates_are_the_same_across_runs() {
+        let (clock, moment) = (Clock::for_io(&Io::Epoll), Instant::now() + Duration::from_millis(20));
         let before = clock.date(moment);
         thread::sleep(Duration::from_millis(40));
         // The wall clock runs a little faster or slower while it is being set.

@@ -18,7 +18,7 @@ pub struct BadCongestion {
 
 /// Checks that connections can have the congestion control that the plan names, if it names one.
 pub(super) fn try_congestion(plan: &Plan, addresses: &Addresses) -> Result<(), BadCongestion> {
-    let wanted = plan.way.socket.congestion.as_deref().filter(|_| !matches!(plan.io, Io::Sim(_)));
+    let wanted = plan.connect.socket.congestion.as_deref().filter(|_| !matches!(plan.io, Io::Sim(_)));
     let Some((name, address)) = wanted.zip(addresses.0.first()) else { return Ok(()) };
     socket::try_congestion(address.ip(), name).map_err(|errno| {
         let listed = |setting| host::sysctl(setting).unwrap_or_else(|| format!("those of {setting}"));

@@ -29,15 +29,15 @@ const ANSWER: usize = 72;
 const BUFFER: usize = 32 * 1024;
 
 /// Identity of a socket, as the kernel writes it: ports, addresses, interface and a unique cookie.
-pub type Id = [u8; 48];
+pub type SocketId = [u8; 48];
 
 /// A socket, as the kernel reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Socket {
+pub struct SocketInfo {
     /// True for IPv6, false for IPv4.
     pub v6: bool,
     /// Its identity.
-    pub id: Id,
+    pub id: SocketId,
     /// Its own address and port.
     pub local: SocketAddr,
     /// Address and port of its peer.
@@ -60,7 +60,7 @@ pub fn dump(
     v6: bool,
     states: u32,
     ports: [u16; 2],
-    mut each: impl FnMut(Socket) -> ControlFlow<()>,
+    mut each: impl FnMut(SocketInfo) -> ControlFlow<()>,
 ) -> Result<(), Errno> {
     dump_with(0, v6, states, ports, |body| socket(body).map_or(ControlFlow::Continue(()), &mut each))
 }
@@ -85,7 +85,10 @@ pub fn dump_with(
 }
 
 /// Calls `each` with every one of these sockets that still exists, with its `TCP_INFO`.
-pub fn read(sockets: impl IntoIterator<Item = (bool, Id)>, mut each: impl FnMut(Socket)) -> Result<(), Errno> {
+pub fn read(
+    sockets: impl IntoIterator<Item = (bool, SocketId)>,
+    mut each: impl FnMut(SocketInfo),
+) -> Result<(), Errno> {
     let requests: Vec<u8> = sockets.into_iter().flat_map(|(v6, id)| request(v6, 0, 1 << (INFO - 1), !0, &id)).collect();
     let mut left = requests.len() / (HEADER + REQUEST);
     if left == 0 {
@@ -105,7 +108,7 @@ pub fn read(sockets: impl IntoIterator<Item = (bool, Id)>, mut each: impl FnMut(
 /// Sends requests, and calls `each` with the replies until it breaks.
 fn ask(
     requests: &[u8],
-    mut each: impl FnMut(Result<Part<'_>, Errno>) -> Result<ControlFlow<()>, Errno>,
+    mut each: impl FnMut(Result<SocketAttributes<'_>, Errno>) -> Result<ControlFlow<()>, Errno>,
 ) -> Result<(), Errno> {
     // Each request has its own netlink socket: the unread rest of a reply is closed with it.
     let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
@@ -126,7 +129,7 @@ fn ask(
 }
 
 /// A request as the kernel reads it.
-fn request(v6: bool, flags: u16, extensions: u8, states: u32, id: &Id) -> Vec<u8> {
+fn request(v6: bool, flags: u16, extensions: u8, states: u32, id: &SocketId) -> Vec<u8> {
     const SOCK_DIAG_BY_FAMILY: u16 = 20;
     const REQUESTED: u16 = 1;
     let family = if v6 { libc::AF_INET6 } else { libc::AF_INET };
@@ -141,10 +144,10 @@ fn request(v6: bool, flags: u16, extensions: u8, states: u32, id: &Id) -> Vec<u8
 }
 
 /// A message's bytes about a socket; `None`: it was the last message.
-type Part<'a> = Option<&'a [u8]>;
+type SocketAttributes<'a> = Option<&'a [u8]>;
 
 /// Reads the messages of a reply, up to a truncated one.
-fn parts(mut bytes: &[u8]) -> impl Iterator<Item = Result<Part<'_>, Errno>> {
+fn parts(mut bytes: &[u8]) -> impl Iterator<Item = Result<SocketAttributes<'_>, Errno>> {
     const ERROR: u16 = 2;
     const DONE: u16 = 3;
     std::iter::from_fn(move || {
@@ -163,9 +166,9 @@ fn parts(mut bytes: &[u8]) -> impl Iterator<Item = Result<Part<'_>, Errno>> {
 }
 
 /// Reads the message about one socket.
-fn socket(body: &[u8]) -> Option<Socket> {
+fn socket(body: &[u8]) -> Option<SocketInfo> {
     let (v6, [local, peer]) = ends(body)?;
-    let mut socket = Socket {
+    let mut socket = SocketInfo {
         v6,
         id: body.get(4..52)?.try_into().ok()?,
         // IPv4 in IPv6 is IPv4.
@@ -234,7 +237,7 @@ mod tests {
 
     use super::*;
 
-    fn all(v6: bool, states: u32, ports: [u16; 2]) -> Vec<Socket> {
+    fn all(v6: bool, states: u32, ports: [u16; 2]) -> Vec<SocketInfo> {
         let mut sockets = Vec::new();
         let keep = |socket| {
             sockets.push(socket);
@@ -245,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_tells_about_a_listening_socket_and_its_connections() {
+    fn listeners_and_connections_are_reported() {
         for ip in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
             let ip: IpAddr = ip.parse().unwrap();
             let Ok(listener) = TcpListener::bind((ip, 0)) else { continue };
@@ -262,7 +265,7 @@ mod tests {
             let [other] = all(v6, ESTABLISHED, [0, address.port()])[..] else { panic!("{address}") };
             assert_eq!((other.peer, other.local), (connection.local, connection.peer));
             peer.write_all(b"12345").unwrap();
-            let infos = |sockets: &[Socket]| {
+            let infos = |sockets: &[SocketInfo]| {
                 let mut infos = Vec::new();
                 let ids = sockets.iter().map(|socket| (socket.v6, socket.id));
                 read(ids, |socket| infos.push((socket.id, socket.info.unwrap().bytes_received))).unwrap();
@@ -277,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_is_cut_off_or_senseless_is_no_trouble() {
+    fn truncated_kernel_replies_are_harmless() {
         let mut random = Random::new(1);
         let mut message: Vec<u8> = (0..256).map(|_| random.below(256) as u8).collect();
         for length in 0..message.len() {

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 
 use onrush_plan::schedule::Arrivals;
-use onrush_plan::{Part, Plan, Schedule, load};
+use onrush_plan::{Partition, Plan, Schedule, load};
 use onrush_stats::Gap;
 
 use super::dues::dues_of;
@@ -28,7 +28,7 @@ pub struct DueGap {
 
 /// The load of a worker.
 pub(super) struct WorkerPart {
-    part: Part,
+    part: Partition,
     /// How many requests of it at most.
     requests: u64,
 }
@@ -36,19 +36,19 @@ pub(super) struct WorkerPart {
 /// The load of each worker, in order; `machines` is empty unless there are several.
 pub(super) fn worker_parts(plan: &Plan, machines: &[MachineShare]) -> Vec<WorkerPart> {
     let requests = plan.stop.requests;
-    let of = |part: Part, threads: u32, requests: Option<u64>| {
+    let of = |part: Partition, threads: u32, requests: Option<u64>| {
         (0..threads).map(move |index| WorkerPart {
-            part: part.part(Part::new(index, threads)),
+            part: part.part(Partition::new(index, threads)),
             requests: requests.map_or(u64::MAX, |all| load::share(all, threads, index)),
         })
     };
     let count = machines.len() as u32;
     let of_machine = |(index, machine): (u32, &MachineShare)| {
         let requests = requests.map(|all| load::share(all, count, index));
-        of(Part::new(index, count), machine.threads, requests)
+        of(Partition::new(index, count), machine.threads, requests)
     };
     match machines {
-        [] => of(Part::WHOLE, plan.load.threads, requests).collect(),
+        [] => of(Partition::WHOLE, plan.load.threads, requests).collect(),
         machines => (0..).zip(machines).flat_map(of_machine).collect(),
     }
 }

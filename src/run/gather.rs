@@ -13,11 +13,14 @@ use onrush_plan::token::Token;
 use onrush_plan::{Addresses, Plan};
 use onrush_text::reason;
 
-use super::crew::Crew;
 use super::gathering::Gathering;
-use super::machines::message::{Order, PIECE, Prepared as Facts};
-use super::machines::{Ask, Hub, Job, Machine, Own, Remote, Rules, Told, frame};
+use super::machines::message::{CoordinatorMessage, PIECE, WorkerSetup as Facts};
+use super::machines::{
+    CoordinatorEvent, CoordinatorRequest, CoordinatorRules, CoordinatorServer, OwnWorker, Remote, RemoteMachine,
+    WorkerJobs, frame,
+};
 use super::threads::NotStarted;
+use super::workers::Workers;
 use super::{Choice, Interrupt, Observer, Prepared, nanos};
 
 /// How often a wait looks whether a signal has come.
@@ -27,13 +30,13 @@ const FEW: u32 = 20;
 
 /// The machines of one run, or of several in succession.
 pub struct Gathered {
-    hub: Rc<Hub>,
+    server: Rc<CoordinatorServer>,
     count: u32,
     on_loss: OnLoss,
     /// True after the first wait for the machines.
     has_gathered: bool,
-    /// Dropped after the hub, which dismisses it.
-    _own: Option<Own>,
+    /// Dropped after the server, which dismisses it.
+    _own: Option<OwnWorker>,
 }
 
 impl Gathered {
@@ -44,11 +47,11 @@ impl Gathered {
     /// If the secret cannot be read or made, or nobody can listen at the address.
     pub fn listen(machines: &Machines) -> anyhow::Result<Self> {
         let token = Token::read_or_make(&machines.token_file)?;
-        let rules = Rules { machines: machines.count, join: machines.join, loss: machines.loss };
-        let hub = Rc::new(Hub::open(machines.address, token, rules)?);
-        let own = Own::start(machines)
+        let rules = CoordinatorRules { machines: machines.count, join: machines.join, loss: machines.loss };
+        let server = Rc::new(CoordinatorServer::open(machines.address, token, rules)?);
+        let own = OwnWorker::start(machines)
             .map_err(|error| anyhow!("cannot start a worker beside the coordinator: {}", reason(&error)))?;
-        Ok(Self { hub, count: machines.count, on_loss: machines.on_loss, has_gathered: false, _own: own })
+        Ok(Self { server, count: machines.count, on_loss: machines.on_loss, has_gathered: false, _own: own })
     }
 
     /// Waits until each machine has set its part of a plan up; returns everything that a supervisor needs to carry it
@@ -68,7 +71,7 @@ impl Gathered {
         let parts: Vec<Plan> = (0..self.count).map_while(|index| plan.share(index, self.count)).collect();
         let mut frames = frames(plan, &parts, row)?;
         frames.resize(self.count as usize, Vec::new());
-        self.hub.ask(Ask::Prepare(Job { frames, row }));
+        self.server.ask(CoordinatorRequest::Prepare(WorkerJobs { frames, row }));
         // Of many machines, each tenth that has come.
         let step = |count: u32| if self.count <= FEW { count } else { count * 10 / self.count };
         let mut told = None;
@@ -77,7 +80,7 @@ impl Gathered {
             if std::mem::replace(&mut told, now) == now {
                 return;
             }
-            let gathering = Gathering { address: self.hub.address, machines: self.count, there, prepared };
+            let gathering = Gathering { address: self.server.address, machines: self.count, there, prepared };
             observers.iter_mut().for_each(|observer| observer.gathering(&gathering));
         };
         // The runs of a search after the first wait for nobody.
@@ -89,14 +92,18 @@ impl Gathered {
             if interrupt.is_asked() {
                 return Ok(None);
             }
-            match self.hub.hear(WATCH) {
-                None | Some(Told::Row(..) | Told::Done(..)) => {}
-                Some(Told::Ready(facts, ahead)) => break (facts, ahead),
-                Some(Told::Refused(why)) => observers.iter_mut().for_each(|observer| observer.machine(&why)),
-                Some(Told::Hopeless(why, true)) => return Err(anyhow!(why)),
-                Some(Told::Hopeless(why, false) | Told::Lost(_, why)) => return Err(NotStarted::Machines(why).into()),
-                Some(Told::Waiting { there, prepared }) if is_first => tell(observers, there, prepared),
-                Some(Told::Waiting { .. }) => {}
+            match self.server.hear(WATCH) {
+                None | Some(CoordinatorEvent::Row(..) | CoordinatorEvent::Done(..)) => {}
+                Some(CoordinatorEvent::Ready(facts, ahead)) => break (facts, ahead),
+                Some(CoordinatorEvent::Refused(why)) => {
+                    observers.iter_mut().for_each(|observer| observer.machine(&why))
+                }
+                Some(CoordinatorEvent::Hopeless(why, true)) => return Err(anyhow!(why)),
+                Some(CoordinatorEvent::Hopeless(why, false) | CoordinatorEvent::Lost(_, why)) => {
+                    return Err(NotStarted::Machines(why).into());
+                }
+                Some(CoordinatorEvent::Waiting { there, prepared }) if is_first => tell(observers, there, prepared),
+                Some(CoordinatorEvent::Waiting { .. }) => {}
             }
         };
         let (facts, trips): (Vec<Facts>, Vec<Duration>) = facts.into_iter().unzip();
@@ -108,19 +115,19 @@ impl Gathered {
         }
         let control: Arc<Control> = Arc::default();
         let mut threads = 0;
-        let machines: Vec<Machine> = facts
+        let machines: Vec<RemoteMachine> = facts
             .iter()
             .zip(trips)
             .zip(parts)
             .map(|((facts, trip), part)| {
                 let of_machine = threads..threads + part.load.threads as usize;
                 threads = of_machine.end;
-                Machine::new(facts, trip, of_machine, part)
+                RemoteMachine::new(facts, trip, of_machine, part)
             })
             .collect();
-        let hub = Rc::clone(&self.hub);
-        let crew = Crew::Remote(Remote::new(
-            hub,
+        let server = Rc::clone(&self.server);
+        let workers = Workers::Remote(Remote::new(
+            server,
             machines,
             Arc::clone(&control),
             self.on_loss,
@@ -129,7 +136,7 @@ impl Gathered {
         let links = (0..threads).map(|_| Arc::<WorkerLink>::default()).collect();
         let start = Instant::now() + ahead;
         let prepared =
-            Prepared { backend: choice.name, descriptors: None, control, links, crew, monitor: None, sockets: None };
+            Prepared { backend: choice.name, descriptors: None, control, links, workers, monitor: None, sockets: None };
         Ok(Some((prepared, start)))
     }
 }
@@ -147,17 +154,17 @@ fn row_length(plan: &Plan, machines: u32, observers: &[&mut dyn Observer]) -> Du
 fn frames(plan: &Plan, parts: &[Plan], row: Duration) -> anyhow::Result<Vec<Vec<Arc<[u8]>>>> {
     let mut files: Vec<(String, u64)> = Vec::new();
     let mut pieces = Vec::new();
-    for material in plan.materials() {
-        let digest = material.sha256();
+    for file in plan.files() {
+        let digest = file.sha256();
         if files.iter().all(|(known, _)| *known != digest) {
-            let contents = material.contents()?;
+            let contents = file.contents()?;
             files.push((digest, contents.len() as u64));
-            pieces.extend(contents.chunks(PIECE).map(|piece| frame(&Order::Piece(piece.to_vec()))));
+            pieces.extend(contents.chunks(PIECE).map(|piece| frame(&CoordinatorMessage::Piece(piece.to_vec()))));
         }
     }
     let row_ns = nanos(row);
     let of_part = |part: &Plan| {
-        let order = Order::Prepare { plan: part.to_json()?, files: files.clone(), row_ns };
+        let order = CoordinatorMessage::Prepare { plan: part.to_json()?, files: files.clone(), row_ns };
         Ok([frame(&order)].into_iter().chain(pieces.iter().cloned()).collect())
     };
     parts.iter().map(of_part).collect()

@@ -175,7 +175,7 @@ const STREAM_BYTES: u64 = 512;
 
 /// Facts about the machine for readers of a result. Facts that cannot be read are omitted.
 #[derive(Clone, Debug, Default)]
-pub struct Facts {
+pub struct HostFacts {
     /// The identifier of this boot of the machine.
     pub boot_id: Option<String>,
     /// The kernel's release.
@@ -214,10 +214,10 @@ const SYSCTLS: [&str; 17] = [
 ];
 
 /// Reads the facts.
-pub fn facts() -> Facts {
+pub fn facts() -> HostFacts {
     let limit = getrlimit(Resource::Nofile);
     let named = |name: &&str| Some(((*name).to_owned(), sysctl(name)?));
-    Facts {
+    HostFacts {
         boot_id: file("/proc/sys/kernel/random/boot_id"),
         kernel: file("/proc/sys/kernel/osrelease"),
         cpu_model: cpu("model name"),
@@ -280,15 +280,15 @@ fn time_wait(sockets: &str) -> Option<u64> {
 
 /// Why the kernel chooses the local ports of a run, if it does.
 pub fn unchosen_ports(plan: &Plan) -> Option<Unchosen> {
-    let has_ports = plan.way.unix.is_none() && !matches!(plan.io, Io::Sim(_));
+    let has_ports = plan.connect.unix.is_none() && !matches!(plan.io, Io::Sim(_));
     PortRing::of_this_machine().err().filter(|_| has_ports)
 }
 
 /// How many local ports there are for a plan, if they are fewer than its connections.
 pub fn too_few_ports(plan: &Plan, addresses: &Addresses, ports: Option<Ports>) -> Option<u64> {
-    let pairs = addresses.0.len() as u64 * plan.way.sources.map_or(1, |sources| u64::from(sources.count()));
+    let pairs = addresses.0.len() as u64 * plan.connect.sources.map_or(1, |sources| u64::from(sources.count()));
     let there_are = ports?.usable * pairs;
-    let takes_ports = plan.way.unix.is_none() && !matches!(plan.io, Io::Sim(_));
+    let takes_ports = plan.connect.unix.is_none() && !matches!(plan.io, Io::Sim(_));
     (takes_ports && there_are < u64::from(plan.load.connections)).then_some(there_are)
 }
 
@@ -297,13 +297,13 @@ mod tests {
     use std::time::Duration;
 
     use onrush_plan::Dialect;
-    use onrush_plan::http::Version;
+    use onrush_plan::http::HttpVersion;
 
     use super::*;
     use crate::fixtures::plan;
 
     #[test]
-    fn a_kernel_that_is_too_old_is_named_with_the_oldest_that_is_not() {
+    fn old_kernels_are_named_with_the_minimum() {
         for (release, expected) in [
             ("4.19.0-26-amd64", Some("; this is Linux 4.19, and onrush needs 5.10 or newer")),
             ("5.4.0", Some("; this is Linux 5.4, and onrush needs 5.10 or newer")),
@@ -316,15 +316,15 @@ mod tests {
     }
 
     #[test]
-    fn streams_need_space_as_far_as_requests_fill_them() {
-        let of = |version: Version, change: fn(&mut Plan)| {
+    fn streams_need_space_only_for_requests() {
+        let of = |version: HttpVersion, change: fn(&mut Plan)| {
             let mut plan = plan(Dialect::Native, "http://h/", 10, 1, 10);
             (plan.http.versions, plan.http.streams) = (vec![version], Some(100));
             change(&mut plan);
             address_space(&plan, 10, false)
         };
-        let without = of(Version::Http11, |_| ());
-        let streams = |change| of(Version::Http2, change) - without - 10 * HTTP2_CONNECTION_BYTES;
+        let without = of(HttpVersion::Http11, |_| ());
+        let streams = |change| of(HttpVersion::Http2, change) - without - 10 * HTTP2_CONNECTION_BYTES;
         assert_eq!(streams(|_| ()), 1_000 * STREAM_BYTES);
         assert_eq!(streams(|plan| plan.in_flight_max = Some(300)), 300 * STREAM_BYTES);
         assert_eq!(streams(|plan| plan.stop.requests = Some(7)), 7 * STREAM_BYTES);
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_processor_has_a_name_where_the_kernel_tells_it() {
+    fn processors_are_named_if_known() {
         assert_eq!(value("processor\t: 0\nmodel name\t: A B @ 1\n", "model name").as_deref(), Some("A B @ 1"));
         assert_eq!(value("processor\t: 0\nmodel name 2\t: x\n", "model name"), None);
     }

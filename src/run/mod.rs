@@ -3,7 +3,7 @@
 //! Only this module and the embedded target spawn threads. It prints nothing: progress goes to observers.
 //!
 //! Reading order: `prepare` sets the workers up, each a `worker`; `supervisor` releases, watches and stops them;
-//! `outcome` adds up what they return. To the supervisor they are a `crew`: `threads`, engines in virtual time
+//! `outcome` adds up what they return. To the supervisor they are `workers`: `threads`, engines in virtual time
 //! (`simulated`), or `machines`, which `gather` waits for. `snapshot` has the sums during the run, for each `observer`,
 //! and `stages` those of each stage. `until`, `interrupt` and `waiting` are about the end of a run, `tail` about
 //! workers that stay after it, `dues` and `due_gaps` about the schedule. `choice`, `congestion`, `spin`, `host` and
@@ -13,10 +13,10 @@
 pub mod choice;
 mod clock;
 mod congestion;
-mod crew;
 mod diag;
 mod due_gaps;
 mod dues;
+mod workers;
 
 mod gather;
 mod gathering;
@@ -51,22 +51,22 @@ pub use gathering::Gathering;
 pub use host::{Ports, Shortage};
 pub use interrupt::Interrupt;
 pub use machine::MachineShare;
-pub use monitor::Unseen;
-pub use monitor::seen::{Listening, Machine, Network, Seen, Target};
+pub use monitor::Unobserved;
+pub use monitor::seen::{Listening, Machine, MonitorReport, Network, Target};
 pub use observer::Observer;
-pub use outcome::{Breakdown, Ended, Outcome, WorkerShare};
+pub use outcome::{Breakdown, Outcome, RunEnd, WorkerShare};
 pub use prepare::{BadSource, prepare};
 pub use probe::{Elasticity, Probe, Slot};
-pub use snapshot::{Progress, TimelineRow};
-pub use sockets::Sample;
+pub use snapshot::{RunProgress, TimelineRow};
+pub use sockets::SocketSample;
 pub use supervisor::Prepared;
 pub use tail::{RUN_TICK, TICK, Tail, TailEnd};
 pub use threads::NotStarted;
-pub use until::{Known, Until};
+pub use until::{MetricPrecision, StopRuleResult};
 pub use waiting::Waiting;
 
 pub use onrush_engine::{KeepSample, Listener, PassOn, Passed, Sample as Response, SampleOf};
-pub use worker::{OfScript, Scripted};
+pub use worker::{RunScript, WorkerScript};
 
 use std::io;
 use std::thread;

@@ -7,7 +7,7 @@ use onrush_plan::{Addresses, Plan};
 use onrush_stats::Totals;
 
 use super::gathering::Gathering;
-use super::{Choice, KeepSample, Listener, PassOn, Progress, Sample, TimelineRow, Waiting};
+use super::{Choice, KeepSample, Listener, PassOn, RunProgress, SocketSample, TimelineRow, Waiting};
 
 /// Watches a run. A run has any number of observers, each with one job, and tells them everything in their order. Each
 /// question to them has one answer, by the rule given with it.
@@ -20,7 +20,7 @@ pub trait Observer {
         Some(Instant::now())
     }
     /// Its progress; about five times a second.
-    fn progress(&mut self, _: &Progress<'_>) {}
+    fn progress(&mut self, _: &RunProgress<'_>) {}
     /// Another row of the timeline is complete.
     fn second(&mut self, _: &TimelineRow) {}
     /// Length of the rows whose whole it wants, if any; a multiple of 100 ms. The first observer decides.
@@ -36,7 +36,7 @@ pub trait Observer {
     /// Called when a machine was lost, or was refused, with a sentence on it for people.
     fn machine(&mut self, _: &str) {}
     /// A sample of sockets, if the plan asks for them; also during the warm-up.
-    fn sampled(&mut self, _: &Sample) {}
+    fn sampled(&mut self, _: &SocketSample) {}
     /// Called at most once, when no first connection was accepted and the run waits for the target.
     fn waiting(&mut self, _: &Waiting) {}
     /// The longest initial row of the timeline that it accepts, a multiple of 100 ms. The shortest counts; without one,

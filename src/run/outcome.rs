@@ -5,11 +5,12 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use onrush_engine::WorkerEnd;
 use onrush_plan::schedule::Arrivals;
-use onrush_plan::secrets::{self, Known};
+use onrush_plan::secrets::{self, KnownSecrets};
 use onrush_plan::{Dialect, Io, Plan};
 use onrush_proto::http2::{ReadableData, ReadableFrame};
 use onrush_stats::{
-    Activity, Buffers, Cause, Counters, Gap, SocketSamples, Spread, Timeline, Totals, Transcript, silences,
+    Activity, BufferSizes, Cause, ConnectionSpread, Counters, Gap, SocketSamples, Timeline, Totals, Transcript,
+    silences,
 };
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
@@ -18,7 +19,7 @@ use super::due_gaps::{DueGap, due_gaps, worker_parts};
 use super::machine::MachineShare;
 use super::snapshot::Collector;
 use super::until::StopRule;
-use super::{Choice, Ports, Probe, Seen, Shortage, Until, host, nanos};
+use super::{Choice, MonitorReport, Ports, Probe, Shortage, StopRuleResult, host, nanos};
 
 /// Measurements of a run, and how it went: plain data.
 #[derive(Clone, Debug)]
@@ -35,9 +36,9 @@ pub struct Outcome {
     /// How long the machine was suspended during the run, warm-up included. No other time here includes it.
     pub suspended: Duration,
     /// Why the run ended.
-    pub ended: Ended,
+    pub ended: RunEnd,
     /// How precisely the figures of `--until` were known at the end.
-    pub until: Option<Until>,
+    pub until: Option<StopRuleResult>,
     /// The backend that ran.
     pub backend: &'static str,
     /// Addresses that refused at the start while another worked, with the error number.
@@ -57,7 +58,7 @@ pub struct Outcome {
     /// Shares of the workers, in order.
     pub workers: Vec<WorkerShare>,
     /// The machine.
-    pub host: host::Facts,
+    pub host: host::HostFacts,
     /// The local ports at the end, if the run ran out of them.
     pub ports: Option<Ports>,
     /// Times in which requests were in flight and no response came, in order.
@@ -73,15 +74,15 @@ pub struct Outcome {
     /// Times in which the script held up at least one worker, in order and without overlaps.
     pub in_script: Vec<Gap>,
     /// How requests were spread over the connections that were open at the end.
-    pub spread: Spread,
+    pub spread: ConnectionSpread,
     /// How large the kernel made the buffers of connections, if the plan sets their size.
-    pub buffers: Buffers,
+    pub buffers: BufferSizes,
     /// Observations on its HTTP/2 connections, if there can be any.
-    pub http2: Option<onrush_proto::http2::Seen>,
+    pub http2: Option<onrush_proto::http2::Http2Counts>,
     /// Transcript of the wire, if the plan asks for it.
     pub transcript: Option<Box<Transcript>>,
     /// The secrets of the plan; none if they may be shown.
-    pub known: Known,
+    pub known: KnownSecrets,
     /// How many requests the script pipelines, if that was known before the run.
     pub batch: usize,
     /// True if a script delayed requests.
@@ -97,7 +98,7 @@ pub struct Outcome {
     /// in the warm-up.
     pub stopped: Vec<(usize, Duration)>,
     /// Observations of the target and the machine; `None`: they were not watched.
-    pub seen: Option<Seen>,
+    pub seen: Option<MonitorReport>,
     /// The responses in each tenth of a second of the last minute at least, if a probe may follow.
     pub recent: Vec<f64>,
     /// The experiment that followed; `None`: none did.
@@ -121,7 +122,7 @@ pub struct WorkerShare {
 
 /// Where a worker's thread is stuck, and when it should have ended, counted from the start.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Stuck {
+pub(super) struct StuckThread {
     pub callback: &'static str,
     pub since: Duration,
 }
@@ -140,7 +141,7 @@ pub enum Breakdown {
 
 /// Why a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Ended {
+pub enum RunEnd {
     /// Its time was up.
     #[default]
     Duration,
@@ -171,7 +172,7 @@ impl Outcome {
             beside: None,
             suspended: Duration::ZERO,
             delayed: Duration::ZERO,
-            ended: Ended::Duration,
+            ended: RunEnd::Duration,
             until: None,
             backend,
             dropped: Vec::new(),
@@ -181,7 +182,7 @@ impl Outcome {
             timeline: Timeline::default(),
             stages: Vec::new(),
             workers: Vec::new(),
-            host: host::Facts::default(),
+            host: host::HostFacts::default(),
             ports: None,
             silences: vec![Gap::ALL],
             due_gaps: None,
@@ -189,11 +190,11 @@ impl Outcome {
             ahead: Vec::new(),
             stalls: Vec::new(),
             in_script: Vec::new(),
-            spread: Spread::default(),
-            buffers: Buffers::default(),
+            spread: ConnectionSpread::default(),
+            buffers: BufferSizes::default(),
             http2: None,
             transcript: None,
-            known: Known::default(),
+            known: KnownSecrets::default(),
             batch: 1,
             pauses: false,
             pauses_unread: false,
@@ -211,12 +212,12 @@ impl Outcome {
     /// A run that a signal ended before it began.
     pub fn interrupted(choice: &Choice) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { ended: Ended::NeverBegun, host: host::facts(), ..Self::new(choice.name, None, now) }
+        Self { ended: RunEnd::NeverBegun, host: host::facts(), ..Self::new(choice.name, None, now) }
     }
 
     /// Records a worker that returned nothing: it is stuck, or panicked before `now`.
-    pub(super) fn lose(&mut self, plan: &Plan, index: usize, stuck: Option<Stuck>, now: Duration) {
-        if let Some(Stuck { callback, .. }) = stuck {
+    pub(super) fn lose(&mut self, plan: &Plan, index: usize, stuck: Option<StuckThread>, now: Duration) {
+        if let Some(StuckThread { callback, .. }) = stuck {
             self.stuck.push((index + 1, callback));
         } else {
             self.breakdown.get_or_insert(Breakdown::Bug(index + 1));
@@ -241,7 +242,7 @@ impl Outcome {
 
     pub(super) fn take_over(&mut self, mut collector: Collector, plan: &Plan) {
         self.totals = std::mem::take(collector.totals());
-        if !plan.show.keeps_secrets {
+        if !plan.output.keeps_secrets {
             self.hide_secrets(plan);
         }
         if plan.phases {
@@ -265,7 +266,7 @@ impl Outcome {
         self.timeline.end(nanos(self.elapsed));
         debug_assert!(self.timeline.is_all_of(&self.totals), "the rows are the run");
         debug_assert!(self.follows_littles_law(plan), "latencies longer than requests were in flight");
-        self.hear_nothing(plan);
+        self.compute_response_gaps(plan);
         self.host = host::facts();
         if matches!(plan.io, Io::Sim(_)) {
             // Virtual time passes on no machine in particular.
@@ -278,7 +279,7 @@ impl Outcome {
     }
 
     /// Finds the times without a response.
-    pub(super) fn hear_nothing(&mut self, plan: &Plan) {
+    pub(super) fn compute_response_gaps(&mut self, plan: &Plan) {
         let run = Gap { until_ns: nanos(self.elapsed), ..Gap::ALL };
         let gaps = silences::common(&self.silences, &[run]);
         self.silences = silences::common(&gaps, &self.awaited);
@@ -321,7 +322,7 @@ impl Outcome {
 
     /// Removes the secrets from texts of servers and scripts, before they can be shown.
     fn hide_secrets(&mut self, plan: &Plan) {
-        self.known = Known::of(plan);
+        self.known = KnownSecrets::from_plan(plan);
         let known = &self.known;
         self.totals.ledger.rewrite_examples(|example| known.hide(&secrets::bytes(example)));
         if let Some(seen) = &mut self.http2 {
@@ -352,9 +353,9 @@ impl Outcome {
         self.workers.push(WorkerShare { connections: end.connections, counters, activity });
         self.stopped.extend(end.stopped_ns.map(|at_ns| (self.workers.len(), Duration::from_nanos(at_ns))));
         if let Some((address, cause)) = end.refusal.filter(|_| refused) {
-            self.ended = Ended::Refused { address, cause };
+            self.ended = RunEnd::Refused { address, cause };
         } else if end.stayed_away {
-            self.ended = Ended::StayedAway;
+            self.ended = RunEnd::StayedAway;
         }
         for dropped in end.dropped {
             if !self.dropped.contains(&dropped) {

@@ -12,16 +12,15 @@ use onrush_engine::{
     Ahead, Config, Control, Demand, KeepSample, OpenLoop, Pacer, PassOn, Quota, RequestLog, Rules, SAMPLE_NS, Samples,
     Scale, Scheduled, Spare, tls,
 };
+use onrush_plan::connect::{ConnectOptions, SourceAddresses};
 use onrush_plan::load::{self, Load};
-use onrush_plan::way::{Sources, Way};
 use onrush_plan::{Addresses, Dialect, Http, Io, Plan, Probing};
-use onrush_proto::Parts;
+use onrush_proto::RequestParts;
 use onrush_text::reason;
 use rustix::io::Errno;
 use thiserror::Error;
 
 use super::congestion::try_congestion;
-use super::crew::Crew;
 use super::dues::{dues, seed};
 use super::monitor::Monitor;
 use super::simulated::Simulated;
@@ -29,9 +28,10 @@ use super::sockets::SocketSampler;
 use super::supervisor::Prepared;
 use super::threads::Threads;
 use super::waiting::PATIENCE;
-use super::worker::{OfScript, Scripted, Worker, options};
+use super::worker::{RunScript, Worker, WorkerScript, options};
+use super::workers::Workers;
 use super::{host, nanos, spin};
-use crate::requests::{Entries, Listed, Numbers, Picker, Values};
+use crate::requests::{Entries, Listed, Picker, RequestNumbering, Values};
 
 /// How many bytes of unfinished heads the connections of HTTP/2 may keep together. A server that never ends them can
 /// make each keep 80 KiB.
@@ -59,7 +59,7 @@ pub fn prepare(
     plan: &Plan,
     addresses: &Addresses,
     backend: &'static str,
-    script: Option<Scripted>,
+    script: Option<RunScript>,
     spares: Option<Vec<Spare>>,
     (pass_on, keep): (Option<PassOn>, Option<KeepSample>),
 ) -> anyhow::Result<Prepared> {
@@ -69,7 +69,7 @@ pub fn prepare(
         plan.to_mut().load = Load::new(plan.load.threads, room);
     }
     let (plan, load) = (&*plan, &plan.load);
-    if let Some(sources) = plan.way.sources {
+    if let Some(sources) = plan.connect.sources {
         try_sources(sources, plan.dialect)?;
     }
     try_congestion(plan, addresses)?;
@@ -88,12 +88,12 @@ pub fn prepare(
     let monitor = Monitor::begin(plan, addresses);
     let control = Arc::new(Control::new(plan.load.threads));
     let mut workers = workers(plan, &parts, config, scripts, listed(plan, &parts)?, spares, &control);
-    if let (Some(log), Some(pass_on)) = (&plan.show.request_log, pass_on) {
+    if let (Some(log), Some(pass_on)) = (&plan.output.request_log, pass_on) {
         for worker in &mut workers {
             worker.log = Some(RequestLog::new(log.one_of, worker.config.seed, Arc::clone(&pass_on)));
         }
     }
-    if let (Some(samples), Some(keep)) = (&plan.show.samples, keep) {
+    if let (Some(samples), Some(keep)) = (&plan.output.samples, keep) {
         let quota = Arc::new(Quota::new(samples.each));
         for worker in &mut workers {
             let checks = plan.checks.count() as u8;
@@ -102,36 +102,36 @@ pub fn prepare(
     }
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
     let (clock, dialer) = (Clock::start(), dialers(plan));
-    let crew = match &plan.io {
+    let workers = match &plan.io {
         Io::Sim(path) => {
             let scenario = Scenario::read(path)?.share(load.threads, plan.seed)?;
-            Crew::Simulated(Simulated::spawn(workers, scenario)?)
+            Workers::Simulated(Simulated::spawn(workers, scenario)?)
         }
-        _ if backend == Uring::NAME => Crew::Threads(Threads::spawn(workers, files, move |config| {
+        _ if backend == Uring::NAME => Workers::Threads(Threads::spawn(workers, files, move |config| {
             Uring::new(config.slots(), clock, dialer(config)?)
         })?),
-        _ => Crew::Threads(Threads::spawn(workers, files, move |config| {
+        _ => Workers::Threads(Threads::spawn(workers, files, move |config| {
             Epoll::new(config.slots(), clock, dialer(config)?)
         })?),
     };
     monitor.iter().for_each(Monitor::wait);
-    Ok(Prepared { backend, descriptors, control, links, crew, monitor, sockets })
+    Ok(Prepared { backend, descriptors, control, links, workers, monitor, sockets })
 }
 
 /// Returns a function that makes each worker's dialer.
 fn dialers(plan: &Plan) -> impl Fn(&Config) -> Result<Dialer, Errno> + Clone + Send + use<> {
     let first = plan.first_connection as usize;
-    let (way, connections, ring) = (plan.way.clone(), plan.load.max_inflight, PortRing::of_this_machine().ok());
+    let (connect, connections, ring) = (plan.connect.clone(), plan.load.max_inflight, PortRing::of_this_machine().ok());
     move |config| {
         let share_before = (config.first_connection - first) as f64 / f64::from(connections);
         let ports = ring.as_ref().map(|ring| Chooser::new(ring, share_before));
         let has_slices = config.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0);
-        Ok(Dialer::new(&way, config.first_connection)?.with_ports(ports).with_timestamps(has_slices))
+        Ok(Dialer::new(&connect, config.first_connection)?.with_ports(ports).with_timestamps(has_slices))
     }
 }
 
 /// Checks that this machine has all source addresses.
-fn try_sources(sources: Sources, dialect: Dialect) -> Result<(), BadSource> {
+fn try_sources(sources: SourceAddresses, dialect: Dialect) -> Result<(), BadSource> {
     for address in (0..sources.count() as usize).map(|place| sources.of_connection(place)) {
         socket::try_source(address).map_err(|errno| {
             let reason = reason(&errno.into());
@@ -146,9 +146,9 @@ fn try_sources(sources: Sources, dialect: Dialect) -> Result<(), BadSource> {
 /// The workers that carry a plan out together.
 pub(super) fn workers(
     plan: &Plan,
-    parts: &Parts,
+    parts: &RequestParts,
     config: impl Fn(u32) -> Config,
-    scripts: Vec<OfScript>,
+    scripts: Vec<WorkerScript>,
     listed: Option<Listed>,
     mut spares: Option<Vec<Spare>>,
     control: &Arc<Control>,
@@ -175,14 +175,15 @@ pub(super) fn workers(
 }
 
 /// The requests of a run in which they differ, as a single worker would send them.
-pub(super) fn listed(plan: &Plan, parts: &Parts) -> anyhow::Result<Option<Listed>> {
+pub(super) fn listed(plan: &Plan, parts: &RequestParts) -> anyhow::Result<Option<Listed>> {
     let (list, templates) = (&plan.list, &plan.templates);
     let first = list.as_ref().map(|list| (list.part, list.seed));
     let Some((part, seed)) = first.or(templates.as_ref().map(|templates| (templates.part, templates.seed))) else {
         return Ok(None);
     };
-    let entries = list.as_ref().map(|list| Entries::of(list, &plan.target, templates.is_some())).transpose()?;
-    let values = templates.as_ref().map(|templates| Values::of(&templates.files)).transpose().map_err(Error::msg)?;
+    let entries = list.as_ref().map(|list| Entries::from_list(list, &plan.target, templates.is_some())).transpose()?;
+    let values =
+        templates.as_ref().map(|templates| Values::from_files(&templates.files)).transpose().map_err(Error::msg)?;
     let order = list.as_ref().map(|list| list.order).unwrap_or_default();
     let length = entries.as_ref().map_or(1, Entries::len);
     let weights = entries.as_ref().map(Entries::weights).unwrap_or_default();
@@ -193,7 +194,7 @@ pub(super) fn listed(plan: &Plan, parts: &Parts) -> anyhow::Result<Option<Listed
         values,
         seed,
         parts: parts.clone(),
-        numbers: Numbers::new(part, length as u64, whole),
+        numbers: RequestNumbering::new(part, length as u64, whole),
     };
     listed.prepared().map(Some).map_err(Error::msg)
 }
@@ -219,11 +220,11 @@ const UNIX_BUFFERED: u64 = 128 * 1024;
 const RCVBUF_MAX: u32 = 208 * 1024;
 
 /// How much a server may send while its windows wait to be renewed, or until the socket is full.
-fn ahead(http: &Http, way: &Way) -> Ahead {
+fn ahead(http: &Http, connect: &ConnectOptions) -> Ahead {
     let options = options(http, 1);
     let [response, connection] = [options.window, options.connection_window].map(|window| u64::from(window) / 2);
-    let buffered = match way.socket.rcvbuf {
-        _ if way.unix.is_some() => UNIX_BUFFERED,
+    let buffered = match connect.socket.rcvbuf {
+        _ if connect.unix.is_some() => UNIX_BUFFERED,
         Some(size) => size.min(RCVBUF_MAX).into(),
         None => TCP_BUFFERED,
     };
@@ -258,9 +259,9 @@ pub(super) fn config(
         first_connection: (plan.first_connection + plan.load.most_before(index)) as usize,
         depth: 1,
         streams: plan.http.streams.unwrap_or(1) as usize,
-        lingers: plan.http.is_http2().then(|| ahead(&plan.http, &plan.way)),
+        lingers: plan.http.is_http2().then(|| ahead(&plan.http, &plan.connect)),
         requests_per_connection: plan.requests_per_connection,
-        tunnel: plan.way.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
+        tunnel: plan.connect.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
         addresses: addresses.0.clone(),
         tls,
         checks: plan.checks.clone(),
@@ -282,7 +283,7 @@ pub(super) fn config(
                     late_ns: nanos(schedule.late_after()),
                     slice_ns: nanos(slice),
                     as_wrk2: plan.dialect == Dialect::Wrk2,
-                    per_batch: plan.show.batch_latency,
+                    per_batch: plan.output.batch_latency,
                 }
             }),
         },
@@ -301,17 +302,18 @@ pub(super) fn config(
 
 #[cfg(test)]
 mod tests {
-    use onrush_plan::http::{Settings, Version};
+    use onrush_plan::http::{Http2Settings, HttpVersion};
 
     use super::*;
 
     #[test]
-    fn a_server_may_send_half_a_window_or_as_much_as_a_socket_buffers() {
-        let of = |change: fn(&mut Http, &mut Way)| {
-            let mut http = Http { versions: vec![Version::Http2], streams: None, settings: Settings::default() };
-            let mut way = Way::default();
-            change(&mut http, &mut way);
-            let Ahead { response, connection } = ahead(&http, &way);
+    fn receive_limits_follow_window_and_socket_buffer() {
+        let of = |change: fn(&mut Http, &mut ConnectOptions)| {
+            let mut http =
+                Http { versions: vec![HttpVersion::Http2], streams: None, settings: Http2Settings::default() };
+            let mut connect = ConnectOptions::default();
+            change(&mut http, &mut connect);
+            let Ahead { response, connection } = ahead(&http, &connect);
             (response, connection)
         };
         let half = of(|_, _| ()).0;
@@ -319,8 +321,8 @@ mod tests {
         assert!(half > TCP_BUFFERED);
         assert_eq!(of(|http, _| http.settings.window = Some(80_000)), (40_000, TCP_BUFFERED));
         assert_eq!(of(|http, _| http.settings.connection_window = Some(90_000)), (half, 45_000));
-        assert_eq!(of(|_, way| way.unix = Some("/s".into())), (half, UNIX_BUFFERED));
-        assert_eq!(of(|_, way| way.socket.rcvbuf = Some(8_000)), (half, 8_000));
-        assert_eq!(of(|_, way| way.socket.rcvbuf = Some(16_000_000)), (half, RCVBUF_MAX.into()));
+        assert_eq!(of(|_, connect| connect.unix = Some("/s".into())), (half, UNIX_BUFFERED));
+        assert_eq!(of(|_, connect| connect.socket.rcvbuf = Some(8_000)), (half, 8_000));
+        assert_eq!(of(|_, connect| connect.socket.rcvbuf = Some(16_000_000)), (half, RCVBUF_MAX.into()));
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::{Dialer, dialer};
-use onrush_plan::{Addresses, Io, Plan, Way};
+use onrush_plan::{Addresses, ConnectOptions, Io, Plan};
 use rustix::io::Errno;
 use thiserror::Error;
 
@@ -34,7 +34,7 @@ pub fn reachable(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> a
         Io::Auto | Io::Uring | Io::Epoll => None,
     };
     // The imitated tools do not bind this connection.
-    let mut dialer = Dialer::new(&Way { sources: None, ..plan.way.clone() }, 0)?;
+    let mut dialer = Dialer::new(&ConnectOptions { sources: None, ..plan.connect.clone() }, 0)?;
     let mut accepts = |address: SocketAddr| match &scenario {
         Some(scenario) => scenario.probe(address),
         None => dialer::try_connect(&mut dialer, address, PROBE_PATIENCE, &|| interrupt.is_asked()),
@@ -49,7 +49,7 @@ pub fn reachable(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> a
         }
     }
     if accepting.is_empty() {
-        let proxy = plan.way.proxy.as_ref().map(|proxy| (proxy.host.clone(), proxy.port.to_string()));
+        let proxy = plan.connect.proxy.as_ref().map(|proxy| (proxy.host.clone(), proxy.port.to_string()));
         let (host, service) = proxy.unwrap_or_else(|| (plan.target.host.clone(), plan.target.service()));
         return Err(Unreachable { host, service, reason }.into());
     }

@@ -30,16 +30,16 @@ struct WorkerHandle {
     /// The moment up to which it is to run.
     orders: Sender<Nanos>,
     /// The outcomes of orders.
-    turns: Receiver<Turn>,
+    turns: Receiver<TurnOutcome>,
     /// Its measurements, from the end of the run until they are taken.
     end: Option<Box<WorkerEnd>>,
     /// Its end after that, if it stayed, until it is taken.
     stayed: Option<Box<Stayed>>,
-    state: State,
+    state: WorkerState,
 }
 
 /// The outcome of an order.
-enum Turn {
+enum TurnOutcome {
     /// The run goes on.
     Running,
     /// It has ended, with these results; whether the worker stays.
@@ -49,7 +49,7 @@ enum Turn {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum WorkerState {
     /// Waits for an order.
     Waiting,
     /// Its script did not return from the last one.
@@ -74,7 +74,7 @@ impl Simulated {
                 (Arc::clone(&worker.link), threads::builder(index, &worker), scenario.clone());
             let thread = thread.spawn(move || work(worker, scenario, ordered, &turned));
             thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?;
-            Ok(WorkerHandle { link, orders, turns, end: None, stayed: None, state: State::Waiting })
+            Ok(WorkerHandle { link, orders, turns, end: None, stayed: None, state: WorkerState::Waiting })
         };
         let workers = workers.into_iter().enumerate().map(spawn).collect::<Result<_, _>>()?;
         Ok(Self { scenario: Box::new(scenario), workers })
@@ -93,7 +93,7 @@ impl Simulated {
 
     /// True if worker `index` has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
-        matches!(self.workers[index].state, State::Waiting | State::Lost)
+        matches!(self.workers[index].state, WorkerState::Waiting | WorkerState::Lost)
     }
 
     /// The results of worker `index`, once, if it has ended.
@@ -108,30 +108,30 @@ impl Simulated {
 
     /// True if worker `index` is gone.
     pub fn has_returned(&self, index: usize) -> bool {
-        self.workers[index].state == State::Gone
+        self.workers[index].state == WorkerState::Gone
     }
 }
 
 impl WorkerHandle {
     fn advance(&mut self, until: Nanos) {
-        if !matches!(self.state, State::Waiting | State::Staying) {
+        if !matches!(self.state, WorkerState::Waiting | WorkerState::Staying) {
             return;
         }
         // A worker that is gone is found below.
         let _ = self.orders.send(until);
         self.state = loop {
             match self.turns.recv_timeout(PATIENCE) {
-                Ok(Turn::Running) => break self.state,
-                Ok(Turn::Ended(end, stays)) => {
+                Ok(TurnOutcome::Running) => break self.state,
+                Ok(TurnOutcome::Ended(end, stays)) => {
                     self.end = Some(end);
-                    break if stays { State::Staying } else { State::Gone };
+                    break if stays { WorkerState::Staying } else { WorkerState::Gone };
                 }
-                Ok(Turn::Left(stayed)) => {
+                Ok(TurnOutcome::Left(stayed)) => {
                     self.stayed = Some(stayed);
-                    break State::Gone;
+                    break WorkerState::Gone;
                 }
-                Err(RecvTimeoutError::Disconnected) => break State::Gone,
-                Err(RecvTimeoutError::Timeout) if self.link.callback().name().is_some() => break State::Lost,
+                Err(RecvTimeoutError::Disconnected) => break WorkerState::Gone,
+                Err(RecvTimeoutError::Timeout) if self.link.callback().name().is_some() => break WorkerState::Lost,
                 Err(RecvTimeoutError::Timeout) => {}
             }
         };
@@ -139,7 +139,7 @@ impl WorkerHandle {
 }
 
 /// Carries out a worker's part, one order after the other.
-fn work(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<Turn>) {
+fn work(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<TurnOutcome>) {
     let control = Arc::clone(&worker.control);
     if catch_unwind(AssertUnwindSafe(|| turns(worker, scenario, ordered, turned))).is_err() {
         // The others end, too.
@@ -147,7 +147,7 @@ fn work(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &S
     }
 }
 
-fn turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<Turn>) {
+fn turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<TurnOutcome>) {
     // A run that could not begin, or that has ended without this worker, has no use for its further turns.
     let hand_back = |turn| drop(turned.send(turn));
     let Ok(begin) = ordered.recv() else { return };
@@ -156,19 +156,19 @@ fn turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &
     let backend = Sim::new(worker.config.slots(), network).starting_at(begin);
     let mut engine = Box::new(worker.engine(backend).without_account());
     engine.begin(Instant::now());
-    hand_back(Turn::Running);
+    hand_back(TurnOutcome::Running);
     for until in ordered {
         engine = match engine.run_past(until) {
             Advanced::Running(engine) => {
-                hand_back(Turn::Running);
+                hand_back(TurnOutcome::Running);
                 engine
             }
             Advanced::Ended(end, Some(engine)) => {
-                hand_back(Turn::Ended(end, true));
+                hand_back(TurnOutcome::Ended(end, true));
                 engine
             }
-            Advanced::Ended(end, None) => return hand_back(Turn::Ended(end, false)),
-            Advanced::Left(stayed) => return hand_back(Turn::Left(stayed)),
+            Advanced::Ended(end, None) => return hand_back(TurnOutcome::Ended(end, false)),
+            Advanced::Left(stayed) => return hand_back(TurnOutcome::Left(stayed)),
         };
     }
 }

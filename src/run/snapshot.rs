@@ -16,7 +16,7 @@ const HAND_OVER: Duration = Duration::from_millis(200);
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress<'a> {
+pub struct RunProgress<'a> {
     /// How long the run, or its warm-up, has lasted.
     pub elapsed: Duration,
     /// How long the warm-up lasts, if it is not over.
@@ -54,7 +54,7 @@ pub struct TimelineRow {
 
 /// One worker's share so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Share {
+pub struct WorkerProgress {
     /// Its counters.
     pub counters: Counters,
     /// Where its own time went.
@@ -63,14 +63,14 @@ pub struct Share {
 
 /// Rows with everything that was measured in them.
 #[derive(Debug)]
-pub(super) struct Wholes {
+pub(super) struct WholeRows {
     row_ns: u64,
     /// How many have been returned.
     given: u64,
     rows: VecDeque<Totals>,
 }
 
-impl Wholes {
+impl WholeRows {
     /// Rows of this length.
     pub fn new(row_ns: u64) -> Self {
         Self { row_ns, given: 0, rows: VecDeque::new() }
@@ -143,7 +143,7 @@ pub struct Collector {
     /// The sum since then.
     recent: Totals,
     /// Share of each worker.
-    pub shares: Vec<Share>,
+    pub shares: Vec<WorkerProgress>,
     /// The run second by second.
     pub timeline: Timeline,
     /// The run stage by stage, if the plan has several.
@@ -157,7 +157,7 @@ pub struct Collector {
     /// The rows after them, as far as something was recorded.
     seconds: VecDeque<RowFigures>,
     /// The rows with everything that was measured in them, if an observer wants that.
-    pub(super) wholes: Option<Wholes>,
+    pub(super) wholes: Option<WholeRows>,
     /// The responses of the last minute, if an observer wants them.
     pub(super) recent_counts: Option<RecentCounts>,
     /// The times and numbers of responses of about the last second; the warm-up included.
@@ -172,7 +172,7 @@ impl Collector {
     /// Collects from these workers.
     pub fn new(links: Vec<Arc<WorkerLink>>) -> Self {
         Self {
-            shares: vec![Share::default(); links.len()],
+            shares: vec![WorkerProgress::default(); links.len()],
             past_ns: vec![0; links.len()],
             links,
             totals: Totals::default(),
@@ -312,7 +312,7 @@ impl Collector {
         &mut self,
         since_start: Duration,
         warm_up: Duration,
-        notify: impl FnOnce(&Progress<'_>) -> T,
+        notify: impl FnOnce(&RunProgress<'_>) -> T,
     ) -> T {
         self.totals += &self.recent;
         let requests = self.totals.counters.completed;
@@ -341,7 +341,7 @@ impl Collector {
         let elapsed = if is_warming_up { since_start } else { since_start - warm_up };
         let errors = self.totals.errors();
         self.recent.settle();
-        let result = notify(&Progress {
+        let result = notify(&RunProgress {
             elapsed,
             warm_up: is_warming_up.then_some(warm_up),
             requests,
@@ -407,7 +407,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_for_a_refusal_of_a_worker_that_has_no_connection_to_open() {
+    fn workers_without_connections_need_no_refusal() {
         let collector = collector(2);
         collector.links.iter().for_each(|link| link.show_idle(true));
         assert!(!collector.all_refused(), "no worker has tried");
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_is_given_out_when_the_last_worker_is_past_it() {
+    fn seconds_complete_with_the_last_worker() {
         let mut collector = collector(2);
         (0..11).for_each(|tenth| collector.add(0, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 1)));
         (0..10).for_each(|tenth| collector.add(1, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 100)));
@@ -446,7 +446,7 @@ mod tests {
 
     /// Workers that hand over early, late and not at all, end at different times, and are collected in any order.
     #[test]
-    fn seconds_are_the_rows_of_the_time_line_and_cover_the_run() {
+    fn seconds_match_the_timeline_and_cover_the_run() {
         let mut random = Random::new(5);
         for round in 0..25 {
             let mut collector = collector(1 + random.below(4) as usize);
@@ -487,7 +487,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_workers_did_is_what_was_done_in_all() {
+    fn worker_progress_sums_to_the_total() {
         let mut collector = collector(2);
         for (tenth, index) in [0, 1, 1, 0, 1].into_iter().enumerate() {
             let mut interval = interval(tenth as u64 * TENTH_NS, (tenth as u64 + 1) * TENTH_NS, 10);
@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_abandoned_is_an_error_of_the_progress_each_once() {
+    fn abandoned_requests_are_progress_errors_once() {
         let mut collector = collector(1);
         let mut errors = |counters| {
             let until_ns = SECOND_NS / 2;
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_and_the_requests_begin_anew_after_the_warm_up() {
+    fn warm_up_resets_rate_and_requests() {
         let link = Arc::new(WorkerLink::default());
         let mut collector = Collector::new(vec![Arc::clone(&link)]);
         let warm_up = Duration::from_secs(2);
@@ -533,7 +533,7 @@ mod tests {
             interval.counters.completed = u64::from(completed);
             collector.add(0, &interval);
             collector.progress(Duration::from_millis(ms), warm_up, |progress| {
-                let Progress { elapsed, warm_up, requests, requests_per_s, .. } = *progress;
+                let RunProgress { elapsed, warm_up, requests, requests_per_s, .. } = *progress;
                 (elapsed.as_millis(), warm_up.is_some(), requests, requests_per_s)
             })
         };
@@ -547,7 +547,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_is_that_of_the_time_in_which_the_responses_were_counted() {
+    fn rates_use_the_counted_time() {
         let mut collector = collector(1);
         let ms = Duration::from_millis;
         let mut at = |now_ms: u64, until_tenth: u64| {
@@ -565,7 +565,7 @@ mod tests {
     }
 
     #[test]
-    fn how_late_requests_were_is_that_of_the_last_second() {
+    fn lateness_is_of_the_last_second() {
         let mut collector = collector(1);
         let mut at = |ms: u64, late_ns: &[u64]| {
             let mut interval = Interval { until_ns: ms * 1_000_000, ..Interval::default() };

@@ -27,7 +27,7 @@ pub fn decide(plan: &Plan, addresses: &[SocketAddr]) -> Decision {
     }
     let allowed = thread::available_parallelism().map_or(1, |processors| processors.get());
     let online = proc::online().and_then(|list| proc::members(&list)).map(|all| all.len());
-    let is_local = plan.way.unix.is_some() || addresses.iter().any(|&address| is_here(address));
+    let is_local = plan.connect.unix.is_some() || addresses.iter().any(|&address| is_here(address));
     judge(plan.spin, plan.load.threads as usize, allowed, online.unwrap_or(allowed), is_local)
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Stages {
 
 impl Stages {
     /// The stages of a plan, without anything in them; none if it has fewer than two.
-    pub fn of(plan: &Plan) -> Self {
+    pub fn for_plan(plan: &Plan) -> Self {
         let ends_ns: Vec<u64> = plan.stages().iter().map(|stage| nanos(stage.until)).collect();
         Self { totals: ends_ns.iter().map(|_| Totals::default()).collect(), ends_ns }
     }

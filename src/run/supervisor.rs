@@ -9,16 +9,16 @@ use onrush_plan::{Plan, Probing};
 use onrush_stats::{SocketSamples, Timeline};
 
 use super::clock::Clock;
-use super::crew::Crew;
 use super::machine::MachineShare;
 use super::monitor::Monitor;
-use super::outcome::Stuck;
-use super::snapshot::{Collector, RecentCounts, Wholes};
+use super::outcome::StuckThread;
+use super::snapshot::{Collector, RecentCounts, WholeRows};
 use super::sockets::SocketSampler;
 use super::stages::Stages;
 use super::tail::Tail;
 use super::until::StopRule;
-use super::{Ended, Interrupt, Observer, Outcome, Progress, Sample, Seen, Shortage, Waiting, nanos};
+use super::workers::Workers;
+use super::{Interrupt, MonitorReport, Observer, Outcome, RunEnd, RunProgress, Shortage, SocketSample, Waiting, nanos};
 
 /// Interval of checks for signals and hand-overs, unless workers hand over more often: at first, when nobody may
 /// listen, and where the run may end early ...
@@ -44,7 +44,7 @@ pub struct Prepared {
     pub(super) descriptors: Option<Shortage>,
     pub(super) control: Arc<Control>,
     pub(super) links: Vec<Arc<WorkerLink>>,
-    pub(super) crew: Crew,
+    pub(super) workers: Workers,
     /// Watches the target and the machine during the run.
     pub(super) monitor: Option<Monitor>,
     /// Samples sockets during the run.
@@ -64,10 +64,10 @@ impl Prepared {
     ) -> (Outcome, Vec<Spare>, Option<Tail>) {
         let row = observers.iter().filter_map(|observer| observer.row()).min();
         // In virtual time, watching takes none.
-        let is_close = row.is_some() || !plan.until.is_empty() || matches!(self.crew, Crew::Simulated(_));
+        let is_close = row.is_some() || !plan.until.is_empty() || matches!(self.workers, Workers::Simulated(_));
         let mut supervisor = Supervisor::new(self, plan, start, clock, row);
         let whole_row = observers.iter().find_map(|observer| observer.whole_row());
-        supervisor.collector.wholes = whole_row.map(|row| Wholes::new(nanos(row)));
+        supervisor.collector.wholes = whole_row.map(|row| WholeRows::new(nanos(row)));
         supervisor.release();
         let stuck = loop {
             if let Some(stuck) = supervisor.stuck_at_end() {
@@ -82,7 +82,7 @@ impl Prepared {
                 _ => WATCH,
             };
             let watch = watch.min(supervisor.until_over());
-            supervisor.prepared.crew.wait(watch, supervisor.clock);
+            supervisor.prepared.workers.wait(watch, supervisor.clock);
         };
         supervisor.end(&stuck, observers)
     }
@@ -104,7 +104,7 @@ struct Supervisor<'a> {
     ends: Vec<Option<WorkerEnd>>,
     is_interrupted: bool,
     /// Facts that are final once the run is over and goes on uncounted.
-    over: Option<Over>,
+    over: Option<FinalFacts>,
     /// True if the run ends because nobody accepts a connection.
     found_no_address: bool,
     has_told_waiting: bool,
@@ -116,11 +116,11 @@ struct Supervisor<'a> {
 }
 
 /// Facts that are final at the end of a run, even if it goes on uncounted.
-struct Over {
+struct FinalFacts {
     /// The processor time of the process since the start, in nanoseconds.
     cpu_ns: u64,
     /// Observations of the target and the machine.
-    seen: Option<Seen>,
+    seen: Option<MonitorReport>,
     /// The sums of the socket samples.
     sampled: Option<SocketSamples>,
     /// True if a signal had ended the run.
@@ -130,10 +130,10 @@ struct Over {
 impl<'a> Supervisor<'a> {
     fn new(prepared: Prepared, plan: &'a Plan, start: Instant, clock: &'a mut Clock, row: Option<Duration>) -> Self {
         let mut collector = Collector::new(prepared.links.clone());
-        collector.stop_rule = StopRule::of(plan);
+        collector.stop_rule = StopRule::from_plan(plan);
         let tells = Probing::obstacle(plan).is_none() || plan.levels.is_some() && plan.schedule.is_none();
         collector.recent_counts = tells.then(RecentCounts::default);
-        collector.stages = Stages::of(plan);
+        collector.stages = Stages::for_plan(plan);
         collector.timeline = row.map_or_else(Timeline::default, |row| Timeline::new(nanos(row)));
         Self {
             ends: prepared.links.iter().map(|_| None).collect(),
@@ -157,8 +157,8 @@ impl<'a> Supervisor<'a> {
 
     /// Releases the workers and the samplers of sockets.
     fn release(&mut self) {
-        let Prepared { crew, sockets, .. } = &mut self.prepared;
-        crew.release(self.start, self.clock);
+        let Prepared { workers, sockets, .. } = &mut self.prepared;
+        workers.release(self.start, self.clock);
         sockets.iter_mut().for_each(|sockets| sockets.start(self.start));
     }
 
@@ -169,8 +169,8 @@ impl<'a> Supervisor<'a> {
 
     /// Returns a value once every worker has ended or is stuck in its script and overdue: for each, the callback that
     /// it is stuck in, if it is.
-    fn stuck_at_end(&mut self) -> Option<Vec<Option<Stuck>>> {
-        let look = |(index, link): (usize, &Arc<WorkerLink>)| match self.prepared.crew.is_at_work(index) {
+    fn stuck_at_end(&mut self) -> Option<Vec<Option<StuckThread>>> {
+        let look = |(index, link): (usize, &Arc<WorkerLink>)| match self.prepared.workers.is_at_work(index) {
             true => link.callback().name().map(Some),
             false => Some(None),
         };
@@ -179,7 +179,7 @@ impl<'a> Supervisor<'a> {
         let due = self.due().filter(|_| !self.plan.once || callbacks.is_some());
         let since = self.overdue.since(due, self.elapsed());
         let stuck = |callback: Option<_>| match callback {
-            Some(callback) => Some(Some(Stuck { callback, since: since? })),
+            Some(callback) => Some(Some(StuckThread { callback, since: since? })),
             None => Some(None),
         };
         callbacks?.into_iter().map(stuck).collect()
@@ -215,9 +215,9 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Ends the measurements beside the workers.
-    fn seen_so_far(&mut self, observers: &mut [&mut dyn Observer]) -> Over {
+    fn seen_so_far(&mut self, observers: &mut [&mut dyn Observer]) -> FinalFacts {
         let begins = self.start + self.begins();
-        Over {
+        FinalFacts {
             cpu_ns: process_cpu_ns() - self.cpu_before_ns,
             seen: self.prepared.monitor.take().map(Monitor::end),
             sampled: self.prepared.sockets.take().map(|it| it.end(begins, |sample| sampled(observers, sample))),
@@ -242,7 +242,7 @@ impl<'a> Supervisor<'a> {
         }
         self.collect(observers);
         while let Some(mut second) = self.collector.finished() {
-            second.machines_lost = self.prepared.crew.count_lost(second.until_ns);
+            second.machines_lost = self.prepared.workers.count_lost(second.until_ns);
             observers.iter_mut().for_each(|observer| observer.second(&second));
         }
         self.tell_wholes(observers);
@@ -252,25 +252,25 @@ impl<'a> Supervisor<'a> {
     /// Reports events of machines.
     fn collect(&mut self, observers: &mut [&mut dyn Observer]) {
         self.collector.collect();
-        while let Some((workers, row)) = self.prepared.crew.take_row() {
-            self.collector.add_of(workers, &row);
+        while let Some((count, row)) = self.prepared.workers.take_row() {
+            self.collector.add_of(count, &row);
         }
         for (index, ended) in self.ends.iter_mut().enumerate() {
-            if let Some(end) = self.prepared.crew.take_end(index) {
-                match self.prepared.crew {
+            if let Some(end) = self.prepared.workers.take_end(index) {
+                match self.prepared.workers {
                     // Its last row has come before.
-                    Crew::Remote(_) => self.collector.leave(index),
-                    Crew::Threads(_) | Crew::Simulated(_) => self.collector.end(index, &end.interval),
+                    Workers::Remote(_) => self.collector.leave(index),
+                    Workers::Threads(_) | Workers::Simulated(_) => self.collector.end(index, &end.interval),
                 }
                 observers.iter_mut().for_each(|observer| observer.ended(index, &end));
                 *ended = Some(end);
-            } else if self.prepared.crew.is_lost(index) {
+            } else if self.prepared.workers.is_lost(index) {
                 // Nobody waits for its rows.
                 self.collector.leave(index);
             }
         }
         self.found_no_address |= self.collector.all_refused() && !self.is_patient();
-        for words in self.prepared.crew.take_said() {
+        for words in self.prepared.workers.take_said() {
             observers.iter_mut().for_each(|observer| observer.machine(&words));
         }
     }
@@ -291,7 +291,7 @@ impl<'a> Supervisor<'a> {
 
     /// Stops the workers if there is a reason to; if the run waits for its target, says so once.
     fn decide(&mut self, interrupt: &Interrupt, observers: &mut [&mut dyn Observer]) {
-        if self.prepared.crew.is_signalled(self.clock) {
+        if self.prepared.workers.is_signalled(self.clock) {
             interrupt.ask();
         }
         self.is_interrupted |= interrupt.is_asked();
@@ -306,7 +306,7 @@ impl<'a> Supervisor<'a> {
         } else if is_known {
             control.stop();
         } else if !self.has_told_waiting
-            && let Some(waiting) = Waiting::of(self.plan, &self.collector)
+            && let Some(waiting) = Waiting::for_plan(self.plan, &self.collector)
         {
             self.has_told_waiting = true;
             observers.iter_mut().for_each(|observer| observer.waiting(&waiting));
@@ -323,7 +323,7 @@ impl<'a> Supervisor<'a> {
         if elapsed + WATCH > self.shown_at + SHOW && self.over.is_none() {
             self.shown_at = elapsed;
             let notify =
-                |progress: &Progress<'_>| observers.iter_mut().for_each(|observer| observer.progress(progress));
+                |progress: &RunProgress<'_>| observers.iter_mut().for_each(|observer| observer.progress(progress));
             self.collector.progress(elapsed, self.plan.warmup, notify);
         }
     }
@@ -331,17 +331,17 @@ impl<'a> Supervisor<'a> {
     /// Adds up when the run is over; `stuck`: for each worker, the callback that it is stuck in.
     fn end(
         mut self,
-        stuck: &[Option<Stuck>],
+        stuck: &[Option<StuckThread>],
         observers: &mut [&mut dyn Observer],
     ) -> (Outcome, Vec<Spare>, Option<Tail>) {
         self.collect(observers);
         self.collector.end_lost();
         self.tell_wholes(observers);
         let over = self.over.take();
-        let Over { cpu_ns, seen, sampled, is_interrupted } = over.unwrap_or_else(|| self.seen_so_far(observers));
+        let FinalFacts { cpu_ns, seen, sampled, is_interrupted } = over.unwrap_or_else(|| self.seen_so_far(observers));
         let (plan, elapsed, begins) = (self.plan, self.elapsed(), self.begins());
-        let is_timed = plan.warmup.is_zero() && matches!(self.prepared.crew, Crew::Threads(_));
-        let Self { prepared: Prepared { backend, descriptors, crew, control, links, .. }, mut collector, .. } = self;
+        let is_timed = plan.warmup.is_zero() && matches!(self.prepared.workers, Workers::Threads(_));
+        let Self { prepared: Prepared { backend, descriptors, workers, control, links, .. }, mut collector, .. } = self;
         let mut outcome = Outcome::new(backend, descriptors, self.started_at + begins);
         outcome.seen = seen;
         outcome.sampled = sampled;
@@ -352,22 +352,22 @@ impl<'a> Supervisor<'a> {
             match end {
                 Some(mut end) => {
                     spares.append(&mut end.spares);
-                    outcome.add(end, self.found_no_address || crew.was_refused());
+                    outcome.add(end, self.found_no_address || workers.was_refused());
                 }
-                None if matches!(crew, Crew::Remote(_)) => outcome.lack(),
+                None if matches!(workers, Workers::Remote(_)) => outcome.lack(),
                 None => outcome.lose(plan, index, stuck[index], elapsed),
             }
         }
-        let tail = match crew {
-            Crew::Remote(remote) => {
+        let tail = match workers {
+            Workers::Remote(remote) => {
                 remote.settle(&mut outcome, &mut collector);
                 None
             }
-            crew if Probing::keeps_workers(plan) && !outcome.has_lost_threads() => {
+            workers if Probing::keeps_workers(plan) && !outcome.has_lost_threads() => {
                 let connections = outcome.workers.iter().map(|worker| worker.connections);
-                let workers = links.into_iter().zip(connections).collect();
+                let parts = links.into_iter().zip(connections).collect();
                 let begun = self.start + begins;
-                Some(Tail::new(crew, control, workers, self.clock.clone(), begun, outcome.elapsed))
+                Some(Tail::new(workers, control, parts, self.clock.clone(), begun, outcome.elapsed))
             }
             _ => {
                 // Where a thread was lost, the others must not stay.
@@ -378,7 +378,7 @@ impl<'a> Supervisor<'a> {
         // A thread that never returned may have handed over after the time at which it should have ended.
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals().until_ns));
         let elapsed_ns = nanos(outcome.elapsed);
-        if !matches!(outcome.ended, Ended::Refused { .. }) {
+        if !matches!(outcome.ended, RunEnd::Refused { .. }) {
             while let Some(mut second) = collector.rest(elapsed_ns) {
                 second.machines_lost = MachineShare::count_missing(&outcome.machines, second.until_ns);
                 observers.iter_mut().for_each(|observer| observer.second(&second));
@@ -391,16 +391,16 @@ impl<'a> Supervisor<'a> {
             outcome.beside = Some(Duration::from_nanos(cpu_ns.saturating_sub(of_workers_ns)));
         }
         if is_interrupted {
-            outcome.ended = Ended::Signal;
-        } else if outcome.ended == Ended::Duration && outcome.all_requests_ended(plan) {
-            outcome.ended = Ended::Requests;
+            outcome.ended = RunEnd::Signal;
+        } else if outcome.ended == RunEnd::Duration && outcome.all_requests_ended(plan) {
+            outcome.ended = RunEnd::Requests;
         }
-        let is_whole = matches!(outcome.ended, Ended::Duration | Ended::Requests) && outcome.breakdown.is_none();
+        let is_whole = matches!(outcome.ended, RunEnd::Duration | RunEnd::Requests) && outcome.breakdown.is_none();
         (outcome, spares, tail.filter(|_| is_whole))
     }
 }
 
-fn sampled(observers: &mut [&mut dyn Observer], sample: &Sample) {
+fn sampled(observers: &mut [&mut dyn Observer], sample: &SocketSample) {
     observers.iter_mut().for_each(|observer| observer.sampled(sample));
 }
 
@@ -461,7 +461,7 @@ mod tests {
     }
 
     #[test]
-    fn the_supervisor_looks_in_the_middle_between_two_hand_overs() {
+    fn the_supervisor_looks_between_hand_overs() {
         for (passed_ms, wait_ms) in [(250, 100), (251, 99), (349, 1), (350, 100), (300, 50), (999, 51)] {
             let wait = until_between(Duration::from_millis(passed_ms));
             assert_eq!(wait, Duration::from_millis(wait_ms), "{passed_ms}");

@@ -8,7 +8,7 @@ use onrush_engine::{Control, LOOK_NS, SAMPLE_NS, Stayed, WorkerLink};
 use onrush_stats::Totals;
 
 use super::clock::Clock;
-use super::crew::Crew;
+use super::workers::Workers;
 use super::{Interrupt, nanos};
 
 /// How often the hand-overs are taken.
@@ -22,9 +22,9 @@ pub const RUN_TICK: Duration = Duration::from_nanos(SAMPLE_NS);
 
 /// The workers of a run that is over. They end when this is dropped.
 pub struct Tail {
-    crew: Crew,
+    workers: Workers,
     control: Arc<Control>,
-    workers: Vec<TailWorker>,
+    parts: Vec<TailWorker>,
     clock: Clock,
     /// When measuring began: ticks count from then.
     begun: Instant,
@@ -56,24 +56,24 @@ impl Tail {
     /// Workers that have ended, with the number of their connections, and stay; measuring began at `begun` and ended at
     /// `ended`, after that.
     pub(super) fn new(
-        crew: Crew,
+        workers: Workers,
         control: Arc<Control>,
-        workers: Vec<(Arc<WorkerLink>, u32)>,
+        parts: Vec<(Arc<WorkerLink>, u32)>,
         clock: Clock,
         begun: Instant,
         ended: Duration,
     ) -> Self {
         let first = nanos(ended) / LOOK_NS;
-        let workers =
-            workers.into_iter().map(|(link, connections)| TailWorker { link, connections, until: first }).collect();
-        Self { crew, control, workers, clock, begun, ticks: Vec::new(), first, totals: Totals::default() }
+        let parts =
+            parts.into_iter().map(|(link, connections)| TailWorker { link, connections, until: first }).collect();
+        Self { workers, control, parts, clock, begun, ticks: Vec::new(), first, totals: Totals::default() }
     }
 
     /// Limits the requests in flight, of all lanes together; `lanes`: per connection.
     pub fn limit(&self, in_flight: u32, lanes: u32) {
-        let of: u64 = self.workers.iter().map(|worker| u64::from(worker.connections)).sum();
+        let of: u64 = self.parts.iter().map(|worker| u64::from(worker.connections)).sum();
         let mut before = 0;
-        for TailWorker { link, connections, .. } in &self.workers {
+        for TailWorker { link, connections, .. } in &self.parts {
             let share = |connections: u64| connections * u64::from(in_flight) / of.max(1);
             let own = share(before + u64::from(*connections)) - share(before);
             before += u64::from(*connections);
@@ -88,17 +88,17 @@ impl Tail {
 
     /// Waits a moment, and takes the intervals handed over meanwhile. Returns whether the workers go on.
     pub fn wait(&mut self, interrupt: &Interrupt) -> bool {
-        self.crew.wait(LOOK, &mut self.clock);
+        self.workers.wait(LOOK, &mut self.clock);
         self.collect();
-        if self.crew.is_signalled(&self.clock) {
+        if self.workers.is_signalled(&self.clock) {
             interrupt.ask();
         }
-        !self.control.is_stopped() && !(0..self.workers.len()).any(|index| self.crew.has_returned(index))
+        !self.control.is_stopped() && !(0..self.parts.len()).any(|index| self.workers.has_returned(index))
     }
 
     /// How many requests were in flight at the last hand-over.
     pub fn in_flight(&self) -> u64 {
-        self.workers.iter().map(|worker| worker.link.in_flight()).sum()
+        self.parts.iter().map(|worker| worker.link.in_flight()).sum()
     }
 
     /// The number of the tick that goes on now.
@@ -109,13 +109,13 @@ impl Tail {
     /// The responses in each tick from this one on that every worker has handed over.
     pub fn ticks(&self, from: u64) -> &[f64] {
         let place = |tick: u64| (tick.saturating_sub(self.first) as usize).min(self.ticks.len());
-        let until = self.workers.iter().map(|worker| worker.until).min().unwrap_or(0);
+        let until = self.parts.iter().map(|worker| worker.until).min().unwrap_or(0);
         &self.ticks[place(from).min(place(until))..place(until)]
     }
 
     fn collect(&mut self) {
-        let Self { workers, ticks, first, totals, .. } = self;
-        for TailWorker { link, until, .. } in workers {
+        let Self { parts, ticks, first, totals, .. } = self;
+        for TailWorker { link, until, .. } in parts {
             link.mailbox.collect(|interval| {
                 *totals += interval;
                 let through = interval.until_ns / LOOK_NS;
@@ -138,19 +138,19 @@ impl Tail {
     /// Ends the workers, and adds up.
     pub fn end(mut self) -> TailEnd {
         self.control.stop();
-        let mut stayed: Vec<Option<Stayed>> = self.workers.iter().map(|_| None).collect();
+        let mut stayed: Vec<Option<Stayed>> = self.parts.iter().map(|_| None).collect();
         let mut has_returned = vec![false; stayed.len()];
         let until = self.clock.now() + PATIENCE;
         while has_returned.contains(&false) && self.clock.now() < until {
-            self.crew.wait(LOOK, &mut self.clock);
+            self.workers.wait(LOOK, &mut self.clock);
             for (index, (returned, stayed)) in has_returned.iter_mut().zip(&mut stayed).enumerate() {
-                if !*returned && self.crew.has_returned(index) {
-                    (*returned, *stayed) = (true, self.crew.take_stayed(index));
+                if !*returned && self.workers.has_returned(index) {
+                    (*returned, *stayed) = (true, self.workers.take_stayed(index));
                 }
             }
         }
         self.collect();
-        let stuck = self.workers.iter().zip(&has_returned).enumerate().filter(|(_, (_, returned))| !**returned);
+        let stuck = self.parts.iter().zip(&has_returned).enumerate().filter(|(_, (_, returned))| !**returned);
         let stuck =
             stuck.map(|(index, (worker, _))| (index + 1, worker.link.callback().name().unwrap_or("a callback")));
         let stuck = stuck.collect();

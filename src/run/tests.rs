@@ -16,10 +16,10 @@ use onrush_engine::backend::{Backend, Sim};
 use onrush_engine::{Callback, Callbacks, Config, MakeCallbacks, OnResponse, Response, WorkerLink};
 use onrush_plan::{Addresses, Io, Plan, Random};
 
-use super::crew::Crew;
 use super::prepare::{config, workers};
 use super::threads::Threads;
 use super::worker::Worker;
+use super::workers::Workers;
 use super::*;
 use crate::cli::{self, Commands, Invocation};
 
@@ -35,11 +35,11 @@ fn does(act: fn()) -> MakeCallbacks {
     })
 }
 
-/// Sets up a run whose first workers have these scripts, and whose workers become this crew.
+/// Sets up a run whose first workers have these scripts, and whose workers become these.
 fn set_up(
     words: &str,
     scripts: Vec<MakeCallbacks>,
-    crew: impl FnOnce(&Plan, Vec<Worker>) -> Crew,
+    start: impl FnOnce(&Plan, Vec<Worker>) -> Workers,
 ) -> (Box<Plan>, Prepared) {
     let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into), &Commands::NONE) else {
         panic!("{words}")
@@ -47,32 +47,32 @@ fn set_up(
     let addresses = Addresses(vec!["127.0.0.1:80".parse().unwrap()]);
     let config = |index| config(&plan, &addresses, None, false, index);
     let (parts, control) = (plan.request.with_body(Arc::default()), Arc::default());
-    let of_script = |callbacks| OfScript { prebuilt: None, callbacks };
+    let of_script = |callbacks| WorkerScript { prebuilt: None, callbacks };
     let scripts = scripts.into_iter().map(of_script).collect();
     let workers = workers(&plan, &parts, config, scripts, None, None, &control);
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
-    let crew = crew(&plan, workers);
+    let workers = start(&plan, workers);
     let prepared =
-        Prepared { backend: Sim::NAME, descriptors: None, control, links, crew, monitor: None, sockets: None };
+        Prepared { backend: Sim::NAME, descriptors: None, control, links, workers, monitor: None, sockets: None };
     (plan, prepared)
 }
 
 /// Threads in which only the network is simulated.
-fn threads(_: &Plan, workers: Vec<Worker>) -> Crew {
+fn threads(_: &Plan, workers: Vec<Worker>) -> Workers {
     let make = |config: &Config| {
         let scenario: Scenario = toml::from_str("").unwrap();
         Ok(Sim::new(config.max_inflight, scenario.network(config.seed)))
     };
-    Crew::Threads(Threads::spawn(workers, 0, make).unwrap())
+    Workers::Threads(Threads::spawn(workers, 0, make).unwrap())
 }
 
 /// Runs it from this moment on by the machine's clock: each thread has a virtual time of its own.
 fn run(plan: &Plan, prepared: Prepared, start: Instant) -> Outcome {
-    prepared.run(plan, start, &mut Clock::of(&Io::Epoll), &Interrupt::default(), &mut []).0
+    prepared.run(plan, start, &mut Clock::for_io(&Io::Epoll), &Interrupt::default(), &mut []).0
 }
 
 #[test]
-fn a_thread_that_falls_ends_the_run_and_the_others_are_reported() {
+fn a_panicked_thread_ends_the_run() {
     let falls = || {
         // The other thread should have measured something by then.
         thread::sleep(Duration::from_millis(300));
@@ -89,7 +89,7 @@ fn a_thread_that_falls_ends_the_run_and_the_others_are_reported() {
 }
 
 #[test]
-fn a_late_thread_counts_as_stuck_even_if_it_returns() {
+fn late_threads_count_as_stuck() {
     let stays: fn() = || thread::sleep(Duration::from_secs(30));
     let (give, links) = mpsc::channel();
     let stuck = |give: Sender<Vec<Arc<WorkerLink>>>| {
@@ -117,7 +117,7 @@ fn a_late_thread_counts_as_stuck_even_if_it_returns() {
 }
 
 #[test]
-fn a_run_begins_at_the_agreed_moment_unless_it_was_stopped() {
+fn runs_begin_at_the_agreed_moment() {
     let (plan, prepared) = set_up("onrush -t2 -c2 -n4 --io sim:unused http://127.0.0.1/", Vec::new(), threads);
     let start = Instant::now() + Duration::from_millis(100);
     let outcome = run(&plan, prepared, start);

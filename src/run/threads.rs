@@ -67,10 +67,10 @@ pub enum NotStarted {
 }
 
 /// The return value of a worker's thread, or the panic that ended it.
-type Worked = thread::Result<Returned>;
+type Worked = thread::Result<ThreadResult>;
 
 /// The return value of a worker's thread: its measurements, or its end if it had handed them over and stayed.
-enum Returned {
+enum ThreadResult {
     Ended(Box<WorkerEnd>),
     Stayed(Box<Stayed>),
 }
@@ -97,7 +97,7 @@ impl Handover {
 /// Workers that are set up and wait to be released together. If this is dropped instead, they end without sending
 /// anything.
 pub(super) struct Threads {
-    gate: Arc<Gate>,
+    gate: Arc<StartGate>,
     /// How many workers have returned or are about to.
     returning: Arc<AtomicUsize>,
     /// The workers that have not been joined.
@@ -179,16 +179,16 @@ impl Threads {
             return handover.end.lock().unwrap_or_else(PoisonError::into_inner).take().map(|end| *end);
         }
         match self.join(index)? {
-            Returned::Ended(end) => Some(*end),
-            Returned::Stayed(_) => None,
+            ThreadResult::Ended(end) => Some(*end),
+            ThreadResult::Stayed(_) => None,
         }
     }
 
     /// Takes the end of worker `index`, which stayed, if it has been stopped since; one that panicked leaves nothing.
     pub fn take_stayed(&mut self, index: usize) -> Option<Stayed> {
         match self.join(index)? {
-            Returned::Ended(_) => None,
-            Returned::Stayed(stayed) => Some(*stayed),
+            ThreadResult::Ended(_) => None,
+            ThreadResult::Stayed(stayed) => Some(*stayed),
         }
     }
 
@@ -197,7 +197,7 @@ impl Threads {
         self.workers[index].as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    fn join(&mut self, index: usize) -> Option<Returned> {
+    fn join(&mut self, index: usize) -> Option<ThreadResult> {
         self.workers[index].take_if(|worker| worker.is_finished())?.join().ok()??.ok()
     }
 }
@@ -220,7 +220,7 @@ fn work<B: OfThread>(
     worker: Worker,
     make: impl Fn(&Config) -> io::Result<B>,
     ready: Sender<io::Result<()>>,
-    gate: &Gate,
+    gate: &StartGate,
     hand_over: impl FnOnce(Box<WorkerEnd>),
 ) -> Option<Worked> {
     let backend = match make(&worker.config) {
@@ -238,10 +238,10 @@ fn work<B: OfThread>(
     let engine = worker.engine(backend).with_schedstat(host::schedstat(host::SCHEDSTAT));
     drop(ready);
     let run = |begin| match B::run(engine, begin) {
-        (end, None) => Returned::Ended(Box::new(end)),
+        (end, None) => ThreadResult::Ended(Box::new(end)),
         (end, Some(engine)) => {
             hand_over(Box::new(end));
-            Returned::Stayed(Box::new(B::stay(engine)))
+            ThreadResult::Stayed(Box::new(B::stay(engine)))
         }
     };
     let worked = gate.wait(&control).map(|begin| catch_unwind(AssertUnwindSafe(|| run(begin))));
@@ -253,9 +253,9 @@ fn work<B: OfThread>(
 
 /// Holds workers back until all are set up and the moment has come.
 #[derive(Default)]
-struct Gate(OnceLock<Option<Instant>>);
+struct StartGate(OnceLock<Option<Instant>>);
 
-impl Gate {
+impl StartGate {
     /// Lets the workers run from that moment on, or end; only the first call counts.
     fn open(&self, begin: Option<Instant>) {
         let _ = self.0.set(begin);

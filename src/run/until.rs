@@ -7,27 +7,27 @@ use std::time::Duration;
 
 use onrush_plan::Plan;
 use onrush_plan::condition::StopTerm;
-use onrush_plan::metric::{Metric, Statistic, View};
-use onrush_stats::{BATCHES_MIN, Batch, Batches, ByClass, Count, Distribution, Estimate, Stats, Unknown};
+use onrush_plan::metric::{LatencyView, Metric, Statistic};
+use onrush_stats::{BATCHES_MIN, Batch, Batches, ByClass, Count, Distribution, PrecisionEstimate, Stats, Unknown};
 
 /// How precisely the figures of a run were known at its end.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Until {
+pub struct StopRuleResult {
     /// True if each was known as precisely as requested.
     pub reached: bool,
     /// The part of the run that was evaluated, from its start.
     pub at: Duration,
     /// The figures.
-    pub terms: Vec<Known>,
+    pub terms: Vec<MetricPrecision>,
 }
 
 /// How precisely a figure was known.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Known {
+pub struct MetricPrecision {
     /// The figure, and how precisely it was requested.
     pub term: StopTerm,
     /// How precisely it was known.
-    pub estimate: Result<Estimate, Unknown>,
+    pub estimate: Result<PrecisionEstimate, Unknown>,
 }
 
 /// Decides whether a run may end.
@@ -39,12 +39,12 @@ pub(super) struct StopRule {
     seconds: u64,
     /// When the batches are evaluated next, in seconds.
     look_at: u64,
-    until: Option<Until>,
+    until: Option<StopRuleResult>,
 }
 
 impl StopRule {
     /// The rule of a plan, if it has one.
-    pub fn of(plan: &Plan) -> Option<Self> {
+    pub fn from_plan(plan: &Plan) -> Option<Self> {
         let terms: Vec<_> = plan.until.iter().map(|term| (term.clone(), Batches::default())).collect();
         let is_scheduled = plan.schedule.is_some();
         (!terms.is_empty()).then_some(Self {
@@ -60,13 +60,13 @@ impl StopRule {
     pub fn record<C: Count>(&mut self, ahead: usize, interval: &Stats<C>) {
         for (term, batches) in &mut self.terms {
             let is_scheduled = match term.metric {
-                Metric::Latency(View::Shown | View::Class(_), _) => self.is_scheduled,
+                Metric::Latency(LatencyView::Shown | LatencyView::Class(_), _) => self.is_scheduled,
                 metric => metric.needs_rate(),
             };
             let scheduled = interval.open_loop.as_deref().map(|open_loop| &open_loop.scheduled);
             let latency = scheduled.filter(|_| is_scheduled).unwrap_or(&interval.latency);
             match term.metric {
-                Metric::Latency(View::Class(class), _) => {
+                Metric::Latency(LatencyView::Class(class), _) => {
                     let latency = of_class(class, latency, interval.by_class.as_deref());
                     batches.record(ahead, latency.count(), &latency);
                 }
@@ -91,7 +91,7 @@ impl StopRule {
     }
 
     /// Evaluates the batches once more, at the end of the run.
-    pub fn end(mut self) -> Option<Until> {
+    pub fn end(mut self) -> Option<StopRuleResult> {
         if !self.is_reached() {
             self.look();
         }
@@ -101,15 +101,15 @@ impl StopRule {
     fn look(&mut self) {
         let known = |(term, batches): &(StopTerm, Batches)| {
             let figure = |batch: &Batch| figure(term.metric, batch);
-            Known { term: term.clone(), estimate: batches.estimate(term.completed_min(), figure) }
+            MetricPrecision { term: term.clone(), estimate: batches.estimate(term.completed_min(), figure) }
         };
-        let terms: Vec<Known> = self.terms.iter().map(known).collect();
-        let reached = terms.iter().all(Known::is_enough);
-        self.until = Some(Until { reached, at: Duration::from_secs(self.seconds), terms });
+        let terms: Vec<MetricPrecision> = self.terms.iter().map(known).collect();
+        let reached = terms.iter().all(MetricPrecision::is_enough);
+        self.until = Some(StopRuleResult { reached, at: Duration::from_secs(self.seconds), terms });
     }
 }
 
-impl Known {
+impl MetricPrecision {
     /// True if it is known as precisely as requested.
     pub fn is_enough(&self) -> bool {
         self.estimate.is_ok_and(|estimate| estimate.half_width <= self.term.half_width)
@@ -125,7 +125,7 @@ impl Known {
 fn of_class<C: Count>(class: u16, all: &Distribution<C>, by_class: Option<&ByClass<C>>) -> Distribution<C> {
     let mut latencies = Distribution::new();
     let others = ByClass::<C>::CLASSES.into_iter().filter(|known| class == 2 || *known == class);
-    others.filter_map(|known| by_class?.of(known)).for_each(|part| latencies += part);
+    others.filter_map(|known| by_class?.latencies(known)).for_each(|part| latencies += part);
     if class == 2 { all.without(&latencies) } else { latencies }
 }
 
@@ -150,7 +150,7 @@ mod tests {
         let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into), &Commands::NONE) else {
             panic!("{words}")
         };
-        StopRule::of(&plan).unwrap()
+        StopRule::from_plan(&plan).unwrap()
     }
 
     /// A second of 1,000 responses whose latency was 1 ms since they were sent, and about twice that since they were
@@ -185,12 +185,12 @@ mod tests {
         let until = unsure.end().unwrap();
         assert_eq!((until.reached, until.at), (true, Duration::from_secs(seconds)));
         let [service, scheduled] = &until.terms[..] else { panic!("{until:?}") };
-        let half_width = |known: &Known| known.estimate.unwrap().half_width;
+        let half_width = |known: &MetricPrecision| known.estimate.unwrap().half_width;
         assert!(half_width(service) < 0.001 && (0.002..=0.005).contains(&half_width(scheduled)), "{until:?}");
     }
 
     #[test]
-    fn a_class_of_status_is_known_by_its_own_responses() {
+    fn status_classes_use_their_own_responses() {
         let mut random = Random::new(1);
         let words = ["p99.2xx+-2%", "mean.2xx+-2%", "mean.5xx+-2%", "mean+-2%", "p50.4xx+-2%"];
         let mut rules = words.map(|words| rule(&format!("--until {words}")));
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_looked_at_when_the_run_has_grown_by_a_tenth_and_at_the_end() {
+    fn stop_rules_are_checked_at_each_tenth() {
         let mut rule = rule("--until p99+-2%");
         let mut random = Random::new(1);
         let mut looks = Vec::new();

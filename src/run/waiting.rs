@@ -25,7 +25,7 @@ pub struct Waiting {
 impl Waiting {
     /// The thing that the run waits for, if every first connection was refused and the run does not end because of
     /// that.
-    pub(super) fn of(plan: &Plan, collector: &Collector) -> Option<Self> {
+    pub(super) fn for_plan(plan: &Plan, collector: &Collector) -> Option<Self> {
         if !collector.all_refused() {
             return None;
         }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use onrush_plan::Http;
 use onrush_proto::http1::{Wire, outline_any};
-use onrush_proto::http2::{Options, Shared};
-use onrush_proto::{Parts, Request};
+use onrush_proto::http2::{Http2Options, SharedContext};
+use onrush_proto::{Request, RequestParts};
 
 use crate::requests::Listed;
 use onrush_engine::backend::Backend;
@@ -15,17 +15,17 @@ use onrush_engine::{
 };
 
 /// A script's part in a run.
-pub struct Scripted {
+pub struct RunScript {
     /// The number of requests in its first batch.
     pub depth: usize,
     /// True if it writes every batch anew.
     pub writes_batches: bool,
     /// Parts of the workers.
-    pub workers: Vec<OfScript>,
+    pub workers: Vec<WorkerScript>,
 }
 
 /// A worker's part of a script.
-pub struct OfScript {
+pub struct WorkerScript {
     /// The requests, if they never change.
     pub prebuilt: Option<Vec<u8>>,
     /// The callbacks into it.
@@ -37,12 +37,12 @@ pub(super) struct Worker {
     pub config: Config,
     /// When its requests are due.
     pub pacer: Pacer,
-    pub parts: Parts,
+    pub parts: RequestParts,
     /// Which versions of HTTP its connections speak.
     pub http: Http,
     /// Its part of the memory for unfinished heads, in bytes.
     pub blocks_max: usize,
-    pub script: Option<OfScript>,
+    pub script: Option<WorkerScript>,
     /// Its share of the list of requests, if there is one.
     pub list: Option<Listed>,
     /// Its log of requests, if there is one.
@@ -69,7 +69,7 @@ impl Worker {
         let listed = self.list.map(Listed::into_source);
         let source = source.or(listed).unwrap_or_else(|| Box::new(Repeated(repeated())));
         let is_tls = self.config.tls.is_some();
-        let http2 = Shared::new(Options {
+        let http2 = SharedContext::new(Http2Options {
             is_https: is_tls,
             wants_body: self.config.transcribe
                 || self.log.is_some()
@@ -95,9 +95,9 @@ impl Worker {
 }
 
 /// Options of HTTP/2 connections. `batch`: the most requests that a script may send at once.
-pub(super) fn options(Http { streams, settings, .. }: &Http, batch: usize) -> Options {
-    let usual = Options::default();
-    Options {
+pub(super) fn options(Http { streams, settings, .. }: &Http, batch: usize) -> Http2Options {
+    let usual = Http2Options::default();
+    Http2Options {
         streams: streams.unwrap_or(u32::try_from(batch).unwrap_or(u32::MAX)),
         window: settings.window.unwrap_or(usual.window),
         connection_window: settings.connection_window.unwrap_or(usual.connection_window),

@@ -4,11 +4,11 @@ use onrush_plan::Metric;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::measured::Figures;
+use super::measured::MetricValues;
 
 /// The script's output. Its percentiles are numbers.
 #[derive(Deserialize)]
-struct Written {
+struct CmmOutput {
     requests: u64,
     duration_in_microseconds: f64,
     bytes: u64,
@@ -32,12 +32,12 @@ pub fn is_one(value: &Value) -> bool {
 }
 
 /// The figures in the JSON. The error names the missing or wrong one.
-pub fn read(value: &Value) -> Result<Figures, serde_json::Error> {
-    let written = Written::deserialize(value)?;
+pub fn read(value: &Value) -> Result<MetricValues, serde_json::Error> {
+    let written = CmmOutput::deserialize(value)?;
     let percentile = |one: &Percentile| {
         Some((Metric::percentile(one.percentile.to_string().parse().ok()?), one.latency_in_microseconds))
     };
-    let mut figures: Figures = written.latency_distribution.iter().filter_map(percentile).collect();
+    let mut figures: MetricValues = written.latency_distribution.iter().filter_map(percentile).collect();
     figures.extend([
         (Metric::Requests, written.requests as f64),
         (Metric::Duration, written.duration_in_microseconds),

@@ -18,7 +18,7 @@ const NO_RESULTS: [&str; 3] = ["host.json", "targets.json", "comparison.txt"];
 
 /// The records of one run, or a file with several runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SavedSource {
     /// The folder, as it was named.
     pub folder: String,
     /// True if the folder was named, and not the file.
@@ -28,8 +28,8 @@ pub struct Source {
 }
 
 /// The sources in files and folders, in order; in a folder, in the order of names.
-pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<Source> {
-    let mut sources: Vec<Source> = Vec::new();
+pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<SavedSource> {
+    let mut sources: Vec<SavedSource> = Vec::new();
     let mut known = HashMap::new();
     for path in paths {
         let is_listed = path.is_dir();
@@ -48,7 +48,7 @@ pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<Source> {
                 None => {
                     known.entry(key).or_insert(sources.len());
                     let folder = folder.to_string_lossy().into_owned();
-                    sources.push(Source { folder, is_listed, paths: vec![file] });
+                    sources.push(SavedSource { folder, is_listed, paths: vec![file] });
                 }
             }
         }

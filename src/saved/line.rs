@@ -4,7 +4,7 @@ use onrush_plan::Percent;
 
 /// A line of a report. Cells are as printed.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Line<'a> {
+pub enum ReportLine<'a> {
     /// `Running 30s test @ http://localhost/`, or `Sum of 3 runs over 30.02s @ http://localhost/` from onrush: a report
     /// begins.
     Running {
@@ -30,7 +30,7 @@ pub enum Line<'a> {
     /// `Latency …`, and the other rows of the table.
     Row {
         /// Which row.
-        row: Row,
+        row: ReportRow,
         /// The cells after its name.
         cells: Vec<&'a str>,
     },
@@ -77,7 +77,7 @@ pub enum Line<'a> {
 
 /// The rows of the table, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Row {
+pub enum ReportRow {
     /// The latency.
     Latency,
     /// A phase; not read.
@@ -86,9 +86,9 @@ pub enum Row {
     Rate,
 }
 
-impl<'a> Line<'a> {
+impl<'a> ReportLine<'a> {
     /// The line that this text is, if it is part of a report.
-    pub fn of(text: &'a str) -> Option<Self> {
+    pub fn parse(text: &'a str) -> Option<Self> {
         let text = text.trim();
         let words: Vec<&str> = text.split_whitespace().collect();
         Some(match words[..] {
@@ -102,11 +102,11 @@ impl<'a> Line<'a> {
             ["Thread", "calibration:", ..] => Self::Calibration,
             ["Thread", "Stats", ..] => Self::Heading,
             ["Latency", "Distribution", ..] => Self::Distribution { kind: text.split_once('(').map(|(_, kind)| kind) },
-            ["Latency", ref cells @ ..] => Self::Row { row: Row::Latency, cells: cells.to_vec() },
+            ["Latency", ref cells @ ..] => Self::Row { row: ReportRow::Latency, cells: cells.to_vec() },
             ["Connect" | "TLS" | "TTFB" | "TTLB", ref cells @ ..] if cells.len() > 3 => {
-                Self::Row { row: Row::Phase, cells: cells.to_vec() }
+                Self::Row { row: ReportRow::Phase, cells: cells.to_vec() }
             }
-            ["Req/Sec", ref cells @ ..] => Self::Row { row: Row::Rate, cells: cells.to_vec() },
+            ["Req/Sec", ref cells @ ..] => Self::Row { row: ReportRow::Rate, cells: cells.to_vec() },
             ["Detailed", "Percentile", "spectrum:"] | ["Value", "Percentile", ..] => Self::Spectrum,
             [first, ..] if first.starts_with("#[") => Self::Spectrum,
             // The last one is `inf`, which parses as a number.
@@ -136,7 +136,7 @@ impl<'a> Line<'a> {
         })
     }
 
-    /// Its place in a report. No line comes twice, except for [`Line::may_repeat`].
+    /// Its place in a report. No line comes twice, except for [`ReportLine::may_repeat`].
     pub fn place(&self) -> u8 {
         match self {
             Self::Running { .. } => 0,
@@ -144,9 +144,9 @@ impl<'a> Line<'a> {
             Self::Due { .. } => 2,
             Self::Calibration => 3,
             Self::Heading => 4,
-            Self::Row { row: Row::Latency, .. } => 5,
-            Self::Row { row: Row::Phase, .. } => 6,
-            Self::Row { row: Row::Rate, .. } => 7,
+            Self::Row { row: ReportRow::Latency, .. } => 5,
+            Self::Row { row: ReportRow::Phase, .. } => 6,
+            Self::Row { row: ReportRow::Rate, .. } => 7,
             Self::Distribution { .. } | Self::Percentile { .. } | Self::Max | Self::Spectrum => 8,
             Self::Totals { .. } => 9,
             Self::Errors(_) => 10,

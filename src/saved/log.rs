@@ -3,21 +3,21 @@
 use serde_json::Value;
 
 use super::cmm_json;
-use super::line::Line;
-use super::report::{Report, Taken};
+use super::line::ReportLine;
+use super::report::{LineEffect, ParsedReport};
 
 /// The contents of a text.
 #[derive(Debug, Default)]
 pub struct Log {
     /// The reports, and the blocks of JSON without a report.
-    pub reports: Vec<Report>,
+    pub reports: Vec<ParsedReport>,
     /// The problems, with the number of the line.
     pub problems: Vec<(usize, String)>,
 }
 
 /// Reads a text to its end.
 pub fn read(text: &str) -> Log {
-    let mut reader = Reader::default();
+    let mut reader = LogReader::default();
     for (number, line) in (1..).zip(text.lines()) {
         reader.take(number, line.trim_end());
     }
@@ -27,13 +27,13 @@ pub fn read(text: &str) -> Log {
 
 /// The state of reading a text, up to some line.
 #[derive(Default)]
-struct Reader {
+struct LogReader {
     log: Log,
     section: Option<String>,
     label: Option<String>,
     /// The previous line, if it may be a heading.
     above: Option<String>,
-    open: Option<Report>,
+    open: Option<ParsedReport>,
     /// True while lines are skipped up to the next report: they belong to a report that was omitted, or were reported.
     is_adrift: bool,
     /// True if the report before this one has no end.
@@ -50,14 +50,14 @@ struct Json {
     depth: usize,
 }
 
-impl Reader {
+impl LogReader {
     fn take(&mut self, number: usize, text: &str) {
         if let Some(mut json) = self.json.take() {
             json.take(text);
             return self.go_on(json);
         }
-        match Line::of(text) {
-            Some(Line::Running { url }) => self.begin(number, url, text),
+        match ReportLine::parse(text) {
+            Some(ReportLine::Running { url }) => self.begin(number, url, text),
             Some(line) if self.open.is_some() => self.go_into(number, &line, text),
             // The end of the report above may have been an earlier one's, and these lines its own.
             Some(_) if self.is_after_cut && self.is_json_due => {
@@ -66,7 +66,7 @@ impl Reader {
                     self.give_up(number, &report);
                 }
             }
-            Some(line @ (Line::Rate(_) | Line::Transfer(_))) => self.orphan(number, &line),
+            Some(line @ (ReportLine::Rate(_) | ReportLine::Transfer(_))) => self.orphan(number, &line),
             _ if text.trim() == "{" => {
                 let mut json = Json { line: number, text: String::new(), depth: 0 };
                 json.take(text);
@@ -79,7 +79,7 @@ impl Reader {
 
     fn begin(&mut self, number: usize, url: &str, text: &str) {
         self.is_after_cut = self.cut_off();
-        let mut report = Report::begin(number, url, self.section.as_deref(), self.label.as_deref());
+        let mut report = ParsedReport::begin(number, url, self.section.as_deref(), self.label.as_deref());
         report.text = format!("{}\n", text.trim());
         self.open = Some(report);
         self.is_adrift = false;
@@ -87,25 +87,25 @@ impl Reader {
         self.above = None;
     }
 
-    fn go_into(&mut self, number: usize, line: &Line<'_>, text: &str) {
+    fn go_into(&mut self, number: usize, line: &ReportLine<'_>, text: &str) {
         let Some(mut report) = self.open.take() else { return };
         self.above = None;
         report.text += &format!("{}\n", text.trim());
         match report.take(line) {
-            Taken::More => self.open = Some(report),
-            Taken::Unread(what) => {
+            LineEffect::More => self.open = Some(report),
+            LineEffect::Unread(what) => {
                 self.log.problems.push((number, format!("{what}: it is left out")));
-                if matches!(line, Line::Transfer(_)) { self.finish(report) } else { self.open = Some(report) }
+                if matches!(line, ReportLine::Transfer(_)) { self.finish(report) } else { self.open = Some(report) }
             }
-            Taken::End => self.finish(report),
-            Taken::Mixed => {
+            LineEffect::End => self.finish(report),
+            LineEffect::Mixed => {
                 self.is_adrift = true;
                 self.give_up(number, &report);
             }
         }
     }
 
-    fn finish(&mut self, report: Report) {
+    fn finish(&mut self, report: ParsedReport) {
         let missing = report.missing();
         if !missing.is_empty() {
             self.log.problems.push((report.line, format!("the run has no line {:?}", missing.join("\", \""))));
@@ -115,7 +115,7 @@ impl Reader {
     }
 
     /// Omits a report that has lines of another, because it is unknown which.
-    fn give_up(&mut self, number: usize, report: &Report) {
+    fn give_up(&mut self, number: usize, report: &ParsedReport) {
         let line = report.line;
         let words = format!("a line of another run is in the run that begins on line {line}, which is left out");
         self.log.problems.push((number, words));
@@ -131,9 +131,9 @@ impl Reader {
     }
 
     /// Takes the end of a report whose beginning is missing.
-    fn orphan(&mut self, number: usize, line: &Line<'_>) {
+    fn orphan(&mut self, number: usize, line: &ReportLine<'_>) {
         if !self.is_adrift {
-            let name = if matches!(line, Line::Rate(_)) { "Requests/sec" } else { "Transfer/sec" };
+            let name = if matches!(line, ReportLine::Rate(_)) { "Requests/sec" } else { "Transfer/sec" };
             self.log.problems.push((number, format!("{name} without a run above it: it is left out")));
         }
         self.lose_the_beginning();
@@ -163,7 +163,7 @@ impl Reader {
         match self.log.reports.last_mut().filter(|_| is_due) {
             Some(report) => report.refine(figures, value.to_string()),
             None => {
-                let mut report = Report::begin(json.line, "", self.section.as_deref(), self.label.as_deref());
+                let mut report = ParsedReport::begin(json.line, "", self.section.as_deref(), self.label.as_deref());
                 report.refine(figures, value.to_string());
                 self.log.reports.push(report);
             }

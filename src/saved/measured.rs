@@ -8,9 +8,9 @@ use crate::record::{Document, NO_RESPONSE};
 
 /// One run, read from a file. `None`: the file does not have it.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct SavedRun {
     /// Where it was read.
-    pub origin: Origin,
+    pub origin: RunOrigin,
     /// The heading above it.
     pub section: Option<String>,
     /// The nearest line above it.
@@ -30,7 +30,7 @@ pub struct Measured {
     /// Its position in an experiment, if it is part of one.
     pub position: Option<Position>,
     /// Measured figures that the document does not have.
-    pub figures: Figures,
+    pub figures: MetricValues,
     /// The whole document, if it is a result of onrush.
     pub document: Option<Box<Document>>,
     /// The SHA-256 of each text that it was read from, to detect copies.
@@ -39,7 +39,7 @@ pub struct Measured {
 
 /// Where a run was read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Origin {
+pub struct RunOrigin {
     /// The folder, as it was named.
     pub folder: String,
     /// The file, as it was named.
@@ -53,11 +53,11 @@ pub struct Origin {
 }
 
 /// The figures of one run that a text gives, in the units of the metrics.
-pub type Figures = BTreeMap<Metric, f64>;
+pub type MetricValues = BTreeMap<Metric, f64>;
 
-impl Measured {
+impl SavedRun {
     /// A run of which only the origin is known.
-    pub fn new(origin: Origin) -> Self {
+    pub fn new(origin: RunOrigin) -> Self {
         Self {
             origin,
             section: None,
@@ -69,7 +69,7 @@ impl Measured {
             factors: Vec::new(),
             run: None,
             position: None,
-            figures: Figures::default(),
+            figures: MetricValues::default(),
             document: None,
             digests: Vec::new(),
         }
@@ -136,7 +136,7 @@ impl Measured {
 }
 
 /// Adds the figures that are missing.
-pub fn fill_in(mine: &mut Figures, theirs: Figures) {
+pub fn fill_in(mine: &mut MetricValues, theirs: MetricValues) {
     theirs.into_iter().for_each(|(metric, value)| _ = mine.entry(metric).or_insert(value));
 }
 
@@ -159,7 +159,7 @@ mod tests {
             ("h?x", "h"),
         ];
         for (url, host) in table {
-            let measured = Measured { url: Some(url.to_owned()), ..Measured::new(Origin::default()) };
+            let measured = SavedRun { url: Some(url.to_owned()), ..SavedRun::new(RunOrigin::default()) };
             assert_eq!(measured.host(), Some(host));
         }
     }

@@ -1,7 +1,8 @@
 //! Saved results: reads runs of onrush, wrk and its forks from files and folders.
 //!
-//! `files` finds the files, `input` reads one; the run in it is [`Measured`], whatever its format is. Runs that were
-//! read before are omitted. An unreadable file does not stop the rest: problems are collected, file by file.
+//! `files` finds the files, `input` reads one; the run in it is [`SavedRun`], whatever its format is. that were
+//! Runs read before are omitted. An unreadable file does not stop the rest: problems are collected, file by
+//! file.
 
 mod cmm_json;
 mod factor;
@@ -21,22 +22,22 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use memchr::memmem;
-use onrush_plan::material::digest_of;
+use onrush_plan::file_contents::digest_of;
 use serde_json::Value;
 
 use crate::record::{self, Document};
 pub use factor::factor_of_experiment;
-use files::Source;
+use files::SavedSource;
 pub use input::readable;
-pub use measured::{Figures, Measured, Origin};
-use name::Name;
-use report::Report;
+pub use measured::{MetricValues, RunOrigin, SavedRun};
+use name::ResultName;
+use report::ParsedReport;
 
 /// Runs, and the problems of their files.
 #[derive(Debug, Default)]
 pub struct Read {
     /// The runs, in the order of their files and lines.
-    pub runs: Vec<Measured>,
+    pub runs: Vec<SavedRun>,
     /// The problems: sentences that name file and line.
     pub problems: Vec<String>,
 }
@@ -54,7 +55,7 @@ pub fn document(path: &Path) -> anyhow::Result<Document> {
 pub fn all(paths: &[PathBuf]) -> Read {
     let mut read = Read::default();
     for source in files::sources(paths, &mut read.problems) {
-        let mut runs: Option<Vec<Measured>> = None;
+        let mut runs: Option<Vec<SavedRun>> = None;
         for path in &source.paths {
             let found = file(&source, path, &mut read.problems);
             match (&mut runs, found) {
@@ -75,7 +76,7 @@ pub fn all(paths: &[PathBuf]) -> Read {
     read
 }
 
-fn file(source: &Source, path: &Path, problems: &mut Vec<String>) -> Vec<Measured> {
+fn file(source: &SavedSource, path: &Path, problems: &mut Vec<String>) -> Vec<SavedRun> {
     let bytes = match input::read(path) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -83,12 +84,12 @@ fn file(source: &Source, path: &Path, problems: &mut Vec<String>) -> Vec<Measure
             return Vec::new();
         }
     };
-    let Name { prefix, factors, run } = Name::of(path);
-    let origin = Origin {
+    let ResultName { prefix, factors, run } = ResultName::from_path(path);
+    let origin = RunOrigin {
         folder: source.folder.clone(),
         file: path.to_string_lossy().into_owned(),
         name: prefix,
-        ..Origin::default()
+        ..RunOrigin::default()
     };
     let first = bytes.iter().find(|byte| !byte.is_ascii_whitespace());
     let mut runs = match first {
@@ -111,13 +112,13 @@ fn file(source: &Source, path: &Path, problems: &mut Vec<String>) -> Vec<Measure
 }
 
 /// The run in a file of JSON, of onrush or of wrk-cmm.
-fn json(origin: Origin, path: &Path, bytes: &[u8], problems: &mut Vec<String>) -> Option<Measured> {
+fn json(origin: RunOrigin, path: &Path, bytes: &[u8], problems: &mut Vec<String>) -> Option<SavedRun> {
     // A document of ours is long, and is not read twice.
     let may_be_one = memmem::find(bytes, cmm_json::OWN_KEY.as_bytes()).is_some();
     let value = if may_be_one { serde_json::from_slice::<Value>(bytes).ok().filter(cmm_json::is_one) } else { None };
     let measured = match &value {
         Some(value) => match cmm_json::read(value) {
-            Ok(figures) => Ok(Measured { figures, ..Measured::new(Origin { tool: "wrk-cmm", ..origin }) }),
+            Ok(figures) => Ok(SavedRun { figures, ..SavedRun::new(RunOrigin { tool: "wrk-cmm", ..origin }) }),
             Err(error) => Err(format!("{path:?} is no complete result of wrk-cmm: {error}")),
         },
         None => Document::parse(path, bytes)
@@ -138,7 +139,7 @@ fn json(origin: Origin, path: &Path, bytes: &[u8], problems: &mut Vec<String>) -
 }
 
 /// The runs in saved output.
-fn log_file(origin: &Origin, path: &Path, text: &str, problems: &mut Vec<String>) -> Vec<Measured> {
+fn log_file(origin: &RunOrigin, path: &Path, text: &str, problems: &mut Vec<String>) -> Vec<SavedRun> {
     let log = log::read(text);
     let mut found: Vec<(usize, String)> = log.problems;
     found.extend(mixed(&log.reports));
@@ -152,16 +153,16 @@ fn log_file(origin: &Origin, path: &Path, text: &str, problems: &mut Vec<String>
 }
 
 /// The line about the first run that another program measured than the run above it; `None`: there is none.
-fn mixed(reports: &[Report]) -> Option<(usize, String)> {
+fn mixed(reports: &[ParsedReport]) -> Option<(usize, String)> {
     let pair = reports.windows(2).find(|pair| pair[0].tool() != pair[1].tool())?;
     let (above, below) = (pair[0].tool(), pair[1].tool());
     Some((pair[1].line, format!("a run of {below} follows one of {above}: they measure differently")))
 }
 
-fn of_report(origin: Origin, report: Report) -> Measured {
-    let origin = Origin { tool: report.tool(), line: Some(report.line), ..origin };
-    let Report { section, label, url, load, rate, figures, text, json, .. } = report;
-    Measured {
+fn of_report(origin: RunOrigin, report: ParsedReport) -> SavedRun {
+    let origin = RunOrigin { tool: report.tool(), line: Some(report.line), ..origin };
+    let ParsedReport { section, label, url, load, rate, figures, text, json, .. } = report;
+    SavedRun {
         section,
         label,
         url: (!url.is_empty()).then_some(url),
@@ -174,7 +175,7 @@ fn of_report(origin: Origin, report: Report) -> Measured {
             .chain((!text.is_empty()).then_some(&text))
             .map(|text| digest_of(text.as_bytes()))
             .collect(),
-        ..Measured::new(origin)
+        ..SavedRun::new(origin)
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 /// The parts of a file's name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Name {
+pub struct ResultName {
     /// The part before the factors, or all of it.
     pub prefix: String,
     /// The factors, each with its level.
@@ -13,10 +13,10 @@ pub struct Name {
     pub run: Option<u64>,
 }
 
-impl Name {
+impl ResultName {
     /// Reads a name from its end: the number of the run, and before it pairs of a factor and its level. A name without
     /// a run's number has no factors either.
-    pub fn of(path: &Path) -> Self {
+    pub fn from_path(path: &Path) -> Self {
         let stem = stem(path);
         let mut parts: Vec<&str> = stem.split('-').collect();
         let run = parts.last().filter(|_| parts.len() > 1).and_then(|last| last.parse().ok());
@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn factors_are_pairs_before_the_number_of_the_run() {
+    fn file_names_carry_factors_and_run_number() {
         let table = [
             (
                 "t/buffertest-rmem_max-262144-wmem_max-524288-3.json",
@@ -66,7 +66,11 @@ mod tests {
         for (path, prefix, factors, run) in table {
             let factors = factors.split_whitespace().filter_map(|pair| pair.split_once('='));
             let factors = factors.map(|(factor, level)| (factor.to_owned(), level.to_owned())).collect();
-            assert_eq!(Name::of(Path::new(path)), Name { prefix: prefix.to_owned(), factors, run }, "{path}");
+            assert_eq!(
+                ResultName::from_path(Path::new(path)),
+                ResultName { prefix: prefix.to_owned(), factors, run },
+                "{path}"
+            );
         }
     }
 }

@@ -1,14 +1,14 @@
 //! Turns a result file of onrush into a run.
 
 use super::factor::{factor_of_experiment, factor_of_label};
-use super::measured::{Measured, Origin};
+use super::measured::{RunOrigin, SavedRun};
 use crate::record::{Document, Schedule};
 
 /// The run in a document.
-pub fn read(origin: Origin, document: Document) -> Measured {
+pub fn read(origin: RunOrigin, document: Document) -> SavedRun {
     // The names of an experiment's files repeat its factors.
     let name = document.experiment.as_ref().map_or(origin.name, |position| position.name.clone());
-    Measured {
+    SavedRun {
         url: Some(document.plan.url.clone()),
         threads: Some(document.plan.threads.into()),
         connections: Some(document.plan.connections.into()),
@@ -17,7 +17,7 @@ pub fn read(origin: Origin, document: Document) -> Measured {
         run: document.experiment.as_ref().map(|position| position.round.into()),
         position: document.experiment.clone(),
         document: Some(Box::new(document)),
-        ..Measured::new(Origin { tool: "onrush", name, ..origin })
+        ..SavedRun::new(RunOrigin { tool: "onrush", name, ..origin })
     }
 }
 

@@ -1,15 +1,15 @@
 //! Reads one report of wrk or of a fork, line by line.
 
 use onrush_plan::Metric;
-use onrush_plan::metric::{ErrorKind, Statistic, View};
+use onrush_plan::metric::{ErrorKind, LatencyView, Statistic};
 
-use super::line::{Line, Row};
-use super::measured::{Figures, fill_in};
+use super::line::{ReportLine, ReportRow};
+use super::measured::{MetricValues, fill_in};
 use super::units::{self, Unprinted};
 
 /// A report, as far as it was read.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct ParsedReport {
     /// The line it begins on.
     pub line: usize,
     /// The heading above it.
@@ -25,7 +25,7 @@ pub struct Report {
     /// The program that measured.
     pub tool: &'static str,
     /// The figures.
-    pub figures: Figures,
+    pub figures: MetricValues,
     /// Its lines.
     pub text: String,
     /// The JSON below it.
@@ -44,7 +44,7 @@ const FAILURES: [ErrorKind; 5] =
 
 /// A line's meaning to the report before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum LineEffect {
     /// The report continues.
     More,
     /// The report ends.
@@ -55,7 +55,7 @@ pub enum Taken {
     Unread(String),
 }
 
-impl Report {
+impl ParsedReport {
     /// A report that begins here.
     pub fn begin(line: usize, url: &str, section: Option<&str>, label: Option<&str>) -> Self {
         let [section, label] = [section, label].map(|text| text.map(str::to_owned));
@@ -63,49 +63,51 @@ impl Report {
     }
 
     /// Takes its next line.
-    pub fn take(&mut self, line: &Line<'_>) -> Taken {
+    pub fn take(&mut self, line: &ReportLine<'_>) -> LineEffect {
         let place = line.place();
         let is_again = match line {
-            Line::Percentile { percent, .. } => {
+            ReportLine::Percentile { percent, .. } => {
                 !self.is_uncorrected && self.figures.contains_key(&Metric::percentile(*percent))
             }
             line => place == self.place && !line.may_repeat(),
         };
         if place < self.place || is_again {
-            return Taken::Mixed;
+            return LineEffect::Mixed;
         }
         self.place = place;
         match self.read(line) {
-            Ok(()) if matches!(line, Line::Transfer(_)) => Taken::End,
-            Ok(()) => Taken::More,
-            Err(what) => Taken::Unread(what),
+            Ok(()) if matches!(line, ReportLine::Transfer(_)) => LineEffect::End,
+            Ok(()) => LineEffect::More,
+            Err(what) => LineEffect::Unread(what),
         }
     }
 
-    fn read(&mut self, line: &Line<'_>) -> Result<(), String> {
+    fn read(&mut self, line: &ReportLine<'_>) -> Result<(), String> {
         let figures = &mut self.figures;
         match line {
-            Line::Running { .. } | Line::Interim | Line::Row { row: Row::Phase | Row::Rate, .. } => {}
-            Line::Load { threads, connections } => self.load = Some((*threads, *connections)),
-            Line::Due { rate } => (self.rate, self.tool) = (Some((*rate).to_owned()), "onrush"),
-            Line::Max | Line::Counts => self.tool = "onrush",
+            ReportLine::Running { .. }
+            | ReportLine::Interim
+            | ReportLine::Row { row: ReportRow::Phase | ReportRow::Rate, .. } => {}
+            ReportLine::Load { threads, connections } => self.load = Some((*threads, *connections)),
+            ReportLine::Due { rate } => (self.rate, self.tool) = (Some((*rate).to_owned()), "onrush"),
+            ReportLine::Max | ReportLine::Counts => self.tool = "onrush",
             // onrush prints wrk2's blocks and its spectrum, too.
-            Line::Calibration | Line::Spectrum if self.tool == "onrush" => {}
-            Line::Calibration | Line::Spectrum => self.tool = "wrk2",
-            Line::Heading => {}
-            Line::Row { row: Row::Latency, cells } => return self.latency(cells),
-            Line::Distribution { kind } => {
+            ReportLine::Calibration | ReportLine::Spectrum if self.tool == "onrush" => {}
+            ReportLine::Calibration | ReportLine::Spectrum => self.tool = "wrk2",
+            ReportLine::Heading => {}
+            ReportLine::Row { row: ReportRow::Latency, cells } => return self.latency(cells),
+            ReportLine::Distribution { kind } => {
                 if kind.is_some() && self.rate.is_none() {
                     self.tool = "wrk2";
                 }
                 self.is_uncorrected = kind.is_some_and(|kind| kind.contains("Uncorrected"));
             }
-            Line::Percentile { .. } if self.is_uncorrected => {}
-            Line::Percentile { percent, cell } => {
+            ReportLine::Percentile { .. } if self.is_uncorrected => {}
+            ReportLine::Percentile { percent, cell } => {
                 let us = units::time_us(cell).map_err(unprinted(cell))?;
                 figures.extend(us.map(|us| (Metric::percentile(*percent), us)));
             }
-            Line::Totals { requests, time, bytes } => {
+            ReportLine::Totals { requests, time, bytes } => {
                 figures.insert(Metric::Requests, *requests as f64);
                 let us = units::time_us(time).map_err(unprinted(time))?;
                 figures.extend(us.map(|us| (Metric::Duration, us)));
@@ -118,22 +120,22 @@ impl Report {
                         .map(|kind| (Metric::ErrorsOf(kind), 0.0)),
                 );
             }
-            Line::Errors(counts) => {
+            ReportLine::Errors(counts) => {
                 let [connect, read, write, timeout] = counts.map(|count| count as f64);
                 let counts =
                     FAILURES.into_iter().zip([connect, read, write, timeout, connect + read + write + timeout]);
                 figures.extend(counts.map(|(kind, count)| (Metric::ErrorsOf(kind), count)));
             }
-            Line::Statuses(status) => _ = figures.insert(Metric::ErrorsOf(ErrorKind::Status), *status as f64),
-            Line::Checks(checks) => {
+            ReportLine::Statuses(status) => _ = figures.insert(Metric::ErrorsOf(ErrorKind::Status), *status as f64),
+            ReportLine::Checks(checks) => {
                 figures.insert(Metric::ErrorsOf(ErrorKind::Check), *checks as f64);
                 self.tool = "onrush";
             }
-            Line::Rate(rate) => {
+            ReportLine::Rate(rate) => {
                 let per_s = units::metric(rate).map_err(unprinted(rate))?;
                 figures.extend(per_s.map(|per_s| (Metric::Rate, per_s)));
             }
-            Line::Transfer(bytes) => {
+            ReportLine::Transfer(bytes) => {
                 figures.insert(Metric::Transfer, units::bytes(bytes).map_err(unprinted(bytes))?);
             }
         }
@@ -159,12 +161,13 @@ impl Report {
         self.has_minimum = times.len() == 4;
         let statistics = [Statistic::Mean, Statistic::Stdev, Statistic::Max, Statistic::Least];
         let figures = statistics.into_iter().zip(us);
-        self.figures.extend(figures.filter_map(|(statistic, us)| Some((Metric::Latency(View::Shown, statistic), us?))));
+        self.figures
+            .extend(figures.filter_map(|(statistic, us)| Some((Metric::Latency(LatencyView::Shown, statistic), us?))));
         Ok(())
     }
 
     /// Adopts the exact figures that wrk-cmm's script writes below it.
-    pub fn refine(&mut self, json: Figures, text: String) {
+    pub fn refine(&mut self, json: MetricValues, text: String) {
         let printed = std::mem::replace(&mut self.figures, json);
         fill_in(&mut self.figures, printed);
         self.json = Some(text);
@@ -187,7 +190,7 @@ impl Report {
             (self.load.is_some(), "threads and connections"),
             (self.has_latency, "Latency"),
             (self.figures.contains_key(&Metric::ErrorsOf(ErrorKind::Socket)), "requests in"),
-            (self.place >= Line::Rate("").place(), "Requests/sec"),
+            (self.place >= ReportLine::Rate("").place(), "Requests/sec"),
         ];
         lines.into_iter().filter(|(is_there, _)| !is_there).map(|(_, name)| name).collect()
     }

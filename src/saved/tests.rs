@@ -13,7 +13,7 @@ use super::*;
 use crate::fixtures;
 
 /// The value of the metric of this name.
-fn value_of(run: &Measured, id: &str) -> Option<f64> {
+fn value_of(run: &SavedRun, id: &str) -> Option<f64> {
     run.value(id.parse().unwrap())
 }
 
@@ -98,7 +98,7 @@ fn document(completed: u64) -> Document {
 }
 
 #[test]
-fn every_line_of_a_report_is_read_with_its_unit() {
+fn report_lines_are_read_with_units() {
     let text = format!("Tests\n=====\n\n## First round:\n\n    $ wrk -t12 http://x/\n{WRK}");
     let folder = written(&[("a.log", text.as_bytes())]);
     let Read { runs, problems } = read(&folder);
@@ -128,7 +128,7 @@ fn every_line_of_a_report_is_read_with_its_unit() {
 }
 
 #[test]
-fn what_onrush_says_of_one_report_is_no_label_of_the_next() {
+fn report_texts_are_not_later_labels() {
     for line in
         ["verdict: target", "note: all responses were 404", "onrush: --fail-if rate>1", "::error title=onrush::x"]
     {
@@ -142,7 +142,7 @@ fn what_onrush_says_of_one_report_is_no_label_of_the_next() {
 }
 
 #[test]
-fn wrk2_has_percentiles_of_the_latency_since_requests_were_due() {
+fn wrk2_percentiles_count_from_due_times() {
     let folder = written(&[("a.log", WRK2.as_bytes())]);
     let Read { runs, problems } = read(&folder);
     assert_eq!(problems, Vec::<String>::new());
@@ -169,7 +169,7 @@ fn a_run_without_responses_has_no_latency() {
 }
 
 #[test]
-fn what_is_missing_mixed_or_unknown_is_named_with_its_line() {
+fn bad_report_lines_are_named() {
     let lines: Vec<&str> = WRK.lines().collect();
     let cut = lines[..9].join("\n");
     let beginning = lines[..3].join("\n");
@@ -208,7 +208,7 @@ fn what_is_missing_mixed_or_unknown_is_named_with_its_line() {
 }
 
 #[test]
-fn runs_of_two_programs_that_wrote_at_once_are_never_mixed() {
+fn interleaved_reports_are_never_mixed() {
     let other = WRK.replace("22640 requests", "1 requests").replace("753.86", "1.00").replace("[x VM", "[y VM");
     let (one, other): (Vec<&str>, Vec<&str>) = (WRK.lines().collect(), other.lines().collect());
     let mut random = onrush_plan::Random::new(15);
@@ -225,7 +225,7 @@ fn runs_of_two_programs_that_wrote_at_once_are_never_mixed() {
         }
         let log = log::read(&text);
         assert!(log.reports.len() == 2 || !log.problems.is_empty(), "{text}");
-        for Report { url, figures, .. } in &log.reports {
+        for ParsedReport { url, figures, .. } in &log.reports {
             let is_one = url.contains("[x VM");
             let [requests, rate] = [Metric::Requests, Metric::Rate].map(|metric| figures.get(&metric));
             assert!(requests.is_none_or(|requests| (*requests == 22_640.0) == is_one), "{text}");
@@ -235,7 +235,7 @@ fn runs_of_two_programs_that_wrote_at_once_are_never_mixed() {
 }
 
 #[test]
-fn records_of_one_run_are_one_and_complete_each_other() {
+fn files_of_one_run_are_combined() {
     let json = r#"{"requests": 5, "duration_in_microseconds": 3.5, "bytes": 6, "requests_per_sec": 1.25,
         "bytes_transfer_per_sec": 2, "latency_distribution": [{"percentile": 99.999, "latency_in_microseconds": 9}]}"#;
     let folder = written(&[
@@ -259,7 +259,7 @@ fn records_of_one_run_are_one_and_complete_each_other() {
 }
 
 #[test]
-fn a_copy_of_a_run_counts_once_in_a_folder() {
+fn copied_results_count_once() {
     let folder = written(&[("a.log", WRK.as_bytes()), ("b.txt", format!("again:\n{WRK}").as_bytes())]);
     let Read { runs, problems } = read(&folder);
     assert_eq!(runs.len(), 1);
@@ -286,7 +286,7 @@ fn results_of_ours_are_read_plain_and_compressed() {
 }
 
 #[test]
-fn files_that_are_no_results_are_named_and_the_others_are_read() {
+fn non_result_files_are_named_and_skipped() {
     let whole = document(10).to_json();
     let newer = whole.replacen("\"schema\": 3", "\"schema\": 999", 1);
     let folder = written(&[

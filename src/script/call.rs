@@ -39,7 +39,7 @@ pub struct Arity {
 impl Arity {
     /// The arguments for a function with this number of named parameters. wrk does not have the fourth and the fifth:
     /// only a function that names the fourth gets it, or both, and none gets them in a run as wrk.
-    pub fn of(named: u8, is_variadic: bool, is_compat: bool) -> Self {
+    pub fn for_function(named: u8, is_variadic: bool, is_compat: bool) -> Self {
         let most = if is_compat { 3 } else { ALL };
         let arguments = match named {
             0..=3 if is_variadic => 3,
@@ -80,7 +80,7 @@ pub unsafe fn prepare(lua: &Lua, raw: *mut lua_State, calls: &Table) -> mlua::Re
 }
 
 /// Parameters of a request for the next batch.
-pub struct Asking<'a> {
+pub struct RequestCall<'a> {
     /// The script's decisions. If it stops its thread, the text may be anything.
     decisions: &'a Decisions,
     /// True if the second value that it returns is kept.
@@ -89,7 +89,7 @@ pub struct Asking<'a> {
     value: Cell<Option<c_int>>,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> RequestCall<'a> {
     /// For requests of the thread with these decisions.
     pub fn new(decisions: &'a Decisions, keeps_value: bool) -> Self {
         Self { decisions, keeps_value, value: Cell::new(None) }
@@ -97,7 +97,7 @@ impl<'a> Asking<'a> {
 }
 
 /// The requests that the script has written.
-pub struct Answer<'a> {
+pub struct WrittenBatch<'a> {
     /// Their text.
     pub text: &'a [u8],
     /// The key of the second value, unless that is nil; to be passed to [`release`] in the end.
@@ -109,7 +109,7 @@ pub struct Answer<'a> {
 /// # Safety
 ///
 /// `raw` must be a prepared state that no other code uses; the bytes last until its next use.
-pub unsafe fn request<'a>(raw: *mut lua_State, asking: &Asking<'_>) -> Result<Answer<'a>, String> {
+pub unsafe fn request<'a>(raw: *mut lua_State, asking: &RequestCall<'_>) -> Result<WrittenBatch<'a>, String> {
     // SAFETY: as the caller promises; `asking` outlives the call, and only its cell changes. `call_request` returns a
     // string.
     unsafe {
@@ -117,7 +117,7 @@ pub unsafe fn request<'a>(raw: *mut lua_State, asking: &Asking<'_>) -> Result<An
         let mut length = 0;
         let text = ffi::lua_tolstring(raw, -1, &mut length);
         ffi::lua_replace(raw, LAST);
-        Ok(Answer { text: std::slice::from_raw_parts(text.cast::<u8>(), length), value: asking.value.get() })
+        Ok(WrittenBatch { text: std::slice::from_raw_parts(text.cast::<u8>(), length), value: asking.value.get() })
     }
 }
 
@@ -147,7 +147,7 @@ pub unsafe fn delay_ms(raw: *mut lua_State) -> Result<Option<f64>, String> {
 }
 
 /// The arguments for `response`.
-pub struct Telling<'a> {
+pub struct ResponseArguments<'a> {
     /// The response.
     pub response: &'a Response<'a>,
     /// The number of arguments.
@@ -161,7 +161,7 @@ pub struct Telling<'a> {
 /// # Safety
 ///
 /// `raw` must be a prepared state that no other code uses.
-pub unsafe fn tell(raw: *mut lua_State, telling: &Telling<'_>) -> Result<(), String> {
+pub unsafe fn tell(raw: *mut lua_State, telling: &ResponseArguments<'_>) -> Result<(), String> {
     // SAFETY: as the caller promises; `telling` outlives the call and is only read.
     unsafe { call(raw, RESPONSE, std::ptr::from_ref(telling).cast_mut().cast(), 0) }
 }
@@ -188,11 +188,11 @@ unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results
     }
 }
 
-/// Calls `request()` or, if there is none, `wrk.request()`, with an [`Asking`] as the argument. Returns a string.
+/// Calls `request()` or, if there is none, `wrk.request()`, with a [`RequestCall`] as the argument. Returns a string.
 unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the upvalues of `prepare`, the argument of `request` and room for twenty values.
     unsafe {
-        let Asking { decisions, keeps_value, value } = &*ffi::lua_touserdata(raw, 1).cast::<Asking<'_>>();
+        let RequestCall { decisions, keeps_value, value } = &*ffi::lua_touserdata(raw, 1).cast::<RequestCall<'_>>();
         ffi::lua_pushvalue(raw, ffi::lua_upvalueindex(1));
         ffi::lua_gettable_(raw, ffi::LUA_GLOBALSINDEX);
         if ffi::lua_isfunction(raw, -1) == 0 {
@@ -239,12 +239,13 @@ unsafe fn complain(raw: *mut lua_State) -> c_int {
     }
 }
 
-/// Calls `response(…)` with a [`Telling`] as the argument. If the script has removed the function, nothing happens.
+/// Calls `response(…)` with [`ResponseArguments`] as the argument. If the script has removed the function, nothing
+/// happens.
 unsafe extern "C-unwind" fn call_response(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the upvalue of `prepare`, the argument of `tell` and room for twenty values.
     unsafe {
-        let telling = &*ffi::lua_touserdata(raw, 1).cast::<Telling<'_>>();
-        let Telling { response, arguments, value } = *telling;
+        let telling = &*ffi::lua_touserdata(raw, 1).cast::<ResponseArguments<'_>>();
+        let ResponseArguments { response, arguments, value } = *telling;
         ffi::lua_pushvalue(raw, ffi::lua_upvalueindex(1));
         ffi::lua_gettable_(raw, ffi::LUA_GLOBALSINDEX);
         if ffi::lua_isfunction(raw, -1) == 0 {

@@ -5,15 +5,15 @@ use std::rc::Rc;
 use onrush_engine::{Callbacks, OnResponse, Source};
 
 use super::thread::ScriptThread;
-use super::written::Written;
+use super::written::WrittenRequests;
 
 /// The callbacks of a worker, which are used in its thread. The state is given back when all of them are dropped.
 /// Without a `request` function there is no source.
-pub fn of(thread: ScriptThread) -> (Option<Box<dyn Source>>, Callbacks) {
+pub fn for_thread(thread: ScriptThread) -> (Option<Box<dyn Source>>, Callbacks) {
     let wants = thread.wants;
     let thread = Rc::new(thread);
     let source: Option<Box<dyn Source>> =
-        if wants.request { Some(Box::new(Written::of(Rc::clone(&thread)))) } else { None };
+        if wants.request { Some(Box::new(WrittenRequests::new(Rc::clone(&thread)))) } else { None };
     let response = wants.response.then(|| {
         let thread = Rc::clone(&thread);
         OnResponse { headers: wants.headers, body: wants.body, call: Box::new(move |answer| thread.answered(answer)) }

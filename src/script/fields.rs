@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stay_as_they_are_and_values_lose_the_blanks_around_them() {
+    fn field_values_are_trimmed() {
         let section = b"Server: a\r\nX-a:b: c \r\ncontent-LENGTH:\t12\nempty:\r\n\r\n";
         assert_eq!(all(section), [("Server", "a"), ("X-a", "b: c"), ("content-LENGTH", "12"), ("empty", "")]);
         assert_eq!(all(b"no colon\r\nlast: one"), [("last", "one")]);

@@ -6,25 +6,25 @@ use mlua::{Function, Lua, Table, ffi};
 use onrush_plan::Random;
 
 use super::decisions::Decisions;
-use super::native::{self, Who};
-use super::state::State;
-use super::{Setting, call, module};
+use super::native::{self, StateOwner};
+use super::state::LuaState;
+use super::{ScriptSetting, call, module};
 
 /// A state with all libraries and the table `wrk`, in which no script has run yet.
-pub fn state(setting: &Setting<'_>, who: Who) -> anyhow::Result<State> {
-    State::new(setting.path, |lua, raw| prepare(lua, raw, setting, who))
+pub fn state(setting: &ScriptSetting<'_>, who: StateOwner) -> anyhow::Result<LuaState> {
+    LuaState::new(setting.path, |lua, raw| prepare(lua, raw, setting, who))
 }
 
 /// Puts everything into a new state.
 fn prepare(
     lua: &Lua,
     raw: *mut ffi::lua_State,
-    setting: &Setting<'_>,
-    who: Who,
+    setting: &ScriptSetting<'_>,
+    who: StateOwner,
 ) -> mlua::Result<(Rc<Decisions>, Table)> {
     let number = match who {
-        Who::Main(_) => None,
-        Who::Thread(number) => Some(number),
+        StateOwner::Main(_) => None,
+        StateOwner::Thread(number) => Some(number),
     };
     let decisions = Rc::new(Decisions::default());
     find_modules(lua, setting)?;
@@ -40,7 +40,7 @@ fn prepare(
 }
 
 /// Makes `require` search the working directory first, then the script's directory, and the folders of Debian last.
-fn find_modules(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<()> {
+fn find_modules(lua: &Lua, setting: &ScriptSetting<'_>) -> mlua::Result<()> {
     let folder = setting.path.parent().and_then(|folder| folder.to_str()).filter(|folder| !folder.is_empty());
     let package: Table = lua.globals().get("package")?;
     for ((field, of_debian), ending) in module::folders().into_iter().zip(["lua", "so"]) {
@@ -60,7 +60,7 @@ fn seed(lua: &Lua, seed: u64, number: u32) -> mlua::Result<()> {
 }
 
 /// The part of the command line that `wrk.lua` gets.
-fn given(lua: &Lua, setting: &Setting<'_>) -> mlua::Result<Table> {
+fn given(lua: &Lua, setting: &ScriptSetting<'_>) -> mlua::Result<Table> {
     let headers = lua.create_table()?;
     for (name, value) in setting.headers {
         headers.raw_set(name.as_str(), value.as_str())?;

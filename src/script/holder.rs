@@ -2,12 +2,12 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::state::State;
+use super::state::LuaState;
 
 /// Holds the state of a thread; empty while a worker has it.
-pub type StateHolder = Mutex<Option<State>>;
+pub type StateHolder = Mutex<Option<LuaState>>;
 
 /// Locks a holder, even if a thread that held the lock panicked.
-pub fn lock(holder: &StateHolder) -> MutexGuard<'_, Option<State>> {
+pub fn lock(holder: &StateHolder) -> MutexGuard<'_, Option<LuaState>> {
     holder.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -89,7 +89,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_named_once_however_many_calls_have_added_it() {
+    fn error_positions_are_named_once() {
         for (raised, words) in [
             ("a.lua:1: a.lua:1: a.lua:1: boom", "a.lua:1: boom"),
             ("a.lua:1: b.lua:2: b.lua:2: boom: 5: 5: 7", "a.lua:1: b.lua:2: boom: 5: 5: 7"),

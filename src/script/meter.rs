@@ -33,30 +33,30 @@ pub struct Meter {
 }
 
 /// The beginning of a call, on the coarse clock and, if the call is timed, exactly.
-pub struct Began {
+pub struct CallStart {
     coarse_ns: u64,
     at: Option<Instant>,
 }
 
 impl Meter {
     /// Begins a call.
-    pub fn begin(&mut self) -> Began {
+    pub fn begin(&mut self) -> CallStart {
         self.begin_at(coarse_ns(), Instant::now)
     }
 
     /// Ends a call.
-    pub fn end(&mut self, began: Began) {
+    pub fn end(&mut self, began: CallStart) {
         self.end_at(began, coarse_ns(), Instant::now);
     }
 
     /// The exact clock is read only if the call is timed.
-    fn begin_at(&mut self, coarse_ns: u64, exact: impl FnOnce() -> Instant) -> Began {
+    fn begin_at(&mut self, coarse_ns: u64, exact: impl FnOnce() -> Instant) -> CallStart {
         self.calls += 1;
         let is_timed = self.calls <= FIRST || self.calls.is_multiple_of(TIMED);
-        Began { coarse_ns, at: is_timed.then(exact) }
+        CallStart { coarse_ns, at: is_timed.then(exact) }
     }
 
-    fn end_at(&mut self, began: Began, coarse_ns: u64, exact: impl FnOnce() -> Instant) {
+    fn end_at(&mut self, began: CallStart, coarse_ns: u64, exact: impl FnOnce() -> Instant) {
         if coarse_ns > began.coarse_ns {
             self.crossed_tick(began.coarse_ns, coarse_ns);
         }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_that_are_not_timed_count_as_those_that_are() {
+    fn untimed_calls_count_like_timed_ones() {
         for calls in [1, 64, 65, 100, 121, 122, 130, 10_000] {
             assert_eq!(estimated(calls, |_| 1_000_000), 1.0, "{calls} calls");
         }
@@ -144,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn a_long_call_among_the_first_is_not_extrapolated() {
+    fn long_first_calls_are_not_extrapolated() {
         let share = estimated(110, |call| if call == 1 { 1_000_000_000 } else { 1_000 });
         assert!((0.999..1.001).contains(&share), "{share}");
     }
 
     #[test]
-    fn times_of_long_calls_are_exact_to_the_tick() {
+    fn long_calls_are_timed_exactly() {
         const MS: u64 = 1_000_000;
         let mut meter = Meter::default();
         let mut call = |from_ms: u64, until_ms: u64| {

@@ -1,9 +1,9 @@
 //! Lua scripts (`-s`): their callbacks and phases.
 //!
 //! There is one state per thread and a main state. They share nothing; values that go from one to another are copied.
-//! [`Script::load`] creates all states and runs every phase before the start. The [`MakeCallbacks`] of a thread carry
-//! its state into the worker, which gives it back by dropping them; then [`Script::done`] runs in the main state, which
-//! may read from the others. Two threads never use a state at the same time.
+//! [`LoadedScript::load`] creates all states and runs every phase before the start. The [`MakeCallbacks`] of a thread
+//! carry its state into the worker, which gives it back by dropping them; then [`LoadedScript::done`] runs in the main
+//! state, which may read from the others. Two threads never use a state at the same time.
 //!
 //! - Before the run: `state` is a Lua state, `holder` keeps it while no worker has it, `fresh` prepares it for the
 //!   script, `phase` tells how long a function takes there.
@@ -52,17 +52,17 @@ use thiserror::Error;
 
 use self::call::Arity;
 use self::holder::{StateHolder, lock};
-use self::native::Who;
-use self::state::State;
+use self::native::StateOwner;
+use self::state::LuaState;
 use self::thread::ScriptThread;
 
-pub use self::phase::{Phase, Watch};
+pub use self::phase::{PhaseWatch, ScriptPhase};
 pub use self::shell::end as end_commands;
-pub use self::statistics::View;
+pub use self::statistics::StatisticsView;
 
 /// Parts of the command line that scripts can see, and everything else that a script needs to start.
 #[derive(Clone)]
-pub struct Setting<'a> {
+pub struct ScriptSetting<'a> {
     /// The name of the script's file.
     pub path: &'a Path,
     /// The contents of the file.
@@ -86,7 +86,7 @@ pub struct Setting<'a> {
     /// The body that the user gave.
     pub body: Option<&'a [u8]>,
     /// The proxy, if connections go to one.
-    pub proxy: Option<Through<'a>>,
+    pub proxy: Option<ScriptProxy<'a>>,
     /// The addresses of the target.
     pub addresses: &'a [SocketAddr],
     /// The listener for lines that the script logs.
@@ -103,7 +103,7 @@ pub struct Setting<'a> {
 
 /// The proxy for which `wrk.format` writes requests. A script does not see it.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Through<'a> {
+pub struct ScriptProxy<'a> {
     /// The scheme and authority that precede the path in each request; `None` in a tunnel.
     pub origin: Option<&'a str>,
     /// The value of `Proxy-Authorization`, if each request needs it.
@@ -112,7 +112,7 @@ pub struct Through<'a> {
 
 /// The results that `done` gets.
 #[derive(Clone, Debug)]
-pub struct Summary {
+pub struct ScriptSummary {
     /// The length of the run in microseconds.
     pub duration_us: u64,
     /// The number of complete responses that count in the rate.
@@ -124,9 +124,9 @@ pub struct Summary {
     /// The failures, by phase and cause.
     pub ledger: Vec<LedgerRow>,
     /// The latencies, in microseconds.
-    pub latency: View,
+    pub latency: StatisticsView,
     /// The requests per second of each thread.
-    pub rates: View,
+    pub rates: StatisticsView,
     /// True if no tool is imitated: then a figure of no values is nil.
     pub is_native: bool,
 }
@@ -143,8 +143,8 @@ pub struct LedgerRow {
 }
 
 /// A loaded script: all of its states, and its decisions before the run.
-pub struct Script {
-    main: State,
+pub struct LoadedScript {
+    main: LuaState,
     threads: Arc<[StateHolder]>,
     /// The requests of each thread, if they never change.
     prebuilt: Option<Vec<Vec<u8>>>,
@@ -152,21 +152,21 @@ pub struct Script {
     wants: Wants,
     arity: Arity,
     is_compat: bool,
-    phase: Phase,
+    phase: ScriptPhase,
     /// True if the first call of `request` stops its thread, the first one.
     stops_first: bool,
 }
 
-impl Script {
+impl LoadedScript {
     /// Runs the file in every state, calls `setup` and `init` for every thread, and asks the first thread for its first
     /// batch of requests, all on the calling thread. `phase` shows what it is doing, and later `done`.
     ///
     /// # Errors
     ///
     /// The first error, with file and line; [`Exit`] if the script ended the program.
-    pub fn load(setting: &Setting<'_>, phase: Phase) -> anyhow::Result<Self> {
+    pub fn load(setting: &ScriptSetting<'_>, phase: ScriptPhase) -> anyhow::Result<Self> {
         let threads: Arc<[StateHolder]> = (0..setting.threads).map(|_| StateHolder::default()).collect();
-        let main = fresh::state(setting, Who::Main(Arc::clone(&threads)))?;
+        let main = fresh::state(setting, StateOwner::Main(Arc::clone(&threads)))?;
         main.run(setting, &phase)?;
         main.call(("start", "wrk.resolve()"), &phase, ())?;
         let mut script = Self {
@@ -210,7 +210,7 @@ impl Script {
     /// own thread; only then can `done` read from its state.
     pub fn callbacks(&mut self) -> Vec<MakeCallbacks> {
         let threads = (0..self.threads.len()).map(|index| ScriptThread::new(self, index));
-        threads.map(|thread| -> MakeCallbacks { Box::new(|| callbacks::of(thread)) }).collect()
+        threads.map(|thread| -> MakeCallbacks { Box::new(|| callbacks::for_thread(thread)) }).collect()
     }
 
     /// True if the script has a `done` function.
@@ -223,7 +223,7 @@ impl Script {
     /// # Errors
     ///
     /// The error that the script raised, or [`Exit`].
-    pub fn done(&mut self, summary: &Summary) -> anyhow::Result<()> {
+    pub fn done(&mut self, summary: &ScriptSummary) -> anyhow::Result<()> {
         if !self.has_done() {
             return Ok(());
         }
@@ -234,9 +234,9 @@ impl Script {
     }
 
     /// Everything that happens for one thread before the start.
-    fn load_thread(&mut self, setting: &Setting<'_>, number: u32) -> anyhow::Result<()> {
+    fn load_thread(&mut self, setting: &ScriptSetting<'_>, number: u32) -> anyhow::Result<()> {
         let index = number as usize - 1;
-        let state = fresh::state(setting, Who::Thread(number))?;
+        let state = fresh::state(setting, StateOwner::Thread(number))?;
         state.run(setting, &self.phase)?;
         *lock(&self.threads[index]) = Some(state);
         self.main.call(("setup", "setup()"), &self.phase, number)?;

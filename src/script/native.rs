@@ -14,10 +14,10 @@ use mlua::{Lua, LuaString, Table, Value};
 use super::copy::{self, Direction};
 use super::decisions::Decisions;
 use super::holder::{StateHolder, lock};
-use super::{Setting, address, module, shell, stack};
+use super::{ScriptSetting, address, module, shell, stack};
 
 /// The owner of a state.
-pub enum Who {
+pub enum StateOwner {
     /// The main state of `setup` and `done`, which can reach the others.
     Main(Arc<[StateHolder]>),
     /// A thread, numbered from 1.
@@ -25,11 +25,16 @@ pub enum Who {
 }
 
 /// The host functions for one state.
-pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decisions>) -> mlua::Result<Table> {
+pub fn table(
+    lua: &Lua,
+    setting: &ScriptSetting<'_>,
+    who: StateOwner,
+    decisions: &Rc<Decisions>,
+) -> mlua::Result<Table> {
     let name = setting.path.file_name().unwrap_or_default().to_string_lossy();
     let speaker = match &who {
-        Who::Main(_) => name.into_owned(),
-        Who::Thread(number) => format!("{name}, thread {number}"),
+        StateOwner::Main(_) => name.into_owned(),
+        StateOwner::Thread(number) => format!("{name}, thread {number}"),
     };
     let listener = Arc::clone(&setting.listener);
     let say = move |_: &Lua, text: LuaString| {
@@ -66,17 +71,17 @@ pub fn table(lua: &Lua, setting: &Setting<'_>, who: Who, decisions: &Rc<Decision
         Ok(own.is_some() && module::identity(Path::new(&path.to_string_lossy())) == own)
     };
     native.raw_set("is_script", lua.create_function(is_script)?)?;
-    shell::add(lua, &native, matches!(who, Who::Thread(_)))?;
+    shell::add(lua, &native, matches!(who, StateOwner::Thread(_)))?;
     let reach = Rc::new(match who {
-        Who::Main(threads) => Reach::Others(threads),
-        Who::Thread(_) => Reach::Own(Rc::clone(decisions)),
+        StateOwner::Main(threads) => StateReach::Others(threads),
+        StateOwner::Thread(_) => StateReach::Own(Rc::clone(decisions)),
     });
     add_thread_functions(lua, &native, &reach)?;
     Ok(native)
 }
 
 /// Adds the functions behind the members of a thread object.
-fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<Reach>) -> mlua::Result<()> {
+fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<StateReach>) -> mlua::Result<()> {
     let of = Rc::clone(reach);
     let get = move |lua: &Lua, (number, name): (usize, LuaString)| {
         let copied = of.visit(lua, number, |thread, _| {
@@ -114,14 +119,14 @@ fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<Reach>) -> mlua::R
 }
 
 /// The threads that a state can reach.
-enum Reach {
+enum StateReach {
     /// Its own thread.
     Own(Rc<Decisions>),
     /// All threads whose state is not with a worker.
     Others(Arc<[StateHolder]>),
 }
 
-impl Reach {
+impl StateReach {
     /// Accesses thread `number`; `lua` is the state that asks.
     fn visit<T>(&self, lua: &Lua, number: usize, look: impl FnOnce(&Lua, &Decisions) -> T) -> Result<T, String> {
         match self {

@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 
 /// The function that a script is in, shared with a thread that watches it until this is dropped.
 #[derive(Debug, Default)]
-pub struct Phase(Arc<Shared>);
+pub struct ScriptPhase(Arc<SharedPhase>);
 
 /// The part of it that the watching thread has.
 #[derive(Clone, Debug)]
-pub struct Watch(Arc<Shared>);
+pub struct PhaseWatch(Arc<SharedPhase>);
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedPhase {
     now: Mutex<Now>,
     changed: Condvar,
 }
@@ -24,10 +24,10 @@ struct Now {
     is_over: bool,
 }
 
-impl Phase {
+impl ScriptPhase {
     /// For the thread that watches.
-    pub fn watch(&self) -> Watch {
-        Watch(Arc::clone(&self.0))
+    pub fn watch(&self) -> PhaseWatch {
+        PhaseWatch(Arc::clone(&self.0))
     }
 
     /// Makes a call of this function.
@@ -39,13 +39,13 @@ impl Phase {
     }
 }
 
-impl Drop for Phase {
+impl Drop for ScriptPhase {
     fn drop(&mut self) {
         self.0.change(|now| now.is_over = true);
     }
 }
 
-impl Watch {
+impl PhaseWatch {
     /// Names every call that lasts this long, until there will be no others.
     pub fn name_long(&self, long: Duration, mut name: impl FnMut(&'static str)) {
         let mut named = None;
@@ -67,7 +67,7 @@ impl Watch {
     }
 }
 
-impl Shared {
+impl SharedPhase {
     fn lock(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_call_that_lasts_long_is_named_once() {
-        let (phase, (sender, named)) = (Phase::default(), mpsc::channel());
+        let (phase, (sender, named)) = (ScriptPhase::default(), mpsc::channel());
         let watch = phase.watch();
         let watching = thread::spawn(move || {
             watch.name_long(Duration::from_millis(50), |function| sender.send(function).expect("it is awaited"));

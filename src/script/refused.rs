@@ -43,7 +43,7 @@ fn outlined(
         Err(error) => {
             let start = found.last().map_or(0, |outline| outline.range.end);
             let wrk = lua.named_registry_value::<Table>("onrush.wrk").ok();
-            let reason = Refused { bytes, start, error, wrk }.reason();
+            let reason = RefusedRequest { bytes, start, error, wrk }.reason();
             Err(format!(
                 "{function} of the script did not return one or more complete requests: {error} (line and byte of the returned \
                  text): {reason}"
@@ -53,7 +53,7 @@ fn outlined(
 }
 
 /// A text in which a request is wrong.
-struct Refused<'a> {
+struct RefusedRequest<'a> {
     bytes: &'a [u8],
     /// Where that request begins.
     start: usize,
@@ -62,7 +62,7 @@ struct Refused<'a> {
     wrk: Option<Table>,
 }
 
-impl Refused<'_> {
+impl RefusedRequest<'_> {
     /// The flaw and the remedy.
     fn reason(&self) -> String {
         let request = &self.bytes[self.start..];

@@ -9,9 +9,9 @@ use onrush_proto::Remark;
 
 /// The keys of values that no request has any more.
 #[derive(Clone, Default)]
-pub struct Freed(Rc<RefCell<Vec<c_int>>>);
+pub struct FreedKeys(Rc<RefCell<Vec<c_int>>>);
 
-impl Freed {
+impl FreedKeys {
     /// Takes one of them.
     #[inline(always)]
     pub fn take_one(&self) -> Option<c_int> {
@@ -21,14 +21,14 @@ impl Freed {
 
 /// A value of a script, by its key in the state. Dropping it does not use the state, which another thread may have by
 /// then.
-pub struct Returned {
+pub struct KeptValue {
     key: c_int,
-    freed: Freed,
+    freed: FreedKeys,
 }
 
-impl Returned {
+impl KeptValue {
     /// The value as a remark on requests. Its key is added to `freed` when the last of them has ended.
-    pub fn remark(key: c_int, freed: &Freed) -> Remark {
+    pub fn remark(key: c_int, freed: &FreedKeys) -> Remark {
         Remark(Rc::new(Self { key, freed: freed.clone() }))
     }
 
@@ -38,7 +38,7 @@ impl Returned {
     }
 }
 
-impl Drop for Returned {
+impl Drop for KeptValue {
     fn drop(&mut self) {
         self.freed.0.borrow_mut().push(self.key);
     }

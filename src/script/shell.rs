@@ -47,7 +47,7 @@ pub fn add(lua: &Lua, native: &Table, ends_for_good: bool) -> mlua::Result<()> {
     };
     native.raw_set("execute", lua.create_function(execute)?)?;
     // With the descriptor of the script's file; the last one of several is meant.
-    let piped: Rc<RefCell<Vec<(c_int, Running)>>> = Rc::default();
+    let piped: Rc<RefCell<Vec<(c_int, RunningCommand)>>> = Rc::default();
     let of = Rc::clone(&piped);
     let popen = move |_: &Lua, (file, command, is_read): (i32, LuaString, bool)| {
         let mut piped = of.borrow_mut();
@@ -76,11 +76,11 @@ pub fn add(lua: &Lua, native: &Table, ends_for_good: bool) -> mlua::Result<()> {
 
 /// Runs a command; returns its status as `wait` has it.
 fn execute(command: &[u8]) -> i32 {
-    start(&mut shell(command)).and_then(Running::wait).unwrap_or(NOT_STARTED)
+    start(&mut shell(command)).and_then(RunningCommand::wait).unwrap_or(NOT_STARTED)
 }
 
 /// Starts a command with one end of a pipe, and puts the other one into the place of an open file.
-fn pipe(file: c_int, command: &[u8], is_read: bool) -> io::Result<Running> {
+fn pipe(file: c_int, command: &[u8], is_read: bool) -> io::Result<RunningCommand> {
     let mut shell = shell(command);
     if is_read {
         shell.stdout(Stdio::piped())
@@ -108,14 +108,14 @@ fn shell(command: &[u8]) -> Command {
 }
 
 /// A command that runs.
-struct Running {
+struct RunningCommand {
     child: Child,
     /// Its place in [`RUNNING`].
     place: Option<&'static AtomicI32>,
 }
 
 /// Starts a command, to which signals are passed on.
-fn start(command: &mut Command) -> io::Result<Running> {
+fn start(command: &mut Command) -> io::Result<RunningCommand> {
     static ONCE: Once = Once::new();
     ONCE.call_once(pass_signals_on);
     let before = SIGNALLED.load(Ordering::SeqCst);
@@ -124,7 +124,7 @@ fn start(command: &mut Command) -> io::Result<Running> {
         command.process_group(0);
     }
     STARTING.fetch_add(1, Ordering::SeqCst);
-    let running = with_no_signal_blocked(|| command.spawn()).map(|child| Running::new(child, is_own));
+    let running = with_no_signal_blocked(|| command.spawn()).map(|child| RunningCommand::new(child, is_own));
     STARTING.fetch_sub(1, Ordering::SeqCst);
     let last = SIGNALLED.load(Ordering::SeqCst);
     if last != before {
@@ -149,7 +149,7 @@ fn with_no_signal_blocked<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-impl Running {
+impl RunningCommand {
     /// Notes that a command runs, in a process group of its own or not.
     fn new(child: Child, is_own: bool) -> Self {
         let id = child.id() as i32;
@@ -166,7 +166,7 @@ impl Running {
     }
 }
 
-impl Drop for Running {
+impl Drop for RunningCommand {
     fn drop(&mut self) {
         self.place.iter().for_each(|place| place.store(0, Ordering::SeqCst));
     }

@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_is_low_when_half_of_it_is_used() {
+    fn stacks_are_low_at_half() {
         // The C library reuses the stack of a thread that has ended if it is large enough. No other stack is this
         // large.
         const MIB: usize = 64;

@@ -8,13 +8,13 @@ use std::rc::Rc;
 use anyhow::anyhow;
 use mlua::{Function, IntoLuaMulti, Lua, Table, Value, ffi};
 
-use super::call::{self, Arity, Asking};
+use super::call::{self, Arity, RequestCall};
 use super::decisions::Decisions;
-use super::phase::Phase;
-use super::{Exit, Setting, message};
+use super::phase::ScriptPhase;
+use super::{Exit, ScriptSetting, message};
 
 /// A Lua state with everything that depends on it.
-pub struct State {
+pub struct LuaState {
     /// The path of the script as shown in messages.
     path: String,
     decisions: Rc<Decisions>,
@@ -29,9 +29,9 @@ pub struct State {
 // are moved together, and none is given out. LuaJIT keeps nothing per thread. So only the owner of the state uses any
 // of it: before the start the main thread, then a worker, and the main thread again after the worker has given it back.
 // `StateHolder`, which hands it over, is a mutex.
-unsafe impl Send for State {}
+unsafe impl Send for LuaState {}
 
-impl State {
+impl LuaState {
     /// A state with all libraries. `prepare` fills it before the script at `path` runs.
     pub fn new(
         path: &Path,
@@ -51,7 +51,7 @@ impl State {
     }
 
     /// Runs the script's file.
-    pub fn run(&self, setting: &Setting<'_>, phase: &Phase) -> anyhow::Result<()> {
+    pub fn run(&self, setting: &ScriptSetting<'_>, phase: &ScriptPhase) -> anyhow::Result<()> {
         let chunk = self.lua.load(setting.file).set_name(format!("@{}", setting.path.display())).into_function();
         let shown = ("run", "its file, outside of all functions,");
         self.call(shown, phase, chunk.map_err(|error| anyhow!(self.located(words(&error))))?)
@@ -67,7 +67,7 @@ impl State {
     pub fn call(
         &self,
         (name, shown): (&str, &'static str),
-        phase: &Phase,
+        phase: &ScriptPhase,
         arguments: impl IntoLuaMulti,
     ) -> anyhow::Result<()> {
         phase.within(shown, || self.call_at_once(name, arguments))
@@ -90,7 +90,7 @@ impl State {
     }
 
     /// Runs `init`.
-    pub fn init(&mut self, setting: &Setting<'_>, phase: &Phase) -> anyhow::Result<()> {
+    pub fn init(&mut self, setting: &ScriptSetting<'_>, phase: &ScriptPhase) -> anyhow::Result<()> {
         let arguments = self.lua.create_sequence_from(setting.args.iter().map(String::as_str));
         let arguments = arguments.and_then(|table| table.raw_set(0, setting.url).map(|()| table));
         self.call(("init", "init()"), phase, arguments.map_err(|error| anyhow!(words(&error)))?)
@@ -98,8 +98,8 @@ impl State {
 
     /// The requests of one batch, as the script writes them before the run; they are valid until the state is used
     /// again.
-    pub fn request(&mut self, phase: &Phase) -> Result<&[u8], String> {
-        let asking = Asking::new(&self.decisions, false);
+    pub fn request(&mut self, phase: &ScriptPhase) -> Result<&[u8], String> {
+        let asking = RequestCall::new(&self.decisions, false);
         // SAFETY: no other code uses the state while it is borrowed, and the state keeps the bytes.
         let answer = phase.within("its first request()", || unsafe { call::request(self.owner.0, &asking) });
         answer.map(|answer| answer.text).map_err(|problem| self.located(problem))
@@ -108,7 +108,10 @@ impl State {
     /// The parameters of `response`.
     pub fn arity(&self, is_compat: bool) -> Arity {
         let parameters = self.calls.get::<Function>("parameters").and_then(|call| call.call::<(u8, bool)>("response"));
-        parameters.map_or_else(|_| Arity::default(), |(named, is_variadic)| Arity::of(named, is_variadic, is_compat))
+        parameters.map_or_else(
+            |_| Arity::default(),
+            |(named, is_variadic)| Arity::for_function(named, is_variadic, is_compat),
+        )
     }
 
     /// True if there is a global function of this name.
@@ -137,7 +140,7 @@ struct Owner(*mut ffi::lua_State);
 
 impl Drop for Owner {
     fn drop(&mut self) {
-        // SAFETY: `State::new` created the state, and nothing refers to it any more.
+        // SAFETY: `LuaState::new` created the state, and nothing refers to it any more.
         unsafe { ffi::lua_close(self.0) };
     }
 }

@@ -5,11 +5,11 @@ use std::rc::Rc;
 use mlua::{Lua, Table, Value};
 use onrush_stats::{Distribution, hdr_rank, rank};
 
-use super::Summary;
+use super::ScriptSummary;
 
 /// A distribution as scripts see it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct View {
+pub struct StatisticsView {
     /// The smallest value; without any value 2⁶⁴ − 1, as in wrk. Natively, scripts see no figure of nothing.
     pub min: f64,
     /// The largest value; zero without any value.
@@ -28,7 +28,7 @@ pub struct View {
     pub scheduled: Option<Box<Self>>,
 }
 
-impl View {
+impl StatisticsView {
     /// A view of distinct ascending values, each with its number of occurrences.
     pub fn new(mean: f64, stdev: f64, values: impl IntoIterator<Item = (f64, u64)>) -> Self {
         let mut seen = 0;
@@ -121,7 +121,7 @@ impl View {
 }
 
 /// The arguments of `done`: the summary, and the tables for the two statistics objects.
-pub fn arguments(lua: &Lua, summary: &Summary) -> mlua::Result<(Value, Table, Table)> {
+pub fn arguments(lua: &Lua, summary: &ScriptSummary) -> mlua::Result<(Value, Table, Table)> {
     let table = lua.create_table()?;
     let totals = [("duration", summary.duration_us), ("requests", summary.requests), ("bytes", summary.bytes)];
     for (name, number) in totals {
@@ -149,6 +149,6 @@ pub fn arguments(lua: &Lua, summary: &Summary) -> mlua::Result<(Value, Table, Ta
         ledger.raw_push(entry)?;
     }
     table.raw_set("ledger", ledger)?;
-    let of = |view: &View| view.table(lua, summary.is_native);
+    let of = |view: &StatisticsView| view.table(lua, summary.is_native);
     Ok((Value::Table(table), of(&summary.latency)?, of(&summary.rates)?))
 }

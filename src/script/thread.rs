@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use mlua::Lua;
 use onrush_engine::{Response, ScriptFailure, Wants};
 
-use super::call::{self, Answer, Arity, Asking, Telling};
+use super::call::{self, Arity, RequestCall, ResponseArguments, WrittenBatch};
 use super::decisions::Decisions;
 use super::holder::{StateHolder, lock};
 use super::meter::Meter;
-use super::returned::Returned;
-use super::state::State;
-use super::{Script, fields};
+use super::returned::KeptValue;
+use super::state::LuaState;
+use super::{LoadedScript, fields};
 
 /// How many threads have taken their state and have not given it back.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
@@ -26,7 +26,7 @@ pub fn inside() -> usize {
 
 /// The script of one worker, shared by the callbacks.
 pub struct ScriptThread {
-    state: Option<State>,
+    state: Option<LuaState>,
     threads: Arc<[StateHolder]>,
     index: usize,
     /// The callbacks and arguments that the script needs.
@@ -39,7 +39,7 @@ pub struct ScriptThread {
 
 impl ScriptThread {
     /// Takes the state of a thread.
-    pub fn new(script: &Script, index: usize) -> Self {
+    pub fn new(script: &LoadedScript, index: usize) -> Self {
         let state = lock(&script.threads[index]).take();
         if let Some(state) = &state {
             // As in wrk, only a running thread can be stopped.
@@ -72,7 +72,7 @@ impl ScriptThread {
             return Ok(());
         }
         let arguments = c_int::from(self.arity.arguments);
-        let telling = Telling { response, arguments, value: Returned::key(response) };
+        let telling = ResponseArguments { response, arguments, value: KeptValue::key(response) };
         // SAFETY: no other code uses the state.
         let result = self.timed(|| unsafe { call::tell(self.state().raw(), &telling) });
         self.ended(result)
@@ -83,11 +83,11 @@ impl ScriptThread {
     /// # Safety
     ///
     /// The text is valid until another method of this thread is called.
-    pub unsafe fn request(&self) -> Result<Option<Answer<'_>>, ScriptFailure> {
+    pub unsafe fn request(&self) -> Result<Option<WrittenBatch<'_>>, ScriptFailure> {
         if self.decisions().is_stopped.get() {
             return Ok(None);
         }
-        let asking = Asking::new(self.decisions(), self.arity.has_value());
+        let asking = RequestCall::new(self.decisions(), self.arity.has_value());
         // SAFETY: no other code uses the state, and the caller uses the text before the next call.
         let answer = self.timed(|| unsafe { call::request(self.state().raw(), &asking) });
         let answer = self.ended(answer)?;
@@ -140,7 +140,7 @@ impl ScriptThread {
         }
     }
 
-    fn state(&self) -> &State {
+    fn state(&self) -> &LuaState {
         self.state.as_ref().expect("the thread keeps it until it is dropped")
     }
 }

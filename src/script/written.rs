@@ -6,36 +6,36 @@ use onrush_engine::{ScriptFailure, Source};
 use onrush_proto::Request;
 use onrush_proto::http1::{Outline, Wire};
 
-use super::call::Answer;
+use super::call::WrittenBatch;
 use super::refused;
-use super::returned::{Freed, Returned};
+use super::returned::{FreedKeys, KeptValue};
 use super::thread::ScriptThread;
 
 /// The requests that `request` writes.
-pub struct Written {
+pub struct WrittenRequests {
     thread: Rc<ScriptThread>,
     /// The address of the text that `requests` came from, and a copy of it.
     last: *const u8,
     bytes: Rc<[u8]>,
     requests: Vec<Request>,
-    freed: Freed,
+    freed: FreedKeys,
 }
 
-impl Written {
+impl WrittenRequests {
     /// The requests of this thread.
-    pub fn of(thread: Rc<ScriptThread>) -> Self {
-        Self { thread, last: std::ptr::null(), bytes: Rc::default(), requests: Vec::new(), freed: Freed::default() }
+    pub fn new(thread: Rc<ScriptThread>) -> Self {
+        Self { thread, last: std::ptr::null(), bytes: Rc::default(), requests: Vec::new(), freed: FreedKeys::default() }
     }
 }
 
-impl Source for Written {
+impl Source for WrittenRequests {
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         while let Some(key) = self.freed.take_one() {
             // SAFETY: the last request that had it was dropped.
             unsafe { self.thread.release(key) };
         }
         // SAFETY: no other method of the thread is called before the text has been used.
-        let Some(Answer { text, value }) = (unsafe { self.thread.request()? }) else { return Ok(false) };
+        let Some(WrittenBatch { text, value }) = (unsafe { self.thread.request()? }) else { return Ok(false) };
         // Lua may have collected an equal text in between, and made this one anew.
         if text.as_ptr() != self.last && !self.requests.is_empty() && text == &*self.bytes {
             self.last = text.as_ptr();
@@ -51,7 +51,7 @@ impl Source for Written {
         match value {
             None => batch.extend_from_slice(&self.requests),
             Some(key) => {
-                let remark = Returned::remark(key, &self.freed);
+                let remark = KeptValue::remark(key, &self.freed);
                 for equal in self.requests.chunk_by(Request::is_same) {
                     let request = equal[0].remarked(remark.clone());
                     batch.extend(std::iter::repeat_n(request, equal.len()));

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use onrush_plan::Condition;
-use onrush_plan::condition::{Comparison, Term};
+use onrush_plan::condition::{ComparisonOperator, Term};
 use onrush_plan::metric::{Metric, Statistic};
 use onrush_plan::search::Search;
 
 use super::point::term_limit_ns;
-use super::{Look, Point, Starved};
+use super::{ClosedLoop, Point, Starvation};
 use crate::run::Outcome;
 
 /// The requests that were sent one at a time while nobody waited for a processor.
@@ -37,7 +37,7 @@ impl Alone {
     /// Adds a run in which one request was in flight at a time, and which ended at this time since the search began.
     pub fn record(&mut self, outcome: &Outcome, now: Duration) {
         let latency = &outcome.totals.latency;
-        if latency.count() > 0 && !Starved::of(outcome).matters() {
+        if latency.count() > 0 && !Starvation::from_outcome(outcome).matters() {
             self.responses += latency.count();
             self.least_ns = self.least_ns.min(latency.percentile(0.0));
             self.from = self.from.min(now);
@@ -56,7 +56,7 @@ impl Alone {
     }
 
     /// True if no load can hold in this search, in which nothing has shown the contrary or casts doubt on it.
-    pub fn is_hopeless(&self, search: &Search, look: Option<Look>, points: &[Point]) -> bool {
+    pub fn is_hopeless(&self, search: &Search, look: Option<ClosedLoop>, points: &[Point]) -> bool {
         let has_held = look.is_some_and(|look| look.holds) || points.iter().any(Point::holds);
         let is_doubted = points.iter().any(|point| point.is_clean() && point.starved.matters());
         !has_held && !is_doubted && self.time() >= Self::enough_time(search) && self.exceeds(&search.objective)
@@ -85,12 +85,12 @@ impl Alone {
 
 /// True if a term limits how slow requests may be.
 fn is_upper(term: &Term) -> bool {
-    matches!(term.comparison, Comparison::Less | Comparison::AtMost)
+    matches!(term.comparison, ComparisonOperator::Less | ComparisonOperator::AtMost)
 }
 
 #[cfg(test)]
 mod tests {
-    use onrush_plan::search::Over;
+    use onrush_plan::search::SearchVariable;
     use onrush_stats::{Activity, Counters};
 
     use super::*;
@@ -99,14 +99,14 @@ mod tests {
     use crate::search::simulation::{points, search};
 
     #[test]
-    fn an_objective_cannot_hold_if_single_requests_miss_it() {
-        let p99 = search(Over::Rate).objective;
+    fn objectives_fail_if_single_requests_miss() {
+        let p99 = search(SearchVariable::Rate).objective;
         let mut p50 = p99.clone();
         let percent = "50".parse().unwrap();
         let Metric::Latency(view, _) = p50.terms[0].metric else { panic!() };
         p50.terms[0].metric = Metric::Latency(view, Statistic::Percentile(percent));
         let mut above = p99.clone();
-        above.terms[0].comparison = Comparison::More;
+        above.terms[0].comparison = ComparisonOperator::More;
         let with = |statistic| {
             let mut objective = p99.clone();
             objective.terms[0].metric = Metric::Latency(view, statistic);
@@ -156,8 +156,8 @@ mod tests {
     }
 
     #[test]
-    fn a_search_is_hopeless_if_single_requests_stay_too_slow() {
-        let search = search(Over::Rate);
+    fn slow_single_requests_make_searches_hopeless() {
+        let search = search(SearchVariable::Rate);
         let alone = |seconds| Alone {
             responses: 9,
             least_ns: 300_000_000,
@@ -165,7 +165,7 @@ mod tests {
             until: Duration::from_secs(seconds),
         };
         let failed = points(&[(480, false), (480, false)]);
-        let look = |holds| Some(Look { connections: 10, per_s: 33.0, holds });
+        let look = |holds| Some(ClosedLoop { connections: 10, per_s: 33.0, holds });
         assert!(alone(20).is_hopeless(&search, None, &failed) && alone(20).is_hopeless(&search, look(false), &[]));
         assert!(!alone(19).is_hopeless(&search, None, &failed), "the target may be cold");
         assert!(!alone(20).is_hopeless(&search, look(true), &failed));

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fit::CONFIDENCE;
 use super::found::is_confident;
-use super::{Ended, Fault, Found, Kind, Point};
+use super::{LoadFailure, Point, ResultKind, SearchEnd, SearchResult};
 use crate::record::gate::Judged;
 use crate::record::json;
 use crate::record::{self, Host, Moment, Tool};
@@ -148,7 +148,13 @@ pub struct Run {
 
 impl Document {
     /// The document of a search that took `duration_s` seconds; `runs` are the documents of its first and its last run.
-    pub fn of(search: &Search, points: &[Point], found: &Found, runs: [&record::Document; 2], duration_s: f64) -> Self {
+    pub fn new(
+        search: &Search,
+        points: &[Point],
+        found: &SearchResult,
+        runs: [&record::Document; 2],
+        duration_s: f64,
+    ) -> Self {
         let [first, last] = runs;
         let ended = found.ended;
         let number = |load: u64| search.over.number(load);
@@ -159,9 +165,9 @@ impl Document {
         });
         let fails = found.beyond.map(|point| number(point.load));
         let (highest, at_least) = match found.kind {
-            Kind::Highest(load) => (Some(Highest { load: number(load), fails }), None),
-            Kind::AtLeast(load) | Kind::All(load) => (None, Some(number(load))),
-            Kind::None(_) | Kind::Never(_) | Kind::Unknown => (None, None),
+            ResultKind::Highest(load) => (Some(Highest { load: number(load), fails }), None),
+            ResultKind::AtLeast(load) | ResultKind::All(load) => (None, Some(number(load))),
+            ResultKind::None(_) | ResultKind::Never(_) | ResultKind::Unknown => (None, None),
         };
         Self {
             schema: SCHEMA,
@@ -176,12 +182,12 @@ impl Document {
             over: search.over.name().to_owned(),
             ended: ended.name().to_owned(),
             lost: None,
-            limited_by: if let Ended::Limited(limit) = ended { Some(limit.name().to_owned()) } else { None },
+            limited_by: if let SearchEnd::Limited(limit) = ended { Some(limit.name().to_owned()) } else { None },
             at_least,
             highest,
             interval,
             contradicting: Some(found.contradicting.len()).filter(|runs| *runs > 0),
-            points: points.iter().map(|point| Run::of(point, number(point.load))).collect(),
+            points: points.iter().map(|point| Run::from_point(point, number(point.load))).collect(),
         }
     }
 
@@ -195,13 +201,13 @@ impl Document {
 pub const KIND: &str = "search";
 
 impl Run {
-    fn of(point: &Point, load: f64) -> Self {
+    fn from_point(point: &Point, load: f64) -> Self {
         let fault = point.fault.map(|fault| match fault {
-            Fault::Limited(limit) => limit.name(),
-            Fault::NoResponse => "unanswered",
-            Fault::Objective => "objective",
-            Fault::Unreached => "unreached",
-            Fault::Rising => "rising",
+            LoadFailure::Limited(limit) => limit.name(),
+            LoadFailure::NoResponse => "unanswered",
+            LoadFailure::Objective => "objective",
+            LoadFailure::Unreached => "unreached",
+            LoadFailure::Rising => "rising",
         });
         Self {
             load,
@@ -225,27 +231,32 @@ impl Run {
 mod tests {
     use std::time::Duration;
 
-    use onrush_plan::search::Over;
+    use onrush_plan::search::SearchVariable;
 
-    use super::super::Limit;
+    use super::super::ClientLimit;
     use super::*;
     use crate::fixtures;
     use crate::record::schema;
     use crate::search::simulation::{points, search};
 
     #[test]
-    fn the_schema_of_a_search_is_that_of_these_structs() {
+    fn the_schema_of_a_search_matches_its_structs() {
         schema::check::<Document>("docs/search.schema.json", "A search of onrush");
     }
 
     #[test]
-    fn a_document_has_the_loads_in_their_unit_and_is_read_again() {
-        let search = search(Over::Rate);
+    fn search_documents_round_trip() {
+        let search = search(SearchVariable::Rate);
         let run = record::Document::judged(&search.plan, &fixtures::flawless(10, 1));
         let mut points = points(&[(60_000, true), (120_000, false), (120_000, false)]);
         points[0].confirms = true;
-        let document =
-            Document::of(&search, &points, &Found::of(Over::Rate, &points, None, Ended::Time), [&run, &run], 9.5);
+        let document = Document::new(
+            &search,
+            &points,
+            &SearchResult::new(SearchVariable::Rate, &points, None, SearchEnd::Time),
+            [&run, &run],
+            9.5,
+        );
         let highest = Highest { load: 1_000.0, fails: Some(2_000.0) };
         assert_eq!((document.highest, document.at_least, document.points[1].load), (Some(highest), None, 2_000.0));
         let interval = document.interval.unwrap();
@@ -256,16 +267,24 @@ mod tests {
         let short = Search { budget: Duration::from_secs(59), ..search.clone() };
         let mut few = points.clone();
         few.iter_mut().for_each(|point| point.completed = 1_600);
-        for (search, points, ended) in
-            [(&short, &points, Ended::Done), (&search, &points, Ended::Signal), (&search, &few, Ended::Done)]
-        {
-            let document = Document::of(search, points, &Found::of(Over::Rate, points, None, ended), [&run, &run], 9.5);
+        for (search, points, ended) in [
+            (&short, &points, SearchEnd::Done),
+            (&search, &points, SearchEnd::Signal),
+            (&search, &few, SearchEnd::Done),
+        ] {
+            let document = Document::new(
+                search,
+                points,
+                &SearchResult::new(SearchVariable::Rate, points, None, ended),
+                [&run, &run],
+                9.5,
+            );
             assert_eq!(document.interval.unwrap().confidence, None, "{ended:?}");
         }
-        let limited = Document::of(
+        let limited = Document::new(
             &search,
             &points,
-            &Found::of(Over::Rate, &points, None, Ended::Limited(Limit::OpenFiles)),
+            &SearchResult::new(SearchVariable::Rate, &points, None, SearchEnd::Limited(ClientLimit::OpenFiles)),
             [&run, &run],
             9.5,
         );

@@ -3,23 +3,23 @@
 use std::ffi::OsStr;
 use std::time::Duration;
 
-use onrush_plan::condition::{Comparison, Term};
+use onrush_plan::condition::{ComparisonOperator, Term};
 use onrush_plan::limits::{CONNECTIONS_MAX, RATE_MAX, THREADS_MAX};
 use onrush_plan::metric::Better;
-use onrush_plan::search::{Over, Search};
-use onrush_plan::{Condition, Kind, Plan};
+use onrush_plan::search::{Search, SearchVariable};
+use onrush_plan::{Condition, OutputKind, Plan};
 use onrush_text::units::exact;
 
 use crate::cli::TypedSearch;
 use crate::cli::decide::CONNECTIONS;
 use crate::cli::flags::{self, Id};
-use crate::cli::refusal::{Refusal, wrong};
+use crate::cli::refusal::{PlanRefusal, wrong};
 use crate::cli::typed::Typed;
 
 /// A search without its plan.
 pub(super) struct Draft {
     objective: Condition,
-    over: Over,
+    over: SearchVariable,
     budget: Duration,
     first: Option<u64>,
 }
@@ -33,16 +33,16 @@ const MAX_INFLIGHT: u64 = 1_000;
 
 impl Draft {
     /// Takes the options of a search, if one was asked for; the rest stays for a run.
-    pub fn take(typed: &mut Typed) -> Result<Option<Self>, Refusal> {
+    pub fn take(typed: &mut Typed) -> Result<Option<Self>, PlanRefusal> {
         let TypedSearch { objective, over } = std::mem::take(&mut typed.search);
         let Some(objective) = objective else {
             let line = "--over: there is no search; add --find-max, for instance --find-max 'p99<50ms'";
-            return if over.is_some() { Err(Refusal::Misused(line.to_owned())) } else { Ok(None) };
+            return if over.is_some() { Err(PlanRefusal::Misused(line.to_owned())) } else { Ok(None) };
         };
-        let over = over.unwrap_or(Over::Rate);
+        let over = over.unwrap_or(SearchVariable::Rate);
         if typed.dialect.is_compat() {
             let tool = typed.dialect.name();
-            return Err(Refusal::Cannot(format!("--find-max: {tool} has no searches; leave it out")));
+            return Err(PlanRefusal::Cannot(format!("--find-max: {tool} has no searches; leave it out")));
         }
         refuse_others(typed, over)?;
         if let Some(term) = objective.terms.iter().find(|term| is_turned_round(term)) {
@@ -50,25 +50,26 @@ impl Draft {
                 "--find-max {}: this holds above a load, not below it; write what must hold, as in p99<50ms",
                 term.text
             );
-            return Err(Refusal::Misused(line));
+            return Err(PlanRefusal::Misused(line));
         }
         let is_exact = |term: &&Term| {
-            term.metric.is_latency() && matches!(term.comparison, Comparison::Equal | Comparison::Unequal)
+            term.metric.is_latency()
+                && matches!(term.comparison, ComparisonOperator::Equal | ComparisonOperator::Unequal)
         };
         if let Some(term) = objective.terms.iter().find(is_exact) {
             let line = format!("--find-max {}: a latency is never exactly that; use < instead", term.text);
-            return Err(Refusal::Misused(line));
+            return Err(PlanRefusal::Misused(line));
         }
-        if let Some(term) = objective.needs_rate().filter(|_| over != Over::Rate) {
+        if let Some(term) = objective.needs_rate().filter(|_| over != SearchVariable::Rate) {
             let line = format!("--find-max {}: this needs a rate; use --over rate or another term", term.text);
-            return Err(Refusal::Misused(line));
+            return Err(PlanRefusal::Misused(line));
         }
         let first = match over {
-            Over::Rate => typed.pace.take_first().map(|rate| rate.per_minute()),
-            Over::Connections => Some(typed.connections.unwrap_or(CONNECTIONS)),
-            Over::Threads => Some(typed.threads.unwrap_or(1)),
+            SearchVariable::Rate => typed.pace.take_first().map(|rate| rate.per_minute()),
+            SearchVariable::Connections => Some(typed.connections.unwrap_or(CONNECTIONS)),
+            SearchVariable::Threads => Some(typed.threads.unwrap_or(1)),
         };
-        if over == Over::Rate && typed.connections.is_none() {
+        if over == SearchVariable::Rate && typed.connections.is_none() {
             typed.pace.max_inflight.get_or_insert(MAX_INFLIGHT);
         }
         let budget = typed.duration.take().unwrap_or(BUDGET);
@@ -80,21 +81,21 @@ impl Draft {
     }
 
     /// The search with this plan.
-    pub fn of(self, mut plan: Plan) -> Search {
+    pub fn with_plan(self, mut plan: Plan) -> Search {
         let Self { objective, over, budget, first } = self;
         plan.phases = false;
         let most = match over {
-            Over::Rate => over.load(RATE_MAX as f64),
-            Over::Connections => CONNECTIONS_MAX,
-            Over::Threads => THREADS_MAX.min(u64::from(plan.load.connections)),
+            SearchVariable::Rate => over.load(RATE_MAX as f64),
+            SearchVariable::Connections => CONNECTIONS_MAX,
+            SearchVariable::Threads => THREADS_MAX.min(u64::from(plan.load.connections)),
         };
         Search { plan, objective, over, budget, first, most }
     }
 }
 
 /// Refuses options that make no sense in a search.
-fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
-    let is_other = |kind: Kind| kind != Kind::Json;
+fn refuse_others(typed: &Typed, over: SearchVariable) -> Result<(), PlanRefusal> {
+    let is_other = |kind: OutputKind| kind != OutputKind::Json;
     let (sampling, log) = (typed.sampling.option(), typed.log.option());
     let reasons = [
         (typed.requests.is_some(), "-n", "a search decides how many requests a run has"),
@@ -102,7 +103,7 @@ fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
         (typed.pace.has_stages(), "--stages", "each run of a search has one load"),
         (!typed.until.is_empty(), "--until", "a search decides how long a run lasts"),
         (!typed.gates.is_empty(), "--fail-if", "add the term to --find-max instead"),
-        (over != Over::Rate && typed.pace.has_rate(), "-R", "only --over rate has a rate"),
+        (over != SearchVariable::Rate && typed.pace.has_rate(), "-R", "only --over rate has a rate"),
         (typed.outputs.iter().any(|output| is_other(output.kind)), "-o", "a search writes .json only"),
         (
             sampling.is_some(),
@@ -115,11 +116,11 @@ fn refuse_others(typed: &Typed, over: Over) -> Result<(), Refusal> {
     ];
     let line = |option: &str, reason: &str| format!("--find-max and {option}: {reason}; leave one of the two out");
     let wrong = reasons.into_iter().find(|(is_there, ..)| *is_there);
-    wrong.map_or(Ok(()), |(_, option, reason)| Err(Refusal::Misused(line(option, reason))))
+    wrong.map_or(Ok(()), |(_, option, reason)| Err(PlanRefusal::Misused(line(option, reason))))
 }
 
 /// True if a term holds once the load is too high, as the terms of gates do.
 fn is_turned_round(term: &Term) -> bool {
-    let is_lower_bound = matches!(term.comparison, Comparison::More | Comparison::AtLeast);
+    let is_lower_bound = matches!(term.comparison, ComparisonOperator::More | ComparisonOperator::AtLeast);
     is_lower_bound && term.metric.about().better == Better::Lower
 }

@@ -1,10 +1,10 @@
 //! How a search ended.
 
-use super::{Alone, Limit};
+use super::{Alone, ClientLimit};
 
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum SearchEnd {
     /// There was nothing left to find out.
     Done,
     /// Its time was over.
@@ -20,10 +20,10 @@ pub enum Ended {
     /// Even one request at a time took longer than the objective allows: no load can hold.
     Hopeless(Alone),
     /// Something other than the target was the limit.
-    Limited(Limit),
+    Limited(ClientLimit),
 }
 
-impl Ended {
+impl SearchEnd {
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Done => "done",

@@ -1,6 +1,6 @@
 //! Requests that failed, or got a status of an error, as a reason why an objective cannot hold at any load.
 
-use onrush_plan::condition::Value;
+use onrush_plan::condition::Threshold;
 use onrush_plan::{Condition, Metric};
 
 use super::excess::percentile;
@@ -13,26 +13,27 @@ pub fn break_it(objective: &Condition, outcome: &Outcome) -> bool {
     let all = (counters.completed + counters.failed).max(1) as f64;
     let (failed, errors) = (counters.failed as f64 / all, (counters.failed + counters.unsuccessful) as f64 / all);
     objective.terms.iter().any(|term| match (term.metric, term.value) {
-        (Metric::Errors, Value::Share(value) | Value::Number(value)) => !term.comparison.holds(errors, value),
+        (Metric::Errors, Threshold::Share(value) | Threshold::Number(value)) => !term.comparison.holds(errors, value),
         _ => percentile(term).is_some_and(|(_, allowed, _)| failed > allowed),
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use onrush_plan::condition::{Comparison, Term};
-    use onrush_plan::search::Over;
+    use onrush_plan::condition::{ComparisonOperator, Term};
+    use onrush_plan::search::SearchVariable;
 
     use super::*;
     use crate::fixtures;
     use crate::search::simulation::search;
 
     #[test]
-    fn failures_break_an_objective_and_statuses_only_one_with_errors() {
+    fn statuses_break_only_error_objectives() {
         // p99<50ms, and errors<3%.
-        let p99 = search(Over::Rate).objective.terms.remove(0);
-        let (metric, value) = (Metric::Errors, Value::Share(0.03));
-        let errors = Term { text: "errors<3%".to_owned(), metric, name: None, comparison: Comparison::Less, value };
+        let p99 = search(SearchVariable::Rate).objective.terms.remove(0);
+        let (metric, value) = (Metric::Errors, Threshold::Share(0.03));
+        let errors =
+            Term { text: "errors<3%".to_owned(), metric, name: None, comparison: ComparisonOperator::Less, value };
         for (term, failed, unsuccessful, expected) in [
             (&p99, 10, 0, false),
             (&p99, 20, 0, true),

@@ -1,53 +1,53 @@
 //! How many requests of a run were slower than a percentile allows.
 
-use onrush_plan::condition::{Comparison, Term, Value};
-use onrush_plan::metric::{Metric, Statistic, View};
+use onrush_plan::condition::{ComparisonOperator, Term, Threshold};
+use onrush_plan::metric::{LatencyView, Metric, Statistic};
 use onrush_plan::{Condition, Plan};
 use onrush_stats::latencies::{bin_of, bin_start_ns};
-use onrush_stats::{Distribution, Latencies, OpenLoop, RowFigures};
+use onrush_stats::{Distribution, Latencies, OpenLoopStats, RowFigures};
 
 use crate::run::{Outcome, nanos};
 
 /// How many requests of a run were slower than a percentile of the objective allows.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Excess {
+pub struct SlowExcess {
     /// The share that may be: 0.01 for a p99, less the share of requests that failed, if that leaves any.
     pub allowed: f64,
     /// Equal parts of the run.
-    pub windows: Vec<Share>,
+    pub windows: Vec<PartCounts>,
 }
 
 /// The requests of a part of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Share {
+pub struct PartCounts {
     /// All of them.
     pub requests: f64,
     /// Requests that were too slow, or not answered in time; failed ones only if they leave no room for slow ones.
     pub slow: f64,
 }
 
-impl Excess {
+impl SlowExcess {
     /// Of the percentiles of an objective, the one that is closest to being broken, or broken most; `None` if there is
     /// none. The rows of the run's timeline are its parts, the last of which has everything that came later.
-    pub fn of(objective: &Condition, plan: &Plan, outcome: &Outcome, parts: usize) -> Option<Self> {
+    pub fn from_outcome(objective: &Condition, plan: &Plan, outcome: &Outcome, parts: usize) -> Option<Self> {
         let all = objective.terms.iter().filter_map(|term| Self::of_term(term, plan, outcome, parts));
         all.max_by(|one, other| one.ratio().total_cmp(&other.ratio()))
     }
 
     /// The number of slow requests, as a multiple of the allowed number.
     pub fn ratio(&self) -> f64 {
-        let sum = |of: fn(&Share) -> f64| self.windows.iter().map(of).sum::<f64>();
+        let sum = |of: fn(&PartCounts) -> f64| self.windows.iter().map(of).sum::<f64>();
         sum(|window| window.slow) / sum(|window| window.requests).max(1.0) / self.allowed
     }
 
     fn of_term(term: &Term, plan: &Plan, outcome: &Outcome, parts: usize) -> Option<Self> {
         let (view, allowed, limit_ns) = percentile(term)?;
-        let is_scheduled = view != View::Service && plan.schedule.is_some();
+        let is_scheduled = view != LatencyView::Service && plan.schedule.is_some();
         let open_loop = outcome.totals.open_loop.as_deref().filter(|_| is_scheduled);
         let latency = open_loop.map_or(&outcome.totals.latency, |open_loop| &open_loop.scheduled);
         let (unanswered, failed) = match open_loop {
             Some(open_loop) => {
-                let OpenLoop { later, later_failed, censored, open, .. } = open_loop;
+                let OpenLoopStats { later, later_failed, censored, open, .. } = open_loop;
                 let slow = |some: &Option<Box<_>>| some.as_deref().map_or(0, |latencies| slower(latencies, limit_ns));
                 let left = open.as_deref().map_or(0, Distribution::count);
                 let given_up = censored.count().saturating_sub(left);
@@ -61,7 +61,7 @@ impl Excess {
         let room = allowed * requests - failed;
         let (allowed, slow) =
             if failed > 0.0 && room >= 1.0 { (room / requests, slow) } else { (allowed, slow + failed) };
-        let mut windows = vec![Share::default(); parts];
+        let mut windows = vec![PartCounts::default(); parts];
         for (index, row) in outcome.timeline.rows.iter().enumerate() {
             let latencies = if is_scheduled { &row.scheduled } else { &row.latency };
             let window = &mut windows[index.min(parts - 1)];
@@ -69,7 +69,7 @@ impl Excess {
             window.slow += slower_in_bins(latencies, limit_ns);
         }
         // The bins are coarse, and have no requests without a response: the sums are the exact ones.
-        let scale = |windows: &mut [Share], field: fn(&mut Share) -> &mut f64, exact: f64| {
+        let scale = |windows: &mut [PartCounts], field: fn(&mut PartCounts) -> &mut f64, exact: f64| {
             let sum: f64 = windows.iter_mut().map(|window| *field(window)).sum();
             let parts = windows.len() as f64;
             windows.iter_mut().for_each(|window| {
@@ -86,12 +86,15 @@ impl Excess {
 
 /// The view of the latency, the share of requests that may be slower, and the limit in nanoseconds; `None`: the term is
 /// about something else, such as the responses of one class, which the timeline does not tell apart.
-pub(super) fn percentile(term: &Term) -> Option<(View, f64, u64)> {
+pub(super) fn percentile(term: &Term) -> Option<(LatencyView, f64, u64)> {
     match (term.metric, term.comparison, term.value) {
         (
-            Metric::Latency(view @ (View::Shown | View::Scheduled | View::Service), Statistic::Percentile(percent)),
-            Comparison::Less | Comparison::AtMost,
-            Value::Time(limit),
+            Metric::Latency(
+                view @ (LatencyView::Shown | LatencyView::Scheduled | LatencyView::Service),
+                Statistic::Percentile(percent),
+            ),
+            ComparisonOperator::Less | ComparisonOperator::AtMost,
+            Threshold::Time(limit),
         ) if percent.value() < 100.0 => Some((view, 1.0 - percent.value() / 100.0, nanos(limit))),
         _ => None,
     }
@@ -102,7 +105,7 @@ pub(super) fn percentile(term: &Term) -> Option<(View, f64, u64)> {
 #[derive(Debug)]
 pub struct Hopeless {
     /// For each percentile: the view of its latency, the limit in nanoseconds, and how many may be slower.
-    terms: Vec<(View, u64, f64)>,
+    terms: Vec<(LatencyView, u64, f64)>,
     /// How many were.
     slow: Vec<f64>,
 }
@@ -112,7 +115,7 @@ const HOPELESS: f64 = 2.0;
 
 impl Hopeless {
     /// For a run that has at most this many requests.
-    pub fn of(objective: &Condition, requests: f64) -> Self {
+    pub fn new(objective: &Condition, requests: f64) -> Self {
         let most = |term: &Term| percentile(term).map(|(view, allowed, ns)| (view, ns, HOPELESS * allowed * requests));
         let terms: Vec<_> = objective.terms.iter().filter_map(most).collect();
         Self { slow: vec![0.0; terms.len()], terms }
@@ -121,7 +124,7 @@ impl Hopeless {
     /// Another part of the run is over.
     pub fn record(&mut self, part: &RowFigures) {
         for ((view, limit_ns, _), slow) in self.terms.iter().zip(&mut self.slow) {
-            let latencies = if *view == View::Service { &part.latency } else { &part.scheduled };
+            let latencies = if *view == LatencyView::Service { &part.latency } else { &part.scheduled };
             // Requests in the limit's bin may be faster: a run that holds must not be stopped.
             *slow += beyond(latencies, bin_of(*limit_ns)) as f64;
         }
@@ -155,7 +158,7 @@ fn beyond(latencies: &Latencies, bin: u16) -> u64 {
 #[cfg(test)]
 mod tests {
     use onrush_plan::Dialect;
-    use onrush_plan::search::Over;
+    use onrush_plan::search::SearchVariable;
     use onrush_stats::{Interval, Timeline};
 
     use super::*;
@@ -173,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn slow_requests_are_counted_by_window_and_failed_ones_are_slow() {
+    fn failed_requests_count_as_slow() {
         let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
         plan.schedule = Some(fixtures::schedule(100));
         let mut outcome = fixtures::flawless(0, 1);
@@ -183,7 +186,7 @@ mod tests {
             outcome.timeline.record(&interval);
             outcome.totals += &interval;
         }
-        let excess = Excess::of(&search(Over::Rate).objective, &plan, &outcome, 2).unwrap();
+        let excess = SlowExcess::from_outcome(&search(SearchVariable::Rate).objective, &plan, &outcome, 2).unwrap();
         assert!((excess.allowed - 0.01).abs() < 1e-9 && (excess.ratio() - 1_800.0 / 306.0).abs() < 1e-6, "{excess:?}");
         // 18 slow ones, none in the first part.
         assert_eq!([excess.windows[0].slow, excess.windows[1].slow.round()], [0.0, 18.0]);
@@ -194,18 +197,18 @@ mod tests {
             let interval = second(0, 992 - failed, 8);
             outcome.timeline.record(&interval);
             outcome.totals += &interval;
-            let excess = Excess::of(&search(Over::Rate).objective, &plan, &outcome, 1).unwrap();
+            let excess = SlowExcess::from_outcome(&search(SearchVariable::Rate).objective, &plan, &outcome, 1).unwrap();
             let is = |one: f64, other: f64| (one - other).abs() < 1e-6;
             assert!(is(excess.allowed, allowed) && is(excess.windows[0].slow, slow), "{failed}: {excess:?}");
             assert!(is(excess.ratio(), ratio), "{failed}: {excess:?}");
         }
         let fast_only = Condition { terms: Vec::new() };
-        assert_eq!(Excess::of(&fast_only, &plan, &outcome, 2), None);
+        assert_eq!(SlowExcess::from_outcome(&fast_only, &plan, &outcome, 2), None);
     }
 
     #[test]
-    fn a_run_is_hopeless_at_twice_the_slow_requests_allowed() {
-        let mut hopeless = Hopeless::of(&search(Over::Rate).objective, 1_000.0);
+    fn runs_are_hopeless_at_twice_the_allowance() {
+        let mut hopeless = Hopeless::new(&search(SearchVariable::Rate).objective, 1_000.0);
         let part = |slow| {
             let mut interval = second(0, 100, slow);
             // Below the limit of 50 ms, and in its bin.

@@ -9,8 +9,8 @@
 //! they explain the runs, and the weights of those with the same limit are added up. A run without such a share held or
 //! failed with the probability that follows from the same curve.
 
-use super::excess::Excess;
-use super::{Limit, Point, at_first};
+use super::excess::SlowExcess;
+use super::{ClientLimit, Point, at_first};
 
 /// The probability that the limit is within its interval.
 pub(super) const CONFIDENCE: f64 = 0.95;
@@ -46,7 +46,7 @@ const FULL: f64 = 0.5;
 
 /// The limit, by the runs.
 #[derive(Clone, Debug)]
-pub struct Fit {
+pub struct LimitFit {
     /// The lower end of the range, and the length of a step, as logarithms of the load.
     from: f64,
     step: f64,
@@ -57,13 +57,13 @@ pub struct Fit {
 }
 
 /// A run, reduced to the data of its likelihood.
-struct Run {
+struct FitRun {
     load: f64,
-    outcome: Outcome,
+    outcome: FitOutcome,
 }
 
 /// A run's evidence about the limit.
-enum Outcome {
+enum FitOutcome {
     /// How many requests there were and how many of them were slow.
     Share {
         allowed: f64,
@@ -82,13 +82,13 @@ enum Outcome {
     Held(bool),
 }
 
-impl Fit {
+impl LimitFit {
     /// The fit of these runs; `None` unless at least one held and one failed.
-    pub fn of(points: &[Point]) -> Option<Self> {
+    pub fn from_points(points: &[Point]) -> Option<Self> {
         let clean = || points.iter().filter(|point| point.is_clean());
         let is_bracketed = clean().any(Point::holds) && clean().any(|point| !point.holds());
         is_bracketed.then_some(())?;
-        let runs: Vec<Run> = clean().map(Run::of).collect();
+        let runs: Vec<FitRun> = clean().map(FitRun::from_point).collect();
         let (least, most) =
             runs.iter().fold((f64::MAX, f64::MIN), |(least, most), run| (least.min(run.load), most.max(run.load)));
         let coarse = Self::within(&runs, least - BEYOND, most + BEYOND);
@@ -96,9 +96,9 @@ impl Fit {
         Some(Self::within(&runs, low, high))
     }
 
-    fn within(runs: &[Run], from: f64, to: f64) -> Self {
+    fn within(runs: &[FitRun], from: f64, to: f64) -> Self {
         let step = (to - from) / STEPS as f64;
-        let largest = runs.iter().map(Run::requests).fold(1.0, f64::max) * RUNS_PER_CLUSTER;
+        let largest = runs.iter().map(FitRun::requests).fold(1.0, f64::max) * RUNS_PER_CLUSTER;
         let mut cells = Vec::with_capacity(STEPS * STEEPNESSES.len());
         for steepness in STEEPNESSES {
             for index in 0..STEPS {
@@ -154,7 +154,7 @@ impl Fit {
         let (limit, (steepness, cluster)) = (self.logarithm(0.5), self.curve);
         let (low, high) = self.interval();
         let is_beyond = if point.holds() { point.load as f64 > high } else { (point.load as f64) < low };
-        point.is_clean() && is_beyond && Run::of(point).is_disturbed(limit, steepness, cluster)
+        point.is_clean() && is_beyond && FitRun::from_point(point).is_disturbed(limit, steepness, cluster)
     }
 }
 
@@ -163,21 +163,21 @@ impl Fit {
 pub fn excuse_cold(points: &mut [Point]) {
     let (first, since) = points.split_at_mut(at_first(points).len());
     let held = since.iter().filter(|point| point.holds()).map(|point| point.load).max();
-    let all = || Fit::of(&[&*first, &*since].concat());
-    let fit = Fit::of(since).or_else(all);
+    let all = || LimitFit::from_points(&[&*first, &*since].concat());
+    let fit = LimitFit::from_points(since).or_else(all);
     if let (Some(fit), Some(held)) = (fit, held)
         && first.iter().any(|point| fit.contradicts(point))
     {
         let cold = first.iter_mut().filter(|point| point.is_clean() && point.load <= held);
-        cold.for_each(|point| point.blame(Some(Limit::Cold)));
+        cold.for_each(|point| point.blame(Some(ClientLimit::Cold)));
     }
 }
 
-impl Run {
-    fn of(point: &Point) -> Self {
+impl FitRun {
+    fn from_point(point: &Point) -> Self {
         let load = (point.load as f64).ln();
-        let Some(Excess { allowed, windows }) = point.share() else {
-            return Self { load, outcome: Outcome::Held(point.holds()) };
+        let Some(SlowExcess { allowed, windows }) = point.share() else {
+            return Self { load, outcome: FitOutcome::Held(point.holds()) };
         };
         let (mut requests, mut slow, mut own, mut mixed) = (0.0, 0.0, 0.0, 0.0);
         for window in windows {
@@ -195,7 +195,7 @@ impl Run {
             // Its queue grows from window to window, which tells nothing about clusters.
             (own, best, mixed) = (own - best, 0.0, 0.0);
         }
-        Self { load, outcome: Outcome::Share { allowed, requests, slow, own, best, mixed, is_overloaded } }
+        Self { load, outcome: FitOutcome::Share { allowed, requests, slow, own, best, mixed, is_overloaded } }
     }
 
     /// The logarithms of the likelihood of this run and of one that was disturbed, for a size of clusters.
@@ -203,7 +203,7 @@ impl Run {
         let power = steepness * (self.load - limit);
         // Neither depends on the size of clusters but by a factor.
         let (this, disturbed, most) = match self.outcome {
-            Outcome::Share { allowed, requests, slow, own, best, is_overloaded, .. } => {
+            FitOutcome::Share { allowed, requests, slow, own, best, is_overloaded, .. } => {
                 let share = (allowed.ln() + power).min(0.0).exp();
                 // Runs begin without a queue. No queue says little about a target whose queues take long to form; a
                 // queue says at least as much as one request would.
@@ -211,7 +211,7 @@ impl Run {
                 let is_enough = is_overloaded && share * requests > slow;
                 (if is_enough { best } else { likelihood(slow, requests, share) + own }, best, most)
             }
-            Outcome::Held(held) => {
+            FitOutcome::Held(held) => {
                 // Half of the runs hold at the limit.
                 let expected = std::f64::consts::LN_2 * power.min(HUGE).exp();
                 (if held { -expected } else { (-(-expected).exp()).ln_1p() }, 0.0, 1.0)
@@ -224,11 +224,11 @@ impl Run {
     }
 
     fn requests(&self) -> f64 {
-        if let Outcome::Share { requests, .. } = self.outcome { requests } else { 1.0 }
+        if let FitOutcome::Share { requests, .. } = self.outcome { requests } else { 1.0 }
     }
 
     fn add(&self, limit: f64, steepness: f64, clusters: [f64; CLUSTERS.len()], cell: &mut [f64; CLUSTERS.len()]) {
-        let mixed = if let Outcome::Share { mixed, .. } = self.outcome { mixed } else { 0.0 };
+        let mixed = if let FitOutcome::Share { mixed, .. } = self.outcome { mixed } else { 0.0 };
         let likelihoods = self.likelihoods(limit, steepness);
         for (sum, cluster) in cell.iter_mut().zip(clusters) {
             let (this, disturbed) = likelihoods(cluster);
@@ -267,15 +267,15 @@ const HUGE: f64 = 5.0;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::search::Fault;
+    use crate::search::LoadFailure;
     use crate::search::simulation::points;
 
     #[test]
-    fn failures_before_a_load_held_say_nothing_once_later_runs_contradict_them() {
+    fn contradicted_early_failures_are_ignored() {
         let cold = |runs: &[(u64, bool)]| {
             let mut points = points(runs);
             excuse_cold(&mut points);
-            points.iter().filter(|point| point.fault == Some(Fault::Limited(Limit::Cold))).count()
+            points.iter().filter(|point| point.fault == Some(LoadFailure::Limited(ClientLimit::Cold))).count()
         };
         let first = [(90, false), (90, false), (65, false), (65, true)];
         assert_eq!(cold(&first[..3]), 0);

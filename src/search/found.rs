@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use onrush_plan::search::{Over, Search};
+use onrush_plan::search::{Search, SearchVariable};
 
 use super::strategy::{WIDE, is_exact};
-use super::{Alone, Ended, Fault, Fit, Limit, Look, Point, Starved, confirmed, needed};
+use super::{Alone, ClientLimit, ClosedLoop, LimitFit, LoadFailure, Point, SearchEnd, Starvation, confirmed, needed};
 
 /// The result of a search. Loads are in the unit of the points.
 #[derive(Clone, Debug)]
-pub struct Found<'a> {
+pub struct SearchResult<'a> {
     /// How the search ended.
-    pub ended: Ended,
+    pub ended: SearchEnd,
     /// Kind of result.
-    pub kind: Kind,
+    pub kind: ResultKind,
     /// The interval of the limit; `None`: no load held, none failed, or loads are counted and the limit is known
     /// exactly.
     pub interval: Option<(f64, f64)>,
@@ -22,19 +22,19 @@ pub struct Found<'a> {
     /// The runs that the others contradict.
     pub contradicting: Vec<&'a Point>,
     /// Who waited for a processor in runs that failed.
-    pub starved: Starved,
+    pub starved: Starvation,
     /// Signs in runs that contradict the others: the time without a response, and the number of failed connects, each
     /// at its worst.
     pub silent: Duration,
     /// See above.
     pub unconnected: u64,
     /// The closed loop, if the objective held in it while no lower load did.
-    pub look: Option<Look>,
+    pub look: Option<ClosedLoop>,
 }
 
 /// The kinds of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ResultKind {
     /// The highest load that a long run has confirmed.
     Highest(u64),
     /// The limit of the target is unknown, but not below this load: the highest that held in a run, without a long run
@@ -64,55 +64,57 @@ const CONFIDENT: Duration = Duration::from_secs(60);
 const CONFIDENT_TIMES: f64 = 5.0;
 
 /// True if a search with these runs that ended like this shows enough for that confidence.
-pub(super) fn is_confident(search: &Search, points: &[Point], ended: Ended) -> bool {
+pub(super) fn is_confident(search: &Search, points: &[Point], ended: SearchEnd) -> bool {
     let responses: u64 = points.iter().filter(|point| point.is_clean()).map(|point| point.completed).sum();
     let is_enough = responses as f64 >= CONFIDENT_TIMES * needed(&search.objective);
-    search.budget >= CONFIDENT && !matches!(ended, Ended::Signal | Ended::Lost) && is_enough
+    search.budget >= CONFIDENT && !matches!(ended, SearchEnd::Signal | SearchEnd::Lost) && is_enough
 }
 
-impl<'a> Found<'a> {
+impl<'a> SearchResult<'a> {
     /// The conclusion; `look`: the closed loop that the first rate comes from.
-    pub fn of(over: Over, points: &'a [Point], look: Option<Look>, ended: Ended) -> Self {
-        if let Ended::Hopeless(alone) = ended {
+    pub fn new(over: SearchVariable, points: &'a [Point], look: Option<ClosedLoop>, ended: SearchEnd) -> Self {
+        if let SearchEnd::Hopeless(alone) = ended {
             return Self::never(alone, points);
         }
         let clean = || points.iter().filter(|point| point.is_clean());
         let held = clean().filter(|point| point.holds()).map(|point| point.load).max();
         let failed = || clean().filter(|point| !point.holds());
-        let fit = Fit::of(points);
-        let is_spoilt = matches!(ended, Ended::Died | Ended::Limited(_));
-        let cold = points.iter().filter(|point| point.fault == Some(Fault::Limited(Limit::Cold)));
+        let fit = LimitFit::from_points(points);
+        let is_spoilt = matches!(ended, SearchEnd::Died | SearchEnd::Limited(_));
+        let cold = points.iter().filter(|point| point.fault == Some(LoadFailure::Limited(ClientLimit::Cold)));
         let others = points.iter().filter(|point| fit.as_ref().is_some_and(|fit| fit.contradicts(point)));
         let contradicting: Vec<&Point> = cold.chain(others).collect();
         // Where runs were disturbed, the load to confirm may have followed from them: others held at higher ones.
         let known = fit.as_ref().filter(|_| !contradicting.is_empty()).and_then(|fit| sure(points, fit));
         let is_outdone = |load: u64| known.is_some_and(|known| known as f64 > load as f64 * WIDE);
         let kind = match (confirmed(points), held, failed().map(|point| point.load).min()) {
-            (_, None, None) => Kind::Unknown,
-            (Some(load), ..) if !is_spoilt && !is_outdone(load) => Kind::Highest(load),
-            (_, Some(load), None) if !is_spoilt => Kind::All(load),
-            (_, None, Some(load)) => Kind::None(load),
-            (_, Some(load), _) => Kind::AtLeast(fit.as_ref().map_or(load, |fit| sure(points, fit).unwrap_or(load))),
+            (_, None, None) => ResultKind::Unknown,
+            (Some(load), ..) if !is_spoilt && !is_outdone(load) => ResultKind::Highest(load),
+            (_, Some(load), None) if !is_spoilt => ResultKind::All(load),
+            (_, None, Some(load)) => ResultKind::None(load),
+            (_, Some(load), _) => {
+                ResultKind::AtLeast(fit.as_ref().map_or(load, |fit| sure(points, fit).unwrap_or(load)))
+            }
         };
         let above = match kind {
-            Kind::Highest(load) | Kind::AtLeast(load) => load,
+            ResultKind::Highest(load) | ResultKind::AtLeast(load) => load,
             _ => 0,
         };
         let beyond = failed().filter(|point| point.load > above).min_by_key(|point| point.load);
         // Failures that others contradict bound nothing. The interval has the load in it that was confirmed.
         let has_failed = failed().any(|point| !contradicting.iter().any(|other| std::ptr::eq(*other, point)));
         let fitted = fit.as_ref().filter(|_| has_failed && !is_exact(over, points));
-        let interval = fitted.map(Fit::interval).map(|(low, high)| match kind {
-            Kind::Highest(load) => (low.min(load as f64), high.max(load as f64)),
+        let interval = fitted.map(LimitFit::interval).map(|(low, high)| match kind {
+            ResultKind::Highest(load) => (low.min(load as f64), high.max(load as f64)),
             _ => (low, high),
         });
         let suspects = contradicting
             .iter()
             .copied()
-            .chain(failed().filter(|point| matches!(kind, Kind::None(_)) && !point.is_broken_by_errors));
-        let starved = Starved::worst(suspects.map(|point| point.starved));
+            .chain(failed().filter(|point| matches!(kind, ResultKind::None(_)) && !point.is_broken_by_errors));
+        let starved = Starvation::worst(suspects.map(|point| point.starved));
         let look = look.filter(|look| match kind {
-            Kind::None(load) => over == Over::Rate && look.holds && look.per_s > over.number(load),
+            ResultKind::None(load) => over == SearchVariable::Rate && look.holds && look.per_s > over.number(load),
             _ => false,
         });
         let silent = contradicting.iter().map(|point| point.silent).max().unwrap_or_default();
@@ -123,12 +125,12 @@ impl<'a> Found<'a> {
     /// The conclusion that no load can hold, if the runs cast no doubt on it ([`Alone::is_hopeless`]).
     fn never(alone: Alone, points: &'a [Point]) -> Self {
         Self {
-            ended: Ended::Hopeless(alone),
-            kind: Kind::Never(alone),
+            ended: SearchEnd::Hopeless(alone),
+            kind: ResultKind::Never(alone),
             interval: None,
             beyond: points.iter().filter(|point| point.is_clean()).min_by_key(|point| point.load),
             contradicting: Vec::new(),
-            starved: Starved::default(),
+            starved: Starvation::default(),
             silent: Duration::ZERO,
             unconnected: 0,
             look: None,
@@ -144,10 +146,10 @@ impl<'a> Found<'a> {
     /// True if it is certain that no load that was tried holds: a single run may have been disturbed.
     pub fn is_none(&self, points: &[Point]) -> bool {
         match self.kind {
-            Kind::Never(_) => true,
-            Kind::None(_) => {
+            ResultKind::Never(_) => true,
+            ResultKind::None(_) => {
                 let failed = points.iter().filter(|point| point.is_clean()).count();
-                !matches!(self.ended, Ended::Limited(_)) && !self.is_doubted() && failed >= FAILED_MIN
+                !matches!(self.ended, SearchEnd::Limited(_)) && !self.is_doubted() && failed >= FAILED_MIN
             }
             _ => false,
         }
@@ -156,15 +158,15 @@ impl<'a> Found<'a> {
     /// True if the question is still open, and not only because a signal cut the search short.
     pub fn is_inconclusive(&self, points: &[Point]) -> bool {
         match (self.ended, self.kind) {
-            (Ended::Died, _) | (_, Kind::Never(_)) => false,
-            (Ended::Limited(_) | Ended::Lost, _) => true,
-            (_, Kind::None(_)) if self.is_doubted() => true,
-            (_, Kind::Highest(_) | Kind::All(_)) if self.is_contradicted(points) => true,
-            (Ended::Signal, _) => false,
-            (Ended::Time, Kind::All(_)) => true,
-            (_, Kind::AtLeast(_) | Kind::Unknown) => true,
-            (_, Kind::None(_)) => !self.is_none(points),
-            (_, Kind::Highest(_) | Kind::All(_)) => false,
+            (SearchEnd::Died, _) | (_, ResultKind::Never(_)) => false,
+            (SearchEnd::Limited(_) | SearchEnd::Lost, _) => true,
+            (_, ResultKind::None(_)) if self.is_doubted() => true,
+            (_, ResultKind::Highest(_) | ResultKind::All(_)) if self.is_contradicted(points) => true,
+            (SearchEnd::Signal, _) => false,
+            (SearchEnd::Time, ResultKind::All(_)) => true,
+            (_, ResultKind::AtLeast(_) | ResultKind::Unknown) => true,
+            (_, ResultKind::None(_)) => !self.is_none(points),
+            (_, ResultKind::Highest(_) | ResultKind::All(_)) => false,
         }
     }
 
@@ -175,7 +177,7 @@ impl<'a> Found<'a> {
 }
 
 /// The highest load that held and is no higher than the limit is likely to be.
-fn sure(points: &[Point], fit: &Fit) -> Option<u64> {
+fn sure(points: &[Point], fit: &LimitFit) -> Option<u64> {
     let (_, high) = fit.interval();
     let held = points.iter().filter(|point| point.holds() && point.load as f64 <= high);
     held.map(|point| point.load).max()
@@ -184,5 +186,5 @@ fn sure(points: &[Point], fit: &Fit) -> Option<u64> {
 /// The last run that was to confirm a load, if it failed.
 pub(super) fn unconfirmed(points: &[Point]) -> Option<&Point> {
     let failed = |point: &&Point| point.confirms && point.is_clean() && !point.holds();
-    points.iter().rev().find(failed).filter(|point| point.fault != Some(Fault::NoResponse))
+    points.iter().rev().find(failed).filter(|point| point.fault != Some(LoadFailure::NoResponse))
 }

@@ -1,7 +1,7 @@
 //! Limits other than the target, of a run that does not hold.
 
 use onrush_plan::LimitedBy;
-use onrush_plan::search::Over;
+use onrush_plan::search::SearchVariable;
 
 use crate::judge::uses_all;
 use crate::record::Document;
@@ -9,7 +9,7 @@ use crate::run::Outcome;
 
 /// A limit other than the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum ClientLimit {
     /// The limit that the verdict on the run names.
     Verdict(LimitedBy),
     /// The load needs more open files than are allowed.
@@ -27,18 +27,18 @@ pub enum Limit {
 /// Requests queue at the target if the median is this many times the lowest median of any run.
 const QUEUEING: f64 = 2.0;
 
-impl Limit {
+impl ClientLimit {
     /// The limit of a run by its judged document; `None`: it was the target, or is unknown. `calm_ns`: the lowest
     /// median of any run of the search.
-    pub fn of(over: Over, outcome: &Outcome, document: &Document, calm_ns: u64) -> Option<Self> {
-        if over != Over::Rate && outcome.descriptors.is_some() {
+    pub fn from_document(over: SearchVariable, outcome: &Outcome, document: &Document, calm_ns: u64) -> Option<Self> {
+        if over != SearchVariable::Rate && outcome.descriptors.is_some() {
             return Some(Self::OpenFiles);
         }
         let limited_by = document.verdict.as_ref()?.limited_by;
         // In a closed loop, the search varies the number of connections. In a run that is overloaded throughout, all
         // responses take equally long; only other runs show that the target has a queue.
         let is_queue = outcome.totals.latency.percentile(50.0) as f64 >= QUEUEING * calm_ns as f64;
-        if over == Over::Rate
+        if over == SearchVariable::Rate
             && !is_queue
             && limited_by == LimitedBy::Unclear
             && document.evidence.as_ref().is_some_and(uses_all)
@@ -93,7 +93,7 @@ mod tests {
     use crate::run::Shortage;
 
     #[test]
-    fn a_limit_is_what_the_verdict_says_unless_that_is_the_target() {
+    fn client_limits_follow_the_verdict() {
         let mut outcome = fixtures::flawless(0, 1);
         outcome.totals.latency.record_many(20_000_000, 100);
         let plan = onrush_plan::fixtures::plan(onrush_plan::Dialect::Native, "http://h/", 10, 1, 1);
@@ -106,21 +106,32 @@ mod tests {
             evidence: evidence(crowded),
             ..Document::of(&plan, &outcome)
         };
-        let of = |limited_by, calm_ns| Limit::of(Over::Rate, &outcome, &judged(limited_by, None), calm_ns);
+        let of = |limited_by, calm_ns| {
+            ClientLimit::from_document(SearchVariable::Rate, &outcome, &judged(limited_by, None), calm_ns)
+        };
         for limited_by in LimitedBy::ALL {
             let is_limit = limited_by.is_our_fault();
-            assert_eq!(of(limited_by, 20_000_000), is_limit.then_some(Limit::Verdict(limited_by)), "{limited_by:?}");
+            assert_eq!(
+                of(limited_by, 20_000_000),
+                is_limit.then_some(ClientLimit::Verdict(limited_by)),
+                "{limited_by:?}"
+            );
         }
         // With all connections in use, responses that take ten times as long as in other runs wait in a queue.
-        let full = |calm_ns| Limit::of(Over::Rate, &outcome, &judged(LimitedBy::Unclear, Some(1.0)), calm_ns);
+        let full = |calm_ns| {
+            ClientLimit::from_document(SearchVariable::Rate, &outcome, &judged(LimitedBy::Unclear, Some(1.0)), calm_ns)
+        };
         assert_eq!(full(2_000_000), None);
-        assert_eq!(full(20_000_000), Some(Limit::Verdict(LimitedBy::Connections)));
-        assert_eq!(of(LimitedBy::GeneratorCpu, 2_000_000), Some(Limit::Verdict(LimitedBy::GeneratorCpu)));
-        assert_eq!(Limit::of(Over::Rate, &outcome, &Document::of(&plan, &outcome), 1), None);
-        let are_ours = [LimitedBy::Connections, LimitedBy::Ports].map(|by| Limit::Verdict(by).is_our_fault());
+        assert_eq!(full(20_000_000), Some(ClientLimit::Verdict(LimitedBy::Connections)));
+        assert_eq!(of(LimitedBy::GeneratorCpu, 2_000_000), Some(ClientLimit::Verdict(LimitedBy::GeneratorCpu)));
+        assert_eq!(ClientLimit::from_document(SearchVariable::Rate, &outcome, &Document::of(&plan, &outcome), 1), None);
+        let are_ours = [LimitedBy::Connections, LimitedBy::Ports].map(|by| ClientLimit::Verdict(by).is_our_fault());
         assert_eq!(are_ours, [false, true]);
         let document = Document::of(&plan, &outcome);
         outcome.descriptors = Some(Shortage { needed: 2_000, hard: 1_000 });
-        assert_eq!(Limit::of(Over::Connections, &outcome, &document, 1), Some(Limit::OpenFiles));
+        assert_eq!(
+            ClientLimit::from_document(SearchVariable::Connections, &outcome, &document, 1),
+            Some(ClientLimit::OpenFiles)
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 /// The closed loop before the first run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Look {
+pub struct ClosedLoop {
     /// Its connections.
     pub connections: u32,
     /// Its responses per second.

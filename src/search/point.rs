@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use onrush_plan::condition::{Term, Value};
+use onrush_plan::condition::{Term, Threshold};
 use onrush_plan::metric::{Metric, Statistic};
 use onrush_plan::schedule::Arrivals;
-use onrush_plan::search::{Over, Search};
+use onrush_plan::search::{Search, SearchVariable};
 use onrush_plan::{Condition, Plan};
 use onrush_stats::{Gap, silences};
 
-use super::{Excess, Limit, Starved, Step, errors};
+use super::{ClientLimit, PlannedRun, SlowExcess, Starvation, errors};
 use crate::figures::{bounds, unavailable};
 use crate::judge;
 use crate::record::Document;
@@ -19,7 +19,7 @@ use crate::run::{Outcome, nanos};
 /// One run of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// The load, in the unit of [`Over`].
+    /// The load, in the unit of [`SearchVariable`].
     pub load: u64,
     /// How long the run measured.
     pub length: Duration,
@@ -34,9 +34,9 @@ pub struct Point {
     /// How long onrush itself was stalled in that time.
     pub stalled: Duration,
     /// How many requests were slower than a percentile of the objective allows; `None`: it has none.
-    pub excess: Option<Excess>,
+    pub excess: Option<SlowExcess>,
     /// Who waited for a processor in that time.
-    pub starved: Starved,
+    pub starved: Starvation,
     /// How long no response came although one was due.
     pub silent: Duration,
     /// How many attempts to connect failed.
@@ -48,12 +48,12 @@ pub struct Point {
     /// True if its errors alone break the objective, which no processor time would have changed.
     pub is_broken_by_errors: bool,
     /// Why the load does not hold; `None`: it does.
-    pub fault: Option<Fault>,
+    pub fault: Option<LoadFailure>,
 }
 
 /// Why a load does not hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum LoadFailure {
     /// There was no response.
     NoResponse,
     /// A term of the objective does not hold.
@@ -64,12 +64,12 @@ pub enum Fault {
     /// The latency was still rising: the load would not hold for long.
     Rising,
     /// Something other than the target was the limit: the run tells nothing about the target.
-    Limited(Limit),
+    Limited(ClientLimit),
 }
 
 /// Measurements of a run, as far as they matter here.
 #[derive(Clone, Debug)]
-pub struct Measured {
+pub struct MeasuredRun {
     /// The asked load, the reached load, and their ordinary difference, in requests or connections. Failed requests
     /// have been sent: the objective judges them. `None` for threads, which are always reached.
     pub reached: Option<(f64, f64, f64)>,
@@ -80,7 +80,7 @@ pub struct Measured {
     /// How long onrush itself was stalled.
     pub stalled: Duration,
     /// How many requests were slower than a percentile of the objective allows.
-    pub excess: Option<Excess>,
+    pub excess: Option<SlowExcess>,
     /// The terms of the objective.
     pub terms: Vec<Judged>,
 }
@@ -114,8 +114,14 @@ const RISE_OF_MEAN: f64 = 0.5;
 
 impl Point {
     /// Judges a run that measured for this length.
-    pub fn of(search: &Search, plan: &Plan, step: Step, outcome: &Outcome, document: &Document) -> Self {
-        let Step { load, length, confirms, .. } = step;
+    pub fn from_outcome(
+        search: &Search,
+        plan: &Plan,
+        step: PlannedRun,
+        outcome: &Outcome,
+        document: &Document,
+    ) -> Self {
+        let PlannedRun { load, length, confirms, .. } = step;
         let timeline = &outcome.timeline;
         let whole = (length.as_nanos() / u128::from(timeline.length_ns.max(1))) as usize;
         let windows = timeline.rows.iter().take(whole).map(|row| {
@@ -125,30 +131,30 @@ impl Point {
         let windows: Vec<Window> = windows.collect();
         let counters = &outcome.totals.counters;
         let reached = match search.over {
-            Over::Rate => {
-                let due = Over::Rate.number(load) * length.as_secs_f64();
+            SearchVariable::Rate => {
+                let due = SearchVariable::Rate.number(load) * length.as_secs_f64();
                 let completed: u64 = windows.iter().map(|window| window.completed).sum();
                 let ended = (completed + counters.failed + counters.abandoned) as f64;
                 let in_flight = ordinarily_in_flight(&windows, length, bounds::together(plan, outcome));
                 Some((due, ended, by_chance(plan, due) + in_flight))
             }
-            Over::Connections => Some((load as f64, counters.slots_opened as f64, 0.0)),
-            Over::Threads => None,
+            SearchVariable::Connections => Some((load as f64, counters.slots_opened as f64, 0.0)),
+            SearchVariable::Threads => None,
         };
         let terms = judge::objective(&search.objective, document);
         let stalled = stalled(outcome, length);
-        let excess = Excess::of(&search.objective, plan, outcome, WINDOWS as usize);
-        let measured = Measured { reached, windows, completed: counters.completed, stalled, excess, terms };
+        let excess = SlowExcess::from_outcome(&search.objective, plan, outcome, WINDOWS as usize);
+        let measured = MeasuredRun { reached, windows, completed: counters.completed, stalled, excess, terms };
         let point = Self::judge(load, length, measured, limit_ns(&search.objective));
         let is_broken_by_errors = errors::break_it(&search.objective, outcome);
         let silent = unavailable::unanswered(plan, outcome);
         let unconnected = outcome.totals.ledger.totals().connect;
-        Self { confirms, starved: Starved::of(outcome), silent, unconnected, is_broken_by_errors, ..point }
+        Self { confirms, starved: Starvation::from_outcome(outcome), silent, unconnected, is_broken_by_errors, ..point }
     }
 
     /// Judges a run's measurements; `limit_ns`: the lowest latency that the objective allows.
-    pub fn judge(load: u64, length: Duration, measured: Measured, limit_ns: Option<f64>) -> Self {
-        let Measured { reached, windows, completed, stalled, excess, terms } = measured;
+    pub fn judge(load: u64, length: Duration, measured: MeasuredRun, limit_ns: Option<f64>) -> Self {
+        let MeasuredRun { reached, windows, completed, stalled, excess, terms } = measured;
         let in_time: u64 = windows.iter().map(|window| window.completed).sum();
         let rise_ns = limit_ns.map_or(mean_ns(&windows) * RISE_OF_MEAN, |limit_ns| limit_ns * RISE_OF_LIMIT);
         let slope = slope(&windows, length);
@@ -157,15 +163,15 @@ impl Point {
         };
         let is_rising = |(slope, error): (f64, f64)| slope > STEEP * error && slope * length.as_secs_f64() > rise_ns;
         let fault = match () {
-            () if completed == 0 => Some(Fault::NoResponse),
-            () if terms.iter().any(|term| !term.holds && !term.undecided) => Some(Fault::Objective),
-            () if terms.iter().any(|term| term.undecided) => Some(Fault::Limited(Limit::Open)),
-            () if reached.is_some_and(is_short) => Some(Fault::Unreached),
-            () if slope.is_some_and(is_rising) => Some(Fault::Rising),
+            () if completed == 0 => Some(LoadFailure::NoResponse),
+            () if terms.iter().any(|term| !term.holds && !term.undecided) => Some(LoadFailure::Objective),
+            () if terms.iter().any(|term| term.undecided) => Some(LoadFailure::Limited(ClientLimit::Open)),
+            () if reached.is_some_and(is_short) => Some(LoadFailure::Unreached),
+            () if slope.is_some_and(is_rising) => Some(LoadFailure::Rising),
             () => None,
         };
-        let is_spoilt = stalled >= length.mul_f64(STILL) && fault != Some(Fault::NoResponse);
-        let fault = fault.map(|fault| if is_spoilt { Fault::Limited(Limit::Stalled) } else { fault });
+        let is_spoilt = stalled >= length.mul_f64(STILL) && fault != Some(LoadFailure::NoResponse);
+        let fault = fault.map(|fault| if is_spoilt { LoadFailure::Limited(ClientLimit::Stalled) } else { fault });
         let per_s = in_time as f64 / length.as_secs_f64();
         let slope_ns_per_s = slope.map(|(slope, _)| slope);
         Self {
@@ -177,7 +183,7 @@ impl Point {
             slope_ns_per_s,
             stalled,
             excess,
-            starved: Starved::default(),
+            starved: Starvation::default(),
             silent: Duration::ZERO,
             unconnected: 0,
             confirms: false,
@@ -188,7 +194,7 @@ impl Point {
     }
 
     /// The number of requests that were too slow, if it decides whether the load holds.
-    pub fn share(&self) -> Option<&Excess> {
+    pub fn share(&self) -> Option<&SlowExcess> {
         let excess = self.excess.as_ref()?;
         let is_broken = excess.ratio() > 1.0;
         (is_broken || self.holds()).then_some(excess).filter(|_| self.completed > 0)
@@ -196,13 +202,13 @@ impl Point {
 
     /// True if it says something about the target.
     pub fn is_clean(&self) -> bool {
-        !matches!(self.fault, Some(Fault::Limited(_)))
+        !matches!(self.fault, Some(LoadFailure::Limited(_)))
     }
 
     /// Records the limit, if the load does not hold.
-    pub fn blame(&mut self, limit: Option<Limit>) {
+    pub fn blame(&mut self, limit: Option<ClientLimit>) {
         if let (Some(fault), Some(limit)) = (&mut self.fault, limit) {
-            *fault = Fault::Limited(limit);
+            *fault = LoadFailure::Limited(limit);
         }
     }
 
@@ -253,7 +259,7 @@ pub(super) fn limit_ns(objective: &Condition) -> Option<f64> {
 pub(super) fn term_limit_ns(term: &Term) -> Option<f64> {
     match (term.metric, term.value) {
         (Metric::Latency(_, Statistic::Stdev), _) => None,
-        (Metric::Latency(..), Value::Time(time)) => Some(time.as_nanos() as f64),
+        (Metric::Latency(..), Threshold::Time(time)) => Some(time.as_nanos() as f64),
         _ => None,
     }
 }
@@ -287,7 +293,7 @@ mod tests {
         let per_window = completed / 5.0;
         let window = |ms: f64| Window { completed: per_window as u64, sum_ns: ms * 1e6 * per_window };
         let term = Judged { term: "p99<50ms".to_owned(), was: None, holds, undecided: false };
-        let measured = Measured {
+        let measured = MeasuredRun {
             reached: Some((2_000.0, completed, 0.0)),
             windows: means_ms.map(window).to_vec(),
             completed: completed as u64,
@@ -299,15 +305,15 @@ mod tests {
     }
 
     #[test]
-    fn a_load_holds_if_it_is_reached_and_the_latency_is_steady() {
+    fn loads_hold_when_reached_with_steady_latency() {
         let calm = [1.0, 1.2, 0.9, 1.1, 1.0];
         for (means_ms, completed, holds, fault) in [
             (calm, 2_000.0, true, None),
             (calm, 1_980.0, true, None),
-            (calm, 1_975.0, true, Some(Fault::Unreached)),
-            (calm, 2_000.0, false, Some(Fault::Objective)),
-            (calm, 0.0, false, Some(Fault::NoResponse)),
-            ([1.0, 3.0, 5.0, 7.0, 9.0], 2_000.0, true, Some(Fault::Rising)),
+            (calm, 1_975.0, true, Some(LoadFailure::Unreached)),
+            (calm, 2_000.0, false, Some(LoadFailure::Objective)),
+            (calm, 0.0, false, Some(LoadFailure::NoResponse)),
+            ([1.0, 3.0, 5.0, 7.0, 9.0], 2_000.0, true, Some(LoadFailure::Rising)),
             // Steadily, but by far less than the objective allows.
             ([1.0, 1.3, 1.6, 1.9, 2.2], 2_000.0, true, None),
             // By more than that, but up and down.
@@ -321,18 +327,18 @@ mod tests {
     }
 
     #[test]
-    fn a_run_in_which_onrush_was_stalled_is_not_held_against_the_target() {
+    fn own_stalls_do_not_count_against_targets() {
         let (calm, ms) = ([1.0; 5], Duration::from_millis);
         let fault = |completed, holds, still| stalled(calm, completed, holds, still).fault;
-        assert_eq!(fault(2_000.0, false, ms(19)), Some(Fault::Objective));
-        assert_eq!(fault(2_000.0, false, ms(20)), Some(Fault::Limited(Limit::Stalled)));
-        assert_eq!(fault(1_500.0, true, ms(500)), Some(Fault::Limited(Limit::Stalled)));
-        assert_eq!(fault(0.0, false, ms(500)), Some(Fault::NoResponse));
+        assert_eq!(fault(2_000.0, false, ms(19)), Some(LoadFailure::Objective));
+        assert_eq!(fault(2_000.0, false, ms(20)), Some(LoadFailure::Limited(ClientLimit::Stalled)));
+        assert_eq!(fault(1_500.0, true, ms(500)), Some(LoadFailure::Limited(ClientLimit::Stalled)));
+        assert_eq!(fault(0.0, false, ms(500)), Some(LoadFailure::NoResponse));
         assert_eq!(fault(2_000.0, true, ms(500)), None, "a stall does no harm to a load that holds");
     }
 
     #[test]
-    fn the_slope_is_that_of_the_line_of_least_squares() {
+    fn slopes_are_least_squares() {
         let windows = [2.0, 4.0, 3.0, 5.0, 6.0].map(|ns| Window { completed: 10, sum_ns: 10.0 * ns });
         let (slope, error) = slope(&windows, Duration::from_secs(5)).unwrap();
         assert!((slope - 0.9).abs() < 1e-9 && (error - (1.9f64 / 3.0 / 10.0).sqrt()).abs() < 1e-9, "{slope} {error}");

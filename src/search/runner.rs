@@ -6,20 +6,20 @@ use anyhow::{anyhow, bail};
 use onrush_engine::Spare;
 use onrush_engine::backend::sim::Scenario;
 use onrush_plan::Random;
-use onrush_plan::search::Over;
-use onrush_plan::secrets::Known;
+use onrush_plan::search::SearchVariable;
+use onrush_plan::secrets::KnownSecrets;
 use onrush_plan::{Addresses, Format, Io, LimitedBy, Load, Plan, Search};
 use thiserror::Error;
 
 use super::point::by_chance;
 use super::words;
 use super::{
-    Alone, Course, Document, Ended, Fault, Found, Hopeless, Limit, Look, Next, Point, Step, WINDOWS, errors,
-    excuse_cold, needed,
+    Alone, ClientLimit, ClosedLoop, Document, Hopeless, LoadFailure, Next, PlannedRun, Point, SearchEnd,
+    SearchProgress, SearchResult, WINDOWS, errors, excuse_cold, needed,
 };
 use crate::failure;
 use crate::files::{self, FileStates, Files};
-use crate::judge::{self, Judged};
+use crate::judge::{self, JudgedRun};
 use crate::live::{Messages, ProgressLine, WaitingLine, verbose};
 use crate::program::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
@@ -27,11 +27,11 @@ use crate::program::{
 };
 use crate::record::{self, NoteId};
 use crate::run::{
-    self, Breakdown, Choice, Clock, Ended as RunEnded, Gathered, Interrupt, NotStarted, Observer, Outcome, TimelineRow,
-    Waiting, nanos,
+    self, Breakdown, Choice, Clock, Gathered, Interrupt, NotStarted, Observer, Outcome, RunEnd as RunEnded,
+    TimelineRow, Waiting, nanos,
 };
 use crate::script::Exit;
-use crate::session::{self, Ran, ask};
+use crate::session::{self, SessionResult, ask};
 use screen::{has_colours, say_lines};
 
 /// Duration of the closed loop that finds the first load, and of its uncounted beginning.
@@ -65,7 +65,7 @@ pub(super) fn carry_out(search: &mut Search) -> u8 {
 }
 
 fn steps(search: &mut Search) -> u8 {
-    let begun = Signals::listen(&[]).and_then(|signals| Ok((Files::of(&search.plan, &signals)?, signals)));
+    let begun = Signals::listen(&[]).and_then(|signals| Ok((Files::for_plan(&search.plan, &signals)?, signals)));
     let (files, signals) = match begun {
         Ok(begun) => begun,
         Err(error) => {
@@ -74,17 +74,17 @@ fn steps(search: &mut Search) -> u8 {
         }
     };
     let states = files.states().clone();
-    let is_ours = search.plan.script.is_some() && search.plan.show.format == Format::Json;
+    let is_ours = search.plan.script.is_some() && search.plan.output.format == Format::Json;
     let screen = Screen::open(is_ours);
     let interrupt = signals.interrupt.clone();
-    let read = interrupt.blocking(|| search.plan.read_materials());
-    if !search.plan.show.keeps_secrets {
-        screen::hide(Known::of(&search.plan));
+    let read = interrupt.blocking(|| search.plan.read_files());
+    if !search.plan.output.keeps_secrets {
+        screen::hide(KnownSecrets::from_plan(&search.plan));
     }
     let found = guard(|| {
         read?;
         check(search)?;
-        Runs::new(search, &interrupt).all()
+        SearchRuns::new(search, &interrupt).all()
     });
     match found.and_then(|found| found) {
         Ok(found) => interrupt.blocking(|| found.show(search, screen, files)),
@@ -99,7 +99,7 @@ fn steps(search: &mut Search) -> u8 {
 
 /// Checks that every run of a search can begin: one that cannot would lose all earlier ones.
 fn check(search: &Search) -> anyhow::Result<()> {
-    if let (Io::Sim(path), Over::Threads) = (&search.plan.io, search.over)
+    if let (Io::Sim(path), SearchVariable::Threads) = (&search.plan.io, search.over)
         && Scenario::read(path)?.is_limited()
     {
         bail!(
@@ -112,7 +112,7 @@ fn check(search: &Search) -> anyhow::Result<()> {
 
 /// The exit code of a search that found nothing because of this error.
 fn exit_code(error: &anyhow::Error) -> u8 {
-    match (error.downcast_ref::<Fruitless>(), error.downcast_ref::<Exit>()) {
+    match (error.downcast_ref::<NoResult>(), error.downcast_ref::<Exit>()) {
         (Some(fruitless), _) => fruitless.code,
         (_, Some(Exit(code))) => *code as u8,
         _ => code_of(error),
@@ -122,7 +122,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
 /// Why a search ended without a result.
 #[derive(Debug, Error)]
 #[error("{line}")]
-struct Fruitless {
+struct NoResult {
     line: String,
     code: u8,
 }
@@ -130,13 +130,13 @@ struct Fruitless {
 /// A search has lost one of its machines.
 #[derive(Debug, Error)]
 #[error("the search ends here, because its runs would not be alike without all machines")]
-struct Lost(String);
+struct MachineLost(String);
 
 /// A search that is over.
-struct Finished {
+struct FinishedSearch {
     points: Vec<Point>,
-    look: Option<Look>,
-    ended: Ended,
+    look: Option<ClosedLoop>,
+    ended: SearchEnd,
     /// Which machine was lost, and why, if that ended it.
     lost: Option<String>,
     /// The documents of the first and the last run; `None`: there was none.
@@ -144,7 +144,7 @@ struct Finished {
     elapsed: Duration,
 }
 
-impl Finished {
+impl FinishedSearch {
     /// Writes the files, prints the result, and returns the exit code.
     fn show(self, search: &Search, mut screen: Screen, files: Files) -> u8 {
         let states = files.states().clone();
@@ -154,15 +154,15 @@ impl Finished {
             account(&states);
             return EXIT_INTERRUPTED;
         };
-        let found = Found::of(search.over, &self.points, self.look, self.ended);
-        let mut document = Document::of(search, &self.points, &found, [first, last], self.elapsed.as_secs_f64());
+        let found = SearchResult::new(search.over, &self.points, self.look, self.ended);
+        let mut document = Document::new(search, &self.points, &found, [first, last], self.elapsed.as_secs_f64());
         document.lost = self.lost.clone();
         let line = words::result(search, &self.points, &found);
-        if let Some(note) = words::contradicted(search, &self.points, &found).filter(|_| search.plan.show.notes) {
+        if let Some(note) = words::contradicted(search, &self.points, &found).filter(|_| search.plan.output.notes) {
             say(&format!("note: {note}"));
         }
         files.write_texts(|_| Ok(document.to_json()));
-        screen.print(&match search.plan.show.format {
+        screen.print(&match search.plan.output.format {
             Format::Text => format!("{line}\n"),
             Format::Json => document.to_json(),
         });
@@ -177,20 +177,20 @@ impl Finished {
         if code != 0 && code != EXIT_BROKEN {
             account(&states);
         }
-        if code != 0 && search.plan.show.annotates {
+        if code != 0 && search.plan.output.annotates {
             say(&judge::annotation(&line));
         }
         code
     }
 
     /// The exit code of a result.
-    fn code(&self, search: &Search, found: &Found) -> u8 {
-        let is_interrupted = self.ended == Ended::Signal;
-        let is_our_fault = matches!(self.ended, Ended::Limited(limit) if limit.is_our_fault());
+    fn code(&self, search: &Search, found: &SearchResult) -> u8 {
+        let is_interrupted = self.ended == SearchEnd::Signal;
+        let is_our_fault = matches!(self.ended, SearchEnd::Limited(limit) if limit.is_our_fault());
         let is_inconclusive = found.is_inconclusive(&self.points);
         let codes = [
-            (EXIT_NOTHING_COMPLETED, self.ended == Ended::Died),
-            (EXIT_OUR_FAULT, is_our_fault && search.plan.show.is_strict),
+            (EXIT_NOTHING_COMPLETED, self.ended == SearchEnd::Died),
+            (EXIT_OUR_FAULT, is_our_fault && search.plan.output.is_strict),
             (EXIT_BROKEN, found.is_none(&self.points)),
             (EXIT_INCONCLUSIVE, is_inconclusive),
             (EXIT_INTERRUPTED, is_interrupted),
@@ -204,7 +204,7 @@ fn account(states: &FileStates) {
     states.account().into_iter().for_each(|account| say(&format!("onrush: {account}")));
 }
 
-struct Runs<'a> {
+struct SearchRuns<'a> {
     search: &'a Search,
     interrupt: &'a Interrupt,
     clock: Clock,
@@ -217,7 +217,7 @@ struct Runs<'a> {
     /// The last load of a closed loop, and its responses per second.
     known: (u64, f64),
     points: Vec<Point>,
-    look: Option<Look>,
+    look: Option<ClosedLoop>,
     /// The requests that were sent one at a time.
     alone: Alone,
     /// True if the target had not recovered from the last run when the search went on.
@@ -233,9 +233,9 @@ struct Runs<'a> {
     has_said_statuses: bool,
 }
 
-impl<'a> Runs<'a> {
+impl<'a> SearchRuns<'a> {
     fn new(search: &'a Search, interrupt: &'a Interrupt) -> Self {
-        let clock = Clock::of(&search.plan.io);
+        let clock = Clock::for_io(&search.plan.io);
         Self {
             search,
             interrupt,
@@ -259,28 +259,28 @@ impl<'a> Runs<'a> {
     }
 
     /// Tries one load after the other until the limit is known, or there is a reason to stop.
-    fn all(mut self) -> anyhow::Result<Finished> {
-        let ended = match self.first().and_then(|first| first.map_or(Ok(Ended::Signal), |first| self.from(first))) {
+    fn all(mut self) -> anyhow::Result<FinishedSearch> {
+        let ended = match self.first().and_then(|first| first.map_or(Ok(SearchEnd::Signal), |first| self.from(first))) {
             Ok(ended) => ended,
-            Err(error) => match error.downcast::<Lost>()? {
+            Err(error) => match error.downcast::<MachineLost>()? {
                 lost if self.runs.is_none() => {
                     let line = format!("{}; {lost}, and there is no result yet", lost.0);
-                    return Err(Fruitless { line, code: EXIT_INCONCLUSIVE }.into());
+                    return Err(NoResult { line, code: EXIT_INCONCLUSIVE }.into());
                 }
                 lost => {
                     say(&format!("onrush: {lost}"));
                     self.lost = Some(lost.0);
-                    Ended::Lost
+                    SearchEnd::Lost
                 }
             },
         };
         let elapsed = self.elapsed();
-        Ok(Finished { points: self.points, look: self.look, ended, lost: self.lost, runs: self.runs, elapsed })
+        Ok(FinishedSearch { points: self.points, look: self.look, ended, lost: self.lost, runs: self.runs, elapsed })
     }
 
     /// Prints a line about the progress of the search.
     fn say_progress(&self, line: &str) {
-        if !self.search.plan.show.is_quiet {
+        if !self.search.plan.output.is_quiet {
             say(line);
         }
     }
@@ -293,7 +293,7 @@ impl<'a> Runs<'a> {
     /// The first load: as typed, or nearly the throughput of a short closed loop. `None`: a signal came.
     fn first(&mut self) -> anyhow::Result<Option<u64>> {
         let over = self.search.over;
-        if let (Some(first), Over::Rate) = (self.search.first, over) {
+        if let (Some(first), SearchVariable::Rate) = (self.search.first, over) {
             return Ok(Some(first));
         }
         // A single request finds a wrong port at once, and the connections exist before anything counts.
@@ -303,9 +303,9 @@ impl<'a> Runs<'a> {
             return Ok(None);
         }
         if once.totals.counters.completed == 0 {
-            say_lines(&judged.lines(&self.search.plan.show, has_colours()));
+            say_lines(&judged.lines(&self.search.plan.output, has_colours()));
             let line = words::silent(over);
-            return Err(Fruitless { line, code: EXIT_NOTHING_COMPLETED }.into());
+            return Err(NoResult { line, code: EXIT_NOTHING_COMPLETED }.into());
         }
         let mut connect = self.search.closed_loop(CONNECT_MAX);
         connect.stop.requests = Some(connect.load.connections.into());
@@ -321,7 +321,7 @@ impl<'a> Runs<'a> {
         // A percentile of a closed loop is one of the responses only.
         let holds = judge::objective(&self.search.objective, &judged.document).iter().all(|term| term.holds)
             && !errors::break_it(&self.search.objective, &outcome);
-        self.look = Some(Look { connections: plan.load.connections, per_s, holds });
+        self.look = Some(ClosedLoop { connections: plan.load.connections, per_s, holds });
         self.say_progress(&words::first(plan.load.connections, per_s));
         self.pause(&outcome, per_s);
         let first = self.search.first.unwrap_or_else(|| over.load(per_s * FIRST_SHARE).max(over.least()));
@@ -330,7 +330,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Searches from this load; returns why it ended.
-    fn from(&mut self, first: u64) -> anyhow::Result<Ended> {
+    fn from(&mut self, first: u64) -> anyhow::Result<SearchEnd> {
         if let Some(ended) = self.check_length(first)? {
             return Ok(ended);
         }
@@ -342,19 +342,19 @@ impl<'a> Runs<'a> {
         }
         loop {
             if self.is_hopeless() {
-                return Ok(Ended::Hopeless(self.alone));
+                return Ok(SearchEnd::Hopeless(self.alone));
             }
             let step = match self.next(first) {
                 Next::Run(step) => step,
                 Next::End(ended) => {
-                    if let Ended::Limited(_) = ended {
+                    if let SearchEnd::Limited(_) = ended {
                         let verdict = self.runs.iter().find_map(|[_, last]| last.verdict.as_ref());
                         verdict.iter().for_each(|verdict| self.say_progress(&format!("note: {verdict}")));
                     }
                     return Ok(ended);
                 }
             };
-            let Some(point) = self.point(step)? else { return Ok(Ended::Signal) };
+            let Some(point) = self.point(step)? else { return Ok(SearchEnd::Signal) };
             if self.points.is_empty() {
                 self.say_progress(&words::headings(self.search));
             }
@@ -366,7 +366,7 @@ impl<'a> Runs<'a> {
                 self.recover()?;
             }
             if self.interrupt.is_asked() {
-                return Ok(Ended::Signal);
+                return Ok(SearchEnd::Signal);
             }
         }
     }
@@ -384,21 +384,21 @@ impl<'a> Runs<'a> {
 
     fn next(&self, first: u64) -> Next {
         let (elapsed, per_s) = (self.elapsed(), |load| self.expected(load));
-        Course { search: self.search, first, points: &self.points, elapsed, per_s: &per_s }.next()
+        SearchProgress { search: self.search, first, points: &self.points, elapsed, per_s: &per_s }.next()
     }
 
     /// The responses per second to expect under this load.
     fn expected(&self, load: u64) -> f64 {
         let (known, per_s) = self.known;
         match self.search.over {
-            Over::Rate => self.search.over.number(load),
-            Over::Connections | Over::Threads => per_s * (load as f64 / known as f64).min(1.0),
+            SearchVariable::Rate => self.search.over.number(load),
+            SearchVariable::Connections | SearchVariable::Threads => per_s * (load as f64 / known as f64).min(1.0),
         }
     }
 
     /// Refuses a search that has no time for its first run, or not for as many responses as its percentile needs;
     /// unless time would not help because the target is too slow without any load: then the search is over.
-    fn check_length(&mut self, first: u64) -> anyhow::Result<Option<Ended>> {
+    fn check_length(&mut self, first: u64) -> anyhow::Result<Option<SearchEnd>> {
         let per_s = self.expected(first);
         let is_too_short = self.needed / per_s > self.search.budget.as_secs_f64();
         if is_too_short || matches!(self.next(first), Next::End(_)) {
@@ -410,24 +410,24 @@ impl<'a> Runs<'a> {
                 return Ok(Some(ended));
             }
             let line = words::too_long(self.search, self.needed, per_s);
-            return Err(Fruitless { line, code: EXIT_WRONG }.into());
+            return Err(NoResult { line, code: EXIT_WRONG }.into());
         }
         Ok(None)
     }
 
     /// Sends one request at a time until it is certain that no load can hold, or no longer likely (`None`).
-    fn ask_alone(&mut self) -> anyhow::Result<Option<Ended>> {
+    fn ask_alone(&mut self) -> anyhow::Result<Option<SearchEnd>> {
         loop {
             let known = self.alone.responses;
             let plan = self.one_at_a_time(ALONE, RECOVERY.max(Alone::enough_time(self.search)));
             let (outcome, judged) = self.run(&plan, RECOVERY)?;
             self.record_alone(&outcome);
             if self.interrupt.is_asked() {
-                return Ok(Some(Ended::Signal));
+                return Ok(Some(SearchEnd::Signal));
             }
             if self.is_hopeless() {
                 self.keep(judged.document);
-                return Ok(Some(Ended::Hopeless(self.alone)));
+                return Ok(Some(SearchEnd::Hopeless(self.alone)));
             }
             if self.alone.responses == known || !self.alone.exceeds(&self.search.objective) {
                 return Ok(None);
@@ -481,16 +481,16 @@ impl<'a> Runs<'a> {
     /// Prints a note, once, if responses had statuses other than 2xx: a wrong path gives fast but useless responses.
     fn say_statuses(&mut self, plan: &Plan, document: &record::Document) {
         let statuses = document.notes.iter().find(|note| note.id == NoteId::Statuses);
-        if let Some(note) = statuses.filter(|_| plan.show.notes && !self.has_said_statuses) {
+        if let Some(note) = statuses.filter(|_| plan.output.notes && !self.has_said_statuses) {
             self.has_said_statuses = true;
             say(&format!("note: {}", note.text));
         }
     }
 
     /// Makes a run; `None`: a signal came.
-    fn point(&mut self, step: Step) -> anyhow::Result<Option<Point>> {
+    fn point(&mut self, step: PlannedRun) -> anyhow::Result<Option<Point>> {
         let Search { budget, over, .. } = *self.search;
-        let Step { load, length, .. } = step;
+        let PlannedRun { load, length, .. } = step;
         if self.search.is_gathered(load) && !std::mem::replace(&mut self.has_said_gathered, true) {
             self.say_progress(words::GATHERED);
         }
@@ -503,8 +503,8 @@ impl<'a> Runs<'a> {
         let plan = Plan { warmup: step.settle, seed, ..self.search.run(load, length, drain) };
         let row = length / WINDOWS;
         let due = over.number(load) * length.as_secs_f64();
-        let requests = if over == Over::Rate { due + by_chance(&plan, due) } else { f64::INFINITY };
-        let hopeless = Hopeless::of(&self.search.objective, requests);
+        let requests = if over == SearchVariable::Rate { due + by_chance(&plan, due) } else { f64::INFINITY };
+        let hopeless = Hopeless::new(&self.search.objective, requests);
         let (outcome, judged) = self.watch(&plan, row, Some(hopeless))?;
         if self.interrupt.is_asked() {
             return Ok(None);
@@ -517,30 +517,32 @@ impl<'a> Runs<'a> {
             _ => ((outcome.elapsed + row / 20).as_nanos() / row.as_nanos().max(1)).clamp(1, WINDOWS.into()) as u32,
         };
         let document = &judged.document;
-        let mut point = Point::of(self.search, &plan, Step { length: row * rows, ..step }, &outcome, document);
+        let mut point =
+            Point::from_outcome(self.search, &plan, PlannedRun { length: row * rows, ..step }, &outcome, document);
         point.is_early = rows < WINDOWS && outcome.ended == RunEnded::Duration;
         self.say_statuses(&plan, &judged.document);
-        if point.fault == Some(Fault::NoResponse) {
-            say_lines(&judged.lines(&plan.show, has_colours()));
+        if point.fault == Some(LoadFailure::NoResponse) {
+            say_lines(&judged.lines(&plan.output, has_colours()));
         } else if self.is_recovering {
-            point.blame(Some(Limit::Recovering));
+            point.blame(Some(ClientLimit::Recovering));
         } else {
             point.blame(self.limit(&outcome, document));
         }
         self.keep(judged.document);
         self.pause(&outcome, point.per_s);
-        if over != Over::Rate {
+        if over != SearchVariable::Rate {
             self.known = (load, point.per_s);
         }
         Ok(Some(point))
     }
 
     /// The limit of a run, if it was not the target.
-    fn limit(&self, outcome: &Outcome, document: &record::Document) -> Option<Limit> {
+    fn limit(&self, outcome: &Outcome, document: &record::Document) -> Option<ClientLimit> {
         // Until a load has held, it is unknown whether the target has a queue.
-        let is_known =
-            |limit: &Limit| *limit != Limit::Verdict(LimitedBy::Connections) || self.points.iter().any(Point::holds);
-        Limit::of(self.search.over, outcome, document, self.calm_ns).filter(is_known)
+        let is_known = |limit: &ClientLimit| {
+            *limit != ClientLimit::Verdict(LimitedBy::Connections) || self.points.iter().any(Point::holds)
+        };
+        ClientLimit::from_document(self.search.over, outcome, document, self.calm_ns).filter(is_known)
     }
 
     /// Waits until the target should have handled the requests in flight at the end of a run, so that they do not
@@ -552,32 +554,37 @@ impl<'a> Runs<'a> {
     }
 
     /// Runs one session.
-    fn run(&mut self, plan: &Plan, row: Duration) -> anyhow::Result<(Outcome, Judged)> {
+    fn run(&mut self, plan: &Plan, row: Duration) -> anyhow::Result<(Outcome, JudgedRun)> {
         self.watch(plan, row, None)
     }
 
     /// Runs one session, which ends early if it is hopeless.
-    fn watch(&mut self, plan: &Plan, row: Duration, hopeless: Option<Hopeless>) -> anyhow::Result<(Outcome, Judged)> {
+    fn watch(
+        &mut self,
+        plan: &Plan,
+        row: Duration,
+        hopeless: Option<Hopeless>,
+    ) -> anyhow::Result<(Outcome, JudgedRun)> {
         let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let mut opening = Opening { search: self.search, plan, is_first };
+        let mut opening = SearchOpening { search: self.search, plan, is_first };
         let mut line = ProgressLine::on_stderr("", plan);
-        let mut says_waiting = WaitingLine { plan, is_said: plan.show.notes };
-        let mut interest = Interest { row, hopeless, known: Duration::ZERO, waiting: None };
+        let mut says_waiting = WaitingLine { plan, is_said: plan.output.notes };
+        let mut interest = RunInterest { row, hopeless, known: Duration::ZERO, waiting: None };
         let observers: &mut [&mut dyn Observer] =
             &mut [&mut opening, &mut line, &mut says_waiting, &mut Messages, &mut interest];
         let spares = std::mem::take(&mut self.spares);
         let ran = session::run_on(spares, &mut self.gathered, &mut self.clock, plan, self.interrupt, observers);
         let is_lost = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(NotStarted::Machines(_)));
-        let Ran { outcome, spares, .. } = match ran {
+        let SessionResult { outcome, spares, .. } = match ran {
             Err(error) if !is_first && is_lost(&error) => {
                 say(&format!("onrush: {error}"));
-                return Err(Lost(error.to_string()).into());
+                return Err(MachineLost(error.to_string()).into());
             }
             ran => ran?,
         };
         // Its result would not be about the target.
         if let Some(why) = outcome.machines.iter().find_map(|machine| machine.lost.clone()) {
-            return Err(Lost(why).into());
+            return Err(MachineLost(why).into());
         }
         self.spares = spares;
         if let Some(sentence) = failure::stuck(&outcome).into_iter().next() {
@@ -596,7 +603,7 @@ impl<'a> Runs<'a> {
                     self.calm_ns = self.calm_ns.min(outcome.totals.latency.percentile(50.0));
                 }
                 self.refuse(plan, &outcome, interest.waiting)?;
-                let judged = Judged::of(plan, &outcome);
+                let judged = JudgedRun::from_outcome(plan, &outcome);
                 Ok((outcome, judged))
             }
         }
@@ -604,7 +611,7 @@ impl<'a> Runs<'a> {
 
     /// Ends the search, as it would a run, if the target refuses connections and has given no response before.
     /// `waiting`: the address that the run waited for, as runs of a number of requests do.
-    fn refuse(&self, plan: &Plan, outcome: &Outcome, waiting: Option<Waiting>) -> Result<(), Fruitless> {
+    fn refuse(&self, plan: &Plan, outcome: &Outcome, waiting: Option<Waiting>) -> Result<(), NoResult> {
         let refusal = match (outcome.ended, waiting) {
             (RunEnded::Refused { address, cause }, _) => Some((address, cause)),
             (_, Some(Waiting { address, cause, .. })) if outcome.totals.counters.slots_opened == 0 => {
@@ -615,7 +622,7 @@ impl<'a> Runs<'a> {
         match refusal.filter(|_| self.calm_ns == u64::MAX && !self.interrupt.is_asked()) {
             Some((address, cause)) => {
                 let line = failure::refusal(plan, outcome, address, cause);
-                Err(Fruitless { line, code: EXIT_NOT_STARTED })
+                Err(NoResult { line, code: EXIT_NOT_STARTED })
             }
             None => Ok(()),
         }
@@ -623,25 +630,25 @@ impl<'a> Runs<'a> {
 }
 
 /// Prints everything before the first run of a search.
-struct Opening<'a> {
+struct SearchOpening<'a> {
     search: &'a Search,
     plan: &'a Plan,
     is_first: bool,
 }
 
-impl Observer for Opening<'_> {
+impl Observer for SearchOpening<'_> {
     fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
-        if self.is_first && self.plan.show.verbose {
+        if self.is_first && self.plan.output.verbose {
             say(&verbose(self.plan, choice, addresses));
         }
-        if self.is_first && !self.plan.show.is_quiet {
+        if self.is_first && !self.plan.output.is_quiet {
             say(&words::opening(self.search));
         }
     }
 }
 
 /// A search's interest in a run: how long its rows are, that it ends when it has failed, and whom it waited for.
-struct Interest {
+struct RunInterest {
     row: Duration,
     /// Tells whether the run has already failed; `None`: it cannot.
     hopeless: Option<Hopeless>,
@@ -651,7 +658,7 @@ struct Interest {
     waiting: Option<Waiting>,
 }
 
-impl Observer for Interest {
+impl Observer for RunInterest {
     fn row(&self) -> Option<Duration> {
         Some(self.row)
     }

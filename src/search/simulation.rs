@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use onrush_plan::Dialect;
 use onrush_plan::Random;
-use onrush_plan::condition::{Comparison, Condition, Term, Value};
-use onrush_plan::search::{Over, Search};
+use onrush_plan::condition::{ComparisonOperator, Condition, Term, Threshold};
+use onrush_plan::search::{Search, SearchVariable};
 use onrush_stats::latencies::bin_of;
 use onrush_stats::{Latencies, RowFigures};
 
 use super::point::ordinarily_in_flight;
-use super::strategy::Course;
+use super::strategy::SearchProgress;
 use super::{
-    Ended, Excess, Fault, Found, Hopeless, Kind, Measured, Next, Point, Share, Starved, Step, WINDOWS, Window,
-    excuse_cold,
+    Hopeless, LoadFailure, MeasuredRun, Next, PartCounts, PlannedRun, Point, ResultKind, SearchEnd, SearchResult,
+    SlowExcess, Starvation, WINDOWS, Window, excuse_cold,
 };
 use crate::fixtures;
 use crate::record::gate::Judged;
@@ -31,13 +31,13 @@ pub fn points(runs: &[(u64, bool)]) -> Vec<Point> {
         slope_ns_per_s: None,
         stalled: Duration::ZERO,
         excess: None,
-        starved: Starved::default(),
+        starved: Starvation::default(),
         silent: Duration::ZERO,
         unconnected: 0,
         confirms: false,
         is_early: false,
         is_broken_by_errors: false,
-        fault: (!holds).then_some(Fault::Objective),
+        fault: (!holds).then_some(LoadFailure::Objective),
     };
     runs.iter().map(point).collect()
 }
@@ -46,10 +46,11 @@ pub fn points(runs: &[(u64, bool)]) -> Vec<Point> {
 const LIMIT_S: f64 = 0.05;
 
 /// A search for the highest rate with a p99 below 50 ms.
-pub fn search(over: Over) -> Search {
+pub fn search(over: SearchVariable) -> Search {
     let p99 = "p99".parse().unwrap();
-    let value = Value::Time(Duration::from_secs_f64(LIMIT_S));
-    let term = Term { text: "p99<50ms".to_owned(), metric: p99, name: None, comparison: Comparison::Less, value };
+    let value = Threshold::Time(Duration::from_secs_f64(LIMIT_S));
+    let term =
+        Term { text: "p99<50ms".to_owned(), metric: p99, name: None, comparison: ComparisonOperator::Less, value };
     Search {
         plan: fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1),
         objective: Condition { terms: vec![term] },
@@ -62,10 +63,10 @@ pub fn search(over: Over) -> Search {
 
 /// A target with one queue.
 #[derive(Clone, Debug)]
-struct Target {
+struct SimulatedTarget {
     /// How many requests it serves in a second, on average.
     per_s: f64,
-    spread: Spread,
+    spread: ServiceSpread,
     /// True if requests come at random.
     is_poisson: bool,
     /// In each second, a service takes longer or shorter by a random share of up to this.
@@ -86,17 +87,17 @@ struct Target {
 
 /// How service times vary.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Spread {
+enum ServiceSpread {
     Constant,
     Exponential,
     LogNormal(f64),
 }
 
 /// A target that serves 500 a second, all in equal times.
-fn even() -> Target {
-    Target {
+fn even() -> SimulatedTarget {
+    SimulatedTarget {
         per_s: 500.0,
-        spread: Spread::Constant,
+        spread: ServiceSpread::Constant,
         is_poisson: false,
         noise: 0.0,
         cliff: None,
@@ -110,22 +111,22 @@ fn even() -> Target {
     }
 }
 
-fn targets() -> [(&'static str, Target); 5] {
+fn targets() -> [(&'static str, SimulatedTarget); 5] {
     [
         ("deterministic", even()),
-        ("exponential", Target { spread: Spread::Exponential, ..even() }),
-        ("cliff", Target { cliff: Some((20, 3.0)), ..even() }),
-        ("cold", Target { cold_s: Some(4.0), ..even() }),
-        ("noisy", Target { spread: Spread::LogNormal(0.3), noise: 0.1, ..even() }),
+        ("exponential", SimulatedTarget { spread: ServiceSpread::Exponential, ..even() }),
+        ("cliff", SimulatedTarget { cliff: Some((20, 3.0)), ..even() }),
+        ("cold", SimulatedTarget { cold_s: Some(4.0), ..even() }),
+        ("noisy", SimulatedTarget { spread: ServiceSpread::LogNormal(0.3), noise: 0.1, ..even() }),
     ]
 }
 
-impl Target {
+impl SimulatedTarget {
     fn service_s(&mut self, at_s: f64, waiting: usize) -> f64 {
         let drawn = match self.spread {
-            Spread::Constant => 1.0,
-            Spread::Exponential => self.random.exponential(),
-            Spread::LogNormal(spread) => self.random.log_normal(spread),
+            ServiceSpread::Constant => 1.0,
+            ServiceSpread::Exponential => self.random.exponential(),
+            ServiceSpread::LogNormal(spread) => self.random.log_normal(spread),
         };
         let mut factor = 1.0;
         if self.noise > 0.0 {
@@ -179,12 +180,12 @@ impl Target {
     }
 
     /// Makes a run, and waits until the queue is empty.
-    fn run(&mut self, search: &Search, step: Step) -> Point {
-        let Step { load, settle, length, confirms } = step;
+    fn run(&mut self, search: &Search, step: PlannedRun) -> Point {
+        let PlannedRun { load, settle, length, confirms } = step;
         let (per_s, length_s) = (search.over.number(load), length.as_secs_f64());
         let mut rows = vec![RowFigures::default(); WINDOWS as usize];
-        let mut shares = vec![Share::default(); WINDOWS as usize];
-        let (mut hopeless, mut over) = (Hopeless::of(&search.objective, per_s * length_s), 0);
+        let mut shares = vec![PartCounts::default(); WINDOWS as usize];
+        let (mut hopeless, mut over) = (Hopeless::new(&search.objective, per_s * length_s), 0);
         let sent_s = self.send(per_s, settle.as_secs_f64(), length_s, |due_s, done_s| {
             let latency_s = done_s - due_s;
             let place = |at_s: f64| (at_s / length_s * f64::from(WINDOWS)).floor();
@@ -211,13 +212,13 @@ impl Target {
             |row: &RowFigures| Window { completed: row.scheduled.count(), sum_ns: row.scheduled.sum_ns as f64 };
         let windows: Vec<Window> = rows.iter().take(parts as usize).map(window).collect();
         self.now_s = self.now_s.max(self.free_s) + 0.02;
-        let excess = Excess { allowed: 0.01, windows: shares };
+        let excess = SlowExcess { allowed: 0.01, windows: shares };
         let term = Judged { term: "p99<50ms".to_owned(), was: None, holds: excess.ratio() <= 1.0, undecided: false };
         let in_time: u64 = windows.iter().map(|window| window.completed).sum();
         let due = length_s * per_s;
         let chance = if self.is_poisson { 3.0 * due.sqrt() } else { 0.0 };
         let in_flight = ordinarily_in_flight(&windows, length, 1);
-        let measured = Measured {
+        let measured = MeasuredRun {
             reached: Some((due, in_time as f64, chance + in_flight)),
             windows,
             completed: due as u64,
@@ -229,17 +230,17 @@ impl Target {
     }
 
     /// A search that begins at this rate.
-    fn search(&mut self, search: &Search, first_per_s: f64) -> (Vec<Point>, Ended) {
+    fn search(&mut self, search: &Search, first_per_s: f64) -> (Vec<Point>, SearchEnd) {
         let mut points = Vec::new();
         // The first look comes before.
         self.now_s = 1.6;
         loop {
-            let course = Course {
+            let course = SearchProgress {
                 search,
-                first: Over::Rate.load(first_per_s),
+                first: SearchVariable::Rate.load(first_per_s),
                 points: &points,
                 elapsed: Duration::from_secs_f64(self.now_s),
-                per_s: &|load| Over::Rate.number(load),
+                per_s: &|load| SearchVariable::Rate.number(load),
             };
             match course.next() {
                 Next::Run(step) => {
@@ -255,11 +256,11 @@ impl Target {
     fn truth(&self) -> f64 {
         match (self.spread, self.noise > 0.0, self.is_poisson) {
             // Whatever comes evenly and is served evenly does not wait.
-            (Spread::Constant, false, false) => self.per_s,
+            (ServiceSpread::Constant, false, false) => self.per_s,
             // M/M/1: a response takes longer than t with the probability e^-((μ - λ) t).
-            (Spread::Exponential, false, true) => self.per_s - 100f64.ln() / LIMIT_S,
+            (ServiceSpread::Exponential, false, true) => self.per_s - 100f64.ln() / LIMIT_S,
             // D/M/1: with the probability e^-((1 - σ) μ t), where σ = e^-((1 - σ) ÷ ρ).
-            (Spread::Exponential, false, false) => {
+            (ServiceSpread::Exponential, false, false) => {
                 let rest = 100f64.ln() / (LIMIT_S * self.per_s);
                 -rest / (1.0 - rest).ln() * self.per_s
             }
@@ -304,27 +305,27 @@ struct Accuracy {
 
 impl Accuracy {
     /// Of one search per seed. The target's speed and the first rate are random, or many seeds would be one.
-    fn of(target: &Target, budget: Duration, seeds: u64) -> Self {
+    fn measure(target: &SimulatedTarget, budget: Duration, seeds: u64) -> Self {
         let (mut errors, mut widths, mut covered, mut confirmed) = (Vec::new(), Vec::new(), 0u32, 0u32);
         let truth = target.truth() / target.per_s;
         // The truth of one whose time is spent waiting depends on its speed.
-        let varies = target.spread == Spread::Constant;
+        let varies = target.spread == ServiceSpread::Constant;
         for seed in 0..seeds {
             let mut random = Random::new(seed ^ 0x5eed_0000);
             let per_s = target.per_s * if varies { 0.8 + 0.4 * random.uniform() } else { 1.0 };
             // A cold target is slow in the first look, too.
             let cold = if target.cold_s.is_some() { 0.6 } else { 1.0 };
             let first_per_s = per_s * cold * (0.75 + 0.2 * random.uniform());
-            let mut one = Target { per_s, seed, random, ..target.clone() };
-            let search = Search { budget, ..search(Over::Rate) };
+            let mut one = SimulatedTarget { per_s, seed, random, ..target.clone() };
+            let search = Search { budget, ..search(SearchVariable::Rate) };
             let (points, ended) = one.search(&search, first_per_s);
-            let found = Found::of(Over::Rate, &points, None, ended);
+            let found = SearchResult::new(SearchVariable::Rate, &points, None, ended);
             let share = |load: f64| load / 60.0 / per_s / truth;
             errors.push(match found.kind {
-                Kind::Highest(load) => (share(load as f64) - 1.0).abs(),
+                ResultKind::Highest(load) => (share(load as f64) - 1.0).abs(),
                 _ => f64::INFINITY,
             });
-            confirmed += u32::from(matches!(found.kind, Kind::Highest(_)));
+            confirmed += u32::from(matches!(found.kind, ResultKind::Highest(_)));
             if let Some((low, high)) = found.interval {
                 covered += u32::from(share(low) <= 1.0 && share(high) >= 1.0);
                 widths.push(high / low - 1.0);
@@ -365,9 +366,9 @@ const SEEDS_MIN: u64 = 40;
 const LONG_RUN_SHARE: f64 = 0.9367;
 
 #[test]
-fn a_search_of_a_minute_finds_the_limit_of_every_kind_of_target() {
+fn one_minute_searches_find_every_limit() {
     for (name, target) in targets() {
-        let all = Accuracy::of(&target, Duration::from_secs(60), seeds());
+        let all = Accuracy::measure(&target, Duration::from_secs(60), seeds());
         let row = all.row(name);
         println!("{row}");
         assert!(all.error(0.5) <= 0.03 && all.error(0.95) <= 0.1, "{row}");
@@ -378,10 +379,10 @@ fn a_search_of_a_minute_finds_the_limit_of_every_kind_of_target() {
 /// The higher the rate, the longer a queue takes to come and go: at 200/s a twentieth of a second, at 5,000/s some
 /// seconds.
 #[test]
-fn the_interval_has_the_limit_in_it_at_other_rates_too() {
+fn intervals_cover_the_limit_at_other_rates() {
     for per_s in [200.0, 1_500.0, 5_000.0] {
-        let target = Target { per_s, spread: Spread::Exponential, ..even() };
-        let all = Accuracy::of(&target, Duration::from_secs(60), seeds() / 2);
+        let target = SimulatedTarget { per_s, spread: ServiceSpread::Exponential, ..even() };
+        let all = Accuracy::measure(&target, Duration::from_secs(60), seeds() / 2);
         let row = all.row(&format!("exponential, {per_s}/s"));
         println!("{row}");
         assert!(all.covered >= 0.9 && all.confirmed >= 0.85, "{row}");
@@ -390,39 +391,45 @@ fn the_interval_has_the_limit_in_it_at_other_rates_too() {
 
 /// At 74/s a run has a few hundred requests: its queue comes and goes by more than one per cent of them.
 #[test]
-fn requests_in_flight_do_not_make_a_run_at_a_low_rate_short() {
-    let step = Step {
-        load: Over::Rate.load(70.0),
+fn requests_in_flight_do_not_shorten_slow_runs() {
+    let step = PlannedRun {
+        load: SearchVariable::Rate.load(70.0),
         settle: Duration::from_secs(1),
         length: Duration::from_secs(2),
         confirms: false,
     };
     for seed in 0..200 {
-        let mut target =
-            Target { per_s: 129.0, spread: Spread::Exponential, seed, random: Random::new(seed), ..even() };
+        let mut target = SimulatedTarget {
+            per_s: 129.0,
+            spread: ServiceSpread::Exponential,
+            seed,
+            random: Random::new(seed),
+            ..even()
+        };
         assert!(target.truth() > 73.0);
-        let point = target.run(&search(Over::Rate), step);
-        assert_ne!(point.fault, Some(Fault::Unreached), "{point:?}");
+        let point = target.run(&search(SearchVariable::Rate), step);
+        assert_ne!(point.fault, Some(LoadFailure::Unreached), "{point:?}");
     }
 }
 
 #[test]
-fn what_failed_while_the_target_was_slow_is_no_limit_of_it() {
+fn failures_during_slowness_are_no_limit() {
     for (slow_s, first_per_s) in
         [(3.0, 430.0), (5.0, 430.0), (10.0, 430.0), (12.0, 300.0), (15.0, 430.0), (20.0, 430.0)]
     {
-        let mut target = Target { slow_s, ..even() };
-        let (points, ended) = target.search(&search(Over::Rate), first_per_s);
-        let found = Found::of(Over::Rate, &points, None, ended);
-        let is_known = matches!(found.kind, Kind::Highest(load) if (430.0..=505.0).contains(&Over::Rate.number(load)));
+        let mut target = SimulatedTarget { slow_s, ..even() };
+        let (points, ended) = target.search(&search(SearchVariable::Rate), first_per_s);
+        let found = SearchResult::new(SearchVariable::Rate, &points, None, ended);
+        let is_right = |load| (430.0..=505.0).contains(&SearchVariable::Rate.number(load));
+        let is_known = matches!(found.kind, ResultKind::Highest(load) if is_right(load));
         assert!(is_known || found.is_inconclusive(&points), "{slow_s} s, from {first_per_s}/s: {:?}", found.kind);
     }
 }
 
 #[test]
-fn where_all_loads_hold_or_none_does_the_search_ends_at_the_last() {
+fn searches_end_at_the_range_limits() {
     for (holds, end) in [(true, 9), (false, 1)] {
-        let runs = counted(&Search { most: 9, ..search(Over::Connections) }, 4, |_| holds);
+        let runs = counted(&Search { most: 9, ..search(SearchVariable::Connections) }, 4, |_| holds);
         assert_eq!(runs.last().unwrap().load, end, "{runs:?}");
     }
 }
@@ -430,9 +437,9 @@ fn where_all_loads_hold_or_none_does_the_search_ends_at_the_last() {
 #[test]
 fn small_numbers_are_found_exactly() {
     for limit in 1..40 {
-        let runs = counted(&search(Over::Threads), 10, |load| load <= limit);
-        let found = Found::of(Over::Threads, &runs, None, Ended::Done);
-        assert_eq!(found.kind, Kind::Highest(limit), "{runs:?}");
+        let runs = counted(&search(SearchVariable::Threads), 10, |load| load <= limit);
+        let found = SearchResult::new(SearchVariable::Threads, &runs, None, SearchEnd::Done);
+        assert_eq!(found.kind, ResultKind::Highest(limit), "{runs:?}");
         assert_eq!(found.beyond.map(|point| point.load), Some(limit + 1), "{runs:?}");
     }
 }
@@ -440,7 +447,7 @@ fn small_numbers_are_found_exactly() {
 /// The runs of a search for a whole number, in which this decides whether one holds.
 fn counted(search: &Search, first: u64, holds: impl Fn(u64) -> bool) -> Vec<Point> {
     let (mut runs, mut elapsed): (Vec<Point>, _) = (Vec::new(), Duration::ZERO);
-    while let Next::Run(step) = (Course { search, first, points: &runs, elapsed, per_s: &|_| 1_000.0 }).next() {
+    while let Next::Run(step) = (SearchProgress { search, first, points: &runs, elapsed, per_s: &|_| 1_000.0 }).next() {
         elapsed += step.ends();
         let [point] = points(&[(step.load, holds(step.load))]).try_into().unwrap();
         runs.push(Point { confirms: step.confirms, ..point });

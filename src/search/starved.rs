@@ -4,7 +4,7 @@ use crate::run::Outcome;
 
 /// Shares of a run in which a thread was ready to run and had no processor; zero where unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Starved {
+pub struct Starvation {
     /// The thread of onrush that waited longest.
     pub generator: f64,
     /// The thread of the target that waited longest.
@@ -16,9 +16,9 @@ pub struct Starved {
 /// Waiting matters from this share of the time: the latency of as many requests has it in it.
 const MATTERS: f64 = 0.01;
 
-impl Starved {
+impl Starvation {
     /// Observations of a run.
-    pub fn of(outcome: &Outcome) -> Self {
+    pub fn from_outcome(outcome: &Outcome) -> Self {
         let share = |activity: &onrush_stats::Activity| {
             activity.queued_ns.filter(|_| activity.wall_ns > 0).map(|ns| ns as f64 / activity.wall_ns as f64)
         };

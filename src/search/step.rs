@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// A run to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Step {
+pub struct PlannedRun {
     /// Its load.
     pub load: u64,
     /// How long the target settles before the run measures: queues of a new load take time to form.
@@ -15,7 +15,7 @@ pub struct Step {
     pub confirms: bool,
 }
 
-impl Step {
+impl PlannedRun {
     /// How long it takes until the last request is due.
     pub fn ends(&self) -> Duration {
         self.settle + self.length

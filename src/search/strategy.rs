@@ -3,21 +3,21 @@
 
 use std::time::Duration;
 
-use onrush_plan::search::{Over, Search};
+use onrush_plan::search::{Search, SearchVariable};
 
-use super::{Ended, Fault, Fit, Limit, Point, Step, at_first, length};
+use super::{ClientLimit, LimitFit, LoadFailure, PlannedRun, Point, SearchEnd, at_first, length};
 
 /// The next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Another run.
-    Run(Step),
+    Run(PlannedRun),
     /// Nothing: the search is over.
-    End(Ended),
+    End(SearchEnd),
 }
 
 /// State of a search.
-pub struct Course<'a> {
+pub struct SearchProgress<'a> {
     /// The search.
     pub search: &'a Search,
     /// The load to begin with.
@@ -73,22 +73,22 @@ const LONE_FOR: usize = 2;
 /// A search ends after this many runs at one load in which something other than the target was the limit.
 const LIMITED_MAX: usize = 3;
 
-impl Course<'_> {
+impl SearchProgress<'_> {
     /// The next run, or how the search has ended.
     pub fn next(&self) -> Next {
-        let range = Range { over: self.search.over, least: self.search.over.least(), most: self.search.most };
+        let range = LoadRange { over: self.search.over, least: self.search.over.least(), most: self.search.most };
         let Some(last) = self.points.last() else {
             return self.explore(self.first.clamp(range.least, range.most), Duration::ZERO);
         };
         if let Some(limit) = limited(self.points) {
-            return Next::End(Ended::Limited(limit));
+            return Next::End(SearchEnd::Limited(limit));
         }
         if !last.is_clean() {
             return self.again(last);
         }
         let clean = || self.points.iter().filter(|point| point.is_clean());
         let holds = clean().filter(|point| point.holds()).map(|point| point.load).max();
-        if last.fault == Some(Fault::NoResponse)
+        if last.fault == Some(LoadFailure::NoResponse)
             && let Some(next) = self.silent(last, holds)
         {
             return next;
@@ -96,8 +96,8 @@ impl Course<'_> {
         let alike = clean().rev().take_while(|point| point.holds() == last.holds()).count();
         let steps = STEPS[(alike - 1).min(STEPS.len() - 1)];
         let fails = clean().filter(|point| !point.holds()).map(|point| point.load).min();
-        match (holds, fails, Fit::of(self.points)) {
-            (Some(holds), None, _) if holds == range.most => Next::End(Ended::Done),
+        match (holds, fails, LimitFit::from_points(self.points)) {
+            (Some(holds), None, _) if holds == range.most => Next::End(SearchEnd::Done),
             // If anything has failed, it has held since: the limit may be anywhere above.
             (Some(holds), ..) if holds < range.most && !clean().any(|point| is_beyond(point, holds)) => {
                 self.explore(range.above(holds, steps), Duration::ZERO)
@@ -106,10 +106,11 @@ impl Course<'_> {
             (None, Some(fails), _) if clean().filter(|point| point.load == fails).count() < 2 => {
                 self.explore(fails, Duration::ZERO)
             }
-            (None, Some(fails), _) if fails == range.least => Next::End(Ended::Done),
+            (None, Some(fails), _) if fails == range.least => Next::End(SearchEnd::Done),
             (None, Some(fails), _) => {
                 // A target that reached less than half of it has collapsed: that is not its limit.
-                let is_limit = |per_s: &f64| range.over == Over::Rate && *per_s * 2.0 > range.over.number(fails);
+                let is_limit =
+                    |per_s: &f64| range.over == SearchVariable::Rate && *per_s * 2.0 > range.over.number(fails);
                 let reached = reached(self.points, fails).filter(is_limit).unwrap_or(f64::MAX);
                 self.explore(range.load(reached * GUESS).min(range.below(fails, steps)), Duration::ZERO)
             }
@@ -120,33 +121,37 @@ impl Course<'_> {
 
     /// The last run once more.
     fn again(&self, last: &Point) -> Next {
-        let step =
-            Step { load: last.load, settle: self.settle(last.length), length: last.length, confirms: last.confirms };
+        let step = PlannedRun {
+            load: last.load,
+            settle: self.settle(last.length),
+            length: last.length,
+            confirms: last.confirms,
+        };
         self.in_time(step)
     }
 
     /// After a run without a response: the target has died if the highest load that held has none either.
     fn silent(&self, last: &Point, holds: Option<u64>) -> Option<Next> {
-        let silent = self.points.iter().rev().take_while(|point| point.fault == Some(Fault::NoResponse)).count();
+        let silent = self.points.iter().rev().take_while(|point| point.fault == Some(LoadFailure::NoResponse)).count();
         match holds {
-            Some(holds) if last.load <= holds => Some(Next::End(Ended::Died)),
+            Some(holds) if last.load <= holds => Some(Next::End(SearchEnd::Died)),
             Some(holds) => Some(self.explore(holds, Duration::ZERO)),
-            None => (silent > 1).then_some(Next::End(Ended::Died)),
+            None => (silent > 1).then_some(Next::End(SearchEnd::Died)),
         }
     }
 
     /// The next run once a load held and another failed.
-    fn near(&self, range: &Range, holds: u64, fit: &Fit) -> Next {
+    fn near(&self, range: &LoadRange, holds: u64, fit: &LimitFit) -> Next {
         let Self { search, points, .. } = *self;
         let (low, high) = fit.interval();
         let confirmed = confirmed(points);
         let failed = points.iter().filter(|point| point.is_clean() && point.confirms && !point.holds()).count();
         let is_narrow = high <= low * NARROW || is_exact(range.over, points);
         if confirmed.is_some() && is_narrow {
-            return Next::End(Ended::Done);
+            return Next::End(SearchEnd::Done);
         }
         if confirmed.is_none() && failed >= CONFIRMATIONS_MAX {
-            return Next::End(Ended::Unconfirmed);
+            return Next::End(SearchEnd::Unconfirmed);
         }
         let third = search.budget / PARTS;
         let left = search.budget.saturating_sub(self.elapsed);
@@ -184,13 +189,13 @@ impl Course<'_> {
             return self.in_time(confirmation);
         }
         if confirmed.is_none() && failed > 0 && left < third.mul_f64(SHORTENED) {
-            return Next::End(Ended::Unconfirmed);
+            return Next::End(SearchEnd::Unconfirmed);
         }
         self.explore(self.informative(range, holds, fit), near)
     }
 
     /// The load from which most can be learned about the limit.
-    fn informative(&self, range: &Range, holds: u64, fit: &Fit) -> u64 {
+    fn informative(&self, range: &LoadRange, holds: u64, fit: &LimitFit) -> u64 {
         let (low, high) = fit.interval();
         let points = self.points;
         if let Some(middle) = range.middle(points) {
@@ -208,13 +213,13 @@ impl Course<'_> {
 
     /// The rate that the overloaded target still reached, if it is new: most servers do as much as they can at any
     /// load.
-    fn guess(&self, range: &Range) -> Option<u64> {
+    fn guess(&self, range: &LoadRange) -> Option<u64> {
         let clean = || self.points.iter().filter(|point| point.is_clean());
         let holds = clean().filter(|point| point.holds()).map(|point| point.load).max()?;
         let fails = clean().filter(|point| !point.holds() && point.load > holds).min_by_key(|point| point.load)?;
         let load = range.load(fails.per_s * GUESS);
         let is_new = load as f64 > holds as f64 * GUESSED && (load as f64) * GUESSED < fails.load as f64;
-        (range.over == Over::Rate && is_new).then_some(load)
+        (range.over == SearchVariable::Rate && is_new).then_some(load)
     }
 
     /// A run that is no shorter than this, if there is time for it.
@@ -222,19 +227,19 @@ impl Course<'_> {
         self.in_time(self.run(load, least))
     }
 
-    fn run(&self, load: u64, least: Duration) -> Step {
+    fn run(&self, load: u64, least: Duration) -> PlannedRun {
         let needed = length::needed(&self.search.objective);
         let length = length::length(self.search.budget, needed, (self.per_s)(load), least);
-        Step { load, settle: self.settle(length), length, confirms: false }
+        PlannedRun { load, settle: self.settle(length), length, confirms: false }
     }
 
-    fn confirmation(&self, load: u64, whole: Duration) -> Step {
+    fn confirmation(&self, load: u64, whole: Duration) -> PlannedRun {
         let settle = length::settle(self.search, whole - whole / 6);
-        Step { load, settle, length: length::whole_grains(whole.saturating_sub(settle)), confirms: true }
+        PlannedRun { load, settle, length: length::whole_grains(whole.saturating_sub(settle)), confirms: true }
     }
 
     /// True if a run has as many responses as the objective needs: a run that has fewer confirms nothing.
-    fn is_enough(&self, step: Step) -> bool {
+    fn is_enough(&self, step: PlannedRun) -> bool {
         (self.per_s)(step.load) * step.length.as_secs_f64() >= length::needed(&self.search.objective)
     }
 
@@ -242,19 +247,19 @@ impl Course<'_> {
         length::settle(self.search, length)
     }
 
-    fn in_time(&self, step: Step) -> Next {
+    fn in_time(&self, step: PlannedRun) -> Next {
         let is_in_time = self.elapsed + step.ends() <= self.search.budget && !step.length.is_zero();
         if is_in_time { Next::Run(step) } else { Next::End(self.out_of_time()) }
     }
 
     /// Why a search ended that ran out of time.
-    fn out_of_time(&self) -> Ended {
-        let is_silent = self.points.last().is_some_and(|point| point.fault == Some(Fault::NoResponse));
+    fn out_of_time(&self) -> SearchEnd {
+        let is_silent = self.points.last().is_some_and(|point| point.fault == Some(LoadFailure::NoResponse));
         let failed = self.points.iter().any(|point| point.is_clean() && point.confirms && !point.holds());
         match confirmed(self.points) {
-            _ if is_silent => Ended::Died,
-            None if failed => Ended::Unconfirmed,
-            _ => Ended::Time,
+            _ if is_silent => SearchEnd::Died,
+            None if failed => SearchEnd::Unconfirmed,
+            _ => SearchEnd::Time,
         }
     }
 }
@@ -293,9 +298,9 @@ pub fn confirmed(points: &[Point]) -> Option<u64> {
 }
 
 /// The limit that ends a search: because of it, run after run said nothing about the target.
-pub fn limited(points: &[Point]) -> Option<Limit> {
+pub fn limited(points: &[Point]) -> Option<ClientLimit> {
     let last = points.last()?;
-    let Some(Fault::Limited(limit)) = last.fault else { return None };
+    let Some(LoadFailure::Limited(limit)) = last.fault else { return None };
     let runs = points.iter().rev().take_while(|point| point.load == last.load && !point.is_clean()).count();
     (runs >= LIMITED_MAX).then_some(limit)
 }
@@ -306,13 +311,13 @@ fn reached(points: &[Point], load: u64) -> Option<f64> {
 }
 
 /// The range of possible loads.
-struct Range {
-    over: Over,
+struct LoadRange {
+    over: SearchVariable,
     least: u64,
     most: u64,
 }
 
-impl Range {
+impl LoadRange {
     /// The load nearest to a number of its kind.
     fn load(&self, number: f64) -> u64 {
         self.over.load(number).clamp(self.least, self.most)
@@ -325,7 +330,7 @@ impl Range {
 
     /// The highest load that is no higher, if loads are counted.
     fn floor(&self, load: f64) -> u64 {
-        if self.over == Over::Rate { self.nearest(load) } else { (load as u64).clamp(self.least, self.most) }
+        if self.over == SearchVariable::Rate { self.nearest(load) } else { (load as u64).clamp(self.least, self.most) }
     }
 
     fn times(&self, load: u64, factor: f64) -> u64 {
@@ -347,7 +352,7 @@ impl Range {
     fn middle(&self, points: &[Point]) -> Option<u64> {
         let (holds, fails) = ends(points)?;
         let middle = ((holds as f64 * fails as f64).sqrt().round() as u64).clamp(holds + 1, fails.max(holds + 2) - 1);
-        (self.over != Over::Rate && fails > holds + 1).then_some(middle)
+        (self.over != SearchVariable::Rate && fails > holds + 1).then_some(middle)
     }
 }
 
@@ -360,9 +365,9 @@ fn ends(points: &[Point]) -> Option<(u64, u64)> {
 }
 
 /// True if loads are counted, and the limit is between two neighbours, of which the higher failed twice.
-pub(super) fn is_exact(over: Over, points: &[Point]) -> bool {
+pub(super) fn is_exact(over: SearchVariable, points: &[Point]) -> bool {
     let failed = |load: u64| points.iter().filter(|point| point.is_clean() && point.load == load).count();
-    over != Over::Rate && ends(points).is_some_and(|(holds, fails)| fails == holds + 1 && failed(fails) > 1)
+    over != SearchVariable::Rate && ends(points).is_some_and(|(holds, fails)| fails == holds + 1 && failed(fails) > 1)
 }
 
 #[cfg(test)]
@@ -373,7 +378,7 @@ mod tests {
 
     fn next(search: &Search, first: u64, points: &[Point], elapsed_s: u64) -> Next {
         let (elapsed, per_s) = (Duration::from_secs(elapsed_s), |_| 1_000.0);
-        Course { search, first, points, elapsed, per_s: &per_s }.next()
+        SearchProgress { search, first, points, elapsed, per_s: &per_s }.next()
     }
 
     fn load(next: Next) -> u64 {
@@ -382,24 +387,24 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_was_not_the_targets_fault_is_repeated_twice() {
-        let search = search(Over::Connections);
-        let limit = Limit::Verdict(LimitedBy::Ports);
+    fn runs_failed_by_others_repeat_twice() {
+        let search = search(SearchVariable::Connections);
+        let limit = ClientLimit::Verdict(LimitedBy::Ports);
         let limited = |runs: usize| {
             let mut points = points(&vec![(8, false); runs]);
             points.iter_mut().for_each(|point| point.blame(Some(limit)));
             points
         };
         assert_eq!([1, 2].map(|runs| load(next(&search, 8, &limited(runs), 0))), [8, 8]);
-        assert_eq!(next(&search, 8, &limited(3), 0), Next::End(Ended::Limited(limit)));
+        assert_eq!(next(&search, 8, &limited(3), 0), Next::End(SearchEnd::Limited(limit)));
     }
 
     #[test]
-    fn steps_grow_while_loads_hold_and_a_failure_is_repeated() {
-        let rate = search(Over::Rate);
+    fn steps_grow_and_failures_are_repeated() {
+        let rate = search(SearchVariable::Rate);
         let per_s = |runs: &[(f64, bool)]| {
-            let runs: Vec<_> = runs.iter().map(|(per_s, holds)| (Over::Rate.load(*per_s), *holds)).collect();
-            Over::Rate.number(load(next(&rate, 6_000, &points(&runs), 0)))
+            let runs: Vec<_> = runs.iter().map(|(per_s, holds)| (SearchVariable::Rate.load(*per_s), *holds)).collect();
+            SearchVariable::Rate.number(load(next(&rate, 6_000, &points(&runs), 0)))
         };
         assert_eq!(per_s(&[]), 100.0);
         assert_eq!(per_s(&[(100.0, true)]), 125.0);
@@ -411,18 +416,18 @@ mod tests {
         for (reached, expected) in [(390.0, 320.0), (250.0, 246.3), (150.0, 320.0)] {
             let mut points = points(&[(24_000, false), (24_000, false)]);
             points[1].per_s = reached;
-            assert_eq!(Over::Rate.number(load(next(&rate, 6_000, &points, 0))), expected);
+            assert_eq!(SearchVariable::Rate.number(load(next(&rate, 6_000, &points, 0))), expected);
         }
     }
 
     #[test]
-    fn a_failure_that_stands_alone_is_repeated_before_the_search_goes_on_from_it() {
-        let rate = search(Over::Rate);
+    fn lone_failures_are_repeated_first() {
+        let rate = search(SearchVariable::Rate);
         let per_s = |runs: &[(f64, bool)]| {
-            let runs: Vec<_> = runs.iter().map(|(per_s, holds)| (Over::Rate.load(*per_s), *holds)).collect();
+            let runs: Vec<_> = runs.iter().map(|(per_s, holds)| (SearchVariable::Rate.load(*per_s), *holds)).collect();
             let mut points = points(&runs);
-            points.iter_mut().for_each(|point| point.per_s = Over::Rate.number(point.load));
-            let number = |points: &[Point]| Over::Rate.number(load(next(&rate, 6_000, points, 9)));
+            points.iter_mut().for_each(|point| point.per_s = SearchVariable::Rate.number(point.load));
+            let number = |points: &[Point]| SearchVariable::Rate.number(load(next(&rate, 6_000, points, 9)));
             let usual = number(&points);
             // One that reached nothing has been disturbed.
             points.last_mut().unwrap().per_s = 0.0;
@@ -454,25 +459,25 @@ mod tests {
     }
 
     #[test]
-    fn a_target_has_died_if_the_last_good_load_has_no_response_either() {
-        let rate = search(Over::Rate);
+    fn targets_are_dead_without_any_response() {
+        let rate = search(SearchVariable::Rate);
         let silent = |runs: &[(u64, bool)]| {
             let mut points = points(runs);
             let failed = points.iter_mut().filter(|point| !point.holds());
-            failed.for_each(|point| (point.fault, point.completed) = (Some(Fault::NoResponse), 0));
+            failed.for_each(|point| (point.fault, point.completed) = (Some(LoadFailure::NoResponse), 0));
             points
         };
         let held = [(6_000, true), (9_000, true), (12_000, false)];
         assert_eq!(load(next(&rate, 6_000, &silent(&held), 0)), 9_000);
         let died = [&held[..], &[(9_000, false)]].concat();
-        assert_eq!(next(&rate, 6_000, &silent(&died), 0), Next::End(Ended::Died));
+        assert_eq!(next(&rate, 6_000, &silent(&died), 0), Next::End(SearchEnd::Died));
         assert_eq!(load(next(&rate, 6_000, &silent(&[(6_000, false)]), 0)), 6_000);
-        assert_eq!(next(&rate, 6_000, &silent(&[(6_000, false); 2]), 0), Next::End(Ended::Died));
+        assert_eq!(next(&rate, 6_000, &silent(&[(6_000, false); 2]), 0), Next::End(SearchEnd::Died));
     }
 
     #[test]
     fn a_third_of_the_search_confirms_its_result() {
-        let rate = search(Over::Rate);
+        let rate = search(SearchVariable::Rate);
         let near = |confirmations: &[(u64, bool)]| {
             let narrow: Vec<_> = (0..40).map(|run| (59_800 + run * 10, run < 20)).collect();
             let mut points = points(&[&narrow[..], confirmations].concat());
@@ -486,16 +491,16 @@ mod tests {
         let (points, elapsed) = (near(&[]), Duration::from_secs(20));
         let confirms = |per_s: f64| {
             let per_s = move |_| per_s;
-            let course = Course { search: &rate, first: 6_000, points: &points, elapsed, per_s: &per_s };
+            let course = SearchProgress { search: &rate, first: 6_000, points: &points, elapsed, per_s: &per_s };
             matches!(course.next(), Next::Run(step) if step.confirms)
         };
         assert_eq!([60.0, 70.0].map(confirms), [false, true]);
-        assert_eq!(next(&rate, 6_000, &near(&[(59_900, true)]), 40), Next::End(Ended::Done));
+        assert_eq!(next(&rate, 6_000, &near(&[(59_900, true)]), 40), Next::End(SearchEnd::Done));
         let Next::Run(lower) = next(&rate, 6_000, &near(&[(59_990, false)]), 30) else { panic!() };
         assert!(lower.confirms && lower.load < 59_990, "{lower:?}");
         // The rest is too short for another one.
-        assert_eq!(next(&rate, 6_000, &near(&[(59_990, false)]), 50), Next::End(Ended::Unconfirmed));
+        assert_eq!(next(&rate, 6_000, &near(&[(59_990, false)]), 50), Next::End(SearchEnd::Unconfirmed));
         let thrice = [(59_990, false), (59_900, false), (59_800, false)];
-        assert_eq!(next(&rate, 6_000, &near(&thrice), 30), Next::End(Ended::Unconfirmed));
+        assert_eq!(next(&rate, 6_000, &near(&thrice), 30), Next::End(SearchEnd::Unconfirmed));
     }
 }

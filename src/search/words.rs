@@ -1,12 +1,12 @@
 //! The lines of a search: one for each run, and the result.
 
 use onrush_plan::Condition;
-use onrush_plan::search::{Over, Search};
+use onrush_plan::search::{Search, SearchVariable};
 use onrush_text::units;
 
 use super::fit::CONFIDENCE;
 use super::found::{is_confident, unconfirmed};
-use super::{Ended, Fault, Found, Kind, Limit, Look, Point, at_first};
+use super::{ClientLimit, ClosedLoop, LoadFailure, Point, ResultKind, SearchEnd, SearchResult, at_first};
 
 use crate::record::NO_RESPONSE;
 use crate::record::gate::Judged;
@@ -24,9 +24,12 @@ pub fn first(connections: u32, per_s: f64) -> String {
 }
 
 /// The line if the single request before that had no response.
-pub fn silent(over: Over) -> String {
-    let first_rate =
-        if over == Over::Rate { ", or, if it is just slow, give the rate at which the search starts (-R)" } else { "" };
+pub fn silent(over: SearchVariable) -> String {
+    let first_rate = if over == SearchVariable::Rate {
+        ", or, if it is just slow, give the rate at which the search starts (-R)"
+    } else {
+        ""
+    };
     format!("no response to the first request; check the target with onrush --once{first_rate}")
 }
 
@@ -54,13 +57,13 @@ pub fn run(search: &Search, point: &Point) -> String {
     let terms: Vec<String> = point.terms.iter().map(was).collect();
     let holds = match point.fault {
         None => "holds",
-        Some(Fault::Limited(_)) => "void",
+        Some(LoadFailure::Limited(_)) => "void",
         Some(_) => "fails",
     };
     let why = why(point).map(|why| format!("but {why}"));
     // Without a response, a percentile is only the time without one.
     let measured = match point.fault {
-        Some(Fault::NoResponse) => NO_RESPONSE.to_owned(),
+        Some(LoadFailure::NoResponse) => NO_RESPONSE.to_owned(),
         _ => terms.into_iter().chain(why).collect::<Vec<_>>().join(", "),
     };
     let length = units::spaced(point.length);
@@ -79,14 +82,14 @@ pub fn run(search: &Search, point: &Point) -> String {
 /// Why a load does not hold, if the terms of the objective do not show it.
 fn why(point: &Point) -> Option<String> {
     Some(match point.fault? {
-        Fault::Objective => return None,
-        Fault::Limited(Limit::Stalled) => {
+        LoadFailure::Objective => return None,
+        LoadFailure::Limited(ClientLimit::Stalled) => {
             format!("onrush was stalled for {}", units::time_us(point.stalled.as_secs_f64() * 1e6))
         }
-        Fault::Limited(limit) => limit.clause(),
-        Fault::NoResponse => format!("there was {NO_RESPONSE}"),
-        Fault::Unreached => "the load was not reached".to_owned(),
-        Fault::Rising => {
+        LoadFailure::Limited(limit) => limit.clause(),
+        LoadFailure::NoResponse => format!("there was {NO_RESPONSE}"),
+        LoadFailure::Unreached => "the load was not reached".to_owned(),
+        LoadFailure::Rising => {
             let slope = units::time_us(point.slope_ns_per_s.unwrap_or_default() / 1e3);
             format!("the mean latency rose by {slope} each second")
         }
@@ -123,24 +126,29 @@ pub fn too_long(search: &Search, needed: f64, per_s: f64) -> String {
 }
 
 /// The line on standard output.
-pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
+pub fn result(search: &Search, points: &[Point], found: &SearchResult) -> String {
     let Search { objective, over, .. } = search;
     let (noun, ended) = (noun(*over), found.ended);
     let show = |number: u64| load(*over, number);
     let last = points.last().map_or_else(|| "first".to_owned(), |point| show(point.load));
     let spoilt = match ended {
-        Ended::Died if points.iter().any(|point| point.completed > 0) => {
+        SearchEnd::Died if points.iter().any(|point| point.completed > 0) => {
             Some(format!("the target stopped responding at {}", show(silent_at(points))))
         }
-        Ended::Died => Some(format!("the target did not respond at {last}")),
-        Ended::Limited(limit) => Some(format!("at {last}, {}", limit.clause())),
-        Ended::Done | Ended::Time | Ended::Unconfirmed | Ended::Signal | Ended::Lost | Ended::Hopeless(_) => None,
+        SearchEnd::Died => Some(format!("the target did not respond at {last}")),
+        SearchEnd::Limited(limit) => Some(format!("at {last}, {}", limit.clause())),
+        SearchEnd::Done
+        | SearchEnd::Time
+        | SearchEnd::Unconfirmed
+        | SearchEnd::Signal
+        | SearchEnd::Lost
+        | SearchEnd::Hopeless(_) => None,
     };
     let early = match ended {
-        Ended::Time | Ended::Unconfirmed => "; give the search more time (-d)",
-        Ended::Signal => "; the search was interrupted",
-        Ended::Lost => "; the search ended early, because a machine was lost",
-        Ended::Done | Ended::Died | Ended::Hopeless(_) | Ended::Limited(_) => "",
+        SearchEnd::Time | SearchEnd::Unconfirmed => "; give the search more time (-d)",
+        SearchEnd::Signal => "; the search was interrupted",
+        SearchEnd::Lost => "; the search ended early, because a machine was lost",
+        SearchEnd::Done | SearchEnd::Died | SearchEnd::Hopeless(_) | SearchEnd::Limited(_) => "",
     };
     let highest = format!("Highest {noun} with {objective}");
     let beyond =
@@ -149,14 +157,14 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
         found.interval.filter(|_| spoilt.is_none()).map(|ends| sure(*over, ends, is_confident(search, points, ended)))
     };
     match (found.kind, spoilt.as_deref()) {
-        (Kind::Highest(load), _) => {
+        (ResultKind::Highest(load), _) => {
             let sure = within().map_or_else(String::new, |sure| format!(" ({sure})"));
-            let early = if matches!(ended, Ended::Signal | Ended::Lost) { early } else { "" };
+            let early = if matches!(ended, SearchEnd::Signal | SearchEnd::Lost) { early } else { "" };
             format!("Highest confirmed {noun} with {objective}: {}{sure}{}{early}", show(load), beyond())
         }
-        (Kind::AtLeast(load), Some(spoilt)) => format!("{highest}: unknown, at least {}: {spoilt}", show(load)),
+        (ResultKind::AtLeast(load), Some(spoilt)) => format!("{highest}: unknown, at least {}: {spoilt}", show(load)),
         (_, Some(spoilt)) => format!("{highest}: unknown: {spoilt}"),
-        (Kind::AtLeast(load), None) => {
+        (ResultKind::AtLeast(load), None) => {
             let why = match unconfirmed(points) {
                 Some(point) => unconfirmable(*over, point),
                 None => "there was no time for the run that confirms it".to_owned(),
@@ -164,17 +172,17 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
             let sure = within().map_or_else(String::new, |sure| format!("; {sure}"));
             format!("{highest}: not confirmed: {} held, but {why}{sure}{early}", show(load))
         }
-        (Kind::All(load), None) => format!("{objective} held at every {noun} tried, up to {}{early}", show(load)),
-        (Kind::Never(alone), _) => format!(
+        (ResultKind::All(load), None) => format!("{objective} held at every {noun} tried, up to {}{early}", show(load)),
+        (ResultKind::Never(alone), _) => format!(
             "{objective} cannot hold at any {noun}: even when sent one at a time, every request took at least {} ({} measured over {:.0} s)",
             units::time_us(alone.least_ns as f64 / 1e3),
             units::counted(alone.responses, "request"),
             alone.time().as_secs_f64()
         ),
-        (Kind::Unknown, None) => format!("{highest}: unknown: no run was conclusive{early}"),
-        (Kind::None(load), None) => {
+        (ResultKind::Unknown, None) => format!("{highest}: unknown: no run was conclusive{early}"),
+        (ResultKind::None(load), None) => {
             let lower =
-                if ended == Ended::Time { format!(", or start lower ({})", flag(*over)) } else { String::new() };
+                if ended == SearchEnd::Time { format!(", or start lower ({})", flag(*over)) } else { String::new() };
             let runs = points.iter().filter(|point| point.load == load && point.is_clean()).count();
             let once = if runs == 1 { " (tried once)" } else { "" };
             format!("{objective} held at no {noun} tried, down to {}{once}{early}{lower}", show(load))
@@ -183,7 +191,7 @@ pub fn result(search: &Search, points: &[Point], found: &Found) -> String {
 }
 
 /// The outcome of the last run that was to confirm a load.
-fn unconfirmable(over: Over, point: &Point) -> String {
+fn unconfirmable(over: SearchVariable, point: &Point) -> String {
     let (load, length, wrong) = (load(over, point.load), units::spaced(point.length), wrong(point));
     if point.is_early {
         format!(
@@ -197,15 +205,15 @@ fn unconfirmable(over: Over, point: &Point) -> String {
 /// The load at which the target fell silent: the first of the last runs, after which the last good load was tried
 /// again.
 fn silent_at(points: &[Point]) -> u64 {
-    let silent = points.iter().rev().take_while(|point| point.fault == Some(Fault::NoResponse));
+    let silent = points.iter().rev().take_while(|point| point.fault == Some(LoadFailure::NoResponse));
     silent.last().or(points.last()).map_or(0, |point| point.load)
 }
 
 /// The interval of the limit; `is_confident`: whether the search was long enough for its confidence.
-fn sure(over: Over, (low, high): (f64, f64), is_confident: bool) -> String {
+fn sure(over: SearchVariable, (low, high): (f64, f64), is_confident: bool) -> String {
     let plain = |load: f64| {
         let number = load * over.number(1);
-        if over == Over::Rate { format!("{number:.1}") } else { format!("{number:.0}") }
+        if over == SearchVariable::Rate { format!("{number:.1}") } else { format!("{number:.0}") }
     };
     let (low, high) = (plain(low), plain(high));
     if is_confident {
@@ -216,16 +224,16 @@ fn sure(over: Over, (low, high): (f64, f64), is_confident: bool) -> String {
 }
 
 /// The note on runs that contradict the result, or one another; `None`: there are none.
-pub fn contradicted(search: &Search, points: &[Point], found: &Found) -> Option<String> {
+pub fn contradicted(search: &Search, points: &[Point], found: &SearchResult) -> Option<String> {
     let against = &found.contradicting;
     if against.is_empty() {
         return none_held(&search.objective, found);
     }
     let shown = against.iter().take(SHOWN_MAX).map(|point| {
         let load = match search.over {
-            Over::Rate => load(search.over, point.load),
-            Over::Connections => units::counted(point.load, "connection"),
-            Over::Threads => units::counted(point.load, "thread"),
+            SearchVariable::Rate => load(search.over, point.load),
+            SearchVariable::Connections => units::counted(point.load, "connection"),
+            SearchVariable::Threads => units::counted(point.load, "thread"),
         };
         let ended = if point.holds() { "held" } else { "failed" };
         format!("the run at {load} {ended}")
@@ -261,7 +269,7 @@ pub fn contradicted(search: &Search, points: &[Point], found: &Found) -> Option<
 }
 
 /// Signs that the target was not there in runs that contradict the others.
-fn gone(found: &Found) -> Vec<String> {
+fn gone(found: &SearchResult) -> Vec<String> {
     let silent = (!found.silent.is_zero())
         .then(|| format!("the target did not respond for {}", units::time_us(found.silent.as_secs_f64() * 1e6)));
     let unconnected =
@@ -270,15 +278,15 @@ fn gone(found: &Found) -> Vec<String> {
 }
 
 /// The note if no load held, and something speaks against that.
-fn none_held(objective: &Condition, found: &Found) -> Option<String> {
-    let look = found.look.map(|Look { connections, per_s, .. }| {
+fn none_held(objective: &Condition, found: &SearchResult) -> Option<String> {
+    let look = found.look.map(|ClosedLoop { connections, per_s, .. }| {
         format!(
             "{objective} held at {per_s:.1}/s in the closed loop on {}",
             units::counted(connections.into(), "connection")
         )
     });
     let starved = found.starved.clauses();
-    let starved = (!starved.is_empty() && matches!(found.kind, Kind::None(_)))
+    let starved = (!starved.is_empty() && matches!(found.kind, ResultKind::None(_)))
         .then(|| format!("in the runs that failed, {}", units::listed(&starved)));
     let doubts: Vec<String> = look.into_iter().chain(starved).collect();
     (!doubts.is_empty()).then(|| {
@@ -293,28 +301,28 @@ fn none_held(objective: &Condition, found: &Found) -> Option<String> {
 const SHOWN_MAX: usize = 3;
 
 /// A load with its unit.
-pub fn load(over: Over, load: u64) -> String {
+pub fn load(over: SearchVariable, load: u64) -> String {
     match over {
-        Over::Rate => format!("{:.1}/s", over.number(load)),
-        Over::Connections | Over::Threads => load.to_string(),
+        SearchVariable::Rate => format!("{:.1}/s", over.number(load)),
+        SearchVariable::Connections | SearchVariable::Threads => load.to_string(),
     }
 }
 
 /// The option that sets the first load.
-fn flag(over: Over) -> &'static str {
+fn flag(over: SearchVariable) -> &'static str {
     match over {
-        Over::Rate => "-R",
-        Over::Connections => "-c",
-        Over::Threads => "-t",
+        SearchVariable::Rate => "-R",
+        SearchVariable::Connections => "-c",
+        SearchVariable::Threads => "-t",
     }
 }
 
 /// The quantity that varies, for the middle of a sentence.
-fn noun(over: Over) -> &'static str {
+fn noun(over: SearchVariable) -> &'static str {
     match over {
-        Over::Rate => "rate",
-        Over::Connections => "number of connections",
-        Over::Threads => "number of threads",
+        SearchVariable::Rate => "rate",
+        SearchVariable::Connections => "number of connections",
+        SearchVariable::Threads => "number of threads",
     }
 }
 
@@ -323,12 +331,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::search::Starved;
+    use crate::search::Starvation;
     use crate::search::simulation::{points, search};
     use onrush_plan::LimitedBy;
 
-    fn line(search: &Search, points: &[Point], ended: Ended) -> String {
-        result(search, points, &Found::of(search.over, points, None, ended))
+    fn line(search: &Search, points: &[Point], ended: SearchEnd) -> String {
+        result(search, points, &SearchResult::new(search.over, points, None, ended))
     }
 
     /// Rates, the last of which was to be confirmed.
@@ -342,31 +350,31 @@ mod tests {
 
     #[test]
     fn the_result_is_one_line() {
-        let rate = search(Over::Rate);
+        let rate = search(SearchVariable::Rate);
         let narrow = [(3_010, false), (3_010, false), (2_890, true), (2_920, true), (2_950, true)];
         let (none, once) = ([(10, false), (10, false)], [(20, false), (10, false)]);
         let all = [(10, true), (20, true)];
         let failed = [(2_890, true), (3_010, false), (2_950, false)];
-        let limited = || Ended::Limited(Limit::Verdict(LimitedBy::Connections));
+        let limited = || SearchEnd::Limited(ClientLimit::Verdict(LimitedBy::Connections));
         for (runs, confirms, ended, expected) in [
             (
                 &narrow[..],
                 true,
-                Ended::Done,
+                SearchEnd::Done,
                 "Highest confirmed rate with p99<50ms: 2950.0/s (the estimated limit is between 2756.8 and 3261.3, with \
                  95 % confidence); 3010.0/s failed",
             ),
             (
                 &narrow,
                 true,
-                Ended::Signal,
+                SearchEnd::Signal,
                 "Highest confirmed rate with p99<50ms: 2950.0/s (the estimated limit is roughly between 2756.8 and \
                  3261.3); 3010.0/s failed; the search was interrupted",
             ),
             (
                 &narrow,
                 false,
-                Ended::Time,
+                SearchEnd::Time,
                 "Highest rate with p99<50ms: not confirmed: 2950.0/s held, but there was no time for the run that confirms \
                  it; the estimated limit is between 2756.8 and 3261.3, with 95 % confidence; give the search more time \
                  (-d)",
@@ -374,26 +382,26 @@ mod tests {
             (
                 &failed,
                 true,
-                Ended::Unconfirmed,
+                SearchEnd::Unconfirmed,
                 "Highest rate with p99<50ms: not confirmed: 2890.0/s held, but the run of 2 s that was to confirm 2950.0/s \
                  failed; the estimated limit is between 2629.8 and 3244.1, with 95 % confidence; give the search more \
                  time (-d)",
             ),
-            (&none, false, Ended::Done, "p99<50ms held at no rate tried, down to 10.0/s"),
+            (&none, false, SearchEnd::Done, "p99<50ms held at no rate tried, down to 10.0/s"),
             (
                 &once,
                 false,
-                Ended::Time,
+                SearchEnd::Time,
                 "p99<50ms held at no rate tried, down to 10.0/s (tried once); give the search more time (-d), or start \
                  lower (-R)",
             ),
             (
                 &[],
                 false,
-                Ended::Time,
+                SearchEnd::Time,
                 "Highest rate with p99<50ms: unknown: no run was conclusive; give the search more time (-d)",
             ),
-            (&all, false, Ended::Done, "p99<50ms held at every rate tried, up to 20.0/s"),
+            (&all, false, SearchEnd::Done, "p99<50ms held at every rate tried, up to 20.0/s"),
             (
                 &narrow,
                 false,
@@ -406,40 +414,43 @@ mod tests {
         }
         let short = Search { budget: Duration::from_secs(59), ..rate };
         assert_eq!(
-            line(&short, &per_s(&narrow, true), Ended::Done),
+            line(&short, &per_s(&narrow, true), SearchEnd::Done),
             "Highest confirmed rate with p99<50ms: 2950.0/s (the estimated limit is roughly between 2756.8 and 3261.3); \
              3010.0/s failed"
         );
     }
 
     #[test]
-    fn a_silent_target_and_whole_numbers_have_their_own_results() {
-        let rate = search(Over::Rate);
-        let fault = Some(Fault::NoResponse);
+    fn silent_targets_and_counts_have_own_results() {
+        let rate = search(SearchVariable::Rate);
+        let fault = Some(LoadFailure::NoResponse);
         let silent: Vec<Point> =
             points(&[(600, false)]).into_iter().map(|point| Point { completed: 0, fault, ..point }).collect();
         assert_eq!(
-            line(&rate, &silent, Ended::Died),
+            line(&rate, &silent, SearchEnd::Died),
             "Highest rate with p99<50ms: unknown: the target did not respond at 10.0/s"
         );
         // The last good rate failed as well.
         let mut died = per_s(&[(10, true), (20, false), (10, false)], false);
         died[1..].iter_mut().for_each(|point| point.fault = fault);
         assert_eq!(
-            line(&rate, &died, Ended::Died),
+            line(&rate, &died, SearchEnd::Died),
             "Highest rate with p99<50ms: unknown, at least 10.0/s: the target stopped responding at 20.0/s"
         );
-        let (connections, threads) = (search(Over::Connections), search(Over::Threads));
+        let (connections, threads) = (search(SearchVariable::Connections), search(SearchVariable::Threads));
         let mut runs = points(&[(65, false), (65, false), (64, true)]);
         runs[2].confirms = true;
         let exact = "Highest confirmed number of connections with p99<50ms: 64; 65 failed";
-        assert_eq!(line(&connections, &runs, Ended::Done), exact);
+        assert_eq!(line(&connections, &runs, SearchEnd::Done), exact);
         runs[2].confirms = false;
-        assert_eq!(line(&threads, &runs[2..], Ended::Done), "p99<50ms held at every number of threads tried, up to 64");
+        assert_eq!(
+            line(&threads, &runs[2..], SearchEnd::Done),
+            "p99<50ms held at every number of threads tried, up to 64"
+        );
     }
 
     #[test]
-    fn what_went_wrong_in_a_run_is_said_in_brackets() {
+    fn run_failures_are_said_in_brackets() {
         let mut point = points(&[(65, false)]).remove(0);
         let judged = |term: &str, was: Option<&str>, holds| Judged {
             term: term.to_owned(),
@@ -451,16 +462,18 @@ mod tests {
         point.terms = vec![judged("p99<50ms", Some("58.11ms"), false), judged("errors=0", Some("0"), true)];
         assert_eq!(wrong(&point), " (p99<50ms: 58.11ms)");
         point.terms = vec![judged("p99<50ms", None, false)];
-        point.fault = Some(Fault::NoResponse);
+        point.fault = Some(LoadFailure::NoResponse);
         assert_eq!(wrong(&point), " (there was no response)");
-        (point.fault, point.slope_ns_per_s) = (Some(Fault::Rising), Some(9.3e6));
+        (point.fault, point.slope_ns_per_s) = (Some(LoadFailure::Rising), Some(9.3e6));
         assert_eq!(wrong(&point), " (the mean latency rose by 9.30ms each second)");
     }
 
     #[test]
-    fn runs_that_contradict_the_others_are_named_with_their_cause() {
-        let search = search(Over::Connections);
-        let note = |points: &[Point]| contradicted(&search, points, &Found::of(search.over, points, None, Ended::Done));
+    fn contradictory_runs_are_named_with_their_cause() {
+        let search = search(SearchVariable::Connections);
+        let note = |points: &[Point]| {
+            contradicted(&search, points, &SearchResult::new(search.over, points, None, SearchEnd::Done))
+        };
         let agree = [(90, true), (95, true), (100, true), (100, true), (103, false), (103, false), (105, false)];
         assert_eq!(note(&points(&agree)), None);
         let disturbed = [&agree[..], &[(50, false)]].concat();
@@ -470,7 +483,7 @@ mod tests {
              in some runs, and why was not observed; repeat the search when nothing else runs on the machines of onrush and the target"
         );
         let mut starved = points(&disturbed);
-        starved[7].starved = Starved { generator: 0.004, target: 0.31, stolen: 0.02 };
+        starved[7].starved = Starvation { generator: 0.004, target: 0.31, stolen: 0.02 };
         assert_eq!(
             note(&starved).unwrap(),
             "1 of 8 runs contradicts the others (the run at 50 connections failed): in this run, the target waited for a \
@@ -505,25 +518,25 @@ mod tests {
 
     /// Runs that do not count because the target was cold contradict the others as much as any.
     #[test]
-    fn a_third_of_the_runs_leave_no_result_if_they_contradict_the_others() {
+    fn a_third_of_contradictions_leaves_no_result() {
         let agree = [(90, true), (95, true), (100, true), (100, true), (103, false), (103, false), (105, false)];
         for (cold, expected) in [(1, false), (3, false), (4, true), (5, true)] {
             let mut runs = points(&[&vec![(50, false); cold][..], &agree].concat());
-            runs.iter_mut().take(cold).for_each(|point| point.blame(Some(Limit::Cold)));
+            runs.iter_mut().take(cold).for_each(|point| point.blame(Some(ClientLimit::Cold)));
             runs[cold + 3].confirms = true;
-            let found = Found::of(Over::Rate, &runs, None, Ended::Time);
+            let found = SearchResult::new(SearchVariable::Rate, &runs, None, SearchEnd::Time);
             assert_eq!((found.contradicting.len(), found.is_contradicted(&runs)), (cold, expected));
             assert_eq!(found.is_inconclusive(&runs), expected);
         }
     }
 
     #[test]
-    fn no_load_holds_is_doubted_after_a_closed_loop_or_starvation() {
-        let look = |per_s, holds| Some(Look { connections: 10, per_s, holds });
+    fn never_holding_is_doubted_after_starvation() {
+        let look = |per_s, holds| Some(ClosedLoop { connections: 10, per_s, holds });
         let mut runs = per_s(&[(480, false), (480, false)], false);
         let of = |runs: &[Point], look| {
-            let found = Found::of(Over::Rate, runs, look, Ended::Time);
-            (found.is_inconclusive(runs), contradicted(&search(Over::Rate), runs, &found))
+            let found = SearchResult::new(SearchVariable::Rate, runs, look, SearchEnd::Time);
+            (found.is_inconclusive(runs), contradicted(&search(SearchVariable::Rate), runs, &found))
         };
         assert_eq!(of(&runs, None), (false, None));
         assert_eq!(of(&runs, look(980.0, false)), (false, None));
@@ -542,26 +555,26 @@ mod tests {
     }
 
     #[test]
-    fn that_no_load_holds_takes_two_runs_and_no_doubt_also_if_a_signal_came() {
-        let look = Some(Look { connections: 10, per_s: 980.0, holds: true });
+    fn never_holding_takes_two_undoubted_runs() {
+        let look = Some(ClosedLoop { connections: 10, per_s: 980.0, holds: true });
         let (once, twice) = (per_s(&[(480, false)], false), per_s(&[(480, false), (480, false)], false));
         for (runs, look, ended, expected) in [
-            (&once, None, Ended::Signal, (false, false)),
-            (&once, None, Ended::Time, (false, true)),
-            (&once, look, Ended::Signal, (false, true)),
-            (&twice, None, Ended::Signal, (true, false)),
-            (&twice, None, Ended::Time, (true, false)),
-            (&twice, look, Ended::Signal, (false, true)),
-            (&twice, look, Ended::Time, (false, true)),
-            (&twice, None, Ended::Limited(Limit::Stalled), (false, true)),
+            (&once, None, SearchEnd::Signal, (false, false)),
+            (&once, None, SearchEnd::Time, (false, true)),
+            (&once, look, SearchEnd::Signal, (false, true)),
+            (&twice, None, SearchEnd::Signal, (true, false)),
+            (&twice, None, SearchEnd::Time, (true, false)),
+            (&twice, look, SearchEnd::Signal, (false, true)),
+            (&twice, look, SearchEnd::Time, (false, true)),
+            (&twice, None, SearchEnd::Limited(ClientLimit::Stalled), (false, true)),
         ] {
-            let found = Found::of(Over::Rate, runs, look, ended);
+            let found = SearchResult::new(SearchVariable::Rate, runs, look, ended);
             assert_eq!((found.is_none(runs), found.is_inconclusive(runs)), expected, "{look:?} {ended:?}");
         }
     }
 
     #[test]
-    fn a_run_is_a_line_with_the_reason_why_it_does_not_hold() {
+    fn run_lines_give_the_reason_of_failure() {
         let judged = |was: Option<&str>| Judged {
             term: "p99<50ms".to_owned(),
             was: was.map(str::to_owned),
@@ -569,48 +582,52 @@ mod tests {
             undecided: false,
         };
         let point = Point { per_s: 493.21, slope_ns_per_s: Some(1.5e6), ..points(&[(30_000, true)]).remove(0) };
-        assert_eq!(headings(&search(Over::Rate)), "        rate  result   reached, measured");
+        assert_eq!(headings(&search(SearchVariable::Rate)), "        rate  result   reached, measured");
         for (fault, was, line) in [
             (None, Some("1.21ms"), "     500.0/s  holds    493.2/s, p99<50ms: 1.21ms"),
-            (Some(Fault::Objective), Some("60.00ms"), "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms"),
+            (Some(LoadFailure::Objective), Some("60.00ms"), "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms"),
             (
-                Some(Fault::Unreached),
+                Some(LoadFailure::Unreached),
                 Some("1.21ms"),
                 "     500.0/s  fails    493.2/s, p99<50ms: 1.21ms, but the load was not reached",
             ),
             (
-                Some(Fault::Limited(Limit::Verdict(LimitedBy::Ports))),
+                Some(LoadFailure::Limited(ClientLimit::Verdict(LimitedBy::Ports))),
                 Some("9.00ms"),
                 "     500.0/s  void     493.2/s, p99<50ms: 9.00ms, but onrush ran out of local ports",
             ),
             (
-                Some(Fault::Rising),
+                Some(LoadFailure::Rising),
                 Some("9.00ms"),
                 "     500.0/s  fails    493.2/s, p99<50ms: 9.00ms, but the mean latency rose by 1.50ms each second",
             ),
-            (Some(Fault::NoResponse), None, "     500.0/s  fails    493.2/s, no response"),
+            (Some(LoadFailure::NoResponse), None, "     500.0/s  fails    493.2/s, no response"),
         ] {
             let point = Point { fault, terms: vec![judged(was)], ..point.clone() };
-            assert_eq!(run(&search(Over::Rate), &point), line);
+            assert_eq!(run(&search(SearchVariable::Rate), &point), line);
         }
-        let early =
-            Point { is_early: true, fault: Some(Fault::Objective), terms: vec![judged(Some("60.00ms"))], ..point };
+        let early = Point {
+            is_early: true,
+            fault: Some(LoadFailure::Objective),
+            terms: vec![judged(Some("60.00ms"))],
+            ..point
+        };
         assert_eq!(
-            run(&search(Over::Rate), &early),
+            run(&search(SearchVariable::Rate), &early),
             "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms, stopped after 2 s: already too many slow requests"
         );
         assert_eq!(
-            run(&search(Over::Rate), &Point { confirms: true, ..early.clone() }),
+            run(&search(SearchVariable::Rate), &Point { confirms: true, ..early.clone() }),
             "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms (confirmation, stopped after 2 s: already too many slow \
              requests)"
         );
         let late = Point { per_s: 0.0, is_early: false, ..early.clone() };
         assert_eq!(
-            run(&search(Over::Rate), &late),
+            run(&search(SearchVariable::Rate), &late),
             "     500.0/s  fails    0.0/s (all responses arrived after the time was up), p99<50ms: 60.00ms"
         );
         assert_eq!(
-            unconfirmable(Over::Rate, &early),
+            unconfirmable(SearchVariable::Rate, &early),
             "the long run that was to confirm 500.0/s was stopped after 2 s, because it could no longer pass (p99<50ms: \
              60.00ms)"
         );

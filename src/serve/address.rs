@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use anyhow::{anyhow, bail};
 use onrush_text::reason;
 
-use super::Config;
+use super::ServeConfig;
 
 /// An address as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Address {
 ///
 /// The fault, and what would be right.
 pub fn address(text: &str) -> Result<Address, String> {
-    let default = Config::default().address;
+    let default = ServeConfig::default().address;
     let unbracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     if let Ok(ip) = unbracketed.parse::<IpAddr>() {
         return Ok(Address::Numeric(SocketAddr::new(ip, default.port())));
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_may_leave_out_the_host_or_the_port() {
+    fn addresses_may_omit_host_or_port() {
         for (text, expected) in [
             ("9000", "127.0.0.1:9000"),
             (":9000", "127.0.0.1:9000"),
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_address_is_refused_with_what_would_be_right() {
+    fn bad_addresses_name_what_would_be_right() {
         let right = "give PORT, HOST:PORT or [IPv6]:PORT, such as 8080, 0.0.0.0:80 or [::1]:8080";
         for (text, why) in [
             ("70000", "the port is not a number from 0 to 65535"),

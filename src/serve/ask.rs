@@ -3,32 +3,32 @@
 use std::num::NonZeroU64;
 
 use super::resources::Resources;
-use super::response::Manner;
+use super::response::ResponseForm;
 
 /// Everything that a response can depend on.
-pub(super) struct Ask<'a> {
+pub(super) struct RequestContext<'a> {
     /// The text after the route's path.
     pub argument: &'a str,
     /// The text after the `?`.
     pub query: &'a str,
     /// The form of the response.
-    pub manner: Manner,
+    pub manner: ResponseForm,
     /// The numbers of the request and its connection.
-    pub numbers: Numbers,
+    pub numbers: RequestNumbers,
     /// Resources of the thread and of all threads.
     pub resources: &'a Resources,
 }
 
 /// The numbers of a request and its connection.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Numbers {
+pub(super) struct RequestNumbers {
     /// The number of the connection on its thread, from 1.
     pub connection: u64,
     /// The number of the request on its connection, from 1.
     pub request: u64,
 }
 
-impl Ask<'_> {
+impl RequestContext<'_> {
     /// The value of the first of these names that is present in the query.
     pub(super) fn value(&self, names: &[&str]) -> Option<&str> {
         let pair = |name| self.query.split('&').find_map(move |pair| pair.strip_prefix(name)?.strip_prefix('='));

@@ -4,28 +4,28 @@ use super::rejection::Rejection;
 
 /// A body that is being received.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Body {
-    framing: Framing,
+pub(super) struct RequestBody {
+    framing: BodyFraming,
     /// Bytes of content so far, without the framing of chunks.
     received: u64,
 }
 
 /// The part of the input that belongs to a body.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct BodyInput {
     /// The number of bytes that belong to the body, including framing.
     pub used: usize,
     /// True if the body is complete.
     pub finished: bool,
 }
 
-impl Body {
+impl RequestBody {
     pub(super) fn of_length(bytes: u64) -> Self {
-        Self { framing: Framing::Length { left: bytes }, received: 0 }
+        Self { framing: BodyFraming::Length { left: bytes }, received: 0 }
     }
 
     pub(super) fn chunked() -> Self {
-        Self { framing: Framing::Size { value: 0, digits: 0 }, received: 0 }
+        Self { framing: BodyFraming::Size { value: 0, digits: 0 }, received: 0 }
     }
 
     /// The number of bytes of content so far.
@@ -37,19 +37,19 @@ impl Body {
     ///
     /// # Errors
     /// The chunks are malformed.
-    pub(super) fn take(&mut self, input: &[u8]) -> Result<Taken, Rejection> {
+    pub(super) fn take(&mut self, input: &[u8]) -> Result<BodyInput, Rejection> {
         let mut used = 0;
         while used < input.len() {
             match &mut self.framing {
-                Framing::Length { left } | Framing::Data { left } => {
+                BodyFraming::Length { left } | BodyFraming::Data { left } => {
                     let here = (*left).min((input.len() - used) as u64);
                     *left -= here;
                     self.received += here;
                     used += here as usize;
                     if *left == 0 {
                         self.framing = match self.framing {
-                            Framing::Length { .. } => return Ok(Taken { used, finished: true }),
-                            _ => Framing::DataEnd,
+                            BodyFraming::Length { .. } => return Ok(BodyInput { used, finished: true }),
+                            _ => BodyFraming::DataEnd,
                         };
                     }
                 }
@@ -58,18 +58,18 @@ impl Body {
                     used += 1;
                     match self.framing.after(byte)? {
                         Some(next) => self.framing = next,
-                        None => return Ok(Taken { used, finished: true }),
+                        None => return Ok(BodyInput { used, finished: true }),
                     }
                 }
             }
         }
-        Ok(Taken { used, finished: false })
+        Ok(BodyInput { used, finished: false })
     }
 }
 
 /// The position of the next byte in the framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Framing {
+enum BodyFraming {
     /// In a body of known length.
     Length { left: u64 },
     /// In the size of a chunk.
@@ -86,7 +86,7 @@ enum Framing {
 
 const BAD_CHUNK: Rejection = Rejection { status: 400, why: "the chunks of the body are malformed" };
 
-impl Framing {
+impl BodyFraming {
     /// The position after this byte; `None` if the body ends with it. Content is not counted here.
     fn after(&self, byte: u8) -> Result<Option<Self>, Rejection> {
         let next = match (self, byte) {
@@ -118,22 +118,22 @@ mod tests {
 
     #[test]
     fn a_body_of_known_length_ends_there() {
-        let mut body = Body::of_length(5);
-        assert_eq!(body.take(b"abc"), Ok(Taken { used: 3, finished: false }));
-        assert_eq!(body.take(b"deGET"), Ok(Taken { used: 2, finished: true }));
+        let mut body = RequestBody::of_length(5);
+        assert_eq!(body.take(b"abc"), Ok(BodyInput { used: 3, finished: false }));
+        assert_eq!(body.take(b"deGET"), Ok(BodyInput { used: 2, finished: true }));
         assert_eq!(body.received(), 5);
     }
 
     #[test]
-    fn chunked_bodies_end_at_the_same_byte_however_they_are_cut() {
+    fn chunked_bodies_end_alike_however_split() {
         let text = b"5;a=\"b\"\r\nhello\r\n00A \r\n0123456789\r\n0;last\r\nX-T: t\r\nX-U: u\r\n\r\nGET / HTTP/1.1";
         let end = text.len() - b"GET / HTTP/1.1".len();
         for cut in 0..=end {
-            let mut body = Body::chunked();
+            let mut body = RequestBody::chunked();
             let first = body.take(&text[..cut]).unwrap();
-            assert_eq!(first, Taken { used: cut, finished: cut == end }, "cut at {cut}");
+            assert_eq!(first, BodyInput { used: cut, finished: cut == end }, "cut at {cut}");
             if cut < end {
-                assert_eq!(body.take(&text[cut..]), Ok(Taken { used: end - cut, finished: true }), "cut at {cut}");
+                assert_eq!(body.take(&text[cut..]), Ok(BodyInput { used: end - cut, finished: true }), "cut at {cut}");
             }
             assert_eq!(body.received(), 15, "cut at {cut}");
         }
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn malformed_chunks_are_refused() {
         for text in ["\r\n", ";x\r\n", "g\r\n", "-1\r\n", "5\r\nhelloX", "11111111111111111\r\n"] {
-            assert_eq!(Body::chunked().take(text.as_bytes()), Err(BAD_CHUNK), "{text:?}");
+            assert_eq!(RequestBody::chunked().take(text.as_bytes()), Err(BAD_CHUNK), "{text:?}");
         }
     }
 }

@@ -20,7 +20,7 @@ struct Queue {
 
 /// The distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Service {
+pub(super) struct QueueService {
     /// The mean, in seconds.
     pub mean_s: f64,
     /// The standard deviation as a share of the mean; zero: all are equal.
@@ -35,20 +35,20 @@ impl Default for Capacity {
 
 impl Capacity {
     /// Puts a request at the end of the queue; returns the time until it has been served.
-    pub(super) fn enter(&self, service: Service) -> Duration {
+    pub(super) fn enter(&self, service: QueueService) -> Duration {
         // The queue is always consistent, even if another thread panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).enter(Instant::now(), service)
     }
 }
 
 impl Queue {
-    fn enter(&mut self, now: Instant, service: Service) -> Duration {
+    fn enter(&mut self, now: Instant, service: QueueService) -> Duration {
         self.free_at = self.free_at.max(now) + Duration::from_secs_f64(service.draw(&mut self.random));
         self.free_at - now
     }
 }
 
-impl Service {
+impl QueueService {
     /// Draws the service time of one request in seconds: log-normal with this mean and standard deviation.
     fn draw(self, random: &mut Random) -> f64 {
         if self.spread == 0.0 { self.mean_s } else { self.mean_s * random.log_normal(self.spread) }
@@ -59,7 +59,7 @@ impl Service {
 mod tests {
     use super::*;
 
-    const EVEN: Service = Service { mean_s: 0.002, spread: 0.0 };
+    const EVEN: QueueService = QueueService { mean_s: 0.002, spread: 0.0 };
 
     #[test]
     fn requests_are_served_one_after_the_other() {
@@ -71,8 +71,8 @@ mod tests {
     }
 
     #[test]
-    fn the_service_times_have_the_mean_and_the_deviation_that_were_asked_for() {
-        let (mut random, service) = (Random::new(7), Service { spread: 0.3, ..EVEN });
+    fn queue_service_times_have_the_requested_moments() {
+        let (mut random, service) = (Random::new(7), QueueService { spread: 0.3, ..EVEN });
         let times: Vec<f64> = (0..100_000).map(|_| service.draw(&mut random) / service.mean_s).collect();
         let mean = times.iter().sum::<f64>() / times.len() as f64;
         let variance = times.iter().map(|time| (time - mean).powi(2)).sum::<f64>() / times.len() as f64;

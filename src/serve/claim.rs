@@ -2,22 +2,22 @@
 
 use std::time::Instant;
 
-use super::inbox::Call;
-use super::places::{Limit, Place};
+use super::inbox::WakeCall;
+use super::places::{Admission, AdmissionLimit};
 use super::resources::Resources;
 
 /// Resources that a request needs before it is served.
 #[derive(Debug)]
 pub(super) struct Claim {
     /// The limit that has not been asked for yet.
-    limit: Option<Limit>,
+    limit: Option<AdmissionLimit>,
     /// The worker's place, once it was claimed.
-    worker: Option<Place>,
+    worker: Option<Admission>,
 }
 
 impl Claim {
     /// A claim that nothing was done about yet.
-    pub(super) fn new(limit: Limit) -> Self {
+    pub(super) fn new(limit: AdmissionLimit) -> Self {
         Self { limit: Some(limit), worker: None }
     }
 
@@ -25,12 +25,12 @@ impl Claim {
     /// `call`: the call when a place is given, depending on whose it is.
     pub(super) fn begins_at(
         &mut self,
-        process: &mut Option<Place>,
+        process: &mut Option<Admission>,
         resources: &Resources,
-        call: impl FnOnce(Limit) -> Call,
+        call: impl FnOnce(AdmissionLimit) -> WakeCall,
     ) -> Option<Instant> {
         match self.limit.take() {
-            Some(limit @ Limit::Pool { .. }) => self.worker = Some(resources.ask(limit, call(limit))),
+            Some(limit @ AdmissionLimit::Pool { .. }) => self.worker = Some(resources.ask(limit, call(limit))),
             Some(limit) if process.as_ref().is_none_or(|place| place.limit() != limit) => {
                 *process = Some(resources.ask(limit, call(limit)));
             }
@@ -44,7 +44,7 @@ impl Claim {
     }
 
     /// The worker, which is busy until this time.
-    pub(super) fn worker_until(self, until: Instant) -> Option<Place> {
+    pub(super) fn worker_until(self, until: Instant) -> Option<Admission> {
         let mut worker = self.worker;
         if let Some(worker) = &mut worker {
             worker.free_at(until);

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 
 use super::routes::paths;
-use super::{Address, Asked, Config, address};
+use super::{Address, ServeConfig, ServeOptions, address};
 use crate::cli::arguments::{self, Subcommand, switch, text};
-use crate::cli::{Command, Word, Work};
+use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::print;
 
 /// The command.
@@ -14,17 +14,18 @@ pub const COMMAND: Command = Command {
     about: "run the embedded target",
     help,
     options: || SERVE.described(),
-    word: Word::Text,
+    word: CompletionWord::Text,
     parse: |args| {
-        Ok(parse(args)?
-            .map(|asked| Work::new(move || print("onrush serve", super::run(&asked).map(|()| String::new()), 0))))
+        Ok(parse(args)?.map(|asked| {
+            CommandWork::new(move || print("onrush serve", super::run(&asked).map(|()| String::new()), 0))
+        }))
     },
 };
 
 /// The most threads that make sense; more is a typing error.
 const THREADS_MAX: usize = 1024;
 
-pub(crate) const SERVE: Subcommand<Asked> = Subcommand {
+pub(crate) const SERVE: Subcommand<ServeOptions> = Subcommand {
     name: "serve",
     help: (
         "\
@@ -36,11 +37,11 @@ Usage: onrush serve [options]",
         "",
     ),
     options: &[
-        text("--addr A", |asked: &mut Asked, text| address(text).map(|address| asked.address = address))
+        text("--addr A", |asked: &mut ServeOptions, text| address(text).map(|address| asked.address = address))
             .help("PORT, HOST:PORT, [IPv6]:PORT or an IP (127.0.0.1:8080)"),
-        text("--threads N", |asked: &mut Asked, text| threads(text).map(|threads| asked.threads = threads))
+        text("--threads N", |asked: &mut ServeOptions, text| threads(text).map(|threads| asked.threads = threads))
             .help("threads, 1 to 1024 (1)"),
-        switch("--tls", |asked: &mut Asked| asked.tls = true)
+        switch("--tls", |asked: &mut ServeOptions| asked.tls = true)
             .help("TLS, with a certificate made at the start (clients need -k)"),
     ],
     word: |_, word| Err(format!("unexpected argument {word:?}; an address is given with --addr")),
@@ -52,9 +53,9 @@ pub fn help() -> String {
 }
 
 /// Parses the arguments of `serve`; `None` if the help was asked for. The error names the fault.
-fn parse(args: &[OsString]) -> Result<Option<Asked>, String> {
-    let Config { address, threads, tls } = Config::default();
-    SERVE.read(args, Asked { address: Address::Numeric(address), threads, tls })
+fn parse(args: &[OsString]) -> Result<Option<ServeOptions>, String> {
+    let ServeConfig { address, threads, tls } = ServeConfig::default();
+    SERVE.read(args, ServeOptions { address: Address::Numeric(address), threads, tls })
 }
 
 fn threads(text: &str) -> Result<usize, String> {
@@ -68,17 +69,17 @@ fn threads(text: &str) -> Result<usize, String> {
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Option<Asked>, String> {
+    fn parsed(line: &str) -> Result<Option<ServeOptions>, String> {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         parse(&args)
     }
 
-    fn at(address: &str, threads: usize) -> Result<Option<Asked>, String> {
-        Ok(Some(Asked { address: Address::Numeric(address.parse().unwrap()), threads, tls: false }))
+    fn at(address: &str, threads: usize) -> Result<Option<ServeOptions>, String> {
+        Ok(Some(ServeOptions { address: Address::Numeric(address.parse().unwrap()), threads, tls: false }))
     }
 
     #[test]
-    fn without_options_it_is_one_thread_on_loopback_port_8080() {
+    fn serve_defaults_to_loopback_port_8080() {
         assert_eq!(parsed(""), at("127.0.0.1:8080", 1));
         assert_eq!(parsed("--threads 4 --addr=:9000"), at("127.0.0.1:9000", 4));
         assert_eq!(parsed("--tls").unwrap().map(|asked| asked.tls), Some(true));

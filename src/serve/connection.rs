@@ -7,28 +7,28 @@ use std::os::fd::BorrowedFd;
 
 use rustix::event::epoll::EventFlags;
 
-use super::http1::Http1;
-use super::http2::Http2;
+use super::http1::Http1Connection;
+use super::http2::Http2Connection;
 use super::resources::Resources;
-use super::socket::Socket;
-use super::token::Token;
-use super::turn::Turn;
+use super::socket::ClientSocket;
+use super::token::PollToken;
+use super::turn::AfterTurn;
 
 /// A client connection and its state.
 #[expect(clippy::large_enum_variant, reason = "the small variant is the rare one")]
 #[derive(Debug)]
-pub(super) enum Connection {
+pub(super) enum ServedConnection {
     /// It speaks HTTP/1.1, or has not said anything yet.
-    Http1(Http1),
+    Http1(Http1Connection),
     /// It speaks HTTP/2.
-    Http2(Box<Http2>),
+    Http2(Box<Http2Connection>),
 }
 
-impl Connection {
+impl ServedConnection {
     /// A connection over a socket; `number` counts the connections of its thread, from 1, and `token` is where
     /// the thread finds it.
-    pub(super) fn new(socket: Socket, number: u64, token: Token) -> Self {
-        Self::Http1(Http1::new(socket, number, token))
+    pub(super) fn new(socket: ClientSocket, number: u64, token: PollToken) -> Self {
+        Self::Http1(Http1Connection::new(socket, number, token))
     }
 
     /// The socket, to be polled.
@@ -40,9 +40,9 @@ impl Connection {
     }
 
     /// Handles an event, then does everything that can be done now.
-    pub(super) fn handle_event(&mut self, flags: EventFlags, resources: &mut Resources) -> Turn {
+    pub(super) fn handle_event(&mut self, flags: EventFlags, resources: &mut Resources) -> AfterTurn {
         if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
-            return Turn::Close;
+            return AfterTurn::Close;
         }
         match self {
             Self::Http1(http1) => http1.socket.note(flags),
@@ -52,7 +52,7 @@ impl Connection {
     }
 
     /// Answers a call for one of its exchanges, or for all of them, then does everything that can be done now.
-    pub(super) fn answer(&mut self, exchange: Option<usize>, resources: &mut Resources) -> Turn {
+    pub(super) fn answer(&mut self, exchange: Option<usize>, resources: &mut Resources) -> AfterTurn {
         if let Self::Http2(http2) = self {
             http2.call(exchange);
         }
@@ -60,7 +60,7 @@ impl Connection {
     }
 
     /// Does everything that can be done now.
-    pub(super) fn turn(&mut self, resources: &mut Resources) -> Turn {
+    pub(super) fn turn(&mut self, resources: &mut Resources) -> AfterTurn {
         match self {
             Self::Http1(http1) => http1.turn(resources),
             Self::Http2(http2) => http2.turn(resources),
@@ -70,8 +70,8 @@ impl Connection {
     /// Continues the connection in HTTP/2; `None` if it cannot be used any more.
     pub(super) fn into_http2(self) -> Option<Self> {
         match self {
-            Self::Http1(Http1 { socket, input, numbers, token, .. }) => {
-                Http2::new(socket, input, numbers.connection, token).map(|http2| Self::Http2(Box::new(http2)))
+            Self::Http1(Http1Connection { socket, input, numbers, token, .. }) => {
+                Http2Connection::new(socket, input, numbers.connection, token).map(|http2| Self::Http2(Box::new(http2)))
             }
             http2 @ Self::Http2(_) => Some(http2),
         }

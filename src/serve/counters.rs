@@ -6,12 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// sharing cache lines between threads.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(super) struct Counters {
+pub(super) struct ThreadCounters {
     connections: AtomicU64,
     requests: AtomicU64,
 }
 
-impl Counters {
+impl ThreadCounters {
     /// Counts an accepted connection and returns its number on this thread, from 1.
     pub(super) fn add_connection(&self) -> u64 {
         let number = self.connections.load(Ordering::Relaxed) + 1;
@@ -26,8 +26,9 @@ impl Counters {
 }
 
 /// The sums over all threads, as the body of `/stats`.
-pub(super) fn to_json(threads: &[Counters]) -> String {
-    let sum = |of: fn(&Counters) -> &AtomicU64| threads.iter().map(|one| of(one).load(Ordering::Relaxed)).sum::<u64>();
+pub(super) fn to_json(threads: &[ThreadCounters]) -> String {
+    let sum =
+        |of: fn(&ThreadCounters) -> &AtomicU64| threads.iter().map(|one| of(one).load(Ordering::Relaxed)).sum::<u64>();
     let connections = sum(|one| &one.connections);
     let requests = sum(|one| &one.requests);
     format!("{{\"connections\": {connections}, \"requests\": {requests}}}\n")
@@ -39,7 +40,7 @@ mod tests {
 
     #[test]
     fn the_counts_of_all_threads_are_added_up() {
-        let threads = [Counters::default(), Counters::default()];
+        let threads = [ThreadCounters::default(), ThreadCounters::default()];
         assert_eq!([threads[0].add_connection(), threads[0].add_connection()], [1, 2]);
         threads[0].add_request();
         threads[1].add_request();

@@ -14,54 +14,54 @@
 
 use rustix::net::SendFlags;
 
-use super::ask::Numbers;
-use super::body::Body;
+use super::ask::RequestNumbers;
+use super::body::RequestBody;
 use super::claim::Claim;
-use super::inbox::Call;
+use super::inbox::WakeCall;
 use super::linger::Linger;
-use super::places::Place;
+use super::places::Admission;
 use super::rejection::Rejection;
-use super::reply::Then;
-use super::request::{Head, Persistence, scan};
+use super::reply::AfterBody;
+use super::request::{Persistence, RequestHead, scan};
 use super::resources::{OUTPUT_BYTES, Resources};
-use super::response::{End, Manner, PLAIN, Response};
+use super::response::{AfterResponse, PLAIN, Response, ResponseForm};
 use super::routes;
-use super::socket::Socket;
-use super::stream::{BLOCK_BYTES, Fill, Stream};
-use super::token::Token;
-use super::turn::{STEPS_PER_TURN, Turn};
+use super::socket::ClientSocket;
+use super::stream::{BLOCK_BYTES, BodyStream, Fill};
+use super::token::PollToken;
+use super::turn::{AfterTurn, STEPS_PER_TURN};
 
 /// An HTTP/1.1 connection and its state.
 #[derive(Debug)]
-pub(super) struct Http1 {
+pub(super) struct Http1Connection {
     /// The client's socket.
-    pub socket: Socket,
-    stage: Stage,
+    pub socket: ClientSocket,
+    stage: Http1Stage,
     /// Requests, possibly incomplete, that arrived before an earlier one had its response, or an HTTP/2 client's bytes.
     pub input: Vec<u8>,
     /// The number of the connection and of its last request.
-    pub numbers: Numbers,
+    pub numbers: RequestNumbers,
     /// Its token for calls.
-    pub token: Token,
+    pub token: PollToken,
     /// Its place among the connections that are served, once it asked for one.
-    process: Option<Place>,
+    process: Option<Admission>,
 }
 
 /// The state of a connection.
 #[derive(Debug)]
-enum Stage {
+enum Http1Stage {
     /// Reads request heads.
     Reading,
     /// Receives the body of a request.
-    Receiving { body: Body, then: Then },
+    Receiving { body: RequestBody, then: AfterBody },
     /// Sends nothing before a place is given: a worker's, or without one the connection's.
     Queued { claim: Claim, response: Box<Response> },
     /// Sends nothing before a time, in nanoseconds of the thread's clock. Any worker is busy until then.
-    Waiting { until_ns: u64, response: Box<Response>, worker: Option<Place> },
+    Waiting { until_ns: u64, response: Box<Response>, worker: Option<Admission> },
     /// Sends a body that is generated meanwhile.
-    Streaming { stream: Stream, end: End },
+    Streaming { stream: BodyStream, end: AfterResponse },
     /// The response has been handed over; only its end remains.
-    Ending(End),
+    Ending(AfterResponse),
     /// Sends nothing more and discards input.
     Dropping(Linger),
     /// The client speaks HTTP/2.
@@ -79,30 +79,30 @@ const COPIED_BYTES_MAX: u64 = BLOCK_BYTES as u64;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-enum Step {
+enum Http1Step {
     /// There is more to do.
     More,
     /// The turn ends with this result.
-    Stop(Turn),
+    Stop(AfterTurn),
 }
 
-impl Http1 {
+impl Http1Connection {
     /// A connection over a socket; `number` counts the connections of its thread, from 1, and `token` is where
     /// the thread finds it.
-    pub(super) fn new(socket: Socket, number: u64, token: Token) -> Self {
+    pub(super) fn new(socket: ClientSocket, number: u64, token: PollToken) -> Self {
         Self {
             socket,
-            stage: Stage::Reading,
+            stage: Http1Stage::Reading,
             input: Vec::new(),
-            numbers: Numbers { connection: number, request: 0 },
+            numbers: RequestNumbers { connection: number, request: 0 },
             token,
             process: None,
         }
     }
 
     /// Does everything that can be done now.
-    pub(super) fn turn(&mut self, resources: &mut Resources) -> Turn {
-        if let Some(stop) = Turn::after(self.socket.send_rest()) {
+    pub(super) fn turn(&mut self, resources: &mut Resources) -> AfterTurn {
+        if let Some(stop) = AfterTurn::after(self.socket.send_rest()) {
             return stop;
         }
         for _ in 0..STEPS_PER_TURN {
@@ -110,49 +110,55 @@ impl Http1 {
             let step = self.step(resources);
             if !resources.output.is_empty() {
                 let flags = if self.sends_blocks() { SendFlags::MORE } else { SendFlags::empty() };
-                if let Some(stop) = Turn::after(self.socket.send(&resources.output, flags)) {
+                if let Some(stop) = AfterTurn::after(self.socket.send(&resources.output, flags)) {
                     return stop;
                 }
             }
-            if let Step::Stop(turn) = step {
+            if let Http1Step::Stop(turn) = step {
                 return turn;
             }
         }
-        Turn::Again
+        AfterTurn::Again
     }
 
-    fn step(&mut self, resources: &mut Resources) -> Step {
+    fn step(&mut self, resources: &mut Resources) -> Http1Step {
         match &mut self.stage {
-            Stage::Reading | Stage::Receiving { .. } => self.take_input(resources),
-            Stage::Queued { .. } => self.await_place(resources),
-            Stage::Waiting { until_ns, .. } if resources.now_ns() < *until_ns => Step::Stop(Turn::Sleep(*until_ns)),
-            Stage::Waiting { .. } => {
-                if let Stage::Waiting { response, worker, .. } = std::mem::replace(&mut self.stage, Stage::Reading) {
+            Http1Stage::Reading | Http1Stage::Receiving { .. } => self.take_input(resources),
+            Http1Stage::Queued { .. } => self.await_place(resources),
+            Http1Stage::Waiting { until_ns, .. } if resources.now_ns() < *until_ns => {
+                Http1Step::Stop(AfterTurn::Sleep(*until_ns))
+            }
+            Http1Stage::Waiting { .. } => {
+                if let Http1Stage::Waiting { response, worker, .. } =
+                    std::mem::replace(&mut self.stage, Http1Stage::Reading)
+                {
                     // It begins with the next request.
                     drop(worker);
                     self.begin(response, resources);
                 }
-                Step::More
+                Http1Step::More
             }
-            Stage::Streaming { stream: Stream::Block { left }, .. } if *left > COPIED_BYTES_MAX => {
-                Turn::after(self.socket.send_blocks(left)).map_or(Step::More, Step::Stop)
+            Http1Stage::Streaming { stream: BodyStream::Block { left }, .. } if *left > COPIED_BYTES_MAX => {
+                AfterTurn::after(self.socket.send_blocks(left)).map_or(Http1Step::More, Http1Step::Stop)
             }
-            Stage::Streaming { .. } => self.stream(resources),
-            Stage::Ending(end) => {
+            Http1Stage::Streaming { .. } => self.stream(resources),
+            Http1Stage::Ending(end) => {
                 let end = *end;
                 self.end(end, resources)
             }
-            Stage::Dropping(linger) => linger.discard(&mut self.socket, resources).map_or(Step::More, Step::Stop),
-            Stage::Leaving => Step::Stop(Turn::Http2),
+            Http1Stage::Dropping(linger) => {
+                linger.discard(&mut self.socket, resources).map_or(Http1Step::More, Http1Step::Stop)
+            }
+            Http1Stage::Leaving => Http1Step::Stop(AfterTurn::Http2),
         }
     }
 
     /// Receives input and responds to all requests in it.
-    fn take_input(&mut self, resources: &mut Resources) -> Step {
+    fn take_input(&mut self, resources: &mut Resources) -> Http1Step {
         resources.input.clear();
         resources.input.append(&mut std::mem::take(&mut self.input));
         if self.socket.readable && !self.socket.receive(&mut resources.input) {
-            return Step::Stop(Turn::Close);
+            return Http1Step::Stop(AfterTurn::Close);
         }
         // Taken out while requests borrow from it.
         let input = std::mem::take(&mut resources.input);
@@ -163,10 +169,10 @@ impl Http1 {
         let more_to_parse = resources.output.len() >= OUTPUT_BYTES;
         resources.input = input;
         match self.stage {
-            Stage::Reading | Stage::Receiving { .. } if !self.socket.readable && !more_to_parse => {
-                Step::Stop(if self.socket.ended { Turn::Close } else { Turn::Wait })
+            Http1Stage::Reading | Http1Stage::Receiving { .. } if !self.socket.readable && !more_to_parse => {
+                Http1Step::Stop(if self.socket.ended { AfterTurn::Close } else { AfterTurn::Wait })
             }
-            _ => Step::More,
+            _ => Http1Step::More,
         }
     }
 
@@ -177,8 +183,8 @@ impl Http1 {
         while used < input.len() && resources.output.len() < OUTPUT_BYTES {
             let rest = &input[used..];
             let taken = match &mut self.stage {
-                Stage::Reading => self.take_head(rest, resources),
-                Stage::Receiving { .. } => self.take_body(rest, resources),
+                Http1Stage::Reading => self.take_head(rest, resources),
+                Http1Stage::Receiving { .. } => self.take_body(rest, resources),
                 _ => break,
             };
             match taken {
@@ -200,7 +206,7 @@ impl Http1 {
         let seen = input.len().min(PREFACE.len());
         let begins = self.numbers.request == 0 && input[..seen] == PREFACE[..seen];
         if begins && seen == PREFACE.len() {
-            self.stage = Stage::Leaving;
+            self.stage = Http1Stage::Leaving;
         }
         begins
     }
@@ -216,7 +222,7 @@ impl Http1 {
             resources.output.extend_from_slice(PLAIN);
             return Ok(head.size);
         }
-        let manner = Manner { head_only: head.method == b"HEAD", persistence: head.persistence };
+        let manner = ResponseForm { head_only: head.method == b"HEAD", persistence: head.persistence };
         let reply = routes::reply(head.target, manner, self.numbers, resources, || input[..head.size].to_vec());
         if reply.counts {
             resources.counters().add_request();
@@ -230,7 +236,7 @@ impl Http1 {
                 if head.expects_continue && reply.early.is_none() {
                     resources.output.extend_from_slice(CONTINUE);
                 }
-                self.stage = Stage::Receiving { body, then: reply.then };
+                self.stage = Http1Stage::Receiving { body, then: reply.then };
             }
         }
         Ok(head.size)
@@ -238,16 +244,16 @@ impl Http1 {
 
     /// Receives a body and responds when it is complete. Returns the number of bytes used.
     fn take_body(&mut self, input: &[u8], resources: &mut Resources) -> Result<usize, Rejection> {
-        let Stage::Receiving { body, then } = &mut self.stage else { return Ok(0) };
+        let Http1Stage::Receiving { body, then } = &mut self.stage else { return Ok(0) };
         let taken = body.take(input)?;
-        if let Then::Echo(request, _) = then {
+        if let AfterBody::Echo(request, _) = then {
             request.extend_from_slice(&input[..taken.used]);
             if request.len() > ECHO_BYTES_MAX {
                 return Err(TOO_LONG_TO_ECHO);
             }
         }
         if taken.finished
-            && let Stage::Receiving { body, then } = std::mem::replace(&mut self.stage, Stage::Reading)
+            && let Http1Stage::Receiving { body, then } = std::mem::replace(&mut self.stage, Http1Stage::Reading)
         {
             self.begin(then.response(body.received()), resources);
         }
@@ -256,18 +262,18 @@ impl Http1 {
 
     fn begin(&mut self, mut response: Box<Response>, resources: &mut Resources) {
         if let Some(limit) = response.limit.take() {
-            self.stage = Stage::Queued { claim: Claim::new(limit), response };
+            self.stage = Http1Stage::Queued { claim: Claim::new(limit), response };
             return;
         }
         if !response.wait.is_zero() {
             let until_ns = resources.now_ns() + std::mem::take(&mut response.wait).as_nanos() as u64;
-            self.stage = Stage::Waiting { until_ns, response, worker: None };
+            self.stage = Http1Stage::Waiting { until_ns, response, worker: None };
             return;
         }
         response.message.write_http1(&mut resources.output);
         self.stage = match response.stream {
-            Some(stream) => Stage::Streaming { stream, end: response.end },
-            None => Stage::after(response.end),
+            Some(stream) => Http1Stage::Streaming { stream, end: response.end },
+            None => Http1Stage::after(response.end),
         };
         if !self.sends_blocks() {
             // The first part of a body is sent together with its head. The next step repeats this one's request.
@@ -277,79 +283,79 @@ impl Http1 {
 
     /// Asks for a place, and goes on when it has been given. All earlier output has been sent: a client that does not
     /// read occupies no worker.
-    fn await_place(&mut self, resources: &Resources) -> Step {
-        let Stage::Queued { claim, .. } = &mut self.stage else { return Step::More };
-        let call = |_| Call { token: self.token, exchange: None };
+    fn await_place(&mut self, resources: &Resources) -> Http1Step {
+        let Http1Stage::Queued { claim, .. } = &mut self.stage else { return Http1Step::More };
+        let call = |_| WakeCall { token: self.token, exchange: None };
         let Some(begins_at) = claim.begins_at(&mut self.process, resources, call) else {
             // A client that has closed its socket looks like one that only has no more to send. If it stayed in the
             // queue, it would hold up the next run's connections.
-            return Step::Stop(if self.socket.half_closed { Turn::Close } else { Turn::Wait });
+            return Http1Step::Stop(if self.socket.half_closed { AfterTurn::Close } else { AfterTurn::Wait });
         };
-        if let Stage::Queued { claim, mut response } = std::mem::replace(&mut self.stage, Stage::Reading) {
+        if let Http1Stage::Queued { claim, mut response } = std::mem::replace(&mut self.stage, Http1Stage::Reading) {
             let until = begins_at + std::mem::take(&mut response.wait);
             let worker = claim.worker_until(until);
-            self.stage = Stage::Waiting { until_ns: resources.ns_of(until), response, worker };
+            self.stage = Http1Stage::Waiting { until_ns: resources.ns_of(until), response, worker };
         }
-        Step::More
+        Http1Step::More
     }
 
     /// True if the next bytes are handed to the kernel without a copy.
     fn sends_blocks(&self) -> bool {
-        matches!(self.stage, Stage::Streaming { stream: Stream::Block { left }, .. } if left > COPIED_BYTES_MAX)
+        matches!(self.stage, Http1Stage::Streaming { stream: BodyStream::Block { left }, .. } if left > COPIED_BYTES_MAX)
     }
 
-    fn stream(&mut self, resources: &mut Resources) -> Step {
-        let Stage::Streaming { stream, end } = &mut self.stage else { return Step::More };
+    fn stream(&mut self, resources: &mut Resources) -> Http1Step {
+        let Http1Stage::Streaming { stream, end } = &mut self.stage else { return Http1Step::More };
         let now_ns = resources.now_ns();
         match stream.fill(&mut resources.output, now_ns) {
-            Fill::More => Step::More,
-            Fill::Until(until_ns) => Step::Stop(Turn::Sleep(until_ns)),
+            Fill::More => Http1Step::More,
+            Fill::Until(until_ns) => Http1Step::Stop(AfterTurn::Sleep(until_ns)),
             Fill::Done => {
-                self.stage = Stage::after(*end);
-                Step::More
+                self.stage = Http1Stage::after(*end);
+                Http1Step::More
             }
         }
     }
 
-    fn end(&mut self, end: End, resources: &Resources) -> Step {
+    fn end(&mut self, end: AfterResponse, resources: &Resources) -> Http1Step {
         match end {
-            End::Next => self.stage = Stage::Reading,
-            End::Hang => self.stage = Stage::Dropping(Linger::FOREVER),
-            End::Close | End::CloseUntold | End::CloseUnframed => {
+            AfterResponse::Next => self.stage = Http1Stage::Reading,
+            AfterResponse::Hang => self.stage = Http1Stage::Dropping(Linger::FOREVER),
+            AfterResponse::Close | AfterResponse::CloseUntold | AfterResponse::CloseUnframed => {
                 match Linger::after_last_byte(&mut self.socket, resources) {
-                    Some(linger) => self.stage = Stage::Dropping(linger),
-                    None => return Step::Stop(Turn::Close),
+                    Some(linger) => self.stage = Http1Stage::Dropping(linger),
+                    None => return Http1Step::Stop(AfterTurn::Close),
                 }
             }
-            End::Reset => {
+            AfterResponse::Reset => {
                 self.socket.reset();
-                return Step::Stop(Turn::Close);
+                return Http1Step::Stop(AfterTurn::Close);
             }
         }
-        Step::More
+        Http1Step::More
     }
 
     /// Responds to a request that cannot be read, and closes, because the start of the next one is unknown.
     fn refuse(&mut self, Rejection { status, why }: Rejection, resources: &mut Resources) {
-        let manner = Manner { head_only: false, persistence: Persistence::Close };
+        let manner = ResponseForm { head_only: false, persistence: Persistence::Close };
         let response = Response::text(status, format!("{why}\n").into_bytes(), manner);
         response.message.write_http1(&mut resources.output);
         // More of the request may follow.
         self.socket.readable = true;
-        self.stage = Stage::Ending(End::Close);
+        self.stage = Http1Stage::Ending(AfterResponse::Close);
     }
 }
 
-impl Stage {
+impl Http1Stage {
     /// The state after a response has been sent.
-    fn after(end: End) -> Self {
-        if end == End::Next { Self::Reading } else { Self::Ending(end) }
+    fn after(end: AfterResponse) -> Self {
+        if end == AfterResponse::Next { Self::Reading } else { Self::Ending(end) }
     }
 }
 
 const TOO_LONG_TO_ECHO: Rejection = Rejection { status: 413, why: "/echo keeps at most 1 MiB" };
 
 /// True if the prepared response fits.
-fn is_plain(head: &Head) -> bool {
+fn is_plain(head: &RequestHead) -> bool {
     head.target == b"/" && head.persistence == Persistence::KeepAlive && head.body.is_none() && head.method != b"HEAD"
 }

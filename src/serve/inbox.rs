@@ -6,31 +6,31 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{EventfdFlags, eventfd};
 
-use super::token::Token;
+use super::token::PollToken;
 
 /// The connections of a thread that are to get a turn because of events on others.
 #[derive(Debug)]
 pub(super) struct Inbox {
-    called: Mutex<Vec<Call>>,
+    called: Mutex<Vec<WakeCall>>,
     /// Readable when there are any.
     bell: OwnedFd,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct WakeCall {
     /// The connection.
-    pub token: Token,
+    pub token: PollToken,
     /// Which of its exchanges is concerned, if it has several at a time; `None`: all.
     pub exchange: Option<usize>,
 }
 
 /// How to call a connection.
 #[derive(Clone, Debug)]
-pub(super) struct Caller {
+pub(super) struct ConnectionWaker {
     /// The inbox of its thread.
     pub inbox: Arc<Inbox>,
     /// The message.
-    pub call: Call,
+    pub call: WakeCall,
 }
 
 impl Inbox {
@@ -48,20 +48,20 @@ impl Inbox {
         self.bell.as_fd()
     }
 
-    pub(super) fn take(&self) -> Vec<Call> {
+    pub(super) fn take(&self) -> Vec<WakeCall> {
         // The bell first: it rings again for a call that comes in between. If it is silent, this fails, and nothing is
         // lost.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         std::mem::take(&mut self.lock())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Call>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<WakeCall>> {
         // A list is always consistent, even if another thread panicked.
         self.called.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Caller {
+impl ConnectionWaker {
     /// Makes the thread of the connection give it a turn.
     pub(super) fn call(&self) {
         let mut called = self.inbox.lock();

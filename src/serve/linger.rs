@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::resources::Resources;
-use super::socket::Socket;
-use super::turn::Turn;
+use super::socket::ClientSocket;
+use super::turn::AfterTurn;
 
 /// A connection on which nothing more is sent.
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +22,7 @@ impl Linger {
     pub(super) const FOREVER: Self = Self { until_ns: None };
 
     /// Ends the sending side once everything was handed over; `None` if the connection can be closed at once.
-    pub(super) fn after_last_byte(socket: &mut Socket, resources: &Resources) -> Option<Self> {
+    pub(super) fn after_last_byte(socket: &mut ClientSocket, resources: &Resources) -> Option<Self> {
         if !socket.readable {
             socket.announce_end();
             return None;
@@ -33,16 +33,16 @@ impl Linger {
     }
 
     /// Discards input; `None` if there may be more of it.
-    pub(super) fn discard(self, socket: &mut Socket, resources: &mut Resources) -> Option<Turn> {
+    pub(super) fn discard(self, socket: &mut ClientSocket, resources: &mut Resources) -> Option<AfterTurn> {
         resources.input.clear();
         let is_good = !socket.readable || socket.receive(&mut resources.input);
         if !is_good || socket.ended || self.until_ns.is_some_and(|until_ns| resources.now_ns() >= until_ns) {
-            return Some(Turn::Close);
+            return Some(AfterTurn::Close);
         }
         match self.until_ns {
             _ if socket.readable => None,
-            Some(until_ns) => Some(Turn::Sleep(until_ns)),
-            None => Some(Turn::Wait),
+            Some(until_ns) => Some(AfterTurn::Sleep(until_ns)),
+            None => Some(AfterTurn::Wait),
         }
     }
 }

@@ -10,14 +10,14 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, getsockname, listen, socket_with};
 
-use super::{Config, words};
+use super::{ServeConfig, words};
 
 /// A listening socket for every thread, and their common address.
 ///
 /// # Errors
 ///
 /// The address cannot be used; the message names it and the remedy.
-pub(super) fn bind(config: &Config) -> io::Result<(Vec<OwnedFd>, SocketAddr)> {
+pub(super) fn bind(config: &ServeConfig) -> io::Result<(Vec<OwnedFd>, SocketAddr)> {
     let explained = |errno| explain(errno, config.address);
     let shared = config.threads > 1;
     if shared {
@@ -67,16 +67,16 @@ fn explain(errno: Errno, address: SocketAddr) -> io::Error {
 mod tests {
     use super::*;
 
-    fn config(address: &str, threads: usize) -> Config {
-        Config { address: address.parse().unwrap(), threads, tls: false }
+    fn config(address: &str, threads: usize) -> ServeConfig {
+        ServeConfig { address: address.parse().unwrap(), threads, tls: false }
     }
 
     #[test]
-    fn a_second_server_at_the_same_address_is_refused_with_the_way_out() {
+    fn occupied_addresses_are_refused_with_remedy() {
         for first_threads in [1, 2] {
             let (_listeners, address) = bind(&config("127.0.0.1:0", first_threads)).unwrap();
             for second_threads in [1, 2] {
-                let error = bind(&Config { address, threads: second_threads, tls: false }).unwrap_err();
+                let error = bind(&ServeConfig { address, threads: second_threads, tls: false }).unwrap_err();
                 assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
                 let text = format!("{address} is already in use; choose another address or port with --addr");
                 assert_eq!(error.to_string(), text);
@@ -85,14 +85,14 @@ mod tests {
     }
 
     #[test]
-    fn an_address_of_another_machine_is_refused_by_name() {
+    fn foreign_addresses_are_refused_by_name() {
         let error = bind(&config("192.0.2.1:8080", 1)).unwrap_err();
         let text = "192.0.2.1:8080 is not an address of this machine; choose another address with --addr";
         assert_eq!(error.to_string(), text);
     }
 
     #[test]
-    fn every_thread_gets_a_listener_at_the_same_port() {
+    fn all_threads_listen_on_one_port() {
         let (listeners, address) = bind(&config("127.0.0.1:0", 3)).unwrap();
         assert_eq!(listeners.len(), 3);
         assert_ne!(address.port(), 0);

@@ -69,12 +69,12 @@ pub use command::help;
 use onrush_text::reason;
 
 use resources::{Common, Resources};
-use tls::Settings;
-use worker::Worker;
+use tls::TlsSettings;
+use worker::ServeWorker;
 
-/// Options: a [`Config`] before its address is resolved.
+/// Options: a [`ServeConfig`] before its address is resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct ServeOptions {
     /// The address to listen on.
     pub address: Address,
     /// The number of threads.
@@ -85,7 +85,7 @@ pub struct Asked {
 
 /// The address to listen on, the number of threads, and whether connections use TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Config {
+pub struct ServeConfig {
     /// The address to listen on; port 0 takes a free one.
     pub address: SocketAddr,
     /// The number of threads, at least 1. Each has its own connections.
@@ -94,34 +94,34 @@ pub struct Config {
     pub tls: bool,
 }
 
-impl Default for Config {
+impl Default for ServeConfig {
     fn default() -> Self {
         Self { address: SocketAddr::from(([127, 0, 0, 1], 8080)), threads: 1, tls: false }
     }
 }
 
-/// A server inside this process. It runs from [`Server::start`] until it is stopped or dropped.
+/// A server inside this process. It runs from [`EmbeddedServer::start`] until it is stopped or dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct EmbeddedServer {
     address: SocketAddr,
     tls: bool,
-    threads: Vec<Thread>,
+    threads: Vec<ServeThread>,
 }
 
 #[derive(Debug)]
-struct Thread {
+struct ServeThread {
     stop: Arc<OwnedFd>,
     handle: JoinHandle<()>,
 }
 
-impl Server {
+impl EmbeddedServer {
     /// Binds the address and starts the threads. Once this returns, connections are accepted.
     ///
     /// # Errors The address cannot be used (the message names it and gives the reason), a certificate cannot be made,
     /// or a thread cannot be started.
-    pub fn start(config: &Config) -> io::Result<Self> {
+    pub fn start(config: &ServeConfig) -> io::Result<Self> {
         let (listeners, address) = listener::bind(config)?;
-        let tls = config.tls.then(|| Settings::new(address)).transpose()?;
+        let tls = config.tls.then(|| TlsSettings::new(address)).transpose()?;
         let common = Arc::new(Common::new(listeners.len(), tls));
         // If a later thread cannot be started, dropping `server` stops those that already run.
         let mut server = Self { address, tls: config.tls, threads: Vec::with_capacity(listeners.len()) };
@@ -129,9 +129,9 @@ impl Server {
             let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
             let stop = Arc::new(stop.map_err(|errno| not_set_up(errno.into()))?);
             let resources = Resources::new(Arc::clone(&common), index).map_err(not_set_up)?;
-            let mut worker = Worker::new(listener, Arc::clone(&stop), resources).map_err(not_set_up)?;
+            let mut worker = ServeWorker::new(listener, Arc::clone(&stop), resources).map_err(not_set_up)?;
             let handle = std::thread::Builder::new().name(format!("serve-{index}")).spawn(move || worker.run());
-            server.threads.push(Thread { stop, handle: handle.map_err(|error| no_thread(&error))? });
+            server.threads.push(ServeThread { stop, handle: handle.map_err(|error| no_thread(&error))? });
         }
         Ok(server)
     }
@@ -164,7 +164,7 @@ fn no_thread(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot create a thread for connections: {}", reason(error)))
 }
 
-impl Drop for Server {
+impl Drop for EmbeddedServer {
     fn drop(&mut self) {
         for thread in &self.threads {
             // A counter of 1 cannot overflow, so this cannot fail.
@@ -181,8 +181,8 @@ impl Drop for Server {
 ///
 /// # Errors
 /// The address cannot be resolved, the server cannot start, or standard output cannot be written.
-pub fn run(asked: &Asked) -> anyhow::Result<()> {
-    let config = Config { address: asked.address.resolve()?, threads: asked.threads, tls: asked.tls };
+pub fn run(asked: &ServeOptions) -> anyhow::Result<()> {
+    let config = ServeConfig { address: asked.address.resolve()?, threads: asked.threads, tls: asked.tls };
     let (mut signalled, signal) = UnixStream::pair().context("cannot make a socket pair for signals")?;
     for number in [SIGINT, SIGTERM] {
         let signal = signal.try_clone().context("cannot copy the socket for signals")?;
@@ -191,14 +191,14 @@ pub fn run(asked: &Asked) -> anyhow::Result<()> {
     // Beside a generator of the same name, reports and lists of processes show which is which.
     let _ = rustix::thread::set_name(c"onrush serve");
     raise_descriptor_limit();
-    let server = Server::start(&config)?;
+    let server = EmbeddedServer::start(&config)?;
     announce(&server).context("cannot write to standard output")?;
     signalled.read_exact(&mut [0]).context("cannot wait for a signal")?;
     server.stop();
     Ok(())
 }
 
-fn announce(server: &Server) -> io::Result<()> {
+fn announce(server: &EmbeddedServer) -> io::Result<()> {
     let address = server.address();
     let threads = server.threads.len();
     let scheme = if server.tls { "https" } else { "http" };

@@ -1,28 +1,28 @@
 //! The places of `/pool` and `/prefork`: so many requests or connections at a time, the others in the order of arrival.
 //!
-//! A [`Place`] is claimed at once and given sooner or later. Dropping it gives it up, wherever it stands: the first
-//! claim in the queue gets it, and its owner is called. Nothing waits here and there are no timers.
+//! An [`Admission`] is claimed at once and given sooner or later. Dropping it gives it up, wherever it stands:
+//! the first claim in the queue gets it, and its owner is called. Nothing waits here and there are no timers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::inbox::Caller;
-use super::service::Service;
+use super::inbox::ConnectionWaker;
+use super::service::ServiceDistribution;
 
 /// Everything that is limited, of all threads.
 #[derive(Debug, Default)]
-pub(super) struct Places(Mutex<HashMap<Limit, Line>>);
+pub(super) struct AdmissionControl(Mutex<HashMap<AdmissionLimit, AdmissionQueue>>);
 
 /// Limits on the requests served at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Limit {
+pub(super) enum AdmissionLimit {
     /// Requests that are served so, by as many workers. Other parameters are other workers.
     Pool {
         /// The number of workers.
         workers: u32,
         /// Service time of the request.
-        service: Service,
+        service: ServiceDistribution,
     },
     /// Connections, until they are closed.
     Prefork {
@@ -33,32 +33,32 @@ pub(super) enum Limit {
 
 /// Who has a place, and who waits for one. It exists as long as there are any.
 #[derive(Debug, Default)]
-struct Line {
+struct AdmissionQueue {
     /// How many there have been.
     arrivals: u64,
     /// When each got its place, by the number of its arrival.
     given: HashMap<u64, Instant>,
     /// By the number of their arrival.
-    waiting: BTreeMap<u64, Waiting>,
+    waiting: BTreeMap<u64, Waiter>,
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct Waiter {
     since: Instant,
-    caller: Caller,
+    caller: ConnectionWaker,
 }
 
 /// A place, or the claim to one.
 #[derive(Debug)]
-pub(super) struct Place {
-    places: Arc<Places>,
-    limit: Limit,
+pub(super) struct Admission {
+    places: Arc<AdmissionControl>,
+    limit: AdmissionLimit,
     number: u64,
     /// When it becomes free, if that is known.
     free_at: Option<Instant>,
 }
 
-impl Limit {
+impl AdmissionLimit {
     fn places(self) -> usize {
         match self {
             Self::Pool { workers: places, .. } | Self::Prefork { serves: places } => places as usize,
@@ -66,33 +66,33 @@ impl Limit {
     }
 }
 
-impl Places {
+impl AdmissionControl {
     /// Asks for a place now. If it is not free yet, the caller is called when it is given.
-    pub(super) fn ask(self: &Arc<Self>, limit: Limit, now: Instant, caller: Caller) -> Place {
+    pub(super) fn ask(self: &Arc<Self>, limit: AdmissionLimit, now: Instant, caller: ConnectionWaker) -> Admission {
         let number = self.lock().entry(limit).or_default().join(limit.places(), now, caller);
-        Place { places: Arc::clone(self), limit, number, free_at: None }
+        Admission { places: Arc::clone(self), limit, number, free_at: None }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<Limit, Line>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<AdmissionLimit, AdmissionQueue>> {
         // The lines are always consistent, even if another thread panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Line {
-    fn join(&mut self, places: usize, now: Instant, caller: Caller) -> u64 {
+impl AdmissionQueue {
+    fn join(&mut self, places: usize, now: Instant, caller: ConnectionWaker) -> u64 {
         let number = self.arrivals;
         self.arrivals += 1;
         if self.given.len() < places {
             self.given.insert(number, now);
         } else {
-            self.waiting.insert(number, Waiting { since: now, caller });
+            self.waiting.insert(number, Waiter { since: now, caller });
         }
         number
     }
 
     /// Takes this one out; its place, if it had one, is free at that moment. Returns who got it.
-    fn leave(&mut self, number: u64, free_at: Instant) -> Option<Caller> {
+    fn leave(&mut self, number: u64, free_at: Instant) -> Option<ConnectionWaker> {
         self.waiting.remove(&number);
         self.given.remove(&number)?;
         let (number, next) = self.waiting.pop_first()?;
@@ -101,9 +101,9 @@ impl Line {
     }
 }
 
-impl Place {
+impl Admission {
     /// Who shares it.
-    pub(super) fn limit(&self) -> Limit {
+    pub(super) fn limit(&self) -> AdmissionLimit {
         self.limit
     }
 
@@ -119,7 +119,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Admission {
     fn drop(&mut self) {
         let now = Instant::now();
         let mut lines = self.places.lock();
@@ -140,23 +140,28 @@ impl Drop for Place {
 mod tests {
     use std::time::Duration;
 
-    use super::super::inbox::{Call, Inbox};
-    use super::super::token::Token;
+    use super::super::inbox::{Inbox, WakeCall};
+    use super::super::token::PollToken;
     use super::*;
 
-    const TWO: Limit = Limit::Prefork { serves: 2 };
+    const TWO: AdmissionLimit = AdmissionLimit::Prefork { serves: 2 };
 
-    fn places() -> (Arc<Places>, Arc<Inbox>) {
+    fn places() -> (Arc<AdmissionControl>, Arc<Inbox>) {
         (Arc::default(), Arc::new(Inbox::new().unwrap()))
     }
 
-    fn call(slot: u32) -> Call {
-        Call { token: Token::of_slot(slot, 0), exchange: None }
+    fn call(slot: u32) -> WakeCall {
+        WakeCall { token: PollToken::of_slot(slot, 0), exchange: None }
     }
 
     /// Makes these slots ask for a place, in turn.
-    fn ask(places: &Arc<Places>, inbox: &Arc<Inbox>, slots: std::ops::Range<u32>, now: Instant) -> Vec<Option<Place>> {
-        let caller = |slot| Caller { inbox: Arc::clone(inbox), call: call(slot) };
+    fn ask(
+        places: &Arc<AdmissionControl>,
+        inbox: &Arc<Inbox>,
+        slots: std::ops::Range<u32>,
+        now: Instant,
+    ) -> Vec<Option<Admission>> {
+        let caller = |slot| ConnectionWaker { inbox: Arc::clone(inbox), call: call(slot) };
         slots.map(|slot| Some(places.ask(TWO, now, caller(slot)))).collect()
     }
 
@@ -164,8 +169,8 @@ mod tests {
         inbox.take().into_iter().map(|call| call.token.index()).collect()
     }
 
-    fn have_places(all: &[Option<Place>]) -> Vec<usize> {
-        let has = |place: &Option<Place>| place.as_ref().is_some_and(|place| place.given_at().is_some());
+    fn have_places(all: &[Option<Admission>]) -> Vec<usize> {
+        let has = |place: &Option<Admission>| place.as_ref().is_some_and(|place| place.given_at().is_some());
         (0..all.len()).filter(|&index| has(&all[index])).collect()
     }
 
@@ -195,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn who_was_given_a_place_and_leaves_before_the_call_passes_it_on() {
+    fn unused_admissions_are_passed_on() {
         let (places, inbox) = places();
         let mut all = ask(&places, &inbox, 0..4, Instant::now());
         all[0] = None;
@@ -204,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn the_next_begins_when_the_place_became_free_and_not_when_that_was_noticed() {
+    fn admissions_start_when_places_became_free() {
         let (places, inbox) = places();
         let start = Instant::now().checked_sub(Duration::from_secs(9)).unwrap();
         let mut all = ask(&places, &inbox, 0..3, start);
@@ -235,8 +240,9 @@ mod tests {
     #[test]
     fn other_parameters_are_other_places() {
         let (places, inbox) = places();
-        let pool = |ms| Limit::Pool { workers: 1, service: Service::Constant(Duration::from_millis(ms)) };
-        let caller = Caller { inbox, call: call(0) };
+        let pool =
+            |ms| AdmissionLimit::Pool { workers: 1, service: ServiceDistribution::Constant(Duration::from_millis(ms)) };
+        let caller = ConnectionWaker { inbox, call: call(0) };
         let all = [pool(5), pool(6), pool(5)].map(|limit| places.ask(limit, Instant::now(), caller.clone()));
         assert_eq!(all.each_ref().map(|place| place.given_at().is_some()), [true, true, false]);
     }

@@ -5,11 +5,11 @@
 
 use memchr::memchr;
 
-use super::body::Body;
+use super::body::RequestBody;
 use super::rejection::Rejection;
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Head<'a> {
+pub(super) struct RequestHead<'a> {
     /// The method, as sent.
     pub method: &'a [u8],
     /// The request target, as sent: path and query.
@@ -17,7 +17,7 @@ pub(super) struct Head<'a> {
     /// State of the connection after the response.
     pub persistence: Persistence,
     /// The body that follows; `None` if there is no body.
-    pub body: Option<Body>,
+    pub body: Option<RequestBody>,
     /// True if the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
     /// The length of the head in bytes.
@@ -42,9 +42,9 @@ pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 ///
 /// # Errors
 /// The head is malformed or too long.
-pub(super) fn scan(input: &[u8]) -> Result<Option<Head<'_>>, Rejection> {
+pub(super) fn scan(input: &[u8]) -> Result<Option<RequestHead<'_>>, Rejection> {
     let within = &input[..input.len().min(HEAD_BYTES_MAX)];
-    let mut lines = Lines { input: within, at: 0 };
+    let mut lines = HeadLines { input: within, at: 0 };
     let incomplete = if within.len() == HEAD_BYTES_MAX { Err(TOO_LONG) } else { Ok(None) };
     // A client may send an empty line between two requests (RFC 9112, section 2.2).
     let request_line = loop {
@@ -55,7 +55,7 @@ pub(super) fn scan(input: &[u8]) -> Result<Option<Head<'_>>, Rejection> {
         }
     };
     let (method, target, version) = split_request_line(request_line)?;
-    let mut fields = Fields::default();
+    let mut fields = RequestFields::default();
     loop {
         match lines.next() {
             Some([]) => break,
@@ -67,7 +67,14 @@ pub(super) fn scan(input: &[u8]) -> Result<Option<Head<'_>>, Rejection> {
     }
     let persistence = fields.persistence(version);
     let body = fields.body()?;
-    Ok(Some(Head { method, target, persistence, body, expects_continue: fields.expects_continue, size: lines.at }))
+    Ok(Some(RequestHead {
+        method,
+        target,
+        persistence,
+        body,
+        expects_continue: fields.expects_continue,
+        size: lines.at,
+    }))
 }
 
 const TOO_LONG: Rejection = Rejection { status: 431, why: "the head is longer than 16 KiB" };
@@ -78,13 +85,13 @@ const TWO_LENGTHS: Rejection = Rejection { status: 400, why: "the request has mo
 const OTHER_CODING: Rejection = Rejection { status: 501, why: "Transfer-Encoding is not chunked" };
 
 /// The lines of a head, without line ends.
-struct Lines<'a> {
+struct HeadLines<'a> {
     input: &'a [u8],
     /// Where the next line begins.
     at: usize,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> HeadLines<'a> {
     fn next(&mut self) -> Option<&'a [u8]> {
         let rest = &self.input[self.at..];
         let end = memchr(b'\n', rest)?;
@@ -95,12 +102,12 @@ impl<'a> Lines<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Version {
+enum RequestVersion {
     Http10,
     Http11,
 }
 
-fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), Rejection> {
+fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], RequestVersion), Rejection> {
     let mut words = line.split(|&byte| byte == b' ');
     let (Some(method), Some(target), Some(version), None) = (words.next(), words.next(), words.next(), words.next())
     else {
@@ -110,8 +117,8 @@ fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), Rejection>
         return Err(NO_REQUEST_LINE);
     }
     match version {
-        b"HTTP/1.1" => Ok((method, target, Version::Http11)),
-        b"HTTP/1.0" => Ok((method, target, Version::Http10)),
+        b"HTTP/1.1" => Ok((method, target, RequestVersion::Http11)),
+        b"HTTP/1.0" => Ok((method, target, RequestVersion::Http10)),
         other if other.starts_with(b"HTTP/") => Err(OTHER_VERSION),
         _ => Err(NO_REQUEST_LINE),
     }
@@ -119,7 +126,7 @@ fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], Version), Rejection>
 
 /// The header fields that matter.
 #[derive(Default)]
-struct Fields {
+struct RequestFields {
     length: Option<u64>,
     chunked: bool,
     close: bool,
@@ -127,7 +134,7 @@ struct Fields {
     expects_continue: bool,
 }
 
-impl Fields {
+impl RequestFields {
     fn read(&mut self, line: &[u8]) -> Result<(), Rejection> {
         let Some(colon) = memchr(b':', line) else { return Ok(()) };
         let name = &line[..colon];
@@ -163,19 +170,19 @@ impl Fields {
         Ok(())
     }
 
-    fn persistence(&self, version: Version) -> Persistence {
+    fn persistence(&self, version: RequestVersion) -> Persistence {
         match version {
-            Version::Http11 if !self.close => Persistence::KeepAlive,
-            Version::Http10 if self.keep_alive && !self.close => Persistence::KeepAliveTold,
+            RequestVersion::Http11 if !self.close => Persistence::KeepAlive,
+            RequestVersion::Http10 if self.keep_alive && !self.close => Persistence::KeepAliveTold,
             _ => Persistence::Close,
         }
     }
 
-    fn body(&self) -> Result<Option<Body>, Rejection> {
+    fn body(&self) -> Result<Option<RequestBody>, Rejection> {
         match (self.chunked, self.length) {
             (true, Some(_)) => Err(TWO_LENGTHS),
-            (true, None) => Ok(Some(Body::chunked())),
-            (false, Some(1..)) => Ok(self.length.map(Body::of_length)),
+            (true, None) => Ok(Some(RequestBody::chunked())),
+            (false, Some(1..)) => Ok(self.length.map(RequestBody::of_length)),
             (false, _) => Ok(None),
         }
     }
@@ -185,7 +192,7 @@ impl Fields {
 mod tests {
     use super::*;
 
-    fn head(text: &str) -> Head<'_> {
+    fn head(text: &str) -> RequestHead<'_> {
         scan(text.as_bytes()).unwrap().expect("a complete head")
     }
 
@@ -194,9 +201,9 @@ mod tests {
     }
 
     #[test]
-    fn a_plain_request_is_read_and_its_end_is_found() {
+    fn plain_requests_are_read_to_their_end() {
         let text = "GET /a?b=1 HTTP/1.1\r\nHost: h\r\n\r\nGET /next";
-        let expected = Head {
+        let expected = RequestHead {
             method: b"GET",
             target: b"/a?b=1",
             persistence: Persistence::KeepAlive,
@@ -234,10 +241,10 @@ mod tests {
     fn the_body_is_framed_by_length_or_chunks() {
         let body =
             |field: &str| scan(format!("POST / HTTP/1.1\r\n{field}\r\n\r\n").as_bytes()).map(|it| it.unwrap().body);
-        assert_eq!(body("content-length: 12"), Ok(Some(Body::of_length(12))));
+        assert_eq!(body("content-length: 12"), Ok(Some(RequestBody::of_length(12))));
         assert_eq!(body("Content-Length: 0"), Ok(None));
-        assert_eq!(body("Content-Length: 3\r\nContent-Length: 3"), Ok(Some(Body::of_length(3))));
-        assert_eq!(body("Transfer-Encoding: Chunked"), Ok(Some(Body::chunked())));
+        assert_eq!(body("Content-Length: 3\r\nContent-Length: 3"), Ok(Some(RequestBody::of_length(3))));
+        assert_eq!(body("Transfer-Encoding: Chunked"), Ok(Some(RequestBody::chunked())));
         assert_eq!(body("Content-Length: 3\r\nContent-Length: 4"), Err(TWO_LENGTHS));
         assert_eq!(body("Content-Length: 3\r\nTransfer-Encoding: chunked"), Err(TWO_LENGTHS));
         assert_eq!(body("Transfer-Encoding: gzip, chunked"), Err(OTHER_CODING));
@@ -262,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_may_have_16384_bytes_and_no_more() {
+    fn request_heads_are_limited_to_16_kib() {
         let with_padding = |padding: usize| format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(padding));
         let longest = with_padding(HEAD_BYTES_MAX - with_padding(0).len());
         assert_eq!(head(&longest).size, HEAD_BYTES_MAX);

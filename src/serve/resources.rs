@@ -9,11 +9,11 @@ use std::time::Instant;
 use onrush_plan::Random;
 
 use super::capacity::Capacity;
-use super::counters::Counters;
+use super::counters::ThreadCounters;
 use super::freeze::Freeze;
-use super::inbox::{Call, Caller, Inbox};
-use super::places::{Limit, Place, Places};
-use super::tls::Settings;
+use super::inbox::{ConnectionWaker, Inbox, WakeCall};
+use super::places::{Admission, AdmissionControl, AdmissionLimit};
+use super::tls::TlsSettings;
 
 /// Shared by all threads.
 #[derive(Debug)]
@@ -23,9 +23,9 @@ pub(super) struct Common {
     /// The queue of the whole target.
     pub capacity: Capacity,
     /// The settings of TLS, if connections use it.
-    pub tls: Option<Settings>,
-    places: Arc<Places>,
-    counters: Arc<[Counters]>,
+    pub tls: Option<TlsSettings>,
+    places: Arc<AdmissionControl>,
+    counters: Arc<[ThreadCounters]>,
 }
 
 /// The resources that the connections of a thread share.
@@ -41,7 +41,7 @@ pub(super) struct Resources {
     pub random: RefCell<Random>,
     /// The calls for connections of this thread.
     pub inbox: Arc<Inbox>,
-    counters: Arc<[Counters]>,
+    counters: Arc<[ThreadCounters]>,
     started: Instant,
     thread: usize,
 }
@@ -54,8 +54,8 @@ pub(super) const OUTPUT_BYTES: usize = 128 * 1024;
 
 impl Common {
     /// Shared parts for so many threads.
-    pub(super) fn new(threads: usize, tls: Option<Settings>) -> Self {
-        let counters = (0..threads).map(|_| Counters::default()).collect();
+    pub(super) fn new(threads: usize, tls: Option<TlsSettings>) -> Self {
+        let counters = (0..threads).map(|_| ThreadCounters::default()).collect();
         Self { freeze: Freeze::default(), capacity: Capacity::default(), tls, places: Arc::default(), counters }
     }
 }
@@ -93,17 +93,17 @@ impl Resources {
     }
 
     /// Asks for a place for a connection of this thread, which gets this call when the place is given.
-    pub(super) fn ask(&self, limit: Limit, call: Call) -> Place {
-        self.common.places.ask(limit, Instant::now(), Caller { inbox: Arc::clone(&self.inbox), call })
+    pub(super) fn ask(&self, limit: AdmissionLimit, call: WakeCall) -> Admission {
+        self.common.places.ask(limit, Instant::now(), ConnectionWaker { inbox: Arc::clone(&self.inbox), call })
     }
 
     /// The counts of this thread.
-    pub(super) fn counters(&self) -> &Counters {
+    pub(super) fn counters(&self) -> &ThreadCounters {
         &self.counters[self.thread]
     }
 
     /// The counts of all threads.
-    pub(super) fn all_counters(&self) -> &[Counters] {
+    pub(super) fn all_counters(&self) -> &[ThreadCounters] {
         &self.counters
     }
 }

@@ -6,31 +6,31 @@ use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
 
-use super::places::Limit;
+use super::places::AdmissionLimit;
 use super::request::Persistence;
-use super::stream::Stream;
+use super::stream::BodyStream;
 
 #[derive(Debug)]
 pub(super) struct Response {
     /// The place that the request or its connection must have first.
-    pub limit: Option<Limit>,
+    pub limit: Option<AdmissionLimit>,
     /// The time before anything is sent, since the place was given.
     pub wait: Duration,
     /// The first part: usually a head and a short body.
-    pub message: Message,
+    pub message: ResponseStart,
     /// The body that is sent after it.
-    pub stream: Option<Stream>,
+    pub stream: Option<BodyStream>,
     /// The connection's fate afterwards.
-    pub end: End,
+    pub end: AfterResponse,
 }
 
 /// The first part of a response.
 #[derive(Debug)]
-pub(super) enum Message {
+pub(super) enum ResponseStart {
     /// Nothing.
     Nothing,
     /// A head, and the body or its beginning.
-    Http(Head, Cow<'static, [u8]>),
+    Http(ResponseHead, Cow<'static, [u8]>),
     /// A broken HTTP/1.1 message that HTTP/2, which has no chunks, cannot express: there, the stream is reset.
     BrokenChunks(Vec<u8>),
     /// The beginning of a head that never ends.
@@ -40,7 +40,7 @@ pub(super) enum Message {
 }
 
 #[derive(Debug)]
-pub(super) struct Head {
+pub(super) struct ResponseHead {
     /// The status and the fields (whole lines) of an interim response that is sent before it.
     pub interim: Option<(u16, &'static str)>,
     /// HTTP/1's version.
@@ -55,7 +55,7 @@ pub(super) struct Head {
 
 /// A connection's fate after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum AfterResponse {
     /// Stays open for the next request.
     Next,
     /// Is closed, as the client was told; over HTTP/2 GOAWAY tells it.
@@ -72,7 +72,7 @@ pub(super) enum End {
 
 /// The form that a response must take for its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Manner {
+pub(super) struct ResponseForm {
     /// True if only the head is sent, as for HEAD.
     pub head_only: bool,
     /// The head's word on the connection.
@@ -94,32 +94,37 @@ impl Response {
         status: u16,
         fields: impl Into<Cow<'static, str>>,
         body: impl Into<Cow<'static, [u8]>>,
-        manner: Manner,
+        manner: ResponseForm,
     ) -> Self {
         let body = if manner.head_only { Cow::default() } else { body.into() };
-        let head =
-            Head { interim: None, version: "HTTP/1.1", status, fields: fields.into(), persistence: manner.persistence };
-        Self { message: Message::Http(head, body), ..Self::nothing(manner.end()) }
+        let head = ResponseHead {
+            interim: None,
+            version: "HTTP/1.1",
+            status,
+            fields: fields.into(),
+            persistence: manner.persistence,
+        };
+        Self { message: ResponseStart::Http(head, body), ..Self::nothing(manner.end()) }
     }
 
     /// Nothing, sent at once.
-    pub(super) fn nothing(end: End) -> Self {
-        Self { limit: None, wait: Duration::ZERO, message: Message::Nothing, stream: None, end }
+    pub(super) fn nothing(end: AfterResponse) -> Self {
+        Self { limit: None, wait: Duration::ZERO, message: ResponseStart::Nothing, stream: None, end }
     }
 
     /// A text with this status.
-    pub(super) fn text(status: u16, body: impl Into<Cow<'static, [u8]>>, manner: Manner) -> Self {
+    pub(super) fn text(status: u16, body: impl Into<Cow<'static, [u8]>>, manner: ResponseForm) -> Self {
         let body = body.into();
         Self::new(status, format!("Content-Length: {}\r\n", body.len()), body, manner)
     }
 
     /// The greeting of 13 bytes that `/` sends.
-    pub(super) fn hello(manner: Manner) -> Self {
+    pub(super) fn hello(manner: ResponseForm) -> Self {
         Self::new(200, HELLO_LENGTH, HELLO, manner)
     }
 
     /// A head with these fields (whole lines) and the stream as its body.
-    pub(super) fn streamed(fields: impl Into<Cow<'static, str>>, stream: Stream, manner: Manner) -> Self {
+    pub(super) fn streamed(fields: impl Into<Cow<'static, str>>, stream: BodyStream, manner: ResponseForm) -> Self {
         let stream = Some(stream).filter(|_| !manner.head_only);
         Self { stream, ..Self::new(200, fields, &[][..], manner) }
     }
@@ -130,7 +135,7 @@ impl Response {
     }
 
     /// Makes the response need a place.
-    pub(super) fn limited(self, limit: Limit) -> Self {
+    pub(super) fn limited(self, limit: AdmissionLimit) -> Self {
         Self { limit: Some(limit), ..self }
     }
 
@@ -144,15 +149,15 @@ impl Response {
         self.with_head(|head| head.version = "HTTP/1.0")
     }
 
-    fn with_head(mut self, change: impl FnOnce(&mut Head)) -> Self {
-        if let Message::Http(head, _) = &mut self.message {
+    fn with_head(mut self, change: impl FnOnce(&mut ResponseHead)) -> Self {
+        if let ResponseStart::Http(head, _) = &mut self.message {
             change(head);
         }
         self
     }
 }
 
-impl Message {
+impl ResponseStart {
     /// Appends the message in the form of HTTP/1.1.
     pub(super) fn write_http1(&self, out: &mut Vec<u8>) {
         match self {
@@ -168,7 +173,7 @@ impl Message {
     }
 }
 
-impl Head {
+impl ResponseHead {
     /// Appends the head in the form of HTTP/1.1.
     fn write_http1(&self, out: &mut Vec<u8>) {
         let Self { interim, version, status, fields, persistence } = self;
@@ -181,15 +186,15 @@ impl Head {
     }
 }
 
-impl Manner {
+impl ResponseForm {
     /// Closes the connection after it.
     pub(super) fn closing(self) -> Self {
         Self { persistence: Persistence::Close, ..self }
     }
 
     /// The connection's fate that the client expects.
-    pub(super) fn end(self) -> End {
-        if self.persistence == Persistence::Close { End::Close } else { End::Next }
+    pub(super) fn end(self) -> AfterResponse {
+        if self.persistence == Persistence::Close { AfterResponse::Close } else { AfterResponse::Next }
     }
 }
 
@@ -248,7 +253,7 @@ mod tests {
 
     #[test]
     fn the_prepared_response_is_what_would_be_built() {
-        let manner = Manner { head_only: false, persistence: Persistence::KeepAlive };
+        let manner = ResponseForm { head_only: false, persistence: Persistence::KeepAlive };
         let mut bytes = Vec::new();
         Response::hello(manner).message.write_http1(&mut bytes);
         assert_eq!(bytes, PLAIN);

@@ -2,36 +2,36 @@
 
 use std::time::Duration;
 
-use super::ask::Ask;
+use super::ask::RequestContext;
 use super::capacity;
 use super::freeze::Rhythm;
-use super::places::Limit;
+use super::places::AdmissionLimit;
 use super::request::Persistence;
-use super::response::{End, HELLO, Manner, Message, Response};
-use super::service::{Service, WAIT_MAX};
-use super::stream::{Drip, Stream};
+use super::response::{AfterResponse, HELLO, Response, ResponseForm, ResponseStart};
+use super::service::{ServiceDistribution, WAIT_MAX};
+use super::stream::{BodyStream, Drip};
 
 /// A response, or the fault in the argument or the query.
-type Made = Result<Response, String>;
+type ResponseResult = Result<Response, String>;
 
 /// The longest body, in bytes: enough for minutes of transfer.
 const BODY_BYTES_MAX: u64 = 10 << 30;
 
 /// A body whose length is the argument.
-pub(super) fn bytes(ask: &Ask) -> Made {
+pub(super) fn bytes(ask: &RequestContext) -> ResponseResult {
     let left = length(ask.argument)?;
-    Ok(Response::streamed(format!("Content-Length: {left}\r\n"), Stream::Block { left }, ask.manner))
+    Ok(Response::streamed(format!("Content-Length: {left}\r\n"), BodyStream::Block { left }, ask.manner))
 }
 
 /// The greeting, after the delay in the argument.
-pub(super) fn delay(ask: &Ask) -> Made {
+pub(super) fn delay(ask: &RequestContext) -> ResponseResult {
     let mean = wait(ask.argument, MILLISECOND)?;
     let time = if ask.query.is_empty() { mean } else { draw(ask, service(ask, mean)?) };
     Ok(Response::hello(ask.manner).after(time))
 }
 
 /// The status in the argument, with HTTP's requirements for it: no body, a `Location`, or a final response after it.
-pub(super) fn status(ask: &Ask) -> Made {
+pub(super) fn status(ask: &RequestContext) -> ResponseResult {
     let status = match ask.argument.parse() {
         Ok(status @ 100..=999) => status,
         _ => return Err(format!("{:?} is not a status from 100 to 999", ask.argument)),
@@ -46,13 +46,13 @@ pub(super) fn status(ask: &Ask) -> Made {
 }
 
 /// A chunked body whose length is the argument.
-pub(super) fn chunked(ask: &Ask) -> Made {
-    let stream = Stream::Chunks { left: length(ask.argument)?, first: true };
+pub(super) fn chunked(ask: &RequestContext) -> ResponseResult {
+    let stream = BodyStream::Chunks { left: length(ask.argument)?, first: true };
     Ok(Response::streamed("Transfer-Encoding: chunked\r\nTrailer: X-Trail\r\n", stream, ask.manner))
 }
 
 /// A body that is sent bit by bit, with httpbin's names and defaults, except that there is no delay by default.
-pub(super) fn drip(ask: &Ask) -> Made {
+pub(super) fn drip(ask: &RequestContext) -> ResponseResult {
     let total = length(ask.value(&["bytes", "numbytes"]).unwrap_or("10"))?;
     let span = match ask.value(&["ms"]) {
         Some(text) => wait(text, MILLISECOND)?,
@@ -60,34 +60,34 @@ pub(super) fn drip(ask: &Ask) -> Made {
     };
     let delay = wait(ask.value(&["delay"]).unwrap_or("0"), SECOND)?;
     let framing = format!("Content-Length: {total}\r\n");
-    Ok(Response::streamed(framing, Stream::Drip(Drip::new(total, span)), ask.manner).after(delay))
+    Ok(Response::streamed(framing, BodyStream::Drip(Drip::new(total, span)), ask.manner).after(delay))
 }
 
 /// The greeting, with `Connection: close`.
-pub(super) fn close(ask: &Ask) -> Made {
+pub(super) fn close(ask: &RequestContext) -> ResponseResult {
     Ok(Response::hello(ask.manner.closing()))
 }
 
 /// The greeting; the connection closes without `Connection: close`.
-pub(super) fn close_unsaid(ask: &Ask) -> Made {
-    Ok(Response { end: End::CloseUntold, ..Response::hello(ask.manner) })
+pub(super) fn close_unsaid(ask: &RequestContext) -> ResponseResult {
+    Ok(Response { end: AfterResponse::CloseUntold, ..Response::hello(ask.manner) })
 }
 
 /// Bytes that are not HTTP, from the first one on.
-pub(super) fn garbage(_: &Ask) -> Made {
-    let message = Message::Garbage(b"\x00\xffthis is not HTTP\r\n\r\n");
-    Ok(Response { message, ..Response::nothing(End::CloseUntold) })
+pub(super) fn garbage(_: &RequestContext) -> ResponseResult {
+    let message = ResponseStart::Garbage(b"\x00\xffthis is not HTTP\r\n\r\n");
+    Ok(Response { message, ..Response::nothing(AfterResponse::CloseUntold) })
 }
 
 /// The greeting, late for one request in `every` on each connection.
-pub(super) fn stall(ask: &Ask) -> Made {
+pub(super) fn stall(ask: &RequestContext) -> ResponseResult {
     let pause = wait(ask.value(&["ms"]).unwrap_or("1000"), MILLISECOND)?;
     let stalls = ask.is_chosen(ask.numbers.request)?;
     Ok(Response::hello(ask.manner).after(if stalls { pause } else { Duration::ZERO }))
 }
 
 /// The greeting, quick on one connection in `every` and slow on the others.
-pub(super) fn mixed(ask: &Ask) -> Made {
+pub(super) fn mixed(ask: &RequestContext) -> ResponseResult {
     let quick = wait(ask.value(&["ms"]).unwrap_or("0.1"), MILLISECOND)?;
     let slow = wait(ask.value(&["rest"]).unwrap_or("1000"), MILLISECOND)?;
     let is_quick = ask.is_chosen(ask.numbers.connection)?;
@@ -95,7 +95,7 @@ pub(super) fn mixed(ask: &Ask) -> Made {
 }
 
 /// The greeting; at regular intervals the whole target stops responding for a while.
-pub(super) fn freeze(ask: &Ask) -> Made {
+pub(super) fn freeze(ask: &RequestContext) -> ResponseResult {
     let text = ask.value(&["every"]).unwrap_or("5s");
     let (count, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
         (Some(count), _) => (count, MILLISECOND),
@@ -112,7 +112,7 @@ pub(super) fn freeze(ask: &Ask) -> Made {
 }
 
 /// The greeting, once the queue of the whole target has served the request.
-pub(super) fn capacity(ask: &Ask) -> Made {
+pub(super) fn capacity(ask: &RequestContext) -> ResponseResult {
     let number = |name, most: f64| {
         let text = ask.value(&[name]).unwrap_or("0");
         let number = text.parse::<f64>().ok().filter(|number| (0.0..=most).contains(number));
@@ -123,44 +123,44 @@ pub(super) fn capacity(ask: &Ask) -> Made {
     if per_s < RATE_MIN {
         return Err(format!("rps, the requests per second, is missing or below {RATE_MIN}; try /capacity?rps=500"));
     }
-    let service = capacity::Service { mean_s: 1.0 / per_s, spread };
+    let service = capacity::QueueService { mean_s: 1.0 / per_s, spread };
     Ok(Response::hello(ask.manner).after(ask.resources.common.capacity.enter(service)))
 }
 
 /// The greeting, once one of the workers has served the request.
-pub(super) fn pool(ask: &Ask) -> Made {
+pub(super) fn pool(ask: &RequestContext) -> ResponseResult {
     let workers = places(ask, "workers", "/pool?workers=4&ms=5")?;
     let ms = ask.value(&["ms"]).ok_or("ms, the time of each request, is missing; try /pool?workers=4&ms=5")?;
     let service = service(ask, wait(ms, MILLISECOND)?)?;
-    Ok(Response::hello(ask.manner).after(draw(ask, service)).limited(Limit::Pool { workers, service }))
+    Ok(Response::hello(ask.manner).after(draw(ask, service)).limited(AdmissionLimit::Pool { workers, service }))
 }
 
 /// The greeting, once the connection is one of the served ones.
-pub(super) fn prefork(ask: &Ask) -> Made {
+pub(super) fn prefork(ask: &RequestContext) -> ResponseResult {
     let serves = places(ask, "serves", "/prefork?serves=4")?;
     let service = service(ask, wait(ask.value(&["ms"]).unwrap_or("0"), MILLISECOND)?)?;
-    Ok(Response::hello(ask.manner).after(draw(ask, service)).limited(Limit::Prefork { serves }))
+    Ok(Response::hello(ask.manner).after(draw(ask, service)).limited(AdmissionLimit::Prefork { serves }))
 }
 
 /// How many there are of something, from the query.
-fn places(ask: &Ask, name: &str, example: &str) -> Result<u32, String> {
+fn places(ask: &RequestContext, name: &str, example: &str) -> Result<u32, String> {
     let text = ask.value(&[name]).ok_or_else(|| format!("{name} is missing; try {example}"))?;
     let number = text.parse().ok().filter(|number| (1..=PLACES_MAX).contains(number));
     number.ok_or_else(|| format!("{name}: {text:?} is not a whole number from 1 to {PLACES_MAX}"))
 }
 
 /// The distribution that the query asks for, given its `ms`.
-fn service(ask: &Ask, ms: Duration) -> Result<Service, String> {
+fn service(ask: &RequestContext, ms: Duration) -> Result<ServiceDistribution, String> {
     let time = |name| {
         let time = |text| wait(text, MILLISECOND).map_err(|why| format!("{name}: {why}"));
         ask.value(&[name]).map(time).transpose()
     };
     match (ask.value(&["dist"]), time("sd")?, time("slow")?) {
-        (None, None | Some(Duration::ZERO), None) => Ok(Service::Constant(ms)),
-        (None, Some(sd), None) if sd <= ms.mul_f64(SPREAD_MAX) => Ok(Service::LogNormal { mean: ms, sd }),
+        (None, None | Some(Duration::ZERO), None) => Ok(ServiceDistribution::Constant(ms)),
+        (None, Some(sd), None) if sd <= ms.mul_f64(SPREAD_MAX) => Ok(ServiceDistribution::LogNormal { mean: ms, sd }),
         (None, Some(_), None) => Err(format!("sd is more than {SPREAD_MAX} times the mean")),
-        (Some("exp"), None, None) => Ok(Service::Exponential(ms)),
-        (Some("two"), None, Some(slow)) => Ok(Service::Two { quick: ms, slow }),
+        (Some("exp"), None, None) => Ok(ServiceDistribution::Exponential(ms)),
+        (Some("two"), None, Some(slow)) => Ok(ServiceDistribution::Two { quick: ms, slow }),
         (Some("two"), None, None) => Err("dist=two needs slow, the time of the slow half; try dist=two&slow=50".into()),
         (Some("exp" | "two"), Some(_), _) => Err("sd is for log-normal times and goes without dist".into()),
         (None | Some("exp"), _, Some(_)) => Err("slow is for dist=two".into()),
@@ -169,86 +169,86 @@ fn service(ask: &Ask, ms: Duration) -> Result<Service, String> {
 }
 
 /// The service time of this request.
-fn draw(ask: &Ask, service: Service) -> Duration {
+fn draw(ask: &RequestContext, service: ServiceDistribution) -> Duration {
     service.draw(&mut ask.resources.random.borrow_mut())
 }
 
 /// A body that ends when the connection closes.
-pub(super) fn eof(ask: &Ask) -> Made {
+pub(super) fn eof(ask: &RequestContext) -> ResponseResult {
     // The body has no length, so the head must say "close".
     Ok(Response::new(200, "", HELLO, ask.manner.closing()))
 }
 
 /// The greeting of an HTTP/1.0 server, which sends `Connection: keep-alive` when it keeps the connection.
-pub(super) fn http10(ask: &Ask) -> Made {
+pub(super) fn http10(ask: &RequestContext) -> ResponseResult {
     let keeps_alive = ask.query == "keep-alive" && ask.manner.persistence != Persistence::Close;
     let persistence = if keeps_alive { Persistence::KeepAliveTold } else { Persistence::KeepAlive };
-    let response = Response::hello(Manner { persistence, ..ask.manner }).http10();
-    Ok(Response { end: if keeps_alive { End::Next } else { End::Close }, ..response })
+    let response = Response::hello(ResponseForm { persistence, ..ask.manner }).http10();
+    Ok(Response { end: if keeps_alive { AfterResponse::Next } else { AfterResponse::Close }, ..response })
 }
 
 /// An interim response with a field, then the greeting.
-pub(super) fn early_hints(ask: &Ask) -> Made {
+pub(super) fn early_hints(ask: &RequestContext) -> ResponseResult {
     Ok(Response::hello(ask.manner).preceded_by(103, "Link: </style.css>; rel=preload; as=style\r\n"))
 }
 
 /// An unsolicited 100, then the greeting.
-pub(super) fn unasked_continue(ask: &Ask) -> Made {
+pub(super) fn unasked_continue(ask: &RequestContext) -> ResponseResult {
     Ok(Response::hello(ask.manner).preceded_by(100, ""))
 }
 
 /// A 413 that is sent without waiting for the body.
-pub(super) fn early_413(ask: &Ask) -> Response {
+pub(super) fn early_413(ask: &RequestContext) -> Response {
     Response::text(413, &b"too large\n"[..], ask.manner)
 }
 
 /// The greeting, followed by stray bytes: over HTTP/1.1 they belong to no request, over HTTP/2 the body is too long.
-pub(super) fn extra(ask: &Ask) -> Made {
+pub(super) fn extra(ask: &RequestContext) -> ResponseResult {
     let mut response = Response::hello(ask.manner);
-    if let Message::Http(_, body) = &mut response.message {
+    if let ResponseStart::Http(_, body) = &mut response.message {
         body.to_mut().extend_from_slice(b"stray");
     }
     Ok(response)
 }
 
 /// A head that never ends.
-pub(super) fn endless_head(_: &Ask) -> Made {
-    let stream = Some(Stream::EndlessHead);
-    Ok(Response { message: Message::EndlessHead, stream, ..Response::nothing(End::CloseUntold) })
+pub(super) fn endless_head(_: &RequestContext) -> ResponseResult {
+    let stream = Some(BodyStream::EndlessHead);
+    Ok(Response { message: ResponseStart::EndlessHead, stream, ..Response::nothing(AfterResponse::CloseUntold) })
 }
 
-pub(super) fn bad_length(_: &Ask) -> Made {
+pub(super) fn bad_length(_: &RequestContext) -> ResponseResult {
     Ok(malformed("Content-Length: -13\r\n", HELLO))
 }
 
 /// Two lengths that contradict each other.
-pub(super) fn two_lengths(_: &Ask) -> Made {
+pub(super) fn two_lengths(_: &RequestContext) -> ResponseResult {
     Ok(malformed("Content-Length: 13\r\nContent-Length: 12\r\n", HELLO))
 }
 
 /// Both ways to frame a body, as in request smuggling.
-pub(super) fn length_and_chunked(_: &Ask) -> Made {
+pub(super) fn length_and_chunked(_: &RequestContext) -> ResponseResult {
     let fields = "Content-Length: 13\r\nTransfer-Encoding: chunked\r\n";
     Ok(broken_chunks(malformed(fields, b"d\r\nHello, World!\r\n0\r\n\r\n")))
 }
 
 /// A valid chunk, then one without a size.
-pub(super) fn bad_chunk(_: &Ask) -> Made {
+pub(super) fn bad_chunk(_: &RequestContext) -> ResponseResult {
     Ok(broken_chunks(malformed("Transfer-Encoding: chunked\r\n", b"d\r\nHello, World!\r\nzz\r\n")))
 }
 
 /// A response that no client should accept. It does not announce that the connection closes, so a client that accepts
 /// it continues.
 fn malformed(fields: &'static str, body: &'static [u8]) -> Response {
-    let manner = Manner { head_only: false, persistence: Persistence::KeepAlive };
-    Response { end: End::CloseUnframed, ..Response::new(200, fields, body, manner) }
+    let manner = ResponseForm { head_only: false, persistence: Persistence::KeepAlive };
+    Response { end: AfterResponse::CloseUnframed, ..Response::new(200, fields, body, manner) }
 }
 
 /// Breaks the chunks of a response; HTTP/2 cannot express that.
 fn broken_chunks(response: Response) -> Response {
     let mut bytes = Vec::new();
     response.message.write_http1(&mut bytes);
-    Response { message: Message::BrokenChunks(bytes), ..response }
+    Response { message: ResponseStart::BrokenChunks(bytes), ..response }
 }
 
 /// The lowest and the highest rate of a queue, in requests per second: serving one takes from a nanosecond to 100

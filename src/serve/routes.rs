@@ -1,13 +1,13 @@
 //! The paths, in one table that selects the response and generates the help.
 
-use super::ask::{Ask, Numbers};
-use super::reply::{Reply, Then};
+use super::ask::{RequestContext, RequestNumbers};
+use super::reply::{AfterBody, Reply};
 use super::resources::Resources;
-use super::response::{End, Manner, Response};
+use super::response::{AfterResponse, Response, ResponseForm};
 use super::responses;
 
 /// A path and its response.
-pub(super) struct Route {
+pub(super) struct PathRoute {
     /// The path; except for the root, a path that ends with `/` takes an argument there.
     pub path: &'static str,
     /// The argument and the query as shown in the help.
@@ -22,7 +22,7 @@ pub(super) struct Route {
 /// How many characters of an unknown key are repeated.
 const KEY_MAX: usize = 40;
 
-impl Route {
+impl PathRoute {
     /// With the keys that its query may have. A path without keys ignores any query, because clients add some to make
     /// each URL another one.
     const fn takes(mut self, keys: &'static [&'static str]) -> Self {
@@ -40,9 +40,9 @@ impl Route {
 /// How the response is made, and how much is received before it.
 enum Action {
     /// The body is discarded, then this makes the response; an `Err` names the fault in the argument or query.
-    Make(fn(&Ask) -> Result<Response, String>),
+    Make(fn(&RequestContext) -> Result<Response, String>),
     /// This makes the response, which is sent at once; then the body is discarded.
-    Early(fn(&Ask) -> Response),
+    Early(fn(&RequestContext) -> Response),
     /// The request is sent back, head and body, as it was received.
     Echo,
     /// The length of the body is sent back.
@@ -52,7 +52,7 @@ enum Action {
 }
 
 /// Every path, in the order of the help.
-pub(super) const ROUTES: &[Route] = &[
+pub(super) const ROUTES: &[PathRoute] = &[
     route("/", "", "13 bytes: Hello, World!", Action::Make(|ask| Ok(Response::hello(ask.manner)))),
     route("/bytes/", "N", "N bytes, up to 10 GiB", Action::Make(responses::bytes)),
     route("/delay/", "MS[?sd=S]", "a response after MS milliseconds (or fractions)", Action::Make(responses::delay))
@@ -63,9 +63,9 @@ pub(super) const ROUTES: &[Route] = &[
         .takes(&["bytes", "ms", "delay", "numbytes", "duration"]),
     route("/close", "", "sends Connection: close, then closes", Action::Make(responses::close)),
     route("/closenohdr", "", "closes after the response without announcing it", Action::Make(responses::close_unsaid)),
-    route("/reset", "", "RST instead of a response", Action::Make(|_| Ok(Response::nothing(End::Reset)))),
+    route("/reset", "", "RST instead of a response", Action::Make(|_| Ok(Response::nothing(AfterResponse::Reset)))),
     route("/garbage", "", "bytes that are not HTTP, then closes", Action::Make(responses::garbage)),
-    route("/hang", "", "never responds", Action::Make(|_| Ok(Response::nothing(End::Hang)))),
+    route("/hang", "", "never responds", Action::Make(|_| Ok(Response::nothing(AfterResponse::Hang)))),
     route("/stall", "?every=K&ms=M", "on a connection every K-th waits M ms", Action::Make(responses::stall))
         .takes(&["every", "ms"]),
     route(
@@ -100,14 +100,14 @@ pub(super) const ROUTES: &[Route] = &[
     route("/stats", "", "JSON: connections and requests so far", Action::Stats),
 ];
 
-const fn route(path: &'static str, usage: &'static str, about: &'static str, action: Action) -> Route {
-    Route { path, usage, about, keys: &[], action }
+const fn route(path: &'static str, usage: &'static str, about: &'static str, action: Action) -> PathRoute {
+    PathRoute { path, usage, about, keys: &[], action }
 }
 
 /// The paths and their effects, as text.
 pub fn paths() -> String {
     let mut text = String::from("Paths, for any method:\n");
-    for Route { path, usage, about, .. } in ROUTES {
+    for PathRoute { path, usage, about, .. } in ROUTES {
         let shown = format!("{path}{usage}");
         text += &format!("  {shown:<27} {about}\n");
     }
@@ -144,12 +144,12 @@ pub fn paths() -> String {
 /// The reply to a request for this target (path and query). For `/echo`, `echoed` returns the request without its body.
 pub(super) fn reply(
     target: &[u8],
-    manner: Manner,
-    numbers: Numbers,
+    manner: ResponseForm,
+    numbers: RequestNumbers,
     resources: &Resources,
     echoed: impl FnOnce() -> Vec<u8>,
 ) -> Reply {
-    let later = |response| Reply { early: None, then: Then::Response(Box::new(response)), counts: true };
+    let later = |response| Reply { early: None, then: AfterBody::Response(Box::new(response)), counts: true };
     let Ok(target) = str::from_utf8(target) else {
         return later(Response::text(400, &b"the target is not valid UTF-8\n"[..], manner));
     };
@@ -162,18 +162,18 @@ pub(super) fn reply(
         let why = format!("{path} does not know {key:?}; it takes {}\n", route.keys.join(", "));
         return later(Response::text(400, why.into_bytes(), manner));
     }
-    let ask = Ask { argument, query, manner, numbers, resources };
+    let ask = RequestContext { argument, query, manner, numbers, resources };
     match route.action {
         Action::Make(make) => {
             later(make(&ask).unwrap_or_else(|why| Response::text(400, (why + "\n").into_bytes(), manner)))
         }
         Action::Early(make) => {
             let response = make(&ask);
-            let then = Then::Response(Box::new(Response::nothing(response.end)));
+            let then = AfterBody::Response(Box::new(Response::nothing(response.end)));
             Reply { early: Some(response), then, counts: true }
         }
-        Action::Echo => Reply { early: None, then: Then::Echo(echoed(), manner), counts: true },
-        Action::Sink => Reply { early: None, then: Then::Length(manner), counts: true },
+        Action::Echo => Reply { early: None, then: AfterBody::Echo(echoed(), manner), counts: true },
+        Action::Sink => Reply { early: None, then: AfterBody::Length(manner), counts: true },
         Action::Stats => {
             let json = super::counters::to_json(resources.all_counters());
             Reply { counts: false, ..later(Response::text(200, json.into_bytes(), manner)) }
@@ -181,7 +181,7 @@ pub(super) fn reply(
     }
 }
 
-fn find(path: &str) -> Option<(&'static Route, &str)> {
+fn find(path: &str) -> Option<(&'static PathRoute, &str)> {
     ROUTES.iter().find_map(|route| {
         let argument = path.strip_prefix(route.path)?;
         let takes_argument = route.path.len() > 1 && route.path.ends_with('/');
@@ -196,7 +196,7 @@ mod tests {
     #[test]
     fn every_path_is_described_within_80_columns() {
         let help = paths();
-        for Route { path, usage, .. } in ROUTES {
+        for PathRoute { path, usage, .. } in ROUTES {
             assert!(help.contains(&format!("\n  {path}{usage} ")), "{path}{usage} is missing");
         }
         for line in help.lines() {

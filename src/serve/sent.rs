@@ -2,7 +2,7 @@
 
 /// The result of handing bytes to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sent {
+pub(super) enum SendResult {
     /// The kernel took all of them.
     All,
     /// The kernel has no room for the rest; an event follows when it has.

@@ -6,7 +6,7 @@ use onrush_plan::Random;
 
 /// A distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Service {
+pub(super) enum ServiceDistribution {
     /// No variation.
     Constant(Duration),
     /// Log-normal.
@@ -30,7 +30,7 @@ pub(super) enum Service {
 /// The longest wait, one hour; a longer drawn one is cut.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(3600);
 
-impl Service {
+impl ServiceDistribution {
     /// Draws the service time of one request, independently of all others.
     pub(super) fn draw(self, random: &mut Random) -> Duration {
         let times = |mean: Duration, factor: f64| mean.mul_f64(factor).min(WAIT_MAX);
@@ -48,14 +48,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_drawn_has_the_mean_and_the_deviation_that_were_asked_for() {
+    fn service_times_have_the_requested_moments() {
         let (ms, us) = (Duration::from_millis, Duration::from_micros);
         let table = [
-            (Service::Constant(ms(5)), 5.0, 0.0),
-            (Service::LogNormal { mean: ms(5), sd: us(1_500) }, 5.0, 1.5),
-            (Service::LogNormal { mean: ms(5), sd: ms(5) }, 5.0, 5.0),
-            (Service::Exponential(ms(5)), 5.0, 5.0),
-            (Service::Two { quick: ms(2), slow: ms(8) }, 5.0, 3.0),
+            (ServiceDistribution::Constant(ms(5)), 5.0, 0.0),
+            (ServiceDistribution::LogNormal { mean: ms(5), sd: us(1_500) }, 5.0, 1.5),
+            (ServiceDistribution::LogNormal { mean: ms(5), sd: ms(5) }, 5.0, 5.0),
+            (ServiceDistribution::Exponential(ms(5)), 5.0, 5.0),
+            (ServiceDistribution::Two { quick: ms(2), slow: ms(8) }, 5.0, 3.0),
         ];
         for (service, mean, deviation) in table {
             let mut random = Random::new(7);
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn one_draw_says_nothing_about_the_next() {
-        let (mut random, service) = (Random::new(3), Service::Exponential(Duration::from_secs(1)));
+        let (mut random, service) = (Random::new(3), ServiceDistribution::Exponential(Duration::from_secs(1)));
         let times: Vec<f64> = (0..100_000).map(|_| service.draw(&mut random).as_secs_f64() - 1.0).collect();
         let together = times.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / times.len() as f64;
         // Its deviation is 1/√100,000 or 0.003.
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     fn no_draw_is_longer_than_the_longest_wait() {
-        let service = Service::LogNormal { mean: WAIT_MAX, sd: 10 * WAIT_MAX };
+        let service = ServiceDistribution::LogNormal { mean: WAIT_MAX, sd: 10 * WAIT_MAX };
         let mut random = Random::new(1);
         let times: Vec<Duration> = (0..1_000).map(|_| service.draw(&mut random)).collect();
         assert!(times.iter().max() == Some(&WAIT_MAX) && times.iter().any(|time| *time < WAIT_MAX));

@@ -9,15 +9,15 @@ use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, recv, send, sendmsg, shutdown, sockopt};
 
-use super::sent::Sent;
+use super::sent::SendResult;
 use super::stream::BLOCK;
-use super::tls::{Received, Tls};
+use super::tls::{ReceiveResult, TlsSession};
 
 /// A client's socket.
 #[derive(Debug)]
-pub(super) struct Socket {
+pub(super) struct ClientSocket {
     fd: OwnedFd,
-    tls: Option<Tls>,
+    tls: Option<TlsSession>,
     /// The output that the kernel did not take yet.
     rest: Vec<u8>,
     /// True if there may be something to receive.
@@ -31,8 +31,8 @@ pub(super) struct Socket {
 /// The number of blocks that one call hands to the kernel: 1 MiB.
 const BLOCKS_PER_CALL: usize = 16;
 
-impl Socket {
-    pub(super) fn new(fd: OwnedFd, tls: Option<Tls>) -> Self {
+impl ClientSocket {
+    pub(super) fn new(fd: OwnedFd, tls: Option<TlsSession>) -> Self {
         Self { fd, tls, rest: Vec::new(), readable: false, half_closed: false, ended: false }
     }
 
@@ -55,17 +55,17 @@ impl Socket {
         }
         if let Some(tls) = &mut self.tls {
             return match tls.receive(&self.fd, input, room) {
-                Received::Full => true,
-                Received::All => {
+                ReceiveResult::Full => true,
+                ReceiveResult::All => {
                     self.readable = false;
                     true
                 }
-                Received::End => {
+                ReceiveResult::End => {
                     self.ended = true;
                     self.readable = false;
                     true
                 }
-                Received::Broken => false,
+                ReceiveResult::Broken => false,
             };
         }
         match recv(&self.fd, spare_capacity(input), RecvFlags::empty()) {
@@ -84,28 +84,28 @@ impl Socket {
     }
 
     /// Hands bytes to the kernel and keeps the ones that it does not take.
-    pub(super) fn send(&mut self, bytes: &[u8], flags: SendFlags) -> Sent {
+    pub(super) fn send(&mut self, bytes: &[u8], flags: SendFlags) -> SendResult {
         if let Some(tls) = &mut self.tls {
             tls.write(bytes);
             return tls.flush(&self.fd);
         }
         let sent = match send(&self.fd, bytes, flags | SendFlags::NOSIGNAL) {
-            Ok(sent) if sent == bytes.len() => return Sent::All,
+            Ok(sent) if sent == bytes.len() => return SendResult::All,
             Ok(sent) => sent,
             Err(Errno::AGAIN | Errno::INTR) => 0,
-            Err(_) => return Sent::Gone,
+            Err(_) => return SendResult::Gone,
         };
         self.rest = bytes[sent..].to_vec();
-        Sent::Full
+        SendResult::Full
     }
 
     /// Hands over the bytes that the kernel did not take before, if there are any.
-    pub(super) fn send_rest(&mut self) -> Sent {
+    pub(super) fn send_rest(&mut self) -> SendResult {
         if let Some(tls) = &mut self.tls {
             return tls.flush(&self.fd);
         }
         if self.rest.is_empty() {
-            return Sent::All;
+            return SendResult::All;
         }
         let rest = std::mem::take(&mut self.rest);
         self.send(&rest, SendFlags::empty())
@@ -113,7 +113,7 @@ impl Socket {
 
     /// Hands up to 1 MiB of [`BLOCK`]s to the kernel, or one if it is encrypted, and subtracts the bytes taken from
     /// `left`.
-    pub(super) fn send_blocks(&mut self, left: &mut u64) -> Sent {
+    pub(super) fn send_blocks(&mut self, left: &mut u64) -> SendResult {
         if let Some(tls) = &mut self.tls {
             let here = (*left).min(BLOCK.len() as u64);
             tls.write(&BLOCK[..here as usize]);
@@ -132,12 +132,12 @@ impl Socket {
         match sendmsg(&self.fd, &blocks[..count], &mut SendAncillaryBuffer::default(), SendFlags::NOSIGNAL) {
             Ok(sent) => {
                 *left -= sent as u64;
-                if (sent as u64) < bytes { Sent::Full } else { Sent::All }
+                if (sent as u64) < bytes { SendResult::Full } else { SendResult::All }
             }
-            Err(Errno::AGAIN) => Sent::Full,
+            Err(Errno::AGAIN) => SendResult::Full,
             // Nothing was sent; the next step tries again.
-            Err(Errno::INTR) => Sent::All,
-            Err(_) => Sent::Gone,
+            Err(Errno::INTR) => SendResult::All,
+            Err(_) => SendResult::Gone,
         }
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The part of a response after its first bytes.
 #[derive(Debug)]
-pub(super) enum Stream {
+pub(super) enum BodyStream {
     /// Bytes of [`BLOCK`], handed to the kernel without a copy.
     Block {
         /// Bytes still to be sent.
@@ -43,7 +43,7 @@ pub(super) static BLOCK: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![b'x'; BLOCK
 /// Length of a block.
 pub(super) const BLOCK_BYTES: usize = 64 << 10;
 
-impl Stream {
+impl BodyStream {
     /// Appends the bytes due at `now_ns`, at most about one [`BLOCK`].
     pub(super) fn fill(&mut self, out: &mut Vec<u8>, now_ns: u64) -> Fill {
         match self {
@@ -191,8 +191,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_drip_sends_each_byte_at_its_share_of_the_time() {
-        let mut stream = Stream::Drip(Drip::new(4, Duration::from_millis(400)));
+    fn drips_spread_bytes_evenly() {
+        let mut stream = BodyStream::Drip(Drip::new(4, Duration::from_millis(400)));
         let mut out = Vec::new();
         assert_eq!(stream.fill(&mut out, 1_000), Fill::Until(100_001_000));
         assert_eq!(out, b"x");
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_dense_drip_pauses_at_least_a_millisecond() {
-        let mut stream = Stream::Drip(Drip::new(1_000_000, Duration::from_secs(1)));
+        let mut stream = BodyStream::Drip(Drip::new(1_000_000, Duration::from_secs(1)));
         assert_eq!(stream.fill(&mut Vec::new(), 0), Fill::Until(DRIP_PAUSE_NS));
         let mut out = Vec::new();
         assert_eq!(stream.fill(&mut out, DRIP_PAUSE_NS), Fill::Until(2 * DRIP_PAUSE_NS));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drip_of_nothing_or_over_no_time_is_done_at_once() {
+    fn empty_drips_finish_at_once() {
         let mut out = Vec::new();
         assert_eq!(Drip::new(0, Duration::from_secs(1)).fill(&mut out, 5), Fill::Done);
         assert!(out.is_empty());
@@ -221,8 +221,8 @@ mod tests {
     }
 
     #[test]
-    fn chunks_are_at_most_4_kib_and_end_with_a_trailer() {
-        let mut stream = Stream::Chunks { left: 4100, first: true };
+    fn chunks_are_4_kib_with_trailers() {
+        let mut stream = BodyStream::Chunks { left: 4100, first: true };
         let mut out = Vec::new();
         assert_eq!(stream.fill(&mut out, 0), Fill::Done);
         let content = "x".repeat(4096);
@@ -233,10 +233,10 @@ mod tests {
     #[test]
     fn one_fill_of_an_endless_stream_is_bounded() {
         for mut stream in [
-            Stream::Block { left: u64::MAX },
-            Stream::Chunks { left: u64::MAX, first: true },
-            Stream::Drip(Drip::new(u64::MAX, Duration::ZERO)),
-            Stream::EndlessHead,
+            BodyStream::Block { left: u64::MAX },
+            BodyStream::Chunks { left: u64::MAX, first: true },
+            BodyStream::Drip(Drip::new(u64::MAX, Duration::ZERO)),
+            BodyStream::EndlessHead,
         ] {
             let mut out = Vec::new();
             assert_eq!(stream.fill(&mut out, 0), Fill::More, "{stream:?}");

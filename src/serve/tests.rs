@@ -14,15 +14,15 @@ const PLAIN_CLOSE: &str =
 /// Longer than any response takes; only a failing test waits this long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn server() -> Server {
+fn server() -> EmbeddedServer {
     server_with(1)
 }
 
-fn server_with(threads: usize) -> Server {
-    Server::start(&Config { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads, tls: false }).unwrap()
+fn server_with(threads: usize) -> EmbeddedServer {
+    EmbeddedServer::start(&ServeConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads, tls: false }).unwrap()
 }
 
-fn connect(server: &Server) -> TcpStream {
+fn connect(server: &EmbeddedServer) -> TcpStream {
     let stream = TcpStream::connect(server.address()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     stream.set_nodelay(true).unwrap();
@@ -122,14 +122,14 @@ fn a_slow_reader_gets_every_byte_and_holds_up_nobody() {
 }
 
 #[test]
-fn a_delay_is_at_least_as_long_as_asked_for() {
+fn delays_last_at_least_as_requested() {
     let started = Instant::now();
     answers_and_lives("/delay/20.5", PLAIN);
     assert!(started.elapsed() >= Duration::from_micros(20_500));
 }
 
 #[test]
-fn delays_run_side_by_side_and_end_in_their_order() {
+fn concurrent_delays_end_in_order() {
     let server = server();
     let (mut long, mut short) = (connect(&server), connect(&server));
     send(&mut long, &get("/delay/3600000"));
@@ -204,7 +204,7 @@ fn garbage_is_no_http() {
 }
 
 #[test]
-fn hang_sends_nothing_and_stays_open_until_the_client_goes() {
+fn hang_stays_open_without_a_byte() {
     let server = server();
     let mut client = connect(&server);
     send(&mut client, &get("/hang"));
@@ -218,7 +218,7 @@ fn hang_sends_nothing_and_stays_open_until_the_client_goes() {
 }
 
 #[test]
-fn stall_makes_every_kth_request_of_a_connection_wait() {
+fn stall_delays_every_kth_request() {
     let server = server();
     let mut client = connect(&server);
     for number in 1..=4 {
@@ -232,7 +232,7 @@ fn stall_makes_every_kth_request_of_a_connection_wait() {
 }
 
 #[test]
-fn mixed_answers_every_kth_connection_sooner_than_the_others() {
+fn mixed_favours_every_kth_connection() {
     let server = server();
     for number in 1..=6 {
         // A connection that was delayed by mistake would wait for an hour.
@@ -248,7 +248,7 @@ fn mixed_answers_every_kth_connection_sooner_than_the_others() {
 }
 
 #[test]
-fn a_freeze_stops_all_threads_and_paths_and_then_everything_is_answered() {
+fn freezes_stop_all_threads_and_then_end() {
     let server = server_with(2);
     // The kernel distributes the connections: it is very unlikely that all twelve go to one thread.
     let mut clients: Vec<TcpStream> = (0..12).map(|_| connect(&server)).collect();
@@ -395,7 +395,7 @@ fn head_is_answered_without_a_body() {
 }
 
 #[test]
-fn the_wish_of_the_client_to_close_is_honoured() {
+fn connection_close_of_clients_is_honoured() {
     for (request, response) in [
         ("GET / HTTP/1.1\r\nConnection: close\r\n\r\n", PLAIN_CLOSE),
         ("GET / HTTP/1.0\r\n\r\n", PLAIN_CLOSE),
@@ -410,7 +410,7 @@ fn the_wish_of_the_client_to_close_is_honoured() {
 }
 
 #[test]
-fn http10_with_keep_alive_is_told_that_it_lives() {
+fn http10_keep_alive_is_confirmed() {
     let server = server();
     let mut client = connect(&server);
     for _ in 0..2 {
@@ -449,7 +449,7 @@ fn pipelined_requests_are_answered_in_order() {
 }
 
 #[test]
-fn ten_thousand_pipelined_requests_of_a_late_reader_are_answered() {
+fn late_readers_get_all_pipelined_responses() {
     let server = server();
     let mut client = connect(&server);
     let mut writer = client.try_clone().unwrap();
@@ -460,7 +460,7 @@ fn ten_thousand_pipelined_requests_of_a_late_reader_are_answered() {
 }
 
 #[test]
-fn a_client_that_has_sent_everything_still_gets_its_answers() {
+fn half_closed_clients_get_their_responses() {
     for path in ["/", "/delay/5", "/bytes/1000000"] {
         let server = server();
         let mut client = connect(&server);
@@ -474,7 +474,7 @@ fn a_client_that_has_sent_everything_still_gets_its_answers() {
 }
 
 #[test]
-fn what_cannot_be_answered_is_refused_with_a_reason() {
+fn bad_requests_are_refused_with_a_reason() {
     for (request, status, body) in [
         ("nonsense\r\n\r\n", "400 Bad Request", "the first line is not METHOD TARGET HTTP/1.1\n"),
         ("GET / HTTP/2.0\r\n\r\n", "505 HTTP Version Not Supported", "the version is neither HTTP/1.1 nor HTTP/1.0\n"),
@@ -490,7 +490,7 @@ fn what_cannot_be_answered_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_head_without_end_is_refused_and_the_refusal_arrives() {
+fn endless_heads_are_refused() {
     let server = server();
     let mut client = connect(&server);
     // More than the limit, so that part of it is still unread when the response is sent.
@@ -514,7 +514,7 @@ fn echo_refuses_what_it_would_have_to_keep() {
 }
 
 #[test]
-fn bad_paths_and_arguments_are_answered_with_what_is_wrong() {
+fn bad_paths_say_what_is_wrong() {
     let response = |status: &str, body: &str| {
         format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}", body.len())
     };
@@ -557,7 +557,7 @@ fn bad_paths_and_arguments_are_answered_with_what_is_wrong() {
 }
 
 #[test]
-fn a_queue_of_known_capacity_is_one_for_all_connections_and_threads() {
+fn capacity_queues_are_shared_by_all() {
     let server = server_with(2);
     let mut clients: Vec<TcpStream> = (0..4).map(|_| connect(&server)).collect();
     let start = Instant::now();
@@ -575,7 +575,7 @@ fn expect_silence(client: &mut TcpStream) {
 }
 
 #[test]
-fn the_workers_of_a_pool_serve_all_connections_and_threads() {
+fn pool_workers_serve_all_connections() {
     let server = server_with(2);
     let mut clients: Vec<TcpStream> = (0..8).map(|_| connect(&server)).collect();
     let start = Instant::now();
@@ -586,7 +586,7 @@ fn the_workers_of_a_pool_serve_all_connections_and_threads() {
 }
 
 #[test]
-fn clients_that_leave_the_queue_of_a_pool_take_no_worker() {
+fn departed_queued_clients_take_no_worker() {
     let server = server_with(2);
     let path = get("/pool?workers=1&ms=300");
     let [mut first, mut last] = [connect(&server), connect(&server)];
@@ -615,7 +615,7 @@ fn a_client_that_does_not_read_occupies_no_worker() {
 }
 
 #[test]
-fn a_client_that_has_sent_everything_is_served_by_a_free_worker() {
+fn half_closed_clients_are_served_by_pools() {
     let server = server();
     let mut client = connect(&server);
     send(&mut client, &get("/pool?workers=1&ms=5"));
@@ -625,7 +625,7 @@ fn a_client_that_has_sent_everything_is_served_by_a_free_worker() {
 }
 
 #[test]
-fn prefork_serves_only_so_many_connections_until_one_is_closed() {
+fn prefork_limits_served_connections() {
     for threads in [1, 2] {
         let server = server_with(threads);
         let path = get("/prefork?serves=2");
@@ -659,7 +659,7 @@ fn prefork_serves_only_so_many_connections_until_one_is_closed() {
 }
 
 #[test]
-fn a_connection_that_is_served_may_ask_for_workers_too() {
+fn prefork_connections_may_use_pools() {
     let server = server();
     let [mut served, mut waiting] = [connect(&server), connect(&server)];
     let batch = [get("/prefork?serves=1&ms=5"), get("/pool?workers=1&ms=5"), get("/prefork?serves=1")].concat();
@@ -720,10 +720,11 @@ fn every_path_of_the_table_answers() {
 }
 
 #[test]
-fn a_stopped_server_closes_its_connections_and_frees_its_port() {
+fn stopped_servers_free_their_port() {
     // An address that no other test uses, so that no other test takes the port in between.
     let server =
-        Server::start(&Config { address: SocketAddr::from(([127, 9, 8, 7], 0)), threads: 1, tls: false }).unwrap();
+        EmbeddedServer::start(&ServeConfig { address: SocketAddr::from(([127, 9, 8, 7], 0)), threads: 1, tls: false })
+            .unwrap();
     let address = server.address();
     let (mut idle, mut waiting) = (connect(&server), connect(&server));
     expect_alive(&mut idle);
@@ -732,6 +733,6 @@ fn a_stopped_server_closes_its_connections_and_frees_its_port() {
     server.stop();
     expect_closed(&mut idle);
     assert!(TcpStream::connect(address).is_err());
-    let again = Server::start(&Config { address, threads: 1, tls: false }).unwrap();
+    let again = EmbeddedServer::start(&ServeConfig { address, threads: 1, tls: false }).unwrap();
     assert_eq!(again.address(), address);
 }

@@ -13,17 +13,17 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection};
 
-use super::sent::Sent;
+use super::sent::SendResult;
 
 /// The settings of all connections, with the certificate.
 #[derive(Debug)]
-pub(super) struct Settings(Arc<ServerConfig>);
+pub(super) struct TlsSettings(Arc<ServerConfig>);
 
 #[derive(Debug)]
-pub(super) struct Tls(Box<ServerConnection>);
+pub(super) struct TlsSession(Box<ServerConnection>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Received {
+pub(super) enum ReceiveResult {
     /// There may be more.
     Full,
     /// Everything that has arrived.
@@ -34,7 +34,7 @@ pub(super) enum Received {
     Broken,
 }
 
-impl Settings {
+impl TlsSettings {
     /// Settings with a new certificate for this address.
     ///
     /// # Errors
@@ -52,9 +52,9 @@ impl Settings {
     }
 }
 
-impl Tls {
+impl TlsSession {
     /// The state of a new connection; `None` if there cannot be one.
-    pub(super) fn new(settings: &Settings) -> Option<Self> {
+    pub(super) fn new(settings: &TlsSettings) -> Option<Self> {
         let mut connection = ServerConnection::new(Arc::clone(&settings.0)).ok()?;
         // Callers write a bounded amount, and nothing more before the kernel took it.
         connection.set_buffer_limit(None);
@@ -62,11 +62,11 @@ impl Tls {
     }
 
     /// Appends received bytes, decrypted, as far as there is this much room.
-    pub(super) fn receive(&mut self, socket: &OwnedFd, input: &mut Vec<u8>, mut room: usize) -> Received {
+    pub(super) fn receive(&mut self, socket: &OwnedFd, input: &mut Vec<u8>, mut room: usize) -> ReceiveResult {
         loop {
             match self.0.reader().fill_buf() {
-                Ok([]) => return Received::End,
-                Ok(_) if room == 0 => return Received::Full,
+                Ok([]) => return ReceiveResult::End,
+                Ok(_) if room == 0 => return ReceiveResult::Full,
                 Ok(bytes) => {
                     let here = bytes.len().min(room);
                     input.extend_from_slice(&bytes[..here]);
@@ -76,18 +76,18 @@ impl Tls {
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
                 // The client closed its socket without having announced it.
-                Err(_) => return Received::End,
+                Err(_) => return ReceiveResult::End,
             }
             match self.0.read_tls(&mut Bare(socket)) {
                 Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Received::All,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return ReceiveResult::All,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-                Err(_) => return Received::Broken,
+                Err(_) => return ReceiveResult::Broken,
             }
             let is_good = self.0.process_new_packets().is_ok();
             // The handshake, or an alert that names the fault. Bytes that the kernel does not take are sent later.
-            if self.flush(socket) == Sent::Gone || !is_good {
-                return Received::Broken;
+            if self.flush(socket) == SendResult::Gone || !is_good {
+                return ReceiveResult::Broken;
             }
         }
     }
@@ -99,16 +99,16 @@ impl Tls {
     }
 
     /// Hands encrypted bytes to the kernel.
-    pub(super) fn flush(&mut self, socket: &OwnedFd) -> Sent {
+    pub(super) fn flush(&mut self, socket: &OwnedFd) -> SendResult {
         while self.0.wants_write() {
             match self.0.write_tls(&mut Bare(socket)) {
                 Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Full,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return SendResult::Full,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Sent::Gone,
+                Err(_) => return SendResult::Gone,
             }
         }
-        Sent::All
+        SendResult::All
     }
 
     /// Announces that nothing more is sent.
@@ -149,14 +149,14 @@ mod tests {
     use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
     use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
 
-    use super::super::{Config, Server};
+    use super::super::{EmbeddedServer, ServeConfig};
     use super::*;
 
     /// Accepts any certificate.
     #[derive(Debug)]
-    struct Trusting(CryptoProvider);
+    struct AcceptAnyCertificate(CryptoProvider);
 
-    impl ServerCertVerifier for Trusting {
+    impl ServerCertVerifier for AcceptAnyCertificate {
         fn verify_server_cert(
             &self,
             _: &CertificateDer<'_>,
@@ -191,24 +191,25 @@ mod tests {
         }
     }
 
-    fn server() -> Server {
-        Server::start(&Config { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads: 1, tls: true }).unwrap()
+    fn server() -> EmbeddedServer {
+        EmbeddedServer::start(&ServeConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads: 1, tls: true })
+            .unwrap()
     }
 
-    fn socket(server: &Server) -> TcpStream {
+    fn socket(server: &EmbeddedServer) -> TcpStream {
         let socket = TcpStream::connect(server.address()).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         socket
     }
 
     /// A client that offers these protocols.
-    fn client(server: &Server, protocols: &[&str]) -> StreamOwned<ClientConnection, TcpStream> {
+    fn client(server: &EmbeddedServer, protocols: &[&str]) -> StreamOwned<ClientConnection, TcpStream> {
         let provider = aws_lc_rs::default_provider();
         let mut config = ClientConfig::builder_with_provider(Arc::new(provider.clone()))
             .with_safe_default_protocol_versions()
             .unwrap()
             .dangerous()
-            .with_custom_certificate_verifier(Arc::new(Trusting(provider)))
+            .with_custom_certificate_verifier(Arc::new(AcceptAnyCertificate(provider)))
             .with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         let connection = ClientConnection::new(Arc::new(config), ServerName::try_from("localhost").unwrap()).unwrap();

@@ -2,9 +2,9 @@
 
 /// The listener, the stop signal, the inbox, or a slot and its generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Token(pub u64);
+pub(super) struct PollToken(pub u64);
 
-impl Token {
+impl PollToken {
     // The largest number is the own one of a `Poll`.
     pub(super) const LISTENER: Self = Self(u64::MAX - 3);
     pub(super) const STOP: Self = Self(u64::MAX - 1);

@@ -1,10 +1,10 @@
 //! The result of a connection's turn: its thread's next action for it.
 
-use super::sent::Sent;
+use super::sent::SendResult;
 
 /// The worker's action after a turn.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Turn {
+pub(super) enum AfterTurn {
     /// Wait for the next event.
     Wait,
     /// Give another turn at this time, in nanoseconds of the thread's clock, or at an event.
@@ -20,13 +20,13 @@ pub(super) enum Turn {
 /// The number of steps (1 MiB received or up to 16 MiB sent) after which other connections come first.
 pub(super) const STEPS_PER_TURN: usize = 16;
 
-impl Turn {
+impl AfterTurn {
     /// The result of a step that handed bytes to the kernel, if it ends the turn.
-    pub(super) fn after(sent: Sent) -> Option<Self> {
+    pub(super) fn after(sent: SendResult) -> Option<Self> {
         match sent {
-            Sent::All => None,
-            Sent::Full => Some(Self::Wait),
-            Sent::Gone => Some(Self::Close),
+            SendResult::All => None,
+            SendResult::Full => Some(Self::Wait),
+            SendResult::Gone => Some(Self::Close),
         }
     }
 }

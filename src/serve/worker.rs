@@ -17,29 +17,29 @@ use rustix::io::Errno;
 use rustix::net::{SocketFlags, accept_with, sockopt};
 use rustix::thread::set_current_timer_slack;
 
-use super::connection::Connection;
-use super::inbox::Call;
+use super::connection::ServedConnection;
+use super::inbox::WakeCall;
 use super::resources::Resources;
-use super::socket::Socket;
-use super::tls::Tls;
-use super::token::Token;
-use super::turn::Turn;
+use super::socket::ClientSocket;
+use super::tls::TlsSession;
+use super::token::PollToken;
+use super::turn::AfterTurn;
 
 /// The state of a thread.
 #[derive(Debug)]
-pub(super) struct Worker {
+pub(super) struct ServeWorker {
     epoll: Poll,
     listener: OwnedFd,
     /// Becomes readable when the thread must end.
     stop: Arc<OwnedFd>,
-    slots: Vec<Slot>,
+    slots: Vec<ConnectionSlot>,
     /// Slots without a connection.
     free: Vec<u32>,
     /// The timers of connections, in nanoseconds of the thread's clock. A set, because closing a connection removes its
     /// timer.
-    timers: BTreeSet<(u64, Token)>,
+    timers: BTreeSet<(u64, PollToken)>,
     /// The connections that get a turn without an event.
-    again: Vec<Token>,
+    again: Vec<PollToken>,
     /// True if accepting was postponed because descriptors or memory ran out.
     accept_put_off: bool,
     resources: Resources,
@@ -47,10 +47,10 @@ pub(super) struct Worker {
 
 /// A place for a connection.
 #[derive(Debug, Default)]
-struct Slot {
+struct ConnectionSlot {
     /// The number of connections it has had, to tell a late event of an earlier one from an event of the current one.
     generation: u32,
-    connection: Option<Connection>,
+    connection: Option<ServedConnection>,
     /// The connection's timer.
     timer_ns: Option<u64>,
     /// True if the connection is already queued for a turn without an event.
@@ -67,13 +67,13 @@ const ACCEPTS_PER_TURN: usize = 256;
 /// cost nothing.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
-impl Worker {
+impl ServeWorker {
     /// A thread's state over a listening socket.
     pub(super) fn new(listener: OwnedFd, stop: Arc<OwnedFd>, resources: Resources) -> io::Result<Self> {
         let epoll = Poll::new()?;
-        epoll::add(&epoll, &stop, EventData::new_u64(Token::STOP.0), EventFlags::IN)?;
-        epoll::add(&epoll, resources.inbox.bell(), EventData::new_u64(Token::INBOX.0), EventFlags::IN)?;
-        epoll::add(&epoll, &listener, EventData::new_u64(Token::LISTENER.0), EventFlags::IN | EventFlags::ET)?;
+        epoll::add(&epoll, &stop, EventData::new_u64(PollToken::STOP.0), EventFlags::IN)?;
+        epoll::add(&epoll, resources.inbox.bell(), EventData::new_u64(PollToken::INBOX.0), EventFlags::IN)?;
+        epoll::add(&epoll, &listener, EventData::new_u64(PollToken::LISTENER.0), EventFlags::IN | EventFlags::ET)?;
         Ok(Self {
             epoll,
             listener,
@@ -101,10 +101,10 @@ impl Worker {
                 return;
             }
             for event in &events {
-                match Token(event.data.u64()) {
-                    Token::STOP => return,
-                    Token::LISTENER => self.accept(),
-                    Token::INBOX => self.answer_calls(),
+                match PollToken(event.data.u64()) {
+                    PollToken::STOP => return,
+                    PollToken::LISTENER => self.accept(),
+                    PollToken::INBOX => self.answer_calls(),
                     token => {
                         self.give_turn(token, |connection, resources| connection.handle_event(event.flags, resources))
                     }
@@ -146,61 +146,61 @@ impl Worker {
             && due_ns <= now_ns
         {
             self.timers.pop_first();
-            if token == Token::LISTENER {
+            if token == PollToken::LISTENER {
                 self.accept_put_off = false;
                 self.accept();
             } else {
                 self.slots[token.index()].timer_ns = None;
-                self.give_turn(token, Connection::turn);
+                self.give_turn(token, ServedConnection::turn);
             }
         }
     }
 
     fn answer_calls(&mut self) {
-        for Call { token, exchange } in self.resources.inbox.take() {
+        for WakeCall { token, exchange } in self.resources.inbox.take() {
             self.give_turn(token, |connection, resources| connection.answer(exchange, resources));
         }
     }
 
     fn run_queue(&mut self) {
         for token in std::mem::take(&mut self.again) {
-            if token == Token::LISTENER {
+            if token == PollToken::LISTENER {
                 self.accept();
             } else {
                 self.slots[token.index()].is_queued = false;
-                self.give_turn(token, Connection::turn);
+                self.give_turn(token, ServedConnection::turn);
             }
         }
     }
 
     /// Gives the connection its turn, if it is still there, and acts on the result.
-    fn give_turn(&mut self, token: Token, turn: impl FnOnce(&mut Connection, &mut Resources) -> Turn) {
+    fn give_turn(&mut self, token: PollToken, turn: impl FnOnce(&mut ServedConnection, &mut Resources) -> AfterTurn) {
         let slot = &mut self.slots[token.index()];
         let Some(connection) = slot.connection.as_mut().filter(|_| slot.generation == token.generation()) else {
             return;
         };
         match turn(connection, &mut self.resources) {
-            Turn::Wait => {}
-            Turn::Again if slot.is_queued => {}
-            Turn::Again => {
+            AfterTurn::Wait => {}
+            AfterTurn::Again if slot.is_queued => {}
+            AfterTurn::Again => {
                 slot.is_queued = true;
                 self.again.push(token);
             }
-            Turn::Sleep(until_ns) => {
+            AfterTurn::Sleep(until_ns) => {
                 if let Some(other_ns) = slot.timer_ns.replace(until_ns) {
                     self.timers.remove(&(other_ns, token));
                 }
                 self.timers.insert((until_ns, token));
             }
-            Turn::Http2 => {
-                slot.connection = slot.connection.take().and_then(Connection::into_http2);
+            AfterTurn::Http2 => {
+                slot.connection = slot.connection.take().and_then(ServedConnection::into_http2);
                 if slot.connection.is_some() {
-                    self.give_turn(token, Connection::turn);
+                    self.give_turn(token, ServedConnection::turn);
                 } else {
                     self.close(token);
                 }
             }
-            Turn::Close => self.close(token),
+            AfterTurn::Close => self.close(token),
         }
     }
 
@@ -217,13 +217,13 @@ impl Worker {
                 Err(_) => {
                     self.accept_put_off = true;
                     let until_ns = self.resources.now_ns() + ACCEPT_PAUSE.as_nanos() as u64;
-                    self.timers.insert((until_ns, Token::LISTENER));
+                    self.timers.insert((until_ns, PollToken::LISTENER));
                     return;
                 }
             }
         }
-        if !self.again.contains(&Token::LISTENER) {
-            self.again.push(Token::LISTENER);
+        if !self.again.contains(&PollToken::LISTENER) {
+            self.again.push(PollToken::LISTENER);
         }
     }
 
@@ -232,20 +232,20 @@ impl Worker {
         // If this fails, responses are late but correct.
         let _ = sockopt::set_tcp_nodelay(&socket, true);
         let index = self.free.pop().unwrap_or_else(|| {
-            self.slots.push(Slot::default());
+            self.slots.push(ConnectionSlot::default());
             (self.slots.len() - 1) as u32
         });
         let slot = &mut self.slots[index as usize];
-        let token = Token::of_slot(index, slot.generation);
+        let token = PollToken::of_slot(index, slot.generation);
         let tls = match &self.resources.common.tls {
             Some(settings) => {
-                let Some(tls) = Tls::new(settings) else { return self.close(token) };
+                let Some(tls) = TlsSession::new(settings) else { return self.close(token) };
                 Some(tls)
             }
             None => None,
         };
-        let socket = Socket::new(socket, tls);
-        let connection = slot.connection.insert(Connection::new(socket, number, token));
+        let socket = ClientSocket::new(socket, tls);
+        let connection = slot.connection.insert(ServedConnection::new(socket, number, token));
         // Writability is watched from the start: edge-triggered, it costs nothing until a send was incomplete.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         if epoll::add(&self.epoll, connection.socket(), EventData::new_u64(token.0), flags).is_err() {
@@ -254,7 +254,7 @@ impl Worker {
     }
 
     /// Closes the connection of a slot; closing the socket removes it from epoll.
-    fn close(&mut self, token: Token) {
+    fn close(&mut self, token: PollToken) {
         let slot = &mut self.slots[token.index()];
         slot.connection = None;
         slot.generation = slot.generation.wrapping_add(1);
@@ -281,17 +281,17 @@ mod tests {
     use super::*;
 
     /// A worker over a bound socket, which listens only after a test makes it listen.
-    fn worker() -> (Worker, SocketAddr) {
+    fn worker() -> (ServeWorker, SocketAddr) {
         let listener = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
         bind(&listener, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = SocketAddr::try_from(getsockname(&listener).unwrap()).unwrap();
         let stop = Arc::new(eventfd(0, EventfdFlags::empty()).unwrap());
         let resources = Resources::new(Arc::new(Common::new(1, None)), 0).unwrap();
-        (Worker::new(listener, stop, resources).unwrap(), address)
+        (ServeWorker::new(listener, stop, resources).unwrap(), address)
     }
 
     #[test]
-    fn when_accepting_fails_it_is_put_off_and_then_taken_up_again() {
+    fn failed_accepts_are_retried_later() {
         // Accepting on a socket that does not listen fails every time, like accepting without free descriptors.
         let (mut worker, address) = worker();
         worker.accept();
@@ -322,32 +322,32 @@ mod tests {
     }
 
     #[test]
-    fn stale_events_do_not_reach_the_next_connection_of_a_slot() {
+    fn stale_events_miss_reused_slots() {
         let (mut worker, address) = worker();
         listen(&worker.listener, 8).unwrap();
         let _first = TcpStream::connect(address).unwrap();
         worker.accept();
-        worker.give_turn(Token::of_slot(0, 0), |_, _| Turn::Close);
+        worker.give_turn(PollToken::of_slot(0, 0), |_, _| AfterTurn::Close);
         let _second = TcpStream::connect(address).unwrap();
         worker.accept();
         assert!(worker.slots[0].connection.is_some(), "the slot is used again");
-        worker.give_turn(Token::of_slot(0, 0), |_, _| panic!("a turn for a connection that is gone"));
-        worker.give_turn(Token::of_slot(0, 1), |_, _| Turn::Close);
+        worker.give_turn(PollToken::of_slot(0, 0), |_, _| panic!("a turn for a connection that is gone"));
+        worker.give_turn(PollToken::of_slot(0, 1), |_, _| AfterTurn::Close);
         assert!(worker.slots[0].connection.is_none());
     }
 
     #[test]
-    fn a_connection_has_one_timer_and_takes_it_along() {
+    fn connections_take_their_timer_along() {
         let (mut worker, address) = worker();
         listen(&worker.listener, 8).unwrap();
         let _client = TcpStream::connect(address).unwrap();
         worker.accept();
-        let token = Token::of_slot(0, 0);
+        let token = PollToken::of_slot(0, 0);
         for until_ns in [u64::MAX, u64::MAX - 1, u64::MAX - 1] {
-            worker.give_turn(token, |_, _| Turn::Sleep(until_ns));
+            worker.give_turn(token, |_, _| AfterTurn::Sleep(until_ns));
             assert_eq!(worker.timers.iter().collect::<Vec<_>>(), [&(until_ns, token)]);
         }
-        worker.give_turn(token, |_, _| Turn::Close);
+        worker.give_turn(token, |_, _| AfterTurn::Close);
         assert!(worker.timers.is_empty());
     }
 }

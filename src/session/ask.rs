@@ -8,12 +8,12 @@ use onrush_plan::{Plan, Stop};
 use thiserror::Error;
 
 use crate::failure;
-use crate::run::{Ended, Interrupt, Outcome};
+use crate::run::{Interrupt, Outcome, RunEnd};
 
 /// Every first connection was refused: by whom and why, in words.
 #[derive(Debug, Error)]
 #[error("{0}")]
-pub(crate) struct Refused(String);
+pub(crate) struct TargetRefused(String);
 
 /// A plan for a single request, as the given plan would send it.
 pub(crate) fn once(plan: &Plan) -> Plan {
@@ -58,8 +58,8 @@ fn sent(plan: &Plan, once: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outco
 
 /// Why a run does not count; `None`: it does.
 pub(crate) fn fault(plan: &Plan, outcome: &Outcome) -> Option<anyhow::Error> {
-    if let Ended::Refused { address, cause } = outcome.ended {
-        return Some(Refused(failure::refusal(plan, outcome, address, cause)).into());
+    if let RunEnd::Refused { address, cause } = outcome.ended {
+        return Some(TargetRefused(failure::refusal(plan, outcome, address, cause)).into());
     }
     failure::incomplete(outcome).map(|why| anyhow!(why))
 }

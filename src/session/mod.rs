@@ -15,9 +15,9 @@ use onrush_engine::backend::{Backend, Epoll};
 use onrush_plan::{Addresses, Dialect, Plan, proxy};
 
 use crate::run::{
-    self, Choice, Clock, Gathered, Interrupt, Listener, NotStarted, Observer, OfScript, Outcome, Scripted, Tail,
+    self, Choice, Clock, Gathered, Interrupt, Listener, NotStarted, Observer, Outcome, RunScript, Tail, WorkerScript,
 };
-use crate::script::{Phase, Script, Setting, Through};
+use crate::script::{LoadedScript, ScriptPhase, ScriptProxy, ScriptSetting};
 
 /// How long a script may be in one function before or after the run until a line says so.
 const SILENT_MAX: Duration = Duration::from_secs(5);
@@ -25,13 +25,13 @@ const SILENT_MAX: Duration = Duration::from_secs(5);
 const WATCH: Duration = Duration::from_millis(20);
 
 /// The results of a run.
-pub struct Ran {
+pub struct SessionResult {
     /// Its measurements.
     pub outcome: Outcome,
     /// Connections that are idle at the end, if it was given any.
     pub spares: Vec<Spare>,
     /// Its script, whose `done` may still need the results.
-    pub script: Option<Script>,
+    pub script: Option<LoadedScript>,
     /// Its workers, if they stay.
     pub tail: Option<Tail>,
 }
@@ -42,13 +42,13 @@ pub struct Ran {
 ///
 /// The reason nothing could be measured: an unknown name, a bad script or file, or a backend or thread that is not
 /// available. [`crate::script::Exit`] if the script ended the run.
-pub fn run(plan: &Plan, interrupt: &Interrupt, observers: &mut [&mut dyn Observer]) -> anyhow::Result<Ran> {
-    carry_out(plan, None, &mut None, &mut Clock::of(&plan.io), interrupt, observers)
+pub fn run(plan: &Plan, interrupt: &Interrupt, observers: &mut [&mut dyn Observer]) -> anyhow::Result<SessionResult> {
+    carry_out(plan, None, &mut None, &mut Clock::for_io(&plan.io), interrupt, observers)
 }
 
 /// Carries out a plan on connections that an earlier run with these settings of way, target and TLS has left open, as
-/// far as they are still usable. Connections that are idle at the end are in [`Ran::spares`]. All these runs share the
-/// clock, and the machines that carry them out, if there are several.
+/// far as they are still usable. Connections that are idle at the end are in [`SessionResult::spares`]. All these runs
+/// share the clock, and the machines that carry them out, if there are several.
 ///
 /// # Errors
 ///
@@ -60,7 +60,7 @@ pub fn run_on(
     plan: &Plan,
     interrupt: &Interrupt,
     observers: &mut [&mut dyn Observer],
-) -> anyhow::Result<Ran> {
+) -> anyhow::Result<SessionResult> {
     carry_out(plan, Some(spares), gathered, clock, interrupt, observers)
 }
 
@@ -71,8 +71,8 @@ fn carry_out(
     clock: &mut Clock,
     interrupt: &Interrupt,
     observers: &mut [&mut dyn Observer],
-) -> anyhow::Result<Ran> {
-    if let Some(machines) = &plan.show.machines {
+) -> anyhow::Result<SessionResult> {
+    if let Some(machines) = &plan.output.machines {
         let gathered = match gathered {
             Some(gathered) => gathered,
             None => gathered.insert(Gathered::listen(machines)?),
@@ -80,7 +80,8 @@ fn carry_out(
         return carry_out_together(plan, gathered, clock, interrupt, observers);
     }
     let choice = run::choice::choose(&plan.io)?;
-    let nothing = || Ran { outcome: Outcome::interrupted(&choice), spares: Vec::new(), script: None, tail: None };
+    let nothing =
+        || SessionResult { outcome: Outcome::interrupted(&choice), spares: Vec::new(), script: None, tail: None };
     let Some(addresses) = resolve(plan, interrupt)? else { return Ok(nothing()) };
     let addresses =
         if plan.dialect.is_compat() { run::reach::reachable(plan, &addresses, interrupt)? } else { addresses };
@@ -99,8 +100,8 @@ fn carry_out(
     let Some(ready) = ready else { return Ok(nothing()) };
     let start = clock.at(ready.into_iter().max().unwrap_or_else(Instant::now));
     let (mut outcome, spares, tail) = prepared.run(plan, start, clock, interrupt, observers);
-    outcome.batch = script.as_ref().map_or(1, Script::depth);
-    Ok(Ran { outcome, spares, script, tail })
+    outcome.batch = script.as_ref().map_or(1, LoadedScript::depth);
+    Ok(SessionResult { outcome, spares, script, tail })
 }
 
 /// Carries out a plan on several machines.
@@ -110,30 +111,35 @@ fn carry_out_together(
     clock: &mut Clock,
     interrupt: &Interrupt,
     observers: &mut [&mut dyn Observer],
-) -> anyhow::Result<Ran> {
+) -> anyhow::Result<SessionResult> {
     let Some((prepared, start)) = gathered.prepare(plan, interrupt, observers)? else {
         let choice = Choice { name: Epoll::NAME, reason: String::new() };
-        return Ok(Ran { outcome: Outcome::interrupted(&choice), spares: Vec::new(), script: None, tail: None });
+        return Ok(SessionResult {
+            outcome: Outcome::interrupted(&choice),
+            spares: Vec::new(),
+            script: None,
+            tail: None,
+        });
     };
     let (outcome, spares, _) = prepared.run(plan, start, clock, interrupt, observers);
-    Ok(Ran { outcome, spares, script: None, tail: None })
+    Ok(SessionResult { outcome, spares, script: None, tail: None })
 }
 
 /// A script's part in a run; takes the states of its threads.
-pub(crate) fn scripted(script: &mut Script) -> Scripted {
+pub(crate) fn scripted(script: &mut LoadedScript) -> RunScript {
     let callbacks = script.callbacks().into_iter().enumerate();
     let workers = callbacks
-        .map(|(index, callbacks)| OfScript { prebuilt: script.prebuilt(index).map(<[u8]>::to_vec), callbacks });
-    Scripted { depth: script.depth(), writes_batches: script.wants().request, workers: workers.collect() }
+        .map(|(index, callbacks)| WorkerScript { prebuilt: script.prebuilt(index).map(<[u8]>::to_vec), callbacks });
+    RunScript { depth: script.depth(), writes_batches: script.wants().request, workers: workers.collect() }
 }
 
 /// Resolves the target's addresses; `None` if a signal came first.
 fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresses>> {
     let (sender, answer) = mpsc::channel();
-    let (target, way) = (plan.target.clone(), plan.way.clone());
+    let (target, connect) = (plan.target.clone(), plan.connect.clone());
     let ask = move || {
         // The receiver has gone if a signal came first.
-        let _ = sender.send(onrush_plan::resolve::resolve(&target, &way));
+        let _ = sender.send(onrush_plan::resolve::resolve(&target, &connect));
     };
     run::beside("resolver", ask).map_err(|reason| NotStarted::Helper { job: "the resolver", reason })?;
     loop {
@@ -149,10 +155,10 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
 }
 
 /// Loads the script, if there is one, and runs the parts of it that come before the run.
-pub(crate) fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> anyhow::Result<Option<Script>> {
-    let Some(onrush_plan::Script { file, args }) = &plan.script else { return Ok(None) };
+pub(crate) fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> anyhow::Result<Option<LoadedScript>> {
+    let Some(onrush_plan::LuaScript { file, args }) = &plan.script else { return Ok(None) };
     let (headers, origin) = (plan.own_headers(), proxy::origin(&plan.target));
-    let setting = Setting {
+    let setting = ScriptSetting {
         path: Path::new(&file.name),
         file: file.contents()?,
         args,
@@ -164,7 +170,11 @@ pub(crate) fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> an
         target: &plan.target.path,
         headers: &headers,
         body: Some(plan.body()?).filter(|body| !body.is_empty()),
-        proxy: plan.way.proxy.as_ref().map(|_| Through { origin: origin.as_deref(), login: plan.request_login() }),
+        proxy: plan
+            .connect
+            .proxy
+            .as_ref()
+            .map(|_| ScriptProxy { origin: origin.as_deref(), login: plan.request_login() }),
         addresses: &addresses.0,
         listener: Arc::clone(&listener),
         threads: plan.load.threads,
@@ -172,7 +182,7 @@ pub(crate) fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> an
         is_compat: plan.dialect.is_compat(),
         is_wrk2: plan.dialect == Dialect::Wrk2,
     };
-    let phase = Phase::default();
+    let phase = ScriptPhase::default();
     let watch = phase.watch();
     let name_long = move || {
         watch.name_long(SILENT_MAX, |function| {
@@ -181,5 +191,5 @@ pub(crate) fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> an
         });
     };
     run::beside("phases", name_long).map_err(|reason| NotStarted::Helper { job: "the script", reason })?;
-    Script::load(&setting, phase).map(Some)
+    LoadedScript::load(&setting, phase).map(Some)
 }

@@ -21,12 +21,12 @@ mod situations;
 use std::time::Duration;
 
 use onrush_plan::condition::Condition;
-use onrush_plan::secrets::Known;
-use onrush_plan::{Format, Io, List, Plan};
+use onrush_plan::secrets::KnownSecrets;
+use onrush_plan::{Format, Io, Plan, RequestList};
 
 use crate::failure;
-use crate::files::{self, FileStates, Files, Kept};
-use crate::judge::{self, Judged};
+use crate::files::{self, FileStates, Files, KeptFiles};
+use crate::judge::{self, JudgedRun};
 use crate::live::{Messages, ProgressLine, WaitingLine};
 use crate::probe;
 use crate::program::{
@@ -37,10 +37,10 @@ use crate::record::evidence::Evidence;
 use crate::record::gate::Gate;
 use crate::record::{Document, Verdict};
 use crate::report;
-use crate::run::{self, Breakdown, Ended, Interrupt, Outcome, Probe, Tail};
-use crate::script::{Exit, Script};
-use crate::session::{self, Ran};
-use opening::Opening;
+use crate::run::{self, Breakdown, Interrupt, Outcome, Probe, RunEnd, Tail};
+use crate::script::{Exit, LoadedScript};
+use crate::session::{self, SessionResult};
+use opening::RunOpening;
 use screen::{has_colours, say_lines};
 
 /// How long the report waits for the files. Files on a disk are complete by then.
@@ -55,8 +55,8 @@ pub fn carry_out(plan: &mut Plan) -> u8 {
 /// Takes the steps, one after the other.
 fn steps(plan: &mut Plan) -> u8 {
     let begun = Signals::listen(&[]).and_then(|signals| {
-        let kept = Kept::before_quitting(&signals);
-        Ok((Files::of(plan, &signals)?, kept, signals))
+        let kept = KeptFiles::before_quitting(&signals);
+        Ok((Files::for_plan(plan, &signals)?, kept, signals))
     });
     let (mut files, kept, signals) = match begun {
         Ok(begun) => begun,
@@ -67,16 +67,16 @@ fn steps(plan: &mut Plan) -> u8 {
     };
     let states = files.states().clone();
     let interrupt = signals.interrupt.clone();
-    let read = interrupt.blocking(|| plan.read_materials());
-    if !plan.show.keeps_secrets {
-        screen::hide(Known::of(plan));
+    let read = interrupt.blocking(|| plan.read_files());
+    if !plan.output.keeps_secrets {
+        screen::hide(KnownSecrets::from_plan(plan));
     }
-    let is_ours = plan.script.is_some() && plan.show.format == Format::Json;
+    let is_ours = plan.script.is_some() && plan.output.format == Format::Json;
     let screen = Screen::open(is_ours);
     let plan = &*plan;
-    let mut opening = Opening::new(plan, interrupt.clone(), screen);
+    let mut opening = RunOpening::new(plan, interrupt.clone(), screen);
     let mut line = ProgressLine::on_stderr("", plan);
-    let mut waiting = WaitingLine { plan, is_said: plan.show.notes };
+    let mut waiting = WaitingLine { plan, is_said: plan.output.notes };
     let ran = guard(|| {
         opening.greet();
         read?;
@@ -84,7 +84,7 @@ fn steps(plan: &mut Plan) -> u8 {
     });
     let ran = ran.and_then(|ran| ran);
     drop(line);
-    let mut ending = Ending {
+    let mut ending = RunEnding {
         plan,
         interrupt,
         states,
@@ -111,11 +111,11 @@ fn steps(plan: &mut Plan) -> u8 {
 }
 
 /// The steps after the measurement, and their outcome so far.
-struct Ending<'a> {
+struct RunEnding<'a> {
     plan: &'a Plan,
     interrupt: Interrupt,
     states: FileStates,
-    kept: Kept,
+    kept: KeptFiles,
     /// Messages about failures, printed at the very end.
     said: Vec<String>,
     /// The gates that are broken or undecided.
@@ -133,15 +133,15 @@ struct Ending<'a> {
     was_written: bool,
 }
 
-impl Ending<'_> {
+impl RunEnding<'_> {
     /// Files, report, wait, `done()`.
     fn conclude(
         &mut self,
-        Ran { mut outcome, script, tail, .. }: Ran,
-        mut opening: Opening<'_>,
+        SessionResult { mut outcome, script, tail, .. }: SessionResult,
+        mut opening: RunOpening<'_>,
         files: Files,
     ) -> Screen {
-        if let Ended::Refused { address, cause } = outcome.ended {
+        if let RunEnd::Refused { address, cause } = outcome.ended {
             self.said.push(format!("onrush: {}", failure::refusal(self.plan, &outcome, address, cause)));
             self.code = EXIT_NOT_STARTED;
             return opening.screen;
@@ -152,21 +152,21 @@ impl Ending<'_> {
         outcome.probe = probe;
         self.was_probed = outcome.probe.is_some();
         self.lost = outcome.machines.iter().filter_map(|machine| machine.lost.clone()).collect();
-        if matches!(outcome.ended, Ended::Signal | Ended::NeverBegun) {
+        if matches!(outcome.ended, RunEnd::Signal | RunEnd::NeverBegun) {
             self.undecided = questions(self.plan);
         } else if outcome.probe.as_ref().is_some_and(Probe::is_interrupted) && asks_for_verdict(plan) {
             self.undecided = vec!["--fail-if verdict"];
         }
         let (first_lines, mut screen) = (opening.text(), opening.screen);
         // The files and the report are functions of it.
-        let judged = self.step(|| Ok(Judged::of(plan, &outcome)));
+        let judged = self.step(|| Ok(JudgedRun::from_outcome(plan, &outcome)));
         self.our_fault = judged.as_ref().and_then(|judged| judged.strictly(plan)).cloned();
         let document = judged.as_ref().map(|judged| &judged.document);
         let gates = document.iter().flat_map(|document| &document.gates);
         // A single request is one of one name.
         let has_failed = |gate: &&Gate| gate.broken || gate.undecided && !plan.once;
         self.broken = gates.filter(|gate| has_failed(gate) && !gate.is_strict()).cloned().collect();
-        if !plan.show.files().is_empty() {
+        if !plan.output.files().is_empty() {
             self.was_written = true;
             if let (Some(document), Some(files)) = (document, files) {
                 self.step(|| {
@@ -186,7 +186,7 @@ impl Ending<'_> {
             if !screen.has_lost_reader() {
                 self.step(|| {
                     let judged = judged.as_ref();
-                    say_lines(&judged.map_or_else(String::new, |judged| judged.lines(&plan.show, has_colours())));
+                    say_lines(&judged.map_or_else(String::new, |judged| judged.lines(&plan.output, has_colours())));
                     Ok(())
                 });
             }
@@ -215,8 +215,8 @@ impl Ending<'_> {
             probe::dismiss(tail, outcome);
             return (None, Some(files));
         }
-        let keeps = plan.show.probing.is_some() && !plan.show.files().is_empty();
-        let draft = self.step(|| Ok(keeps.then(|| Judged::of(plan, outcome).document))).flatten();
+        let keeps = plan.output.probing.is_some() && !plan.output.files().is_empty();
+        let draft = self.step(|| Ok(keeps.then(|| JudgedRun::from_outcome(plan, outcome).document))).flatten();
         let probe = || self.step(|| Ok(probe::after(plan, outcome, tail, &interrupt))).flatten();
         let Some(draft) = draft else { return (probe(), Some(files)) };
         kept.keep(files, draft);
@@ -230,7 +230,7 @@ impl Ending<'_> {
     }
 
     fn wait_for_files(&self) {
-        if self.plan.show.files().is_empty() || self.states.wait(Duration::ZERO) {
+        if self.plan.output.files().is_empty() || self.states.wait(Duration::ZERO) {
             return;
         }
         say(&format!("onrush: waiting up to {} s for the files; Ctrl-C quits", files::PATIENCE.as_secs()));
@@ -278,7 +278,7 @@ impl Ending<'_> {
         let unwritten = if self.was_written { files::unwritable(&self.states) } else { Vec::new() };
         let mut said: Vec<String> = unwritten.iter().map(|error| format!("onrush: {error}")).collect();
         said.extend(screen.failure("the report").map(|line| format!("onrush: {line}")));
-        let is_short = !self.was_written && !self.plan.show.files().is_empty();
+        let is_short = !self.was_written && !self.plan.output.files().is_empty();
         if self.code == 0 && (!said.is_empty() || is_short) || self.code == EXIT_NOTHING_COMPLETED && !said.is_empty() {
             self.code = EXIT_WRONG;
         }
@@ -303,12 +303,12 @@ impl Ending<'_> {
         said.extend(std::mem::take(&mut self.said));
         // With --quiet it was not announced while the run was going on.
         let lost: Vec<String> = self.lost.iter().map(|why| format!("onrush: {why}")).collect();
-        if self.plan.show.is_quiet {
+        if self.plan.output.is_quiet {
             said.extend_from_slice(&lost);
         }
         self.interrupt.blocking(|| said.iter().for_each(|line| say(line)));
-        if self.plan.show.annotates {
-            let lost = lost.iter().filter(|_| !self.plan.show.is_quiet);
+        if self.plan.output.annotates {
+            let lost = lost.iter().filter(|_| !self.plan.output.is_quiet);
             said.iter().chain(lost).for_each(|line| say(&judge::annotation(line)));
         }
         self.code
@@ -317,7 +317,7 @@ impl Ending<'_> {
 
 /// True if a probe after the run would tell more.
 fn needs_probe(plan: &Plan, outcome: &Outcome) -> bool {
-    let is_whole = matches!(outcome.ended, Ended::Duration | Ended::Requests)
+    let is_whole = matches!(outcome.ended, RunEnd::Duration | RunEnd::Requests)
         && outcome.breakdown.is_none()
         && outcome.stuck.is_empty();
     let evidence = is_whole.then(|| Evidence::of(plan, outcome)).flatten();
@@ -327,15 +327,15 @@ fn needs_probe(plan: &Plan, outcome: &Outcome) -> bool {
 /// The options of a plan by which a run is judged: one that a signal ended early passes by none of them.
 fn questions(plan: &Plan) -> Vec<&'static str> {
     let asked = [
-        ("--fail-if", !plan.show.gates.is_empty()),
-        ("--strict", plan.show.is_strict),
+        ("--fail-if", !plan.output.gates.is_empty()),
+        ("--strict", plan.output.is_strict),
         ("--until", !plan.until.is_empty()),
     ];
     asked.into_iter().filter_map(|(option, is_asked)| is_asked.then_some(option)).collect()
 }
 
 fn asks_for_verdict(plan: &Plan) -> bool {
-    plan.show.gates.iter().any(Condition::asks_for_verdict)
+    plan.output.gates.iter().any(Condition::asks_for_verdict)
 }
 
 /// The line on the verdict that `--strict` makes a failure.
@@ -345,7 +345,7 @@ fn strict(verdict: &Verdict) -> String {
 
 /// The report after the run.
 fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result<String> {
-    Ok(match plan.show.format {
+    Ok(match plan.output.format {
         _ if plan.once => report::once(plan, outcome),
         Format::Text => report::closing(document)?,
         Format::Json => document.to_json(),
@@ -356,7 +356,7 @@ fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result
 /// Returns the resulting exit code, and the broken gates.
 fn show_other_names(plan: &Plan, interrupt: &Interrupt, screen: &mut Screen) -> anyhow::Result<(u8, Vec<Gate>)> {
     let (mut code, mut broken) = (0, Vec::new());
-    for list in plan.list.iter().flat_map(List::of_other_names) {
+    for list in plan.list.iter().flat_map(RequestList::of_other_names) {
         if interrupt.is_asked() {
             return Ok((EXIT_NOTHING_COMPLETED, broken));
         }
@@ -365,20 +365,20 @@ fn show_other_names(plan: &Plan, interrupt: &Interrupt, screen: &mut Screen) -> 
         let plan = Plan { list: Some(list), io, ..plan.clone() };
         let outcome = session::run(&plan, interrupt, &mut [])?.outcome;
         screen.print(&format!("\n{}", report::once(&plan, &outcome)));
-        let judged = Judged::of(&plan, &outcome);
-        say_lines(&judged.lines(&plan.show, has_colours()));
+        let judged = JudgedRun::from_outcome(&plan, &outcome);
+        say_lines(&judged.lines(&plan.output, has_colours()));
         broken.extend(judged.document.gates.into_iter().filter(|gate| gate.broken && !gate.is_strict()));
         code = code.max(exit_code(&plan, &outcome));
     }
     Ok((code, broken))
 }
 
-fn call_done(plan: &Plan, outcome: &Outcome, script: &mut Script) -> anyhow::Result<()> {
+fn call_done(plan: &Plan, outcome: &Outcome, script: &mut LoadedScript) -> anyhow::Result<()> {
     if script.has_done() { script.done(&report::summary_for_script(plan, outcome)) } else { Ok(()) }
 }
 
 fn exit_code(plan: &Plan, outcome: &Outcome) -> u8 {
-    let nothing = outcome.totals.counters.completed == 0 || outcome.ended == Ended::StayedAway;
+    let nothing = outcome.totals.counters.completed == 0 || outcome.ended == RunEnd::StayedAway;
     if nothing && !plan.dialect.is_compat() { EXIT_NOTHING_COMPLETED } else { 0 }
 }
 

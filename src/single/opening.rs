@@ -11,7 +11,7 @@ use crate::run::{self, Choice, Interrupt, Observer};
 use crate::{cli, failure, report};
 
 /// Prints everything before a single run, up to the first lines of its report.
-pub(super) struct Opening<'a> {
+pub(super) struct RunOpening<'a> {
     plan: &'a Plan,
     interrupt: Interrupt,
     pub screen: Screen,
@@ -19,7 +19,7 @@ pub(super) struct Opening<'a> {
     is_printed: bool,
 }
 
-impl<'a> Opening<'a> {
+impl<'a> RunOpening<'a> {
     /// For the run of a plan; nothing has been printed on `screen`. A signal while its reader blocks quits.
     pub fn new(plan: &'a Plan, interrupt: Interrupt, screen: Screen) -> Self {
         Self { plan, interrupt, screen, is_printed: false }
@@ -27,7 +27,7 @@ impl<'a> Opening<'a> {
 
     /// Prints the version where wrk does, which is before anything can go wrong.
     pub fn greet(&mut self) {
-        if self.plan.show.verbose
+        if self.plan.output.verbose
             && self.plan.dialect.is_compat()
             && let Ok(choice) = run::choice::choose(&self.plan.io)
         {
@@ -37,10 +37,11 @@ impl<'a> Opening<'a> {
 
     /// The first lines of the report, the first time.
     pub fn text(&mut self) -> String {
-        let is_due =
-            !std::mem::replace(&mut self.is_printed, true) && !self.plan.once && self.plan.show.format == Format::Text;
+        let is_due = !std::mem::replace(&mut self.is_printed, true)
+            && !self.plan.once
+            && self.plan.output.format == Format::Text;
         // Other machines have the connections.
-        let shortage = run::host::shortage(self.plan).filter(|_| self.plan.show.machines.is_none());
+        let shortage = run::host::shortage(self.plan).filter(|_| self.plan.output.machines.is_none());
         if is_due { report::opening(self.plan, run::host::room(self.plan, shortage)) } else { String::new() }
     }
 
@@ -50,20 +51,20 @@ impl<'a> Opening<'a> {
     }
 }
 
-impl Observer for Opening<'_> {
+impl Observer for RunOpening<'_> {
     fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
         let plan = self.plan;
-        if plan.show.verbose && !plan.dialect.is_compat() {
+        if plan.output.verbose && !plan.dialect.is_compat() {
             say(&verbose(plan, choice, addresses));
         }
         // Other machines have the connections.
-        if plan.show.machines.is_some() {
+        if plan.output.machines.is_some() {
             return;
         }
         let shortage = run::host::shortage(plan);
         // A run with less than the requested load says so even without notes.
-        let is_other = run::host::room(plan, shortage).is_some() && !plan.show.is_quiet;
-        if plan.show.notes || is_other {
+        let is_other = run::host::room(plan, shortage).is_some() && !plan.output.is_quiet;
+        if plan.output.notes || is_other {
             let ports = run::host::too_few_ports(plan, addresses, run::Ports::read());
             failure::too_few(plan, shortage, ports).iter().for_each(|line| say(line));
         }
@@ -71,8 +72,8 @@ impl Observer for Opening<'_> {
 
     fn ready(&mut self) -> Option<Instant> {
         let plan = self.plan;
-        let is_silent = plan.show.format == Format::Json || plan.dialect.is_compat();
-        if let Some(probing) = plan.show.probing.filter(|_| plan.show.notes && !is_silent) {
+        let is_silent = plan.output.format == Format::Json || plan.dialect.is_compat();
+        if let Some(probing) = plan.output.probing.filter(|_| plan.output.notes && !is_silent) {
             say(&format!(
                 "onrush: after the run, up to {} with other numbers of requests in flight may tell what its limit was \
                  (--probe off)",

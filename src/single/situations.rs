@@ -14,11 +14,11 @@ use onrush_plan::{LimitedBy, Plan, Random};
 
 use super::needs_probe;
 use crate::cli::{self, Commands, Invocation};
-use crate::judge::Judged;
+use crate::judge::JudgedRun;
 use crate::probe;
 use crate::record::{Document, NoteId, Weight};
 use crate::run::Interrupt;
-use crate::session::{self, Ran};
+use crate::session::{self, SessionResult};
 
 /// The seeds of every test run; `SITUATIONS_SEED` and `SITUATIONS` choose others.
 const FIRST: u64 = 1;
@@ -44,7 +44,7 @@ struct Situation {
 
 /// The right verdict.
 #[derive(Debug)]
-enum Truth {
+enum KnownAnswer {
     /// A closed loop: the elasticity and its standard error.
     Loop { elasticity: f64, error: f64 },
     /// A rate as a share of the possible rate with these connections, and its standard error by chance; infinite if
@@ -55,7 +55,7 @@ enum Truth {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Class {
+enum AnswerClass {
     Right,
     Unclear,
     /// There was too little time for a probe.
@@ -64,9 +64,9 @@ enum Class {
 }
 
 /// Chooses between these.
-struct Draw(Random);
+struct ChoiceDraw(Random);
 
-impl Draw {
+impl ChoiceDraw {
     fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
         choices[self.0.below(choices.len() as u64) as usize]
     }
@@ -93,7 +93,7 @@ impl Draw {
 }
 
 fn draw(seed: u64) -> Situation {
-    let mut draw = Draw(Random::new(Random::new(seed).next()));
+    let mut draw = ChoiceDraw(Random::new(Random::new(seed).next()));
     let per_s = draw.order(800.0, 6_000.0);
     let workers = draw.one_of(&[1, 2, 4, 8, 16, 64]);
     let (service, dist) = draw.service(f64::from(workers) / per_s * 1e3);
@@ -160,14 +160,14 @@ impl Situation {
             format!("onrush -t1 --seed {} {words} --io sim:{} http://127.0.0.1:8080/", self.seed, file.display());
         match cli::parse(words.split(' ').map(Into::into), &Commands::NONE) {
             Invocation::Run { mut plan, .. } => {
-                plan.read_materials().expect("there are none");
+                plan.read_files().expect("there are none");
                 plan
             }
             other => panic!("{words}: {other:?}"),
         }
     }
 
-    fn run(&self, plan: &Plan) -> Ran {
+    fn run(&self, plan: &Plan) -> SessionResult {
         session::run(plan, &Interrupt::default(), &mut []).expect("it can be carried out")
     }
 
@@ -191,7 +191,7 @@ impl Situation {
     }
 
     /// The truth, in a closed loop between its requests in flight and this other number, and the possible rate.
-    fn truth(&self, other: u32) -> (Truth, f64) {
+    fn truth(&self, other: u32) -> (KnownAnswer, f64) {
         let about_per_s = self.about_per_s();
         let (x, error) = self.reaches(self.connections, about_per_s);
         if let Some(load) = self.load {
@@ -200,14 +200,14 @@ impl Situation {
             let load = if is_disturbed { f64::INFINITY } else { asked_per_s / x };
             // How many arrive in the run, and how long they take, are both drawn.
             let error = 1.0 / (asked_per_s * self.duration_s as f64).sqrt();
-            return (Truth::Rate { load, error }, x);
+            return (KnownAnswer::Rate { load, error }, x);
         }
         if !self.scenario.stall.is_empty() {
-            return (Truth::Silent, x);
+            return (KnownAnswer::Silent, x);
         }
         let unit = (f64::from(self.connections) / f64::from(other)).ln();
         let (y, other_error) = self.reaches(other, about_per_s);
-        (Truth::Loop { elasticity: (x / y).ln() / unit, error: error.hypot(other_error) / unit }, x)
+        (KnownAnswer::Loop { elasticity: (x / y).ln() / unit, error: error.hypot(other_error) / unit }, x)
     }
 
     fn about_per_s(&self) -> f64 {
@@ -230,14 +230,14 @@ impl Situation {
         });
         let probe = self.probe_s.filter(|_| self.load.is_none()).map_or(String::new(), |s| format!(" --probe {s}s"));
         let plan = self.plan(&format!("-c{} -d{}s{load}{probe}", self.connections, self.duration_s));
-        let Ran { mut outcome, tail, .. } = self.run(&plan);
+        let SessionResult { mut outcome, tail, .. } = self.run(&plan);
         if needs_probe(&plan, &outcome) {
             outcome.probe = probe::after(&plan, &mut outcome, tail, &Interrupt::default());
         }
         let is_short = outcome.probe.as_ref().is_some_and(|probe| probe.needed_s.is_some());
         let other = outcome.probe.as_ref().and_then(|probe| probe.in_flight()).map(|(_, other)| other);
         let other = other.unwrap_or((self.connections / 2).max(1));
-        let judged = Judged::of(&plan, &outcome);
+        let judged = JudgedRun::from_outcome(&plan, &outcome);
         check_notes(&plan, &judged);
         let verdict = judged.document.verdict.expect("something was measured");
         let _ = fs::remove_file(match &plan.io {
@@ -249,7 +249,7 @@ impl Situation {
 }
 
 /// No note repeats the verdict, contradicts it, or advises something that cannot help.
-fn check_notes(plan: &Plan, judged: &Judged) {
+fn check_notes(plan: &Plan, judged: &JudgedRun) {
     let Document { notes, verdict: Some(verdict), evidence: Some(evidence), ledger, .. } = &judged.document else {
         unreachable!("something was measured")
     };
@@ -261,7 +261,7 @@ fn check_notes(plan: &Plan, judged: &Judged) {
     let is_held = load.hanging > 0 || load.quiet_s > 0.0 || verdict.limited_by == LimitedBy::Target;
     let is_counted = notes.iter().any(|note| note.text.contains("would be needed"));
     assert!(!is_held || !is_counted, "{verdict}: {notes:?}");
-    let printed = judged.lines(&plan.show, false);
+    let printed = judged.lines(&plan.output, false);
     let is_plain = verdict.limited_by != LimitedBy::Unclear
         && ledger.is_empty()
         && notes.iter().all(|note| note.weight != Weight::Doubt);
@@ -273,19 +273,21 @@ fn mean_ms(service: &Service) -> f64 {
 }
 
 /// How right a verdict is. A truth within three standard errors of a limit may be on either side of it.
-fn class(truth: &Truth, limited_by: LimitedBy, is_short: bool) -> Class {
+fn class(truth: &KnownAnswer, limited_by: LimitedBy, is_short: bool) -> AnswerClass {
     use LimitedBy::{Connections, Knee, Schedule, Target, Unclear};
     let is_right = match (truth, limited_by) {
-        (_, Unclear) => return if is_short { Class::Unaffordable } else { Class::Unclear },
-        (&Truth::Loop { elasticity, error }, Connections) => elasticity > 0.7 - 3.0 * error,
-        (&Truth::Loop { elasticity, error }, Target) => elasticity < 0.3 + 3.0 * error,
-        (&Truth::Loop { elasticity, error }, Knee) => elasticity > 0.3 - 3.0 * error && elasticity < 0.7 + 3.0 * error,
-        (&Truth::Rate { load, error }, Schedule) => load < OVERLOAD + 3.0 * error,
-        (&Truth::Rate { load, error }, Target) => load > 1.0 - 3.0 * error,
-        (Truth::Silent, limited_by) => limited_by == Target,
+        (_, Unclear) => return if is_short { AnswerClass::Unaffordable } else { AnswerClass::Unclear },
+        (&KnownAnswer::Loop { elasticity, error }, Connections) => elasticity > 0.7 - 3.0 * error,
+        (&KnownAnswer::Loop { elasticity, error }, Target) => elasticity < 0.3 + 3.0 * error,
+        (&KnownAnswer::Loop { elasticity, error }, Knee) => {
+            elasticity > 0.3 - 3.0 * error && elasticity < 0.7 + 3.0 * error
+        }
+        (&KnownAnswer::Rate { load, error }, Schedule) => load < OVERLOAD + 3.0 * error,
+        (&KnownAnswer::Rate { load, error }, Target) => load > 1.0 - 3.0 * error,
+        (KnownAnswer::Silent, limited_by) => limited_by == Target,
         _ => false,
     };
-    if is_right { Class::Right } else { Class::Wrong }
+    if is_right { AnswerClass::Right } else { AnswerClass::Wrong }
 }
 
 /// With `SITUATIONS` in the environment, that many, from `SITUATIONS_SEED` on.
@@ -305,11 +307,11 @@ fn what_limits_a_run_is_never_confidently_wrong() {
         );
         all.push((class, situation.load.is_some()));
     }
-    let count = |class: Class, of_rates: bool| all.iter().filter(|&&it| it == (class, of_rates)).count();
-    let [right, wrong] = [Class::Right, Class::Wrong].map(|class| count(class, false) + count(class, true));
+    let count = |class: AnswerClass, of_rates: bool| all.iter().filter(|&&it| it == (class, of_rates)).count();
+    let [right, wrong] = [AnswerClass::Right, AnswerClass::Wrong].map(|class| count(class, false) + count(class, true));
     let [decided, unclear, unaffordable] =
-        [Class::Right, Class::Unclear, Class::Unaffordable].map(|class| count(class, false));
-    let undecided = count(Class::Unclear, true);
+        [AnswerClass::Right, AnswerClass::Unclear, AnswerClass::Unaffordable].map(|class| count(class, false));
+    let undecided = count(AnswerClass::Unclear, true);
     // A rate has no probe.
     let counts = format!(
         "{right} right, {unclear} unclear, {unaffordable} not affordable, {wrong} wrong; {undecided} rates unclear"

@@ -1,13 +1,13 @@
 //! A setting that was changed, and how its old value is restored.
 
-use super::name::Name;
+use super::name::SettingName;
 use super::tree::{Tree, normalised};
 
 /// A setting that was changed, perhaps several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Change {
+pub(super) struct SettingChange {
     /// Which setting.
-    pub name: Name,
+    pub name: SettingName,
     /// Its value before the first change, as the kernel wrote it.
     pub old: String,
     /// The normalised values that it may have because of us: two of them while the second is being set.
@@ -25,9 +25,9 @@ pub enum Restoration {
     Failed(String),
 }
 
-impl Change {
+impl SettingChange {
     /// The first change of a setting, about to be made.
-    pub fn new(name: Name, old: String, intended: &str) -> Self {
+    pub fn new(name: SettingName, old: String, intended: &str) -> Self {
         Self { name, old, ours: vec![normalised(intended)] }
     }
 

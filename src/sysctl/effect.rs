@@ -1,9 +1,9 @@
 //! Warnings about settings that do not have the effect that people expect.
 
-use super::name::Name;
+use super::name::SettingName;
 
 /// A caveat about a setting's effect, before conclusions are drawn from it; `None` for most.
-pub fn effect(name: &Name) -> Option<&'static str> {
+pub fn effect(name: &SettingName) -> Option<&'static str> {
     EFFECTS.iter().find(|(paths, _)| paths.contains(&name.path())).map(|(_, sentence)| *sentence)
 }
 

@@ -8,7 +8,7 @@ use onrush_engine::backend::socket;
 
 /// A boot of the kernel and a network namespace in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Here {
+pub(super) struct KernelNamespace {
     /// The kernel's identifier of this boot.
     pub boot: String,
     /// The network namespace, as a part of a file name: by its cookie, which is unique until the next boot. Linux
@@ -16,7 +16,7 @@ pub(super) struct Here {
     pub namespace: String,
 }
 
-impl Here {
+impl KernelNamespace {
     /// Reads this process's identity.
     ///
     /// # Errors

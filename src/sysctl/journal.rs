@@ -13,10 +13,10 @@ use std::process;
 use onrush_text::reason;
 use serde::{Deserialize, Serialize};
 
-use super::change::Change;
-use super::here::Here;
-use super::name::Name;
-use super::refusal::Refusal;
+use super::change::SettingChange;
+use super::here::KernelNamespace;
+use super::name::SettingName;
+use super::refusal::SysctlRefusal;
 
 /// A journal that we have locked.
 #[derive(Debug)]
@@ -28,17 +28,17 @@ pub(super) struct Journal {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Record {
     /// Where the changes were made.
-    pub here: Here,
+    pub here: KernelNamespace,
     /// The process that made them.
     pub pid: u32,
     /// The changes, in the order in which the settings were first changed.
-    pub changes: Vec<Change>,
+    pub changes: Vec<SettingChange>,
 }
 
 /// A line of the file.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
-enum Line {
+enum JournalLine {
     /// The first line: which process changes settings where.
     Lab { boot: String, namespace: String, pid: u32 },
     /// A setting is about to be changed.
@@ -53,7 +53,7 @@ impl Journal {
     /// # Errors
     ///
     /// When it cannot be opened, or another process has locked it.
-    pub fn open(directory: &Path, namespace: &str) -> Result<Self, Refusal> {
+    pub fn open(directory: &Path, namespace: &str) -> Result<Self, SysctlRefusal> {
         match DirBuilder::new().mode(0o755).create(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(refusal(directory, &error)),
             _ => {}
@@ -67,7 +67,7 @@ impl Journal {
     /// # Errors
     ///
     /// When it cannot be opened, or another process has locked it.
-    pub fn existing(directory: &Path, namespace: &str) -> Result<Option<Self>, Refusal> {
+    pub fn existing(directory: &Path, namespace: &str) -> Result<Option<Self>, SysctlRefusal> {
         let path = path(directory, namespace);
         match Self::lock(&path, false) {
             Err(Unlocked::System(error)) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -103,7 +103,7 @@ impl Journal {
     /// # Errors
     ///
     /// When it cannot be read or is not a journal.
-    pub fn read(&mut self) -> Result<Option<Record>, Refusal> {
+    pub fn read(&mut self) -> Result<Option<Record>, SysctlRefusal> {
         let mut text = String::new();
         let read = self.file.rewind().and_then(|()| self.file.read_to_string(&mut text));
         read.map_err(|error| refusal(&self.path, &error))?;
@@ -114,8 +114,8 @@ impl Journal {
     }
 
     /// The refusal of a journal that cannot be trusted.
-    pub fn damaged(&self) -> Refusal {
-        Refusal::Damaged(self.path.display().to_string())
+    pub fn damaged(&self) -> SysctlRefusal {
+        SysctlRefusal::Damaged(self.path.display().to_string())
     }
 
     /// Starts it afresh, without changes.
@@ -123,10 +123,10 @@ impl Journal {
     /// # Errors
     ///
     /// When it cannot be written.
-    pub fn begin(&mut self, here: &Here) -> Result<(), Refusal> {
+    pub fn begin(&mut self, here: &KernelNamespace) -> Result<(), SysctlRefusal> {
         self.file.set_len(0).map_err(|error| refusal(&self.path, &error))?;
-        let Here { boot, namespace } = here.clone();
-        self.append(&Line::Lab { boot, namespace, pid: process::id() })
+        let KernelNamespace { boot, namespace } = here.clone();
+        self.append(&JournalLine::Lab { boot, namespace, pid: process::id() })
     }
 
     /// Writes that a setting is about to be changed.
@@ -134,8 +134,8 @@ impl Journal {
     /// # Errors
     ///
     /// When that cannot be written: then the setting must not be changed.
-    pub fn intends(&mut self, name: &Name, old: &str, intended: &str) -> Result<(), Refusal> {
-        self.append(&Line::Change { name: name.to_string(), old: old.to_owned(), intended: intended.to_owned() })
+    pub fn intends(&mut self, name: &SettingName, old: &str, intended: &str) -> Result<(), SysctlRefusal> {
+        self.append(&JournalLine::Change { name: name.to_string(), old: old.to_owned(), intended: intended.to_owned() })
     }
 
     /// Writes that a setting was changed, and now reads as this value.
@@ -143,8 +143,8 @@ impl Journal {
     /// # Errors
     ///
     /// When that cannot be written.
-    pub fn became(&mut self, name: &Name, value: &str) -> Result<(), Refusal> {
-        self.append(&Line::Became { name: name.to_string(), value: value.to_owned() })
+    pub fn became(&mut self, name: &SettingName, value: &str) -> Result<(), SysctlRefusal> {
+        self.append(&JournalLine::Became { name: name.to_string(), value: value.to_owned() })
     }
 
     /// Removes it, because there is nothing to restore.
@@ -152,11 +152,11 @@ impl Journal {
     /// # Errors
     ///
     /// When it cannot be removed.
-    pub fn remove(&self) -> Result<(), Refusal> {
+    pub fn remove(&self) -> Result<(), SysctlRefusal> {
         fs::remove_file(&self.path).map_err(|error| refusal(&self.path, &error))
     }
 
-    fn append(&mut self, line: &Line) -> Result<(), Refusal> {
+    fn append(&mut self, line: &JournalLine) -> Result<(), SysctlRefusal> {
         let written = serde_json::to_string(line).map_err(io::Error::from).and_then(|line| {
             let end = self.file.seek(SeekFrom::End(0))?;
             let written = self.file.write_all(format!("{line}\n").as_bytes()).and_then(|()| self.file.sync_data());
@@ -192,12 +192,12 @@ impl From<TryLockError> for Unlocked {
 }
 
 impl Unlocked {
-    fn refusal(self, path: &Path) -> Refusal {
+    fn refusal(self, path: &Path) -> SysctlRefusal {
         match self {
-            Self::Held(pid) => Refusal::Held(pid),
+            Self::Held(pid) => SysctlRefusal::Held(pid),
             Self::Foreign => {
                 let reason = "owned by another user".to_owned();
-                Refusal::Journal { path: path.display().to_string(), reason }
+                SysctlRefusal::Journal { path: path.display().to_string(), reason }
             }
             Self::System(error) => refusal(path, &error),
         }
@@ -208,31 +208,31 @@ fn path(directory: &Path, namespace: &str) -> PathBuf {
     directory.join(format!("{namespace}.journal"))
 }
 
-fn refusal(path: &Path, error: &io::Error) -> Refusal {
-    Refusal::Journal { path: path.display().to_string(), reason: reason(error) }
+fn refusal(path: &Path, error: &io::Error) -> SysctlRefusal {
+    SysctlRefusal::Journal { path: path.display().to_string(), reason: reason(error) }
 }
 
 /// Parses a journal. An incomplete last line is ignored: its change was not made.
 fn parse(text: &str) -> Option<Record> {
     let whole = &text[..=text.rfind('\n')?];
     let mut lines = whole.lines().map(serde_json::from_str);
-    let Line::Lab { boot, namespace, pid } = lines.next()?.ok()? else { return None };
-    let mut changes: Vec<Change> = Vec::new();
+    let JournalLine::Lab { boot, namespace, pid } = lines.next()?.ok()? else { return None };
+    let mut changes: Vec<SettingChange> = Vec::new();
     for line in lines {
         match line.ok()? {
-            Line::Lab { .. } => return None,
-            Line::Change { name, old, intended } => {
-                let name = Name::parse(&name).ok()?;
+            JournalLine::Lab { .. } => return None,
+            JournalLine::Change { name, old, intended } => {
+                let name = SettingName::parse(&name).ok()?;
                 match changes.iter_mut().find(|change| change.name == name) {
                     Some(change) => change.intend(&intended),
-                    None => changes.push(Change::new(name, old, &intended)),
+                    None => changes.push(SettingChange::new(name, old, &intended)),
                 }
             }
-            Line::Became { name, value } => {
-                let name = Name::parse(&name).ok()?;
+            JournalLine::Became { name, value } => {
+                let name = SettingName::parse(&name).ok()?;
                 changes.iter_mut().find(|change| change.name == name)?.became(&value);
             }
         }
     }
-    Some(Record { here: Here { boot, namespace }, pid, changes })
+    Some(Record { here: KernelNamespace { boot, namespace }, pid, changes })
 }

@@ -5,9 +5,9 @@ use std::path::Path;
 use onrush_text::reason;
 
 use super::change::Restoration;
-use super::here::Here;
+use super::here::KernelNamespace;
 use super::journal::Journal;
-use super::refusal::Refusal;
+use super::refusal::SysctlRefusal;
 use super::tree::Tree;
 
 /// Leftovers of a killed process, and their fate.
@@ -27,12 +27,13 @@ pub enum Leftover {
 /// # Errors
 ///
 /// When the process that changed the settings is still running, or the journal cannot be read.
-pub fn restore(directory: &Path) -> Result<Leftover, Refusal> {
+pub fn restore(directory: &Path) -> Result<Leftover, SysctlRefusal> {
     restore_in(&Tree::host(), directory)
 }
 
-pub(super) fn restore_in(tree: &Tree, directory: &Path) -> Result<Leftover, Refusal> {
-    let here = Here::read().map_err(|error| Refusal::System { name: "/proc".to_owned(), reason: reason(&error) })?;
+pub(super) fn restore_in(tree: &Tree, directory: &Path) -> Result<Leftover, SysctlRefusal> {
+    let here = KernelNamespace::read()
+        .map_err(|error| SysctlRefusal::System { name: "/proc".to_owned(), reason: reason(&error) })?;
     let Some(mut journal) = Journal::existing(directory, &here.namespace)? else { return Ok(Leftover::Nothing) };
     let record = journal.read()?.filter(|record| !record.changes.is_empty());
     let (left, is_done) = match record {

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use onrush_text::reason;
 
-use super::change::{Change, Restoration};
-use super::here::Here;
+use super::change::{Restoration, SettingChange};
+use super::here::KernelNamespace;
 use super::journal::Journal;
-use super::name::Name;
-use super::refusal::Refusal;
+use super::name::SettingName;
+use super::refusal::SysctlRefusal;
 use super::tree::{Tree, normalised};
 
 /// The exclusive right to change the settings of this network namespace. Dropping it restores them; to learn whether
@@ -19,16 +19,16 @@ pub struct Loan(Restorer);
 
 /// Restores the settings of a [`Loan`] from any thread. Clones share one loan.
 #[derive(Clone, Debug)]
-pub struct Restorer(Arc<Mutex<Lent>>);
+pub struct Restorer(Arc<Mutex<LentSetting>>);
 
 #[derive(Debug)]
-struct Lent {
+struct LentSetting {
     tree: Tree,
-    here: Here,
+    here: KernelNamespace,
     /// `None`: everything was restored for good.
     journal: Option<Journal>,
     /// The changes, in the order in which the settings were first changed.
-    changes: Vec<Change>,
+    changes: Vec<SettingChange>,
     /// Failed restorations that have not been reported yet.
     unsaid: Vec<String>,
 }
@@ -39,22 +39,22 @@ impl Loan {
     /// # Errors
     ///
     /// When no journal can be written, another process has borrowed the settings, or a killed one left them changed.
-    pub fn open(directory: &Path) -> Result<Self, Refusal> {
-        Self::of(Tree::host(), directory)
+    pub fn open(directory: &Path) -> Result<Self, SysctlRefusal> {
+        Self::new(Tree::host(), directory)
     }
 
     /// Borrows the settings of a tree.
-    pub(super) fn of(tree: Tree, directory: &Path) -> Result<Self, Refusal> {
-        let here =
-            Here::read().map_err(|error| Refusal::System { name: "/proc".to_owned(), reason: reason(&error) })?;
+    pub(super) fn new(tree: Tree, directory: &Path) -> Result<Self, SysctlRefusal> {
+        let here = KernelNamespace::read()
+            .map_err(|error| SysctlRefusal::System { name: "/proc".to_owned(), reason: reason(&error) })?;
         let mut journal = Journal::open(directory, &here.namespace)?;
         // Changes from an earlier boot ended with it.
         let left = journal.read()?.filter(|left| !left.changes.is_empty() && left.here.boot == here.boot);
         if let Some(left) = left {
-            return Err(Refusal::Leftover(left.pid));
+            return Err(SysctlRefusal::Leftover(left.pid));
         }
         journal.begin(&here)?;
-        let lent = Lent { tree, here, journal: Some(journal), changes: Vec::new(), unsaid: Vec::new() };
+        let lent = LentSetting { tree, here, journal: Some(journal), changes: Vec::new(), unsaid: Vec::new() };
         Ok(Self(Restorer(Arc::new(Mutex::new(lent)))))
     }
 
@@ -63,7 +63,7 @@ impl Loan {
     /// # Errors
     ///
     /// When the setting cannot be changed. Then all settings have been restored.
-    pub fn set(&self, name: &Name, value: &str) -> Result<String, Refusal> {
+    pub fn set(&self, name: &SettingName, value: &str) -> Result<String, SysctlRefusal> {
         let mut lent = self.0.lock();
         lent.set(name, value).inspect_err(|_| lent.restore())
     }
@@ -99,23 +99,23 @@ impl Restorer {
     }
 
     /// Locks the settings, even if another thread panicked while it had them: they must be restored.
-    fn lock(&self) -> MutexGuard<'_, Lent> {
+    fn lock(&self) -> MutexGuard<'_, LentSetting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Lent {
-    fn set(&mut self, name: &Name, value: &str) -> Result<String, Refusal> {
-        let Some(journal) = &mut self.journal else { return Err(Refusal::Over) };
+impl LentSetting {
+    fn set(&mut self, name: &SettingName, value: &str) -> Result<String, SysctlRefusal> {
+        let Some(journal) = &mut self.journal else { return Err(SysctlRefusal::Over) };
         if value.contains(char::is_control) {
-            return Err(Refusal::Value { name: name.to_string(), value: value.to_owned() });
+            return Err(SysctlRefusal::Value { name: name.to_string(), value: value.to_owned() });
         }
         let old = self.tree.read(name)?;
         let found = normalised(&old);
         let known = self.changes.iter().position(|change| change.name == *name);
         if let Some(change) = known.map(|at| &self.changes[at]).filter(|change| !change.is_ours(&found)) {
             let ours = change.ours().to_owned();
-            return Err(Refusal::Changed { name: name.to_string(), found, ours });
+            return Err(SysctlRefusal::Changed { name: name.to_string(), found, ours });
         }
         if found == normalised(value) {
             return Ok(found);
@@ -129,7 +129,7 @@ impl Lent {
             }
             None => {
                 journal.intends(name, &old, value)?;
-                self.changes.push(Change::new(name.clone(), old, value));
+                self.changes.push(SettingChange::new(name.clone(), old, value));
                 self.changes.len() - 1
             }
         };

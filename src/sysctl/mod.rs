@@ -22,8 +22,8 @@ pub use change::Restoration;
 pub use effect::effect;
 pub use leftover::{Leftover, restore};
 pub use loan::{Loan, Restorer};
-pub use name::Name;
-pub use refusal::Refusal;
+pub use name::SettingName;
+pub use refusal::SysctlRefusal;
 
 /// Checks that a setting exists and that its value can be read, so that it could be restored. Ignores whether this
 /// process may change it: a plan may be looked at without privileges.
@@ -31,7 +31,7 @@ pub use refusal::Refusal;
 /// # Errors
 ///
 /// Why it cannot be borrowed.
-pub fn check(name: &Name) -> Result<(), Refusal> {
+pub fn check(name: &SettingName) -> Result<(), SysctlRefusal> {
     tree::Tree::host().read(name).map(drop)
 }
 

@@ -2,23 +2,23 @@
 
 use std::fmt;
 
-use super::refusal::Refusal;
+use super::refusal::SysctlRefusal;
 
 /// The name of a kernel setting, such as `net.core.somaxconn`. Two spellings of one setting are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Name {
+pub struct SettingName {
     /// The path below `/proc/sys`; no part is empty, `.` or `..`.
     path: String,
 }
 
-impl Name {
+impl SettingName {
     /// Parses a name. The first `.` or `/` decides which of the two separates its parts; the other is then an ordinary
     /// character, as in `net.ipv4.conf.eth0/1.rp_filter` or `net/ipv4/conf/eth0.1/rp_filter`.
     ///
     /// # Errors
     ///
     /// When it cannot be the name of a setting.
-    pub fn parse(text: &str) -> Result<Self, Refusal> {
+    pub fn parse(text: &str) -> Result<Self, SysctlRefusal> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
         let is_dotted = text.find(['.', '/']).is_some_and(|at| text[at..].starts_with('.'));
         let path = if is_dotted { swapped(text) } else { text.to_owned() };
@@ -27,7 +27,7 @@ impl Name {
         if text.chars().all(is_plain) && !text.contains("..") && path.split('/').all(is_whole) {
             Ok(Self { path })
         } else {
-            Err(Refusal::Name(text.to_owned()))
+            Err(SysctlRefusal::Name(text.to_owned()))
         }
     }
 
@@ -46,7 +46,7 @@ impl Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for SettingName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&swapped(&self.path))
     }
@@ -75,9 +75,9 @@ mod tests {
             ("net/ipv4/conf/eth0.1/rp_filter", "net/ipv4/conf/eth0.1/rp_filter", "net.ipv4.conf.eth0/1.rp_filter"),
             ("kernel.sched-x_2", "kernel/sched-x_2", "kernel.sched-x_2"),
         ] {
-            let name = Name::parse(typed).unwrap();
+            let name = SettingName::parse(typed).unwrap();
             assert_eq!((name.path(), name.to_string().as_str()), (path, shown));
-            assert_eq!(Name::parse(shown).unwrap(), name);
+            assert_eq!(SettingName::parse(shown).unwrap(), name);
         }
     }
 
@@ -101,7 +101,7 @@ mod tests {
             "a=b",
             "ü",
         ] {
-            let refusal = Name::parse(typed).unwrap_err().to_string();
+            let refusal = SettingName::parse(typed).unwrap_err().to_string();
             assert!(refusal.starts_with(&format!("{typed:?} is not the name of a setting")), "{refusal}");
         }
     }

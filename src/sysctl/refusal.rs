@@ -4,7 +4,7 @@ use thiserror::Error;
 
 /// Why nothing was changed or restored, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum Refusal {
+pub enum SysctlRefusal {
     /// A text that cannot be a name.
     #[error("{0:?} is not the name of a setting; names consist of letters, digits, _, - and dots: net.core.somaxconn")]
     Name(String),

@@ -13,11 +13,11 @@ use super::tree::Tree;
 use super::*;
 
 /// A tree of settings and a directory for journals.
-struct Machine {
+struct TestMachine {
     scratch: TempDir,
 }
 
-impl Machine {
+impl TestMachine {
     fn new() -> Self {
         let scratch = tempfile::tempdir().unwrap();
         for (path, value) in [
@@ -43,12 +43,12 @@ impl Machine {
         self.scratch.path().join("run")
     }
 
-    fn loan(&self) -> Result<Loan, Refusal> {
-        Loan::of(self.tree(), &self.journals())
+    fn loan(&self) -> Result<Loan, SysctlRefusal> {
+        Loan::new(self.tree(), &self.journals())
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.scratch.path().join("sys").join(Name::parse(name).unwrap().path())
+        self.scratch.path().join("sys").join(SettingName::parse(name).unwrap().path())
     }
 
     fn value(&self, name: &str) -> String {
@@ -78,13 +78,13 @@ impl Machine {
         fs::write(path, text).unwrap();
     }
 
-    fn restore(&self) -> Result<Leftover, Refusal> {
+    fn restore(&self) -> Result<Leftover, SysctlRefusal> {
         restore_in(&self.tree(), &self.journals())
     }
 }
 
-fn name_of(text: &str) -> Name {
-    Name::parse(text).unwrap()
+fn name_of(text: &str) -> SettingName {
+    SettingName::parse(text).unwrap()
 }
 
 fn restored(sentences: &[&str]) -> Leftover {
@@ -95,8 +95,8 @@ const SOMAXCONN: &str = "net.core.somaxconn";
 const RMEM: &str = "net.ipv4.tcp_rmem";
 
 #[test]
-fn a_loan_gives_back_what_it_changed_as_it_was_and_leaves_no_journal() {
-    let machine = Machine::new();
+fn loans_restore_all_settings() {
+    let machine = TestMachine::new();
     let loan = machine.loan().unwrap();
     assert_eq!(loan.set(&name_of(SOMAXCONN), "128").unwrap(), "128");
     assert_eq!(loan.set(&name_of(RMEM), " 4096 16384\u{20}  32768").unwrap(), "4096 16384 32768");
@@ -114,8 +114,8 @@ fn a_loan_gives_back_what_it_changed_as_it_was_and_leaves_no_journal() {
 }
 
 #[test]
-fn every_change_is_journalled_with_the_value_before_the_first_one() {
-    let machine = Machine::new();
+fn journals_keep_the_original_value() {
+    let machine = TestMachine::new();
     let loan = machine.loan().unwrap();
     loan.set(&name_of(SOMAXCONN), "128").unwrap();
     loan.set(&name_of(SOMAXCONN), "256").unwrap();
@@ -137,8 +137,8 @@ fn every_change_is_journalled_with_the_value_before_the_first_one() {
 
 /// Uses files of this process as settings: the kernel checks their values as well.
 #[test]
-fn the_kernel_may_refuse_a_value_or_make_another_one_of_it() {
-    let machine = Machine::new();
+fn refused_or_adjusted_settings_are_reported() {
+    let machine = TestMachine::new();
     let loan = machine.loan().unwrap();
     for (name, path) in
         [("vm.swappiness", "/proc/self/oom_score_adj"), ("net.core.rmem_max", "/proc/self/timerslack_ns")]
@@ -158,7 +158,7 @@ fn the_kernel_may_refuse_a_value_or_make_another_one_of_it() {
 
 #[test]
 fn without_a_journal_nothing_is_changed() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     fs::write(machine.journals(), "in the place of the directory").unwrap();
     let refusal = machine.loan().unwrap_err().to_string();
     assert!(
@@ -170,7 +170,7 @@ fn without_a_journal_nothing_is_changed() {
 
 #[test]
 fn a_setting_that_refuses_has_all_others_restored() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     let loan = machine.loan().unwrap();
     loan.set(&name_of(SOMAXCONN), "128").unwrap();
     let refusal = loan.set(&name_of("net.core.rmem_mxa"), "1").unwrap_err();
@@ -183,8 +183,8 @@ fn a_setting_that_refuses_has_all_others_restored() {
 }
 
 #[test]
-fn what_cannot_be_read_written_or_named_is_refused_with_the_reason() {
-    let machine = Machine::new();
+fn unusable_settings_are_refused_with_reason() {
+    let machine = TestMachine::new();
     let loan = machine.loan().unwrap();
     machine.set_mode("net.core.rmem_max", 0o444);
     machine.set_mode("net.core.rmem_default", 0o200);
@@ -203,7 +203,7 @@ fn what_cannot_be_read_written_or_named_is_refused_with_the_reason() {
 
 #[test]
 fn somebody_else_s_value_is_never_overwritten() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     let loan = machine.loan().unwrap();
     loan.set(&name_of(SOMAXCONN), "128").unwrap();
     loan.set(&name_of(RMEM), "1 2 3").unwrap();
@@ -222,14 +222,14 @@ fn somebody_else_s_value_is_never_overwritten() {
 
 #[test]
 fn another_thread_restores_for_good_and_once() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     let loan = machine.loan().unwrap();
     loan.set(&name_of(SOMAXCONN), "128").unwrap();
     let restorer = loan.restorer();
     assert_eq!(thread::spawn(move || restorer.restore()).join().unwrap(), [] as [&str; 0]);
     assert_eq!(machine.value(SOMAXCONN), "4096\n");
     assert_eq!(machine.journal(), None);
-    assert_eq!(loan.set(&name_of(SOMAXCONN), "256"), Err(Refusal::Over));
+    assert_eq!(loan.set(&name_of(SOMAXCONN), "256"), Err(SysctlRefusal::Over));
     fs::write(machine.file(SOMAXCONN), "128\n").unwrap();
     drop(loan);
     assert_eq!(machine.value(SOMAXCONN), "128\n", "what is restored is not touched again");
@@ -237,7 +237,7 @@ fn another_thread_restores_for_good_and_once() {
 
 #[test]
 fn a_panic_restores() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let loan = machine.loan().unwrap();
         loan.set(&name_of(SOMAXCONN), "128").unwrap();
@@ -249,9 +249,9 @@ fn a_panic_restores() {
 
 #[test]
 fn only_one_has_the_settings_at_a_time() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     let loan = machine.loan().unwrap();
-    let held = Refusal::Held(Some(std::process::id()));
+    let held = SysctlRefusal::Held(Some(std::process::id()));
     assert!(held.to_string().starts_with("another onrush (pid "), "{held}");
     assert_eq!(machine.loan().unwrap_err(), held);
     assert_eq!(machine.restore(), Err(held), "the process with the loan is running");
@@ -262,10 +262,10 @@ fn only_one_has_the_settings_at_a_time() {
 
 #[test]
 fn leftovers_are_restored_before_the_next_change() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.killed_after(&[(SOMAXCONN, "128"), (RMEM, "1 2 3"), (SOMAXCONN, "256")]);
     let refusal = machine.loan().unwrap_err();
-    assert_eq!(refusal, Refusal::Leftover(std::process::id()));
+    assert_eq!(refusal, SysctlRefusal::Leftover(std::process::id()));
     assert!(refusal.to_string().ends_with("run onrush restore first"));
     let expected = [
         "net.ipv4.tcp_rmem is \"4096 131072 6291456\" again, after \"1 2 3\"",
@@ -281,9 +281,9 @@ fn leftovers_are_restored_before_the_next_change() {
 
 /// A process can be killed at any moment: before a change, between a change and its line, in the middle of a line.
 #[test]
-fn a_journal_that_ends_anywhere_restores_what_was_changed_by_then() {
+fn truncated_journals_restore_their_changes() {
     for (is_changed, kept) in [(false, 2), (true, 2), (true, 3), (false, 1)] {
-        let machine = Machine::new();
+        let machine = TestMachine::new();
         machine.killed_after(&[(SOMAXCONN, "128")]);
         let (path, text) = machine.journal().unwrap();
         let whole: String = text.split_inclusive('\n').take(kept).collect();
@@ -301,7 +301,7 @@ fn a_journal_that_ends_anywhere_restores_what_was_changed_by_then() {
 
 #[test]
 fn what_cannot_be_restored_stays_in_the_journal() {
-    let machine = Machine::new();
+    let machine = TestMachine::new();
     machine.killed_after(&[(SOMAXCONN, "128"), (RMEM, "1 2 3")]);
     machine.set_mode(SOMAXCONN, 0o444);
     let Ok(Leftover::Changes(restorations)) = machine.restore() else { panic!("there are changes") };
@@ -318,21 +318,21 @@ fn what_cannot_be_restored_stays_in_the_journal() {
 }
 
 #[test]
-fn a_loan_that_cannot_restore_says_so_and_leaves_its_journal() {
-    let machine = Machine::new();
+fn failed_restores_keep_their_journal() {
+    let machine = TestMachine::new();
     let loan = machine.loan().unwrap();
     loan.set(&name_of(SOMAXCONN), "128").unwrap();
     machine.set_mode(SOMAXCONN, 0o444);
     let said = loan.restorer().restore();
     assert!(said.len() == 1 && said[0].starts_with("net.core.somaxconn is still \"128\""), "{said:?}");
     drop(loan);
-    assert!(matches!(machine.loan(), Err(Refusal::Leftover(_))));
+    assert!(matches!(machine.loan(), Err(SysctlRefusal::Leftover(_))));
 }
 
 #[test]
 fn a_restart_has_restored_everything() {
     for is_restored in [true, false] {
-        let machine = Machine::new();
+        let machine = TestMachine::new();
         machine.killed_after(&[(SOMAXCONN, "128")]);
         let (path, text) = machine.journal().unwrap();
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
@@ -347,8 +347,8 @@ fn a_restart_has_restored_everything() {
 }
 
 #[test]
-fn a_journal_that_is_none_of_ours_is_refused() {
-    let machine = Machine::new();
+fn foreign_journals_are_refused() {
+    let machine = TestMachine::new();
     machine.killed_after(&[(SOMAXCONN, "128")]);
     let (path, text) = machine.journal().unwrap();
     for wrong in [
@@ -359,16 +359,16 @@ fn a_journal_that_is_none_of_ours_is_refused() {
     ] {
         fs::write(&path, wrong).unwrap();
         let refusal = machine.restore().unwrap_err();
-        assert_eq!(refusal, Refusal::Damaged(path.display().to_string()));
+        assert_eq!(refusal, SysctlRefusal::Damaged(path.display().to_string()));
     }
     assert_eq!(machine.value(SOMAXCONN), "128\n");
     fs::rename(&path, path.with_extension("elsewhere")).unwrap();
     symlink(path.with_extension("elsewhere"), &path).unwrap();
-    assert!(matches!(machine.restore(), Err(Refusal::Journal { .. })), "a link leads anywhere");
+    assert!(matches!(machine.restore(), Err(SysctlRefusal::Journal { .. })), "a link leads anywhere");
 }
 
 #[test]
-fn people_are_told_what_a_setting_does_not_do() {
+fn ineffective_settings_are_explained() {
     assert!(effect(&name_of(SOMAXCONN)).unwrap().contains("restart the target"));
     assert!(effect(&name_of("net/core/wmem_max")).unwrap().contains("only cap the buffers that a program asks for"));
     assert_eq!(effect(&name_of("vm.swappiness")), None);

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use onrush_text::reason;
 use strsim::damerau_levenshtein;
 
-use super::name::{Name, swapped};
-use super::refusal::Refusal;
+use super::name::{SettingName, swapped};
+use super::refusal::SysctlRefusal;
 
 /// The directory of the settings: `/proc/sys`, or a directory like it in tests.
 #[derive(Debug)]
@@ -33,18 +33,18 @@ impl Tree {
     /// # Errors
     ///
     /// When it does not exist, or its value cannot be read and so not restored.
-    pub fn read(&self, name: &Name) -> Result<String, Refusal> {
+    pub fn read(&self, name: &SettingName) -> Result<String, SysctlRefusal> {
         let unreadable = |error: &io::Error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => self.unknown(name),
-            _ => Refusal::System { name: name.to_string(), reason: reason(error) },
+            _ => SysctlRefusal::System { name: name.to_string(), reason: reason(error) },
         };
         let path = self.path(name);
         let metadata = fs::metadata(&path).map_err(|error| unreadable(&error))?;
         if metadata.is_dir() {
-            return Err(Refusal::Group(name.to_string()));
+            return Err(SysctlRefusal::Group(name.to_string()));
         }
         if metadata.permissions().mode() & ANYBODY_READS == 0 {
-            return Err(Refusal::WriteOnly(name.to_string()));
+            return Err(SysctlRefusal::WriteOnly(name.to_string()));
         }
         let value = fs::read_to_string(&path).map_err(|error| unreadable(&error))?;
         Ok(value.trim_end_matches('\n').to_owned())
@@ -55,13 +55,13 @@ impl Tree {
     /// # Errors
     ///
     /// When the kernel rejects it.
-    pub fn write(&self, name: &Name, value: &str) -> Result<(), Refusal> {
+    pub fn write(&self, name: &SettingName, value: &str) -> Result<(), SysctlRefusal> {
         // In a single call, because the kernel takes each write for a complete value.
         let open = OpenOptions::new().write(true).truncate(true).open(self.path(name));
         let written = open.and_then(|mut file| file.write_all(format!("{value}\n").as_bytes()));
         written.map_err(|error| match error.kind() {
             io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => denied(name, &error),
-            _ => Refusal::Refused { name: name.to_string(), value: value.to_owned(), reason: reason(&error) },
+            _ => SysctlRefusal::Refused { name: name.to_string(), value: value.to_owned(), reason: reason(&error) },
         })
     }
 
@@ -70,21 +70,21 @@ impl Tree {
     /// # Errors
     ///
     /// When we may not.
-    pub fn check(&self, name: &Name) -> Result<(), Refusal> {
+    pub fn check(&self, name: &SettingName) -> Result<(), SysctlRefusal> {
         let path = self.path(name);
         let is_fixed = |metadata: fs::Metadata| metadata.permissions().mode() & ANYBODY_WRITES == 0;
         if fs::metadata(&path).is_ok_and(is_fixed) {
-            return Err(Refusal::ReadOnly(name.to_string()));
+            return Err(SysctlRefusal::ReadOnly(name.to_string()));
         }
         OpenOptions::new().write(true).open(path).map_err(|error| denied(name, &error)).map(drop)
     }
 
-    fn path(&self, name: &Name) -> PathBuf {
+    fn path(&self, name: &SettingName) -> PathBuf {
         self.root.join(name.path())
     }
 
     /// The refusal of a name that does not exist, with the nearest ones that do.
-    fn unknown(&self, name: &Name) -> Refusal {
+    fn unknown(&self, name: &SettingName) -> SysctlRefusal {
         let parts: Vec<&str> = name.path().split('/').collect();
         let known = (1..parts.len()).take_while(|&n| self.root.join(parts[..n].join("/")).is_dir()).last().unwrap_or(0);
         let group = parts[..known].join("/");
@@ -94,16 +94,16 @@ impl Tree {
         nearest.truncate(NEAREST);
         let within = if group.is_empty() { String::new() } else { format!(" in {}", swapped(&group)) };
         let near = format!("nearest{within}: {}", nearest.join(", "));
-        Refusal::Unknown { name: name.to_string(), near }
+        SysctlRefusal::Unknown { name: name.to_string(), near }
     }
 }
 
 /// Why a setting cannot be written.
-fn denied(name: &Name, error: &io::Error) -> Refusal {
+fn denied(name: &SettingName, error: &io::Error) -> SysctlRefusal {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => Refusal::NotPermitted { name: name.to_string(), takes: name.takes() },
-        io::ErrorKind::ReadOnlyFilesystem => Refusal::Mounted(name.to_string()),
-        _ => Refusal::System { name: name.to_string(), reason: reason(error) },
+        io::ErrorKind::PermissionDenied => SysctlRefusal::NotPermitted { name: name.to_string(), takes: name.takes() },
+        io::ErrorKind::ReadOnlyFilesystem => SysctlRefusal::Mounted(name.to_string()),
+        _ => SysctlRefusal::System { name: name.to_string(), reason: reason(error) },
     }
 }
 

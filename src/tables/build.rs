@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use onrush_plan::Metric;
 use onrush_plan::column::{COMPUTED, FIELDS, RUN};
 
-use super::column::{self, AFTER_PERCENTILES, BEFORE_PERCENTILES, Column, USUAL_PERCENTILES, metrics};
-use super::grid::{Cell, Grid, Head};
-use super::group::Group;
+use super::column::{self, AFTER_PERCENTILES, BEFORE_PERCENTILES, TableColumn, USUAL_PERCENTILES, metrics};
+use super::grid::{Cell, ColumnHead, Grid};
+use super::group::RunGroup;
 use super::number::Number;
-use crate::saved::Measured;
+use crate::saved::SavedRun;
 use onrush_text::order;
 
 /// The name of a row of averages.
@@ -18,21 +18,21 @@ const AVERAGE: &str = "avg";
 
 /// The columns of wrk-cmm's table of runs, which centminmod's script makes. If no run has percentiles, the mean latency
 /// replaces them.
-pub fn usual(runs: &[Measured]) -> Vec<Column> {
+pub fn usual(runs: &[SavedRun]) -> Vec<TableColumn> {
     let is_known = |metric: &Metric| runs.iter().any(|run| run.value(*metric).is_some());
     let mut latencies: Vec<Metric> = metrics(&USUAL_PERCENTILES).filter(is_known).collect();
     if latencies.is_empty() {
         latencies.push(Metric::MEAN);
     }
     let figures = metrics(&BEFORE_PERCENTILES[..5]).chain(latencies).filter(is_known);
-    figures.map(Column::Figure).collect()
+    figures.map(TableColumn::Figure).collect()
 }
 
 /// Every run, and averages below runs with equal keys.
-pub fn runs(groups: &[Group<'_>], key: &[String], columns: &[Column]) -> Grid {
-    let mut heads: Vec<Head> = key.iter().map(|field| Head::new(field)).collect();
-    heads.push(Head::new(RUN));
-    heads.extend(columns.iter().map(Head::of));
+pub fn runs(groups: &[RunGroup<'_>], key: &[String], columns: &[TableColumn]) -> Grid {
+    let mut heads: Vec<ColumnHead> = key.iter().map(|field| ColumnHead::new(field)).collect();
+    heads.push(ColumnHead::new(RUN));
+    heads.extend(columns.iter().map(ColumnHead::for_column));
     let is_averaged = groups.iter().any(|group| group.runs.len() > 1);
     let mut rows = Vec::new();
     for group in groups {
@@ -48,13 +48,14 @@ pub fn runs(groups: &[Group<'_>], key: &[String], columns: &[Column]) -> Grid {
 
 /// Facts that averages hide, by group: how far the rates are apart, the failures, and percentiles of all requests
 /// together.
-pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
+pub fn summary(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     let percentiles: Vec<Metric> = metrics(&USUAL_PERCENTILES).collect();
-    let mut heads: Vec<Head> = key.iter().map(String::as_str).chain(COMPUTED).map(Head::new).collect();
+    let mut heads: Vec<ColumnHead> = key.iter().map(String::as_str).chain(COMPUTED).map(ColumnHead::new).collect();
     let figures = [column::FAILED, column::BAD];
-    heads.extend(figures.iter().chain(&percentiles).map(|&metric| Head::of(&Column::Figure(metric))));
+    heads
+        .extend(figures.iter().chain(&percentiles).map(|&metric| ColumnHead::for_column(&TableColumn::Figure(metric))));
     let rows = groups.iter().map(|group| {
-        let counted: Vec<&Measured> = group.counted().collect();
+        let counted: Vec<&SavedRun> = group.counted().collect();
         let alone = counted.first().filter(|_| counted.len() == 1);
         let rates = group.figures(Metric::Rate).filter(|_| alone.is_none()).unwrap_or_default();
         let median = Number::median(&rates);
@@ -69,7 +70,7 @@ pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
         );
         cells.extend(figures.map(|metric| Cell::number(group.sum(metric), true)));
         cells.extend(percentiles.iter().map(|&metric| {
-            let merged = || Number::of(merged.as_ref()?.value(metric)?);
+            let merged = || Number::from_value(merged.as_ref()?.value(metric)?);
             Cell::number(alone.map_or_else(merged, |run| column::figure(run, metric)), true)
         }));
         cells
@@ -81,16 +82,21 @@ pub fn summary(groups: &[Group<'_>], key: &[String]) -> Grid {
 /// The distance between the smallest and the largest, in per cent of the median.
 fn spread(median: Option<Number>, min: Option<&Number>, max: Option<&Number>) -> Option<Number> {
     let (median, min, max) = (median?.value(), min?.value(), max?.value());
-    Number::of((max - min) / median * 100.0)
+    Number::from_value((max - min) / median * 100.0)
 }
 
 /// Every run with everything that is known about it, or with these columns.
-pub fn wide(groups: &[Group<'_>], key: &[String], columns: &[Column], sort: Option<&Sort<Column>>) -> Grid {
-    let mut heads: Vec<Head> = key.iter().map(|field| Head::new(field)).collect();
-    heads.push(Head::new(RUN));
-    heads.extend(columns.iter().map(Head::of));
+pub fn wide(
+    groups: &[RunGroup<'_>],
+    key: &[String],
+    columns: &[TableColumn],
+    sort: Option<&Sort<TableColumn>>,
+) -> Grid {
+    let mut heads: Vec<ColumnHead> = key.iter().map(|field| ColumnHead::new(field)).collect();
+    heads.push(ColumnHead::new(RUN));
+    heads.extend(columns.iter().map(ColumnHead::for_column));
     let runs = groups.iter().flat_map(|group| group.runs.iter().map(move |(number, run)| (group, number, *run)));
-    let mut runs: Vec<(&Group<'_>, &u64, &Measured)> = runs.collect();
+    let mut runs: Vec<(&RunGroup<'_>, &u64, &SavedRun)> = runs.collect();
     if let Some(sort) = sort {
         runs.sort_by(|(_, _, one), (_, _, other)| sort.runs(one, other));
     }
@@ -102,20 +108,20 @@ pub fn wide(groups: &[Group<'_>], key: &[String], columns: &[Column], sort: Opti
 }
 
 /// The columns of a wide table, without the key's.
-pub fn everything(runs: &[Measured], key: &[String]) -> Vec<Column> {
+pub fn everything(runs: &[SavedRun], key: &[String]) -> Vec<TableColumn> {
     let mut fields: Vec<String> = FIELDS.map(str::to_owned).to_vec();
     fields.extend(factors(runs).into_iter().filter(|factor| !FIELDS.contains(&factor.as_str())));
     fields.retain(|field| !key.contains(field));
-    let percents: BTreeSet<_> = runs.iter().flat_map(Measured::percents).collect();
+    let percents: BTreeSet<_> = runs.iter().flat_map(SavedRun::percents).collect();
     let percentiles = percents.into_iter().map(Metric::percentile);
     let figures = metrics(&BEFORE_PERCENTILES).chain(percentiles).chain(metrics(&AFTER_PERCENTILES));
     let is_known = runs.iter().any(|run| run.value(Metric::Unavailable).is_some());
     let figures = figures.chain(is_known.then_some(Metric::Unavailable));
-    fields.into_iter().map(Column::Field).chain(figures.map(Column::Figure)).collect()
+    fields.into_iter().map(TableColumn::Field).chain(figures.map(TableColumn::Figure)).collect()
 }
 
 /// The names of all factors, in order of appearance.
-pub fn factors(runs: &[Measured]) -> Vec<String> {
+pub fn factors(runs: &[SavedRun]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in runs.iter().flat_map(|run| &run.factors) {
         if !names.contains(name) {
@@ -125,12 +131,12 @@ pub fn factors(runs: &[Measured]) -> Vec<String> {
     names
 }
 
-fn row(group: &Group<'_>, key: &[String], name: String, cells: impl Iterator<Item = Cell>) -> Vec<Cell> {
+fn row(group: &RunGroup<'_>, key: &[String], name: String, cells: impl Iterator<Item = Cell>) -> Vec<Cell> {
     levels(group, key).chain([Cell::level(name)]).chain(cells).collect()
 }
 
 /// The cells of a group's key.
-pub fn levels(group: &Group<'_>, key: &[String]) -> impl Iterator<Item = Cell> {
+pub fn levels(group: &RunGroup<'_>, key: &[String]) -> impl Iterator<Item = Cell> {
     key.iter().zip(&group.key).map(|(name, level)| of_field(name, Some(level.clone())))
 }
 
@@ -140,22 +146,22 @@ fn of_field(name: &str, text: Option<String>) -> Cell {
     if TEXTS.contains(&name) { Cell::text(text) } else { text.map_or(Cell::Empty, Cell::level) }
 }
 
-fn cell(run: &Measured, column: &Column) -> Cell {
+fn cell(run: &SavedRun, column: &TableColumn) -> Cell {
     match column {
-        Column::Field(name) => of_field(name, column::field(run, name)),
-        Column::Figure(metric) => Cell::number(column::figure(run, *metric), column::is_whole(*metric)),
+        TableColumn::Field(name) => of_field(name, column::field(run, name)),
+        TableColumn::Figure(metric) => Cell::number(column::figure(run, *metric), column::is_whole(*metric)),
     }
 }
 
 /// The average of a figure, or the value of a field that all runs share.
-fn average(group: &Group<'_>, column: &Column) -> Cell {
+fn average(group: &RunGroup<'_>, column: &TableColumn) -> Cell {
     match column {
-        Column::Field(name) => {
+        TableColumn::Field(name) => {
             let mut values = group.runs.iter().map(|(_, run)| column::field(run, name));
             let first = values.next().flatten();
             of_field(name, first.filter(|first| values.all(|value| value.as_ref() == Some(first))))
         }
-        Column::Figure(metric) => Cell::number(group.average(*metric), false),
+        TableColumn::Figure(metric) => Cell::number(group.average(*metric), false),
     }
 }
 
@@ -168,25 +174,25 @@ pub struct Sort<C = String> {
     pub descends: bool,
 }
 
-impl Sort<Column> {
+impl Sort<TableColumn> {
     /// Sorts groups by their common value or their average, and the runs in each of them.
-    pub fn groups(&self, groups: &mut [Group<'_>]) {
+    pub fn groups(&self, groups: &mut [RunGroup<'_>]) {
         for group in groups.iter_mut() {
             group.runs.sort_by(|(_, one), (_, other)| self.runs(one, other));
         }
         groups.sort_by(|one, other| match &self.column {
-            Column::Field(_) => self.runs(one.runs[0].1, other.runs[0].1),
-            Column::Figure(metric) => self.ordered(one.average(*metric), other.average(*metric), Ord::cmp),
+            TableColumn::Field(_) => self.runs(one.runs[0].1, other.runs[0].1),
+            TableColumn::Figure(metric) => self.ordered(one.average(*metric), other.average(*metric), Ord::cmp),
         });
     }
 
-    fn runs(&self, one: &Measured, other: &Measured) -> Ordering {
+    fn runs(&self, one: &SavedRun, other: &SavedRun) -> Ordering {
         match &self.column {
-            Column::Field(name) => {
+            TableColumn::Field(name) => {
                 let [one, other] = [one, other].map(|run| column::field(run, name));
                 self.ordered(one, other, |one, other| order::level(one, other))
             }
-            Column::Figure(metric) => {
+            TableColumn::Figure(metric) => {
                 let [one, other] = [one, other].map(|run| column::figure(run, *metric));
                 self.ordered(one, other, Ord::cmp)
             }

@@ -2,14 +2,14 @@
 
 use onrush_plan::Metric;
 use onrush_plan::column::FIELDS;
-use onrush_plan::metric::{ErrorKind, Statistic, Unit};
+use onrush_plan::metric::{ErrorKind, MetricUnit, Statistic};
 
 use super::number::Number;
-use crate::saved::Measured;
+use crate::saved::SavedRun;
 
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Column {
+pub enum TableColumn {
     /// A dimension that distinguishes runs: a name from [`FIELDS`], or of a factor.
     Field(String),
     /// A measured figure.
@@ -26,7 +26,7 @@ pub const BEFORE_PERCENTILES: [&str; 9] =
 /// The percentiles in centminmod's table.
 pub const USUAL_PERCENTILES: [&str; 5] = ["p50", "p75", "p90", "p99", "p99.999"];
 
-impl Column {
+impl TableColumn {
     /// The column of this name, by which metrics are known as columns or otherwise. A factor may have a metric's other
     /// name.
     pub fn named(name: &str, factors: &[String]) -> Self {
@@ -37,7 +37,7 @@ impl Column {
 }
 
 /// The value of a field in a run. A factor takes precedence over a field of its name.
-pub fn field(run: &Measured, name: &str) -> Option<String> {
+pub fn field(run: &SavedRun, name: &str) -> Option<String> {
     if let Some((_, level)) = run.factors.iter().find(|(factor, _)| name == factor) {
         return Some(level.clone());
     }
@@ -67,7 +67,7 @@ pub fn field(run: &Measured, name: &str) -> Option<String> {
 }
 
 /// The requested version of HTTP. All programs but onrush speak one.
-fn protocol(run: &Measured) -> &'static str {
+fn protocol(run: &SavedRun) -> &'static str {
     let plan = run.document.as_ref().map(|document| &document.plan);
     match plan.filter(|plan| plan.http2.is_some()) {
         None => "HTTP/1.1",
@@ -117,9 +117,9 @@ pub fn rule(metric: Metric) -> usize {
 }
 
 /// A figure of a run; a share in per cent.
-pub fn figure(run: &Measured, metric: Metric) -> Option<Number> {
+pub fn figure(run: &SavedRun, metric: Metric) -> Option<Number> {
     let value = run.value(metric)?;
-    Number::of(if metric.about().unit == Unit::Share { value * 100.0 } else { value })
+    Number::from_value(if metric.about().unit == MetricUnit::Share { value * 100.0 } else { value })
 }
 
 #[cfg(test)]
@@ -127,9 +127,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metrics_are_found_by_any_name_unless_a_factor_has_it() {
-        let named = |name: &str| Column::named(name, &["max".to_owned(), "rmem_max".to_owned()]);
-        let figure = |id: &str| Column::Figure(id.parse().unwrap());
+    fn factors_win_over_metric_names() {
+        let named = |name: &str| TableColumn::named(name, &["max".to_owned(), "rmem_max".to_owned()]);
+        let figure = |id: &str| TableColumn::Figure(id.parse().unwrap());
         for (name, id) in [
             ("p99.9", "p99.9"),
             ("99.9% latency", "p99.9"),
@@ -149,7 +149,7 @@ mod tests {
         }
         // A verdict is no number.
         for name in ["rmem_max", "max", "host", "rate", "p", "path", "0%", "verdict"] {
-            assert_eq!(named(name), Column::Field(name.to_owned()));
+            assert_eq!(named(name), TableColumn::Field(name.to_owned()));
         }
     }
 }

@@ -3,9 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use super::{Columns, Form, Parts, Sort, Table, WRK_CMM};
+use super::{Columns, RunParts, Sort, TableForm, TableOptions, WRK_CMM};
 use crate::cli::arguments::{Subcommand, text};
-use crate::cli::{Command, Word, Work};
+use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::{EXIT_WRONG, print, say};
 
 /// The command.
@@ -14,11 +14,11 @@ pub const COMMAND: Command = Command {
     about: "make tables of saved results",
     help: || TABLE.help(),
     options: || TABLE.described(),
-    word: Word::File,
-    parse: |args| Ok(parse(args)?.map(|table| Work::new(move || run(&table)))),
+    word: CompletionWord::File,
+    parse: |args| Ok(parse(args)?.map(|table| CommandWork::new(move || run(&table)))),
 };
 
-pub(crate) const TABLE: Subcommand<Table> = Subcommand {
+pub(crate) const TABLE: Subcommand<TableOptions> = Subcommand {
     name: "table",
     help: (
         "\
@@ -39,12 +39,12 @@ A file may be compressed (.json.gz); - is standard input. In a folder, files
 that end in .json, .log or .txt are read; x.json and x.log are one run.",
     ),
     options: &[
-        text("--by A,B", |table: &mut Table, list| {
+        text("--by A,B", |table: &mut TableOptions, list| {
             table.by = Some(names(list));
             Ok(())
         })
         .help("runs that are equal in these fields belong together; by\ndefault the factors in file names and all else that\ndiffers"),
-        text("--columns A,B", |table: &mut Table, list| {
+        text("--columns A,B", |table: &mut TableOptions, list| {
             table.columns = columns(list)?;
             Ok(())
         })
@@ -55,12 +55,12 @@ that end in .json, .log or .txt are read; x.json and x.log are one run.",
              names: a row for each name=X of --urls;\n\
              help: a list of the figures",
         ),
-        text("--sort COL", |table: &mut Table, column| {
+        text("--sort COL", |table: &mut TableOptions, column| {
             table.sort = Some(sort(column));
             Ok(())
         })
         .help("sort by a column; COL:desc: the largest first"),
-        text("--format FORM", |table: &mut Table, name| form(name).map(|form| table.form = form))
+        text("--format FORM", |table: &mut TableOptions, name| form(name).map(|form| table.form = form))
             .one_of(&["md", "text", "csv", "json"])
             .help("md (the default), text, csv or json; the last two have\na row per run, by default with everything"),
     ],
@@ -71,8 +71,9 @@ that end in .json, .log or .txt are read; x.json and x.log are one run.",
 };
 
 /// Parses the arguments of `table`; `None` if the help was asked for. The error names the fault.
-fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
-    let table = Table { inputs: Vec::new(), by: None, columns: Columns::Short, sort: None, form: Form::default() };
+fn parse(args: &[OsString]) -> Result<Option<TableOptions>, String> {
+    let table =
+        TableOptions { inputs: Vec::new(), by: None, columns: Columns::Short, sort: None, form: TableForm::default() };
     let table = TABLE.read(args, table)?;
     if table.as_ref().is_some_and(|table| table.inputs.is_empty() && table.columns != Columns::Help) {
         return Err("no file; try onrush table results/".to_owned());
@@ -81,7 +82,7 @@ fn parse(args: &[OsString]) -> Result<Option<Table>, String> {
 }
 
 /// Prints the tables, and messages about the files; returns the exit code.
-fn run(table: &Table) -> u8 {
+fn run(table: &TableOptions) -> u8 {
     let tables = super::run(table);
     tables.said.iter().for_each(|line| say(&format!("onrush table: {line}")));
     let exit = if tables.text.is_empty() { EXIT_WRONG } else { 0 };
@@ -95,7 +96,7 @@ fn names(value: &str) -> Vec<String> {
 
 fn columns(value: &str) -> Result<Columns, String> {
     let names = names(value);
-    let parts = |name: &str| Parts::ALL.into_iter().find(|parts| parts.name() == name);
+    let parts = |name: &str| RunParts::ALL.into_iter().find(|parts| parts.name() == name);
     if let [only] = &names[..]
         && let Some(parts) = parts(only)
     {
@@ -122,12 +123,12 @@ fn sort(value: &str) -> Sort {
     Sort { column: column.to_owned(), descends }
 }
 
-fn form(value: &str) -> Result<Form, String> {
+fn form(value: &str) -> Result<TableForm, String> {
     match value {
-        "md" => Ok(Form::Markdown),
-        "text" => Ok(Form::Text),
-        "csv" => Ok(Form::Csv),
-        "json" => Ok(Form::Json),
+        "md" => Ok(TableForm::Markdown),
+        "text" => Ok(TableForm::Text),
+        "csv" => Ok(TableForm::Csv),
+        "json" => Ok(TableForm::Json),
         _ => Err("unknown; write md, text, csv or json".to_owned()),
     }
 }
@@ -136,7 +137,7 @@ fn form(value: &str) -> Result<Form, String> {
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Option<Table>, String> {
+    fn parsed(line: &str) -> Result<Option<TableOptions>, String> {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         parse(&args)
     }
@@ -148,13 +149,13 @@ mod tests {
         assert_eq!(table.by, Some(vec!["x".to_owned(), "y".to_owned()]));
         assert_eq!(table.columns, Columns::Named(vec!["host".to_owned()]));
         assert_eq!(table.sort, Some(Sort { column: "p99_us".to_owned(), descends: true }));
-        assert_eq!(table.form, Form::Csv);
+        assert_eq!(table.form, TableForm::Csv);
         assert!(parsed("a --help").unwrap().is_none());
         let columns = |line: &str| parsed(line).unwrap().unwrap().columns;
         assert_eq!((columns("a"), columns("a --columns wrk-cmm")), (Columns::Short, Columns::WrkCmm));
         assert_eq!(
             (columns("--columns help"), columns("a --columns stages")),
-            (Columns::Help, Columns::Parts(Parts::Stages))
+            (Columns::Help, Columns::Parts(RunParts::Stages))
         );
     }
 

@@ -2,21 +2,21 @@
 
 use onrush_text::printable;
 
-use super::column::{self, Column};
+use super::column::{self, TableColumn};
 use super::number::Number;
 
 /// A table, independent of its format.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grid {
     /// The columns.
-    pub heads: Vec<Head>,
+    pub heads: Vec<ColumnHead>,
     /// The rows, with a cell for each column.
     pub rows: Vec<Vec<Cell>>,
 }
 
 /// The head of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct ColumnHead {
     /// Its name for programs.
     pub name: String,
     /// Its name for people.
@@ -58,17 +58,17 @@ impl Grid {
     }
 }
 
-impl Head {
+impl ColumnHead {
     /// The head of a column of texts, or of a computed one.
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), heading: name.to_owned(), rule: name.chars().count() + 2 }
     }
 
     /// The head of this column.
-    pub fn of(column: &Column) -> Self {
+    pub fn for_column(column: &TableColumn) -> Self {
         match column {
-            Column::Field(name) => Self::new(name),
-            Column::Figure(metric) => {
+            TableColumn::Field(name) => Self::new(name),
+            TableColumn::Figure(metric) => {
                 Self { name: metric.column(), heading: metric.heading(), rule: column::rule(*metric) }
             }
         }
@@ -113,14 +113,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn empty_columns_are_left_out_but_for_the_first() {
+    fn empty_columns_are_omitted_except_the_first() {
         let text = |text: &str| Cell::text(Some(text.to_owned()));
         let grid = Grid {
-            heads: ["a", "b", "c"].map(Head::new).to_vec(),
+            heads: ["a", "b", "c"].map(ColumnHead::new).to_vec(),
             rows: vec![vec![text(""), text(""), text("1")], vec![text(""), text(""), text("")]],
         };
         let grid = grid.without_empty(1);
-        assert_eq!(grid.heads, ["a", "c"].map(Head::new));
+        assert_eq!(grid.heads, ["a", "c"].map(ColumnHead::new));
         assert_eq!(grid.rows, [[text(""), text("1")], [text(""), text("")]]);
     }
 }

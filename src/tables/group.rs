@@ -9,26 +9,26 @@ use super::column;
 use super::number::Number;
 use crate::judge;
 use crate::record::{self, Document, Named};
-use crate::saved::{Measured, factor_of_experiment};
+use crate::saved::{SavedRun, factor_of_experiment};
 use onrush_text::order;
 
 /// Runs with equal values in the fields of a key.
 #[derive(Debug)]
-pub struct Group<'a> {
+pub struct RunGroup<'a> {
     /// These values, in the order of the fields.
     pub key: Vec<String>,
     /// The runs, each with its number.
-    pub runs: Vec<(u64, &'a Measured)>,
+    pub runs: Vec<(u64, &'a SavedRun)>,
 }
 
 /// The groups of runs with equal keys, ordered by the first field, then by the next.
-pub fn groups<'a>(runs: &'a [Measured], fields: &[String]) -> Vec<Group<'a>> {
-    let mut groups: Vec<Group<'a>> = Vec::new();
+pub fn groups<'a>(runs: &'a [SavedRun], fields: &[String]) -> Vec<RunGroup<'a>> {
+    let mut groups: Vec<RunGroup<'a>> = Vec::new();
     let mut positions: HashMap<Vec<String>, usize> = HashMap::new();
     for run in runs {
         let key: Vec<String> = fields.iter().map(|field| column::field(run, field).unwrap_or_default()).collect();
         let position = *positions.entry(key).or_insert_with_key(|key| {
-            groups.push(Group { key: key.clone(), runs: Vec::new() });
+            groups.push(RunGroup { key: key.clone(), runs: Vec::new() });
             groups.len() - 1
         });
         groups[position].runs.push((0, run));
@@ -38,13 +38,13 @@ pub fn groups<'a>(runs: &'a [Measured], fields: &[String]) -> Vec<Group<'a>> {
     groups.sort_by_cached_key(|group| {
         group.key.iter().zip(&order).map(|(level, order)| order.get(level).copied()).collect::<Vec<_>>()
     });
-    groups.iter_mut().for_each(Group::number);
+    groups.iter_mut().for_each(RunGroup::number);
     groups
 }
 
 /// The levels of a field: an experiment's in its plan's order; other factors', and rates, ascending; others in order of
 /// appearance.
-fn levels(groups: &[Group<'_>], index: usize, field: &str) -> Vec<String> {
+fn levels(groups: &[RunGroup<'_>], index: usize, field: &str) -> Vec<String> {
     let mut known = HashSet::new();
     let all = groups.iter().map(|group| &group.key[index]);
     let mut levels: Vec<String> = all.filter(|level| known.insert(*level)).cloned().collect();
@@ -58,7 +58,7 @@ fn levels(groups: &[Group<'_>], index: usize, field: &str) -> Vec<String> {
 }
 
 /// The levels of a field in the plan of the experiment that varied it, each with its index there.
-fn planned<'a>(groups: &'a [Group<'_>], field: &str) -> HashMap<&'a str, u32> {
+fn planned<'a>(groups: &'a [RunGroup<'_>], field: &str) -> HashMap<&'a str, u32> {
     let positions = groups.iter().flat_map(|group| &group.runs).filter_map(|(_, run)| run.position.as_ref());
     let levels = positions.flat_map(|position| &position.levels);
     let mut planned = HashMap::new();
@@ -68,9 +68,9 @@ fn planned<'a>(groups: &'a [Group<'_>], field: &str) -> HashMap<&'a str, u32> {
     planned
 }
 
-impl<'a> Group<'a> {
+impl<'a> RunGroup<'a> {
     /// The runs that count: all but the ones that their experiment marked as failed.
-    pub fn counted(&self) -> impl Iterator<Item = &'a Measured> {
+    pub fn counted(&self) -> impl Iterator<Item = &'a SavedRun> {
         self.runs.iter().map(|(_, run)| *run).filter(|run| !run.is_failed())
     }
 
@@ -103,7 +103,7 @@ impl<'a> Group<'a> {
 
     /// True if some of its runs have latencies since requests were due, and others since they were sent.
     pub fn mixes_latencies(&self) -> bool {
-        let mut kinds = self.counted().map(Measured::is_scheduled);
+        let mut kinds = self.counted().map(SavedRun::is_scheduled);
         kinds.next().is_some_and(|first| kinds.any(|kind| kind != first))
     }
 

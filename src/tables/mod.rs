@@ -1,6 +1,6 @@
 //! `onrush table`: makes tables of saved results of onrush, wrk and its forks.
 //!
-//! [`Measured`] runs with equal keys form a `group`; `build` makes tables of groups, `short` the one for people, and
+//! the [`SavedRun`]s with equal keys form a `group`; `build` makes tables of groups, `short` the one for people, and
 //! `format` writes them. Nothing here measures, prints, or changes a file.
 
 pub(crate) mod command;
@@ -27,19 +27,19 @@ use std::path::PathBuf;
 
 pub use build::Sort;
 pub use command::COMMAND;
-pub use parts::Parts;
+pub use parts::RunParts;
 
 use onrush_plan::column::FIELDS;
 use onrush_plan::{Metric, Percent};
 use onrush_text::printable;
 
 use crate::record::{Between, Document};
-use crate::saved::{self, Measured, Read};
-use column::Column;
+use crate::saved::{self, Read, SavedRun};
+use column::TableColumn;
 
 /// The tables to show, and how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Table {
+pub struct TableOptions {
     /// Files and folders, at least one.
     pub inputs: Vec<PathBuf>,
     /// The fields that averaged runs share; `None`: all in which runs differ.
@@ -49,21 +49,21 @@ pub struct Table {
     /// How rows are sorted; `None`: in order of appearance.
     pub sort: Option<Sort>,
     /// The form of the tables.
-    pub form: Form,
+    pub form: TableForm,
 }
 
 /// The columns of tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Columns {
-    /// For people: a row for each group of runs, with the figures that decide. In [`Form::Csv`] and [`Form::Json`]
-    /// everything.
+    /// For people: a row for each group of runs, with the figures that decide. In [`TableForm::Csv`] and
+    /// [`TableForm::Json`] everything.
     #[default]
     Short,
     /// The two tables that centminmod's script makes of wrk-cmm's results: every run with averages, and the facts that
     /// averages hide.
     WrkCmm,
     /// A row for each part of every run.
-    Parts(Parts),
+    Parts(RunParts),
     /// Fields and figures with these names, for every run.
     Named(Vec<String>),
     /// None: a list of the figures is printed instead.
@@ -78,7 +78,7 @@ pub const HELP: &str = "help";
 
 /// The form of tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
+pub enum TableForm {
     /// In Markdown.
     #[default]
     Markdown,
@@ -92,7 +92,7 @@ pub enum Form {
 
 /// The text to print.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Printed {
+pub struct PrintedTable {
     /// The tables; empty if there are none.
     pub text: String,
     /// The lines about the files.
@@ -100,45 +100,45 @@ pub struct Printed {
 }
 
 /// Reads files and makes tables.
-pub fn run(table: &Table) -> Printed {
+pub fn run(table: &TableOptions) -> PrintedTable {
     if table.columns == Columns::Help {
-        return Printed { text: metrics::listing(), said: Vec::new() };
+        return PrintedTable { text: metrics::listing(), said: Vec::new() };
     }
     let Read { runs, problems: mut said } = saved::all(&table.inputs);
-    let (failed, runs): (Vec<Measured>, Vec<Measured>) = runs.into_iter().partition(Measured::is_failed);
+    let (failed, runs): (Vec<SavedRun>, Vec<SavedRun>) = runs.into_iter().partition(SavedRun::is_failed);
     said.extend(left_out(&failed, &runs));
     said.extend(cut_short(&runs));
     if runs.is_empty() {
-        return Printed { text: String::new(), said };
+        return PrintedTable { text: String::new(), said };
     }
     match tables(table, &runs, &mut said) {
-        Ok(text) => Printed { text, said },
+        Ok(text) => PrintedTable { text, said },
         Err(unknown) => {
             said.push(unknown);
-            Printed { text: String::new(), said }
+            PrintedTable { text: String::new(), said }
         }
     }
 }
 
-fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<String, String> {
+fn tables(table: &TableOptions, runs: &[SavedRun], said: &mut Vec<String>) -> Result<String, String> {
     let key = table.by.clone().unwrap_or_else(|| usual_key(runs));
     let factors = build::factors(runs);
-    let named: Option<Vec<Column>> = match &table.columns {
-        Columns::Named(names) => Some(names.iter().map(|name| Column::named(name, &factors)).collect()),
+    let named: Option<Vec<TableColumn>> = match &table.columns {
+        Columns::Named(names) => Some(names.iter().map(|name| TableColumn::named(name, &factors)).collect()),
         Columns::Short | Columns::WrkCmm | Columns::Parts(_) | Columns::Help => None,
     };
     let sort = table.sort.as_ref();
-    let sort =
-        sort.map(|Sort { column, descends }| Sort { column: Column::named(column, &factors), descends: *descends });
+    let sort = sort
+        .map(|Sort { column, descends }| Sort { column: TableColumn::named(column, &factors), descends: *descends });
     let columns = named.iter().flatten().chain(sort.as_ref().map(|sort| &sort.column));
     let fields = columns.filter_map(|column| match column {
-        Column::Field(name) => Some(name.as_str()),
-        Column::Figure(_) => None,
+        TableColumn::Field(name) => Some(name.as_str()),
+        TableColumn::Figure(_) => None,
     });
     check(key.iter().map(String::as_str).chain(fields), &factors)?;
     let named = named.map(|mut columns| {
         // The key has its own columns.
-        columns.retain(|column| !matches!(column, Column::Field(name) if key.contains(name)));
+        columns.retain(|column| !matches!(column, TableColumn::Field(name) if key.contains(name)));
         columns
     });
     let mut groups = group::groups(runs, &key);
@@ -148,10 +148,10 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
     if let Columns::Parts(parts) = table.columns {
         said.extend(without_parts(parts, runs)?);
         let grid = parts.table(&groups, &key, table.form).map_err(|corrupt| corrupt.to_string())?;
-        return Ok(format::of(table.form)(&grid));
+        return Ok(format::for_form(table.form)(&grid));
     }
     Ok(match table.form {
-        Form::Csv | Form::Json => {
+        TableForm::Csv | TableForm::Json => {
             let columns = named.unwrap_or_else(|| match table.columns {
                 Columns::WrkCmm => build::usual(runs),
                 _ => build::everything(runs, &key),
@@ -159,14 +159,15 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
             said.extend(two_kinds(runs, &columns));
             said.extend(lower_bounds(runs, &columns));
             let grid = build::wide(&groups, &key, &columns, sort.as_ref());
-            format::of(table.form)(&grid)
+            format::for_form(table.form)(&grid)
         }
-        Form::Markdown | Form::Text => {
-            let write = format::of(table.form);
+        TableForm::Markdown | TableForm::Text => {
+            let write = format::for_form(table.form);
             said.extend(mixed(&groups));
             if table.columns == Columns::Short {
                 said.extend(medians(&groups));
-                let columns: Vec<Column> = short::latencies(&groups).into_iter().map(Column::Figure).collect();
+                let columns: Vec<TableColumn> =
+                    short::latencies(&groups).into_iter().map(TableColumn::Figure).collect();
                 said.extend(lower_bounds(runs, &columns));
                 return Ok(write(&short::short(&groups, &key)));
             }
@@ -185,7 +186,7 @@ fn tables(table: &Table, runs: &[Measured], said: &mut Vec<String>) -> Result<St
 
 /// The default key: factors, and every other field that differs between runs of equal factors, so that runs of
 /// different things are never averaged silently.
-fn usual_key(runs: &[Measured]) -> Vec<String> {
+fn usual_key(runs: &[SavedRun]) -> Vec<String> {
     let factors = build::factors(runs);
     let levels = |run| factors.iter().map(|factor| column::field(run, factor)).collect::<Vec<_>>();
     let alike = runs.iter().map(levels).collect::<BTreeSet<_>>().len();
@@ -213,12 +214,12 @@ fn check<'a>(mut names: impl Iterator<Item = &'a str>, factors: &[String]) -> Re
 }
 
 /// The lines about runs that failed and are in no table, except repeated ones.
-fn left_out(failed: &[Measured], whole: &[Measured]) -> Vec<String> {
-    let turn = |run: &Measured| {
+fn left_out(failed: &[SavedRun], whole: &[SavedRun]) -> Vec<String> {
+    let turn = |run: &SavedRun| {
         run.position.as_ref().map(|position| (position.id.clone(), position.round, position.levels.clone()))
     };
-    let is_repeated = |run: &&Measured| whole.iter().any(|other| turn(other) == turn(run));
-    let words = |run: &Measured| {
+    let is_repeated = |run: &&SavedRun| whole.iter().any(|other| turn(other) == turn(run));
+    let words = |run: &SavedRun| {
         let reason = run.position.as_ref().and_then(|position| position.failed.as_deref()).unwrap_or_default();
         format!("{:?} failed and is left out: {}", run.origin.file, printable(reason))
     };
@@ -226,8 +227,8 @@ fn left_out(failed: &[Measured], whole: &[Measured]) -> Vec<String> {
 }
 
 /// The line about runs that are in the tables and not complete.
-fn cut_short(runs: &[Measured]) -> Option<String> {
-    let flaw = |run: &Measured| {
+fn cut_short(runs: &[SavedRun]) -> Option<String> {
+    let flaw = |run: &SavedRun| {
         let document =
             run.document.as_deref().filter(|document| document.incomplete.is_some() || document.interrupted)?;
         Some(format!("{:?} ({})", run.origin.file, printable(&document.flaw()?)))
@@ -248,7 +249,7 @@ fn first_of(found: &[String]) -> String {
 /// # Errors
 ///
 /// The remedy if no run has any.
-fn without_parts(parts: Parts, runs: &[Measured]) -> Result<Option<String>, String> {
+fn without_parts(parts: RunParts, runs: &[SavedRun]) -> Result<Option<String>, String> {
     let mut without = runs.iter().filter(|run| !parts.are_in(run));
     let Some(first) = without.next() else { return Ok(None) };
     let others = without.count();
@@ -260,12 +261,14 @@ fn without_parts(parts: Parts, runs: &[Measured]) -> Result<Option<String>, Stri
 }
 
 /// The line about a mean beside percentiles, if only the percentiles include requests without a response.
-fn two_kinds(runs: &[Measured], columns: &[Column]) -> Option<String> {
+fn two_kinds(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
     let is_shown = |wanted: fn(Metric) -> bool| {
-        columns.iter().any(|column| matches!(column, Column::Figure(metric) if metric.is_latency() && wanted(*metric)))
+        columns
+            .iter()
+            .any(|column| matches!(column, TableColumn::Figure(metric) if metric.is_latency() && wanted(*metric)))
     };
     let has_both = is_shown(|metric| metric.percent().is_some()) && is_shown(|metric| metric.percent().is_none());
-    let is_censored = |run: &Measured| {
+    let is_censored = |run: &SavedRun| {
         let open_loop = run.document.as_deref().and_then(Document::bounded);
         open_loop.and_then(|it| it.censored.as_ref()).is_some_and(|censored| censored.count > 0)
     };
@@ -275,11 +278,11 @@ fn two_kinds(runs: &[Measured], columns: &[Column]) -> Option<String> {
 }
 
 /// The line about runs whose percentiles may be of any size, because too many requests that were due have no response.
-fn lower_bounds(runs: &[Measured], columns: &[Column]) -> Option<String> {
+fn lower_bounds(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
     let shown = |percent: &Percent| {
-        columns.iter().any(|column| matches!(column, Column::Figure(metric) if metric.percent() == Some(*percent)))
+        columns.iter().any(|column| matches!(column, TableColumn::Figure(metric) if metric.percent() == Some(*percent)))
     };
-    let first = |run: &Measured| {
+    let first = |run: &SavedRun| {
         let open_loop = run.document.as_deref().and_then(Document::bounded)?;
         let is_bound = |(_, between): &(_, &Between)| between.estimate.is_none() || between.upper.is_none();
         let unbounded = open_loop.percentiles_us.iter().filter(is_bound);
@@ -295,29 +298,29 @@ fn lower_bounds(runs: &[Measured], columns: &[Column]) -> Option<String> {
 const NAMED_MAX: usize = 3;
 
 /// The line about percentiles of several runs that cannot be computed.
-fn unmerged(groups: &[group::Group<'_>]) -> Option<String> {
+fn unmerged(groups: &[group::RunGroup<'_>]) -> Option<String> {
     let words = "the second table has no percentiles of runs without a histogram: only result files of onrush have one";
     groups.iter().any(lacks_histograms).then(|| words.to_owned())
 }
 
 /// The line about percentiles of several runs that are medians, and not percentiles over all their requests.
-fn medians(groups: &[group::Group<'_>]) -> Option<String> {
+fn medians(groups: &[group::RunGroup<'_>]) -> Option<String> {
     let words = "percentiles of several runs without histograms are medians over the runs: only result files of onrush \
                  have histograms";
-    let are_shown = |group: &group::Group<'_>| {
+    let are_shown = |group: &group::RunGroup<'_>| {
         lacks_histograms(group) && group.counted().any(|run| run.percents().next().is_some())
     };
     groups.iter().any(are_shown).then(|| words.to_owned())
 }
 
 /// True if a group has several runs, and one of them has no histogram.
-fn lacks_histograms(group: &group::Group<'_>) -> bool {
+fn lacks_histograms(group: &group::RunGroup<'_>) -> bool {
     group.runs.len() > 1 && group.runs.iter().any(|(_, run)| run.document.is_none())
 }
 
 /// The line about groups that mix two kinds of latency.
-fn mixed(groups: &[group::Group<'_>]) -> Option<String> {
+fn mixed(groups: &[group::RunGroup<'_>]) -> Option<String> {
     let words = "latencies are not averaged over runs with and without a rate: some count from when a request was due, \
                  others from when it was sent; add rate and tool to --by";
-    groups.iter().any(group::Group::mixes_latencies).then(|| words.to_owned())
+    groups.iter().any(group::RunGroup::mixes_latencies).then(|| words.to_owned())
 }

@@ -9,7 +9,7 @@ pub struct Number(i128);
 
 impl Number {
     /// The nearest one, halves away from zero; `None` for NaN or infinity.
-    pub fn of(value: f64) -> Option<Self> {
+    pub fn from_value(value: f64) -> Option<Self> {
         value.is_finite().then(|| Self((value * 100.0).round() as i128))
     }
 
@@ -78,14 +78,15 @@ mod tests {
 
     #[test]
     fn halves_are_rounded_away_from_zero() {
-        let numbers = |values: &[f64]| values.iter().map(|&value| Number::of(value).unwrap()).collect::<Vec<_>>();
+        let numbers =
+            |values: &[f64]| values.iter().map(|&value| Number::from_value(value).unwrap()).collect::<Vec<_>>();
         let average = |values: &[f64]| Number::average(&numbers(values)).unwrap().to_string();
         assert_eq!(average(&[6393.0, 3595.0, 3553.0]), "4513.67");
         assert_eq!([average(&[0.01, 0.02]), average(&[-0.01, -0.02]), average(&[0.0])], ["0.02", "-0.02", "0.00"]);
-        assert_eq!(Number::of(2.5).unwrap().text(true), "3");
-        assert_eq!([2.5, 2.0].map(|value| Number::of(value).unwrap().exact()), ["2.50", "2"]);
+        assert_eq!(Number::from_value(2.5).unwrap().text(true), "3");
+        assert_eq!([2.5, 2.0].map(|value| Number::from_value(value).unwrap().exact()), ["2.50", "2"]);
         assert_eq!(Number::whole(u64::MAX).text(true), u64::MAX.to_string());
-        assert_eq!(Number::of(f64::NAN), None);
+        assert_eq!(Number::from_value(f64::NAN), None);
         let median = |values: &[f64]| Number::median(&numbers(values)).map(|number| number.to_string());
         assert_eq!(median(&[3.0, 1.0, 2.0]).as_deref(), Some("2.00"));
         assert_eq!(median(&[4.0, 1.0, 2.0, 3.0]).as_deref(), Some("2.50"));

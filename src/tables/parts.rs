@@ -3,28 +3,28 @@
 use onrush_plan::column::RUN;
 use onrush_stats::Corrupt;
 
-use super::Form;
+use super::TableForm;
 use super::build::levels;
-use super::grid::{Cell, Grid, Head};
-use super::group::Group;
+use super::grid::{Cell, ColumnHead, Grid};
+use super::group::RunGroup;
 use super::number::Number;
 use super::short::told_apart;
 use crate::figures::NS_PER_US;
 use crate::figures::rate::rate;
 use crate::record::{OfName, StageRow};
 use crate::report::parts;
-use crate::saved::Measured;
+use crate::saved::SavedRun;
 
 /// Kinds of parts of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parts {
+pub enum RunParts {
     /// The stages of `--stages`.
     Stages,
     /// The names of the requests of `--urls`.
     Names,
 }
 
-impl Parts {
+impl RunParts {
     /// Both.
     pub const ALL: [Self; 2] = [Self::Stages, Self::Names];
 
@@ -47,7 +47,7 @@ impl Parts {
     }
 
     /// True if a run has them.
-    pub fn are_in(self, run: &Measured) -> bool {
+    pub fn are_in(self, run: &SavedRun) -> bool {
         let Some(document) = run.document.as_deref() else { return false };
         match self {
             Self::Stages => !document.stages.is_empty(),
@@ -86,7 +86,7 @@ impl Parts {
         }
     }
 
-    fn rows(self, run: &Measured, is_plain: bool) -> Result<Vec<Vec<Cell>>, Corrupt> {
+    fn rows(self, run: &SavedRun, is_plain: bool) -> Result<Vec<Vec<Cell>>, Corrupt> {
         let Some(document) = run.document.as_deref() else { return Ok(Vec::new()) };
         let shown = |row: Vec<String>| row.into_iter().map(|text| Cell::shown_as(Some(text))).collect();
         match (self, is_plain) {
@@ -104,12 +104,12 @@ impl Parts {
     /// # Errors
     ///
     /// When a histogram cannot be read.
-    pub fn table(self, groups: &[Group<'_>], key: &[String], form: Form) -> Result<Grid, Corrupt> {
-        let is_plain = matches!(form, Form::Csv | Form::Json);
+    pub fn table(self, groups: &[RunGroup<'_>], key: &[String], form: TableForm) -> Result<Grid, Corrupt> {
+        let is_plain = matches!(form, TableForm::Csv | TableForm::Json);
         let fields: Vec<usize> = if is_plain { (0..key.len()).collect() } else { told_apart(groups, key) };
         let has_several = is_plain || groups.iter().any(|group| group.runs.len() > 1);
         let keys = fields.iter().map(|&index| key[index].as_str()).chain(has_several.then_some(RUN));
-        let heads = keys.chain(self.headings(is_plain).iter().copied()).map(Head::new).collect();
+        let heads = keys.chain(self.headings(is_plain).iter().copied()).map(ColumnHead::new).collect();
         let mut rows = Vec::new();
         for group in groups {
             let levels: Vec<Cell> = levels(group, key).collect();
@@ -127,7 +127,7 @@ impl Parts {
 }
 
 fn number(value: Option<f64>) -> Cell {
-    Cell::number(value.and_then(Number::of), false)
+    Cell::number(value.and_then(Number::from_value), false)
 }
 
 fn count(count: Option<u64>) -> Cell {

@@ -6,8 +6,8 @@ use onrush_text::units;
 
 use super::build::levels;
 use super::column::{self, PER_SECOND};
-use super::grid::{Cell, Grid, Head};
-use super::group::Group;
+use super::grid::{Cell, ColumnHead, Grid};
+use super::group::RunGroup;
 use super::number::Number;
 use crate::record::{Document, Requests};
 
@@ -17,7 +17,7 @@ const COLUMNS_MAX: usize = 10;
 const PERCENTILES: [&str; 3] = ["p50", "p99", "p99.9"];
 
 /// The table of these groups, with the fields of the key.
-pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
+pub fn short(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     let has_several = groups.iter().any(|group| group.counted().nth(1).is_some());
     let latencies = latencies(groups);
     let mut figures = vec![PER_SECOND.to_owned()];
@@ -29,7 +29,7 @@ pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
         latencies.iter().map(|metric| metric.percent().map_or_else(|| metric.heading(), |_| metric.to_string())),
     );
     // The text of wrk does not tell how many requests are errors.
-    let are_told = groups.iter().flat_map(Group::counted).all(|run| run.document.is_some());
+    let are_told = groups.iter().flat_map(RunGroup::counted).all(|run| run.document.is_some());
     figures.push(if are_told { "errors" } else { "wrk's errors" }.to_owned());
     let shown = told_apart(groups, key);
     // More fields than fit share a column.
@@ -38,7 +38,7 @@ pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
         true => vec!["point".to_owned()],
         false => shown.iter().map(|&index| key[index].clone()).collect(),
     };
-    let heads = keys.iter().chain(&figures).map(|name| Head::new(name)).collect();
+    let heads = keys.iter().chain(&figures).map(|name| ColumnHead::new(name)).collect();
     let rows = groups.iter().map(|group| {
         let mut cells: Vec<Cell> = if is_joined {
             let words = shown.iter().map(|&index| format!("{}={}", key[index], group.key[index]));
@@ -67,7 +67,7 @@ pub fn short(groups: &[Group<'_>], key: &[String]) -> Grid {
 }
 
 /// The metric `errors` of all runs together.
-fn share_of_errors(group: &Group<'_>) -> Option<String> {
+fn share_of_errors(group: &RunGroup<'_>) -> Option<String> {
     let requests = group.counted().filter_map(|run| Some(&run.document.as_ref()?.requests));
     let add = |(errors, all), requests: &Requests| (errors + requests.errors(), all + requests.all());
     let (errors, all): (u64, u64) = requests.fold((0, 0), add);
@@ -76,21 +76,21 @@ fn share_of_errors(group: &Group<'_>) -> Option<String> {
 }
 
 /// Socket errors, unsuccessful statuses and failed checks.
-fn errors_of_wrk(group: &Group<'_>) -> Option<String> {
+fn errors_of_wrk(group: &RunGroup<'_>) -> Option<String> {
     let errors = [column::FAILED, column::BAD, column::UNFIT].map(|metric| group.sum(metric));
     let errors = errors.into_iter().sum::<Option<Number>>();
     errors.map(|errors| units::thousands(errors.value() as u64))
 }
 
 /// The fields of a key that tell groups apart; of a single group, all.
-pub fn told_apart(groups: &[Group<'_>], key: &[String]) -> Vec<usize> {
+pub fn told_apart(groups: &[RunGroup<'_>], key: &[String]) -> Vec<usize> {
     let differs = |index: &usize| groups.iter().any(|group| group.key[*index] != groups[0].key[*index]);
     (0..key.len()).filter(|index| groups.len() < 2 || differs(index)).collect()
 }
 
 /// The latencies that some group has; without any percentile, the mean.
-pub fn latencies(groups: &[Group<'_>]) -> Vec<Metric> {
-    let is_known = |metric: &Metric| groups.iter().flat_map(Group::counted).any(|run| run.value(*metric).is_some());
+pub fn latencies(groups: &[RunGroup<'_>]) -> Vec<Metric> {
+    let is_known = |metric: &Metric| groups.iter().flat_map(RunGroup::counted).any(|run| run.value(*metric).is_some());
     let known: Vec<Metric> = column::metrics(&PERCENTILES).filter(is_known).collect();
     if known.is_empty() { Some(Metric::MEAN).filter(is_known).into_iter().collect() } else { known }
 }
@@ -104,7 +104,7 @@ fn spread(rates: &[Number]) -> Option<f64> {
 /// A latency of a group, in microseconds: over all its requests if the runs have histograms, else the median of their
 /// latencies. `None` for latencies of two kinds, and for a percentile with too few values beyond it, which would be
 /// hardly more than the maximum.
-fn latency_us(group: &Group<'_>, metric: Metric, merged: Option<&Document>) -> Option<Number> {
+fn latency_us(group: &RunGroup<'_>, metric: Metric, merged: Option<&Document>) -> Option<Number> {
     let requests = || match merged {
         Some(sum) => Some(sum.requests.completed),
         None => group.counted().filter_map(|run| run.value(Metric::Requests)).map(|count| count as u64).min(),
@@ -116,7 +116,7 @@ fn latency_us(group: &Group<'_>, metric: Metric, merged: Option<&Document>) -> O
         return None;
     }
     match merged.filter(|_| metric.percent().is_some()) {
-        Some(sum) => Number::of(sum.value(metric)?),
+        Some(sum) => Number::from_value(sum.value(metric)?),
         None => Number::median(&group.figures(metric)?),
     }
 }

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use onrush_plan::Dialect;
 
-use super::{Asked, carry_out};
+use super::{WorkerOptions, carry_out};
 use crate::cli::arguments::{Subcommand, path, switch, text};
 use crate::cli::units::time;
-use crate::cli::{Command, Word, Work};
+use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::with_stack;
 
 /// The command.
@@ -18,8 +18,8 @@ pub const COMMAND: Command = Command {
     about: "take part in a run on several machines",
     help: || WORKER.help(),
     options: || WORKER.described(),
-    word: Word::Text,
-    parse: |args| Ok(parse(args)?.map(|asked| Work::new(move || with_stack(true, Ok(()), || carry_out(&asked))))),
+    word: CompletionWord::Text,
+    parse: |args| Ok(parse(args)?.map(|asked| CommandWork::new(move || with_stack(true, Ok(()), || carry_out(&asked))))),
 };
 
 /// The longest name: a worker's message before it is trusted has 4 KiB at most.
@@ -27,7 +27,7 @@ const NAME_MAX: usize = 256;
 /// Default time for the coordinator to come.
 const JOIN: Duration = Duration::from_secs(300);
 
-pub(crate) const WORKER: Subcommand<Asked> = Subcommand {
+pub(crate) const WORKER: Subcommand<WorkerOptions> = Subcommand {
     name: "worker",
     help: (
         "\
@@ -39,22 +39,22 @@ Usage: onrush worker --coordinator HOST:PORT --token-file FILE [options]",
         "",
     ),
     options: &[
-        text("--coordinator HOST:PORT", |asked: &mut Asked, text| {
+        text("--coordinator HOST:PORT", |asked: &mut WorkerOptions, text| {
             asked.coordinator = address(text)?;
             Ok(())
         })
         .help("where the coordinator waits"),
-        path("--token-file FILE", |asked: &mut Asked, path| {
+        path("--token-file FILE", |asked: &mut WorkerOptions, path| {
             asked.token_file = path;
             Ok(())
         })
         .help("the secret of the run, the same as the coordinator's"),
-        text("--index N", |asked: &mut Asked, text| {
+        text("--index N", |asked: &mut WorkerOptions, text| {
             asked.index = Some(text.parse().map_err(|_| "write a whole number, 0 for the first machine".to_owned())?);
             Ok(())
         })
         .help("which of the machines this is, from 0 (any)"),
-        text("--name NAME", |asked: &mut Asked, text| {
+        text("--name NAME", |asked: &mut WorkerOptions, text| {
             if text.len() > NAME_MAX {
                 return Err(format!("write at most {NAME_MAX} bytes"));
             }
@@ -62,12 +62,12 @@ Usage: onrush worker --coordinator HOST:PORT --token-file FILE [options]",
             Ok(())
         })
         .help("what it is called in the result (the host's name)"),
-        text("--join-timeout T", |asked: &mut Asked, text| {
+        text("--join-timeout T", |asked: &mut WorkerOptions, text| {
             asked.join = time(text, Dialect::Native).map_err(|_| "write a time such as 90s or 5m".to_owned())?;
             Ok(())
         })
         .help("how long to wait for FILE and the coordinator (5m)"),
-        switch("--quiet", |asked: &mut Asked| asked.is_quiet = true).help("print errors only"),
+        switch("--quiet", |asked: &mut WorkerOptions| asked.is_quiet = true).help("print errors only"),
     ],
     word: |_, word| Err(format!("unexpected argument {word:?}; the plan comes from the coordinator")),
 };
@@ -79,8 +79,8 @@ fn address(text: &str) -> Result<String, String> {
 }
 
 /// Parses the arguments; `None` if the help was asked for. The error names the fault.
-fn parse(args: &[OsString]) -> Result<Option<Asked>, String> {
-    let asked = Asked {
+fn parse(args: &[OsString]) -> Result<Option<WorkerOptions>, String> {
+    let asked = WorkerOptions {
         coordinator: String::new(),
         token_file: PathBuf::new(),
         index: None,

@@ -6,12 +6,12 @@ use onrush_engine::WorkerEnd;
 use onrush_plan::{Addresses, LimitedBy, Plan};
 use onrush_stats::Totals;
 
-use crate::judge::Judged;
+use crate::judge::JudgedRun;
 use crate::program::guard;
 use crate::record::VERDICT_MIN;
-use crate::run::machines::member::{Heard, Member};
-use crate::run::machines::message::{Done, Order, Prepared, Report, Sum};
-use crate::run::{self, Breakdown, Choice, Ended, Interrupt, Observer, Outcome, nanos};
+use crate::run::machines::message::{CoordinatorMessage, Done, RowSums, WorkerMessage, WorkerSetup};
+use crate::run::machines::worker_client::{WorkerClient, WorkerCommand};
+use crate::run::{self, Breakdown, Choice, Interrupt, Observer, Outcome, RunEnd, nanos};
 
 /// The longest reason that is passed on, in bytes: a script may raise any text, and no message may be too long.
 const REASON_MAX: usize = 64 << 10;
@@ -28,12 +28,12 @@ pub(super) fn bounded(mut reason: String) -> String {
 
 /// An observer that passes everything on.
 pub(super) struct Forwarder<'a> {
-    member: &'a Member,
+    member: &'a WorkerClient,
     plan: &'a Plan,
     row: Duration,
     interrupt: &'a Interrupt,
-    prepared: Prepared,
-    sum: Sum,
+    prepared: WorkerSetup,
+    sum: RowSums,
     ends: Vec<Option<WorkerEnd>>,
     has_begun: bool,
     /// How late the order to begin arrived.
@@ -42,14 +42,14 @@ pub(super) struct Forwarder<'a> {
 
 impl<'a> Forwarder<'a> {
     /// For a part of a run that is about to begin.
-    pub fn new(member: &'a Member, plan: &'a Plan, row: Duration, interrupt: &'a Interrupt) -> Self {
+    pub fn new(member: &'a WorkerClient, plan: &'a Plan, row: Duration, interrupt: &'a Interrupt) -> Self {
         let system = rustix::system::uname();
-        let prepared = Prepared {
+        let prepared = WorkerSetup {
             name: member.name.clone(),
             threads: plan.load.threads,
             kernel: system.release().to_string_lossy().into_owned(),
             processors: std::thread::available_parallelism().map_or(0, |processors| processors.get() as u32),
-            ..Prepared::default()
+            ..WorkerSetup::default()
         };
         let ends = (0..plan.load.threads).map(|_| None).collect();
         Self {
@@ -58,7 +58,7 @@ impl<'a> Forwarder<'a> {
             row,
             interrupt,
             prepared,
-            sum: Sum::default(),
+            sum: RowSums::default(),
             ends,
             has_begun: false,
             late: Duration::ZERO,
@@ -76,7 +76,7 @@ impl<'a> Forwarder<'a> {
             return;
         }
         let Self { member, plan, sum, ends, late, .. } = self;
-        let judged = guard(|| Judged::of(plan, outcome)).ok();
+        let judged = guard(|| JudgedRun::from_outcome(plan, outcome)).ok();
         let of_generator = judged.as_ref().map(|judged| &judged.document.verdict).and_then(|verdict| {
             // A shorter part shows nothing.
             let verdict = verdict.as_ref().filter(|_| outcome.elapsed >= VERDICT_MIN)?;
@@ -108,7 +108,7 @@ impl<'a> Forwarder<'a> {
             limit: of_generator,
             sum,
         };
-        member.report(Report::Done(Box::new(done)));
+        member.report(WorkerMessage::Done(Box::new(done)));
     }
 
     /// Reports that the part broke off.
@@ -117,14 +117,14 @@ impl<'a> Forwarder<'a> {
         let done = Done {
             ends,
             breakdown: Some(Breakdown::Script(bounded(format!("{error:#}")))),
-            ended: Ended::Signal,
+            ended: RunEnd::Signal,
             late_ns: nanos(late),
             connections: plan.load.max_inflight.into(),
             batch: 1,
             sum,
             ..Done::default()
         };
-        member.report(Report::Done(Box::new(done)));
+        member.report(WorkerMessage::Done(Box::new(done)));
     }
 }
 
@@ -138,19 +138,19 @@ impl Observer for Forwarder<'_> {
         // One that cannot reach the target is better known before anything is sent than after.
         let addresses = Addresses(self.prepared.addresses.clone());
         if let Err(error) = run::reach::reachable(self.plan, &addresses, self.interrupt) {
-            self.member.report(Report::Unprepared { reason: bounded(error.to_string()), is_wrong: false });
+            self.member.report(WorkerMessage::Unprepared { reason: bounded(error.to_string()), is_wrong: false });
             return None;
         }
-        self.member.report(Report::Prepared(self.prepared.clone()));
+        self.member.report(WorkerMessage::Prepared(self.prepared.clone()));
         match self.member.next(self.interrupt)? {
-            Heard::Order(Order::Start(at_ns)) => {
+            WorkerCommand::Order(CoordinatorMessage::Start(at_ns)) => {
                 self.has_begun = true;
                 let start = self.member.origin + Duration::from_nanos(at_ns);
                 self.late = start.elapsed();
                 Some(start)
             }
             // Whoever waits for the next order learns why there is none.
-            Heard::Order(_) | Heard::Lost(_) => None,
+            WorkerCommand::Order(_) | WorkerCommand::Lost(_) => None,
         }
     }
 
@@ -161,7 +161,7 @@ impl Observer for Forwarder<'_> {
     fn whole(&mut self, row: &Totals) {
         let number = self.sum.rows;
         self.sum.add(row);
-        self.member.report(Report::Row { number, totals: Box::new(row.clone()) });
+        self.member.report(WorkerMessage::Row { number, totals: Box::new(row.clone()) });
     }
 
     fn ended(&mut self, worker: usize, end: &WorkerEnd) {
@@ -179,7 +179,7 @@ mod tests {
     use crate::run::machines::message::PROVEN_MAX;
 
     #[test]
-    fn a_reason_of_any_length_fits_in_a_message() {
+    fn long_reasons_fit_in_a_message() {
         assert_eq!(bounded("no more".to_owned()), "no more");
         let long = bounded("é".repeat(40 << 20));
         assert!(long.len() < PROVEN_MAX / 100 && long.ends_with("é…"), "{}", long.len());

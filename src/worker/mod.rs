@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{anyhow, bail};
 use onrush_plan::Plan;
-use onrush_plan::token::{NoToken, Token};
+use onrush_plan::token::{BadToken, Token};
 
 pub use command::COMMAND;
 use forwarder::{Forwarder, bounded};
 
 use crate::program::{EXIT_INCONCLUSIVE, EXIT_NOT_STARTED, EXIT_WRONG, Signals, code_of, end_after, guard, say};
 use crate::run::Interrupt;
-use crate::run::machines::member::{Heard, Joining, Member, NotJoined};
-use crate::run::machines::message::{Order, Refusal, Report};
+use crate::run::machines::message::{CoordinatorMessage, JoinRefusal, WorkerMessage};
+use crate::run::machines::worker_client::{Joining, NotJoined, WorkerClient, WorkerCommand};
 use crate::session;
 
 /// How long a worker may take to send the rest when a signal ends it.
@@ -30,7 +30,7 @@ const GRACE: Duration = Duration::from_secs(5);
 
 /// The order that a worker got on its command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Asked {
+struct WorkerOptions {
     coordinator: String,
     token_file: PathBuf,
     index: Option<u32>,
@@ -40,24 +40,24 @@ struct Asked {
 }
 
 /// Takes part in a run; returns the exit code.
-fn carry_out(asked: &Asked) -> u8 {
+fn carry_out(asked: &WorkerOptions) -> u8 {
     match guard(|| take_part(asked)).and_then(|done| done) {
         Ok(code) => code,
         Err(error) => {
             say(&format!("onrush worker: {error:#}"));
             match error.downcast_ref::<NotJoined>() {
                 // Another one has taken the place of this one, and the run does not need both.
-                Some(NotJoined::Refused { refusal: Refusal::Begun, .. }) => 0,
+                Some(NotJoined::Refused { refusal: JoinRefusal::Begun, .. }) => 0,
                 Some(NotJoined::Interrupted) => EXIT_INCONCLUSIVE,
                 Some(_) => EXIT_NOT_STARTED,
-                None if error.is::<NoToken>() => EXIT_NOT_STARTED,
+                None if error.is::<BadToken>() => EXIT_NOT_STARTED,
                 None => code_of(&error),
             }
         }
     }
 }
 
-fn take_part(asked: &Asked) -> anyhow::Result<u8> {
+fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
     let signals = Signals::listen(&[])?;
     let interrupt = signals.interrupt.clone();
     let begun = Instant::now();
@@ -101,10 +101,12 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
                 member.flush(FLUSH);
                 return Ok(EXIT_INCONCLUSIVE);
             }
-            Some(Heard::Lost(why)) => bail!("{why}; nothing is sent any more"),
+            Some(WorkerCommand::Lost(why)) => bail!("{why}; nothing is sent any more"),
             // A signal comes first, even if it has ended the whole run.
-            Some(Heard::Order(Order::Dismiss)) => return Ok(if interrupt.is_asked() { EXIT_INCONCLUSIVE } else { 0 }),
-            Some(Heard::Order(Order::Prepare { plan, files, row_ns })) => {
+            Some(WorkerCommand::Order(CoordinatorMessage::Dismiss)) => {
+                return Ok(if interrupt.is_asked() { EXIT_INCONCLUSIVE } else { 0 });
+            }
+            Some(WorkerCommand::Order(CoordinatorMessage::Prepare { plan, files, row_ns })) => {
                 let row = Duration::from_nanos(row_ns.max(SHORTEST_ROW_NS));
                 match received(&member, &interrupt, &plan, &files) {
                     Ok(Some(plan)) => work(&member, &plan, row, &interrupt),
@@ -113,14 +115,14 @@ fn take_part(asked: &Asked) -> anyhow::Result<u8> {
                 }
             }
             // The order belongs to a run that this worker could not set up.
-            Some(Heard::Order(_)) => {}
+            Some(WorkerCommand::Order(_)) => {}
         }
     }
 }
 
 /// The plan, with the files that come after it; `None`: a signal came first.
 fn received(
-    member: &Member,
+    member: &WorkerClient,
     interrupt: &Interrupt,
     plan: &str,
     files: &[(String, u64)],
@@ -131,9 +133,9 @@ fn received(
         while (contents.len() as u64) < *length {
             match member.next(interrupt) {
                 None => return Ok(None),
-                Some(Heard::Order(Order::Piece(piece))) => contents.extend_from_slice(&piece),
-                Some(Heard::Order(_)) => bail!("the files of the plan did not arrive"),
-                Some(Heard::Lost(why)) => bail!(why),
+                Some(WorkerCommand::Order(CoordinatorMessage::Piece(piece))) => contents.extend_from_slice(&piece),
+                Some(WorkerCommand::Order(_)) => bail!("the files of the plan did not arrive"),
+                Some(WorkerCommand::Lost(why)) => bail!(why),
             }
         }
         if !plan.attach(&Arc::from(contents)) {
@@ -144,12 +146,15 @@ fn received(
 }
 
 /// Reports that a part cannot be set up.
-fn unprepared(member: &Member, error: &anyhow::Error) {
-    member.report(Report::Unprepared { reason: bounded(format!("{error:#}")), is_wrong: code_of(error) == EXIT_WRONG });
+fn unprepared(member: &WorkerClient, error: &anyhow::Error) {
+    member.report(WorkerMessage::Unprepared {
+        reason: bounded(format!("{error:#}")),
+        is_wrong: code_of(error) == EXIT_WRONG,
+    });
 }
 
 /// Carries a part of a run out, and reports how it went.
-fn work(member: &Member, plan: &Plan, row: Duration, interrupt: &Interrupt) {
+fn work(member: &WorkerClient, plan: &Plan, row: Duration, interrupt: &Interrupt) {
     member.begin();
     let mut forwarder = Forwarder::new(member, plan, row, interrupt);
     let ran = guard(|| session::run(plan, interrupt, &mut [&mut forwarder])).and_then(|ran| ran);

@@ -148,7 +148,7 @@ mod tests {
     };
 
     #[test]
-    fn sums_are_added_and_of_maxima_the_larger_stays() {
+    fn merging_adds_sums_and_keeps_maxima() {
         let mut sum = ONE;
         sum += Activity { completions_max: 2, linger_max_ns: 7, lateness_max_ns: 12, ..ONE };
         let expected = Activity {
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_run_queue_wait_stays_unknown_in_a_sum() {
+    fn unknown_run_queue_waits_stay_unknown() {
         let unknown = Activity { queued_ns: None, ..ONE };
         let sum = |parts: &[Activity]| {
             let mut sum = Activity::default();

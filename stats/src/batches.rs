@@ -41,7 +41,7 @@ pub struct Batches {
 
 /// The precision of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+pub struct PrecisionEstimate {
     /// Half the width of its 95 % confidence interval, as a share of the figure.
     pub half_width: f64,
     /// The number of batches that it was derived from.
@@ -93,7 +93,7 @@ impl Batches {
     /// # Errors
     ///
     /// If there are too few such batches that are independent of one another.
-    pub fn estimate(&self, completed_min: u64, figure: impl Fn(&Batch) -> f64) -> Result<Estimate, Unknown> {
+    pub fn estimate(&self, completed_min: u64, figure: impl Fn(&Batch) -> f64) -> Result<PrecisionEstimate, Unknown> {
         let of = |batches: &[Batch]| match batches {
             [only] => figure(only),
             batches => figure(&sum(batches)),
@@ -107,7 +107,7 @@ impl Batches {
                 let figures: Vec<f64> = batches.map(of).collect();
                 if lag_one(&figures) < AUTOCORRELATION_MAX {
                     let half_width = half_width(&figures, of(&self.complete));
-                    return Ok(Estimate { half_width, batches: figures.len() });
+                    return Ok(PrecisionEstimate { half_width, batches: figures.len() });
                 }
                 unknown = Unknown::Dependent;
             }
@@ -182,14 +182,19 @@ mod tests {
     }
 
     /// The figure and its precision after a number of seconds.
-    fn after(seconds: u64, seed: u64, correlation: f64, figure: fn(&Batch) -> f64) -> (f64, Result<Estimate, Unknown>) {
+    fn after(
+        seconds: u64,
+        seed: u64,
+        correlation: f64,
+        figure: fn(&Batch) -> f64,
+    ) -> (f64, Result<PrecisionEstimate, Unknown>) {
         let (mut series, mut batches) = (Series::new(seed, correlation), Batches::default());
         (0..seconds).for_each(|_| series.second(&mut batches, REQUESTS));
         (figure(&sum(&batches.complete)), batches.estimate(REQUESTS, figure))
     }
 
     /// The estimate as soon as the half-width is at most this, checked as often as runs do.
-    fn stopped(half_width: f64, seed: u64, correlation: f64, figure: fn(&Batch) -> f64) -> (f64, Estimate) {
+    fn stopped(half_width: f64, seed: u64, correlation: f64, figure: fn(&Batch) -> f64) -> (f64, PrecisionEstimate) {
         let (mut series, mut batches) = (Series::new(seed, correlation), Batches::default());
         let (mut seconds, mut look_at) = (0, 20);
         loop {
@@ -215,11 +220,11 @@ mod tests {
     }
 
     #[test]
-    fn intervals_cover_the_true_value_as_often_as_they_claim() {
+    fn intervals_have_their_claimed_coverage() {
         for (correlation, figure, truth) in
             [(0.0, mean as fn(&Batch) -> f64, 1e6), (0.9, mean, 1e6), (0.0, p90, P90), (0.9, p90, P90)]
         {
-            let known: Vec<(f64, Estimate)> = (0..100)
+            let known: Vec<(f64, PrecisionEstimate)> = (0..100)
                 .filter_map(|seed| {
                     let (found, estimate) = after(60, seed, correlation, figure);
                     Some((found, estimate.ok()?))
@@ -261,7 +266,7 @@ mod tests {
         let mut batches = Batches::default();
         let mut random = Random::new(3);
         for second in 0..80 {
-            let latency = crate::distribution::tests::of(&[1_000_000 + random.below(1_000)]);
+            let latency = crate::distribution::tests::distribution(&[1_000_000 + random.below(1_000)]);
             batches.record(0, if second % 4 == 0 { 0 } else { 10 }, &latency);
             batches.end_second();
         }
@@ -275,11 +280,11 @@ mod tests {
     }
 
     #[test]
-    fn a_long_run_has_no_more_batches_and_loses_nothing() {
+    fn batches_are_bounded_without_loss() {
         let mut batches = Batches::default();
         for second in 0..1_003 {
-            batches.record(1, 2, &crate::distribution::tests::of(&[second, second]));
-            batches.record(0, 1, &crate::distribution::tests::of(&[second]));
+            batches.record(1, 2, &crate::distribution::tests::distribution(&[second, second]));
+            batches.record(0, 1, &crate::distribution::tests::distribution(&[second]));
             batches.end_second();
             assert!(batches.complete.len() < BATCHES_MAX);
         }

@@ -13,7 +13,7 @@ pub struct Binned<'a> {
 
 /// A row of a percentile spectrum.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Step {
+pub struct SpectrumRow {
     /// The largest value of the bin in which the share is reached.
     pub value: u64,
     /// The share of the values, 0 to 1.
@@ -76,14 +76,14 @@ impl Binned<'_> {
     }
 
     /// The percentile spectrum, with `ticks` steps until the distance to 100 % has halved. The last step is at 100 %.
-    pub fn spectrum(self, ticks: u32) -> Vec<Step> {
+    pub fn spectrum(self, ticks: u32) -> Vec<SpectrumRow> {
         let total = self.measured.count();
         // In per cent, every step is an exact binary fraction.
         let (mut steps, mut percent, mut count, mut value) = (Vec::new(), 0.0, 0, 0);
         for (values, here) in self.bins() {
             (value, count) = (*values.end(), count + here);
             while percent <= 100.0 * count as f64 / total as f64 {
-                steps.push(Step { value, share: percent / 100.0, count });
+                steps.push(SpectrumRow { value, share: percent / 100.0, count });
                 let halvings = (100.0 / (100.0 - percent)).log2() as i32 + 1;
                 percent += 100.0 / (f64::from(ticks) * 2f64.powi(halvings));
                 if count == total {
@@ -91,7 +91,7 @@ impl Binned<'_> {
                 }
             }
         }
-        steps.push(Step { value, share: 1.0, count });
+        steps.push(SpectrumRow { value, share: 1.0, count });
         steps
     }
 
@@ -111,7 +111,7 @@ mod tests {
     use hdrhistogram::Histogram;
     use onrush_plan::Random;
 
-    use super::super::distribution::tests::of;
+    use super::super::distribution::tests::distribution;
     use super::*;
 
     /// wrk2's histogram: microseconds up to a day.
@@ -127,7 +127,7 @@ mod tests {
         for round in 1..100 {
             let spread = 1 << (round % 36);
             let values: Vec<u64> = (0..1 + random.below(300)).map(|_| 1 + random.below(spread)).collect();
-            let (measured, theirs) = (of(&values), theirs(&values));
+            let (measured, theirs) = (distribution(&values), theirs(&values));
             let ours = measured.binned();
             assert!((ours.mean() / theirs.mean() - 1.0).abs() < 1e-12, "{values:?}");
             assert!((ours.stdev() - theirs.stdev()).abs() <= 1e-9 * theirs.mean(), "{values:?}");
@@ -148,7 +148,7 @@ mod tests {
         for round in 1..60 {
             // With a prime number of values, no share is a step; there, the crate's fractions are off in the last bit.
             let values: Vec<u64> = (0..1_009).map(|_| 1 + random.below(1 << (round % 30))).collect();
-            let (measured, theirs, mut count) = (of(&values), theirs(&values), 0);
+            let (measured, theirs, mut count) = (distribution(&values), theirs(&values), 0);
             let ours = measured.binned().spectrum(5);
             let expected: Vec<(u64, u64)> = theirs
                 .iter_quantiles(5)
@@ -165,8 +165,8 @@ mod tests {
     }
 
     #[test]
-    fn a_share_that_is_a_step_is_a_row_of_the_spectrum() {
-        let measured = of(&(1..=10).collect::<Vec<_>>());
+    fn exact_shares_are_spectrum_rows() {
+        let measured = distribution(&(1..=10).collect::<Vec<_>>());
         let rows = measured.binned().spectrum(5);
         let rows: Vec<(u64, f64)> = rows.iter().map(|step| (step.value, step.share)).collect();
         let halves = [(1, 0.0), (1, 0.1), (2, 0.2), (3, 0.3), (4, 0.4), (5, 0.5), (6, 0.55), (6, 0.6)];
@@ -175,22 +175,22 @@ mod tests {
     }
 
     #[test]
-    fn bounds_of_a_deviation_are_whole_and_the_next_value_is_inside() {
+    fn deviation_bounds_are_whole_and_inclusive() {
         // Mean 5, deviation 4.
-        assert_eq!(of(&[1, 9]).binned().share_within_stdev(), 1.0);
+        assert_eq!(distribution(&[1, 9]).binned().share_within_stdev(), 1.0);
         // Mean 10, deviation 1.79: from 8 to 11, and 12.
-        assert_eq!(of(&[7, 8, 10, 11, 12, 10, 10, 10, 10, 12]).binned().share_within_stdev(), 0.9);
+        assert_eq!(distribution(&[7, 8, 10, 11, 12, 10, 10, 10, 10, 12]).binned().share_within_stdev(), 0.9);
         // Mean 10, deviation 2.28: from 7 to 12, and 13.
-        assert_eq!(of(&[6, 7, 10, 12, 13, 10, 10, 10, 10, 12]).binned().share_within_stdev(), 0.9);
+        assert_eq!(distribution(&[6, 7, 10, 12, 13, 10, 10, 10, 10, 12]).binned().share_within_stdev(), 0.9);
     }
 
     #[test]
     fn nothing_has_figures_that_are_no_numbers() {
-        let measured = of(&[]);
+        let measured = distribution(&[]);
         let nothing = measured.binned();
         assert!(nothing.mean().is_nan() && nothing.stdev().is_nan());
         assert_eq!((nothing.min(), nothing.max(), nothing.percentile(50.0)), (0, 0, 0));
         assert_eq!(nothing.share_within_stdev(), 0.0);
-        assert_eq!(nothing.spectrum(5), [Step { value: 0, share: 1.0, count: 0 }]);
+        assert_eq!(nothing.spectrum(5), [SpectrumRow { value: 0, share: 1.0, count: 0 }]);
     }
 }

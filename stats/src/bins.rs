@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_in_one_bin_and_bins_follow_one_another() {
+    fn bins_partition_all_values() {
         for step in [FINE, COARSE] {
             let values = |place| values(place, step);
             for place in 1..count(step) {
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_cleared_is_empty_wherever_it_was_used() {
+    fn clearing_empties_all_used_bins() {
         let mut bins = Bins::<u32>::new();
         bins.clear();
         for value in [0, 7, 123_456, HIGHEST] {
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn coarse_bins_have_room_from_the_smallest_value_to_the_largest() {
+    fn coarse_bins_cover_all_values() {
         let (mut bins, mut sum) = (Bins::<u32, COARSE>::new(), Bins::<u64, COARSE>::new());
         for values in [&[70_000, 50_000, 100_000][..], &[900, 3_000_000], &[0, HIGHEST], &[60_000]] {
             values.iter().for_each(|value| bins.record(*value, 1));

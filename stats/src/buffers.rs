@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The buffer sizes of all connections, if sizes were set. The kernel counts twice the size that it is asked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Buffers {
+pub struct BufferSizes {
     /// The receive buffers; `None`: no size was set, or there was no connection.
     pub rcvbuf: Option<Sizes>,
     /// The send buffers, likewise.
@@ -24,7 +24,7 @@ pub struct Sizes {
 
 impl Sizes {
     /// The sizes of a single buffer.
-    pub fn of(bytes: usize) -> Self {
+    pub fn new(bytes: usize) -> Self {
         let bytes = u32::try_from(bytes).unwrap_or(u32::MAX);
         Self { min: bytes, max: bytes }
     }
@@ -34,7 +34,7 @@ impl Sizes {
     }
 }
 
-impl AddAssign for Buffers {
+impl AddAssign for BufferSizes {
     fn add_assign(&mut self, other: Self) {
         let join = |mine: Option<Sizes>, theirs| mine.into_iter().chain(theirs).reduce(Sizes::join);
         self.rcvbuf = join(self.rcvbuf, other.rcvbuf);
@@ -47,11 +47,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_smallest_and_the_largest_of_all_are_known() {
-        let mut sum = Buffers::default();
+    fn merging_keeps_smallest_and_largest() {
+        let mut sum = BufferSizes::default();
         for bytes in [300, 100, 200] {
-            sum += Buffers { rcvbuf: Some(Sizes::of(bytes)), sndbuf: None };
+            sum += BufferSizes { rcvbuf: Some(Sizes::new(bytes)), sndbuf: None };
         }
-        assert_eq!(sum, Buffers { rcvbuf: Some(Sizes { min: 100, max: 300 }), sndbuf: None });
+        assert_eq!(sum, BufferSizes { rcvbuf: Some(Sizes { min: 100, max: 300 }), sndbuf: None });
     }
 }

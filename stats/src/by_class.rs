@@ -26,7 +26,7 @@ impl<C: Count> ByClass<C> {
     }
 
     /// The latencies of the responses with a status of one of [`Self::CLASSES`], if there are any.
-    pub fn of(&self, class: u16) -> Option<&Distribution<C>> {
+    pub fn latencies(&self, class: u16) -> Option<&Distribution<C>> {
         let index = Self::CLASSES.iter().position(|known| *known == class)?;
         self.classes[index].as_deref().filter(|latencies| latencies.count() > 0)
     }
@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_class_has_its_own_latencies_and_successes_have_none() {
+    fn each_class_has_its_own_latencies() {
         let mut one = ByClass::<u32>::default();
         [(200, 1), (302, 2), (404, 3), (499, 5), (600, 9)].into_iter().for_each(|(status, ns)| one.record(status, ns));
         let mut sum = ByClass::<u64>::default();
@@ -66,7 +66,8 @@ mod tests {
         one.clear();
         one.record(503, 7);
         sum += &one;
-        let counts = [2, 3, 4, 5, 6].map(|class| sum.of(class).map(|latencies| (latencies.count(), latencies.sum())));
+        let counts =
+            [2, 3, 4, 5, 6].map(|class| sum.latencies(class).map(|latencies| (latencies.count(), latencies.sum())));
         assert_eq!(counts, [None, Some((1, 2)), Some((2, 8)), Some((1, 7)), None]);
     }
 }

@@ -21,12 +21,12 @@ pub struct ByName<C: Count> {
     names: Vec<Option<Box<OfName<C>>>>,
     /// Responses that are not among these yet; none in a sum.
     #[serde(skip)]
-    fresh: Vec<Response>,
+    fresh: Vec<NamedResponse>,
 }
 
 /// A response, as its thread keeps it.
 #[derive(Clone, Copy, Debug)]
-struct Response {
+struct NamedResponse {
     latency_ns: u64,
     name: u16,
     status: Option<u16>,
@@ -55,12 +55,12 @@ impl<C: Count> ByName<C> {
         if self.fresh.len() == FRESH_MAX {
             self.sort();
         }
-        self.fresh.push(Response { latency_ns, name, status, is_unsuccessful });
+        self.fresh.push(NamedResponse { latency_ns, name, status, is_unsuccessful });
     }
 
     /// Counts a request of the name with this number without a response.
     pub fn failed(&mut self, name: u16) {
-        self.of(name).failed += 1;
+        self.entry(name).failed += 1;
     }
 
     #[cold]
@@ -71,14 +71,14 @@ impl<C: Count> ByName<C> {
         self.fresh.clear();
     }
 
-    fn record(&mut self, responses: &[Response]) {
-        for Response { latency_ns, name, status, is_unsuccessful } in responses {
-            self.of(*name).record(*status, *latency_ns, *is_unsuccessful);
+    fn record(&mut self, responses: &[NamedResponse]) {
+        for NamedResponse { latency_ns, name, status, is_unsuccessful } in responses {
+            self.entry(*name).record(*status, *latency_ns, *is_unsuccessful);
         }
     }
 
     /// The requests of the name with this number; allocates for a number that is new.
-    fn of(&mut self, name: u16) -> &mut OfName<C> {
+    fn entry(&mut self, name: u16) -> &mut OfName<C> {
         let at = usize::from(name);
         if self.names.len() <= at {
             self.names.resize_with(at + 1, || None);
@@ -141,7 +141,7 @@ impl<C: Count> Default for OfName<C> {
 impl<A: Count, B: Count> AddAssign<&ByName<B>> for ByName<A> {
     fn add_assign(&mut self, other: &ByName<B>) {
         for (number, theirs) in other.iter() {
-            let mine = self.of(number);
+            let mine = self.entry(number);
             mine.latency += &theirs.latency;
             theirs.statuses().for_each(|(status, count)| mine.add_status(status, count));
             mine.failed += theirs.failed;
@@ -156,9 +156,9 @@ mod tests {
     use super::*;
 
     /// The number of a name, the sum of its latencies, its statuses, and its failed and unsuccessful requests.
-    type Figures = (u16, u128, Vec<(u16, u64)>, u64, u64);
+    type RawName = (u16, u128, Vec<(u16, u64)>, u64, u64);
 
-    fn figures(sum: &ByName<u64>) -> Vec<Figures> {
+    fn figures(sum: &ByName<u64>) -> Vec<RawName> {
         let of = |(number, of): (u16, &OfName<u64>)| {
             (number, of.latency.sum(), of.statuses().collect(), of.failed, of.unsuccessful)
         };
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn each_name_has_its_own_figures_and_sums_have_all() {
+    fn merged_names_keep_their_own_figures() {
         let mut one = ByName::<u32>::default();
         one.responded(2, Some(200), 5_000, false);
         one.responded(2, Some(503), 7_000, true);
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_lost_when_a_thread_keeps_its_responses_for_long() {
+    fn long_kept_responses_are_not_lost() {
         let mut one = ByName::<u32>::default();
         let number = 2 * FRESH_MAX as u64 + 7;
         (0..number).for_each(|n| one.responded((n % 2) as u16, Some(200), 1, false));

@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_that_go_together_are_told_from_those_that_do_not() {
+    fn correlated_neighbours_are_detected() {
         let alternating: Vec<f64> = (0..40).map(|index| f64::from(index % 2)).collect();
         let rising: Vec<f64> = (0..40).map(f64::from).collect();
         assert!(lag_one(&alternating) < -0.9 && lag_one(&rising) > 0.9);

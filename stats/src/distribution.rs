@@ -261,7 +261,7 @@ pub(super) mod tests {
     use super::*;
 
     /// The distribution of these values.
-    pub fn of(values: &[u64]) -> Distribution<u64> {
+    pub fn distribution(values: &[u64]) -> Distribution<u64> {
         let mut distribution = Distribution::new();
         values.iter().for_each(|&value| distribution.record(value));
         distribution
@@ -284,14 +284,14 @@ pub(super) mod tests {
             (&[3_000_000_000_001, 3_000_000_000_003], 3_000_000_000_002.0, 2.0_f64.sqrt()),
         ];
         for (values, mean, stdev) in table {
-            let distribution = of(values);
+            let distribution = distribution(values);
             assert_eq!(distribution.mean(), Some(mean), "{values:?}");
             assert!((distribution.stdev() - stdev).abs() < 1e-9, "{values:?}: {}", distribution.stdev());
         }
     }
 
     #[test]
-    fn a_billion_of_the_largest_values_do_not_overflow() {
+    fn a_billion_maximum_values_do_not_overflow() {
         let mut distribution = Distribution::<u64>::new();
         distribution.record_many(HIGHEST, 1_000_000_000);
         distribution.record_many(0, 1_000_000_000);
@@ -308,8 +308,8 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_percentile_is_the_value_at_rank_floor_of_its_share_plus_one() {
-        let ten = of(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    fn percentiles_are_the_value_at_their_rank() {
+        let ten = distribution(&[1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
         let table =
             [(0.0, 1), (9.9, 1), (10.0, 2), (50.0, 6), (75.0, 8), (89.9, 9), (90.0, 10), (99.0, 10), (100.0, 10)];
         for (p, value) in table {
@@ -318,9 +318,9 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn percentiles_stay_within_a_thousandth_and_the_last_is_exact() {
+    fn percentiles_are_exact_to_a_thousandth() {
         let values = scattered(1_000);
-        let distribution = of(&values);
+        let distribution = distribution(&values);
         let mut sorted = values;
         sorted.sort_unstable();
         for (tenths, &expected) in sorted.iter().enumerate() {
@@ -334,23 +334,24 @@ pub(super) mod tests {
     #[test]
     fn the_share_within_one_deviation_includes_its_bounds() {
         // Mean 5, deviation 5 · √(10/9): the values 0 and 10 lie just inside.
-        assert_eq!(of(&[0, 0, 0, 0, 0, 10, 10, 10, 10, 10]).share_within_stdev(), Some(1.0));
-        assert_eq!(of(&[4, 4, 4, 4, 4, 4, 4, 4, 4, 100]).share_within_stdev(), Some(0.9));
-        assert_eq!(of(&[3]).share_within_stdev(), Some(1.0));
+        assert_eq!(distribution(&[0, 0, 0, 0, 0, 10, 10, 10, 10, 10]).share_within_stdev(), Some(1.0));
+        assert_eq!(distribution(&[4, 4, 4, 4, 4, 4, 4, 4, 4, 100]).share_within_stdev(), Some(0.9));
+        assert_eq!(distribution(&[3]).share_within_stdev(), Some(1.0));
     }
 
     #[test]
-    fn the_share_within_one_deviation_is_exact_but_for_two_bins() {
+    fn shares_within_one_deviation_are_nearly_exact() {
         // Eight latencies of about 100 µs, closer to each other than the width of a bin.
         assert_eq!(
-            of(&[100_000, 100_003, 100_005, 100_007, 100_009, 100_011, 100_013, 100_020]).share_within_stdev(),
+            distribution(&[100_000, 100_003, 100_005, 100_007, 100_009, 100_011, 100_013, 100_020])
+                .share_within_stdev(),
             Some(1.0)
         );
         let mut random = onrush_plan::Random::new(25);
         for round in 0..2_000 {
             let (base, spread) = (random.below(1 << (round % 40)), 1 + random.below(1 << (round % 37)));
             let values: Vec<u64> = (0..=random.below(20)).map(|_| base + random.below(spread)).collect();
-            let distribution = of(&values);
+            let distribution = distribution(&values);
             let (mean, stdev) = (distribution.mean().unwrap(), distribution.stdev());
             // A bin is at most a thousandth wide.
             let share = |slack: f64| {
@@ -373,7 +374,7 @@ pub(super) mod tests {
             part.iter().for_each(|&value| interval.record(value));
             merged += &interval;
         }
-        let whole = of(&values);
+        let whole = distribution(&values);
         assert_eq!(merged.values().collect::<Vec<_>>(), whole.values().collect::<Vec<_>>());
         assert_eq!((merged.count(), merged.min(), merged.max()), (whole.count(), whole.min(), whole.max()));
         assert_eq!((merged.mean(), merged.stdev()), (whole.mean(), whole.stdev()));
@@ -381,7 +382,7 @@ pub(super) mod tests {
 
     #[test]
     fn merging_an_empty_one_changes_nothing() {
-        let mut distribution = of(&[3, 9]);
+        let mut distribution = distribution(&[3, 9]);
         distribution += &Distribution::<u32>::new();
         assert_eq!((distribution.count(), distribution.min(), distribution.max()), (2, Some(3), Some(9)));
     }
@@ -391,13 +392,13 @@ pub(super) mod tests {
         let mut many = Distribution::<u32>::new();
         many.record_many(12_345, 3);
         many.record_many(1, 0);
-        let often = of(&[12_345, 12_345, 12_345]);
+        let often = distribution(&[12_345, 12_345, 12_345]);
         assert_eq!((many.count(), many.min(), many.mean(), many.stdev()), (3, Some(12_345), often.mean(), 0.0));
     }
 
     #[test]
     fn what_exceeds_an_hour_is_clamped_and_counted() {
-        let mut distribution = of(&[HIGHEST, HIGHEST + 1, u64::MAX]);
+        let mut distribution = distribution(&[HIGHEST, HIGHEST + 1, u64::MAX]);
         distribution.record_many(u64::MAX, 2);
         assert_eq!((distribution.clamped, distribution.count()), (4, 5));
         assert_eq!((distribution.min(), distribution.max()), (Some(HIGHEST), Some(HIGHEST)));
@@ -407,10 +408,10 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn with_two_digits_percentiles_stay_within_a_hundredth_and_the_rest_is_exact() {
+    fn two_digit_percentiles_are_exact_to_a_hundredth() {
         let (mut coarse, mut values) = (Distribution::<u64, COARSE>::new(), scattered(1_000));
         values.iter().for_each(|&value| coarse.record(value));
-        let (mut fine, exact) = (of(&[17]), of(&values));
+        let (mut fine, exact) = (distribution(&[17]), distribution(&values));
         coarse.refine(&mut fine);
         values.sort_unstable();
         for (tenths, &expected) in values.iter().enumerate() {
@@ -424,7 +425,7 @@ pub(super) mod tests {
 
     #[test]
     fn clearing_keeps_nothing() {
-        let mut distribution = of(&[5, u64::MAX]);
+        let mut distribution = distribution(&[5, u64::MAX]);
         distribution.clear();
         assert_eq!(
             (distribution.count(), distribution.min(), distribution.mean(), distribution.clamped),
@@ -436,11 +437,11 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_sent_arrives_and_what_contradicts_itself_does_not() {
+    fn distributions_round_trip_and_contradictions_fail() {
         let mut sum = Distribution::<u64>::new();
         let mut prints = 0_u64;
         for part in [&scattered(500)[..], &[0, HIGHEST, u64::MAX], &[]] {
-            let part = of(part);
+            let part = distribution(part);
             let sent = serde_json::to_string(&part).unwrap();
             let arrived: Distribution<u64> = serde_json::from_str(&sent).unwrap();
             assert_eq!(arrived.moments(), part.moments());
@@ -451,7 +452,7 @@ pub(super) mod tests {
         assert_eq!(sum.fingerprint(), prints);
         sum.record(7);
         assert_ne!(sum.fingerprint(), prints);
-        let right = serde_json::to_value(of(&[5, 9])).unwrap();
+        let right = serde_json::to_value(distribution(&[5, 9])).unwrap();
         let is_read = |value| serde_json::from_value::<Distribution<u64>>(value).is_ok();
         assert!(is_read(right.clone()));
         for (field, wrong) in

@@ -141,7 +141,7 @@ impl TlsFailure {
 
 /// The failures of one phase and cause.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Row {
+pub struct FailureRow {
     /// The phase in which it happened.
     pub phase: Phase,
     /// Why.
@@ -156,7 +156,7 @@ pub struct Row {
     pub example: Vec<u8>,
 }
 
-impl Row {
+impl FailureRow {
     /// Of two rows that are added, the smaller one gives the example: the least that shows anything.
     fn shown_by(&self) -> (bool, &[u8]) {
         (self.example.is_empty(), &self.example)
@@ -176,7 +176,7 @@ impl Row {
 /// All failures, one row per phase and cause, in the order in which they first happened.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ledger {
-    rows: Vec<Row>,
+    rows: Vec<FailureRow>,
 }
 
 impl Ledger {
@@ -189,7 +189,7 @@ impl Ledger {
                 row.last_tenth = row.last_tenth.max(tenth);
             }
             None => {
-                self.rows.push(Row {
+                self.rows.push(FailureRow {
                     phase,
                     cause,
                     count: 1,
@@ -202,7 +202,7 @@ impl Ledger {
     }
 
     /// The rows, in the order in which they first happened.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[FailureRow] {
         &self.rows
     }
 
@@ -234,7 +234,7 @@ impl Ledger {
         errors
     }
 
-    fn find(&mut self, phase: Phase, cause: Cause) -> Option<&mut Row> {
+    fn find(&mut self, phase: Phase, cause: Cause) -> Option<&mut FailureRow> {
         self.rows.iter_mut().find(|row| row.phase == phase && row.cause == cause)
     }
 }
@@ -314,14 +314,21 @@ mod tests {
         ledger.record(Phase::Send, REFUSED, 9, Vec::new);
         let example = b"127.0.0.1:9".to_vec();
         let rows = [
-            Row { phase: Phase::Connect, cause: REFUSED, count: 2, first_tenth: 3, last_tenth: 5, example },
-            Row { phase: Phase::Send, cause: REFUSED, count: 1, first_tenth: 9, last_tenth: 9, example: Vec::new() },
+            FailureRow { phase: Phase::Connect, cause: REFUSED, count: 2, first_tenth: 3, last_tenth: 5, example },
+            FailureRow {
+                phase: Phase::Send,
+                cause: REFUSED,
+                count: 1,
+                first_tenth: 9,
+                last_tenth: 9,
+                example: Vec::new(),
+            },
         ];
         assert_eq!(ledger.rows(), rows);
     }
 
     #[test]
-    fn added_ledgers_keep_the_first_and_the_last_time() {
+    fn merged_ledgers_keep_first_and_last_times() {
         let mut early = Ledger::default();
         early.record(Phase::Head, REFUSED, 1, || b"early".to_vec());
         let mut late = Ledger::default();

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_same_agreement_is_counted_and_the_most_frequent_comes_first() {
+    fn the_most_frequent_agreement_comes_first() {
         let new = Negotiated { version: 0x0304, suite: 0x1301, group: 0x001d, is_http2: true };
         let old = Negotiated { version: 0x0303, suite: 0xc02f, group: 0, is_http2: false };
         let (mut one, mut other) = (Handshakes::default(), Handshakes::default());

@@ -72,7 +72,7 @@ fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::distribution::tests::{of, scattered};
+    use super::super::distribution::tests::{distribution, scattered};
     use super::*;
 
     /// The smallest value of each bin, and its count.
@@ -81,9 +81,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_and_read_again_is_the_same() {
+    fn encoded_histograms_round_trip() {
         for values in [scattered(5_000), vec![0], vec![7, 7], vec![HIGHEST - 1, HIGHEST], Vec::new()] {
-            let before = of(&values);
+            let before = distribution(&values);
             let mut after = Distribution::decode(&encode(bins(&before))).unwrap();
             assert!(bins(&after).eq(bins(&before)) && after.count() == before.count());
             after.set_moments(before.moments().unwrap_or_default()).unwrap();
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn what_is_no_distribution_is_refused() {
-        let good = of(&[10, 20, 30]);
+        let good = distribution(&[10, 20, 30]);
         let moments = good.moments().unwrap();
         let decoded = |bytes: &[u8], moments| Distribution::decode(bytes)?.set_moments(moments);
         assert_eq!(decoded(b"", moments), Err(Corrupt::Bytes));

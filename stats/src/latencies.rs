@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     /// A distribution of one value.
-    fn of(ns: u64) -> Distribution<u32> {
+    fn distribution_of(ns: u64) -> Distribution<u32> {
         let mut distribution = Distribution::default();
         distribution.record(ns);
         distribution
@@ -139,11 +139,11 @@ mod tests {
     }
 
     #[test]
-    fn percentiles_come_from_the_bins_and_the_mean_does_not() {
+    fn means_do_not_come_from_bins() {
         let mut row = Latencies::default();
         assert_eq!((row.mean_ns(), row.percentile_ns(50.0)), (None, None));
         for ns in 1..=1_000 {
-            row.record(&of(ns * 1_000));
+            row.record(&distribution_of(ns * 1_000));
         }
         assert_eq!(row.mean_ns(), Some(500_500.0));
         for percent in [10.0, 50.0, 99.0] {

@@ -47,28 +47,28 @@ pub mod wrk2;
 use std::ops::AddAssign;
 
 pub use activity::Activity;
-pub use batches::{BATCHES_MIN, Batch, Batches, Estimate, Unknown};
-pub use binned::{Binned, Step};
+pub use batches::{BATCHES_MIN, Batch, Batches, PrecisionEstimate, Unknown};
+pub use binned::{Binned, SpectrumRow};
 pub use bins::{Count, HIGHEST};
-pub use buffers::Buffers;
+pub use buffers::BufferSizes;
 pub use by_class::ByClass;
 pub use by_name::{ByName, OfName};
 pub use corrupt::Corrupt;
 pub use counters::{Counters, Statuses};
 pub use distribution::Distribution;
-pub use errors::{Cause, Errors, Ledger, Phase, ProxyFailure, Row, TlsFailure};
+pub use errors::{Cause, Errors, FailureRow, Ledger, Phase, ProxyFailure, TlsFailure};
 pub use handshakes::{Handshakes, Negotiated};
 pub use latencies::Latencies;
 pub use log_entry::{Fate, LogEntry};
 pub use moments::{Moments, sample_stdev};
 pub use occupancy::Occupancy;
-pub use open_loop::OpenLoop;
+pub use open_loop::OpenLoopStats;
 pub use phases::Phases;
 pub use rank::{has_enough_beyond, hdr_rank, rank};
 pub use silences::{Gap, Silences};
 pub use socket_samples::SocketSamples;
-pub use sockets::Sockets;
-pub use spread::Spread;
+pub use sockets::SocketStats;
+pub use spread::ConnectionSpread;
 pub use tcp_info::TcpInfo;
 pub use timeline::{RowFigures, Timeline};
 pub use transcript::Transcript;
@@ -105,7 +105,7 @@ pub struct Stats<C: Count> {
     /// The phases of connections and requests. `None` unless they are asked for.
     pub phases: Option<Box<Phases<C>>>,
     /// Measurements of scheduled requests. `None` in a closed loop.
-    pub open_loop: Option<Box<OpenLoop<C>>>,
+    pub open_loop: Option<Box<OpenLoopStats<C>>>,
     /// Whole requests per second of one thread, one value per 100 ms; if wrk is imitated, only from intervals in which
     /// a request was completed.
     pub rates: Distribution<C>,
@@ -120,7 +120,7 @@ pub struct Stats<C: Count> {
     /// The TLS handshakes, and the parameters in use.
     pub handshakes: Handshakes,
     /// Readings of some connections' `TCP_INFO`.
-    pub sockets: Sockets,
+    pub sockets: SocketStats,
     /// The `Location` of one of the redirects, as the server sent it; of several that are added up, the first in
     /// alphabetical order.
     pub location: Option<String>,
@@ -182,7 +182,7 @@ impl<C: Count> Stats<C> {
         self.statuses.clear();
         self.ledger.clear();
         self.handshakes.clear();
-        self.sockets = Sockets::default();
+        self.sockets = SocketStats::default();
         self.location = None;
         self.expects_tls = false;
     }
@@ -272,7 +272,7 @@ mod tests {
         totals += &interval(20);
         assert_eq!(totals.latency.mean(), Some(15.0));
         assert_eq!(totals.batch_latency().mean(), Some(60.0));
-        assert_eq!(totals.by_class.as_ref().unwrap().of(3).unwrap().mean(), Some(15.0));
+        assert_eq!(totals.by_class.as_ref().unwrap().latencies(3).unwrap().mean(), Some(15.0));
         assert_eq!(totals.by_name.as_ref().unwrap().iter().next().unwrap().1.latency.mean(), Some(15.0));
         assert_eq!(totals.censored.as_ref().unwrap().mean(), Some(30.0));
         assert_eq!(totals.rates.mean(), Some(45.0));
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_does_not_depend_on_how_it_was_added() {
+    fn merging_is_associative_and_commutative() {
         let mut random = Random::new(1);
         for _ in 0..3 {
             let mut sum = (Totals::default(), Timeline::default());
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_of_the_phases_is_in_the_totals() {
+    fn phase_omissions_are_in_the_totals() {
         let left_out = |latencies: &[u64]| {
             let mut interval = Interval::default();
             latencies.iter().for_each(|latency| interval.latency.record(*latency));
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_one_error_from_the_interval_on_in_which_it_becomes_late() {
+    fn late_requests_are_one_error() {
         let of = |counters| Interval { counters, ..Interval::default() };
         let late = of(Counters { late: 1, ..Counters::default() });
         let abandoned = of(Counters { late_ended: 1, abandoned: 1, ..Counters::default() });
@@ -405,7 +405,7 @@ mod tests {
         totals += &cleared;
         assert_eq!(totals.latency.count() + totals.rates.count(), 0);
         assert!(totals.batch_latency.is_none() && totals.censored.is_none());
-        assert!(totals.by_class.as_ref().unwrap().of(3).is_none());
+        assert!(totals.by_class.as_ref().unwrap().latencies(3).is_none());
         assert_eq!(totals.by_name.as_ref().unwrap().iter().count(), 0);
         let open_loop = totals.open_loop.as_ref().unwrap();
         assert_eq!(
@@ -419,7 +419,7 @@ mod tests {
         assert_eq!((totals.counters, totals.activity), (Counters::default(), Activity::default()));
         assert_eq!(totals.statuses.iter().count(), 0);
         assert!(totals.ledger.rows().is_empty());
-        assert_eq!((totals.handshakes.total, totals.sockets), (0, Sockets::default()));
+        assert_eq!((totals.handshakes.total, totals.sockets), (0, SocketStats::default()));
         assert_eq!(totals.location, None);
     }
 }

@@ -9,7 +9,7 @@ use super::{Count, Distribution, Wrk2};
 /// Measurements of scheduled requests.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
-pub struct OpenLoop<C: Count> {
+pub struct OpenLoopStats<C: Count> {
     /// From when a request was due to the last byte of its response, in nanoseconds. One for each complete response.
     pub scheduled: Distribution<C>,
     /// From when a request was due to when its first byte was handed to the kernel, in nanoseconds. One for each
@@ -68,7 +68,7 @@ pub struct OpenLoop<C: Count> {
     pub calm_ns: u64,
 }
 
-impl<C: Count> OpenLoop<C> {
+impl<C: Count> OpenLoopStats<C> {
     /// Records a complete response, with the nanoseconds since its request was due and since it was sent; `as_wrk2`: as
     /// wrk2 does, too.
     pub fn complete(&mut self, scheduled_ns: u64, service_ns: u64, as_wrk2: bool) {
@@ -99,7 +99,7 @@ impl<C: Count> OpenLoop<C> {
     }
 }
 
-impl<C: Count> Default for OpenLoop<C> {
+impl<C: Count> Default for OpenLoopStats<C> {
     fn default() -> Self {
         Self {
             scheduled: Distribution::default(),
@@ -130,8 +130,8 @@ impl<C: Count> Default for OpenLoop<C> {
     }
 }
 
-impl<A: Count, B: Count> AddAssign<&OpenLoop<B>> for OpenLoop<A> {
-    fn add_assign(&mut self, other: &OpenLoop<B>) {
+impl<A: Count, B: Count> AddAssign<&OpenLoopStats<B>> for OpenLoopStats<A> {
+    fn add_assign(&mut self, other: &OpenLoopStats<B>) {
         self.scheduled += &other.scheduled;
         self.lateness += &other.lateness;
         self.censored += &other.censored;

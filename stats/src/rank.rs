@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn the_share_above_a_percentile_is_ten_values_the_least_of_which_it_is() {
+    fn percentiles_need_ten_values_above() {
         for (p, enough) in
             [(0.0, 10), (50.0, 20), (75.0, 40), (90.0, 100), (99.0, 1_000), (99.9, 10_000), (99.999, 1_000_000)]
         {

@@ -43,7 +43,7 @@ pub struct Silences {
 
 /// The times of one worker at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
+pub struct WorkerGaps {
     /// All gaps, in order. The last one has no end, because other workers may have continued when this one had nothing
     /// left to do.
     pub gaps: Vec<Gap>,
@@ -130,10 +130,10 @@ impl Silences {
     }
 
     /// All of them. Requests sent after the end are not awaited.
-    pub fn end(mut self, ended_ns: u64) -> Kept {
+    pub fn end(mut self, ended_ns: u64) -> WorkerGaps {
         self.asked_ns = self.asked_ns.filter(|asked_ns| *asked_ns < ended_ns);
         self.keep(u64::MAX);
-        Kept { gaps: self.gaps, awaited: self.awaited, ahead: self.ahead }
+        WorkerGaps { gaps: self.gaps, awaited: self.awaited, ahead: self.ahead }
     }
 
     #[cold]
@@ -225,7 +225,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// The gaps of a worker that completed something at these milliseconds, in milliseconds.
-    fn of(completions_ms: &[u64]) -> Vec<Gap> {
+    fn gaps_between(completions_ms: &[u64]) -> Vec<Gap> {
         let mut silences = Silences::new();
         completions_ms.iter().for_each(|ms| silences.completed(ms * MS, true));
         silences.end(u64::MAX).gaps
@@ -236,15 +236,15 @@ mod tests {
     }
 
     #[test]
-    fn gaps_are_exact_to_the_completion_and_the_last_one_has_no_end() {
+    fn gaps_are_exact_and_the_last_open() {
         let end = u64::MAX / MS;
-        assert_eq!(in_ms(&of(&[])), [(0, end)]);
-        assert_eq!(in_ms(&of(&[199, 398, 597])), [(597, end)], "too short");
-        assert_eq!(in_ms(&of(&[250, 300, 301, 1_300, 1_299, 1_498])), [(0, 250), (301, 1_300), (1_498, end)]);
+        assert_eq!(in_ms(&gaps_between(&[])), [(0, end)]);
+        assert_eq!(in_ms(&gaps_between(&[199, 398, 597])), [(597, end)], "too short");
+        assert_eq!(in_ms(&gaps_between(&[250, 300, 301, 1_300, 1_299, 1_498])), [(0, 250), (301, 1_300), (1_498, end)]);
     }
 
     #[test]
-    fn a_gap_is_awaited_from_when_something_was_asked_for() {
+    fn gaps_are_awaited_from_the_first_request() {
         let mut silences = Silences::new();
         silences.asked(1_000 * MS);
         silences.completed(1_001 * MS, true);
@@ -261,7 +261,7 @@ mod tests {
         silences.asked(9_000 * MS);
         let awaited_until = |ms: u64| in_ms(&silences.clone().end(ms * MS).awaited).len();
         assert_eq!([9_000, 9_001].map(awaited_until), [3, 4], "requests sent after the end are not awaited");
-        let Kept { gaps, awaited, .. } = silences.end(u64::MAX);
+        let WorkerGaps { gaps, awaited, .. } = silences.end(u64::MAX);
         let end = u64::MAX / MS;
         let expected = [(0, 1_001), (1_001, 2_001), (2_001, 3_001), (3_001, 4_500), (4_500, 5_700), (5_700, end)];
         assert_eq!(in_ms(&gaps), expected);
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_under_way_when_measuring_begins_is_awaited_from_then_on() {
+    fn earlier_requests_are_awaited_from_the_start() {
         let mut silences = Silences::new();
         silences.asked(1_000 * MS);
         silences.clear();
@@ -296,7 +296,7 @@ mod tests {
         (17..=20).for_each(|tenth| silences.completed(tenth * 100 * MS, false));
         silences.sent_ahead(2_010 * MS, u64::MAX);
         silences.completed(2_011 * MS, true);
-        let Kept { gaps, ahead, .. } = silences.end(u64::MAX);
+        let WorkerGaps { gaps, ahead, .. } = silences.end(u64::MAX);
         let end = u64::MAX / MS;
         assert_eq!(in_ms(&gaps), [(2, 302), (302, 602), (602, 1_600), (2_011, end)]);
         let times: Vec<(u64, u64)> = (0..=5).map(|n| (300 * n, 300 * n + 300)).collect();
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_times_ahead_those_at_the_ends_of_a_gap_are_kept() {
+    fn times_ahead_are_kept_at_gap_ends() {
         let mut silences = Silences::new();
         silences.completed(5 * MS, false);
         (0..1_000).for_each(|n| silences.sent_ahead(10 * n * MS, 10 * (n + 1) * MS));
@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn responses_are_held_until_the_queue_of_a_gap_is_gone() {
+    fn responses_are_held_while_queues_drain() {
         let mut silences = Silences::new();
         let mut held = |completions_ms: &[u64]| {
             let mut is_held = |ms: &u64| {
@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_others_that_may_overlap_are_looked_at() {
+    fn only_overlapping_gaps_are_compared() {
         // Looking at each of the others for each gap would take many minutes.
         let gaps =
             |from_ns: u64| (0..300_000).map(move |n| Gap { from_ns: 10 * n + from_ns, until_ns: 10 * n + from_ns + 5 });
@@ -358,21 +358,21 @@ mod tests {
     }
 
     #[test]
-    fn only_what_all_workers_have_in_common_is_a_silence() {
-        let some = of(&[100, 1_300, 1_400, 2_500, 2_600]);
-        let others = of(&[50, 200, 1_350, 2_450, 2_700]);
+    fn silences_are_common_to_all_workers() {
+        let some = gaps_between(&[100, 1_300, 1_400, 2_500, 2_600]);
+        let others = gaps_between(&[50, 200, 1_350, 2_450, 2_700]);
         let both = common(&some, &others);
         assert_eq!(in_ms(&both[..2]), [(200, 1_300), (1_400, 2_450)], "between the last before and the first after");
         assert_eq!(in_ms(&both[2..]), [(2_700, u64::MAX / MS)]);
         assert_eq!(common(&others, &some), both, "in any order");
         assert_eq!(common(&[Gap::ALL], &some), some);
         let busy: Vec<u64> = (0..30).map(|tenth| tenth * 100).collect();
-        assert_eq!(in_ms(&common(&some, &of(&busy))), [(2_900, u64::MAX / MS)]);
+        assert_eq!(in_ms(&common(&some, &gaps_between(&busy))), [(2_900, u64::MAX / MS)]);
     }
 
     /// The common gaps equal the gaps of one worker that completed everything, no matter which worker completed what.
     #[test]
-    fn dealt_to_several_workers_the_silences_are_the_same() {
+    fn silences_do_not_depend_on_worker_count() {
         let mut random = onrush_plan::Random::new(7);
         for _ in 0..200 {
             let mut at_ms = 0;
@@ -382,13 +382,13 @@ mod tests {
                 all.push(at_ms);
                 dealt[(random.next() % 3) as usize].push(at_ms);
             }
-            let merged = dealt.iter().fold(vec![Gap::ALL], |gaps, worker| common(&gaps, &of(worker)));
-            assert_eq!(merged, of(&all));
+            let merged = dealt.iter().fold(vec![Gap::ALL], |gaps, worker| common(&gaps, &gaps_between(worker)));
+            assert_eq!(merged, gaps_between(&all));
         }
     }
 
     #[test]
-    fn of_too_many_gaps_the_longest_are_kept_in_order() {
+    fn the_longest_gaps_are_kept_in_order() {
         let mut silences = Silences::new();
         let mut at_ns = 0;
         for index in 0..10 * GAPS_MAX as u64 {
@@ -408,7 +408,7 @@ mod tests {
             silences.sent_ahead(sent_ns, sent_ns + 300 * MS);
             silences.completed(sent_ns + 2 * MS + number % 7, true);
         }
-        let Kept { gaps, ahead, .. } = silences.end(u64::MAX);
+        let WorkerGaps { gaps, ahead, .. } = silences.end(u64::MAX);
         let is_covered =
             |gap: &&Gap| ahead.iter().any(|ahead| ahead.from_ns < gap.from_ns && gap.from_ns < ahead.until_ns);
         assert_eq!(gaps[1..].iter().filter(is_covered).count(), gaps.len() - 1);

@@ -8,7 +8,7 @@ use super::TcpInfo;
 
 /// Sums over readings. Each connection's counters count from the reading before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sockets {
+pub struct SocketStats {
     /// The number of readings.
     pub readings: u64,
     /// Readings with a request in flight.
@@ -37,7 +37,7 @@ pub struct Sockets {
     pub busy_us: [u64; 3],
 }
 
-impl Sockets {
+impl SocketStats {
     /// Records a reading of a connection. `before` is its previous reading, if there is one, and how many microseconds
     /// ago that was. Of a first reading only the round trips count: a SYN that met a full accept queue was
     /// retransmitted, too.
@@ -73,7 +73,7 @@ impl Sockets {
     }
 }
 
-impl AddAssign for Sockets {
+impl AddAssign for SocketStats {
     fn add_assign(&mut self, other: Self) {
         let readings = (self.readings, other.readings);
         let sum = |mine: Option<u64>, theirs: Option<u64>| match readings {
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counters_count_from_the_reading_before_if_there_was_one() {
+    fn counters_start_at_the_previous_reading() {
         let first = TcpInfo {
             rtt_us: 100,
             rtt_min_us: Some(90),
@@ -124,10 +124,10 @@ mod tests {
             busy_us: Some([900, 250, 100]),
             ..first
         };
-        let mut sockets = Sockets::default();
+        let mut sockets = SocketStats::default();
         sockets.read(None, &first);
         sockets.read(Some((first, 600)), &second);
-        let expected = Sockets {
+        let expected = SocketStats {
             readings: 2,
             rtt_sum_us: 400,
             rtt_min_us: Some(80),
@@ -138,12 +138,12 @@ mod tests {
             out_of_order: Some(0),
             between_readings_us: 600,
             busy_us: [400, 50, 0],
-            ..Sockets::default()
+            ..SocketStats::default()
         };
         assert_eq!(sockets, expected);
         sockets.read(Some((second, 600)), &TcpInfo { out_of_order: None, busy_us: None, ..second });
         assert_eq!((sockets.out_of_order, sockets.between_readings_us, sockets.readings), (None, 600, 3));
-        let mut sum = Sockets::default();
+        let mut sum = SocketStats::default();
         sum += sockets;
         sum += expected;
         assert_eq!((sum.readings, sum.retransmits, sum.needless, sum.out_of_order), (5, 6, Some(4), None));

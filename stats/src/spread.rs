@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Connections that were open at the end, and their requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Spread {
+pub struct ConnectionSpread {
     /// The number of connections.
     pub connections: u64,
     /// The number of their requests.
@@ -15,7 +15,7 @@ pub struct Spread {
     pub most: u64,
 }
 
-impl Spread {
+impl ConnectionSpread {
     /// Records a connection with this many requests.
     pub fn record(&mut self, requests: u64) {
         *self += Self { connections: 1, requests, most: requests };
@@ -27,7 +27,7 @@ impl Spread {
     }
 }
 
-impl AddAssign for Spread {
+impl AddAssign for ConnectionSpread {
     fn add_assign(&mut self, other: Self) {
         self.connections += other.connections;
         self.requests += other.requests;
@@ -41,7 +41,7 @@ mod tests {
 
     #[test]
     fn the_hottest_connection_is_held_against_the_mean() {
-        let mut spread = Spread::default();
+        let mut spread = ConnectionSpread::default();
         assert_eq!(spread.hottest(), None);
         [10, 10, 10, 50].into_iter().for_each(|requests| spread.record(requests));
         assert_eq!(spread.hottest(), Some(2.5));

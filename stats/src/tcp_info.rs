@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_where_the_kernel_has_them_and_absent_where_it_has_none() {
+    fn tcp_info_fields_match_the_kernel() {
         let mut bytes = [0; 240];
         let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
         for (at, value) in [(68, 1_500_u32), (100, 3), (136, 40), (140, 50), (148, 900), (216, 2), (224, 7)] {

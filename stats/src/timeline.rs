@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_belongs_to_the_row_in_which_it_began() {
+    fn intervals_belong_to_their_starting_row() {
         let mut timeline = Timeline::default();
         for tenths in [1, 9, 10, 11, 35] {
             timeline.record(&interval(tenths, 1_000));
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_lasts_longer_has_longer_rows_and_loses_nothing() {
+    fn long_runs_merge_rows_without_loss() {
         let mut timeline = Timeline::default();
         for second in 0..2_500 {
             timeline.record(&interval(second * 10 + 1, 1_000 + second));
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_cover_the_run_and_nothing_else_whatever_its_length() {
+    fn rows_cover_exactly_the_run() {
         for (elapsed_ns, rows) in [
             (1, 1),
             (SECOND_NS - 1, 1),
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_that_goes_beyond_its_row_stays_in_it() {
+    fn intervals_are_never_split_between_rows() {
         let mut timeline = Timeline::default();
         timeline.record(&Interval { until_ns: 3 * SECOND_NS, ..interval(10, 1_000) });
         timeline.end(3 * SECOND_NS);

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_and_the_last_frames_are_kept_and_the_rest_counted() {
+    fn middle_frames_are_only_counted() {
         let mut transcript = Transcript::default();
         for _ in 0..1000 {
             transcript.frame(false, ReadableFrame::Lines(b"PING\r\n".to_vec()));
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn data_in_a_row_is_one_and_the_beginning_of_the_first_is_kept() {
+    fn consecutive_data_frames_are_merged() {
         let mut transcript = Transcript::default();
         transcript.frame(true, data(1, &[b'a'; 1000]));
         transcript.frame(true, data(1, &[b'b'; 1000]));

@@ -120,8 +120,8 @@ fn sources_that_cannot_be_used_are_named(context: &Context) {
 }
 
 fn ipv6_has_ranges_too(context: &Context) {
-    let served = onrush::serve::Config { address: "[::1]:0".parse().expect("an address"), threads: 1, tls: false };
-    let served = onrush::serve::Server::start(&served).expect("it starts");
+    let served = onrush::serve::ServeConfig { address: "[::1]:0".parse().expect("an address"), threads: 1, tls: false };
+    let served = onrush::serve::EmbeddedServer::start(&served).expect("it starts");
     for (sources, code) in [("::1", 0), ("::1/128", 0), ("::2", 1), ("::1/126", 1)] {
         let onrush = context.onrush().words("-c2 -n20 -b").word(sources);
         let output = onrush.word(format!("http://{}/", served.address())).run_plain();

@@ -5,10 +5,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Instant;
 
-use onrush::serve::Server;
+use onrush::serve::EmbeddedServer;
 use onrush_engine::backend::{Backend, Clock, Dialer, Epoll, Uring};
 use onrush_engine::{Callbacks, Config, Engine, Job, Pacer, Repeated, Rules, Scale, WorkerLink};
-use onrush_proto::{Parts, Request};
+use onrush_proto::{Request, RequestParts};
 
 use crate::counting;
 use crate::harness::{Context, cases, target};
@@ -18,7 +18,7 @@ cases! {
 }
 
 /// Allocations of this thread during a run of this many requests on ten connections.
-fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) -> io::Result<B>) -> u64 {
+fn allocations<B: Backend>(server: &EmbeddedServer, requests: u64, make: fn(u32, Clock) -> io::Result<B>) -> u64 {
     let config = Config {
         max_inflight: 10,
         stand_ins: 0,
@@ -54,11 +54,11 @@ fn allocations<B: Backend>(server: &Server, requests: u64, make: fn(u32, Clock) 
         transcribe: false,
     };
     let backend = make(config.max_inflight, Clock::start()).expect("there are descriptors");
-    let parts = Parts {
+    let parts = RequestParts {
         method: "GET".into(),
         target: "/".into(),
         headers: vec![("Host".into(), server.address().to_string())],
-        ..Parts::default()
+        ..RequestParts::default()
     };
     let job = Job {
         source: Box::new(Repeated(vec![Request::new(parts)])),

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use rustix::io::ioctl_fionread;
 use rustix::process::Signal;
 
-use crate::harness::{Context, Output, Scratch, cases, finish, signal, target, url, wait_until};
-use crate::recorder::Recorder;
+use crate::harness::{Context, ProgramOutput, Scratch, cases, finish, signal, target, url, wait_until};
+use crate::recorder::RecordingServer;
 
 cases! {
     a_script_that_is_not_there_or_is_no_lua_is_fatal (Once);
@@ -186,7 +186,7 @@ fn a_batch_may_change_its_size(context: &Context) {
         function setup(thread) one = thread thread:set('numbers', {}) end
         function done(summary) print('answered', summary.requests) end";
     for onrush in context.both() {
-        let recorder = Recorder::start("127.0.0.1");
+        let recorder = RecordingServer::start("127.0.0.1");
         let url = format!("http://{}/", recorder.address());
         let output = onrush.words("-t1 -c1").word(UNTIL_ENDED).lua(script).word(url).run();
         assert_eq!(output.code, 0, "{output:?}");
@@ -448,7 +448,7 @@ fn what_cannot_be_handed_to_a_thread_is_refused(context: &Context) {
 
 fn an_old_script_that_calls_wrk_init_runs(context: &Context) {
     for onrush in context.both() {
-        let recorder = Recorder::start("127.0.0.1");
+        let recorder = RecordingServer::start("127.0.0.1");
         let script = "function init(args) wrk.init(args) wrk.path = '/late' end";
         let output = onrush.words("-t1 -c1 -n9").lua(script).word(format!("http://{}/", recorder.address())).run();
         assert_eq!(output.code, 0, "{output:?}");
@@ -474,7 +474,7 @@ fn a_script_that_redefines_globals_runs(context: &Context) {
 
 /// Expects exit code 1, a report if the run has begun, and a message with all of these words.
 #[track_caller]
-fn assert_refused(output: &Output, words: &[&str]) {
+fn assert_refused(output: &ProgramOutput, words: &[&str]) {
     assert_eq!(output.code, 1, "{output:?}");
     assert_eq!(output.stdout.contains("Requests/sec"), output.stdout.contains("Running"), "{output:?}");
     for word in words {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::{Context, Scratch, cases, target, url};
-use crate::servers::{Server, assert_no_errors};
+use crate::servers::{LoggingServer, assert_no_errors};
 use crate::simulation::simulated_document;
 
 cases! {
@@ -19,7 +19,7 @@ cases! {
 }
 
 fn nginx_passes_the_checks_that_hold(context: &Context) {
-    let nginx = Server::nginx(1_000);
+    let nginx = LoggingServer::nginx(1_000);
     let words = "-t1 -c4 -n200 --expect-status 200 --expect-header server --expect-body World";
     let onrush = context.onrush().words(words).word("--expect-header").word("content-length: 13");
     let output = onrush.word(nginx.url("/hello")).run();

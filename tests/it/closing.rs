@@ -5,9 +5,9 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases};
+use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases};
 use crate::peers::{read_head, server};
-use crate::servers::{Server, assert_no_errors};
+use crate::servers::{LoggingServer, assert_no_errors};
 use crate::simulation::simulated_document;
 use crate::tls_peers::{Authority, TlsServer};
 use crate::tls_processes::Process;
@@ -29,13 +29,13 @@ cases! {
 }
 
 /// Runs it with a result file; returns its output and the file's section about connections.
-fn run(onrush: Onrush) -> (Output, serde_json::Value) {
+fn run(onrush: Onrush) -> (ProgramOutput, serde_json::Value) {
     let (output, result) = run_whole(onrush);
     (output, result["connections"].clone())
 }
 
 /// As above, with all of the file.
-fn run_whole(onrush: Onrush) -> (Output, serde_json::Value) {
+fn run_whole(onrush: Onrush) -> (ProgramOutput, serde_json::Value) {
     let scratch = Scratch::new("closing-result");
     let path = scratch.path().join("result.json");
     let output = onrush.word("-o").word(&path).run();
@@ -49,7 +49,7 @@ fn number(connections: &serde_json::Value, name: &str) -> u64 {
 
 fn nginx_closes_connections_that_have_had_their_requests(context: &Context) {
     for onrush in context.both() {
-        let nginx = Server::nginx(1000);
+        let nginx = LoggingServer::nginx(1000);
         let onrush = onrush.words("-t2 -c4 -n200 --requests-per-connection 7").word(nginx.url("/hello"));
         let (output, connections) = run(onrush);
         assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
@@ -61,7 +61,7 @@ fn nginx_closes_connections_that_have_had_their_requests(context: &Context) {
         assert_eq!(nginx.log().len(), 200);
     }
     // The server's own limit is lower.
-    let nginx = Server::nginx(3);
+    let nginx = LoggingServer::nginx(3);
     let (output, connections) =
         run(context.onrush().words("-t1 -c2 -n60 --requests-per-connection 7").word(nginx.url("/hello")));
     assert_eq!((output.code, output.requests()), (0, 60), "{output:?}");
@@ -72,7 +72,7 @@ fn nginx_closes_connections_that_have_had_their_requests(context: &Context) {
 
 fn python_closes_earlier_or_when_it_is_asked(context: &Context) {
     for (protocol, opened) in [("HTTP/1.0", 60), ("HTTP/1.1", 12)] {
-        let python = Server::python(protocol);
+        let python = LoggingServer::python(protocol);
         let onrush = context.onrush().words("-t1 -c1 -n60 --requests-per-connection 5").word(python.url("/file.bin"));
         let (output, connections) = run(onrush);
         assert_eq!((output.code, output.requests()), (0, 60), "{output:?}");
@@ -116,11 +116,11 @@ fn a_tls_server_that_waits_for_our_farewell_closes_first(context: &Context) {
 }
 
 /// The requests of each connection, as heads.
-type Heard = Arc<Mutex<Vec<Vec<String>>>>;
+type RequestHeads = Arc<Mutex<Vec<Vec<String>>>>;
 
 /// A server that records received requests, and closes when asked to, if it obeys.
-fn listening(listens: bool) -> (SocketAddr, Heard) {
-    let heard = Heard::default();
+fn listening(listens: bool) -> (SocketAddr, RequestHeads) {
+    let heard = RequestHeads::default();
     let kept = Arc::clone(&heard);
     let address = server(move |stream| {
         stream.set_nodelay(true)?;
@@ -148,7 +148,7 @@ fn says_so(head: &str) -> bool {
 }
 
 /// How many requests each connection had, the largest number first. Only the last request of each says so.
-fn counts(heard: &Heard, most: usize) -> Vec<usize> {
+fn counts(heard: &RequestHeads, most: usize) -> Vec<usize> {
     let heard = heard.lock().expect("no thread panics with the lock");
     for heads in heard.iter() {
         let last: Vec<usize> = (1..=heads.len()).filter(|place| says_so(&heads[place - 1])).collect();

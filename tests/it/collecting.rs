@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use crate::harness::{Context, Output, Scratch, cases};
+use crate::harness::{Context, ProgramOutput, Scratch, cases};
 
 cases! {
     only_lines_with_the_mark_of_the_run_name_results_and_its_code (Once);
@@ -43,7 +43,7 @@ esac
         Self { scratch, into }
     }
 
-    fn collect(&self, context: &Context, out: Stdio) -> Output {
+    fn collect(&self, context: &Context, out: Stdio) -> ProgramOutput {
         let onrush = context.onrush().words("kubernetes --collect run --into").word(&self.into);
         let change = |command: &mut Command| {
             command.env("PATH", with_path(self)).stdout(out);

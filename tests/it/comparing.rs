@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::harness::{Context, Output, Scratch, cases};
+use crate::harness::{Context, ProgramOutput, Scratch, cases};
 use crate::simulation::simulate;
 
 cases! {
@@ -36,7 +36,7 @@ fn experiment(context: &Context, scratch: &Scratch) -> PathBuf {
     folder
 }
 
-fn compared(context: &Context, words: &str, paths: &[&Path]) -> Output {
+fn compared(context: &Context, words: &str, paths: &[&Path]) -> ProgramOutput {
     let command = context.onrush().word("compare").words(words);
     paths.iter().fold(command, |command, path| command.word(path)).run_plain()
 }

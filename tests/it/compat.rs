@@ -4,9 +4,9 @@
 use rustix::process::Signal;
 
 use crate::harness::{
-    Context, Onrush, Output, Scratch, Served, cases, counts, exchange, finish, signal, target, url, wait_until,
+    Context, Onrush, ProgramOutput, Scratch, Served, cases, counts, exchange, finish, signal, target, url, wait_until,
 };
-use crate::recorder::Recorder;
+use crate::recorder::RecordingServer;
 use crate::report::PLAIN_BYTES;
 use crate::simulation::simulate;
 
@@ -41,7 +41,7 @@ cases! {
 }
 
 /// A short run of one thread and two connections.
-fn short(context: &Context, url: &str) -> Output {
+fn short(context: &Context, url: &str) -> ProgramOutput {
     let output = context.called("wrk").words("-t1 -c2 -n100").word(url).run();
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     output
@@ -122,7 +122,7 @@ fn the_version_comes_first_and_the_rest_goes_on(context: &Context) {
         matches!(line.split(' ').collect::<Vec<_>>()[..],
         ["wrk", number, backend, "Copyright", ..] if !number.is_empty() && backend == format!("[{}]", context.backend))
     };
-    let split = |output: &Output| {
+    let split = |output: &ProgramOutput| {
         let (first, rest) = output.stdout.split_once('\n').expect("a line");
         assert!(is_version(first), "{output:?}");
         rest.to_owned()
@@ -138,7 +138,7 @@ fn the_version_comes_first_and_the_rest_goes_on(context: &Context) {
     let program = || context.called("wrk").words("-v -t1 -c1 -n9 --io").word(context.backend);
     let output = program().word(url(&server, "/")).run_plain();
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
-    Output { stdout: split(&output), ..output }.assert_nothing_but_standard();
+    ProgramOutput { stdout: split(&output), ..output }.assert_nothing_but_standard();
 
     let output = program().word("http://127.0.0.1:1/").run_plain();
     assert_eq!((output.code, split(&output).as_str()), (1, ""), "{output:?}");
@@ -235,8 +235,8 @@ pub const DURATIONS: [(&str, &str); 7] =
     [("90", "2m"), ("1h", "60m"), ("51", "1m"), ("50", "50s"), ("10S", "10s"), ("2M", "2m"), ("10 s", "10s")];
 
 /// A run that is interrupted as soon as some requests have been answered.
-pub fn interrupted(onrush: Onrush) -> Output {
-    let server = Recorder::start("127.0.0.1");
+pub fn interrupted(onrush: Onrush) -> ProgramOutput {
+    let server = RecordingServer::start("127.0.0.1");
     let child = onrush.word(format!("http://{}/", server.address())).spawn();
     wait_until(|| server.requests().len() > 5);
     signal(&child, Signal::INT);
@@ -293,7 +293,7 @@ fn http_1_0_closes_unless_it_says_otherwise(context: &Context) {
 }
 
 /// The probe, one for each request, and at most the two that are open at the end and one being made.
-fn assert_a_connection_for_each_request(output: &Output, connections: u64) {
+fn assert_a_connection_for_each_request(output: &ProgramOutput, connections: u64) {
     let requests = output.requests();
     assert!(requests > 10, "{output:?}");
     assert!((requests + 1..=requests + 1 + 3).contains(&connections), "{connections} connections: {output:?}");
@@ -341,7 +341,7 @@ fn bytes_of_chunked_answers_count_with_their_framing(context: &Context) {
 }
 
 fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
-    let server = Recorder::start("127.0.0.1");
+    let server = RecordingServer::start("127.0.0.1");
     let mut program = context.called("wrk").words("-t1 -c1 -n9");
     for header in ["Host: h.example", "A: b: c", "NoSpace:x", "Dup: 1", "Dup: 2"] {
         program = program.word("-H").word(header);
@@ -353,7 +353,7 @@ fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
     let requests = server.requests();
     assert!(requests.len() == 9 && requests.iter().all(|request| request == expected), "{:?}", requests.first());
 
-    let server = Recorder::start("127.0.0.1");
+    let server = RecordingServer::start("127.0.0.1");
     let address = server.address();
     let output = context.called("wrk").words("-t1 -c1 -n1").word(format!("http://u:p@{address}?x=1")).run();
     assert_eq!(output.code, 0, "{output:?}");

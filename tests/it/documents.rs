@@ -19,7 +19,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use onrush::serve::Server;
+use onrush::serve::EmbeddedServer;
 use rustix::process::Signal;
 
 use crate::harness::{self, Context, Onrush, Scratch, cases, signal, target};
@@ -79,7 +79,7 @@ fn the_examples_about_experiments_come_out_as_shown(context: &Context) {
 }
 
 fn the_experiments_in_the_manual_can_be_planned(context: &Context) {
-    let document = Document::read("docs/experiments.md");
+    let document = MarkdownFile::read("docs/experiments.md");
     let experiments: Vec<String> = document.fences("toml").map(|lines| lines.join("\n")).collect();
     assert!(experiments.len() >= 2);
     for experiment in experiments {
@@ -102,7 +102,7 @@ fn the_examples_about_scripts_come_out_as_shown(context: &Context) {
 }
 
 fn the_scripts_in_the_manual_run(context: &Context) {
-    let pages = [Document::read("docs/scripting.md"), Document::read("docs/login.md")];
+    let pages = [MarkdownFile::read("docs/scripting.md"), MarkdownFile::read("docs/login.md")];
     let scripts: Vec<String> = pages.iter().flat_map(|page| page.fences("lua")).map(|lines| lines.join("\n")).collect();
     assert!(scripts.len() > 10, "{} scripts", scripts.len());
     let server = target();
@@ -151,7 +151,7 @@ fn messages_and_troubleshooting_refer_to_what_exists(context: &Context) {
     // No comment is printed, nor is a line break inside a string.
     let printed: Vec<&str> = source.lines().filter(|line| !line.trim_start().starts_with("//")).collect();
     let source: String = printed.join("\n").split("\\\n").map(str::trim_start).collect();
-    let page = Document::read("docs/troubleshooting.md");
+    let page = MarkdownFile::read("docs/troubleshooting.md");
     let messages: Vec<&str> = page.fences("text").flatten().collect();
     assert!(messages.len() > 50, "{} messages", messages.len());
     for message in messages {
@@ -165,7 +165,7 @@ fn messages_and_troubleshooting_refer_to_what_exists(context: &Context) {
         let place = rest.split(is_end).next().unwrap_or_default().trim_end_matches('.');
         let (file, anchor) = place.split_once('#').unwrap_or((place, ""));
         if file.ends_with(".md") {
-            let page = Document::read(&format!("docs/{file}"));
+            let page = MarkdownFile::read(&format!("docs/{file}"));
             assert!(anchor.is_empty() || page.anchors().contains(&anchor.to_owned()), "no heading is called {place}");
             places.insert(format!("docs/{place}"));
         }
@@ -225,7 +225,7 @@ fn every_link_leads_to_something(_: &Context) {
 
 /// `SUMMARY.md` is the table of contents of the book: it has every page once, and no other.
 fn the_book_has_every_page(_: &Context) {
-    let summary = Document::read("docs/SUMMARY.md");
+    let summary = MarkdownFile::read("docs/SUMMARY.md");
     let mut listed: Vec<&str> = summary.links().iter().map(|link| link.target).collect();
     listed.sort_unstable();
     let documents = documents();
@@ -237,9 +237,9 @@ fn the_book_has_every_page(_: &Context) {
 
 /// A how-to is one task, in at most 400 words; linked pages have the rest.
 fn a_how_to_is_short(_: &Context) {
-    let summary = Document::read("docs/SUMMARY.md");
+    let summary = MarkdownFile::read("docs/SUMMARY.md");
     let part = summary.text.split("\n# How to\n").nth(1).and_then(|rest| rest.split("\n# ").next());
-    let part = Document { path: summary.path.clone(), text: part.expect("there is such a part").to_owned() };
+    let part = MarkdownFile { path: summary.path.clone(), text: part.expect("there is such a part").to_owned() };
     for link in part.links() {
         let words = read(&format!("docs/{}", link.target)).split_whitespace().count();
         assert!(words <= 400, "{} has {words} words", link.target);
@@ -333,7 +333,7 @@ fn every_seam_of_the_architecture_has_a_guard(_: &Context) {
 
 /// One command of a session, with the expected output and exit code.
 #[derive(Debug, Default)]
-struct Step {
+struct SessionStep {
     command: String,
     output: Vec<String>,
     code: Option<i32>,
@@ -341,7 +341,7 @@ struct Step {
 
 /// Runs every example of a document, of which there must be `at_least`.
 fn check_examples(context: &Context, path: &str, at_least: usize) {
-    let steps: Vec<Step> = Document::read(path).fences("console").flat_map(session).collect();
+    let steps: Vec<SessionStep> = MarkdownFile::read(path).fences("console").flat_map(session).collect();
     assert!(steps.len() >= at_least, "{path} has {} examples", steps.len());
     let (server, scratch) = (target(), Scratch::new("documents"));
     let tls_port = tls_peers::documented(&scratch).address.port();
@@ -362,13 +362,13 @@ fn check_examples(context: &Context, path: &str, at_least: usize) {
 }
 
 /// The commands of a block that are run, each with its output and exit code.
-fn session(lines: Vec<&str>) -> Vec<Step> {
-    let mut steps: Vec<Step> = Vec::new();
+fn session(lines: Vec<&str>) -> Vec<SessionStep> {
+    let mut steps: Vec<SessionStep> = Vec::new();
     let mut is_code = false;
     for line in lines {
         match line.strip_prefix("$ ") {
             Some("echo $?") => is_code = true,
-            Some(command) => steps.push(Step { command: command.to_owned(), ..Step::default() }),
+            Some(command) => steps.push(SessionStep { command: command.to_owned(), ..SessionStep::default() }),
             None => {
                 let step = steps.last_mut().expect("a session begins with a command");
                 if is_code {
@@ -383,7 +383,7 @@ fn session(lines: Vec<&str>) -> Vec<Step> {
     steps
 }
 
-impl Step {
+impl SessionStep {
     fn words(&self) -> impl Iterator<Item = &str> {
         self.command.split_whitespace()
     }
@@ -399,7 +399,7 @@ impl Step {
     }
 
     /// Carries the step out and compares its output with the example.
-    fn check(&self, context: &Context, path: &str, servers: (&Server, u16), programs: &Path) {
+    fn check(&self, context: &Context, path: &str, servers: (&EmbeddedServer, u16), programs: &Path) {
         let (mut lines, code) = self.perform(context, servers, programs);
         // On a busy machine a strict run may rightly fail.
         let code = if code == 4 && self.command.contains("--strict") { 0 } else { code };
@@ -424,7 +424,12 @@ impl Step {
 
     /// Runs the command as a shell would, but shorter and on the target; returns both streams as one, and the exit
     /// code.
-    fn perform(&self, context: &Context, (server, tls_port): (&Server, u16), programs: &Path) -> (Vec<String>, i32) {
+    fn perform(
+        &self,
+        context: &Context,
+        (server, tls_port): (&EmbeddedServer, u16),
+        programs: &Path,
+    ) -> (Vec<String>, i32) {
         // A target goes on freezing for a while after a run: each of these runs has its own.
         let frozen = self.command.contains("/freeze?").then(target);
         let address = frozen.as_ref().unwrap_or(server).address();
@@ -566,7 +571,7 @@ fn shape(line: &str) -> String {
 }
 
 /// A Markdown file.
-struct Document {
+struct MarkdownFile {
     /// Its path, from the root of the repository.
     path: String,
     text: String,
@@ -578,7 +583,7 @@ struct Link<'a> {
     target: &'a str,
 }
 
-impl Document {
+impl MarkdownFile {
     fn read(path: &str) -> Self {
         Self { path: path.to_owned(), text: read(path) }
     }
@@ -625,14 +630,14 @@ impl Document {
 }
 
 /// Checks that the target and its heading exist, and that names linked to source code are defined there.
-fn check_link(document: &Document, Link { text, target }: &Link) {
+fn check_link(document: &MarkdownFile, Link { text, target }: &Link) {
     let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
     let here = root().join(&document.path);
     let path = if file.is_empty() { here.clone() } else { here.with_file_name("").join(file) };
     let place = format!("{}: [{text}]({target})", document.path);
     assert!(path.exists(), "{place}: there is no such file");
     if !anchor.is_empty() {
-        let linked = Document { path: file.to_owned(), text: fs::read_to_string(&path).expect("a text") };
+        let linked = MarkdownFile { path: file.to_owned(), text: fs::read_to_string(&path).expect("a text") };
         assert!(linked.anchors().contains(&anchor.to_owned()), "{place}: no such heading: {:?}", linked.anchors());
     }
     let code = text.strip_prefix('`').and_then(|text| text.strip_suffix('`')).filter(|code| !target.ends_with(code));
@@ -659,14 +664,14 @@ fn is_in(source: &str, name: &str) -> bool {
 }
 
 /// Every Markdown file of the repository.
-fn documents() -> Vec<Document> {
+fn documents() -> Vec<MarkdownFile> {
     let mut documents = Vec::new();
     for directory in [root(), root().join("docs")] {
         for entry in fs::read_dir(&directory).expect("the directory can be read") {
             let path = entry.expect("the directory can be read").path();
             if path.extension().is_some_and(|extension| extension == "md") {
                 let path = path.strip_prefix(root()).expect("it lies in the repository");
-                documents.push(Document::read(&path.to_string_lossy()));
+                documents.push(MarkdownFile::read(&path.to_string_lossy()));
             }
         }
     }

@@ -16,7 +16,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::harness::{
-    Context, Onrush, Output, Scratch, cases, counts, finish, signal, target, url, wait_for_load, wait_until,
+    Context, Onrush, ProgramOutput, Scratch, cases, counts, finish, signal, target, url, wait_for_load, wait_until,
 };
 
 cases! {
@@ -49,9 +49,9 @@ const OLD: &str = "old\n";
 const NAMES: [&str; 5] = ["r.json", "r.csv", "r.hgrm", "r.md", "r.ndjson"];
 
 /// A directory with an old file of each format.
-struct Old(Scratch);
+struct OldFiles(Scratch);
 
-impl Old {
+impl OldFiles {
     fn new(name: &str) -> Self {
         let scratch = Scratch::new(name);
         NAMES.iter().for_each(|name| drop(scratch.file(name, OLD)));
@@ -68,7 +68,7 @@ impl Old {
     }
 
     /// Checks the invariant; returns how many files are new.
-    fn check(&self, output: &Output, what: &str) -> usize {
+    fn check(&self, output: &ProgramOutput, what: &str) -> usize {
         let is_new = |name: &str| {
             let text = fs::read_to_string(self.path(name)).unwrap_or_else(|error| panic!("{what}: {name}: {error}"));
             let is_old = text == OLD;
@@ -133,7 +133,7 @@ fn every_file_is_new_and_complete_or_as_it_was(context: &Context) {
         ("function done() io.stdout:close() end", 0, all),
         ("function done() ABORT end", -1, all),
     ] {
-        let old = Old::new("endings");
+        let old = OldFiles::new("endings");
         let source = if script.contains("ABORT") {
             abort.to_owned() + &script.replace("ABORT", "ffi.C.abort()")
         } else {
@@ -168,7 +168,7 @@ fn a_signal_at_any_step_loses_no_file(context: &Context) {
             NAMES.len(),
         ),
     ] {
-        let (old, marks) = (Old::new("signals"), Scratch::new("marks"));
+        let (old, marks) = (OldFiles::new("signals"), Scratch::new("marks"));
         let mark = |number: usize| marks.path().join(number.to_string());
         let tell = |number| format!(" io.open('{}', 'w'):close() ", mark(number).display());
         let source: String = script
@@ -198,7 +198,7 @@ fn the_run_takes_place_though_nobody_reads_the_report(context: &Context) {
     };
     let full = || Stdio::from(OpenOptions::new().write(true).open("/dev/full").unwrap());
     for (stdout, code) in [(gone(), 0), (full(), 1)] {
-        let old = Old::new("unread");
+        let old = OldFiles::new("unread");
         let onrush = context.onrush().words("-c1 -n10").with(|command| _ = command.stdout(stdout));
         let output = old.written_by(onrush).word(url(&server, "/")).run_plain();
         assert_eq!(old.check(&output, "unread"), NAMES.len());
@@ -207,7 +207,7 @@ fn the_run_takes_place_though_nobody_reads_the_report(context: &Context) {
     // The pipe has a reader that never reads: the files are written all the same, and one signal is enough.
     let (_reader, writer) = pipe().unwrap();
     fill(&writer);
-    let old = Old::new("blocked");
+    let old = OldFiles::new("blocked");
     let onrush = context.onrush().words("-c1 -n10").with(|command| _ = command.stdout(Stdio::from(writer)));
     // The first lines of the report block nothing if they are printed after the run.
     let child = old.written_by(onrush).words("--format json").word(url(&server, "/")).spawn();
@@ -222,7 +222,7 @@ fn a_report_that_cannot_begin_ends_with_one_signal(context: &Context) {
     let server = target();
     let (_reader, writer) = pipe().unwrap();
     fill(&writer);
-    let old = Old::new("blocked");
+    let old = OldFiles::new("blocked");
     let onrush = context.onrush().words("-c1 -n10").with(|command| _ = command.stdout(Stdio::from(writer)));
     let child = old.written_by(onrush).word(url(&server, "/")).spawn();
     wait_until(|| waits_for_reader(&child));
@@ -276,7 +276,7 @@ fn a_signal_ends_the_search_for_a_name(context: &Context) {
     const JAIL: &str = "ip link set lo up; echo nameserver 127.0.0.1 >resolv; echo 'hosts: dns' >nss; \
                         mount --bind resolv /etc/resolv.conf; mount --bind nss /etc/nsswitch.conf; \
                         python3 silent.py & until ss -lun | grep -q :53; do sleep 0.05; done; exec \"$0\" \"$@\"";
-    let (old, jail) = (Old::new("names"), Scratch::new("jail"));
+    let (old, jail) = (OldFiles::new("names"), Scratch::new("jail"));
     jail.file("silent.py", SILENT);
     let in_jail = |command: &mut Command| {
         let mut jailed = Command::new("unshare");
@@ -296,12 +296,12 @@ fn a_signal_ends_the_search_for_a_name(context: &Context) {
 }
 
 /// How a program ends that leaves children behind, which keep its pipes open.
-fn last_words(mut child: Child) -> Output {
+fn last_words(mut child: Child) -> ProgramOutput {
     let start = Instant::now();
     let (status, mut stderr) = (child.wait().expect("it ends"), vec![0; 64 * 1024]);
     let length = child.stderr.take().map_or(0, |mut pipe| pipe.read(&mut stderr).unwrap_or(0));
     stderr.truncate(length);
-    Output::of(std::process::Output { status, stdout: Vec::new(), stderr }, start.elapsed())
+    ProgramOutput::new(std::process::Output { status, stdout: Vec::new(), stderr }, start.elapsed())
 }
 
 fn an_interrupted_run_says_so(context: &Context) {
@@ -320,7 +320,7 @@ fn an_interrupted_run_says_so(context: &Context) {
 
 fn a_terminal_that_goes_away_loses_nothing(context: &Context) {
     let run = |onrush: Onrush| {
-        let (server, old) = (target(), Old::new("hup"));
+        let (server, old) = (target(), OldFiles::new("hup"));
         let child = old.written_by(onrush).words("-c1").word(url(&server, "/delay/5")).spawn();
         wait_for_load(&server);
         signal(&child, Signal::HUP);
@@ -370,7 +370,7 @@ fn what_a_script_prints_stays_out_of_the_document(context: &Context) {
 fn a_run_that_never_begins_touches_no_file(context: &Context) {
     let server = target();
     for words in ["http://nosuch.invalid/", "http://127.0.0.1:1/", "-s /nowhere.lua", "-s ERROR"] {
-        let old = Old::new("never");
+        let old = OldFiles::new("never");
         let onrush = old.written_by(context.onrush().words("-c1 -d1"));
         let output = match words {
             "-s ERROR" => onrush.script(old.0.file("s.lua", "error('no')")).word(url(&server, "/")),
@@ -387,7 +387,7 @@ fn a_run_that_never_begins_touches_no_file(context: &Context) {
     let output = context.onrush().words("-c1 -d1 -o").word(&path).words("http://nosuch.invalid/").run_plain();
     assert!(output.code == 1 && !path.exists(), "{output:?}");
     // A wrong option is found before any file is opened.
-    let old = Old::new("refused");
+    let old = OldFiles::new("refused");
     let output = old.written_by(context.onrush()).words("-d 1x").word(url(&server, "/")).run_plain();
     assert_eq!(output.code, 1, "{output:?}");
     NAMES.iter().for_each(|name| assert_eq!(fs::read_to_string(old.path(name)).unwrap(), OLD, "{name}"));
@@ -416,7 +416,7 @@ fn one_file_is_not_written_twice(context: &Context) {
 
 fn a_limit_on_the_size_of_files_is_an_error_like_others(context: &Context) {
     let server = target();
-    let old = Old::new("size");
+    let old = OldFiles::new("size");
     let onrush = old.written_by(context.limited("-f 1").words("-c1 -n10")).word(url(&server, "/"));
     let output = onrush.run_plain();
     assert_eq!(output.code, 1, "{output:?}");
@@ -500,7 +500,7 @@ fn files_are_written_though_no_thread_can_be_made_any_more(context: &Context) {
             end
             return wrk.format()
         end"#;
-    let (server, old) = (target(), Old::new("no-thread"));
+    let (server, old) = (target(), OldFiles::new("no-thread"));
     let onrush = context.onrush().words("-t1 -c1 -d5s -s").word(old.0.file("s.lua", SCRIPT));
     let output = old.written_by(onrush).word(url(&server, "/")).run_plain();
     assert_eq!((output.code, old.check(&output, "no thread")), (1, NAMES.len()), "{output:?}");
@@ -509,8 +509,8 @@ fn files_are_written_though_no_thread_can_be_made_any_more(context: &Context) {
 
 fn a_file_of_lines_that_somebody_else_changes_is_named(context: &Context) {
     let server = target();
-    type Change = fn(&Path);
-    let changes: [(&str, Change); 4] = [
+    type FileChange = fn(&Path);
+    let changes: [(&str, FileChange); 4] = [
         ("another process removed it", |path| fs::remove_file(path).unwrap()),
         ("another process moved it", |path| fs::rename(path, path.with_extension("old")).unwrap()),
         ("another process replaced it", |path| {

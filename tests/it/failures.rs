@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases, counts, signal, target, url};
-use crate::peers::{self, Refusing, Silent, read_head};
+use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, counts, signal, target, url};
+use crate::peers::{self, RefusingPort, Silent, read_head};
 use crate::results::{document, number};
 use crate::simulation::{simulate, simulated_document};
 
@@ -43,7 +43,7 @@ cases! {
 }
 
 fn a_refused_port_ends_the_run_with_one_line(context: &Context) {
-    let refusing = Refusing::new();
+    let refusing = RefusingPort::new();
     // Nothing but the refusals ends the run. The second thread may have no connection to open for a while.
     for words in ["-t2 -c100 -d1h --probe off", "-t2 --stages c=1h:1,1h:2"] {
         let output = context.onrush().words(words).word(format!("http://{}/", refusing.address)).run();
@@ -56,7 +56,7 @@ fn a_refused_port_ends_the_run_with_one_line(context: &Context) {
 }
 
 fn a_target_that_stays_away_ends_a_run_of_requests(context: &Context) {
-    let refusing = Refusing::new();
+    let refusing = RefusingPort::new();
     let url = format!("http://{}/", refusing.address);
     let output = context.onrush().words("-c4 -n100 --give-up 300ms").word(url).run();
     assert_eq!(output.code, 5, "{output:?}");
@@ -69,7 +69,7 @@ fn a_target_that_stays_away_ends_a_run_of_requests(context: &Context) {
 }
 
 fn waiting_for_a_target_is_said_at_once(context: &Context) {
-    let refusing = Refusing::new();
+    let refusing = RefusingPort::new();
     let mut child = context.onrush().words("-n2").word(format!("http://{}/", refusing.address)).spawn();
     let start = Instant::now();
     let mut line = String::new();
@@ -284,7 +284,7 @@ fn a_hostile_location_is_escaped_and_cut(context: &Context) {
 }
 
 /// Sends three requests to a server that responds to each with these bytes.
-fn run_against_answer(context: &Context, answer: Vec<u8>) -> Output {
+fn run_against_answer(context: &Context, answer: Vec<u8>) -> ProgramOutput {
     let address = peers::server(move |stream| {
         let mut stream = BufReader::new(stream);
         loop {
@@ -295,7 +295,7 @@ fn run_against_answer(context: &Context, answer: Vec<u8>) -> Output {
     context.onrush().words("-c1 -n3").word(format!("http://{address}/")).run()
 }
 
-fn assert_is_fit_for_a_terminal(output: &Output) {
+fn assert_is_fit_for_a_terminal(output: &ProgramOutput) {
     let fit = |character: char| matches!(character, ' '..='~' | '\n' | '×');
     assert!(output.stderr.chars().all(fit), "{output:?}");
     // The rest of a line is our text, and is not long.

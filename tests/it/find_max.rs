@@ -285,7 +285,8 @@ fn a_real_search_takes_the_time_that_it_says(context: &Context) {
 fn a_target_without_a_processor_is_not_held_to_what_it_did(context: &Context) {
     let pin = "first=$(sed -n 's/^Cpus_allowed_list:[^0-9]*\\([0-9]*\\).*/\\1/p' /proc/self/status)
                taskset -pc $first $$ >&2";
-    let looping = || Looping(Command::new("sh").arg("-c").arg(format!("{pin}; while :; do :; done")).spawn().unwrap());
+    let looping =
+        || BusyProcess(Command::new("sh").arg("-c").arg(format!("{pin}; while :; do :; done")).spawn().unwrap());
     let loops = [looping(), looping()];
     let server = Served::start_after(&format!("{pin}; exec nice -n 10 \"$0\" \"$@\""));
     let scratch = Scratch::new("starved");
@@ -316,9 +317,9 @@ fn a_target_without_a_processor_is_not_held_to_what_it_did(context: &Context) {
 }
 
 /// A process that uses a processor until this is dropped.
-struct Looping(Child);
+struct BusyProcess(Child);
 
-impl Drop for Looping {
+impl Drop for BusyProcess {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();

@@ -6,8 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use onrush::run::Interrupt;
-use onrush::run::machines::member::{Heard, Joining, Member};
-use onrush::run::machines::message::{Done, Order, Prepared, Report, Sum};
+use onrush::run::machines::message::{CoordinatorMessage, Done, RowSums, WorkerMessage, WorkerSetup};
+use onrush::run::machines::worker_client::{Joining, WorkerClient, WorkerCommand};
 use onrush_plan::token::Token;
 use onrush_stats::{Cause, Phase, TlsFailure, Totals};
 
@@ -37,18 +37,23 @@ fn full_row() -> Totals {
 }
 
 /// A worker that measures nothing, and reports such rows.
-fn pretend(member: &Member, interrupt: &Interrupt, row: &Totals, rows: u64) {
+fn pretend(member: &WorkerClient, interrupt: &Interrupt, row: &Totals, rows: u64) {
     const SECOND_NS: u64 = 1_000_000_000;
-    let mut sum = Sum::default();
+    let mut sum = RowSums::default();
     loop {
         match member.next(interrupt) {
-            Some(Heard::Order(Order::Prepare { row_ns, .. })) => {
+            Some(WorkerCommand::Order(CoordinatorMessage::Prepare { row_ns, .. })) => {
                 assert_eq!(row_ns, SECOND_NS);
                 let (backend, threads) = (("epoll".to_owned(), String::new()), 1);
                 let addresses = vec!["127.0.0.1:1".parse().expect("an address")];
-                member.report(Report::Prepared(Prepared { backend, threads, addresses, ..Prepared::default() }));
+                member.report(WorkerMessage::Prepared(WorkerSetup {
+                    backend,
+                    threads,
+                    addresses,
+                    ..WorkerSetup::default()
+                }));
             }
-            Some(Heard::Order(Order::Start(at_ns))) => {
+            Some(WorkerCommand::Order(CoordinatorMessage::Start(at_ns))) => {
                 let start = member.origin + Duration::from_nanos(at_ns);
                 for number in 0..rows {
                     let due = start + Duration::from_secs(number + 1);
@@ -56,9 +61,9 @@ fn pretend(member: &Member, interrupt: &Interrupt, row: &Totals, rows: u64) {
                     let from_ns = number * SECOND_NS;
                     let totals = Totals { from_ns, until_ns: from_ns + SECOND_NS, ..row.clone() };
                     sum.add(&totals);
-                    member.report(Report::Row { number, totals: Box::new(totals) });
+                    member.report(WorkerMessage::Row { number, totals: Box::new(totals) });
                 }
-                member.report(Report::Done(Box::new(Done {
+                member.report(WorkerMessage::Done(Box::new(Done {
                     ends: vec![None],
                     elapsed_ns: rows * SECOND_NS,
                     batch: 1,
@@ -66,8 +71,8 @@ fn pretend(member: &Member, interrupt: &Interrupt, row: &Totals, rows: u64) {
                     ..Done::default()
                 })));
             }
-            Some(Heard::Order(Order::Dismiss) | Heard::Lost(_)) | None => return,
-            Some(Heard::Order(_)) => {}
+            Some(WorkerCommand::Order(CoordinatorMessage::Dismiss) | WorkerCommand::Lost(_)) | None => return,
+            Some(WorkerCommand::Order(_)) => {}
         }
     }
 }

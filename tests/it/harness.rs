@@ -13,7 +13,7 @@ use std::sync::Mutex;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use onrush::serve::{Config, Server};
+use onrush::serve::{EmbeddedServer, ServeConfig};
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, ioctl_tiocgptpeer, openpt, unlockpt};
 
@@ -47,7 +47,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(60);
 /// One test.
 pub struct Case {
     pub name: &'static str,
-    pub how: &'static [How],
+    pub how: &'static [TestMode],
     /// Programs that it needs, as [`is_installed`] reads them; skipped without them.
     pub needs: &'static [&'static str],
     pub run: fn(&Context),
@@ -55,7 +55,7 @@ pub struct Case {
 
 /// How a test runs, if not on each backend and beside others.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum How {
+pub enum TestMode {
     /// Only once: the backend makes no difference.
     Once,
     /// Alone: it takes ports, descriptors or processors that others would miss, or looks at this process's resources.
@@ -75,7 +75,7 @@ macro_rules! cases {
         pub fn cases() -> Vec<$crate::harness::Case> {
             vec![$($crate::harness::Case {
                 name: stringify!($name),
-                how: &[$($($crate::harness::How::$how),+)?],
+                how: &[$($($crate::harness::TestMode::$how),+)?],
                 needs: &[$($($tool),+)?],
                 run: $name,
             }),*]
@@ -117,19 +117,19 @@ fn look_for(program: &str) -> bool {
 }
 
 /// Starts the embedded target on a free port.
-pub fn target() -> Server {
-    Server::start(&Config { address: "127.0.0.1:0".parse().unwrap(), threads: 1, tls: false })
+pub fn target() -> EmbeddedServer {
+    EmbeddedServer::start(&ServeConfig { address: "127.0.0.1:0".parse().unwrap(), threads: 1, tls: false })
         .expect("the target starts")
 }
 
 /// The URL of a path of a server.
-pub fn url(server: &Server, path: &str) -> String {
+pub fn url(server: &EmbeddedServer, path: &str) -> String {
     format!("http://{}{path}", server.address())
 }
 
 /// Counts of the embedded target.
 #[derive(Debug)]
-pub struct Counts {
+pub struct TargetCounts {
     /// Connections accepted, without the one that reads the counters.
     pub connections: u64,
     /// Requests whose head was read.
@@ -137,13 +137,13 @@ pub struct Counts {
 }
 
 /// Asks the embedded target; once per server, because only the current connection is left out.
-pub fn counts(address: SocketAddr) -> Counts {
+pub fn counts(address: SocketAddr) -> TargetCounts {
     let answer = exchange(address, "GET /stats HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     let number = |name: &str| -> u64 {
         let rest = answer.split(&format!("\"{name}\": ")).nth(1).unwrap_or_else(|| panic!("no {name} in {answer}"));
         rest.split(|character: char| !character.is_ascii_digit()).next().unwrap().parse().unwrap()
     };
-    Counts { connections: number("connections") - 1, requests: number("requests") }
+    TargetCounts { connections: number("connections") - 1, requests: number("requests") }
 }
 
 /// Sends bytes on a new connection and returns everything that comes back until its end.
@@ -157,7 +157,7 @@ pub fn exchange(address: SocketAddr, request: &str) -> String {
 
 /// Waits until a run has begun: the embedded target has had a request.
 #[track_caller]
-pub fn wait_for_load(server: &Server) {
+pub fn wait_for_load(server: &EmbeddedServer) {
     wait_until(|| counts(server.address()).requests > 0);
 }
 
@@ -247,7 +247,7 @@ pub struct Onrush {
 
 /// Output of a program, and how it ended.
 #[derive(Clone, Debug)]
-pub struct Output {
+pub struct ProgramOutput {
     pub stdout: String,
     pub stderr: String,
     /// The verdict, as `-v` or a run of a second prints it; `run_plain` leaves it in the output.
@@ -324,7 +324,7 @@ impl Onrush {
 
     /// Runs a test: forces the backend and checks that it was the one that ran. Removes the additions of `-v` from
     /// standard error.
-    pub fn run(mut self) -> Output {
+    pub fn run(mut self) -> ProgramOutput {
         self.command.args(["-v", "--io", self.backend]);
         let (backend, compat) = (self.backend, self.compat);
         let mut output = self.run_plain();
@@ -350,7 +350,7 @@ impl Onrush {
     }
 
     /// Runs the command unchanged.
-    pub fn run_plain(mut self) -> Output {
+    pub fn run_plain(mut self) -> ProgramOutput {
         let (start, interrupts) = (Instant::now(), std::mem::take(&mut self.interrupts));
         let child = self.spawn();
         for delay in interrupts {
@@ -358,13 +358,13 @@ impl Onrush {
             signal(&child, Signal::INT);
         }
         let output = finish(child);
-        Output { took: start.elapsed(), ..output }
+        ProgramOutput { took: start.elapsed(), ..output }
     }
 }
 
 /// Runs the command unchanged with a new terminal where `attach` puts it; returns the terminal's text, and the rest as
 /// usual.
-pub fn on_terminal(onrush: Onrush, attach: impl FnOnce(&mut Command, OwnedFd)) -> (String, Output) {
+pub fn on_terminal(onrush: Onrush, attach: impl FnOnce(&mut Command, OwnedFd)) -> (String, ProgramOutput) {
     let (mut terminal, peer) = terminal();
     let child = onrush.with(|command| attach(command, peer)).spawn();
     let (mut shown, mut buffer) = (Vec::new(), [0; 4096]);
@@ -384,11 +384,11 @@ pub fn terminal() -> (File, OwnedFd) {
 }
 
 /// Reads the rest of the output of a child that ends by itself, or is ended if it runs too long.
-pub fn finish(child: Child) -> Output {
+pub fn finish(child: Child) -> ProgramOutput {
     let (start, watchdog) = (Instant::now(), Watchdog::start(&child));
     let output = child.wait_with_output().expect("it can be read");
     watchdog.stop();
-    Output::of(output, start.elapsed())
+    ProgramOutput::new(output, start.elapsed())
 }
 
 /// Sends a signal to a child, which may have ended by itself.
@@ -426,9 +426,9 @@ impl Watchdog {
     }
 }
 
-impl Output {
+impl ProgramOutput {
     /// The output of a finished program.
-    pub fn of(output: std::process::Output, took: Duration) -> Self {
+    pub fn new(output: std::process::Output, took: Duration) -> Self {
         Self {
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),

@@ -13,7 +13,7 @@ use rustix::net::sockopt::set_socket_linger;
 use rustix::net::{SendFlags, send};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-use crate::harness::{Case, Context, Output, Scratch, cases};
+use crate::harness::{Case, Context, ProgramOutput, Scratch, cases};
 use crate::http2_hostile;
 use crate::peers::{read_head, server};
 
@@ -44,7 +44,7 @@ const GRACE: Duration = Duration::from_secs(15);
 
 /// On each connection one whole response, then one that `end` cuts, a byte later than on the previous connection; with
 /// enough requests to cut the response everywhere.
-fn run_cut(context: &Context, end: fn(TcpStream) -> io::Result<()>) -> Output {
+fn run_cut(context: &Context, end: fn(TcpStream) -> io::Result<()>) -> ProgramOutput {
     let cuts = AtomicUsize::new(0);
     let address = server(move |stream| {
         stream.set_nodelay(true)?;
@@ -158,7 +158,7 @@ fn a_large_request_that_nobody_reads_is_given_up(context: &Context) {
 }
 
 /// Large requests to a server that accepts and never reads.
-fn run_unread(context: &Context, words: &str) -> Output {
+fn run_unread(context: &Context, words: &str) -> ProgramOutput {
     let scratch = Scratch::new("unread");
     let address = server(|stream| {
         // Nobody waits for this; it outlasts the run.
@@ -251,7 +251,7 @@ fn heads_that_never_end_take_bounded_memory(context: &Context) {
 
 /// Two connections to a server that floods every client that sends a request, and then waits for it to leave; within
 /// less memory than the flood.
-fn run_flooded(context: &Context, end: &str, (beginning, repeated): Flood) -> Output {
+fn run_flooded(context: &Context, end: &str, (beginning, repeated): Flood) -> ProgramOutput {
     let piece = repeated.repeat((1 << 18) / repeated.len());
     let address = server(move |stream| {
         let mut stream = BufReader::new(stream);
@@ -270,7 +270,7 @@ fn run_flooded(context: &Context, end: &str, (beginning, repeated): Flood) -> Ou
 }
 
 /// Waits for the end of a program, and returns its peak memory in KiB.
-pub fn watch(mut child: Child) -> (u64, Output) {
+pub fn watch(mut child: Child) -> (u64, ProgramOutput) {
     let (status, begun) = (format!("/proc/{}/status", child.id()), Instant::now());
     let mut peak_kib = 0;
     while child.try_wait().expect("a child can be waited for").is_none() {
@@ -284,7 +284,7 @@ pub fn watch(mut child: Child) -> (u64, Output) {
         thread::sleep(Duration::from_millis(5));
     }
     let took = begun.elapsed();
-    (peak_kib, Output::of(child.wait_with_output().expect("the output can be read"), took))
+    (peak_kib, ProgramOutput::new(child.wait_with_output().expect("the output can be read"), took))
 }
 
 /// The tables of `docs/robustness.md` are complete; that their links lead to tests that exist is checked with all other
@@ -315,13 +315,13 @@ fn every_row_of_the_matrix_names_a_test_and_every_test_is_named(_: &Context) {
 }
 
 /// Checks that nothing was answered, that the run took no longer because of that, and that the exit code says so.
-fn assert_unanswered(output: &Output) {
+fn assert_unanswered(output: &ProgramOutput) {
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
     assert!(output.took < GRACE, "{output:?}");
 }
 
 /// How many failures the notes report for this reason.
-fn failures(output: &Output, why: &str) -> Vec<usize> {
+fn failures(output: &ProgramOutput, why: &str) -> Vec<usize> {
     let notes = output.stderr.lines().filter(|line| line.contains(&format!(" × {why}")));
     notes.map(|note| number_in(note, " ×") as usize).collect()
 }

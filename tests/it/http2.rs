@@ -8,10 +8,10 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases, target};
+use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, target};
 use crate::http2_peers::{STREAMS, failures, frame, number, run, settings};
 use crate::peers::server;
-use crate::servers::{Server, assert_no_errors};
+use crate::servers::{LoggingServer, assert_no_errors};
 use crate::tls::NGINX_PAIR;
 use crate::tls_peers::{self_signed, write};
 use crate::tls_processes::Process;
@@ -136,7 +136,7 @@ fn nginx_answers_before_a_body_has_arrived(context: &Context) {
 
 fn what_nginx_chooses_is_said(context: &Context) {
     for (http2, protocol, chosen) in [(" http2", "h2", "HTTP/2"), ("", "http/1.1", "HTTP/1.1")] {
-        let nginx = Server::nginx_with(&format!(" ssl{http2}"), NGINX_PAIR, |directory| {
+        let nginx = LoggingServer::nginx_with(&format!(" ssl{http2}"), NGINX_PAIR, |directory| {
             write(&self_signed(&["localhost"]), directory);
         });
         let words = "-k -t1 -c2 -n40 --alpn-list h2,http/1.1 --streams 4";
@@ -153,7 +153,7 @@ fn what_nginx_chooses_is_said(context: &Context) {
 
 fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
     let pair = self_signed(&["localhost"]);
-    let nginx = Server::nginx_with(" ssl", NGINX_PAIR, |directory| write(&pair, directory));
+    let nginx = LoggingServer::nginx_with(" ssl", NGINX_PAIR, |directory| write(&pair, directory));
     let openssl = Process::openssl(&pair, &["-www"]);
     for (url, expected) in [
         (
@@ -171,7 +171,7 @@ fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
         assert!(output.code == 2 && output.stderr.contains(expected), "{url}: {output:?}");
     }
     // In plain text nothing is negotiated.
-    let plain = Server::nginx(1000);
+    let plain = LoggingServer::nginx(1000);
     let (output, result) = run(context.onrush().words("-t1 -c2 -n4 --http2").word(plain.url("/hello")));
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
     assert_eq!(failures(&result, "answered in HTTP/1.1"), 4, "{result}");
@@ -340,7 +340,7 @@ fn frames_are_shown_of_an_exchange_that_fails(context: &Context) {
 }
 
 fn nghttpd_allows_fewer_streams(context: &Context) {
-    let nghttpd = Server::nghttpd(&["-m", "10"]);
+    let nghttpd = LoggingServer::nghttpd(&["-m", "10"]);
     let words = "-t1 -c2 -n500 --http2 --streams 50";
     let (output, result) = run(context.onrush().words(words).word(nghttpd.url("/file.bin")));
     assert_complete(&output, 500);
@@ -354,7 +354,7 @@ fn nghttpd_allows_fewer_streams(context: &Context) {
 }
 
 fn nghttpd_pads_and_adds_trailers(context: &Context) {
-    let nghttpd = Server::nghttpd(&["--padding", "255", "--trailer", "x-tail: end", "--no-content-length"]);
+    let nghttpd = LoggingServer::nghttpd(&["--padding", "255", "--trailer", "x-tail: end", "--no-content-length"]);
     let script = r#"
         local body = string.rep("x", 100000)
         function response(status, headers, bytes)
@@ -370,7 +370,7 @@ fn nghttpd_pads_and_adds_trailers(context: &Context) {
 }
 
 fn nghttpd_returns_bodies_whole(context: &Context) {
-    let (nghttpd, scratch) = (Server::nghttpd(&["--echo-upload"]), Scratch::new("http2-body"));
+    let (nghttpd, scratch) = (LoggingServer::nghttpd(&["--echo-upload"]), Scratch::new("http2-body"));
     let onrush = echoing(context, &scratch.file("body", body()));
     let (output, result) = run(onrush.words("-t1 -c2 -n12 --streams 3").word(nghttpd.url("/")));
     assert_complete(&output, 12);
@@ -378,7 +378,7 @@ fn nghttpd_returns_bodies_whole(context: &Context) {
 }
 
 fn nghttpd_answers_before_a_body_has_arrived(context: &Context) {
-    let (nghttpd, scratch) = (Server::nghttpd(&["--early-response"]), Scratch::new("http2-body"));
+    let (nghttpd, scratch) = (LoggingServer::nghttpd(&["--early-response"]), Scratch::new("http2-body"));
     let body = format!("@{}", scratch.file("body", body()).display());
     let onrush = context.onrush().words("-t1 -c2 -n20 --http2 --streams 4 -X POST --body").word(body);
     let (output, _) = run(onrush.word(nghttpd.url("/file.bin")));
@@ -386,7 +386,7 @@ fn nghttpd_answers_before_a_body_has_arrived(context: &Context) {
 }
 
 fn apache_logs_what_is_counted(context: &Context) {
-    let apache = Server::apache("");
+    let apache = LoggingServer::apache("");
     let words = "-t2 -c4 -n400 --http2 --streams 10";
     let (output, result) = run(context.onrush().words(words).word(apache.url("/file.bin")));
     assert_complete(&output, 400);
@@ -401,7 +401,7 @@ fn apache_logs_what_is_counted(context: &Context) {
 }
 
 fn node_sends_hints_and_trailers(context: &Context) {
-    let node = Server::node(NODE);
+    let node = LoggingServer::node(NODE);
     let script = r#"
         function response(status, headers, body)
           if status ~= 200 or headers["x-head"] ~= "a" or headers["x-tail"] ~= "b" or body ~= "hello" then
@@ -430,7 +430,7 @@ fn node_sends_hints_and_trailers(context: &Context) {
 }
 
 fn node_says_by_a_trailer_that_a_call_failed(context: &Context) {
-    let node = Server::node(NODE);
+    let node = LoggingServer::node(NODE);
     let (output, result) = run(context.onrush().words("-t1 -c2 -n20 --http2 --streams 4").word(node.url("/grpc/14")));
     assert_eq!(failures(&result, "grpc-status 14 (UNAVAILABLE)"), 20, "{result}");
     let figures = [&result["requests"]["completed"], &result["requests"]["unsuccessful"], &result["errors"]["check"]];
@@ -444,24 +444,24 @@ fn node_says_by_a_trailer_that_a_call_failed(context: &Context) {
 
 /// All requests got a response, and nothing went wrong.
 #[track_caller]
-pub fn assert_complete(output: &Output, requests: u64) {
+pub fn assert_complete(output: &ProgramOutput, requests: u64) {
     assert_eq!((output.code, output.requests()), (0, requests), "{output:?}");
     output.assert_standard();
     assert_no_errors(output);
 }
 
 /// nginx with HTTP/2, in plain text or with TLS.
-fn nginx(tls: bool, settings: &str) -> Server {
+fn nginx(tls: bool, settings: &str) -> LoggingServer {
     let (listen, pair) = if tls { (" ssl http2", NGINX_PAIR) } else { (" http2", "") };
     let prepare = |directory: &Path| {
         if tls {
             write(&self_signed(&["localhost"]), directory);
         }
     };
-    Server::nginx_with(listen, &format!("{pair}\n{settings}"), prepare)
+    LoggingServer::nginx_with(listen, &format!("{pair}\n{settings}"), prepare)
 }
 
-fn nginx_url(nginx: &Server, tls: bool, path: &str) -> String {
+fn nginx_url(nginx: &LoggingServer, tls: bool, path: &str) -> String {
     let url = nginx.url(path);
     if tls { url.replacen("http", "https", 1) } else { url }
 }

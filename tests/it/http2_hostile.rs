@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Context, Output, Scratch, cases};
+use crate::harness::{Context, ProgramOutput, Scratch, cases};
 use crate::hostile::watch;
 use crate::http2_peers::{
-    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, OK, PING, Peer, RST_STREAM, STREAMS, WINDOW,
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, Http2Peer, OK, PING, RST_STREAM, STREAMS, WINDOW,
     failures, field, frame, goaway, number, read, response, run, settings,
 };
 use crate::peers::server;
@@ -38,7 +38,7 @@ const LONGEST: Duration = Duration::from_secs(20);
 const MEMORY_KIB: u64 = 60_000;
 
 fn a_server_that_sends_no_settings_is_given_up(context: &Context) {
-    let address = server(|stream| Peer::silent(stream)?.drain());
+    let address = server(|stream| Http2Peer::silent(stream)?.drain());
     let result = run_small(context, "-n4 --give-up 200ms", address);
     assert_eq!(failures(&result, "no SETTINGS from the server"), 4, "{result}");
 }
@@ -46,7 +46,7 @@ fn a_server_that_sends_no_settings_is_given_up(context: &Context) {
 /// Requests that are sent before this is known are refused. The others never start, so that the run needs an end.
 fn a_server_that_allows_no_streams_is_given_up(context: &Context) {
     let address = server(|stream| {
-        let mut peer = Peer::new(stream, &[(STREAMS, 0)])?;
+        let mut peer = Http2Peer::new(stream, &[(STREAMS, 0)])?;
         loop {
             let stream = peer.request()?;
             peer.send(RST_STREAM, 0, stream, &7u32.to_be_bytes())?;
@@ -63,7 +63,7 @@ fn a_server_that_opens_no_window_is_given_up(context: &Context) {
     let words = format!("-n4 --give-up 200ms --body @{}", body.display());
     // No window for the stream, or none for the connection once the first 64 KiB are used.
     for window in [0, i32::MAX as u32] {
-        let address = server(move |stream| Peer::new(stream, &[(WINDOW, window)])?.drain());
+        let address = server(move |stream| Http2Peer::new(stream, &[(WINDOW, window)])?.drain());
         let result = run_small(context, &words, address);
         assert_eq!(failures(&result, "the server opens no window for the request's body"), 4, "{result}");
         assert!(number(&result["http2"]["window_blocked_us"]) >= 200_000, "{result}");
@@ -83,7 +83,7 @@ fn a_goaway_after_every_request_or_ten_costs_no_request(context: &Context) {
 /// Only a connection that has brought a response may return a request again and again.
 fn a_server_that_only_returns_requests_is_not_asked_for_ever(context: &Context) {
     let address = server(|stream| {
-        let mut peer = Peer::new(stream, &[])?;
+        let mut peer = Http2Peer::new(stream, &[])?;
         peer.request()?;
         peer.stream.write_all(&goaway(0, 0))?;
         peer.drain()
@@ -95,11 +95,11 @@ fn a_server_that_only_returns_requests_is_not_asked_for_ever(context: &Context) 
 
 /// A run of 200 requests at a server that ends each connection after `each` of them, whether there are others or not.
 /// How many responses it sent comes last.
-fn run_ended(context: &Context, words: &str, each: u64) -> (Output, Value, u64) {
+fn run_ended(context: &Context, words: &str, each: u64) -> (ProgramOutput, Value, u64) {
     let responses = Arc::new(AtomicU64::new(0));
     let counted = Arc::clone(&responses);
     let address = server(move |stream| {
-        let mut peer = Peer::new(stream, &[(STREAMS, 100)])?;
+        let mut peer = Http2Peer::new(stream, &[(STREAMS, 100)])?;
         for _ in 1..each {
             let stream = peer.request()?;
             peer.respond(stream)?;
@@ -120,7 +120,7 @@ fn run_ended(context: &Context, words: &str, each: u64) -> (Output, Value, u64) 
 
 fn a_goaway_with_an_error_is_named(context: &Context) {
     let address = server(|stream| {
-        let mut peer = Peer::new(stream, &[])?;
+        let mut peer = Http2Peer::new(stream, &[])?;
         let stream = peer.request()?;
         peer.stream.write_all(&goaway(stream, 11))
     });
@@ -136,7 +136,7 @@ fn reasons_of_goaways_are_shown_and_counted(context: &Context) {
     let shown = "too_many_pings\\x1b[31m\\x0d\\x0anote: fine";
     for with_settings in [true, false] {
         let address = server(move |stream| {
-            let mut peer = if with_settings { Peer::new(stream, &[])? } else { Peer::silent(stream)? };
+            let mut peer = if with_settings { Http2Peer::new(stream, &[])? } else { Http2Peer::silent(stream)? };
             // Without SETTINGS of the server, the first frame that it reads may not be answered either.
             let stream = if with_settings { peer.request()? } else { 1 };
             let payload = [&stream.to_be_bytes()[..], &11u32.to_be_bytes(), WHY].concat();
@@ -164,7 +164,7 @@ fn a_reset_of_every_stream_is_named_by_its_code(context: &Context) {
     // The request of a stream that was refused has not been processed. It is sent once more.
     for (code, name, resets) in [(7u32, "REFUSED_STREAM", 8), (2, "INTERNAL_ERROR", 4), (8, "CANCEL", 4)] {
         let address = server(move |stream| {
-            let mut peer = Peer::new(stream, &[])?;
+            let mut peer = Http2Peer::new(stream, &[])?;
             loop {
                 let stream = peer.request()?;
                 peer.send(RST_STREAM, 0, stream, &code.to_be_bytes())?;
@@ -182,7 +182,7 @@ fn header_blocks_that_are_too_large_are_named(context: &Context) {
     for block in [many, bomb] {
         let block = [OK, &block].concat();
         let address = server(move |stream| {
-            let mut peer = Peer::new(stream, &[])?;
+            let mut peer = Http2Peer::new(stream, &[])?;
             let stream = peer.request()?;
             let pieces: Vec<&[u8]> = block.chunks(1 << 14).collect();
             for (at, piece) in pieces.iter().enumerate() {
@@ -217,7 +217,7 @@ fn floods_of_frames_are_named(context: &Context) {
     ];
     for (repeated, beginning, [one, other]) in floods {
         let address = server(move |stream| {
-            let mut peer = Peer::new(stream, &[])?;
+            let mut peer = Http2Peer::new(stream, &[])?;
             let stream = peer.request()?;
             peer.stream.write_all(&beginning(stream))?;
             flood(peer, &repeated(stream))
@@ -237,7 +237,7 @@ const UNKNOWN: u8 = 0xfa;
 const EARLY_HINTS: &[u8] = &[0x08, 3, b'1', b'0', b'3'];
 
 /// 32 MiB of the same frames, which nobody reads the replies to.
-fn flood(mut peer: Peer, repeated: &[u8]) -> io::Result<()> {
+fn flood(mut peer: Http2Peer, repeated: &[u8]) -> io::Result<()> {
     let piece = repeated.repeat((1 << 18) / repeated.len());
     for _ in 0..128 {
         peer.stream.write_all(&piece)?;
@@ -247,7 +247,7 @@ fn flood(mut peer: Peer, repeated: &[u8]) -> io::Result<()> {
 
 fn a_body_without_end_is_given_up(context: &Context) {
     let address = server(|stream| {
-        let mut peer = Peer::new(stream, &[])?;
+        let mut peer = Http2Peer::new(stream, &[])?;
         let stream = peer.request()?;
         peer.send(HEADERS, END_HEADERS, stream, OK)?;
         flood(peer, &frame(DATA, 0, stream, &[b'x'; 1 << 14]))
@@ -259,7 +259,7 @@ fn a_body_without_end_is_given_up(context: &Context) {
 
 fn a_first_frame_other_than_settings_is_named(context: &Context) {
     let address = server(|stream: TcpStream| {
-        let mut peer = Peer::silent(stream)?;
+        let mut peer = Http2Peer::silent(stream)?;
         peer.send(PING, 0, 0, &[0; 8])?;
         peer.drain()
     });
@@ -280,7 +280,7 @@ fn run_small(context: &Context, words: &str, address: SocketAddr) -> Value {
     read(&path)
 }
 
-fn assert_unanswered(output: &Output) {
+fn assert_unanswered(output: &ProgramOutput) {
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
     assert!(output.took < LONGEST, "{output:?}");
 }

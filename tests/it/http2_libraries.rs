@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::harness::{Context, Scratch, cases, counts, target};
 use crate::http2::{assert_complete, body, echoing};
 use crate::http2_peers::{number, rows, run};
-use crate::servers::Server;
+use crate::servers::LoggingServer;
 use crate::tls_peers::{self_signed, write};
 
 cases! {
@@ -127,7 +127,7 @@ fn caddy_passes_bodies_on(context: &Context) {
 }
 
 fn python_logs_what_is_counted(context: &Context) {
-    let python = Server::python_script(PYTHON);
+    let python = LoggingServer::python_script(PYTHON);
     exchange(context, &python.url(""));
     assert_hints_and_trailers(context, &python.url("/hints"));
     let mut log = python.log();
@@ -136,7 +136,7 @@ fn python_logs_what_is_counted(context: &Context) {
 }
 
 fn python_pads_what_it_returns(context: &Context) {
-    let (python, scratch) = (Server::python_script(PYTHON), Scratch::new("http2-body"));
+    let (python, scratch) = (LoggingServer::python_script(PYTHON), Scratch::new("http2-body"));
     let onrush = echoing(context, &scratch.file("body", body()));
     // Python may take seconds for it on a busy machine.
     let onrush = onrush.words("-t1 -c2 -n6 --timeout 20s --streams 3 --h2-window 30k --h2-connection-window 65535");
@@ -146,14 +146,14 @@ fn python_pads_what_it_returns(context: &Context) {
 }
 
 fn python_ends_connections_without_losing_a_request(context: &Context) {
-    let python = Server::python_script(PYTHON);
+    let python = LoggingServer::python_script(PYTHON);
     assert_ends(context, &python.url("/end"));
     assert_eq!(python.log(), ["GET /end HTTP/2.0 0"; 200]);
 }
 
 /// Smaller windows than the bodies on their way have used already, no table, and larger frames.
 fn python_changes_its_settings_while_bodies_arrive(context: &Context) {
-    let (python, scratch) = (Server::python_script(PYTHON), Scratch::new("http2-body"));
+    let (python, scratch) = (LoggingServer::python_script(PYTHON), Scratch::new("http2-body"));
     let path = scratch.file("body", &body()[..100_000]);
     let onrush = echoing(context, &path).words("-t1 -c2 -n60 --streams 5");
     let (output, _) = run(onrush.word(python.url("/settings")));
@@ -209,16 +209,16 @@ fn assert_ends(context: &Context, url: &str) {
     assert!(number(&result["http2"]["goaway_received"]["NO_ERROR"]) >= 10, "{result}");
 }
 
-fn url(server: &Server, tls: bool, path: &str) -> String {
+fn url(server: &LoggingServer, tls: bool, path: &str) -> String {
     format!("http{}://{}{path}", if tls { "s" } else { "" }, server.address())
 }
 
-fn caddy(tls: bool, settings: &str) -> Server {
-    Server::caddy(tls, settings, |directory| write(&self_signed(&["127.0.0.1"]), directory))
+fn caddy(tls: bool, settings: &str) -> LoggingServer {
+    LoggingServer::caddy(tls, settings, |directory| write(&self_signed(&["127.0.0.1"]), directory))
 }
 
 /// A server in Go, which is compiled once.
-fn go(tls: bool) -> Server {
+fn go(tls: bool) -> LoggingServer {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
     let program = PROGRAM.get_or_init(|| {
         let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("http2_libraries");
@@ -230,7 +230,9 @@ fn go(tls: bool) -> Server {
         directory.join("server")
     });
     let mut command = Command::new(program);
-    Server::program(command.args(tls.then_some("tls")), |directory| write(&self_signed(&["127.0.0.1"]), directory))
+    LoggingServer::program(command.args(tls.then_some("tls")), |directory| {
+        write(&self_signed(&["127.0.0.1"]), directory)
+    })
 }
 
 /// A line is logged before its response ends.

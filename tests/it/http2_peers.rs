@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use crate::harness::{Onrush, Output, Scratch};
+use crate::harness::{Onrush, ProgramOutput, Scratch};
 
 /// The kinds of frames.
 pub const DATA: u8 = 0;
@@ -79,11 +79,11 @@ fn string(text: &str) -> Vec<u8> {
 }
 
 /// A connection of a client, whose preface was read.
-pub struct Peer {
+pub struct Http2Peer {
     pub stream: TcpStream,
 }
 
-impl Peer {
+impl Http2Peer {
     /// Takes a connection, and sends nothing.
     pub fn silent(mut stream: TcpStream) -> io::Result<Self> {
         stream.set_nodelay(true)?;
@@ -138,7 +138,7 @@ impl Peer {
 }
 
 /// Runs it with a result file; returns what it printed, and what that file has.
-pub fn run(onrush: Onrush) -> (Output, Value) {
+pub fn run(onrush: Onrush) -> (ProgramOutput, Value) {
     let scratch = Scratch::new("http2-result");
     let path = scratch.path().join("result.json");
     let output = onrush.word("-o").word(&path).run();

@@ -8,9 +8,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases, signal, target, url, wait_until};
-use crate::peers::{Reserved, accepts};
-use crate::servers::Server;
+use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, signal, target, url, wait_until};
+use crate::peers::{ReservedPort, accepts};
+use crate::servers::LoggingServer;
 
 cases! {
     a_sweep_measures_every_point_in_every_round (Once);
@@ -312,7 +312,7 @@ fn a_failed_run_is_repeated_at_once(context: &Context) {
 
 fn a_target_is_started_for_each_point_and_ended(context: &Context) {
     let lab = Lab::new();
-    let reserved = Reserved::new();
+    let reserved = ReservedPort::new();
     let address = reserved.address;
     let onrush = env!("CARGO_BIN_EXE_onrush");
     let level = |name: &str, threads: u32| {
@@ -335,7 +335,7 @@ fn a_target_is_started_for_each_point_and_ended(context: &Context) {
 }
 
 fn a_target_that_cannot_be_started_stops_everything(context: &Context) {
-    let (lab, reserved) = (Lab::new(), Reserved::new());
+    let (lab, reserved) = (Lab::new(), ReservedPort::new());
     let text =
         two_points(&format!("http://{}/", reserved.address), "[target]\ncommand = 'echo no such thing; exit 7'\n");
     let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
@@ -349,7 +349,7 @@ fn a_target_that_cannot_be_started_stops_everything(context: &Context) {
 
 fn a_target_that_does_not_answer_stops_everything(context: &Context) {
     let lab = Lab::new();
-    let reserved = Reserved::new();
+    let reserved = ReservedPort::new();
     let text = two_points(&format!("http://{}/", reserved.address), "");
     let output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
     assert_eq!(output.code, 2, "{output:?}");
@@ -368,7 +368,7 @@ fn a_target_that_does_not_answer_stops_everything(context: &Context) {
 
 fn a_target_that_dies_fails_the_runs_after_it(context: &Context) {
     let lab = Lab::new();
-    let reserved = Reserved::new();
+    let reserved = ReservedPort::new();
     let mut server = Command::new(env!("CARGO_BIN_EXE_onrush"))
         .args(["serve", "--addr", &reserved.address.to_string()])
         .stderr(Stdio::null())
@@ -479,7 +479,7 @@ fn a_child_of_a_target_is_ended_where_proc_is_empty(context: &Context) {
     let script = format!("mount -t tmpfs none /proc && exec {onrush} lab --out folder {}", file.display());
     let mut unshare = Command::new("unshare");
     unshare.args(["-rm", "sh", "-c", &script]).current_dir(lab.scratch.path());
-    let output = Output::of(unshare.output().unwrap(), Duration::ZERO);
+    let output = ProgramOutput::new(unshare.output().unwrap(), Duration::ZERO);
     assert!(output.stderr.contains("the target was not ready within 1s"), "{output:?}");
     let child = fs::read_to_string(lab.scratch.path().join("child")).unwrap();
     let is_alive = |id: &str| {
@@ -533,7 +533,7 @@ fn the_published_experiments_can_be_planned(context: &Context) {
 }
 
 fn the_load_on_a_real_server_is_raised(context: &Context) {
-    let (nginx, lab) = (Server::nginx(1000), Lab::new());
+    let (nginx, lab) = (LoggingServer::nginx(1000), Lab::new());
     let text = fs::read_to_string(&published()[0]).unwrap();
     let text = text
         .replace("http://127.0.0.1:1323/", &nginx.url("/hello"))
@@ -549,13 +549,13 @@ fn the_load_on_a_real_server_is_raised(context: &Context) {
 /// Apache with a CGI script.
 struct Apache {
     process: Child,
-    reserved: Reserved,
+    reserved: ReservedPort,
     _scratch: Scratch,
 }
 
 impl Apache {
     fn new() -> Self {
-        let (scratch, reserved) = (Scratch::new("apache"), Reserved::new());
+        let (scratch, reserved) = (Scratch::new("apache"), ReservedPort::new());
         let root = scratch.path().display().to_string();
         let script = scratch.file("second.pl", "#!/bin/sh\nprintf 'Content-type: text/html\\n\\nhello'\n");
         fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -591,7 +591,7 @@ impl Drop for Apache {
 
 fn proxies_are_compared_with_real_servers(context: &Context) {
     let (apache, lab) = (Apache::new(), Lab::new());
-    let nginx = Server::nginx_with(
+    let nginx = LoggingServer::nginx_with(
         "",
         &format!("location /cgi-bin {{ proxy_pass http://{}; }}", apache.reserved.address),
         |_| {},
@@ -605,7 +605,7 @@ fn proxies_are_compared_with_real_servers(context: &Context) {
         .replace("rounds = 5", "rounds = 1")
         .replace("threads = 12, connections = 400", "threads = 2, connections = 8")
         .replace("threads = 8, connections = 96", "threads = 1, connections = 4");
-    let output: Output = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
+    let output: ProgramOutput = lab.onrush(context, "lab --out folder").word(lab.file(context, &text)).run_plain();
     assert_eq!(output.code, 0, "{output:?}");
     assert_eq!(lab.results().len(), 4, "{output:?}");
     let targets = lab.document("targets.json");

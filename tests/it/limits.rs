@@ -3,7 +3,7 @@
 use std::fs::{self, DirEntry};
 use std::path::Path;
 
-use crate::harness::{Context, Output, Scratch, Served, cases, counts, target, url, wait_until};
+use crate::harness::{Context, ProgramOutput, Scratch, Served, cases, counts, target, url, wait_until};
 
 cases! {
     the_smallest_and_largest_loads_run;
@@ -148,7 +148,7 @@ fn an_unknown_host_is_one_line(context: &Context) {
 }
 
 /// One line on standard error and nothing on standard output.
-fn assert_is_one_line(output: &Output, code: i32) {
+fn assert_is_one_line(output: &ProgramOutput, code: i32) {
     assert_eq!((output.code, output.stderr.lines().count()), (code, 1), "{output:?}");
     assert_eq!(output.stdout, "", "{output:?}");
     assert!(output.stderr.ends_with('\n') && output.stderr.len() < 300, "{output:?}");

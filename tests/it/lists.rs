@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::harness::{Context, Scratch, cases, target, url};
-use crate::servers::{Server, assert_counted, assert_no_errors};
+use crate::servers::{LoggingServer, assert_counted, assert_no_errors};
 
 cases! {
     nginx_logs_the_requests_of_a_list_in_their_order needs "nginx";
@@ -36,7 +36,7 @@ fn counts(paths: Vec<String>) -> BTreeMap<String, usize> {
 }
 
 fn nginx_logs_the_requests_of_a_list_in_their_order(context: &Context) {
-    let (nginx, scratch) = (Server::nginx(1_000), Scratch::new("list"));
+    let (nginx, scratch) = (LoggingServer::nginx(1_000), Scratch::new("list"));
     let list = scratch.file("urls.txt", format!("# three of them\n/hello?a\n{}\n\n/hello?c\n", nginx.url("/hello?b")));
     let output = context.onrush().words("-t1 -c1 -n7 --urls").word(list).word(nginx.url("/")).run();
     assert_no_errors(&output);
@@ -48,7 +48,7 @@ fn nginx_logs_the_requests_of_a_list_in_their_order(context: &Context) {
 
 fn every_request_of_a_list_is_sent_once(context: &Context) {
     for order in ["seq", "shuffle"] {
-        let (nginx, scratch) = (Server::nginx(1_000), Scratch::new("list"));
+        let (nginx, scratch) = (LoggingServer::nginx(1_000), Scratch::new("list"));
         let lines: String = (0..500).map(|number| format!("/hello?{number}\n")).collect();
         let list = scratch.file("urls.txt", lines);
         let words = format!("-t2 -c8 -n500 --urls-order {order} --urls");
@@ -62,7 +62,7 @@ fn every_request_of_a_list_is_sent_once(context: &Context) {
 }
 
 fn requests_are_sent_in_proportion_to_their_weights(context: &Context) {
-    let (nginx, scratch) = (Server::nginx(10_000), Scratch::new("list"));
+    let (nginx, scratch) = (LoggingServer::nginx(10_000), Scratch::new("list"));
     let list = scratch.file("urls.txt", "/hello?a weight=6\n/hello?b weight=3\n/hello?c\n");
     let words = "-t2 -c4 -n10000 --urls-order weighted --urls";
     assert_no_errors(&context.onrush().words(words).word(list).word(nginx.url("/")).run());
@@ -99,7 +99,7 @@ fn a_request_has_its_own_method_headers_and_body(context: &Context) {
 }
 
 fn a_list_goes_on_over_http2(context: &Context) {
-    let (nginx, scratch) = (Server::nginx_with(" http2", "", |_| {}), Scratch::new("list"));
+    let (nginx, scratch) = (LoggingServer::nginx_with(" http2", "", |_| {}), Scratch::new("list"));
     let list = scratch.file("urls.txt", "/hello?a\n/hello?b\nX-Own: 1\n/hello?c\n");
     let words = "-t1 -c2 -n300 --http2 --streams 5 -R 1000 --urls";
     let result = scratch.path().join("result.json");

@@ -15,7 +15,7 @@ use crate::evidence::{processor_times, unaccounted_s};
 use crate::harness::{Context, Scratch, cases, finish, signal, target, url, wait_for_load};
 use crate::monitor::{Python, run};
 use crate::rates::percentile_us;
-use crate::servers::Server;
+use crate::servers::LoggingServer;
 use crate::verdict::{alone, assert_limited, verdict};
 
 cases! {
@@ -124,7 +124,7 @@ fn limited(verdict: &Value, limited_by: &str, findings: &[&str]) {
 }
 
 /// Covered by `each_situation_has_its_verdict`; that the processor time is seen, by
-/// `the_processor_time_of_a_target_counts_from_the_beginning` (src/run/monitor/poller.rs).
+/// `target_cpu_time_counts_from_the_start` (src/run/monitor/poller.rs).
 fn a_target_without_processor_time_is_the_limit(context: &Context) {
     let script = "
 def work(peer):
@@ -238,7 +238,7 @@ fn seen(context: &Context, words: &str) -> Target {
     seen.target.expect("the target was seen")
 }
 
-/// Covered by `the_processor_time_of_a_target_counts_from_the_beginning` (src/run/monitor/poller.rs) and
+/// Covered by `target_cpu_time_counts_from_the_start` (src/run/monitor/poller.rs) and
 /// `the_busiest_thread_is_found_among_others` (src/run/monitor/processes.rs).
 fn the_time_of_a_busy_target_and_its_busiest_thread_is_seen(context: &Context) {
     // One thread that works without requests, and others that respond.
@@ -261,7 +261,7 @@ fn the_time_of_a_busy_target_and_its_busiest_thread_is_seen(context: &Context) {
 
 /// Covered by its namesake in src/run/monitor/poller.rs.
 fn all_processes_of_a_target_are_counted(context: &Context) {
-    let server = Server::nginx_workers(2);
+    let server = LoggingServer::nginx_workers(2);
     let target = seen(context, &format!("-c4 -t1 -d1s {}", server.url("/hello")));
     assert_eq!((target.name.as_str(), target.processes), ("nginx", 3), "{target:?}");
     assert!(target.cpus_used >= target.busiest_thread && target.busiest_thread > 0.0, "{target:?}");
@@ -280,7 +280,7 @@ answer(peer)";
     assert!(!target.ended && target.cpus_used > 0.0, "{target:?}");
 }
 
-/// Covered by `the_processor_time_of_a_target_counts_from_the_beginning` (src/run/monitor/poller.rs).
+/// Covered by `target_cpu_time_counts_from_the_start` (src/run/monitor/poller.rs).
 fn what_a_target_did_in_the_warm_up_does_not_count(context: &Context) {
     let server = Python::start("listener = listen(64)\npeer = listener.accept()[0]\nbusy(0.5)\nanswer(peer)");
     // Half a second of work before the first response; after that, a request per second.

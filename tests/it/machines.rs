@@ -11,10 +11,12 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases, counts, finish, signal, target, url, wait_for_load};
-use crate::peers::Refusing;
+use crate::harness::{
+    Context, Onrush, ProgramOutput, Scratch, cases, counts, finish, signal, target, url, wait_for_load,
+};
+use crate::peers::RefusingPort;
 use crate::results::number;
-use crate::servers::Server;
+use crate::servers::LoggingServer;
 
 cases! {
     machines_send_exactly_what_one_would_have_sent;
@@ -79,7 +81,7 @@ impl Coordinator {
         command.spawn().expect("it starts")
     }
 
-    pub fn end(self) -> (Output, Value) {
+    pub fn end(self) -> (ProgramOutput, Value) {
         let output = finish(self.child);
         let document = fs::read(&self.document)
             .ok()
@@ -114,7 +116,7 @@ fn machines_send_exactly_what_one_would_have_sent(context: &Context) {
 }
 
 fn sequences_are_never_repeated_and_the_log_has_what_was_counted(context: &Context) {
-    let nginx = Server::nginx(1000);
+    let nginx = LoggingServer::nginx(1000);
     let words = "--machines 2 -t1 -c6 -R 300 -n 300 --templates";
     let coordinator = Coordinator::start(context.onrush(), "machines-seq", words, &nginx.url("/hello?{{seq}}"));
     let workers = [coordinator.worker(""), coordinator.worker("")];
@@ -398,7 +400,7 @@ fn strangers_are_refused_and_disturb_nobody(context: &Context) {
 
 fn what_cannot_be_set_up_is_said_where_it_was_typed(context: &Context) {
     // A target that refuses.
-    let refusing = Refusing::new();
+    let refusing = RefusingPort::new();
     let coordinator = Coordinator::start(
         context.onrush(),
         "machines-refused",

@@ -132,7 +132,7 @@ use std::panic;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-use harness::{BACKENDS, Case, Context, How, is_installed};
+use harness::{BACKENDS, Case, Context, TestMode, is_installed};
 use libtest_mimic::{Arguments, Conclusion, Trial};
 
 /// How many tests run at a time: most of them wait for most of their time.
@@ -144,74 +144,79 @@ const MACHINE: &str = "CHECK_MACHINE";
 /// How long each test took.
 static TOOK: Mutex<Vec<(Duration, String)>> = Mutex::new(Vec::new());
 
+/// The tests of some topics, with the topic's name.
+macro_rules! topics {
+    ($($topic:ident),+ $(,)?) => {
+        vec![$((stringify!($topic), $topic::cases())),+]
+    };
+}
+
 fn main() {
-    let mut cases: Vec<(&str, Vec<Case>)> = vec![
-        ("addresses", addresses::cases()),
-        ("allocations", allocations::cases()),
-        ("availability", availability::cases()),
-        ("backends", backends::cases()),
-        ("broken_scripts", broken_scripts::cases()),
-        ("checks", checks::cases()),
-        ("closing", closing::cases()),
-        ("collecting", collecting::cases()),
-        ("comparing", comparing::cases()),
-        ("compat", compat::cases()),
-        ("documents", documents::cases()),
-        ("endings", endings::cases()),
-        ("evidence", evidence::cases()),
-        ("failures", failures::cases()),
-        ("find_max", find_max::cases()),
-        ("gates", gates::cases()),
-        ("hostile", hostile::cases()),
-        ("http2", http2::cases()),
-        ("http2_hostile", http2_hostile::cases()),
-        ("http2_libraries", http2_libraries::cases()),
-        ("lab", lab::cases()),
-        ("limits", limits::cases()),
-        ("lists", lists::cases()),
-        ("machines", machines::cases()),
-        ("merging", merging::cases()),
-        ("native", native::cases()),
-        ("old_scripts", old_scripts::cases()),
-        ("other_protocols", other_protocols::cases()),
-        ("phases", phases::cases()),
-        ("ports", ports::cases()),
-        ("probe", probe::cases()),
-        ("proxies", proxies::cases()),
-        ("rates", rates::cases()),
-        ("request_log", request_log::cases()),
-        ("results", results::cases()),
-        ("resuming", resuming::cases()),
-        ("script_modules", script_modules::cases()),
-        ("script_stops", script_stops::cases()),
-        ("scripts", scripts::cases()),
-        ("secrets", secrets::cases()),
-        ("seeds", seeds::cases()),
-        ("servers", servers::cases()),
-        ("sessions", sessions::cases()),
-        ("settings", settings::cases()),
-        ("showing", showing::cases()),
-        ("monitor", monitor::cases()),
-        ("simulation", simulation::cases()),
-        ("sockets", sockets::cases()),
-        ("targets", targets::cases()),
-        ("terminal", terminal::cases()),
-        ("templates", templates::cases()),
-        ("tls", tls::cases()),
-        ("until", until::cases()),
-        ("verdict", verdict::cases()),
-        ("warm_up", warm_up::cases()),
-        ("sampling", sampling::cases()),
-        ("wire", wire::cases()),
+    let mut cases = topics![
+        addresses,
+        allocations,
+        availability,
+        backends,
+        broken_scripts,
+        checks,
+        closing,
+        collecting,
+        comparing,
+        compat,
+        documents,
+        endings,
+        evidence,
+        failures,
+        find_max,
+        gates,
+        hostile,
+        http2,
+        http2_hostile,
+        http2_libraries,
+        lab,
+        limits,
+        lists,
+        machines,
+        merging,
+        monitor,
+        native,
+        old_scripts,
+        other_protocols,
+        phases,
+        ports,
+        probe,
+        proxies,
+        rates,
+        request_log,
+        results,
+        resuming,
+        sampling,
+        script_modules,
+        script_stops,
+        scripts,
+        secrets,
+        seeds,
+        servers,
+        sessions,
+        settings,
+        showing,
+        simulation,
+        sockets,
+        targets,
+        templates,
+        terminal,
+        tls,
+        until,
+        verdict,
+        warm_up,
+        wire,
     ];
     let is_machine = env::var_os(MACHINE).is_some();
     if is_machine {
         // Costs show in an optimised program alone.
         cases = match cfg!(debug_assertions) {
-            true => {
-                vec![("machine", machine::cases()), ("situations", situations::cases()), ("seeds", seeds::cases())]
-            }
-            false => vec![("fleet", fleet::cases())],
+            true => topics![machine, situations, seeds],
+            false => topics![fleet],
         };
     }
     let start = Instant::now();
@@ -221,8 +226,8 @@ fn main() {
     for (how_many, is_alone) in [(AT_ONCE, false), (1, true)] {
         let mut trials = Vec::new();
         for (topic, cases) in &cases {
-            for case in cases.iter().filter(|case| (is_machine || case.how.contains(&How::Alone)) == is_alone) {
-                let is_once = case.how.contains(&How::Once);
+            for case in cases.iter().filter(|case| (is_machine || case.how.contains(&TestMode::Alone)) == is_alone) {
+                let is_once = case.how.contains(&TestMode::Once);
                 let backends = if is_once { &[onrush_engine::backend::default_name()][..] } else { &BACKENDS };
                 trials.extend(backends.iter().map(|backend| trial(backend, topic, case)));
             }
@@ -235,7 +240,7 @@ fn main() {
 }
 
 fn trial(backend: &'static str, topic: &str, case: &Case) -> Trial {
-    let is_once = case.how.contains(&How::Once);
+    let is_once = case.how.contains(&TestMode::Once);
     let kernel = (backend == "uring").then_some("io_uring");
     let missing = kernel.iter().chain(case.needs).find(|need| !is_installed(need));
     let mut name = format!("{topic}::{}", case.name);

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases, counts, finish, signal, target, url, wait_until};
+use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, counts, finish, signal, target, url, wait_until};
 use crate::results::{number, written};
 use crate::tls_peers::{Authority, TlsServer};
 
@@ -24,10 +24,10 @@ cases! {
     a_sum_that_cannot_be_written_leaves_nothing_behind (Once);
 }
 
-fn merge(scratch: &Scratch, words: &str) -> Output {
+fn merge(scratch: &Scratch, words: &str) -> ProgramOutput {
     let mut command = Command::new(env!("CARGO_BIN_EXE_onrush"));
     let output = command.arg("merge").args(words.split_whitespace()).current_dir(scratch.path()).output().unwrap();
-    Output::of(output, Duration::ZERO)
+    ProgramOutput::new(output, Duration::ZERO)
 }
 
 fn results_are_merged_without_loss(context: &Context) {

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
 
 use onrush::cli::{self, Commands, Invocation};
-use onrush::run::{Interrupt, Outcome, Unseen};
+use onrush::run::{Interrupt, Outcome, Unobserved};
 use onrush::session;
 
 use crate::harness::{Context, cases};
@@ -92,7 +92,7 @@ pub fn run(context: &Context, words: &str) -> Outcome {
 }
 
 fn where_nothing_listens_is_no_target(context: &Context) {
-    let refusing = crate::peers::Refusing::new();
+    let refusing = crate::peers::RefusingPort::new();
     let seen = run(context, &format!("-c1 -t1 -d300ms http://{}/", refusing.address)).seen.unwrap();
-    assert_eq!((seen.target, &seen.unseen[..1]), (None, &[Unseen::NoListener][..]));
+    assert_eq!((seen.target, &seen.unseen[..1]), (None, &[Unobserved::NoListener][..]));
 }

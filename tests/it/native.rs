@@ -1,8 +1,8 @@
 //! Under its own name onrush corrects wrk's mistakes: the command lines of `compat`, with the corrected outcome.
 
 use crate::compat::{DURATIONS, interrupted};
-use crate::harness::{Context, Onrush, Output, Served, cases, counts, exchange, target, url};
-use crate::recorder::Recorder;
+use crate::harness::{Context, Onrush, ProgramOutput, Served, cases, counts, exchange, target, url};
+use crate::recorder::RecordingServer;
 use crate::report::PLAIN_BYTES;
 use crate::simulation::simulate;
 
@@ -36,20 +36,20 @@ cases! {
 }
 
 /// A short run of one thread and two connections.
-fn short(context: &Context, url: &str) -> Output {
+fn short(context: &Context, url: &str) -> ProgramOutput {
     let output = context.onrush().words("-t1 -c2 -n100").word(url).run();
     assert_eq!(output.code, 0, "{output:?}");
     output
 }
 
 /// Runs [`short`], and checks that there is nothing to complain about.
-fn good(context: &Context, url: &str) -> Output {
+fn good(context: &Context, url: &str) -> ProgramOutput {
     let output = short(context, url);
     assert_good(&output);
     output
 }
 
-fn assert_good(output: &Output) {
+fn assert_good(output: &ProgramOutput) {
     assert_eq!(output.code, 0, "{output:?}");
     output.assert_nothing_but_percentiles();
     assert_eq!(output.stderr, "", "{output:?}");
@@ -257,7 +257,7 @@ fn http_1_0_closes_unless_it_says_otherwise(context: &Context) {
 }
 
 /// One for each request, and at most the two that are open at the end and one being made.
-fn assert_a_connection_for_each_request(output: &Output, connections: u64) {
+fn assert_a_connection_for_each_request(output: &ProgramOutput, connections: u64) {
     let requests = output.requests();
     assert!(requests > 10, "{output:?}");
     assert!((requests..=requests + 3).contains(&connections), "{connections} connections: {output:?}");
@@ -309,7 +309,7 @@ fn bytes_of_chunked_answers_count_with_their_framing(context: &Context) {
 }
 
 fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
-    let server = Recorder::start("127.0.0.1");
+    let server = RecordingServer::start("127.0.0.1");
     let mut program = context.onrush().words("-t1 -c1 -n9");
     for header in ["Host: h.example", "A: b: c", "NoSpace:x", "Dup: 1", "Dup: 2"] {
         program = program.word("-H").word(header);
@@ -321,7 +321,7 @@ fn the_users_headers_and_the_urls_parts_are_sent(context: &Context) {
     let requests = server.requests();
     assert!(requests.len() == 9 && requests.iter().all(|request| request == expected), "{:?}", requests.first());
 
-    let server = Recorder::start("127.0.0.1");
+    let server = RecordingServer::start("127.0.0.1");
     let address = server.address();
     let output = context.onrush().words("-c1 -n1").word(format!("http://u:p@{address}?x=1")).run();
     assert_eq!(output.code, 0, "{output:?}");

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases, target, url};
-use crate::recorder::Recorder;
+use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, target, url};
+use crate::recorder::RecordingServer;
 
 cases! {
     paths_come_from_a_file_in_the_working_directory (Once);
@@ -16,7 +16,7 @@ cases! {
 
 fn paths_come_from_a_file_in_the_working_directory(context: &Context) {
     for onrush in callers(context) {
-        let (recorder, scratch) = (Recorder::start("127.0.0.1"), Scratch::new("paths"));
+        let (recorder, scratch) = (RecordingServer::start("127.0.0.1"), Scratch::new("paths"));
         scratch.file("paths.txt", "/a\n/b?x=1\n\n/c\n");
         let url = format!("http://{}/start", recorder.address());
         let output = in_directory(onrush, &scratch, "paths_file").words("-t1 -c1 -n12").word(url).run();
@@ -35,7 +35,7 @@ fn paths_come_from_a_file_in_the_working_directory(context: &Context) {
 
 fn a_batch_is_built_from_arguments_and_shown(context: &Context) {
     for onrush in callers(context) {
-        let (recorder, scratch) = (Recorder::start("127.0.0.1"), Scratch::new("batch"));
+        let (recorder, scratch) = (RecordingServer::start("127.0.0.1"), Scratch::new("batch"));
         let url = format!("http://{}/", recorder.address());
         let onrush = in_directory(onrush, &scratch, "batch_debug").words("-t1 -c1 -n12").word(url).script_args("3");
         let output = onrush.run();
@@ -125,7 +125,7 @@ fn file(name: &str) -> PathBuf {
 }
 
 #[track_caller]
-fn assert_ran(output: &Output) {
+fn assert_ran(output: &ProgramOutput) {
     assert_eq!(output.code, 0, "{output:?}");
     assert!(output.requests() > 0, "{output:?}");
     assert_eq!(output.line("Socket errors"), None, "{output:?}");

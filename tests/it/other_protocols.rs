@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use rustix::net::sockopt::set_socket_linger;
 
-use crate::harness::{Context, Output, cases};
+use crate::harness::{Context, ProgramOutput, cases};
 use crate::peers::{read_head, server};
 
 cases! {
@@ -45,7 +45,7 @@ fn answering(answer: &'static [u8]) -> SocketAddr {
 }
 
 /// Runs for a minute, if it is not ended.
-fn run(context: &Context, words: &str, address: SocketAddr) -> Output {
+fn run(context: &Context, words: &str, address: SocketAddr) -> ProgramOutput {
     context.onrush().words("-c4 -d60s").words(words).word(format!("http://{address}/")).run()
 }
 
@@ -169,7 +169,7 @@ fn a_port_without_a_word_is_named_with_what_to_try(context: &Context) {
     }
 }
 
-fn assert_ended(output: &Output, begins: &str, ends: &str) {
+fn assert_ended(output: &ProgramOutput, begins: &str, ends: &str) {
     assert_eq!(output.code, 2, "{output:?}");
     let line = output.stderr.lines().last().unwrap_or_default();
     assert!(line.starts_with(begins) && line.ends_with(ends), "{begins}{ends}: {output:?}");

@@ -16,12 +16,12 @@ use rustix::net::sockopt::set_socket_reuseaddr;
 use rustix::net::{AddressFamily, SocketType, bind, getsockname, listen, socket};
 
 /// A port that refuses, and that no other process can take while this exists.
-pub struct Refusing {
+pub struct RefusingPort {
     _socket: OwnedFd,
     pub address: SocketAddr,
 }
 
-impl Refusing {
+impl RefusingPort {
     /// Takes one: bound, but nothing listens.
     pub fn new() -> Self {
         let (socket, address) = bound(false);
@@ -30,12 +30,12 @@ impl Refusing {
 }
 
 /// A port for a server that another process starts while this exists; nobody else is given it.
-pub struct Reserved {
+pub struct ReservedPort {
     _socket: OwnedFd,
     pub address: SocketAddr,
 }
 
-impl Reserved {
+impl ReservedPort {
     /// Takes one. It refuses until the server listens, which may bind it because servers reuse addresses.
     pub fn new() -> Self {
         let (socket, address) = bound(true);

@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases, target};
-use crate::peers::{Refusing, accepts, free_address, read_head, server};
+use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, target};
+use crate::peers::{RefusingPort, accepts, free_address, read_head, server};
 use crate::results::{document, number};
-use crate::servers::{Server, assert_no_errors};
+use crate::servers::{LoggingServer, assert_no_errors};
 use crate::tls_peers::{Authority, TlsServer};
 
 cases! {
@@ -147,7 +147,7 @@ fn a_real_proxy_refuses_tunnels_it_does_not_like(context: &Context) {
     let output = through(context.onrush(), proxy.address).words("-k -d1s https://127.0.0.1:8443/").run();
     assert_eq!(output.code, 2, "{output:?}");
     output.note("the proxy does not allow a tunnel to the target (status 403); its settings say for which ports");
-    let refusing = Refusing::new();
+    let refusing = RefusingPort::new();
     let proxy = Tinyproxy::start("");
     let output = through(context.onrush(), proxy.address).words("-k -d1s").word(https(refusing.address)).run();
     assert_eq!(output.code, 2, "{output:?}");
@@ -156,9 +156,9 @@ fn a_real_proxy_refuses_tunnels_it_does_not_like(context: &Context) {
 
 /// It keeps connections, which tinyproxy does not.
 fn nginx_takes_whole_urls_on_connections_that_stay(context: &Context) {
-    let recorder = Recorded::start(&[]);
+    let recorder = RecordingProxy::start(&[]);
     let settings = format!("location /through {{ proxy_pass http://{}; }}", recorder.address);
-    let nginx = Server::nginx_with("", &settings, |_| {});
+    let nginx = LoggingServer::nginx_with("", &settings, |_| {});
     let onrush = through(context.onrush(), nginx.address()).words("-t1 -c2 -n40");
     let scratch = Scratch::new("proxies");
     let (output, document) = document(onrush.word("http://www.example.invalid/through?a=1"), &scratch);
@@ -171,12 +171,12 @@ fn nginx_takes_whole_urls_on_connections_that_stay(context: &Context) {
 
 /// A proxy that records the heads that it receives. It begins each connection with `answers`, one for each head; after
 /// them it responds `hi` to everything.
-struct Recorded {
+struct RecordingProxy {
     address: SocketAddr,
     heads: Arc<Mutex<Vec<String>>>,
 }
 
-impl Recorded {
+impl RecordingProxy {
     fn start(answers: &'static [&'static [u8]]) -> Self {
         let heads = Arc::<Mutex<Vec<String>>>::default();
         let kept = Arc::clone(&heads);
@@ -200,7 +200,7 @@ impl Recorded {
 
 fn what_is_sent_through_a_proxy(context: &Context) {
     let sent = |words: &str, url: &str| {
-        let proxy = Recorded::start(&[]);
+        let proxy = RecordingProxy::start(&[]);
         let login = if words.contains("login") { "me:pa%3Ass@" } else { "" };
         let onrush = context.onrush().word("--http-proxy").word(format!("http://{login}{}/", proxy.address));
         let output = onrush.words(&words.replace("login", "")).words("-c1 -n1").word(url).run();
@@ -227,7 +227,7 @@ fn what_is_sent_through_a_proxy(context: &Context) {
 
 fn what_is_sent_to_open_a_tunnel(context: &Context) {
     let sent = |login: &str, url: &str| {
-        let proxy = Recorded::start(&[b"HTTP/1.1 403 No\r\n\r\n"]);
+        let proxy = RecordingProxy::start(&[b"HTTP/1.1 403 No\r\n\r\n"]);
         let onrush = context.onrush().word("--http-proxy").word(format!("{login}{}", proxy.address));
         let output = onrush.words("-k -c1 -d1s -H A:b -H Host:x").word(url).run();
         assert_eq!(output.code, 2, "{output:?}");
@@ -241,7 +241,7 @@ fn what_is_sent_to_open_a_tunnel(context: &Context) {
 
 fn http2_is_spoken_with_a_proxy_that_knows_it(context: &Context) {
     // Like a proxy, it takes requests for any host.
-    let nginx = Server::nginx_with(" http2", "", |_| {});
+    let nginx = LoggingServer::nginx_with(" http2", "", |_| {});
     let output = through(context.onrush(), nginx.address()).words("--once --http2 http://h.invalid/hello").run();
     assert!(output.code == 0 && output.stdout.contains("\n> :authority: h.invalid\n"), "{output:?}");
     assert_eq!(nginx.log().iter().filter(|line| line.contains("\"GET /hello HTTP/2.0\" 200 ")).count(), 1);
@@ -252,7 +252,7 @@ fn http2_is_spoken_with_a_proxy_that_knows_it(context: &Context) {
 
 fn scripts_format_their_requests_for_the_proxy(context: &Context) {
     let sent = |script: &str, count: u32| {
-        let proxy = Recorded::start(&[]);
+        let proxy = RecordingProxy::start(&[]);
         let onrush = context.onrush().word("--http-proxy").word(format!("u:p@{}", proxy.address)).lua(script);
         let output = onrush.words(&format!("-t1 -c1 -n{count}")).word("http://h.invalid:81/a?b").run();
         assert_eq!((output.code, output.requests()), (0, u64::from(count)), "{script}: {output:?}");
@@ -277,7 +277,7 @@ fn scripts_format_their_requests_for_the_proxy(context: &Context) {
 }
 
 fn scripts_cannot_go_around_the_proxy(context: &Context) {
-    let proxy = Recorded::start(&[]);
+    let proxy = RecordingProxy::start(&[]);
     let address = proxy.address.to_string();
     let reads = format!("function setup(thread) assert(tostring(thread.addr) == '{address}') end");
     let output = through(context.onrush(), proxy.address).lua(&reads).words("-c1 -n1 http://h.invalid/").run();
@@ -485,7 +485,7 @@ fn a_proxy_that_gets_better_is_found_again(context: &Context) {
 }
 
 fn a_proxy_that_is_not_there_is_named(context: &Context) {
-    let refusing = Refusing::new();
+    let refusing = RefusingPort::new();
     for url in ["http://h.invalid/", "https://h.invalid/"] {
         let output = through(context.onrush(), refusing.address).words("-d1s").word(url).run();
         assert_eq!(output.code, 2, "{output:?}");
@@ -516,7 +516,7 @@ fn ways_that_contradict_a_proxy_are_refused(context: &Context) {
 }
 
 fn the_way_to_the_proxy_can_be_chosen(context: &Context) {
-    let proxy = Recorded::start(&[]);
+    let proxy = RecordingProxy::start(&[]);
     let port = proxy.address.port();
     let words = format!("-c2 -n4 -4 -b 127.0.0.9 --http-proxy proxy.invalid:{port} --resolve proxy.invalid:127.0.0.1");
     let output = context.onrush().words(&words).words("http://h.invalid/").run();
@@ -526,7 +526,9 @@ fn the_way_to_the_proxy_can_be_chosen(context: &Context) {
     // The environment has no effect.
     let plain = target();
     let onrush = context.onrush().with(|command| {
-        command.env("http_proxy", format!("http://{}", Refusing::new().address)).env("ALL_PROXY", "http://127.0.0.1:1");
+        command
+            .env("http_proxy", format!("http://{}", RefusingPort::new().address))
+            .env("ALL_PROXY", "http://127.0.0.1:1");
     });
     let output = onrush.words("-c1 -n1").word(format!("http://{}/", plain.address())).run();
     assert_eq!((output.code, output.requests()), (0, 1), "{output:?}");
@@ -551,9 +553,9 @@ fn a_tunnel_is_part_of_the_connect_and_not_of_the_handshake(context: &Context) {
 }
 
 fn the_login_is_in_no_result(context: &Context) {
-    let (proxy, scratch) = (Recorded::start(&[]), Scratch::new("proxies"));
+    let (proxy, scratch) = (RecordingProxy::start(&[]), Scratch::new("proxies"));
     let path = |name: &str| scratch.path().join(name);
-    let run = |words: &str, name: &str| -> (Output, String) {
+    let run = |words: &str, name: &str| -> (ProgramOutput, String) {
         let url = format!("http://meonly:hunter2@{}", proxy.address);
         let onrush = context.onrush().words(words).words("-c1 -n3 --http-proxy").word(url).words("-o").word(path(name));
         let output = onrush.words("http://h.invalid/").run();

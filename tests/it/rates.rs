@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::harness::{Context, Output, Scratch, cases, target, url};
+use crate::harness::{Context, ProgramOutput, Scratch, cases, target, url};
 use crate::monitor::Python;
 use crate::results::{document, number};
 use crate::simulation::{simulate, simulated_document};
@@ -33,7 +33,7 @@ cases! {
 const QUICK: &str = "connect_us = 0.0\nlatency_us = 1000.0\n";
 
 /// A run as wrk2, in virtual time.
-fn wrk2(context: &Context, words: &str, scenario: &str) -> Output {
+fn wrk2(context: &Context, words: &str, scenario: &str) -> ProgramOutput {
     let output = simulate(context.called("wrk2").words(words), scenario);
     assert_eq!((output.code, output.stderr.as_str()), (0, ""), "{output:?}");
     output

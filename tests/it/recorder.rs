@@ -10,25 +10,25 @@ use std::thread::{self, JoinHandle};
 const KEPT: usize = 50;
 
 /// Responds to every request with 12 bytes, or with the head alone to `HEAD`.
-pub struct Recorder {
-    shared: Arc<Shared>,
+pub struct RecordingServer {
+    shared: Arc<RecorderLog>,
     address: SocketAddr,
     acceptor: Option<JoinHandle<()>>,
 }
 
 #[derive(Default)]
-struct Shared {
+struct RecorderLog {
     requests: Mutex<Vec<Vec<u8>>>,
     connections: AtomicU64,
     stopped: AtomicBool,
 }
 
-impl Recorder {
+impl RecordingServer {
     /// Starts on a free port of an address.
     pub fn start(address: &str) -> Self {
         let listener = TcpListener::bind((address, 0)).expect("a port is free");
         let address = listener.local_addr().expect("it has an address");
-        let shared = Arc::<Shared>::default();
+        let shared = Arc::<RecorderLog>::default();
         let acceptor = thread::spawn({
             let shared = Arc::clone(&shared);
             move || accept(&listener, &shared)
@@ -53,7 +53,7 @@ impl Recorder {
     }
 }
 
-impl Drop for Recorder {
+impl Drop for RecordingServer {
     fn drop(&mut self) {
         self.shared.stopped.store(true, Ordering::SeqCst);
         // Wakes the acceptor, which then ends.
@@ -62,7 +62,7 @@ impl Drop for Recorder {
     }
 }
 
-fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+fn accept(listener: &TcpListener, shared: &Arc<RecorderLog>) {
     for stream in listener.incoming() {
         if shared.stopped.load(Ordering::SeqCst) {
             return;
@@ -74,7 +74,7 @@ fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
 }
 
 /// Serves a connection until the client ends it.
-fn answer(mut stream: TcpStream, shared: &Shared) {
+fn answer(mut stream: TcpStream, shared: &RecorderLog) {
     // Responses to several requests that arrive together must not wait for each other's acknowledgement.
     stream.set_nodelay(true).expect("a TCP socket has this option");
     let mut received = Vec::new();

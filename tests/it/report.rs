@@ -1,6 +1,6 @@
 //! Reads the report as a user's script does, and checks truths about every report.
 
-use crate::harness::Output;
+use crate::harness::ProgramOutput;
 
 /// The bytes of the embedded target's response to `/`.
 pub const PLAIN_BYTES: u64 = 78;
@@ -29,7 +29,7 @@ fn natively(thousandths: &[u64], requests: u64) -> Vec<String> {
 
 /// A row of the table.
 #[derive(Debug)]
-pub struct Row {
+pub struct TableRow {
     /// The mean, in microseconds or requests per second, like the next two.
     pub mean: f64,
     /// The standard deviation.
@@ -38,22 +38,22 @@ pub struct Row {
     pub max: f64,
 }
 
-impl Output {
+impl ProgramOutput {
     /// The row of latencies.
-    pub fn latency_us(&self) -> Row {
+    pub fn latency_us(&self) -> TableRow {
         self.row("Latency ", TIMES_US)
     }
 
     /// The row of rates of single threads.
-    pub fn thread_rate(&self) -> Row {
+    pub fn thread_rate(&self) -> TableRow {
         self.row("Req/Sec ", RATES)
     }
 
-    fn row(&self, name: &str, units: &[(&str, f64)]) -> Row {
+    fn row(&self, name: &str, units: &[(&str, f64)]) -> TableRow {
         let line = self.line(name).unwrap_or_else(|| panic!("no {name}in {self:?}"));
         let cells: Vec<&str> = line.split_whitespace().collect();
         let [_, mean, stdev, max, _] = cells[..] else { panic!("four figures in {line:?}") };
-        Row { mean: scaled(mean, units), stdev: scaled(stdev, units), max: scaled(max, units) }
+        TableRow { mean: scaled(mean, units), stdev: scaled(stdev, units), max: scaled(max, units) }
     }
 
     /// How long the run was, as printed.

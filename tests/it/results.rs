@@ -13,7 +13,9 @@ use std::time::Duration;
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases, finish, signal, target, url, wait_for_load, wait_until};
+use crate::harness::{
+    Context, Onrush, ProgramOutput, Scratch, cases, finish, signal, target, url, wait_for_load, wait_until,
+};
 use crate::peers::{read_head, server};
 use crate::simulation::simulate;
 use crate::tls_peers::{TlsServer, self_signed};
@@ -38,7 +40,7 @@ cases! {
 }
 
 /// Runs a test with `-o` for each of these names and returns their contents.
-pub fn written<const N: usize>(program: Onrush, scratch: &Scratch, names: [&str; N]) -> (Output, [String; N]) {
+pub fn written<const N: usize>(program: Onrush, scratch: &Scratch, names: [&str; N]) -> (ProgramOutput, [String; N]) {
     let paths = names.map(|name| scratch.path().join(name));
     let output = paths.iter().fold(program, |program, path| program.word("-o").word(path)).run();
     assert_eq!(output.code, 0, "{output:?}");
@@ -46,7 +48,7 @@ pub fn written<const N: usize>(program: Onrush, scratch: &Scratch, names: [&str;
 }
 
 /// Runs a test and returns its document.
-pub fn document(program: Onrush, scratch: &Scratch) -> (Output, Value) {
+pub fn document(program: Onrush, scratch: &Scratch) -> (ProgramOutput, Value) {
     let (output, [text]) = written(program, scratch, ["result.json"]);
     (output, serde_json::from_str(&text).expect("it is JSON"))
 }

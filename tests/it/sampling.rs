@@ -93,12 +93,12 @@ fn ss_says_the_same_of_each_connection(context: &Context) {
 // Later cases compare with sockets of the whole machine: other tests must not open and close any meanwhile.
 
 /// Sockets in many states, two of which have one port at different ends.
-struct Sockets {
+struct TestSockets {
     kept: Vec<TcpStream>,
     listeners: Vec<TcpListener>,
 }
 
-impl Sockets {
+impl TestSockets {
     fn open() -> Self {
         let mut sockets = Self { kept: Vec::new(), listeners: Vec::new() };
         for address in ["127.0.0.1:0", "127.0.0.2:0", "[::1]:0"] {
@@ -153,7 +153,7 @@ fn selected_by_ss(filter: &str) -> BTreeSet<(String, String)> {
 }
 
 fn filters_select_what_ss_selects(context: &Context) {
-    let (server, scratch, sockets) = (target(), Scratch::new("watching"), Sockets::open());
+    let (server, scratch, sockets) = (target(), Scratch::new("watching"), TestSockets::open());
     let [a, b, c, d] = sockets.ports()[..] else { panic!("there is no IPv6 here") };
     let client = sockets.kept[0].local_addr().expect("it has one").port();
     let filters = [

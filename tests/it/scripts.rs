@@ -6,10 +6,10 @@ use std::io::{BufReader, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use crate::harness::{Context, Output, Scratch, cases, on_terminal, target, url};
+use crate::harness::{Context, ProgramOutput, Scratch, cases, on_terminal, target, url};
 use crate::hostile::watch;
 use crate::peers::{read_head, server};
-use crate::recorder::Recorder;
+use crate::recorder::RecordingServer;
 use crate::simulation::simulate;
 
 cases! {
@@ -62,7 +62,7 @@ fn every_example_opens_with_its_purpose_and_is_run_by_a_test(_: &Context) {
 
 fn the_post_example_sends_its_form(context: &Context) {
     for onrush in context.both() {
-        let recorder = Recorder::start("127.0.0.1");
+        let recorder = RecordingServer::start("127.0.0.1");
         let output = onrush.words("-t1 -c2 -n10").word(at(recorder.address(), "/form")).script(example("post")).run();
         assert_ran(&output);
         for request in recorder.requests() {
@@ -76,7 +76,7 @@ fn the_post_example_sends_its_form(context: &Context) {
 
 fn the_counter_example_makes_every_request_another_one(context: &Context) {
     for onrush in context.both() {
-        let recorder = Recorder::start("127.0.0.1");
+        let recorder = RecordingServer::start("127.0.0.1");
         let onrush = onrush.words("-t2 -c2 -n20").word(at(recorder.address(), "/p")).script(example("counter"));
         assert_ran(&onrush.run());
         let requests = recorder.requests();
@@ -135,7 +135,7 @@ fn one_of_a_batch_is_shown_as_such(context: &Context) {
 
 fn the_pipeline_example_sends_three_requests_at_once(context: &Context) {
     for onrush in context.both() {
-        let recorder = Recorder::start("127.0.0.1");
+        let recorder = RecordingServer::start("127.0.0.1");
         let output = onrush.words("-t1 -c1 -n12").word(at(recorder.address(), "/")).script(example("pipeline")).run();
         assert_ran(&output);
         let firsts: Vec<_> =
@@ -300,7 +300,7 @@ fn what_a_script_sets_is_what_is_sent(context: &Context) {
             wrk.headers["X-Num"] = 7
         end"#;
     for onrush in context.both() {
-        let recorder = Recorder::start("127.0.0.1");
+        let recorder = RecordingServer::start("127.0.0.1");
         let output = onrush.words("-t1 -c1 -n3").lua(script).word(at(recorder.address(), "/p")).run();
         assert_ran(&output);
         let host = format!("Host: {}", recorder.address());
@@ -334,7 +334,7 @@ fn every_phase_comes_in_its_order_and_in_its_state(context: &Context) {
             print("done", count, threads[1]:get("count") > 1, threads[2]:get("count") > 0)
         end"#;
     for onrush in context.both() {
-        let recorder = Recorder::start("127.0.0.1");
+        let recorder = RecordingServer::start("127.0.0.1");
         let output = onrush.words("-t2 -c2 -n10").lua(script).word(at(recorder.address(), "/")).run();
         assert_ran(&output);
         let before = output.stdout.split("Running").next().unwrap();
@@ -357,7 +357,7 @@ const BATCH: &str = r#"
     end"#;
 
 /// The times that it prints, in milliseconds.
-fn batch_times(output: &Output) -> Vec<f64> {
+fn batch_times(output: &ProgramOutput) -> Vec<f64> {
     let words = output.line("us").expect("the line of done").split('\t').skip(1);
     words.map(|word| word.parse::<f64>().unwrap() / 1e3).collect()
 }
@@ -592,7 +592,7 @@ fn at(address: SocketAddr, path: &str) -> String {
 
 /// Checks that there is a report, that some requests were answered, and that nothing failed but statuses.
 #[track_caller]
-pub fn assert_ran(output: &Output) {
+pub fn assert_ran(output: &ProgramOutput) {
     assert_eq!(output.code, 0, "{output:?}");
     output.assert_standard();
     assert!(output.requests() > 0, "{output:?}");

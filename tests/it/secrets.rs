@@ -8,7 +8,7 @@ use std::path::Path;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases, target};
+use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases, target};
 use crate::peers::{read_head, server};
 
 cases! {
@@ -63,7 +63,7 @@ fn hex(text: &str) -> String {
 }
 
 /// Runs and returns all output: standard output, standard error and the files.
-fn everything(program: Onrush, scratch: &Scratch) -> (Output, Vec<String>) {
+fn everything(program: Onrush, scratch: &Scratch) -> (ProgramOutput, Vec<String>) {
     let paths = FILES.map(|name| scratch.path().join(name));
     let program = paths.iter().fold(program, |program, path| program.word("-o").word(path));
     let output = program.run();

@@ -6,10 +6,12 @@ use std::env;
 
 use rustix::process::Signal;
 
-use crate::harness::{Context, Onrush, Output, Scratch, Served, cases, counts, finish, signal, target, wait_until};
+use crate::harness::{
+    Context, Onrush, ProgramOutput, Scratch, Served, cases, counts, finish, signal, target, wait_until,
+};
 use crate::results::{document, number};
-use crate::servers::Server;
-use crate::situations::{Class, Judged, Service, Table, Truth, Workers, served_url};
+use crate::servers::LoggingServer;
+use crate::situations::{Class, RunVerdict, ServerWorkers, ServiceKind, Truth, VerdictTable, served_url};
 
 cases! {
     a_server_is_tuned_with_one_two_and_four_connections (Once);
@@ -32,7 +34,7 @@ fn assert_reports(program: Onrush, words: &str, url: &str, shown: &str) {
     assert!(output.requests() > 0 && output.socket_errors("connect") == 0, "{words} {url}: {output:?}");
 }
 
-fn assert_opens(output: &Output, url: &str, shown: &str) {
+fn assert_opens(output: &ProgramOutput, url: &str, shown: &str) {
     output.assert_standard();
     assert!(output.stdout.starts_with(&format!("Running 1s test @ {url}\n  {shown}\n")), "{output:?}");
 }
@@ -212,19 +214,19 @@ asyncio.run(main())
 
 /// The servers that a command line needs, and the URL of its target.
 struct Imitated {
-    _servers: Vec<Server>,
+    _servers: Vec<LoggingServer>,
     base: String,
     /// The workers that limit it, unless the machine does.
-    workers: Option<Workers>,
+    workers: Option<ServerWorkers>,
 }
 
 impl Imitated {
     fn start(served: &Served, Published { per_s, imitation, .. }: Published) -> Self {
         let workers = |workers: u32| {
-            Some(Workers { workers, ms: f64::from(workers) / per_s * 1e3, service: Service::LogNormal(0.4) })
+            Some(ServerWorkers { workers, ms: f64::from(workers) / per_s * 1e3, service: ServiceKind::LogNormal(0.4) })
         };
         let through = |location: &str, to: &str| {
-            Server::nginx_with("", &format!("location /{location} {{ proxy_pass http://{to}; }}"), |_| {})
+            LoggingServer::nginx_with("", &format!("location /{location} {{ proxy_pass http://{to}; }}"), |_| {})
         };
         let (servers, base, workers) = match imitation {
             OneWorker => (vec![], served_url(served, ""), workers(1)),
@@ -237,17 +239,17 @@ impl Imitated {
             Far(count, rtt_ms) => {
                 let delay_s = f64::from(rtt_ms) / 2e3;
                 let script = RELAY.replace("DELAY_S", &delay_s.to_string());
-                let relay = Server::python_script(&script.replace("PORT", &served.address.port().to_string()));
+                let relay = LoggingServer::python_script(&script.replace("PORT", &served.address.port().to_string()));
                 let base = relay.url("");
                 (vec![relay], base, workers(count))
             }
             Nginx => {
-                let nginx = Server::nginx_workers(2);
+                let nginx = LoggingServer::nginx_workers(2);
                 let base = nginx.url("/hello");
                 (vec![nginx], base, None)
             }
             NginxProxy => {
-                let nginx = Server::nginx(1_000);
+                let nginx = LoggingServer::nginx(1_000);
                 let proxy = through("through", &format!("{}/hello", nginx.address()));
                 let base = proxy.url("/through");
                 (vec![nginx, proxy], base, None)
@@ -257,13 +259,13 @@ impl Imitated {
     }
 
     fn url(&self) -> String {
-        format!("{}{}", self.base, self.workers.map_or(String::new(), Workers::path))
+        format!("{}{}", self.base, self.workers.map_or(String::new(), ServerWorkers::path))
     }
 
     /// The rates at these numbers of requests in flight: each takes as long as a single one, until all workers are
     /// busy.
     fn rates(&self, context: &Context, numbers: [u32; 2]) -> Option<[f64; 2]> {
-        let constant = Workers { service: Service::Constant, ..self.workers? };
+        let constant = ServerWorkers { service: ServiceKind::Constant, ..self.workers? };
         let url = format!("{}{}", self.base, constant.path());
         let document =
             document(context.onrush().words("-t1 -c1 --probe off -d500ms").word(url), &Scratch::new("published")).1;
@@ -283,7 +285,7 @@ fn verdict_of(context: &Context, published: Published) -> (Class, String) {
     let served = Served::start();
     let imitated = Imitated::start(&served, published);
     let (c, threads, url) = (value(words, "-c"), value(words, "-t"), imitated.url());
-    let judged = Judged::of(context.onrush().words(&format!("{words} -d{seconds}s")).word(&url));
+    let judged = RunVerdict::from_program(context.onrush().words(&format!("{words} -d{seconds}s")).word(&url));
     let other = judged.compared.map_or(if c == 1 { 2 } else { c / 2 }, |[_, other]| other);
     let numbers = [c, other];
     let known = [(); 3].map(|()| imitated.rates(context, numbers));
@@ -295,7 +297,7 @@ fn verdict_of(context: &Context, published: Published) -> (Class, String) {
     };
     let most_per_s = known[0].map_or(f64::INFINITY, |[c_per_s, _]| c_per_s);
     let class = judged.is_machine(most_per_s).unwrap_or_else(|| truth.judge(&judged.limited_by));
-    let Judged { per_s, sentence, .. } = &judged;
+    let RunVerdict { per_s, sentence, .. } = &judged;
     (class, format!("{imitation:?}: {words} -d{seconds}s {url}: {per_s:.0}/s, {truth}: {sentence}"))
 }
 
@@ -304,7 +306,7 @@ fn verdict_of(context: &Context, published: Published) -> (Class, String) {
 fn published_command_lines_get_a_verdict(context: &Context) {
     let is_whole = env::var_os("CHECK_MACHINE").is_some();
     let all: Vec<Published> = if is_whole { PUBLISHED.into_iter().chain(ELSEWHERE).collect() } else { SHORT.to_vec() };
-    let mut table = Table::default();
+    let mut table = VerdictTable::default();
     for published in all {
         let (class, row) = verdict_of(context, published);
         // Other tests take the processors.

@@ -9,8 +9,8 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::Signal;
 
-use crate::harness::{Context, Output, Scratch, cases, signal};
-use crate::peers::{Reserved, accepts};
+use crate::harness::{Context, ProgramOutput, Scratch, cases, signal};
+use crate::peers::{ReservedPort, accepts};
 
 cases! {
     nginx_logs_what_is_counted needs "nginx";
@@ -28,20 +28,20 @@ const FILE: &str = "file.bin";
 const FILE_BYTES: usize = 100_000;
 
 fn nginx_logs_what_is_counted(context: &Context) {
-    let nginx = Server::nginx(1000);
+    let nginx = LoggingServer::nginx(1000);
     let output = context.onrush().words("-t2 -c10 -d500ms").word(nginx.url("/hello")).run();
     assert_counted(&output, &nginx.log(), 10);
 }
 
 fn nginx_logs_what_is_counted_as_wrk(context: &Context) {
-    let nginx = Server::nginx(1000);
+    let nginx = LoggingServer::nginx(1000);
     let output = context.called("wrk").words("-t2 -c10 -n1000").word(nginx.url("/hello")).run();
     assert_counted(&output, &nginx.log(), 10);
 }
 
 fn nginx_closing_every_tenth_request_is_no_error(context: &Context) {
     for onrush in [context.onrush(), context.called("wrk")] {
-        let nginx = Server::nginx(10);
+        let nginx = LoggingServer::nginx(10);
         let output = onrush.words("-t2 -c10 -n1000").word(nginx.url("/hello")).run();
         assert_counted(&output, &nginx.log(), 10);
         assert_eq!(output.requests(), 1000, "connections were replaced: {output:?}");
@@ -50,7 +50,7 @@ fn nginx_closing_every_tenth_request_is_no_error(context: &Context) {
 
 fn nginx_logs_exactly_as_many_requests_as_are_asked_for(context: &Context) {
     for keepalive_requests in [1000, 10] {
-        let nginx = Server::nginx(keepalive_requests);
+        let nginx = LoggingServer::nginx(keepalive_requests);
         let output = context.onrush().words("-t2 -c7 -n500").word(nginx.url("/hello")).run();
         assert_eq!((output.code, output.requests(), nginx.log().len()), (0, 500, 500), "{output:?}");
         assert_no_errors(&output);
@@ -58,7 +58,7 @@ fn nginx_logs_exactly_as_many_requests_as_are_asked_for(context: &Context) {
 }
 
 fn nginx_serves_files_that_arrive_whole(context: &Context) {
-    let nginx = Server::nginx(1000);
+    let nginx = LoggingServer::nginx(1000);
     let output = context.onrush().words("-t2 -c4 -n200").word(nginx.url(&format!("/{FILE}"))).run();
     assert_eq!((output.code, output.requests()), (0, 200), "{output:?}");
     assert_no_errors(&output);
@@ -73,21 +73,21 @@ fn nginx_serves_files_that_arrive_whole(context: &Context) {
 
 fn python_logs_what_is_counted(context: &Context) {
     for (onrush, end) in [(context.onrush(), "-d500ms"), (context.called("wrk"), "-n100")] {
-        let python = Server::python("HTTP/1.0");
+        let python = LoggingServer::python("HTTP/1.0");
         let output = onrush.words("-t1 -c4").words(end).word(python.url(&format!("/{FILE}"))).run();
         assert_counted(&output, &python.log(), 4);
     }
 }
 
 fn python_logs_what_is_counted_with_keep_alive(context: &Context) {
-    let python = Server::python("HTTP/1.1");
+    let python = LoggingServer::python("HTTP/1.1");
     let output = context.onrush().words("-t2 -c8 -d500ms").word(python.url(&format!("/{FILE}"))).run();
     assert_counted(&output, &python.log(), 8);
 }
 
 fn python_logs_exactly_as_many_requests_as_are_asked_for(context: &Context) {
     for protocol in ["HTTP/1.0", "HTTP/1.1"] {
-        let python = Server::python(protocol);
+        let python = LoggingServer::python(protocol);
         let output = context.onrush().words("-t2 -c20 -n100").word(python.url(&format!("/{FILE}"))).run();
         assert_eq!((output.code, output.requests(), python.log().len()), (0, 100, 100), "{protocol}: {output:?}");
         assert_no_errors(&output);
@@ -95,7 +95,7 @@ fn python_logs_exactly_as_many_requests_as_are_asked_for(context: &Context) {
 }
 
 /// The log has every request that was counted, and at most one more for each connection: the one in flight at the end.
-pub fn assert_counted(output: &Output, log: &[String], connections: u64) {
+pub fn assert_counted(output: &ProgramOutput, log: &[String], connections: u64) {
     assert_eq!(output.code, 0, "{output:?}");
     output.assert_standard();
     assert_no_errors(output);
@@ -104,24 +104,24 @@ pub fn assert_counted(output: &Output, log: &[String], connections: u64) {
     assert!((counted..=counted + connections).contains(&logged), "{counted} counted, {logged} logged: {output:?}");
 }
 
-pub fn assert_no_errors(output: &Output) {
+pub fn assert_no_errors(output: &ProgramOutput) {
     assert_eq!(output.line("Socket errors"), None, "{output:?}");
     assert_eq!(output.line("Non-2xx"), None, "{output:?}");
     assert!(!output.stderr.contains("got no complete response") && !output.stderr.contains('×'), "{output:?}");
 }
 
 /// A server that runs until its log is read, or this is dropped.
-pub struct Server {
+pub struct LoggingServer {
     process: Child,
     address: SocketAddr,
     scratch: Scratch,
-    _reserved: Option<Reserved>,
+    _reserved: Option<ReservedPort>,
     log: PathBuf,
     /// Signal that ends it.
     end: Signal,
 }
 
-impl Server {
+impl LoggingServer {
     /// nginx in the foreground, with its own configuration.
     pub fn nginx(keepalive_requests: u32) -> Self {
         Self::nginx_with("", &format!("keepalive_requests {keepalive_requests};"), |_| {})
@@ -138,7 +138,7 @@ impl Server {
     }
 
     fn nginx_as(processes: &str, listen: &str, settings: &str, prepare: impl Fn(&Path)) -> Self {
-        let (scratch, reserved) = (scratch(), Reserved::new());
+        let (scratch, reserved) = (scratch(), ReservedPort::new());
         prepare(scratch.path());
         let configuration = nginx_conf(scratch.path(), reserved.address, processes, listen, settings);
         let configuration = scratch.file("nginx.conf", configuration);
@@ -149,7 +149,7 @@ impl Server {
 
     /// Apache, which speaks HTTP/2 in plain text only.
     pub fn apache(settings: &str) -> Self {
-        let (scratch, reserved) = (scratch(), Reserved::new());
+        let (scratch, reserved) = (scratch(), ReservedPort::new());
         let (root, address) = (scratch.path().display(), reserved.address);
         let modules: String = ["mpm_event", "authz_core", "http2"]
             .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"))
@@ -168,7 +168,7 @@ impl Server {
 
     /// nghttp2's server in plain text. It writes no log.
     pub fn nghttpd(options: &[&str]) -> Self {
-        let (scratch, reserved) = (scratch(), Reserved::new());
+        let (scratch, reserved) = (scratch(), ReservedPort::new());
         let mut command = Command::new("nghttpd");
         command.args(["--no-tls", "-a", "127.0.0.1", "-d"]).arg(scratch.path()).args(options);
         command.arg(reserved.address.port().to_string());
@@ -178,7 +178,7 @@ impl Server {
     /// Caddy, in plain text or with TLS and the pair in its directory. It writes a line of words and JSON for each
     /// request.
     pub fn caddy(tls: bool, settings: &str, prepare: impl Fn(&Path)) -> Self {
-        let (scratch, reserved) = (scratch(), Reserved::new());
+        let (scratch, reserved) = (scratch(), ReservedPort::new());
         prepare(scratch.path());
         let (scheme, pair) = if tls { ("https", "tls cert.pem key.pem") } else { ("http", "") };
         let configuration = format!(
@@ -194,7 +194,7 @@ impl Server {
         Self::listening(command.stderr(Stdio::null()), scratch, reserved, Signal::TERM)
     }
 
-    fn listening(command: &mut Command, scratch: Scratch, reserved: Reserved, end: Signal) -> Self {
+    fn listening(command: &mut Command, scratch: Scratch, reserved: ReservedPort, end: Signal) -> Self {
         let process = command.stdin(Stdio::null()).spawn().expect("the server starts");
         let (address, log) = (reserved.address, scratch.path().join("access.log"));
         let mut server = Self { process, address, scratch, _reserved: Some(reserved), log, end };
@@ -225,7 +225,7 @@ impl Server {
 
     /// A program that listens on the port that is its last argument, and logs on standard error.
     pub fn program(command: &mut Command, prepare: impl Fn(&Path)) -> Self {
-        let (scratch, reserved) = (scratch(), Reserved::new());
+        let (scratch, reserved) = (scratch(), ReservedPort::new());
         prepare(scratch.path());
         let log = File::create(scratch.path().join("access.log")).expect("a log");
         command.current_dir(scratch.path()).arg(reserved.address.port().to_string()).stderr(log);
@@ -270,7 +270,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for LoggingServer {
     fn drop(&mut self) {
         // If they were killed, nginx and Apache would leave their workers running.
         signal(&self.process, if self.end == Signal::KILL { Signal::KILL } else { Signal::TERM });

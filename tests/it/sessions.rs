@@ -8,8 +8,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use onrush::cli::{self, Commands, Invocation};
-use onrush::run::{Clock, Ended, Interrupt, Listener, Observer};
-use onrush::session::{self, Ran};
+use onrush::run::{Clock, Interrupt, Listener, Observer, RunEnd};
+use onrush::session::{self, SessionResult};
 use onrush_plan::Plan;
 
 use crate::counting::live_bytes;
@@ -24,12 +24,12 @@ cases! {
 
 /// Records the messages of a script, and begins when it is told to.
 #[derive(Default)]
-struct Recorder {
+struct ScriptRecorder {
     said: Arc<Mutex<Vec<u8>>>,
     begin: Option<Instant>,
 }
 
-impl Observer for Recorder {
+impl Observer for ScriptRecorder {
     fn ready(&mut self) -> Option<Instant> {
         Some(self.begin.unwrap_or_else(Instant::now))
     }
@@ -44,14 +44,14 @@ impl Observer for Recorder {
 fn plan(words: &str) -> Plan {
     match cli::parse(format!("onrush {words}").split(' ').map(Into::into), &Commands::NONE) {
         Invocation::Run { mut plan, .. } => {
-            plan.read_materials().expect("its files are there");
+            plan.read_files().expect("its files are there");
             *plan
         }
         other => panic!("{words}: {other:?}"),
     }
 }
 
-fn run(words: &str) -> anyhow::Result<Ran> {
+fn run(words: &str) -> anyhow::Result<SessionResult> {
     session::run(&plan(words), &Interrupt::default(), &mut [])
 }
 
@@ -91,11 +91,11 @@ fn held_at_rest() -> Held {
 fn one_of_each(url: &str, scripts: &Path, io: &str) {
     let load = format!("-t2 -c10 --io {io}");
     let whole = run(&format!("{load} -n 500 {url}")).expect("it runs").outcome;
-    assert_eq!((whole.totals.counters.completed, whole.ended), (500, Ended::Requests));
+    assert_eq!((whole.totals.counters.completed, whole.ended), (500, RunEnd::Requests));
     let timed = run(&format!("{load} -d 100ms --warmup 50ms {url}")).expect("it runs").outcome;
-    assert!(timed.totals.counters.completed > 0 && timed.ended == Ended::Duration);
+    assert!(timed.totals.counters.completed > 0 && timed.ended == RunEnd::Duration);
     let refused = run(&format!("{load} -d 10s http://127.0.0.1:1/")).expect("it runs").outcome;
-    assert!(matches!(refused.ended, Ended::Refused { .. }));
+    assert!(matches!(refused.ended, RunEnd::Refused { .. }));
 
     let interrupt = Interrupt::default();
     let asks = interrupt.clone();
@@ -105,11 +105,11 @@ fn one_of_each(url: &str, scripts: &Path, io: &str) {
     });
     let plan_of_an_hour = plan(&format!("{load} -d 1h {url}"));
     let interrupted = session::run(&plan_of_an_hour, &interrupt, &mut []).expect("it runs").outcome;
-    assert!(interrupted.ended == Ended::Signal && interrupted.elapsed < Duration::from_secs(60));
+    assert!(interrupted.ended == RunEnd::Signal && interrupted.elapsed < Duration::from_secs(60));
     ends.join().expect("it does nothing but ask");
 
     // The first that listens hears everything.
-    let (mut recorder, mut deaf) = (Recorder::default(), Recorder::default());
+    let (mut recorder, mut deaf) = (ScriptRecorder::default(), ScriptRecorder::default());
     let says = plan(&format!("{load} -n 10 -s {} {url}", scripts.join("says.lua").display()));
     let said = session::run(&says, &Interrupt::default(), &mut [&mut recorder, &mut deaf]).expect("it runs");
     assert_eq!(said.outcome.totals.counters.completed, 10);
@@ -128,8 +128,8 @@ fn begin_together(url: &str) {
         for _ in 0..2 {
             let plan = &plan;
             scope.spawn(move || {
-                let mut agreed = Recorder { begin: Some(begin), ..Recorder::default() };
-                let observers: &mut [&mut dyn Observer] = &mut [&mut agreed, &mut Recorder::default()];
+                let mut agreed = ScriptRecorder { begin: Some(begin), ..ScriptRecorder::default() };
+                let observers: &mut [&mut dyn Observer] = &mut [&mut agreed, &mut ScriptRecorder::default()];
                 let ran = session::run(plan, &Interrupt::default(), observers).expect("it runs");
                 assert!(Instant::now() >= begin && ran.outcome.totals.counters.completed == 2);
             });
@@ -142,8 +142,9 @@ fn a_session_takes_over_connections_with_any_number_of_threads(context: &Context
     let mut spares = Vec::new();
     for (load, connects, left) in [("-t2 -c4", 4, 4), ("-t3 -c6", 2, 6), ("-t1 -c3", 0, 6)] {
         let plan = plan(&format!("{load} -n 6000 --io {} http://{}/", context.backend, server.address()));
-        let ran = session::run_on(spares, &mut None, &mut Clock::of(&plan.io), &plan, &Interrupt::default(), &mut [])
-            .expect("it runs");
+        let ran =
+            session::run_on(spares, &mut None, &mut Clock::for_io(&plan.io), &plan, &Interrupt::default(), &mut [])
+                .expect("it runs");
         let counters = &ran.outcome.totals.counters;
         assert_eq!((counters.completed, counters.connects, counters.failed), (6_000, connects, 0), "{load}");
         assert_eq!(counters.slots_opened, u64::from(plan.load.connections), "{load}");
@@ -158,7 +159,7 @@ fn connections_that_speak_tls_outlast_a_session(context: &Context) {
         let plan = plan(&format!("-k -t1 -c4 -n 400 --tls-max {version} --io {} {}", context.backend, server.url("/")));
         let mut spares = Vec::new();
         for _ in 0..2 {
-            let (mut clock, interrupt) = (Clock::of(&plan.io), Interrupt::default());
+            let (mut clock, interrupt) = (Clock::for_io(&plan.io), Interrupt::default());
             let ran = session::run_on(spares, &mut None, &mut clock, &plan, &interrupt, &mut []).expect("it runs");
             assert_eq!(ran.outcome.totals.counters.completed, 400, "TLS {version}");
             spares = ran.spares;

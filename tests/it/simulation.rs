@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Context, Onrush, Output, Scratch, cases};
+use crate::harness::{Context, Onrush, ProgramOutput, Scratch, cases};
 use crate::results::number;
 
 cases! {
@@ -529,7 +529,7 @@ fn delays_have_the_distribution_that_was_asked_for(context: &Context) {
 }
 
 /// Runs a command line in a scenario, and returns its document too.
-pub fn simulated_document(onrush: Onrush, scenario: &str) -> (Output, Value) {
+pub fn simulated_document(onrush: Onrush, scenario: &str) -> (ProgramOutput, Value) {
     let scratch = Scratch::new("simulated");
     let path = scratch.path().join("r.json");
     let output = simulate(onrush.word("-o").word(&path), scenario);
@@ -564,7 +564,7 @@ fn what_limited_a_run_is_known_in_virtual_time_too(context: &Context) {
 }
 
 /// Runs a command line in a scenario.
-pub fn simulate(onrush: Onrush, scenario: &str) -> Output {
+pub fn simulate(onrush: Onrush, scenario: &str) -> ProgramOutput {
     let scratch = Scratch::new("scenario");
     let file = scratch.file("scenario.toml", scenario);
     let io = format!("sim:{}", file.display());

@@ -19,11 +19,11 @@ cases! {
 }
 
 /// `ss` on the client's side of each connection when its first request arrived.
-type Seen = Arc<Mutex<Vec<String>>>;
+type SsLines = Arc<Mutex<Vec<String>>>;
 
 /// A server that asks `ss` about its clients, and responds to nobody before it has asked about this many.
-fn asking(clients: usize) -> (SocketAddr, Seen) {
-    let (seen, all) = (Seen::default(), Barrier::new(clients));
+fn asking(clients: usize) -> (SocketAddr, SsLines) {
+    let (seen, all) = (SsLines::default(), Barrier::new(clients));
     let said = Arc::clone(&seen);
     let address = server(move |mut stream| {
         let port = stream.peer_addr()?.port();

@@ -3,7 +3,7 @@
 use std::process::Command;
 use std::time::Duration;
 
-use onrush::serve::{Config, Server};
+use onrush::serve::{EmbeddedServer, ServeConfig};
 
 use crate::harness::{Context, Scratch, cases, counts, target, url};
 use crate::results::{document, number};
@@ -18,7 +18,9 @@ cases! {
 
 /// Four workers, 5 ms each, so at most 800 requests a second in whatever order they come.
 fn a_pool_is_no_faster_than_its_workers(context: &Context) {
-    let server = Server::start(&Config { address: "127.0.0.1:0".parse().unwrap(), threads: 2, tls: false }).unwrap();
+    let server =
+        EmbeddedServer::start(&ServeConfig { address: "127.0.0.1:0".parse().unwrap(), threads: 2, tls: false })
+            .unwrap();
     let onrush = context.onrush().words("-t2 -c16 -d500ms").word(url(&server, "/pool?workers=4&ms=5"));
     let (output, document) = document(onrush, &Scratch::new("pool"));
     let requests = output.requests();
@@ -66,7 +68,8 @@ fn curl_is_served_over_http2_beside_a_run(context: &Context) {
 
 /// By ALPN: onrush chooses HTTP/1.1, curl chooses HTTP/2.
 fn a_target_with_tls_speaks_both_protocols(context: &Context) {
-    let server = Server::start(&Config { address: "127.0.0.1:0".parse().unwrap(), threads: 1, tls: true }).unwrap();
+    let server =
+        EmbeddedServer::start(&ServeConfig { address: "127.0.0.1:0".parse().unwrap(), threads: 1, tls: true }).unwrap();
     let url = |path| format!("https://{}{path}", server.address());
     let output = context.onrush().words("-t1 -c2 -n100 -k").word(url("/bytes/100000")).run();
     assert_eq!((output.code, output.requests()), (0, 100), "{output:?}");

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::harness::{Context, Scratch, cases, target, url};
-use crate::servers::{Server, assert_counted, assert_no_errors};
+use crate::servers::{LoggingServer, assert_counted, assert_no_errors};
 use crate::tls::NGINX_PAIR;
 use crate::tls_peers::{self_signed, write};
 
@@ -36,7 +36,7 @@ fn numbers(log: &[String]) -> Vec<u64> {
 const USERS: &str = "id,name\r\n7,Ada\r\n8,\"Grace, H\"\r\n9,\"a \"\"b\"\"\"\r\n";
 
 fn nginx_logs_numbers_and_rows_in_their_order(context: &Context) {
-    let (nginx, scratch) = (Server::nginx(1_000), Scratch::new("templates"));
+    let (nginx, scratch) = (LoggingServer::nginx(1_000), Scratch::new("templates"));
     let users = scratch.file("users.csv", USERS);
     let csv = |column: &str| format!("{{{{csv \"{}\" {column}}}}}", users.display());
     let path = format!("/hello?{}&{}&n={{{{seq}}}}", csv("id"), csv("name"));
@@ -50,7 +50,7 @@ fn nginx_logs_numbers_and_rows_in_their_order(context: &Context) {
 
 fn every_number_is_sent_once_by_all_threads(context: &Context) {
     for words in ["-t2 -c10 -n601 --templates", "-t2 -c10 -n601 -R 3000 --templates"] {
-        let nginx = Server::nginx(1_000);
+        let nginx = LoggingServer::nginx(1_000);
         assert_no_errors(&context.onrush().words(words).word(nginx.url("/hello?n={{seq}}")).run());
         let mut numbers = numbers(&nginx.log());
         numbers.sort_unstable();
@@ -63,7 +63,7 @@ fn placeholders_are_filled_in_over_http2_and_tls(context: &Context) {
         [(false, " http2", "--http2 --streams 5"), (true, " ssl http2", "-k --http2 --streams 5"), (true, " ssl", "-k")]
     {
         let pair = if is_tls { NGINX_PAIR } else { "" };
-        let nginx = Server::nginx_with(listen, pair, |directory| write(&self_signed(&["localhost"]), directory));
+        let nginx = LoggingServer::nginx_with(listen, pair, |directory| write(&self_signed(&["localhost"]), directory));
         let url = nginx.url("/hello?n={{seq}}").replace("http://", if is_tls { "https://" } else { "http://" });
         assert_no_errors(&context.onrush().words("-t2 -c4 -n300 --templates").words(words).word(url).run());
         let numbers: BTreeSet<u64> = numbers(&nginx.log()).into_iter().collect();

@@ -12,7 +12,7 @@ use rustix::termios::{Winsize, tcsetwinsize};
 
 use crate::endings::{fill, waits_for_reader};
 use crate::harness::{
-    Context, Onrush, Output, cases, counts, finish, on_terminal, signal, target, terminal, url, wait_for_load,
+    Context, Onrush, ProgramOutput, cases, counts, finish, on_terminal, signal, target, terminal, url, wait_for_load,
     wait_until,
 };
 use crate::peers::Silent;
@@ -276,7 +276,7 @@ fn a_signal_right_at_the_start_leaves_nothing_half_done(context: &Context) {
 }
 
 /// Runs with a terminal as standard error; returns the terminal's text, and the rest as usual.
-fn with_terminal(onrush: Onrush) -> (String, Output) {
+fn with_terminal(onrush: Onrush) -> (String, ProgramOutput) {
     on_terminal(onrush, |command, terminal| _ = command.stderr(terminal))
 }
 

@@ -14,10 +14,10 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
-use crate::harness::{Context, Output, Scratch, cases, target, url, wait_until};
+use crate::harness::{Context, ProgramOutput, Scratch, cases, target, url, wait_until};
 use crate::http2_peers::settings;
 use crate::peers::{read_head, server, server_at};
-use crate::servers::{Server, assert_counted, assert_no_errors};
+use crate::servers::{LoggingServer, assert_counted, assert_no_errors};
 use crate::tls_peers::{Authority, Pair, TlsServer, config, self_signed, write};
 use crate::tls_processes::Process;
 
@@ -62,7 +62,7 @@ fn nginx_speaks_both_versions(context: &Context) {
     let ca = scratch.file("ca.pem", authority.certificate());
     for version in ["1.2", "1.3"] {
         let settings = format!("{NGINX_PAIR} ssl_protocols TLSv{version};");
-        let nginx = Server::nginx_with(" ssl", &settings, |directory| write(&pair, directory));
+        let nginx = LoggingServer::nginx_with(" ssl", &settings, |directory| write(&pair, directory));
         let url = format!("https://{}/hello", nginx.address());
         let output = context.onrush().words("-t2 -c10 -n200 --cacert").word(&ca).word(&url).run();
         assert_no_errors(&output);
@@ -79,7 +79,7 @@ fn nginx_speaks_both_versions(context: &Context) {
 
 fn nginx_sends_large_files_whole(context: &Context) {
     let pair = self_signed(&["localhost"]);
-    let nginx = Server::nginx_with(" ssl", NGINX_PAIR, |directory| {
+    let nginx = LoggingServer::nginx_with(" ssl", NGINX_PAIR, |directory| {
         write(&pair, directory);
         std::fs::write(directory.join("large"), vec![b'x'; 1 << 20]).expect("a file can be written");
     });
@@ -99,7 +99,7 @@ fn nginx_gets_the_certificate_of_the_client(context: &Context) {
     for version in ["1.2", "1.3"] {
         let settings =
             format!("{NGINX_PAIR} ssl_protocols TLSv{version}; ssl_client_certificate ca.pem; ssl_verify_client on;");
-        let nginx = Server::nginx_with(" ssl", &settings, |directory| {
+        let nginx = LoggingServer::nginx_with(" ssl", &settings, |directory| {
             write(&pair, directory);
             std::fs::write(directory.join("ca.pem"), &ca).expect("a file can be written");
         });
@@ -117,7 +117,7 @@ fn nginx_gets_the_certificate_of_the_client(context: &Context) {
 
 fn plain_requests_at_a_tls_port_of_nginx_are_named(context: &Context) {
     let pair = self_signed(&["localhost"]);
-    let nginx = Server::nginx_with(" ssl", NGINX_PAIR, |directory| write(&pair, directory));
+    let nginx = LoggingServer::nginx_with(" ssl", NGINX_PAIR, |directory| write(&pair, directory));
     let url = format!("http://{}/", nginx.address());
     let output = context.onrush().words("-t1 -c2 -n4").word(&url).run();
     assert_eq!((output.code, output.requests()), (0, 4), "{output:?}");
@@ -430,9 +430,9 @@ fn a_request_of_which_the_server_may_have_a_part_is_not_sent_again(context: &Con
 }
 
 /// A stream that counts how often a read began with a long record of a request.
-struct Counted(TcpStream, Arc<AtomicU32>);
+struct CountingStream(TcpStream, Arc<AtomicU32>);
 
-impl Read for Counted {
+impl Read for CountingStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.0.read(buffer)?;
         let is_alone = matches!(buffer[..n], [0x17, 3, 3, 4..=64, _, ..]);
@@ -441,7 +441,7 @@ impl Read for Counted {
     }
 }
 
-impl Write for Counted {
+impl Write for CountingStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.0.write(bytes)
     }
@@ -457,7 +457,7 @@ fn the_first_request_leaves_with_the_end_of_the_handshake(context: &Context) {
     let counter = Arc::clone(&alone);
     let address = server(move |stream| {
         let connection = ServerConnection::new(Arc::clone(&config)).map_err(io::Error::other)?;
-        let mut stream = StreamOwned::new(connection, Counted(stream, Arc::clone(&counter)));
+        let mut stream = StreamOwned::new(connection, CountingStream(stream, Arc::clone(&counter)));
         stream.read_exact(&mut [0; 1024])?;
         stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
     });
@@ -737,7 +737,7 @@ fn too_old_or_other_tls_is_said(context: &Context) {
 }
 
 /// Checks that there was only one line, and that nothing ran.
-fn assert_refused(output: &Output, expected: &str) {
+fn assert_refused(output: &ProgramOutput, expected: &str) {
     assert_eq!(output.code, 2, "{output:?}");
     assert_eq!(output.stderr.lines().count(), 1, "{output:?}");
     assert!(output.stderr.starts_with("onrush: TLS handshake with 127.0.0.1:"), "{output:?}");

@@ -64,7 +64,7 @@ fn asked(names: &[&str], change: impl FnOnce(&mut CertificateParams)) -> (Certif
 
 /// Received by a server.
 #[derive(Default)]
-pub struct Heard {
+pub struct HandshakeCounts {
     pub handshakes: u64,
     pub resumed: u64,
     pub requests: u64,
@@ -81,7 +81,7 @@ pub struct Heard {
 /// A server in this process; it runs as long as the process.
 pub struct TlsServer {
     pub address: SocketAddr,
-    heard: Arc<Mutex<Heard>>,
+    heard: Arc<Mutex<HandshakeCounts>>,
 }
 
 impl TlsServer {
@@ -94,9 +94,9 @@ impl TlsServer {
     pub fn start(pair: &Pair, piece: usize, change: impl FnOnce(&mut ServerConfig)) -> Self {
         let mut config = config(pair);
         change(&mut config);
-        let (config, heard) = (Arc::new(config), Arc::new(Mutex::new(Heard::default())));
+        let (config, heard) = (Arc::new(config), Arc::new(Mutex::new(HandshakeCounts::default())));
         let writes = Arc::clone(&heard);
-        let address = peers::server(move |stream| serve(Arc::clone(&config), Pieces { stream, piece }, &writes));
+        let address = peers::server(move |stream| serve(Arc::clone(&config), ChunkedStream { stream, piece }, &writes));
         Self { address, heard }
     }
 
@@ -104,7 +104,7 @@ impl TlsServer {
         format!("https://{}{path}", self.address)
     }
 
-    pub fn heard<T>(&self, look: impl FnOnce(&Heard) -> T) -> T {
+    pub fn heard<T>(&self, look: impl FnOnce(&HandshakeCounts) -> T) -> T {
         look(&self.heard.lock().expect("no thread panics with the lock"))
     }
 }
@@ -123,7 +123,7 @@ pub fn config(pair: &Pair) -> ServerConfig {
 
 /// Responds with `Hello, World!`, as many bytes as the path says, or the length of the body. After `Connection: close`
 /// it closes, except for `/wait`, where it leaves that to the client.
-fn serve(config: Arc<ServerConfig>, mut stream: Pieces, heard: &Mutex<Heard>) -> io::Result<()> {
+fn serve(config: Arc<ServerConfig>, mut stream: ChunkedStream, heard: &Mutex<HandshakeCounts>) -> io::Result<()> {
     stream.stream.set_nodelay(true)?;
     let mut connection = ServerConnection::new(config).map_err(io::Error::other)?;
     while connection.is_handshaking() {
@@ -202,18 +202,18 @@ fn serve(config: Arc<ServerConfig>, mut stream: Pieces, heard: &Mutex<Heard>) ->
 }
 
 /// A stream that writes in small pieces.
-struct Pieces {
+struct ChunkedStream {
     stream: TcpStream,
     piece: usize,
 }
 
-impl Read for Pieces {
+impl Read for ChunkedStream {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         self.stream.read(buffer)
     }
 }
 
-impl Write for Pieces {
+impl Write for ChunkedStream {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.stream.write(&bytes[..bytes.len().min(self.piece)])
     }

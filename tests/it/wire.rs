@@ -1,7 +1,7 @@
 //! Requests, byte by byte, natively and called as wrk.
 
 use crate::harness::{Context, Onrush, Scratch, cases, target, url};
-use crate::recorder::Recorder;
+use crate::recorder::RecordingServer;
 
 cases! {
     a_plain_get_is_a_line_and_its_host;
@@ -24,7 +24,7 @@ cases! {
 
 /// The only request of a command line, sent to a path of a new server. `HOST` is the server's address.
 fn sent(program: Onrush, path: &str) -> String {
-    let server = Recorder::start("127.0.0.1");
+    let server = RecordingServer::start("127.0.0.1");
     let address = server.address().to_string();
     let output = program.words("-t1 -c1 -n1").word(format!("http://{address}{path}")).run();
     assert_eq!((output.code, output.requests()), (0, 1), "{output:?}");
@@ -61,7 +61,7 @@ fn a_url_needs_no_path_and_a_fragment_is_not_sent(context: &Context) {
 
 fn an_ipv6_address_keeps_its_brackets(context: &Context) {
     for program in context.both() {
-        let server = Recorder::start("::1");
+        let server = RecordingServer::start("::1");
         let address = server.address();
         let output = program.words("-t1 -c1 -n1").word(format!("http://{address}/")).run();
         assert_eq!(output.code, 0, "{output:?}");
@@ -153,7 +153,7 @@ fn the_urls_user_is_decoded_for_basic_authentication(context: &Context) {
     for program_words in [&[][..], &["-H", "authorization: mine"]] {
         for (userinfo, base64) in table {
             for program in context.both() {
-                let server = Recorder::start("127.0.0.1");
+                let server = RecordingServer::start("127.0.0.1");
                 let address = server.address();
                 let program = program_words.iter().fold(program, |program, word| program.word(word));
                 let output = program.words("-t1 -c1 -n1").word(format!("http://{userinfo}@{address}/")).run();
@@ -173,7 +173,7 @@ fn the_urls_user_is_decoded_for_basic_authentication(context: &Context) {
 fn the_answer_to_head_has_no_body_to_wait_for(context: &Context) {
     for program in context.both() {
         let compat = program.is_compat();
-        let server = Recorder::start("127.0.0.1");
+        let server = RecordingServer::start("127.0.0.1");
         let output = program.words("-X HEAD -t1 -c1 -n20").word(format!("http://{}/", server.address())).run();
         assert_eq!((output.code, output.requests()), (0, 20), "{output:?}");
         output.assert_bytes_per_request(39);
@@ -184,7 +184,7 @@ fn the_answer_to_head_has_no_body_to_wait_for(context: &Context) {
 
 fn the_same_request_is_sent_again_and_again(context: &Context) {
     for program in context.both() {
-        let server = Recorder::start("127.0.0.1");
+        let server = RecordingServer::start("127.0.0.1");
         let address = server.address();
         let words = "-X PUT --body abc -t2 -c4 -n40";
         let output = program.words(words).word(format!("http://{address}/")).run();

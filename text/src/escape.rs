@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_puts_no_link_into_a_page_of_markdown() {
+    fn markdown_links_are_escaped() {
         let text = r"![i]\(http://h/i.png) [ok]\(http://h) &lt;img> a\|b \u{61c}";
         assert_eq!(in_markdown("![i](http://h/i.png) [ok](http://h) <img> a|b \u{61c}"), text);
     }
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_cut_at_120_characters_and_never_inside_an_escape() {
+    fn texts_are_cut_outside_escapes() {
         assert_eq!(escape(&[b'a'; 120]), "a".repeat(120));
         assert_eq!(escape(&[b'a'; 121]), "a".repeat(117) + "...");
         assert_eq!(escape(&[0x1b; 30]), "\\x1b".repeat(30));

@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_of_few_values_is_a_count_and_of_many_a_percentage() {
+    fn small_shares_are_counts_large_ones_percentages() {
         let table = [
             (5, 14, "5 of 14"),
             (0, 99, "0 of 99"),

@@ -14,12 +14,12 @@ pub const TARGET: &str = "x86_64-unknown-linux-musl";
 const COMPILED_IN: [(&str, &str); 1] = [("mlua-sys", "luajit-src")];
 
 /// The name and the version of a crate.
-pub type Id = (String, String);
+pub type CrateId = (String, String);
 
 /// A crate of the program.
 pub struct Crate {
     /// Its name and version.
-    pub id: Id,
+    pub id: CrateId,
     /// The licence as its manifest has it, an expression such as `MIT OR Apache-2.0`.
     pub licence: String,
     /// Where its sources are on this machine.
@@ -27,7 +27,7 @@ pub struct Crate {
     /// True if it comes from this repository.
     pub is_ours: bool,
     /// The crates of the program that it depends on.
-    pub uses: BTreeSet<Id>,
+    pub uses: BTreeSet<CrateId>,
 }
 
 /// All crates of the program, in order.
@@ -37,7 +37,7 @@ pub struct Crate {
 pub fn in_program() -> io::Result<Vec<Crate>> {
     let metadata = ["metadata", "--locked", "--format-version", "1", "--filter-platform", TARGET];
     let metadata: Value = serde_json::from_str(&said(super::cargo().args(metadata))?)?;
-    let packages: BTreeMap<Id, &Value> = metadata["packages"]
+    let packages: BTreeMap<CrateId, &Value> = metadata["packages"]
         .as_array()
         .into_iter()
         .flatten()
@@ -60,7 +60,7 @@ pub fn in_program() -> io::Result<Vec<Crate>> {
             uses.insert(id.clone(), BTreeSet::new());
         }
     }
-    let of = |(id, uses): (Id, BTreeSet<Id>)| {
+    let of = |(id, uses): (CrateId, BTreeSet<CrateId>)| {
         let package =
             packages.get(&id).ok_or_else(|| Error::other(format!("cargo metadata lacks {} {}", id.0, id.1)))?;
         let folder = PathBuf::from(text(package, "manifest_path")).parent().map(Path::to_owned).unwrap_or_default();
@@ -70,9 +70,9 @@ pub fn in_program() -> io::Result<Vec<Crate>> {
 }
 
 /// Dependents of each crate, from lines such as `2 bytes v1.12.2 (*)`, which begin with their depth in the tree.
-fn uses(tree: &str) -> BTreeMap<Id, BTreeSet<Id>> {
-    let mut uses: BTreeMap<Id, BTreeSet<Id>> = BTreeMap::new();
-    let mut path: Vec<Id> = Vec::new();
+fn uses(tree: &str) -> BTreeMap<CrateId, BTreeSet<CrateId>> {
+    let mut uses: BTreeMap<CrateId, BTreeSet<CrateId>> = BTreeMap::new();
+    let mut path: Vec<CrateId> = Vec::new();
     for line in tree.lines() {
         let mut words = line.split_whitespace();
         let (Some(depth), Some(name), Some(version)) = (words.next(), words.next(), words.next()) else { continue };
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_has_what_it_needs_at_run_time_and_what_is_compiled_in() {
+    fn packaged_crates_include_build_time_code() {
         let crates = in_program().unwrap();
         let has = |name: &str| crates.iter().any(|of| of.id.0 == name);
         for name in ["onrush", "onrush-engine", "rustls", "aws-lc-sys", "luajit-src"] {

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_licence_that_asks_for_least_is_chosen_and_an_unknown_one_is_not() {
+    fn the_most_permissive_known_licence_is_chosen() {
         for (expression, expected) in [
             ("MIT OR Apache-2.0", Some("MIT")),
             ("Apache-2.0/MIT", Some("MIT")),

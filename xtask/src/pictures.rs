@@ -62,7 +62,7 @@ pub fn run() -> io::Result<ExitCode> {
             fs::remove_dir_all(&scratch)?;
         }
         fs::create_dir_all(&scratch)?;
-        let (server, url) = Server::start()?;
+        let (server, url) = ServeProcess::start()?;
         if !picture.before.is_empty() {
             perform(&scratch, picture.before, &url)?;
         }
@@ -80,9 +80,9 @@ fn program() -> io::Result<PathBuf> {
 }
 
 /// The embedded target in its own process, which is ended when this is dropped.
-struct Server(Child);
+struct ServeProcess(Child);
 
-impl Server {
+impl ServeProcess {
     /// Starts it on a free port; returns its URL too, without the slash at its end.
     fn start() -> io::Result<(Self, String)> {
         let serve = ["serve", "--addr", "127.0.0.1:0"];
@@ -97,7 +97,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for ServeProcess {
     fn drop(&mut self) {
         // Both fail only if the server has already ended.
         let _ = self.0.kill();
@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn long_lines_are_broken_at_blanks_and_nothing_of_them_is_lost() {
+    fn long_lines_wrap_at_blanks_losslessly() {
         let line = format!("note: {}", "word ".repeat(60));
         let pieces = folded(line.trim_end());
         assert!(pieces.len() > 2);

@@ -12,10 +12,10 @@ use std::process::{Command, ExitCode};
 use serde_json::{Value, json};
 use spdx::Expression;
 
-use crate::crates::{self, Crate, Id};
+use crate::crates::{self, Crate, CrateId};
 
 /// Something in the program that is not a crate.
-struct Part {
+struct BundledComponent {
     name: &'static str,
     version: String,
     licence: String,
@@ -33,7 +33,12 @@ pub fn run(time: &str) -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn document(time: &str, crates: &[Crate], parts: &[Part], sums: &BTreeMap<Id, String>) -> io::Result<Value> {
+fn document(
+    time: &str,
+    crates: &[Crate],
+    parts: &[BundledComponent],
+    sums: &BTreeMap<CrateId, String>,
+) -> io::Result<Value> {
     let mut program = Value::Null;
     let mut components = Vec::new();
     let mut dependencies = Vec::new();
@@ -87,7 +92,7 @@ fn purl(of: &Crate) -> String {
 }
 
 /// The checksums of crates in a `Cargo.lock`.
-fn checksums(lock: &str) -> BTreeMap<Id, String> {
+fn checksums(lock: &str) -> BTreeMap<CrateId, String> {
     let sum = |package: &str| {
         let value = |key: &str| {
             let mut lines = package.lines().filter_map(|line| line.strip_prefix(key)?.strip_prefix(" = \""));
@@ -98,13 +103,13 @@ fn checksums(lock: &str) -> BTreeMap<Id, String> {
     lock.split("[[package]]").filter_map(sum).collect()
 }
 
-fn aws_lc(crates: &[Crate]) -> io::Result<Part> {
+fn aws_lc(crates: &[Crate]) -> io::Result<BundledComponent> {
     let of = named(crates, "aws-lc-sys")?;
     let header = fs::read_to_string(of.folder.join("aws-lc/include/openssl/base.h"))?;
     let version =
         header.split_once("#define AWSLC_VERSION_NUMBER_STRING \"").and_then(|(_, rest)| rest.split_once('"'));
     let (version, _) = version.ok_or_else(|| Error::other("aws-lc-sys does not tell the version of AWS-LC"))?;
-    Ok(Part {
+    Ok(BundledComponent {
         name: "AWS-LC",
         version: version.to_owned(),
         licence: of.licence.clone(),
@@ -114,12 +119,12 @@ fn aws_lc(crates: &[Crate]) -> io::Result<Part> {
 }
 
 /// LuaJIT numbers its releases by their time, and the crate has the commit in its version.
-fn luajit(crates: &[Crate]) -> io::Result<Part> {
+fn luajit(crates: &[Crate]) -> io::Result<BundledComponent> {
     let of = named(crates, "luajit-src")?;
     let time = fs::read_to_string(of.folder.join("luajit_relver.txt"))?;
     let (_, commit) =
         of.id.1.split_once('+').ok_or_else(|| Error::other("luajit-src does not tell the commit of LuaJIT"))?;
-    Ok(Part {
+    Ok(BundledComponent {
         name: "LuaJIT",
         version: format!("2.1.{}", time.trim()),
         licence: of.licence.clone(),
@@ -129,15 +134,15 @@ fn luajit(crates: &[Crate]) -> io::Result<Part> {
 }
 
 /// Rust's library, which has the version of the compiler.
-fn std() -> io::Result<Part> {
+fn std() -> io::Result<BundledComponent> {
     let version = rustc(&["--version"])?;
     let version = version.split(' ').nth(1).unwrap_or_default().to_owned();
     let purl = format!("pkg:github/rust-lang/rust@{version}");
-    Ok(Part { name: "std", version, licence: "MIT OR Apache-2.0".to_owned(), purl, of: "onrush" })
+    Ok(BundledComponent { name: "std", version, licence: "MIT OR Apache-2.0".to_owned(), purl, of: "onrush" })
 }
 
 /// musl comes with Rust, which says nowhere which it is: its version is a string in the library itself.
-fn musl() -> io::Result<Part> {
+fn musl() -> io::Result<BundledComponent> {
     let libraries = PathBuf::from(rustc(&["--print", "target-libdir", "--target", crates::TARGET])?);
     let library = fs::read(libraries.join("self-contained/libc.a"))
         .map_err(|_| Error::other(format!("Rust's target {0} is missing: rustup target add {0}", crates::TARGET)))?;
@@ -147,7 +152,7 @@ fn musl() -> io::Result<Part> {
     let version = version.ok_or_else(|| Error::other("libc.a does not tell the version of musl"))?;
     let version = String::from_utf8_lossy(version).into_owned();
     let purl = format!("pkg:generic/musl@{version}");
-    Ok(Part { name: "musl", version, licence: "MIT".to_owned(), purl, of: "onrush" })
+    Ok(BundledComponent { name: "musl", version, licence: "MIT".to_owned(), purl, of: "onrush" })
 }
 
 fn named<'a>(crates: &'a [Crate], name: &str) -> io::Result<&'a Crate> {
@@ -165,11 +170,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_crate_has_its_checksum_its_users_and_an_address_of_its_own() {
+    fn crates_have_checksums_users_and_addresses() {
         let lock = "[[package]]\nname = \"toml\"\nversion = \"1.2.1+spec\"\nsource = \"…\"\nchecksum = \"ab12\"\n\n\
                     [[package]]\nname = \"onrush\"\nversion = \"0.1.0\"\ndependencies = [\n \"toml\",\n]\n";
         let id = |name: &str, version: &str| (name.to_owned(), version.to_owned());
-        let of = |id: Id, licence: &str, is_ours, uses: &[Id]| {
+        let of = |id: CrateId, licence: &str, is_ours, uses: &[CrateId]| {
             let uses = uses.iter().cloned().collect();
             Crate { id, licence: licence.to_owned(), folder: PathBuf::new(), is_ours, uses }
         };

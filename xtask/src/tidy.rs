@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_is_found_where_it_crosses_and_not_where_it_may_be() {
+    fn border_crossings_are_found_and_only_they() {
         for (within, except, names, rule) in BORDERS {
             for name in names.iter().copied().flatten() {
                 let code = format!("fn a() {{ {name} }} // {name}\n");

@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn packages_are_updated_after_a_failure_and_the_policy_is_removed() {
+    fn package_lists_refresh_after_failure() {
         let debian = Debian::new("failing", "[ \"$1\" = update ]");
         let (is_good, log) = debian.install();
         assert!(!is_good);

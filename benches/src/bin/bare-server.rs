@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_request_is_answered_once_however_many_come_at_once_and_wherever_they_are_cut() {
+    fn requests_are_answered_once_however_they_are_split() {
         let (client, server) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
         let mut server = Connection::new(server);
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn every_request_of_http2_is_answered_in_one_piece() {
+    fn http2_requests_are_answered_in_one_piece() {
         let (client, server) =
             rustix::net::socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
         let mut server = Connection::new(server);

@@ -9,9 +9,9 @@ use rustix::io::Errno;
 use rustix::net::addr::SocketAddrArg;
 use rustix::net::{AddressFamily, SocketAddrAny, SocketAddrUnix, connect, sockopt};
 
-use onrush_plan::way::Sources;
-use onrush_plan::{SocketOptions, Way};
-use onrush_stats::Buffers;
+use onrush_plan::connect::SourceAddresses;
+use onrush_plan::{ConnectOptions, SocketOptions};
+use onrush_stats::BufferSizes;
 
 use super::ports::{Advice, Chooser, PairId};
 use super::socket::{come_from, family, is_quiet, open, read_sizes, tell};
@@ -22,7 +22,7 @@ use super::{What, arrival};
 pub struct Dialer {
     /// The Unix socket that all connections use, instead of an address.
     unix: Option<SocketAddrUnix>,
-    sources: Option<Sources>,
+    sources: Option<SourceAddresses>,
     /// The next connection's turn among the sources.
     next: usize,
     /// Chooses local ports; `None`: the kernel does.
@@ -30,7 +30,7 @@ pub struct Dialer {
     timestamps: bool,
     options: SocketOptions,
     /// The buffer sizes that the kernel made of them.
-    buffers: Buffers,
+    buffers: BufferSizes,
 }
 
 /// A socket to be connected.
@@ -66,10 +66,10 @@ impl Dialer {
     /// # Errors
     ///
     /// If the path of a Unix socket is too long.
-    pub fn new(way: &Way, first_connection: usize) -> Result<Self, Errno> {
-        let unix = way.unix.as_ref().map(SocketAddrUnix::new).transpose()?;
-        let options = way.socket.clone();
-        Ok(Self { unix, sources: way.sources, next: first_connection, options, ..Self::default() })
+    pub fn new(connect: &ConnectOptions, first_connection: usize) -> Result<Self, Errno> {
+        let unix = connect.unix.as_ref().map(SocketAddrUnix::new).transpose()?;
+        let options = connect.socket.clone();
+        Ok(Self { unix, sources: connect.sources, next: first_connection, options, ..Self::default() })
     }
 
     /// Sets how local ports are chosen.
@@ -93,7 +93,7 @@ impl Dialer {
 
     /// How large the sockets' buffers were when they were opened, if the plan sets or reads them. If the kernel may let
     /// them grow, the current sizes of open sockets count as well.
-    pub fn buffers<'a>(&self, open: impl Iterator<Item = &'a OwnedFd>) -> Buffers {
+    pub fn buffers<'a>(&self, open: impl Iterator<Item = &'a OwnedFd>) -> BufferSizes {
         let mut buffers = self.buffers;
         if self.options.reads_sizes {
             // A socket that reports no size adds nothing.

@@ -10,7 +10,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use onrush_proto::{Nanos, Transmit};
-use onrush_stats::{Buffers, TcpInfo};
+use onrush_stats::{BufferSizes, TcpInfo};
 use rustix::event::epoll::{self, EventFlags as Flags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, recv, sockopt};
@@ -311,7 +311,7 @@ impl Backend for Epoll {
         Some((socket.generation, socket.fd.as_ref().and_then(socket::tcp_info)?))
     }
 
-    fn buffers(&self) -> Buffers {
+    fn buffers(&self) -> BufferSizes {
         self.dialer.buffers(self.sockets.iter().filter_map(|socket| socket.fd.as_ref()))
     }
 

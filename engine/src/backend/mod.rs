@@ -49,7 +49,7 @@ use std::time::Instant;
 use onrush_proto::{Nanos, Transmit};
 use rustix::io::Errno;
 
-use onrush_stats::{Buffers, TcpInfo};
+use onrush_stats::{BufferSizes, TcpInfo};
 
 /// Names a connection of one backend: a small number, chosen by the engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -192,8 +192,8 @@ pub trait Backend {
     }
 
     /// How large the kernel made the buffers of all connections so far, if the plan sets them.
-    fn buffers(&self) -> Buffers {
-        Buffers::default()
+    fn buffers(&self) -> BufferSizes {
+        BufferSizes::default()
     }
 
     /// How many receives were gathered without a trustworthy timestamp since this was last called: they have the time

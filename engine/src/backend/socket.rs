@@ -14,7 +14,7 @@ use rustix::net::{
 use onrush_plan::SocketOptions;
 use onrush_proto::Transmit;
 use onrush_stats::TcpInfo;
-use onrush_stats::buffers::{Buffers, Sizes};
+use onrush_stats::buffers::{BufferSizes, Sizes};
 
 /// Checks that this machine has an address, so that connections can use it as their source.
 pub fn try_source(address: IpAddr) -> Result<(), Errno> {
@@ -48,7 +48,7 @@ pub fn come_from(fd: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
 
 /// Sets the plan's options on a socket that is not connected yet, and adds its buffer sizes to `buffers`. The size of
 /// the receive buffer limits the connection's window, and must be set before the connect.
-pub fn tell(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) -> Result<(), Errno> {
+pub fn tell(fd: &OwnedFd, options: &SocketOptions, buffers: &mut BufferSizes) -> Result<(), Errno> {
     if let Some(bytes) = options.rcvbuf {
         sockopt::set_socket_recv_buffer_size(fd, bytes as usize)?;
     }
@@ -62,12 +62,12 @@ pub fn tell(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) -> Res
 }
 
 /// Adds a socket's buffer sizes to `buffers`, if the plan sets or reads them.
-pub fn read_sizes(fd: &OwnedFd, options: &SocketOptions, buffers: &mut Buffers) -> Result<(), Errno> {
+pub fn read_sizes(fd: &OwnedFd, options: &SocketOptions, buffers: &mut BufferSizes) -> Result<(), Errno> {
     if options.rcvbuf.is_some() || options.reads_sizes {
-        *buffers += Buffers { rcvbuf: Some(Sizes::of(sockopt::socket_recv_buffer_size(fd)?)), sndbuf: None };
+        *buffers += BufferSizes { rcvbuf: Some(Sizes::new(sockopt::socket_recv_buffer_size(fd)?)), sndbuf: None };
     }
     if options.sndbuf.is_some() || options.reads_sizes {
-        *buffers += Buffers { sndbuf: Some(Sizes::of(sockopt::socket_send_buffer_size(fd)?)), rcvbuf: None };
+        *buffers += BufferSizes { sndbuf: Some(Sizes::new(sockopt::socket_send_buffer_size(fd)?)), rcvbuf: None };
     }
     Ok(())
 }

@@ -6,8 +6,8 @@ use std::net::{IpAddr, TcpListener, TcpStream};
 use std::thread;
 use std::time::Duration;
 
-use onrush_plan::Way;
-use onrush_plan::way::Sources;
+use onrush_plan::ConnectOptions;
+use onrush_plan::connect::SourceAddresses;
 
 use super::ports::tests::only;
 use super::*;
@@ -18,8 +18,11 @@ fn free(ip: &str) -> u16 {
 }
 
 fn dialer(ports: &[u16], source: Option<&str>) -> Option<Dialer> {
-    let way = Way { sources: source.map(|text| Sources::parse(text).unwrap()), ..Way::default() };
-    Some(Dialer::new(&way, 0).unwrap().with_ports(Some(only(ports)?)))
+    let connect = ConnectOptions {
+        sources: source.map(|text| SourceAddresses::parse(text).unwrap()),
+        ..ConnectOptions::default()
+    };
+    Some(Dialer::new(&connect, 0).unwrap().with_ports(Some(only(ports)?)))
 }
 
 fn on_both(ports: &[u16], source: Option<&str>, test: impl Fn(&mut dyn FnMut(ConnId, SocketAddr) -> What)) {

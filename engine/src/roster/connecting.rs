@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 
 use onrush_plan::Random;
 use onrush_proto::http1::Wire;
-use onrush_proto::{Nanos, Parts};
+use onrush_proto::{Nanos, RequestParts};
 use onrush_stats::Cause;
 use rustix::io::Errno;
 
@@ -49,14 +49,14 @@ pub struct Connecting {
 
 impl Connecting {
     /// The state before the first connect.
-    pub fn new(routes: Routes, tunnel: Option<&Parts>, make_protocol: MakeProtocol, seed: u64) -> Self {
+    pub fn new(routes: Routes, tunnel: Option<&RequestParts>, make_protocol: MakeProtocol, seed: u64) -> Self {
         Self {
             routes,
             queue: VecDeque::new(),
             wanted: 0,
             missing: 0,
             under_way: 0,
-            tunnel: tunnel.map(Wire::of),
+            tunnel: tunnel.map(Wire::from_parts),
             make_protocol,
             spares: None,
             random: Random::new(seed),

@@ -1,7 +1,7 @@
 //! Reads the sockets of a few connections ten times a second: their state in the network.
 
 use onrush_proto::Nanos;
-use onrush_stats::{Sockets, TcpInfo};
+use onrush_stats::{SocketStats, TcpInfo};
 
 use super::Roster;
 use crate::backend::{Backend, ConnId};
@@ -61,6 +61,6 @@ impl<B: Backend> Roster<B> {
     /// Reads those connections without counting what is read.
     pub fn forget_sockets(&mut self, books: &mut Books, now: Nanos) {
         (0..CONNECTIONS).for_each(|_| self.read_a_socket(books, now));
-        books.tally.interval.sockets = Sockets::default();
+        books.tally.interval.sockets = SocketStats::default();
     }
 }

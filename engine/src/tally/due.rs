@@ -2,7 +2,7 @@
 
 use onrush_proto::Nanos;
 use onrush_stats::silences::GAP_MIN_NS;
-use onrush_stats::{Interval, OpenLoop};
+use onrush_stats::{Interval, OpenLoopStats};
 
 use super::{OpenRequest, Tally};
 use crate::unsettled::Unsettled;
@@ -34,7 +34,7 @@ impl Tally {
 
     /// Where to record how a request ended, if that was after the end of the run by which it was due.
     #[inline]
-    pub(super) fn learned(&mut self, request: &OpenRequest) -> Option<&mut OpenLoop<u32>> {
+    pub(super) fn learned(&mut self, request: &OpenRequest) -> Option<&mut OpenLoopStats<u32>> {
         let run_on = self.run_on.as_deref_mut()?;
         if request.is_after { None } else { run_on.learned(1) }
     }
@@ -188,7 +188,7 @@ impl Tally {
     /// Forgets all measurements except how fast the target is when it has little to do: that is no figure of the run,
     /// and may not occur again.
     pub(super) fn clear_but_calm(&mut self) {
-        let of = |open_loop: &OpenLoop<u32>| (open_loop.calm, open_loop.calm_in_flight, open_loop.calm_ns);
+        let of = |open_loop: &OpenLoopStats<u32>| (open_loop.calm, open_loop.calm_in_flight, open_loop.calm_ns);
         let calm = self.interval.open_loop.as_deref().map(of).unwrap_or_default();
         self.interval.clear();
         if let Some(open_loop) = &mut self.interval.open_loop {
@@ -196,7 +196,7 @@ impl Tally {
         }
     }
 
-    fn was_due(&mut self, due: Nanos, requests: u64) -> &mut OpenLoop<u32> {
+    fn was_due(&mut self, due: Nanos, requests: u64) -> &mut OpenLoopStats<u32> {
         let open_loop = self.interval.open_loop.get_or_insert_default();
         if due < self.due_from {
             open_loop.carried += requests;
@@ -209,7 +209,7 @@ impl Tally {
 }
 
 /// Records that requests of this age have no response when the worker stops.
-fn leave(open_loop: &mut OpenLoop<u32>, age_ns: u64, requests: u64) {
+fn leave(open_loop: &mut OpenLoopStats<u32>, age_ns: u64, requests: u64) {
     open_loop.censored.record_many(age_ns, requests);
     open_loop.open.get_or_insert_default().record_many(age_ns, requests);
 }

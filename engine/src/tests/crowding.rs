@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use onrush_plan::Levels;
-use onrush_plan::Part;
-use onrush_plan::levels::Level;
+use onrush_plan::ConnectionLevels;
+use onrush_plan::Partition;
+use onrush_plan::levels::ConnectionLevel;
 
 use super::pacing::{every, open_loop};
 use super::stall::blocking;
@@ -60,9 +60,9 @@ fn connections_that_wait_for_the_server_to_close_them_are_not_busy() {
 
 #[test]
 fn where_there_is_to_be_no_connection_none_is_busy() {
-    let level = |length_ms, count| Level { length: Duration::from_millis(length_ms), from: count, to: count };
+    let level = |length_ms, count| ConnectionLevel { length: Duration::from_millis(length_ms), from: count, to: count };
     let stages = vec![level(300, 0), level(300, 2), level(400, 0)];
-    let staged = Demand::Staged(Levels { stages, part: Part::WHOLE });
+    let staged = Demand::Staged(ConnectionLevels { stages, part: Partition::WHOLE });
     let config = Config { demand: staged, ..connections(2) };
     let totals = run(config, 10, "connect_us = 0.0\nlatency_us = 1000.0");
     assert!(totals.open_loop.as_deref().unwrap().unsent >= 39);

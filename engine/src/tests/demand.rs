@@ -6,9 +6,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use onrush_plan::Levels;
-use onrush_plan::Part;
-use onrush_plan::levels::Level;
+use onrush_plan::ConnectionLevels;
+use onrush_plan::Partition;
+use onrush_plan::levels::ConnectionLevel;
 use onrush_stats::Occupancy;
 use rustix::io::Errno;
 
@@ -76,8 +76,12 @@ fn run(config: Config, pacer: Pacer, latency_ns: u64, connect_ns: u64) -> (Ran, 
 }
 
 fn levels(stages: &[(u64, u32, u32)]) -> Demand {
-    let stage = |&(length_ms, from, to): &(u64, u32, u32)| Level { length: Duration::from_millis(length_ms), from, to };
-    Demand::Staged(Levels { stages: stages.iter().map(stage).collect(), part: Part::WHOLE })
+    let stage = |&(length_ms, from, to): &(u64, u32, u32)| ConnectionLevel {
+        length: Duration::from_millis(length_ms),
+        from,
+        to,
+    };
+    Demand::Staged(ConnectionLevels { stages: stages.iter().map(stage).collect(), part: Partition::WHOLE })
 }
 
 #[test]

@@ -8,7 +8,7 @@
 use std::net::SocketAddr;
 use std::rc::Rc;
 
-use onrush_stats::{Cause, Phase, Row};
+use onrush_stats::{Cause, FailureRow, Phase};
 use rustix::io::Errno;
 
 use super::*;
@@ -178,7 +178,7 @@ fn sizes(len: usize) -> Vec<usize> {
 
 /// The rows of the ledger without their times and examples.
 fn rows(totals: &Totals) -> Vec<(Phase, Cause, u64)> {
-    totals.ledger.rows().iter().map(|&Row { phase, cause, count, .. }| (phase, cause, count)).collect()
+    totals.ledger.rows().iter().map(|&FailureRow { phase, cause, count, .. }| (phase, cause, count)).collect()
 }
 
 /// The server's bytes make all requests fail alike, however they are cut; the bytes are counted up to the end of the

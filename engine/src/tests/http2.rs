@@ -9,9 +9,9 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use onrush_plan::Random;
-use onrush_plan::http::Version;
+use onrush_plan::http::HttpVersion;
 use onrush_proto::Nanos;
-use onrush_proto::http2::{Options, Shared};
+use onrush_proto::http2::{Http2Options, SharedContext};
 use onrush_stats::{Activity, Occupancy};
 use rustix::io::Errno;
 
@@ -308,7 +308,7 @@ fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
 fn carry_out(seed: u64, piece: usize, lingers: Option<Ahead>) -> (Ran, Did) {
     let mut random = Random::new(seed);
     let (nature, config, body, is_paced) = draw(&mut random);
-    let shared = Shared::new(Options { streams: config.streams as u32, ..Options::default() });
+    let shared = SharedContext::new(Http2Options { streams: config.streams as u32, ..Http2Options::default() });
     let did = Rc::default();
     let server =
         Server { nature: Nature { piece, ..nature }, did: Rc::clone(&did), random: Random::new(random.next()) };
@@ -317,7 +317,7 @@ fn carry_out(seed: u64, piece: usize, lingers: Option<Ahead>) -> (Ran, Did) {
         http2: Some(shared.clone()),
         ..job(
             request(if body > 0 { "POST" } else { "GET" }, vec![b'b'; body]),
-            http(&[Version::Http2], false, 1, &shared),
+            http(&[HttpVersion::Http2], false, 1, &shared),
         )
     };
     let ran = run_job(Config { lingers, ..config }, Box::new(server), job);
@@ -382,8 +382,12 @@ fn whatever_a_server_of_http2_does_accounts_balance() {
 
 /// Carries a closed loop of requests without bodies out against these servers.
 fn run_against(config: Config, network: impl Network + 'static) -> Ran {
-    let shared = Shared::new(Options { streams: config.streams as u32, frame_max: 1 << 20, ..Options::default() });
-    let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[Version::Http2], false, 1, &shared)) };
+    let shared = SharedContext::new(Http2Options {
+        streams: config.streams as u32,
+        frame_max: 1 << 20,
+        ..Http2Options::default()
+    });
+    let job = Job { http2: Some(shared.clone()), ..job(get(), http(&[HttpVersion::Http2], false, 1, &shared)) };
     run_job(config, Box::new(network), job)
 }
 

@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 use onrush_plan::load::Limiter;
 use onrush_plan::{Checks, PerConnection};
-use onrush_proto::{Parts, Request};
+use onrush_proto::{Request, RequestParts};
 use onrush_stats::Totals;
 
 use super::*;
@@ -130,7 +130,7 @@ pub fn get() -> Request {
 }
 
 pub fn request(method: &str, body: Vec<u8>) -> Request {
-    Request::new(Parts {
+    Request::new(RequestParts {
         method: method.into(),
         target: "/".into(),
         headers: vec![("Host".into(), "test".into())],

@@ -3,8 +3,8 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use onrush_plan::schedule::{Arrivals, CatchUp, Dues, Rate, Span, Stage};
-use onrush_plan::{Part, Schedule, fixtures};
+use onrush_plan::schedule::{Arrivals, CatchUp, Dues, Rate, ScheduleSpan, Stage};
+use onrush_plan::{Partition, Schedule, fixtures};
 use onrush_stats::Gap;
 use onrush_stats::silences::common;
 use rustix::io::Errno;
@@ -15,17 +15,18 @@ use crate::backend::thread_cpu_ns;
 
 /// A request every `step_ns` nanoseconds, from zero on; a batch takes the time of all its requests.
 pub fn every(step_ns: u64, catch_up: Option<CatchUp>) -> Pacer {
-    Pacer::Scheduled(Scheduled::new(dues(step_ns, Span::default()), catch_up, 0))
+    Pacer::Scheduled(Scheduled::new(dues(step_ns, ScheduleSpan::default()), catch_up, 0))
 }
 
 /// A request every `step_ns` nanoseconds, from zero on.
-fn dues(step_ns: u64, span: Span) -> Dues {
+fn dues(step_ns: u64, span: ScheduleSpan) -> Dues {
     let minute_ns = 60 * SECOND;
     assert!(minute_ns.is_multiple_of(step_ns), "a minute is a multiple");
     let rate = Rate::from_per_minute(minute_ns / step_ns).unwrap();
     let (arrivals, stages) = (Arrivals::Uniform, vec![Stage::open(rate)]);
-    let schedule = Schedule { arrivals, stages, part: Part::WHOLE, catch_up: None, max_late: None, send_slice: None };
-    schedule.dues(Part::WHOLE, span, 1)
+    let schedule =
+        Schedule { arrivals, stages, part: Partition::WHOLE, catch_up: None, max_late: None, send_slice: None };
+    schedule.dues(Partition::WHOLE, span, 1)
 }
 
 /// Servers that respond after `latency_ns`, but not before a given moment, and record when requests arrived.
@@ -364,7 +365,7 @@ fn a_request_leaves_at_the_end_of_the_slice_that_it_is_due_in() {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns: 0, not_before: Nanos::default(), asked: Rc::clone(&asked) };
     let slice_ns = 100 * MS;
-    let span = Span { duration_ns: Some(SECOND), ..Span::default() };
+    let span = ScheduleSpan { duration_ns: Some(SECOND), ..ScheduleSpan::default() };
     let pacer = Pacer::Scheduled(Scheduled::new(dues(30 * MS, span), None, slice_ns));
     let ten = Config { max_inflight: 10, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
     let ran = run_job(ten, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
@@ -382,7 +383,7 @@ fn a_request_leaves_at_the_end_of_the_slice_that_it_is_due_in() {
 fn run_in_slices(answer: Vec<Act>) -> Totals {
     let network = Answering { latency_ns: 3 * MS, answer };
     let slice_ns = 10 * MS;
-    let span = Span { duration_ns: Some(SECOND), ..Span::default() };
+    let span = ScheduleSpan { duration_ns: Some(SECOND), ..ScheduleSpan::default() };
     let pacer = Pacer::Scheduled(Scheduled::new(dues(MS, span), None, slice_ns));
     let many = Config { max_inflight: 50, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
     let ran = run_job(many, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
@@ -428,7 +429,7 @@ fn an_answer_that_ends_with_its_connection_is_gathered_once() {
 
 #[test]
 fn slices_hold_while_late_requests_catch_up() {
-    let mut pacer = Scheduled::new(dues(MS, Span::default()), Some(CatchUp::DOUBLE), 4 * MS);
+    let mut pacer = Scheduled::new(dues(MS, ScheduleSpan::default()), Some(CatchUp::DOUBLE), 4 * MS);
     let begin = Nanos(7 * MS);
     pacer.begin(begin);
     let next = |pacer: &Scheduled| (pacer.due_at().since(begin) / MS, pacer.next_at().since(begin) / MS);
@@ -441,7 +442,7 @@ fn slices_hold_while_late_requests_catch_up() {
 
 #[test]
 fn a_stall_while_catching_up_begins_it_anew() {
-    let dues = fixtures::schedule(1_000).dues(Part::WHOLE, Span::default(), 1);
+    let dues = fixtures::schedule(1_000).dues(Partition::WHOLE, ScheduleSpan::default(), 1);
     let mut pacer = Pacer::Scheduled(Scheduled::new(dues, CatchUp::from_thousandths(4_000), 0));
     pacer.begin(Nanos(7 * MS));
     let quarter = MS / 4;

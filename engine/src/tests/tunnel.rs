@@ -10,8 +10,8 @@ use crate::tunnel::Tunnel;
 
 /// The outcome of a response that arrives when this many bytes of the request have been accepted.
 fn answered(accepted: usize, answer: &[u8]) -> Result<Option<usize>, ProxyFailure> {
-    let connect = Parts { method: "CONNECT".into(), target: "h:443".into(), ..Parts::default() };
-    let tunnel = Tunnel::new(Nanos::default(), &Wire::of(&connect));
+    let connect = RequestParts { method: "CONNECT".into(), target: "h:443".into(), ..RequestParts::default() };
+    let tunnel = Tunnel::new(Nanos::default(), &Wire::from_parts(&connect));
     let mut slot = Slot { state: State::Tunnelling(Box::new(tunnel)), ..Slot::default() };
     slot.accepted(accepted);
     match &mut slot.state {

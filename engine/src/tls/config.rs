@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use onrush_plan::tls::{Identity, Version};
-use onrush_plan::{Material, Tls, Unreadable};
+use onrush_plan::tls::{ClientCertificate, TlsVersion};
+use onrush_plan::{FileContents, TlsOptions, UnreadableFile};
 use rustls::client::danger::ServerCertVerifier;
 use rustls::client::{ClientConfig, Resumption, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -32,7 +32,7 @@ pub struct Config {
 pub enum Unusable {
     /// A file's contents did not come with the plan.
     #[error(transparent)]
-    Missing(#[from] Unreadable),
+    Missing(#[from] UnreadableFile),
     /// A file contains no certificate.
     #[error("{0}: no certificate found; expected a PEM file, which begins with -----BEGIN CERTIFICATE-----")]
     NoCertificate(String),
@@ -68,14 +68,14 @@ pub enum Unusable {
 
 impl Config {
     /// Builds the settings.
-    pub fn new(tls: &Tls) -> Result<Self, Unusable> {
+    pub fn new(tls: &TlsOptions) -> Result<Self, Unusable> {
         let provider = Arc::new(provider(tls));
         let versions: Vec<&'static SupportedProtocolVersion> =
-            [(Version::V12, &version::TLS12), (Version::V13, &version::TLS13)]
+            [(TlsVersion::V12, &version::TLS12), (TlsVersion::V13, &version::TLS13)]
                 .into_iter()
                 .filter(|(version, _)| (tls.oldest..=tls.newest).contains(version))
                 .filter(|(version, _)| {
-                    tls.suites.is_empty() || tls.suites.iter().any(|suite| Version::of_suite(*suite) == *version)
+                    tls.suites.is_empty() || tls.suites.iter().any(|suite| TlsVersion::of_suite(*suite) == *version)
                 })
                 .map(|(_, version)| version)
                 .collect();
@@ -113,7 +113,7 @@ impl Config {
 }
 
 /// The suites and groups to offer, in order of preference.
-fn provider(tls: &Tls) -> CryptoProvider {
+fn provider(tls: &TlsOptions) -> CryptoProvider {
     let mut provider = aws_lc_rs::default_provider();
     if !tls.suites.is_empty() {
         provider.cipher_suites = pick(&tls.suites, aws_lc_rs::ALL_CIPHER_SUITES, |suite| suite.suite().into());
@@ -129,7 +129,7 @@ fn pick<T: Copy>(numbers: &[u16], all: &[T], number: impl Fn(T) -> u16) -> Vec<T
     numbers.iter().filter_map(|wanted| all.iter().copied().find(|one| number(*one) == *wanted)).collect()
 }
 
-fn verifier(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, Unusable> {
+fn verifier(tls: &TlsOptions, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, Unusable> {
     if !tls.check {
         return Ok(Arc::new(Unchecked(provider.signature_verification_algorithms.supported_schemes())));
     }
@@ -151,12 +151,12 @@ fn verifier(tls: &Tls, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerC
     Ok(Arc::new(Checked { roots, named, algorithms: provider.signature_verification_algorithms }))
 }
 
-fn certificates(file: &Material) -> Result<Vec<CertificateDer<'static>>, Unusable> {
+fn certificates(file: &FileContents) -> Result<Vec<CertificateDer<'static>>, Unusable> {
     let certificates: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(file.contents()?).collect();
     certificates.ok().filter(|found| !found.is_empty()).ok_or_else(|| Unusable::NoCertificate(file.name.clone()))
 }
 
-fn key(file: &Material) -> Result<PrivateKeyDer<'static>, Unusable> {
+fn key(file: &FileContents) -> Result<PrivateKeyDer<'static>, Unusable> {
     let text = file.contents()?;
     PrivateKeyDer::from_pem_slice(text).map_err(|_| match memchr::memmem::find(text, b"ENCRYPTED") {
         Some(_) => Unusable::EncryptedKey(file.name.clone()),
@@ -179,7 +179,7 @@ fn certified(
     }
 }
 
-fn unfit(identity: &Identity, error: &rustls::Error) -> Unusable {
+fn unfit(identity: &ClientCertificate, error: &rustls::Error) -> Unusable {
     let reason = match error {
         rustls::Error::InconsistentKeys(_) => "the key does not match the certificate".to_owned(),
         rustls::Error::General(_) => {

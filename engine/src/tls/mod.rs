@@ -18,7 +18,7 @@ pub use failure::LinkFailure;
 
 use std::sync::Arc;
 
-use onrush_plan::http::Version;
+use onrush_plan::http::HttpVersion;
 use onrush_proto::Transmit;
 use rustls::client::{ClientConfig, UnbufferedClientConnection};
 use rustls::pki_types::ServerName;
@@ -215,7 +215,7 @@ impl Link {
             version: connection.protocol_version().map_or(0, u16::from),
             suite: connection.negotiated_cipher_suite().map_or(0, |suite| suite.suite().into()),
             group: connection.negotiated_key_exchange_group().map_or(0, |group| group.name().into()),
-            is_http2: connection.alpn_protocol() == Some(Version::Http2.alpn().as_bytes()),
+            is_http2: connection.alpn_protocol() == Some(HttpVersion::Http2.alpn().as_bytes()),
         };
         (negotiated, connection.handshake_kind() == Some(HandshakeKind::Resumed))
     }

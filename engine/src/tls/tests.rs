@@ -5,9 +5,9 @@
 use std::io::{Read, Write};
 
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, Nonce, UnboundKey};
-use onrush_plan::Tls;
-use onrush_plan::material::Material;
-use onrush_plan::tls::Version;
+use onrush_plan::TlsOptions;
+use onrush_plan::file_contents::FileContents;
+use onrush_plan::tls::TlsVersion;
 use onrush_stats::TlsFailure;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -15,17 +15,17 @@ use rustls::{ConnectionTrafficSecrets, ServerConfig, ServerConnection};
 
 use super::*;
 
-fn tls(newest: Version) -> Tls {
-    Tls {
+fn tls(newest: TlsVersion) -> TlsOptions {
+    TlsOptions {
         name: "localhost".into(),
         check: false,
         roots: None,
         identity: None,
-        oldest: Version::V12,
+        oldest: TlsVersion::V12,
         newest,
         suites: Vec::new(),
         groups: Vec::new(),
-        alpn: vec![onrush_plan::http::Version::Http11],
+        alpn: vec![HttpVersion::Http11],
         resume: true,
     }
 }
@@ -81,7 +81,7 @@ fn shake_hands(link: &mut Link, server: &mut ServerConnection, size: usize) {
 fn the_same_bytes_come_out_however_they_are_split() {
     let config = server();
     let sent: Vec<u8> = (0..40_000u32).map(|number| (number % 251) as u8).collect();
-    for version in [Version::V12, Version::V13] {
+    for version in [TlsVersion::V12, TlsVersion::V13] {
         for size in [1, 4, 5, 6, 1000, 4096, 16_384, 16_406, 65_536] {
             let mut link = Config::new(&tls(version)).unwrap().link();
             let mut server = ServerConnection::new(Arc::clone(&config)).unwrap();
@@ -100,10 +100,10 @@ fn the_same_bytes_come_out_however_they_are_split() {
 #[test]
 fn a_server_is_trusted_if_its_certificate_is_named_and_not_otherwise() {
     let [own, other] = [(); 2].map(|()| rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap());
-    for version in [Version::V12, Version::V13] {
+    for version in [TlsVersion::V12, TlsVersion::V13] {
         let checked = |certified: &rcgen::CertifiedKey<rcgen::KeyPair>| {
-            let roots = Some(Material::of("roots.pem", certified.cert.pem().into_bytes()));
-            Config::new(&Tls { check: true, roots, ..tls(version) }).unwrap().link()
+            let roots = Some(FileContents::from_bytes("roots.pem", certified.cert.pem().into_bytes()));
+            Config::new(&TlsOptions { check: true, roots, ..tls(version) }).unwrap().link()
         };
         let mut server = ServerConnection::new(server_with(&own)).unwrap();
         shake_hands(&mut checked(&own), &mut server, usize::MAX);
@@ -120,7 +120,7 @@ fn the_protocol_that_was_agreed_on_is_known() {
         let mut config = Arc::unwrap_or_clone(server());
         config.alpn_protocols = offered.to_vec();
         let mut server = ServerConnection::new(Arc::new(config)).unwrap();
-        let mut link = Config::new(&tls(Version::V13)).unwrap().link();
+        let mut link = Config::new(&tls(TlsVersion::V13)).unwrap().link();
         assert_eq!(link.alpn(), None);
         shake_hands(&mut link, &mut server, usize::MAX);
         assert_eq!(link.alpn(), expected);
@@ -134,7 +134,7 @@ fn a_request_may_leave_while_a_message_of_the_server_is_on_its_way() {
     config.max_fragment_size = Some(32);
     config.ticketer = rustls::crypto::aws_lc_rs::Ticketer::new().unwrap();
     let mut server = ServerConnection::new(Arc::new(config)).unwrap();
-    let mut link = Config::new(&tls(Version::V13)).unwrap().link();
+    let mut link = Config::new(&tls(TlsVersion::V13)).unwrap().link();
     link.begin().unwrap();
     up(&mut link, &mut server);
     down(&mut server, &mut link, usize::MAX).unwrap();
@@ -156,7 +156,7 @@ fn a_request_may_leave_while_a_message_of_the_server_is_on_its_way() {
 #[test]
 fn the_last_words_say_what_went_wrong_or_that_nothing_did() {
     let config = server();
-    let mut link = Config::new(&tls(Version::V13)).unwrap().link();
+    let mut link = Config::new(&tls(TlsVersion::V13)).unwrap().link();
     let mut server = ServerConnection::new(Arc::clone(&config)).unwrap();
     shake_hands(&mut link, &mut server, usize::MAX);
     server.read_tls(&mut &link.last_words()[..]).unwrap();
@@ -174,7 +174,7 @@ fn the_last_words_say_what_went_wrong_or_that_nothing_did() {
 
 /// Seals records with the server's key, valid or not.
 struct Forger {
-    version: Version,
+    version: TlsVersion,
     key: LessSafeKey,
     iv: [u8; 12],
     sequence: u64,
@@ -182,12 +182,12 @@ struct Forger {
 
 impl Forger {
     /// An established link, and a forger that can send it any record.
-    fn with_link(version: Version) -> (Self, Link) {
+    fn with_link(version: TlsVersion) -> (Self, Link) {
         let mut config = Arc::unwrap_or_clone(server());
         config.enable_secret_extraction = true;
         let mut server = ServerConnection::new(Arc::new(config)).unwrap();
         // ChaCha20, under its two names.
-        let mut link = Config::new(&Tls { suites: vec![0x1303, 0xcca9], ..tls(version) }).unwrap().link();
+        let mut link = Config::new(&TlsOptions { suites: vec![0x1303, 0xcca9], ..tls(version) }).unwrap().link();
         shake_hands(&mut link, &mut server, usize::MAX);
         down(&mut server, &mut link, usize::MAX).unwrap();
         let (sequence, secrets) = server.dangerous_extract_secrets().unwrap().tx;
@@ -197,7 +197,7 @@ impl Forger {
     }
 
     fn record(&mut self, kind: u8, plain: &[u8]) -> Vec<u8> {
-        let (is_new, mut encrypted) = (self.version == Version::V13, plain.to_vec());
+        let (is_new, mut encrypted) = (self.version == TlsVersion::V13, plain.to_vec());
         encrypted.extend(is_new.then_some(kind));
         let header = |length: usize| [if is_new { 23 } else { kind }, 3, 3, (length >> 8) as u8, length as u8];
         let wire = header(encrypted.len() + CHACHA20_POLY1305.tag_len());
@@ -226,7 +226,7 @@ fn a_broken_message_ends_only_its_connection() {
         &[(HANDSHAKE, &[4]), (DATA, b"")],
         &[half, (99, b"?")],
     ];
-    for version in [Version::V12, Version::V13] {
+    for version in [TlsVersion::V12, TlsVersion::V13] {
         for records in tables {
             for is_whole in [false, true] {
                 let (mut forger, mut link) = Forger::with_link(version);
@@ -247,7 +247,7 @@ fn a_broken_message_ends_only_its_connection() {
 #[test]
 fn a_farewell_is_heard_behind_anything_that_wants_an_answer() {
     for is_whole in [false, true] {
-        let (mut forger, mut link) = Forger::with_link(Version::V12);
+        let (mut forger, mut link) = Forger::with_link(TlsVersion::V12);
         // A request to renegotiate is refused.
         let mut pieces = vec![forger.record(HANDSHAKE, &[0, 0, 0, 0]), forger.record(ALERT, &[1, 0])];
         if is_whole {
@@ -264,7 +264,7 @@ fn a_farewell_is_heard_behind_anything_that_wants_an_answer() {
 #[test]
 fn a_large_request_is_encrypted_in_parts_and_told_when_it_was_accepted() {
     let mut server = ServerConnection::new(server()).unwrap();
-    let mut link = Config::new(&tls(Version::V13)).unwrap().link();
+    let mut link = Config::new(&tls(TlsVersion::V13)).unwrap().link();
     shake_hands(&mut link, &mut server, usize::MAX);
     let sent = vec![7; 2 * SEALED_MAX + 1];
     link.send(Transmit::Owned(sent.clone()));
@@ -295,7 +295,7 @@ fn a_large_request_is_encrypted_in_parts_and_told_when_it_was_accepted() {
 #[test]
 fn the_next_connection_resumes_the_session_of_its_slot_and_no_other() {
     let config = server();
-    for version in [Version::V12, Version::V13] {
+    for version in [TlsVersion::V12, TlsVersion::V13] {
         let client = Config::new(&tls(version)).unwrap();
         let mut links = [client.link(), client.link()];
         for (slot, expected) in [(0, false), (0, true), (1, false), (0, true)] {
@@ -309,7 +309,7 @@ fn the_next_connection_resumes_the_session_of_its_slot_and_no_other() {
 
 #[test]
 fn what_is_no_tls_fails_with_its_kind() {
-    let mut link = Config::new(&tls(Version::V13)).unwrap().link();
+    let mut link = Config::new(&tls(TlsVersion::V13)).unwrap().link();
     for (bytes, expected) in [
         (&b"HTTP/1.1 400 Bad Request\r\nServer: s\r\n\r\n"[..], TlsFailure::PlainText),
         (b"\x00\x00\x12\x04", TlsFailure::NotTls),

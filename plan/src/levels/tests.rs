@@ -3,23 +3,28 @@
 use super::*;
 use crate::Random;
 
-fn levels(stages: &[(u64, u32, u32)]) -> Levels {
-    let stage = |&(length_ns, from, to): &(u64, u32, u32)| Level { length: Duration::from_nanos(length_ns), from, to };
-    Levels { stages: stages.iter().map(stage).collect(), part: Part::WHOLE }
+fn levels(stages: &[(u64, u32, u32)]) -> ConnectionLevels {
+    let stage = |&(length_ns, from, to): &(u64, u32, u32)| ConnectionLevel {
+        length: Duration::from_nanos(length_ns),
+        from,
+        to,
+    };
+    ConnectionLevels { stages: stages.iter().map(stage).collect(), part: Partition::WHOLE }
 }
 
 #[test]
-fn a_stage_has_the_connections_of_the_part_that_ran() {
+fn connections_between_times_follow_the_ramp() {
     let s = Duration::from_secs;
-    let stages = vec![Level { length: s(4), from: 2, to: 2 }, Level { length: s(10), from: 2, to: 12 }];
-    let levels = Levels { stages, part: Part::WHOLE };
+    let stages =
+        vec![ConnectionLevel { length: s(4), from: 2, to: 2 }, ConnectionLevel { length: s(10), from: 2, to: 12 }];
+    let levels = ConnectionLevels { stages, part: Partition::WHOLE };
     for (from, until, expected) in [(0, 4, (2, 2)), (4, 14, (2, 12)), (4, 9, (2, 7)), (14, 15, (12, 12))] {
         assert_eq!(levels.between(s(from), s(until)), expected, "{from} s to {until} s");
     }
 }
 
 #[test]
-fn ramps_open_and_close_evenly_and_steps_at_once() {
+fn ramps_are_even_and_steps_immediate() {
     let levels = levels(&[(10, 3, 3), (100, 0, 4), (100, 4, 2), (10, 0, 0)]);
     for (at_ns, expected) in [
         (0, (3, 10)),
@@ -60,14 +65,14 @@ fn ramps_open_and_close_evenly_and_steps_at_once() {
 }
 
 #[test]
-fn the_parts_are_the_whole_at_every_moment_and_say_when_they_change() {
+fn partitions_always_sum_to_the_whole() {
     let mut random = Random::new(5);
     for _ in 0..300 {
         let mut stage = || (1 + random.below(60), random.below(40) as u32, random.below(40) as u32);
         let whole = levels(&[stage(), stage(), stage()]);
         let (machines, threads) = (1 + random.below(3) as u32, 1 + random.below(4) as u32);
         let of_machine = |machine| (0..threads).map(move |thread| (machine, thread));
-        let parts: Vec<Levels> = (0..machines)
+        let parts: Vec<ConnectionLevels> = (0..machines)
             .flat_map(of_machine)
             .map(|(machine, thread)| whole.share(machine, machines).share(thread, threads))
             .collect();
@@ -85,7 +90,7 @@ fn the_parts_are_the_whole_at_every_moment_and_say_when_they_change() {
             assert_eq!(parts.iter().map(|part| part.at(at_ns).0).sum::<u32>(), total);
             totals.push(total);
         }
-        let end_ns = totals.len().min(whole.stages.iter().map(Level::length_ns).sum::<u64>() as usize);
+        let end_ns = totals.len().min(whole.stages.iter().map(ConnectionLevel::length_ns).sum::<u64>() as usize);
         for least_ns in [1, 2, 7, 30] {
             let most = totals[..end_ns].windows(least_ns).filter_map(|there| there.iter().min()).max();
             let expected = most.copied().unwrap_or(0);

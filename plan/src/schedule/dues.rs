@@ -5,14 +5,14 @@ use std::time::Duration;
 use super::arrivals::Arrivals;
 use super::stage::Stage;
 use crate::Random;
-use crate::part::Part;
+use crate::part::Partition;
 
 /// How many requests that need not be sent are drawn to count them.
 const DRAWN_MAX: u64 = 1_000_000;
 
 /// The part of a schedule that is carried out.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Span {
+pub struct ScheduleSpan {
     /// The length of the warm-up before it, in nanoseconds. The requests of the warm-up do not count.
     pub warmup_ns: u64,
     /// The length after the warm-up, in nanoseconds; `None`: the length of the schedule.
@@ -35,8 +35,8 @@ pub struct Dues {
     stage_ns: u64,
     /// The grains of all stages before it.
     stage_grains: u128,
-    part: Part,
-    stream: Stream,
+    part: Partition,
+    stream: DueStream,
     /// When the run ends, in nanoseconds.
     end_ns: u64,
     /// When the due times end, in nanoseconds.
@@ -46,7 +46,7 @@ pub struct Dues {
 
 /// The position of the next request in the schedule.
 #[derive(Clone, Debug)]
-enum Stream {
+enum DueStream {
     /// Its number, or the number of the first request in its burst.
     Counted { number: u64, burst: u64 },
     /// The sum of random distances, in grains of the whole schedule.
@@ -54,16 +54,16 @@ enum Stream {
 }
 
 impl Dues {
-    pub(super) fn new(arrivals: Arrivals, stages: &[Stage], part: Part, span: Span, seed: u64) -> Self {
+    pub(super) fn new(arrivals: Arrivals, stages: &[Stage], part: Partition, span: ScheduleSpan, seed: u64) -> Self {
         let warm_up = stages.first().filter(|_| span.warmup_ns > 0).map(|first| Stage {
             length: Some(Duration::from_nanos(span.warmup_ns)),
             from: first.from,
             to: first.from,
         });
         let stream = match arrivals {
-            Arrivals::Uniform => Stream::Counted { number: part.index, burst: 1 },
-            Arrivals::Burst(burst) => Stream::Counted { number: part.index, burst: burst.get() },
-            Arrivals::Poisson => Stream::Drawn { grains: 0, random: Random::new(seed) },
+            Arrivals::Uniform => DueStream::Counted { number: part.index, burst: 1 },
+            Arrivals::Burst(burst) => DueStream::Counted { number: part.index, burst: burst.get() },
+            Arrivals::Poisson => DueStream::Drawn { grains: 0, random: Random::new(seed) },
         };
         let run_on = stages.last().filter(|last| span.run_on_ns > 0 && last.length.is_some()).map(|last| Stage {
             length: None,
@@ -102,13 +102,13 @@ impl Dues {
     /// due times are drawn one after the other, and across the end of a warm-up, where numbering restarts.
     pub fn can_leap(&self, until_ns: u64) -> bool {
         let is_within = || self.stages.first().is_some_and(|warm_up| until_ns <= warm_up.length_ns());
-        !matches!(self.stream, Stream::Drawn { .. }) && (!self.is_warm_up || is_within())
+        !matches!(self.stream, DueStream::Drawn { .. }) && (!self.is_warm_up || is_within())
     }
 
     /// Skips this many requests: a batch has the due time of its first request. One that reaches beyond the end of the
     /// warm-up skips nothing after it.
     pub fn take(&mut self, requests: u64) {
-        if self.is_warm_up && matches!(self.stream, Stream::Drawn { .. }) {
+        if self.is_warm_up && matches!(self.stream, DueStream::Drawn { .. }) {
             // Numbers drawn beyond the end would be missing after it.
             for _ in 0..requests {
                 self.stream.pass(1, self.part);
@@ -158,7 +158,7 @@ impl Dues {
     /// How many of the next requests are due before this time, in nanoseconds. Where due times are drawn, beyond a
     /// million of them it is the mean number: that is off by a thousandth at most, and takes no time.
     pub fn count_about_before(&self, until_ns: u64) -> u64 {
-        let most = if matches!(self.stream, Stream::Drawn { .. }) { DRAWN_MAX } else { u64::MAX };
+        let most = if matches!(self.stream, DueStream::Drawn { .. }) { DRAWN_MAX } else { u64::MAX };
         let drawn = self.count_before(until_ns, most);
         if drawn < most {
             return drawn;
@@ -166,7 +166,7 @@ impl Dues {
         let mut rest = self.clone();
         rest.take(drawn);
         let number = u64::try_from(rest.stream.grains() / u128::from(Stage::GRAINS)).unwrap_or(u64::MAX);
-        rest.stream = Stream::Counted { number, burst: 1 };
+        rest.stream = DueStream::Counted { number, burst: 1 };
         rest.find();
         drawn + rest.count_before(until_ns, u64::MAX)
     }
@@ -205,9 +205,9 @@ impl Dues {
     }
 }
 
-impl Stream {
+impl DueStream {
     /// Goes to the first request of all.
-    fn begin(&mut self, part: Part) {
+    fn begin(&mut self, part: Partition) {
         match self {
             Self::Counted { number, .. } => *number = part.index,
             Self::Drawn { grains, .. } => {
@@ -218,7 +218,7 @@ impl Stream {
     }
 
     /// Skips this many requests of this part.
-    fn pass(&mut self, requests: u64, part: Part) {
+    fn pass(&mut self, requests: u64, part: Partition) {
         match self {
             Self::Counted { number, .. } => *number = number.saturating_add(requests.saturating_mul(part.of)),
             Self::Drawn { grains, random } => {

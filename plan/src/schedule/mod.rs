@@ -11,7 +11,7 @@ mod stage;
 
 pub use arrivals::Arrivals;
 pub use catch_up::CatchUp;
-pub use dues::{Dues, Span};
+pub use dues::{Dues, ScheduleSpan};
 pub use rate::Rate;
 pub use stage::Stage;
 
@@ -20,7 +20,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::limits::{POISSON_RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
-use super::part::Part;
+use super::part::Partition;
 
 /// Requests that are sent more than this after their time are late.
 pub const LATE: Duration = Duration::from_millis(1);
@@ -34,7 +34,7 @@ pub struct Schedule {
     /// that stage begins.
     pub stages: Vec<Stage>,
     /// The part of the requests that is sent here.
-    pub part: Part,
+    pub part: Partition,
     /// The pace at which late requests are sent; `None`: as fast as possible.
     pub catch_up: Option<CatchUp>,
     /// A request that would start more than this after it was due is dropped; `None`: no request is dropped.
@@ -46,7 +46,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// The due times of one worker, which takes one part of this share.
-    pub fn dues(&self, worker: Part, span: Span, seed: u64) -> Dues {
+    pub fn dues(&self, worker: Partition, span: ScheduleSpan, seed: u64) -> Dues {
         Dues::new(self.arrivals, &self.stages, self.part.part(worker), span, seed)
     }
 
@@ -108,7 +108,7 @@ impl Schedule {
 
     /// The share of one of several machines.
     pub fn share(&self, index: u32, parts: u32) -> Self {
-        Self { part: self.part.part(Part::new(index, parts)), ..self.clone() }
+        Self { part: self.part.part(Partition::new(index, parts)), ..self.clone() }
     }
 
     /// An error in a schedule read from a plan.

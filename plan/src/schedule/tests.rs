@@ -16,15 +16,22 @@ fn stage(seconds: u64, from: u64, to: u64) -> Stage {
 }
 
 fn schedule(arrivals: Arrivals, stages: &[Stage]) -> Schedule {
-    Schedule { arrivals, stages: stages.to_vec(), part: Part::WHOLE, catch_up: None, max_late: None, send_slice: None }
+    Schedule {
+        arrivals,
+        stages: stages.to_vec(),
+        part: Partition::WHOLE,
+        catch_up: None,
+        max_late: None,
+        send_slice: None,
+    }
 }
 
 fn burst(size: u64) -> Arrivals {
     Arrivals::Burst(NonZeroU64::new(size).unwrap())
 }
 
-fn seconds(seconds: u64) -> Span {
-    Span { duration_ns: Some(seconds * SECOND), ..Span::default() }
+fn seconds(seconds: u64) -> ScheduleSpan {
+    ScheduleSpan { duration_ns: Some(seconds * SECOND), ..ScheduleSpan::default() }
 }
 
 /// All due times, taken one by one.
@@ -38,14 +45,17 @@ fn all(mut dues: Dues) -> Vec<u64> {
 }
 
 #[test]
-fn skipping_up_to_a_time_takes_all_that_is_due_before_it() {
+fn skipping_takes_everything_due_before_a_time() {
     let mut random = Random::new(3);
     for _ in 0..300 {
         let stages = any_stages(&mut random);
         let arrivals = [Arrivals::Uniform, Arrivals::Poisson, burst(3)][random.below(3) as usize];
-        let span =
-            Span { warmup_ns: [0, SECOND][random.below(2) as usize], duration_ns: Some(30 * SECOND), run_on_ns: 0 };
-        let dues = schedule(arrivals, &stages).dues(Part::new(1, 2), span, 5);
+        let span = ScheduleSpan {
+            warmup_ns: [0, SECOND][random.below(2) as usize],
+            duration_ns: Some(30 * SECOND),
+            run_on_ns: 0,
+        };
+        let dues = schedule(arrivals, &stages).dues(Partition::new(1, 2), span, 5);
         let due = all(dues.clone());
         let (until_ns, most) = (random.below(40 * SECOND), [3, 100, u64::MAX][random.below(3) as usize]);
         let expected = due.iter().filter(|due_ns| **due_ns < until_ns).count().min(most as usize);
@@ -57,21 +67,21 @@ fn skipping_up_to_a_time_takes_all_that_is_due_before_it() {
 }
 
 #[test]
-fn very_many_due_times_are_counted_on_average_instead_of_drawn() {
+fn huge_due_counts_are_averaged_not_drawn() {
     let plan = schedule(Arrivals::Poisson, &[stage(1, 10_000_000, 10_000_000), Stage::open(per_second(5_000_000))]);
-    let dues = plan.dues(Part::new(1, 2), Span::default(), 7);
+    let dues = plan.dues(Partition::new(1, 2), ScheduleSpan::default(), 7);
     let few_ns = SECOND / 100;
     assert_eq!(dues.count_about_before(few_ns), dues.count_before(few_ns, u64::MAX));
     // 5,000,000 for this half in the first second, 2,500,000 in each further one: to draw them would take hours.
     let many = dues.count_about_before(100_001 * SECOND) as f64;
     assert!((many / (5e6 + 2.5e6 * 100_000.0) - 1.0).abs() < 1e-6, "{many}");
     let even = schedule(Arrivals::Uniform, &[Stage::open(per_second(1_000))]);
-    let dues = even.dues(Part::WHOLE, Span::default(), 7);
+    let dues = even.dues(Partition::WHOLE, ScheduleSpan::default(), 7);
     assert_eq!(dues.count_about_before(100_000 * SECOND), 100_000_000);
 }
 
 #[test]
-fn stages_without_requests_and_what_follows_the_last_are_idle() {
+fn empty_stages_and_the_end_are_idle() {
     let stages = [stage(2, 0, 5), stage(3, 0, 0), stage(1, 5, 0)];
     let idle = schedule(Arrivals::Uniform, &stages).idle();
     assert_eq!(idle, [(2 * SECOND, 5 * SECOND), (6 * SECOND, u64::MAX)]);
@@ -79,8 +89,8 @@ fn stages_without_requests_and_what_follows_the_last_are_idle() {
 }
 
 /// All due times of a schedule that is carried out in one part.
-fn whole(schedule: &Schedule, span: Span) -> Vec<u64> {
-    all(schedule.dues(Part::WHOLE, span, 1))
+fn whole(schedule: &Schedule, span: ScheduleSpan) -> Vec<u64> {
+    all(schedule.dues(Partition::WHOLE, span, 1))
 }
 
 /// Random stages of any kind, not all of them idle.
@@ -111,27 +121,27 @@ fn even_requests_are_due_to_the_nanosecond() {
         assert_eq!(due, expected);
     }
     let fastest = schedule(Arrivals::Uniform, &[Stage::open(per_second(1_000_000_000))]);
-    let span = Span { duration_ns: Some(1_000), ..Span::default() };
+    let span = ScheduleSpan { duration_ns: Some(1_000), ..ScheduleSpan::default() };
     assert_eq!(whole(&fastest, span), (0..1_000).collect::<Vec<_>>());
 }
 
 #[test]
 fn due_times_do_not_drift_in_a_year() {
     let rate = schedule(Arrivals::Uniform, &[Stage::open(per_second(999_999_937))]);
-    let mut dues = rate.dues(Part::WHOLE, Span::default(), 1);
+    let mut dues = rate.dues(Partition::WHOLE, ScheduleSpan::default(), 1);
     let year = 365 * 24 * 3600;
     dues.take(999_999_937 * year);
     assert_eq!(dues.next_ns(), year * SECOND);
 }
 
 #[test]
-fn a_ramp_is_solved_exactly_and_its_mirror_image_too() {
+fn ramps_up_and_down_are_solved_exactly() {
     // A ramp from 0 to 2/s in 100 s has 100 requests, the k-th after 10 s times the square root of k.
-    let up = whole(&schedule(Arrivals::Uniform, &[stage(100, 0, 2)]), Span::default());
+    let up = whole(&schedule(Arrivals::Uniform, &[stage(100, 0, 2)]), ScheduleSpan::default());
     let root = |k: u64| (u128::from(k) * 100 * u128::from(SECOND) * u128::from(SECOND)).isqrt() as u64;
     assert_eq!(up, (0..100).map(root).collect::<Vec<_>>());
     // On the way down, the time that remains is proportional to the square root of the requests that remain.
-    let down = whole(&schedule(Arrivals::Uniform, &[stage(100, 2, 0)]), Span::default());
+    let down = whole(&schedule(Arrivals::Uniform, &[stage(100, 2, 0)]), ScheduleSpan::default());
     let left = |k: u64| 100 * SECOND - if k == 0 { 100 * SECOND } else { root(100 - k) };
     let off = down.iter().zip((0..100).map(left)).map(|(due, exact)| exact.abs_diff(*due)).max();
     assert!(down.len() == 100 && off <= Some(1), "{off:?}");
@@ -162,7 +172,7 @@ fn a_ramp_is_rounded_down_to_the_nanosecond() {
 }
 
 #[test]
-fn a_ramp_of_a_year_at_the_highest_rate_is_exact_too() {
+fn a_ramp_of_a_year_is_exact() {
     let mut random = Random::new(7);
     for (from, to) in [(0, 1_000_000_000), (1_000_000_000, 0), (1, 1_000_000_000), (999_999_999, 1_000_000_000)] {
         let ramp = stage(TIME_MAX.as_secs(), from, to);
@@ -174,11 +184,11 @@ fn a_ramp_of_a_year_at_the_highest_rate_is_exact_too() {
 }
 
 #[test]
-fn as_many_requests_are_due_as_the_stages_add_up_to_in_order_and_in_time() {
+fn due_requests_match_the_stages_in_order() {
     let mut random = Random::new(1);
     for _ in 0..300 {
         let stages = any_stages(&mut random);
-        let due = whole(&schedule(Arrivals::Uniform, &stages), Span::default());
+        let due = whole(&schedule(Arrivals::Uniform, &stages), ScheduleSpan::default());
         let grains: u128 = stages.iter().map(Stage::grains).sum();
         assert_eq!(due.len() as u128, grains.div_ceil(Stage::GRAINS.into()), "{stages:?}");
         assert!(due.is_sorted());
@@ -202,14 +212,14 @@ fn parts_of_parts_are_the_whole() {
         let plan = schedule(arrivals, &any_stages(&mut random));
         let (machines, threads) = (1 + random.below(4) as u32, 1 + random.below(5) as u32);
         let warmup_ns = random.below(2) * random.below(3 * SECOND);
-        let span = Span { warmup_ns, duration_ns: Some(random.below(40 * SECOND)), run_on_ns: 0 };
+        let span = ScheduleSpan { warmup_ns, duration_ns: Some(random.below(40 * SECOND)), run_on_ns: 0 };
         let mut parts = Vec::new();
         for machine in 0..machines {
             let here = plan.share(machine, machines);
             // Machines may have different numbers of threads.
             let threads = threads + machine % 2;
             for thread in 0..threads {
-                let dues = all(here.dues(Part::new(thread, threads), span, 1));
+                let dues = all(here.dues(Partition::new(thread, threads), span, 1));
                 assert!(dues.is_sorted());
                 parts.extend(dues);
             }
@@ -220,25 +230,25 @@ fn parts_of_parts_are_the_whole() {
 }
 
 #[test]
-fn the_end_of_the_run_and_of_the_stages_are_not_due_any_more() {
+fn nothing_is_due_at_the_end() {
     let thousand = schedule(Arrivals::Uniform, &[Stage::open(per_second(1_000))]);
     assert_eq!(whole(&thousand, seconds(2)).last(), Some(&1_999_000_000));
-    assert_eq!(whole(&schedule(Arrivals::Uniform, &[stage(2, 1_000, 1_000)]), Span::default()).len(), 2_000);
+    assert_eq!(whole(&schedule(Arrivals::Uniform, &[stage(2, 1_000, 1_000)]), ScheduleSpan::default()).len(), 2_000);
 }
 
 #[test]
-fn an_idle_stage_has_no_request_and_moves_the_next_ones() {
+fn idle_stages_shift_later_requests() {
     let stages = [stage(1, 0, 0), stage(1, 2, 2), stage(3, 0, 0), stage(1, 2, 2)];
-    let due = whole(&schedule(Arrivals::Uniform, &stages), Span::default());
+    let due = whole(&schedule(Arrivals::Uniform, &stages), ScheduleSpan::default());
     assert_eq!(due, [1_000, 1_500, 5_000, 5_500].map(|ms| ms * 1_000_000));
 }
 
 #[test]
-fn the_stages_begin_when_the_warm_up_is_over_which_has_their_first_rate() {
+fn warm_up_uses_the_first_rate_of_stages() {
     let stages = [stage(1, 2, 4), stage(1, 1, 1)];
-    let span = Span { warmup_ns: 1_200_000_000, ..Span::default() };
+    let span = ScheduleSpan { warmup_ns: 1_200_000_000, ..ScheduleSpan::default() };
     let due = whole(&schedule(Arrivals::Uniform, &stages), span);
-    let measured = whole(&schedule(Arrivals::Uniform, &stages), Span::default());
+    let measured = whole(&schedule(Arrivals::Uniform, &stages), ScheduleSpan::default());
     assert_eq!(due[..3], [0, 500_000_000, 1_000_000_000]);
     assert_eq!(due[3..], measured.iter().map(|due| due + span.warmup_ns).collect::<Vec<_>>());
     let idle = [stage(1, 0, 4)];
@@ -246,11 +256,11 @@ fn the_stages_begin_when_the_warm_up_is_over_which_has_their_first_rate() {
 }
 
 #[test]
-fn a_batch_takes_the_due_times_of_as_many() {
+fn a_batch_consumes_one_due_time_per_request() {
     for arrivals in [Arrivals::Uniform, Arrivals::Poisson] {
         let plan = schedule(arrivals, &[stage(10, 100, 300)]);
-        let one_by_one = all(plan.dues(Part::new(1, 3), Span::default(), 5));
-        let mut dues = plan.dues(Part::new(1, 3), Span::default(), 5);
+        let one_by_one = all(plan.dues(Partition::new(1, 3), ScheduleSpan::default(), 5));
+        let mut dues = plan.dues(Partition::new(1, 3), ScheduleSpan::default(), 5);
         for due in one_by_one.iter().step_by(7) {
             assert_eq!(dues.next_ns(), *due);
             dues.take(7);
@@ -260,7 +270,7 @@ fn a_batch_takes_the_due_times_of_as_many() {
 }
 
 #[test]
-fn a_burst_is_due_at_once_and_the_rate_is_kept() {
+fn bursts_are_due_together_and_keep_the_rate() {
     let due = whole(&schedule(burst(10), &[Stage::open(per_second(20))]), seconds(2));
     let expected: Vec<u64> = (0..40).map(|k| k / 10 * (SECOND / 2)).collect();
     assert_eq!(due, expected);
@@ -284,13 +294,13 @@ fn gaps(due: &[u64], per_second: f64) -> Vec<f64> {
 }
 
 #[test]
-fn poisson_arrivals_have_exponential_gaps_in_every_part_and_in_the_whole() {
+fn poisson_gaps_are_exponential_in_whole_and_partitions() {
     let plan = schedule(Arrivals::Poisson, &[Stage::open(per_second(1_000))]);
     // At a significance level of 5 %.
     let is_rejected = |due: &[u64], rate| kolmogorov_smirnov(gaps(due, rate)) > 1.358 / (due.len() as f64).sqrt();
     let (mut parts_refused, mut runs_refused, mut arrivals) = (0, 0, 0);
     for seed in 0..100 {
-        let worker = |thread: u32| all(plan.dues(Part::new(thread, 4), seconds(4), 4 * seed + u64::from(thread)));
+        let worker = |thread: u32| all(plan.dues(Partition::new(thread, 4), seconds(4), 4 * seed + u64::from(thread)));
         let parts: Vec<Vec<u64>> = (0..4).map(worker).collect();
         parts_refused += parts.iter().filter(|part| is_rejected(part, 250.0)).count();
         let mut whole = parts.concat();
@@ -306,7 +316,7 @@ fn poisson_arrivals_have_exponential_gaps_in_every_part_and_in_the_whole() {
 #[test]
 fn poisson_arrivals_follow_a_ramp() {
     let plan = schedule(Arrivals::Poisson, &[stage(20, 0, 2_000), stage(20, 500, 500)]);
-    let due = whole(&plan, Span::default());
+    let due = whole(&plan, ScheduleSpan::default());
     // In units of the mean number of arrivals, the gaps are exponential at any rate.
     let expected = |at: u64| {
         let seconds = at as f64 / 1e9;
@@ -320,13 +330,13 @@ fn poisson_arrivals_follow_a_ramp() {
 #[test]
 fn the_same_seed_draws_the_same_arrivals() {
     let plan = schedule(Arrivals::Poisson, &[Stage::open(per_second(1_000))]);
-    let due = |seed| all(plan.dues(Part::WHOLE, seconds(1), seed));
+    let due = |seed| all(plan.dues(Partition::WHOLE, seconds(1), seed));
     assert_eq!(due(5), due(5));
     assert_ne!(due(5), due(6));
 }
 
 #[test]
-fn a_schedule_that_cannot_be_carried_out_is_named() {
+fn impossible_schedules_are_named() {
     let refused = |stages: &[Stage]| schedule(Arrivals::Uniform, stages).contradiction();
     assert_eq!(refused(&[]), Some("the schedule has no stage"));
     assert_eq!(refused(&[stage(1, 0, 0)]), Some("no request is ever due"));
@@ -347,19 +357,19 @@ fn a_schedule_that_cannot_be_carried_out_is_named() {
         assert_eq!(schedule(Arrivals::Poisson, &stages).contradiction(), expected);
         assert_eq!(schedule(Arrivals::Uniform, &stages).contradiction(), None);
     }
-    let part = Part { index: 2, of: 2 };
+    let part = Partition { index: 2, of: 2 };
     assert!(Schedule { part, ..schedule(Arrivals::Uniform, &[open]) }.contradiction().is_some());
 }
 
 #[test]
-fn the_rate_between_two_times_is_that_of_the_stages_there() {
+fn rates_between_times_follow_the_stages() {
     let rate = |per_s| Rate::from_per_second(per_s).unwrap();
     let stage =
         |seconds, from, to| Stage { length: Some(Duration::from_secs(seconds)), from: rate(from), to: rate(to) };
     let mut schedule = Schedule {
         arrivals: Arrivals::Uniform,
         stages: vec![stage(10, 100, 100), stage(10, 100, 300), stage(5, 50, 50)],
-        part: Part::WHOLE,
+        part: Partition::WHOLE,
         catch_up: None,
         max_late: None,
         send_slice: None,
@@ -379,22 +389,22 @@ fn the_rate_between_two_times_is_that_of_the_stages_there() {
     for (from, until, per_s) in table {
         assert_eq!(between(&schedule, from, until), per_s, "{from} s to {until} s");
     }
-    schedule.part = Part::new(1, 4);
+    schedule.part = Partition::new(1, 4);
     assert_eq!(between(&schedule, 12, 13), 37.5);
     schedule.stages = vec![Stage::open(rate(8))];
     assert_eq!(between(&schedule, 5, 7), 2.0);
 }
 
 #[test]
-fn a_run_that_goes_on_has_the_last_rate() {
+fn a_prolonged_run_keeps_the_last_rate() {
     let stage = |from, to| Stage {
         length: Some(Duration::from_secs(1)),
         from: Rate::from_per_second(from).unwrap(),
         to: Rate::from_per_second(to).unwrap(),
     };
     let due = |to: u64, run_on_ns: u64| {
-        let span = Span { duration_ns: Some(SECOND), run_on_ns, ..Span::default() };
-        let mut dues = Dues::new(Arrivals::Uniform, &[stage(100, to)], Part::WHOLE, span, 1);
+        let span = ScheduleSpan { duration_ns: Some(SECOND), run_on_ns, ..ScheduleSpan::default() };
+        let mut dues = Dues::new(Arrivals::Uniform, &[stage(100, to)], Partition::WHOLE, span, 1);
         let mut after = Vec::new();
         while dues.next_ns() < u64::MAX {
             after.extend(Some(dues.next_ns()).filter(|due_ns| *due_ns >= SECOND));

@@ -10,8 +10,8 @@ use memchr::memmem;
 use super::decoded::{decoded, search};
 use super::names::is_scheme;
 use super::places::places;
-use super::{in_material, is_number_or_address, without};
-use crate::{List, Material, Plan};
+use super::{in_file, is_number_or_address, without};
+use crate::{FileContents, Plan, RequestList};
 
 /// The minimum length of a secret that is searched for, in bytes: shorter ones appear in too many texts by chance.
 const LENGTH_MIN: usize = 4;
@@ -24,14 +24,14 @@ const MOST: usize = 500;
 
 /// The secrets of a run in every spelling. Empty if secrets may be shown.
 #[derive(Clone, Debug, Default)]
-pub struct Known {
+pub struct KnownSecrets {
     /// Folded.
     spellings: BTreeSet<Vec<u8>>,
 }
 
-impl Known {
+impl KnownSecrets {
     /// The secrets of a plan, and of its body and script if these have been read.
-    pub fn of(plan: &Plan) -> Self {
+    pub fn from_plan(plan: &Plan) -> Self {
         Self::of_all([plan], [])
     }
 
@@ -47,18 +47,17 @@ impl Known {
         let mut files: BTreeSet<(&str, &[u8])> = BTreeSet::new();
         for plan in plans {
             secrets.extend(typed(plan));
-            let contents = |material: &'a Material| Some((material.contents().ok()?, material));
+            let contents = |file: &'a FileContents| Some((file.contents().ok()?, file));
             scripts.extend(plan.script.iter().filter_map(|script| contents(&script.file)));
             let of_plan = plan.templates.iter().flat_map(|templates| &templates.files);
             files.extend(of_plan.filter_map(|file| Some((&*file.name, file.contents().ok()?))));
-            let listed = plan.list.iter().flat_map(List::materials);
+            let listed = plan.list.iter().flat_map(RequestList::files);
             bodies.extend(plan.body.iter().chain(listed).filter_map(contents));
         }
-        let all = |materials: BTreeMap<&'a [u8], &'a Material>| {
-            let places = |(text, material): (&'a [u8], &'a Material)| {
-                in_material(material).iter().map(move |place| (text, place))
-            };
-            materials.into_iter().flat_map(places)
+        let all = |files: BTreeMap<&'a [u8], &'a FileContents>| {
+            let places =
+                |(text, file): (&'a [u8], &'a FileContents)| in_file(file).iter().map(move |place| (text, place));
+            files.into_iter().flat_map(places)
         };
         let of_columns: BTreeSet<Vec<u8>> =
             files.iter().flat_map(|(_, text)| columns(text, is_secret_column)).collect();
@@ -120,13 +119,13 @@ impl Known {
 /// The secrets that were typed: in URLs, headers, logins, labels and the arguments of a script.
 fn typed(plan: &Plan) -> Vec<Vec<u8>> {
     let args = plan.script.iter().flat_map(|script| &script.args);
-    let proxy = plan.way.proxy.as_ref();
+    let proxy = plan.connect.proxy.as_ref();
     let urls = proxy.map(|proxy| &proxy.typed).into_iter().chain([&plan.target.typed]);
     let mut texts: Vec<Vec<u8>> = urls.map(|url| format!("://{url}").into_bytes()).collect();
     texts.extend(plan.request.headers.iter().map(|(name, value)| format!("{name}: {value}").into_bytes()));
     texts.extend(args.map(|arg| arg.clone().into_bytes()));
     let logins = plan.target.userinfo.iter().chain(proxy.and_then(|proxy| proxy.login.as_ref())).cloned();
-    let labels = plan.show.labels.iter().filter(|(key, _)| super::is_secret(key)).map(|(_, value)| value.clone());
+    let labels = plan.output.labels.iter().filter(|(key, _)| super::is_secret(key)).map(|(_, value)| value.clone());
     let mut secrets: Vec<Vec<u8>> = logins.chain(labels).chain(hidden_args(plan)).map(String::into_bytes).collect();
     secrets.extend(texts.iter().flat_map(|text| values(text)));
     secrets
@@ -236,9 +235,9 @@ mod tests {
     use super::super::REDACTED;
     use super::*;
     use crate::fixtures;
-    use crate::{Dialect, Script};
+    use crate::{Dialect, LuaScript};
 
-    fn known() -> Known {
+    fn known() -> KnownSecrets {
         let mut plan = fixtures::plan(Dialect::Native, "http://me:pa%2Fss@h/?token=tok+en%21", 1, 1, 1);
         plan.target.userinfo = Some("me:pa/ss".to_owned());
         let header = |name: &str, value: &str| (name.to_owned(), value.to_owned());
@@ -247,15 +246,15 @@ mod tests {
             header("Cookie", "a=cookie-1; b=cookie-2"),
             header("Accept", "text/html"),
         ];
-        plan.body = Some(Material::of("", br#"{"user":"alice","password":"a secret, 1"}"#.to_vec()));
+        plan.body = Some(FileContents::from_bytes("", br#"{"user":"alice","password":"a secret, 1"}"#.to_vec()));
         let args = ["--password", "an-argument", "harmless"].map(str::to_owned).to_vec();
-        let file = Material::of("x.lua", b"wrk.headers['X-Api-Key'] = 'in-a-script'".to_vec());
-        plan.script = Some(Script { file, args });
-        Known::of(&plan)
+        let file = FileContents::from_bytes("x.lua", b"wrk.headers['X-Api-Key'] = 'in-a-script'".to_vec());
+        plan.script = Some(LuaScript { file, args });
+        KnownSecrets::from_plan(&plan)
     }
 
     #[test]
-    fn what_was_given_is_found_again_wherever_it_stood() {
+    fn given_secrets_are_found_anywhere() {
         let known = known();
         for (text, expected) in [
             ("no pa/ss here", "no REDACTED here"),
@@ -273,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_found_in_every_spelling_and_cut_off() {
+    fn secrets_are_found_encoded_and_truncated() {
         let known = known();
         let base64 = |text: &str| STANDARD_NO_PAD.encode(text);
         for text in ["616263642e65666768", "616263642E65666768", "abcd%2Eefgh", "abcd%2eefg%6"] {
@@ -288,24 +287,24 @@ mod tests {
     }
 
     #[test]
-    fn the_login_of_a_typed_basic_header_is_known() {
+    fn basic_header_logins_are_secret() {
         let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
         for login in ["me:hunter-2", "someone:hunter-2"] {
             let value = format!("basic {}", base64::engine::general_purpose::STANDARD.encode(login));
             plan.request.headers = vec![("Authorization".to_owned(), value)];
-            assert_eq!(Known::of(&plan).hide_in("as hunter-2 you may"), "as REDACTED you may", "{login}");
+            assert_eq!(KnownSecrets::from_plan(&plan).hide_in("as hunter-2 you may"), "as REDACTED you may", "{login}");
         }
     }
 
     #[test]
-    fn of_a_command_only_passwords_are_known_and_no_numbers_or_addresses() {
+    fn commands_yield_only_passwords_as_secrets() {
         let commands = [
             "curl -u admin1:hunter-2 http://h/",
             "curl -u admin1:1000 http://h/; PASSWORD=500.25 AUTH=localhost:8000 TOKEN=127.0.0.1 SID=::1 ./server",
             "docker run -u 1000:1000 img; ./server -a 127.0.0.1:8000",
             "curl -H 'Cookie: id=12345678901' http://h/; say Authorization: Negotiate one-token two-token",
         ];
-        let known = Known::of_all([], commands);
+        let known = KnownSecrets::of_all([], commands);
         let text = "Negotiate admin1 1000 500.25 localhost:8000 localhost 127.0.0.1:8000 127.0.0.1 ::1";
         assert_eq!(known.hide_in(text), text);
         for secret in ["hunter-2", "12345678901", "one-token", "two-token"] {
@@ -314,40 +313,40 @@ mod tests {
     }
 
     #[test]
-    fn of_a_script_only_texts_in_quotes_are_secrets() {
+    fn scripts_yield_only_quoted_secrets() {
         let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
         let script = b"wrk.headers['X-Auth'] = token\nlocal password = user_name\n\
                        wrk.headers[\"Cookie\"] = \"id=hunter1\"\nwrk.body = 'user=ada&password=hunter2'\n";
-        plan.script = Some(Script { file: Material::of("x.lua", script.to_vec()), args: Vec::new() });
-        let known = Known::of(&plan);
+        plan.script = Some(LuaScript { file: FileContents::from_bytes("x.lua", script.to_vec()), args: Vec::new() });
+        let known = KnownSecrets::from_plan(&plan);
         assert_eq!(known.hide_in("token user_name hunter1 hunter2"), "token user_name REDACTED REDACTED");
     }
 
     #[test]
     fn the_values_of_secret_columns_are_known() {
         let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
-        let file = |text: &str| Material::of("users.csv", text.as_bytes().to_vec());
+        let file = |text: &str| FileContents::from_bytes("users.csv", text.as_bytes().to_vec());
         let files = vec![
             file("\u{feff}id, Token,city\n1,first-one,Springfield\n2,\"second\"\"one\",Shelbyville\n3\n"),
             file("a-line\nan-other\n"),
         ];
         plan.templates = Some(crate::Templates { files, seed: 1, part: (0, 1) });
-        let known = Known::of(&plan);
+        let known = KnownSecrets::from_plan(&plan);
         assert_eq!(known.hide_in("first-one second\"one Springfield a-line"), "REDACTED REDACTED Springfield a-line");
         plan.request.headers = vec![("Cookie".to_owned(), "id={{csv users.csv city | raw}}".to_owned())];
         plan.list = None;
-        assert_eq!(Known::of(&plan).hide_in("from Springfield"), "from REDACTED");
+        assert_eq!(KnownSecrets::from_plan(&plan).hide_in("from Springfield"), "from REDACTED");
         plan.templates.iter_mut().for_each(|templates| templates.files = vec![file("a-line\r\nan-other\n")]);
         plan.request.headers = vec![("Authorization".to_owned(), "Bearer {{line users.csv}}".to_owned())];
-        assert_eq!(Known::of(&plan).hide_in("it was an-other"), "it was REDACTED");
+        assert_eq!(KnownSecrets::from_plan(&plan).hide_in("it was an-other"), "it was REDACTED");
     }
 
     #[test]
-    fn a_body_of_any_number_of_secrets_is_known_by_some_of_them() {
+    fn huge_bodies_keep_a_bounded_number_of_secrets() {
         let mut plan = fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1);
         let fields: Vec<String> = (0..45_000).map(|n| format!("\"token\":\"secret-{n}\"")).collect();
-        plan.body = Some(Material::of("", format!("{{{}}}", fields.join(",")).into_bytes()));
-        let known = Known::of(&plan);
+        plan.body = Some(FileContents::from_bytes("", format!("{{{}}}", fields.join(",")).into_bytes()));
+        let known = KnownSecrets::from_plan(&plan);
         assert_eq!(known.hide_in("they were secret-7 and secret-400"), "they were REDACTED and REDACTED");
         assert!(known.spellings.len() <= 8 * MOST, "{}", known.spellings.len());
     }

@@ -14,9 +14,9 @@ mod places;
 use std::net::IpAddr;
 use std::ops::Range;
 
-pub use known::Known;
+pub use known::KnownSecrets;
 
-use super::material::{Material, Unreadable};
+use super::file_contents::{FileContents, UnreadableFile};
 
 /// Replacement of a secret.
 pub const REDACTED: &str = "REDACTED";
@@ -86,14 +86,14 @@ pub fn bytes(bytes: &[u8]) -> Vec<u8> {
 /// # Errors
 ///
 /// When they were neither read nor attached.
-pub fn contents(material: &Material) -> Result<(Vec<u8>, &[u8]), Unreadable> {
-    let (searched, rest) = searched(material.contents()?);
-    Ok((without(searched, in_material(material).to_vec()), rest))
+pub fn contents(file: &FileContents) -> Result<(Vec<u8>, &[u8]), UnreadableFile> {
+    let (searched, rest) = searched(file.contents()?);
+    Ok((without(searched, in_file(file).to_vec()), rest))
 }
 
 /// The places of these secrets.
-fn in_material(material: &Material) -> &[Range<usize>] {
-    material.secrets(|contents| places::places(searched(contents).0, false))
+fn in_file(file: &FileContents) -> &[Range<usize>] {
+    file.secrets(|contents| places::places(searched(contents).0, false))
 }
 
 /// The part of contents that is searched, and the rest.
@@ -197,13 +197,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_a_message_only_the_users_of_urls_are_redacted() {
+    fn messages_redact_only_url_userinfo() {
         let said = "--header \"http://a:S@h/\": no; token: x, http://h/@b http://a:S@http://b:S@h";
         assert_eq!(users(said), "--header \"http://REDACTED@h/\": no; token: x, http://h/@b http://REDACTED@h");
     }
 
     #[test]
-    fn names_that_mean_a_secret_are_known_in_any_case() {
+    fn secret_names_match_in_any_case() {
         for name in [
             "Authorization",
             "proxy-authorization",
@@ -243,7 +243,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_found_in_headers_forms_documents_and_options() {
+    fn secrets_are_found_in_headers_forms_and_options() {
         let table = [
             ("Authorization: Bearer abc", "Authorization: REDACTED"),
             ("-HCookie: a=1; b=2", "-HCookie: REDACTED"),
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn every_place_of_a_long_text_is_looked_at_once() {
+    fn long_texts_are_scanned_once() {
         // If each place caused a scan of everything after it, this would not end.
         let pieces = [
             "name=\"x\" ",
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_typed_wrongly_is_shown_without_its_secrets() {
+    fn mistyped_arguments_are_shown_redacted() {
         assert_eq!(misspelt_url("http://me:a/b@h /"), "http://REDACTED@h /");
         assert_eq!(misspelt_url("h h/?token=S"), "h h/?token=REDACTED");
         assert_eq!(misspelt_header("Authorization Bearer S"), "Authorization REDACTED");
@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_of_a_form_in_parts_are_found_by_the_name_in_their_head() {
+    fn multipart_secrets_are_found_by_field_name() {
         let part = |name: &str, value: &str| {
             format!(
                 "--x\r\nContent-Disposition: form-data; name=\"{name}\"\r\nContent-Type: text/plain\r\n\r\n{value}\r\n"

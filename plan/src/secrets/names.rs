@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_of_secrets_are_told_from_those_that_look_like_them() {
+    fn secret_names_differ_from_lookalikes() {
         let secret = "Authorization proxy-authorization -HAuthorization -vHAuthorization -Hpwd Cookie Set-Cookie auth \
                       X-Auth oauth2 authentication X-API-Key apiKey APIKey api_key apikeys sshkey keys user.key key key2 \
                       SSHKeys access_key_id privateKey signing-key master_keys Ocp-Apim-Subscription-Key \

@@ -18,7 +18,7 @@ fn reason(url: &str, dialect: Dialect) -> String {
 }
 
 #[test]
-fn a_url_is_taken_apart_the_same_way_in_both_dialects() {
+fn urls_parse_alike_in_both_dialects() {
     let table: &[(&str, Parts)] = &[
         ("http://h", ("http", "h", None, "/", "h")),
         ("http://127.0.0.1:1323", ("http", "127.0.0.1", Some("1323"), "/", "127.0.0.1:1323")),
@@ -51,7 +51,7 @@ fn natively_a_missing_scheme_means_http() {
 }
 
 #[test]
-fn in_compat_any_scheme_is_plain_tcp_and_its_name_the_service() {
+fn compat_schemes_are_tcp_services() {
     let with_port = Target::parse("xyz://h:8080/", Dialect::Wrk).unwrap();
     assert_eq!((with_port.scheme.clone(), with_port.service()), (Scheme::Other("xyz".to_owned()), "8080".to_owned()));
     assert_eq!(Target::parse("ftp://h/", Dialect::Wrk).unwrap().service(), "ftp");
@@ -112,7 +112,7 @@ fn what_wrk_refuses_is_refused_in_compat() {
 }
 
 #[test]
-fn an_error_says_what_is_wrong_where_and_what_to_write() {
+fn url_errors_say_what_where_and_remedy() {
     let error = Target::parse("http://h/a b", Dialect::Native).unwrap_err();
     assert_eq!(error.to_string(), "\"http://h/a b\" is not a URL: a blank at character 11; write %20");
     let table = [
@@ -147,7 +147,7 @@ fn an_error_says_what_is_wrong_where_and_what_to_write() {
 }
 
 #[test]
-fn no_text_makes_it_panic_and_what_is_accepted_can_be_sent() {
+fn any_url_text_parses_without_panic() {
     let pieces =
         ["http", "https", ":", "/", "//", "@", "[", "]", "%", "%25", "%4", "::1", "h", "80", "?", "#", "é", " "];
     let mut state = 1u64;

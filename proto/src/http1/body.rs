@@ -3,12 +3,12 @@
 //! It neither copies nor keeps any byte of the body.
 
 use super::chunked::Chunked;
-use super::taken::Taken;
+use super::taken::Consumed;
 use crate::Error;
 
 /// A body that is being read, and its end.
 #[derive(Debug)]
-pub(super) enum Body {
+pub(super) enum BodyReader {
     /// This many bytes are still to come.
     Length(u64),
     /// A chunked body.
@@ -17,16 +17,16 @@ pub(super) enum Body {
     UntilEof,
 }
 
-impl Body {
+impl BodyReader {
     /// Takes bytes up to the end of the first piece of data or of trailer fields in them, or of the body.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Taken, Error> {
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Consumed, Error> {
         if let Self::Chunked(chunked) = self {
             return chunked.take(bytes);
         }
         let data = self.data_left().min(bytes.len() as u64);
         let is_last = self.skip(data);
         let used = data as usize;
-        Ok(Taken { used, piece: 0..used, is_trailer: false, is_last })
+        Ok(Consumed { used, piece: 0..used, is_trailer: false, is_last })
     }
 
     /// How many of the next bytes are data; [`u64::MAX`] if all are until the end of the stream.

@@ -5,13 +5,13 @@
 
 use super::HEAD_MAX;
 use super::head::{is_text, is_token};
-use super::taken::Taken;
+use super::taken::Consumed;
 use crate::Error;
 
 /// A chunked body that is being read.
 #[derive(Debug)]
 pub(super) struct Chunked {
-    state: State,
+    state: ChunkState,
     /// The size of the chunk as far as it has been read, then how many of its bytes are still to come.
     size: u64,
     /// How many bytes of the current chunk's first line, or of the trailers, have been read.
@@ -20,7 +20,7 @@ pub(super) struct Chunked {
 
 /// The place of the next byte: the framing of a chunk, its data, or the end after the last chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum State {
+enum ChunkState {
     /// The first digit of a chunk's size.
     Size,
     /// Another digit, or the end of the size.
@@ -54,28 +54,28 @@ enum State {
 impl Chunked {
     /// A body of which nothing has arrived.
     pub(super) fn new() -> Self {
-        Self { state: State::Size, size: 0, framing: 0 }
+        Self { state: ChunkState::Size, size: 0, framing: 0 }
     }
 
     /// Takes bytes up to the end of the first piece of data or of trailer fields in them, or of the body.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Taken, Error> {
+    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Consumed, Error> {
         let mut used = 0;
-        while self.state < State::Data {
+        while self.state < ChunkState::Data {
             let Some(&byte) = bytes.get(used) else { break };
             self.step(byte)?;
             used += 1;
         }
-        if self.state > State::Data {
+        if self.state > ChunkState::Data {
             return self.take_end(bytes, used);
         }
         let data = self.data_left().min((bytes.len() - used) as u64);
         self.skip(data);
         let end = used + data as usize;
-        Ok(Taken { used: end, piece: used..end, is_trailer: false, is_last: false })
+        Ok(Consumed { used: end, piece: used..end, is_trailer: false, is_last: false })
     }
 
     /// Takes the next bytes of trailer fields, from `start` on, or the empty line after them.
-    fn take_end(&mut self, bytes: &[u8], start: usize) -> Result<Taken, Error> {
+    fn take_end(&mut self, bytes: &[u8], start: usize) -> Result<Consumed, Error> {
         let mut used = start;
         while let Some(&byte) = bytes.get(used).filter(|byte| self.is_field(**byte)) {
             match self.step(byte) {
@@ -90,35 +90,35 @@ impl Chunked {
         }
         let piece = start..used;
         while piece.is_empty()
-            && self.state != State::Done
+            && self.state != ChunkState::Done
             && let Some(&byte) = bytes.get(used)
         {
             self.step(byte)?;
             used += 1;
         }
-        Ok(Taken { used, piece, is_trailer: true, is_last: self.state == State::Done })
+        Ok(Consumed { used, piece, is_trailer: true, is_last: self.state == ChunkState::Done })
     }
 
     /// True if the next byte belongs to a trailer field.
     fn is_field(&self, byte: u8) -> bool {
         match self.state {
-            State::Name | State::Value | State::ValueLf => true,
-            State::Trailer => byte != b'\r' && byte != b'\n',
+            ChunkState::Name | ChunkState::Value | ChunkState::ValueLf => true,
+            ChunkState::Trailer => byte != b'\r' && byte != b'\n',
             _ => false,
         }
     }
 
     /// How many of the next bytes are data.
     pub(super) fn data_left(&self) -> u64 {
-        if self.state == State::Data { self.size } else { 0 }
+        if self.state == ChunkState::Data { self.size } else { 0 }
     }
 
     /// Skips `n` bytes of data, at most [`Self::data_left`].
     pub(super) fn skip(&mut self, n: u64) {
-        if self.state == State::Data {
+        if self.state == ChunkState::Data {
             self.size -= n;
             if self.size == 0 {
-                self.state = State::DataEnd;
+                self.state = ChunkState::DataEnd;
             }
         }
     }
@@ -131,53 +131,62 @@ impl Chunked {
             return Err(Error::TrailerTooLong);
         }
         self.state = match (self.state, byte) {
-            (State::Size | State::Digits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => self.digit(byte)?,
-            (State::Digits | State::Padding, b' ' | b'\t') => State::Padding,
-            (State::Digits | State::Padding, b';') => State::Extension,
-            (State::Digits | State::Padding | State::Extension, b'\r') => State::SizeLf,
-            (State::Digits | State::Padding | State::Extension | State::SizeLf, b'\n') => self.sized(),
-            (State::Extension, _) => State::Extension,
-            (State::Size | State::Digits | State::Padding | State::SizeLf, _) => return Err(Error::ChunkSize),
+            (ChunkState::Size | ChunkState::Digits, b'0'..=b'9' | b'a'..=b'f' | b'A'..=b'F') => self.digit(byte)?,
+            (ChunkState::Digits | ChunkState::Padding, b' ' | b'\t') => ChunkState::Padding,
+            (ChunkState::Digits | ChunkState::Padding, b';') => ChunkState::Extension,
+            (ChunkState::Digits | ChunkState::Padding | ChunkState::Extension, b'\r') => ChunkState::SizeLf,
+            (ChunkState::Digits | ChunkState::Padding | ChunkState::Extension | ChunkState::SizeLf, b'\n') => {
+                self.sized()
+            }
+            (ChunkState::Extension, _) => ChunkState::Extension,
+            (ChunkState::Size | ChunkState::Digits | ChunkState::Padding | ChunkState::SizeLf, _) => {
+                return Err(Error::ChunkSize);
+            }
 
-            (State::DataEnd, b'\r') => State::DataLf,
-            (State::DataEnd | State::DataLf, b'\n') => self.chunk(),
-            (State::DataEnd | State::DataLf, _) => return Err(Error::ChunkEnd),
+            (ChunkState::DataEnd, b'\r') => ChunkState::DataLf,
+            (ChunkState::DataEnd | ChunkState::DataLf, b'\n') => self.chunk(),
+            (ChunkState::DataEnd | ChunkState::DataLf, _) => return Err(Error::ChunkEnd),
 
-            (State::Trailer, b'\r') => State::LastLf,
-            (State::Trailer | State::LastLf, b'\n') => State::Done,
-            (State::Name, b':') => State::Value,
-            (State::Trailer | State::Name, byte) if is_token(byte) => State::Name,
+            (ChunkState::Trailer, b'\r') => ChunkState::LastLf,
+            (ChunkState::Trailer | ChunkState::LastLf, b'\n') => ChunkState::Done,
+            (ChunkState::Name, b':') => ChunkState::Value,
+            (ChunkState::Trailer | ChunkState::Name, byte) if is_token(byte) => ChunkState::Name,
             // A folded line continues the field before it, if there is one.
-            (State::Trailer, b' ' | b'\t') if self.framing > 1 => State::Value,
-            (State::Value, b'\r') => State::ValueLf,
-            (State::Value | State::ValueLf, b'\n') => State::Trailer,
-            (State::Value, byte) if is_text(byte) => State::Value,
-            (State::Trailer | State::Name | State::Value | State::ValueLf | State::LastLf, _) => {
+            (ChunkState::Trailer, b' ' | b'\t') if self.framing > 1 => ChunkState::Value,
+            (ChunkState::Value, b'\r') => ChunkState::ValueLf,
+            (ChunkState::Value | ChunkState::ValueLf, b'\n') => ChunkState::Trailer,
+            (ChunkState::Value, byte) if is_text(byte) => ChunkState::Value,
+            (
+                ChunkState::Trailer | ChunkState::Name | ChunkState::Value | ChunkState::ValueLf | ChunkState::LastLf,
+                _,
+            ) => {
                 return Err(Error::Trailer);
             }
 
-            (State::Data | State::Done, _) => unreachable!("data is not read here, and nothing follows the end"),
+            (ChunkState::Data | ChunkState::Done, _) => {
+                unreachable!("data is not read here, and nothing follows the end")
+            }
         };
         Ok(())
     }
 
     /// Takes a digit of the size.
-    fn digit(&mut self, byte: u8) -> Result<State, Error> {
+    fn digit(&mut self, byte: u8) -> Result<ChunkState, Error> {
         let digit = char::from(byte).to_digit(16).ok_or(Error::ChunkSize)?;
         self.size = self.size.checked_mul(16).ok_or(Error::ChunkSize)? + u64::from(digit);
-        Ok(State::Digits)
+        Ok(ChunkState::Digits)
     }
 
     /// Handles the end of the line with the size.
-    fn sized(&mut self) -> State {
+    fn sized(&mut self) -> ChunkState {
         self.framing = 0;
-        if self.size == 0 { State::Trailer } else { State::Data }
+        if self.size == 0 { ChunkState::Trailer } else { ChunkState::Data }
     }
 
     /// Starts the next chunk.
-    fn chunk(&mut self) -> State {
+    fn chunk(&mut self) -> ChunkState {
         self.framing = 0;
-        State::Size
+        ChunkState::Size
     }
 }
 
@@ -186,7 +195,7 @@ pub(crate) fn unchunked(mut bytes: &[u8]) -> Option<Vec<u8>> {
     let mut chunked = Chunked::new();
     let mut data = Vec::new();
     while !bytes.is_empty() {
-        let Taken { used, piece, is_trailer, is_last } = chunked.take(bytes).ok()?;
+        let Consumed { used, piece, is_trailer, is_last } = chunked.take(bytes).ok()?;
         data.extend_from_slice(if is_trailer { &[] } else { &bytes[piece] });
         if is_last {
             return Some(data);

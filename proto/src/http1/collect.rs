@@ -32,7 +32,7 @@ const TLS_MAJOR: u8 = 3;
 
 /// Collects one head after another.
 #[derive(Debug, Default)]
-pub(super) struct Collector {
+pub(super) struct HeadCollector {
     /// Bytes of this head that arrived before the current input.
     kept: Vec<u8>,
     /// The head's range in the current input, unless it was kept.
@@ -49,41 +49,41 @@ pub(super) struct Collector {
     usual: Option<Box<(Vec<u8>, Head)>>,
     has_read: bool,
     /// The memory that other connections share.
-    heads: Heads,
+    heads: HeadBuffer,
     /// How much of that it is.
     counted: usize,
 }
 
 /// The memory for heads that arrive in pieces, which connections of a thread share. Cloning it copies nothing.
 #[derive(Clone, Debug)]
-pub struct Heads {
+pub struct HeadBuffer {
     /// How many bytes are kept.
     kept: Rc<Cell<usize>>,
     max: usize,
 }
 
-impl Heads {
+impl HeadBuffer {
     /// At most this many bytes. Beyond that a head fails unless it is small.
-    pub fn of(max: usize) -> Self {
+    pub fn new(max: usize) -> Self {
         Self { kept: Rc::default(), max }
     }
 }
 
-impl Default for Heads {
+impl Default for HeadBuffer {
     fn default() -> Self {
-        Self::of(HEADS_MAX)
+        Self::new(HEADS_MAX)
     }
 }
 
-impl Drop for Collector {
+impl Drop for HeadCollector {
     fn drop(&mut self) {
         self.heads.kept.update(|kept| kept - self.counted);
     }
 }
 
-impl Collector {
+impl HeadCollector {
     /// Nothing yet; its memory counts together with the other connections'.
-    pub(super) fn new(heads: Heads) -> Self {
+    pub(super) fn new(heads: HeadBuffer) -> Self {
         let mut collector = Self::default();
         collector.heads = heads;
         collector
@@ -271,7 +271,7 @@ mod tests {
 
     #[test]
     fn a_head_that_comes_whole_is_not_copied() {
-        let mut collector = Collector::default();
+        let mut collector = HeadCollector::default();
         let input = head_of(1000);
         assert!(matches!(collector.take(&input), Ok((1000, Some(_)))));
         assert_eq!(collector.head(&input).as_ptr(), input.as_ptr());
@@ -279,9 +279,9 @@ mod tests {
     }
 
     #[test]
-    fn a_small_buffer_is_used_again_and_a_large_one_given_back() {
+    fn small_buffers_are_reused_and_large_ones_freed() {
         for (bytes, is_used_again) in [(1000, true), (KEPT_MAX + 1, false)] {
-            let mut collector = Collector::default();
+            let mut collector = HeadCollector::default();
             let input = head_of(bytes);
             assert!(matches!(collector.take(&input[..bytes - 1]), Ok((_, None))));
             assert!(matches!(collector.take(&input[bytes - 1..]), Ok((1, Some(_)))));
@@ -292,12 +292,12 @@ mod tests {
     }
 
     #[test]
-    fn a_remembered_head_is_read_like_a_new_one() {
-        let mut collector = Collector::default();
+    fn remembered_heads_read_like_new_ones() {
+        let mut collector = HeadCollector::default();
         let ok = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nHello";
         let other = b"HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nHello!";
         for bytes in [&ok[..], ok, ok, other, ok, other, other] {
-            let expected = Collector::default().take(bytes).unwrap();
+            let expected = HeadCollector::default().take(bytes).unwrap();
             assert_eq!(collector.take(bytes).unwrap(), expected);
             assert_eq!(collector.head(bytes), &bytes[..expected.0]);
             collector.release();
@@ -305,12 +305,12 @@ mod tests {
         }
         // In pieces it is parsed as usual.
         assert_eq!(collector.take(&other[..20]).unwrap(), (20, None));
-        assert_eq!(collector.take(&other[20..]).unwrap().1, Collector::default().take(other).unwrap().1);
+        assert_eq!(collector.take(&other[20..]).unwrap().1, HeadCollector::default().take(other).unwrap().1);
     }
 
     #[test]
     fn bytes_behind_the_head_are_not_taken() {
-        let mut collector = Collector::default();
+        let mut collector = HeadCollector::default();
         assert!(matches!(collector.take(b"\r\nHTTP/1.1 200 OK\r\nA: b"), Ok((23, None))));
         assert!(matches!(collector.take(b"c\r\n\r\nbody"), Ok((5, Some(_)))));
         assert_eq!(collector.kept, b"HTTP/1.1 200 OK\r\nA: bc\r\n\r\n");

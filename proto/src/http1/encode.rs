@@ -2,15 +2,15 @@
 //!
 //! It neither checks nor repairs its input: the command line rejects line ends in names and values.
 
-use crate::Parts;
+use crate::RequestParts;
 
 /// Methods that normally have a body (RFC 9110, 8.6): a server may require a length, even if it is zero.
 const METHODS_WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
 
 /// Encodes a request: its request line, its headers in order, a `Content-Length` if the body needs one and the headers
 /// have neither that nor `Transfer-Encoding`, an empty line, the body.
-pub fn encode(parts: &Parts) -> Vec<u8> {
-    let Parts { method, target, headers, body } = parts;
+pub fn encode(parts: &RequestParts) -> Vec<u8> {
+    let RequestParts { method, target, headers, body } = parts;
     let mut head = format!("{method} {target} HTTP/1.1\r\n");
     for (name, value) in headers {
         head.extend([name, ": ", value, "\r\n"]);
@@ -41,7 +41,7 @@ fn is_about_connection(line: &[u8]) -> bool {
 }
 
 /// True if a request needs a `Content-Length` that its headers do not have.
-pub fn needs_length(parts: &Parts) -> bool {
+pub fn needs_length(parts: &RequestParts) -> bool {
     let is_framed = parts
         .headers
         .iter()
@@ -55,19 +55,20 @@ mod tests {
 
     fn encoded(method: &str, headers: &[(&str, &str)], body: &str) -> String {
         let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let parts = Parts { method: method.into(), target: "/p?q".into(), headers, body: body.as_bytes().into() };
+        let parts =
+            RequestParts { method: method.into(), target: "/p?q".into(), headers, body: body.as_bytes().into() };
         String::from_utf8(encode(&parts)).unwrap()
     }
 
     #[test]
-    fn a_plain_get_has_its_host_and_nothing_else() {
+    fn plain_gets_have_only_a_host() {
         let headers = vec![("Host".to_owned(), "127.0.0.1:18080".to_owned())];
-        let parts = Parts { method: "GET".into(), target: "/".into(), headers, ..Parts::default() };
+        let parts = RequestParts { method: "GET".into(), target: "/".into(), headers, ..RequestParts::default() };
         assert_eq!(encode(&parts), b"GET / HTTP/1.1\r\nHost: 127.0.0.1:18080\r\n\r\n");
     }
 
     #[test]
-    fn a_last_request_closes_and_says_nothing_else_of_the_connection() {
+    fn last_requests_send_connection_close() {
         let table: [(&str, Option<&str>); 5] = [
             ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", Some("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")),
             ("\r\nGET / HTTP/1.1\r\n\r\n", Some("\r\nGET / HTTP/1.1\r\nConnection: close\r\n\r\n")),
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_method_with_a_body_by_nature_says_that_it_has_none() {
+    fn bodyless_posts_send_content_length_zero() {
         for method in ["POST", "PUT", "PATCH"] {
             assert_eq!(encoded(method, &[], ""), format!("{method} /p?q HTTP/1.1\r\nContent-Length: 0\r\n\r\n"));
         }
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_or_encoding_of_the_users_own_is_left_alone() {
+    fn user_framing_headers_are_left_alone() {
         assert_eq!(
             encoded("POST", &[("content-LENGTH", "99")], "hello"),
             "POST /p?q HTTP/1.1\r\ncontent-LENGTH: 99\r\n\r\nhello"

@@ -78,7 +78,7 @@ impl Head {
             parsed => parsed,
         };
         let Ok(Status::Complete((_, fields))) = parsed else { return Err(Error::HeaderField) };
-        let mut facts = Facts::default();
+        let mut facts = HeadFacts::default();
         let mut noted = Ok(());
         for Header { name, value } in fields {
             noted = noted.and(facts.note(name.as_bytes(), value));
@@ -98,7 +98,7 @@ impl Head {
 
 /// Framing facts from the fields of a head read so far, of a response or a request.
 #[derive(Default)]
-pub(super) struct Facts {
+pub(super) struct HeadFacts {
     length: Option<u64>,
     /// True if the last transfer coding is `chunked`, if there is any.
     chunked: Option<bool>,
@@ -108,7 +108,7 @@ pub(super) struct Facts {
     keep: bool,
 }
 
-impl Facts {
+impl HeadFacts {
     #[inline(always)]
     pub(super) fn note(&mut self, name: &[u8], value: &[u8]) -> Result<(), Error> {
         // The length alone rules out most fields.
@@ -161,7 +161,7 @@ impl Facts {
 /// Where the first line of a head begins whose field makes it unreadable, and where in the head the wrong byte is; for
 /// people.
 pub(super) fn flaw(head: &[u8]) -> Option<(usize, usize)> {
-    let mut facts = Facts::default();
+    let mut facts = HeadFacts::default();
     let mut start = memchr::memchr(b'\n', head)? + 1;
     while let Some(length) = memchr::memchr(b'\n', &head[start..]) {
         let line = &head[start..start + length];

@@ -35,15 +35,15 @@ use std::collections::VecDeque;
 use std::ops::Range;
 use std::rc::Rc;
 
-use self::body::Body;
+use self::body::BodyReader;
 use self::chunked::Chunked;
-use self::collect::Collector;
+use self::collect::HeadCollector;
 use self::head::{Framing, Head};
-use self::taken::Taken;
+use self::taken::Consumed;
 use crate::{Client, Error, Event, Fields, Nanos, Request, StartError, StreamId, Transmit};
 
 pub(crate) use self::chunked::unchunked;
-pub use self::collect::Heads;
+pub use self::collect::HeadBuffer;
 pub use self::encode::{encode, needs_length};
 pub(crate) use self::head::is_token;
 pub use self::head::unfold;
@@ -102,9 +102,9 @@ pub struct Http1 {
     bytes_started: u64,
     /// The bytes that the transport has accepted.
     bytes_sent: u64,
-    collector: Collector,
+    collector: HeadCollector,
     /// The body being read; `None` if a head comes next.
-    body: Option<Body>,
+    body: Option<BodyReader>,
     /// True if the connection outlives the response being read, as far as is known.
     keep_alive: bool,
     life: Life,
@@ -157,11 +157,11 @@ enum Life {
 impl Http1 {
     /// A new connection with at most `depth` requests in flight.
     pub fn new(depth: usize) -> Self {
-        Self::sharing(depth, &Heads::default())
+        Self::sharing(depth, &HeadBuffer::default())
     }
 
     /// A client whose memory for heads is shared.
-    pub fn sharing(depth: usize, heads: &Heads) -> Self {
+    pub fn sharing(depth: usize, heads: &HeadBuffer) -> Self {
         Self {
             depth,
             in_flight: VecDeque::with_capacity(depth.min(16)),
@@ -169,7 +169,7 @@ impl Http1 {
             next_stream: 0,
             bytes_started: 0,
             bytes_sent: 0,
-            collector: Collector::new(heads.clone()),
+            collector: HeadCollector::new(heads.clone()),
             body: None,
             keep_alive: true,
             life: Life::Open,
@@ -211,7 +211,7 @@ impl Http1 {
             }
             return Ok(used);
         };
-        let Taken { used, piece: range, is_trailer, is_last } = body.take(bytes)?;
+        let Consumed { used, piece: range, is_trailer, is_last } = body.take(bytes)?;
         if !range.is_empty() {
             self.event = Some(if is_trailer {
                 self.collector.show(range);
@@ -242,13 +242,13 @@ impl Http1 {
         self.body = match head.framing {
             _ if is_bodiless => None,
             Ok(Framing::Length(0)) => None,
-            Ok(Framing::Length(length)) => Some(Body::Length(length)),
-            Ok(Framing::Chunked) => Some(Body::Chunked(Chunked::new())),
-            Ok(Framing::UntilEof) => Some(Body::UntilEof),
+            Ok(Framing::Length(length)) => Some(BodyReader::Length(length)),
+            Ok(Framing::Chunked) => Some(BodyReader::Chunked(Chunked::new())),
+            Ok(Framing::UntilEof) => Some(BodyReader::UntilEof),
             Err(error) => return Err(error),
         };
         self.event = Some(Event::Head { stream, status });
-        self.keep_alive = head.keep_alive && !is_tunnel && !matches!(self.body, Some(Body::UntilEof));
+        self.keep_alive = head.keep_alive && !is_tunnel && !matches!(self.body, Some(BodyReader::UntilEof));
         if self.body.is_none() {
             self.end_response();
         }
@@ -362,7 +362,7 @@ impl Http1 {
             return None;
         }
         match self.body {
-            Some(Body::UntilEof) => Some(Missing::Close),
+            Some(BodyReader::UntilEof) => Some(Missing::Close),
             Some(_) => None,
             None => self.collector.is_partial().then_some(Missing::HeadEnd),
         }
@@ -466,7 +466,7 @@ impl Client for Http1 {
             return;
         }
         match self.body {
-            Some(Body::UntilEof) => self.end_response(),
+            Some(BodyReader::UntilEof) => self.end_response(),
             Some(_) => self.fail(Error::ClosedInBody),
             None if self.collector.is_begun() => self.fail(Error::ClosedInHead),
             None => {

@@ -13,7 +13,7 @@ use std::ops::Range;
 
 use super::ResponseKind;
 use super::chunked::Chunked;
-use super::head::{Facts, Framing, is_text, is_token};
+use super::head::{Framing, HeadFacts, is_text, is_token};
 use crate::Error;
 
 /// One complete request within given bytes.
@@ -58,7 +58,7 @@ impl Malformed {
 ///
 /// The first fault; the requests before it are in `found`.
 pub fn outline(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> {
-    Reader { bytes, at: 0, allows: Allows::Wrk }.read(found)
+    OutlineReader { bytes, at: 0, allows: Allows::Wrk }.read(found)
 }
 
 /// [`outline`] with methods that wrk does not know, but no method in another case.
@@ -67,7 +67,7 @@ pub fn outline(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> 
 ///
 /// As [`outline`].
 pub fn outline_any(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> {
-    Reader { bytes, at: 0, allows: Allows::Methods }.read(found)
+    OutlineReader { bytes, at: 0, allows: Allows::Methods }.read(found)
 }
 
 /// [`outline`] for texts that wrk sends unread, as all of a script but the first: method and target may be anything
@@ -77,7 +77,7 @@ pub fn outline_any(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malform
 ///
 /// As [`outline`].
 pub fn outline_unread(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> {
-    Reader { bytes, at: 0, allows: Allows::Anything }.read(found)
+    OutlineReader { bytes, at: 0, allows: Allows::Anything }.read(found)
 }
 
 /// Why bytes are not requests. The place is where the reader stopped.
@@ -135,7 +135,7 @@ const METHODS: [&str; 33] = [
 ];
 
 /// Reads requests from the first byte to the last.
-struct Reader<'a> {
+struct OutlineReader<'a> {
     bytes: &'a [u8],
     /// How many bytes have been read.
     at: usize,
@@ -153,7 +153,7 @@ enum Allows {
     Anything,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> OutlineReader<'a> {
     fn read(mut self, found: &mut Vec<Outline>) -> Result<(), Malformed> {
         self.requests(found).map_err(|reason| {
             let before = &self.bytes[..self.at];
@@ -279,8 +279,8 @@ impl<'a> Reader<'a> {
     }
 
     /// The fields and the empty line after them; returns whether the body is chunked, besides.
-    fn fields(&mut self) -> Result<(Facts, bool), Reason> {
-        let mut facts = Facts::default();
+    fn fields(&mut self) -> Result<(HeadFacts, bool), Reason> {
+        let mut facts = HeadFacts::default();
         let mut is_chunked = false;
         while !matches!(self.peek()?, b'\r' | b'\n') {
             let name = self.run(TOKEN);
@@ -305,7 +305,7 @@ impl<'a> Reader<'a> {
         Ok((facts, is_chunked))
     }
 
-    fn body(&mut self, facts: &Facts, is_chunked: bool) -> Result<(), Reason> {
+    fn body(&mut self, facts: &HeadFacts, is_chunked: bool) -> Result<(), Reason> {
         match facts.framing() {
             Ok(Framing::Length(_)) if is_chunked => {
                 self.at -= 1;

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// The part of the passed bytes that a body took.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Taken {
+pub(super) struct Consumed {
     /// How many bytes, including framing.
     pub(super) used: usize,
     /// The range of the data in them, or of the trailer fields.

@@ -4,7 +4,7 @@
 //! whatever the head says about a body. Shares no state with [`Http1`](super::Http1), which reads millions of heads.
 
 use super::HEAD_MAX;
-use super::collect::Collector;
+use super::collect::HeadCollector;
 use super::head::{Head, StatusLine, unfold};
 use super::wire::Wire;
 use crate::{Error, Transmit};
@@ -56,7 +56,7 @@ impl Tunnel {
                 return Err(Error::HeadTooLong);
             }
             self.head.push(byte);
-            Collector::default().check_prefix(&self.head)?;
+            HeadCollector::default().check_prefix(&self.head)?;
             if self.head.ends_with(b"\n\r\n") || self.head.ends_with(b"\n\n") {
                 match self.status()? {
                     101 => return Err(Error::Switched),

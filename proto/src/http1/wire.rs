@@ -7,7 +7,7 @@ use std::rc::Rc;
 use super::encode::{closing, encode};
 use super::outline::Outline;
 use super::{Request, ResponseKind};
-use crate::Parts;
+use crate::RequestParts;
 
 /// One request within bytes that never change. Cloning it copies none of them.
 #[derive(Clone, Debug)]
@@ -24,7 +24,7 @@ pub struct Wire {
 
 impl Wire {
     /// Encodes `parts`.
-    pub fn of(parts: &Parts) -> Self {
+    pub fn from_parts(parts: &RequestParts) -> Self {
         let bytes: Rc<[u8]> = encode(parts).into();
         Self {
             range: 0..bytes.len(),
@@ -81,7 +81,7 @@ impl Request {
     /// Its HTTP/1 encoding, as the last request on its connection or as any other.
     pub(super) fn wire(&self, is_last: bool) -> &Wire {
         let wire = match self {
-            Self::Parts(said) => said.http1.get_or_init(|| Wire::of(&said.parts)),
+            Self::Parts(said) => said.http1.get_or_init(|| Wire::from_parts(&said.parts)),
             Self::Http1(encoded) => &encoded.wire,
         };
         if is_last { wire.closing() } else { wire }

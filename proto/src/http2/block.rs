@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::frame::{Header, flag};
+use super::frame::{FrameHeader, flag};
 use crate::Breach;
 use crate::http1::HEAD_MAX;
 
@@ -25,7 +25,7 @@ pub(super) struct Block {
 
 impl Block {
     /// A frame of the block begins.
-    pub(super) fn begin(&mut self, frame: Header) -> Result<(), Breach> {
+    pub(super) fn begin(&mut self, frame: FrameHeader) -> Result<(), Breach> {
         if self.stream.is_none() {
             self.ends = frame.has(flag::END_STREAM);
             self.frames = 0;
@@ -61,7 +61,7 @@ impl Block {
     }
 
     /// The first frame is complete: removes all but the block.
-    pub(super) fn strip(&mut self, frame: Header) -> Result<(), Breach> {
+    pub(super) fn strip(&mut self, frame: FrameHeader) -> Result<(), Breach> {
         let fragment = fragment(frame, &self.bytes)?;
         self.bytes.truncate(fragment.end);
         self.bytes.drain(..fragment.start);
@@ -88,7 +88,7 @@ impl Block {
 }
 
 /// Where the block, or its beginning, is in the payload of HEADERS.
-pub(super) fn fragment(frame: Header, payload: &[u8]) -> Result<Range<usize>, Breach> {
+pub(super) fn fragment(frame: FrameHeader, payload: &[u8]) -> Result<Range<usize>, Breach> {
     let mut start = 0;
     let mut end = payload.len();
     if frame.has(flag::PADDED) {

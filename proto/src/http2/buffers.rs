@@ -20,7 +20,7 @@ const TRIES: usize = 4;
 
 /// The buffers of a thread.
 #[derive(Debug)]
-pub(super) struct Buffers {
+pub(super) struct BufferPool {
     small: Shelf,
     large: Shelf,
 }
@@ -33,13 +33,13 @@ struct Shelf {
     last: usize,
 }
 
-impl Default for Buffers {
+impl Default for BufferPool {
     fn default() -> Self {
         Self { small: Shelf::new(SMALL), large: Shelf::new(LARGE) }
     }
 }
 
-impl Buffers {
+impl BufferPool {
     /// Passes a buffer of at least `length` bytes to `write`, which returns how many it wrote.
     pub(super) fn fill(&mut self, length: usize, write: impl FnOnce(&mut [u8]) -> usize) -> Transmit {
         let shelf = if length <= SMALL { &mut self.small } else { &mut self.large };
@@ -86,7 +86,7 @@ impl Shelf {
 mod tests {
     use super::*;
 
-    fn filled(buffers: &mut Buffers, text: &[u8]) -> Transmit {
+    fn filled(buffers: &mut BufferPool, text: &[u8]) -> Transmit {
         buffers.fill(text.len(), |bytes| {
             bytes[..text.len()].copy_from_slice(text);
             text.len()
@@ -94,8 +94,8 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_is_used_again_only_when_nobody_holds_it() {
-        let mut buffers = Buffers::default();
+    fn only_unshared_buffers_are_reused() {
+        let mut buffers = BufferPool::default();
         let first = filled(&mut buffers, b"first");
         let second = filled(&mut buffers, b"second");
         assert_eq!([first.in_one(), second.in_one()], [Some(&b"first"[..]), Some(&b"second"[..])]);
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn what_is_too_much_is_owned() {
-        let mut buffers = Buffers::default();
+        let mut buffers = BufferPool::default();
         let large = vec![7; LARGE];
         let held: Vec<_> = (0..KEPT_MAX / LARGE).map(|_| filled(&mut buffers, &large)).collect();
         assert!(held.iter().all(|transmit| matches!(transmit, Transmit::Shared(..))));

@@ -1,6 +1,6 @@
 //! How requests and connections end.
 
-use super::response::Phase;
+use super::response::ResponsePhase;
 use super::streams::Stream;
 use super::{Http2, PATIENCE, frame};
 use crate::{Breach, Code, Error, Event, StreamId};
@@ -18,15 +18,15 @@ pub(super) enum Life {
 
 /// The requests that fail, one with every event.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Failing {
+pub(super) struct FailingRequests {
     /// The requests on streams above this one.
     above: u32,
-    why: Why,
+    why: FailureReason,
 }
 
 /// Why requests fail.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Why {
+pub(super) enum FailureReason {
     /// They were not processed, says GOAWAY.
     Unprocessed(Code),
     /// The connection has failed.
@@ -37,7 +37,7 @@ pub(super) enum Why {
 
 /// State of [`Event::Draining`], which tells the driver that no more requests can be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Drain {
+pub(super) enum DrainState {
     /// Requests can be started.
     No,
     /// The event is to be taken.
@@ -105,7 +105,7 @@ impl Http2 {
     /// Updates the connection after the end of a stream, perhaps its last one.
     #[inline]
     pub(super) fn note_end(&mut self) {
-        if self.life == Life::Closing && self.streams.open() == 0 && self.drain == Drain::No {
+        if self.life == Life::Closing && self.streams.open() == 0 && self.drain == DrainState::No {
             self.send_goaway(Code::NO_ERROR);
             self.drain(None);
         }
@@ -123,8 +123,8 @@ impl Http2 {
 
     /// Tells the driver that no more requests can be started.
     pub(super) fn drain(&mut self, error: Option<Error>) {
-        if self.drain == Drain::No {
-            self.drain = Drain::Due(error);
+        if self.drain == DrainState::No {
+            self.drain = DrainState::Due(error);
         }
     }
 
@@ -134,11 +134,11 @@ impl Http2 {
             self.send_goaway(breach.code());
         }
         let idle = (self.streams.open() == 0).then_some(error);
-        self.stop(Why::Error(error), idle);
+        self.stop(FailureReason::Error(error), idle);
     }
 
     /// Nothing that arrives matters any more.
-    pub(super) fn stop(&mut self, why: Why, idle: Option<Error>) {
+    pub(super) fn stop(&mut self, why: FailureReason, idle: Option<Error>) {
         self.life = Life::Over;
         self.fail_above(0, why);
         self.drain(idle);
@@ -146,9 +146,9 @@ impl Http2 {
     }
 
     /// The requests on streams above a number fail.
-    pub(super) fn fail_above(&mut self, above: u32, why: Why) {
+    pub(super) fn fail_above(&mut self, above: u32, why: FailureReason) {
         if self.streams.above(above).is_some() {
-            self.failing = Some(Failing { above, why });
+            self.failing = Some(FailingRequests { above, why });
         }
     }
 
@@ -163,21 +163,21 @@ impl Http2 {
         let why = failing.why;
         let is_reading = self.block.stream == Some(number);
         let stream = self.remove(number)?;
-        let is_answered = stream.response.phase() == Phase::Body;
+        let is_answered = stream.response.phase() == ResponsePhase::Body;
         let may_be_accepted = !self.shared.options.is_told_at_once || self.sender.has_accepted(stream.headers_end);
         let has_left = is_answered || (self.sender.has_begun(number) && may_be_accepted);
         let error = match (why, stream.response.phase()) {
-            (Why::Unprocessed(code), _) => Error::GoAway(code),
-            (Why::Error(error), _) => error,
-            (Why::Eof, _) if !has_left => Error::ConnectionEnded,
-            (Why::Eof, _) if self.goaway.is_some_and(|(_, code)| code != Code::NO_ERROR) => {
+            (FailureReason::Unprocessed(code), _) => Error::GoAway(code),
+            (FailureReason::Error(error), _) => error,
+            (FailureReason::Eof, _) if !has_left => Error::ConnectionEnded,
+            (FailureReason::Eof, _) if self.goaway.is_some_and(|(_, code)| code != Code::NO_ERROR) => {
                 self.goaway.map_or(Error::ConnectionEnded, |(_, code)| Error::GoAway(code))
             }
-            (Why::Eof, _) if is_reading => Error::ClosedInHead,
-            (Why::Eof, Phase::Head) => Error::ClosedBeforeResponse,
-            (Why::Eof, Phase::Body) => Error::ClosedInBody,
+            (FailureReason::Eof, _) if is_reading => Error::ClosedInHead,
+            (FailureReason::Eof, ResponsePhase::Head) => Error::ClosedBeforeResponse,
+            (FailureReason::Eof, ResponsePhase::Body) => Error::ClosedInBody,
         };
-        let is_unprocessed = matches!(why, Why::Unprocessed(_)) && !is_answered;
+        let is_unprocessed = matches!(why, FailureReason::Unprocessed(_)) && !is_answered;
         let retryable = is_unprocessed || !has_left;
         Some(Event::Failed { stream: StreamId(number), error, retryable })
     }

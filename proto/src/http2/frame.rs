@@ -32,14 +32,14 @@ pub(super) mod flag {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Header {
+pub(super) struct FrameHeader {
     pub(super) length: u32,
     pub(super) kind: u8,
     pub(super) flags: u8,
     pub(super) stream: u32,
 }
 
-impl Header {
+impl FrameHeader {
     pub(super) fn parse(bytes: [u8; HEADER]) -> Self {
         let [a, b, c, kind, flags, s, t, u, v] = bytes;
         Self {
@@ -64,7 +64,7 @@ impl Header {
 
 /// Appends a frame.
 pub(super) fn write(frames: &mut Vec<u8>, kind: u8, flags: u8, stream: u32, payload: &[u8]) {
-    frames.extend_from_slice(&Header { length: payload.len() as u32, kind, flags, stream }.bytes());
+    frames.extend_from_slice(&FrameHeader { length: payload.len() as u32, kind, flags, stream }.bytes());
     frames.extend_from_slice(payload);
 }
 

@@ -2,20 +2,20 @@
 
 use std::rc::Rc;
 
-use super::list::List;
+use super::list::HeaderList;
 use super::memo::Memo;
 use crate::Fields;
 
 /// The header block that the last input completed.
 #[derive(Debug, Default)]
-pub(super) struct Heard {
-    kind: Kind,
+pub(super) struct Completed {
+    kind: HeaderKind,
     /// Its fields, if they are wanted.
     memo: Option<Rc<Memo>>,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-enum Kind {
+enum HeaderKind {
     #[default]
     Nothing,
     /// A head with this status.
@@ -23,28 +23,28 @@ enum Kind {
     Trailers,
 }
 
-impl Heard {
+impl Completed {
     pub(super) fn head(memo: Rc<Memo>) -> Self {
-        Self { kind: Kind::Head(memo.meaning.status), memo: memo.list.is_some().then_some(memo) }
+        Self { kind: HeaderKind::Head(memo.meaning.status), memo: memo.list.is_some().then_some(memo) }
     }
 
     pub(super) fn trailers(memo: Rc<Memo>) -> Self {
-        Self { kind: Kind::Trailers, memo: Some(memo) }
+        Self { kind: HeaderKind::Trailers, memo: Some(memo) }
     }
 
     pub(super) fn fields(&self) -> Fields<'_> {
-        self.memo.as_ref().and_then(|memo| memo.list.as_ref()).map_or(Fields::of_lines(b""), List::fields)
+        self.memo.as_ref().and_then(|memo| memo.list.as_ref()).map_or(Fields::of_lines(b""), HeaderList::fields)
     }
 
     /// Appends a head or trailers as text.
     pub(super) fn write_text(&self, text: &mut Vec<u8>) {
-        if let Kind::Head(status) = self.kind {
+        if let HeaderKind::Head(status) = self.kind {
             text.extend_from_slice(format!("HTTP/2 {status}\r\n").as_bytes());
         }
         for (name, value) in self.fields() {
             text.extend_from_slice(&[name, b": ", value, b"\r\n"].concat());
         }
-        if let Kind::Head(_) = self.kind {
+        if let HeaderKind::Head(_) = self.kind {
             text.extend_from_slice(b"\r\n");
         }
     }

@@ -3,11 +3,11 @@
 use std::rc::Rc;
 
 use super::block::fragment;
-use super::ending::{Life, Why};
-use super::frame::{self, Header, PAYLOAD_USUAL, flag, kind};
-use super::heard::Heard;
-use super::reader::Place;
-use super::response::{self, Phase};
+use super::ending::{FailureReason, Life};
+use super::frame::{self, FrameHeader, PAYLOAD_USUAL, flag, kind};
+use super::heard::Completed;
+use super::reader::FramePart;
+use super::response::{self, ResponsePhase};
 use super::seen::fewest;
 use super::settings::{Consequence, WINDOW_MAX};
 use super::shared::Pool;
@@ -19,17 +19,17 @@ impl Http2 {
     #[inline]
     pub(super) fn step(&mut self, bytes: &[u8], at: usize) -> Result<usize, Error> {
         let used = match self.reader.place {
-            Place::Header => {
+            FramePart::Header => {
                 let (used, header) = self.reader.unit(bytes);
                 match header {
-                    Some(header) => self.begin(Header::parse(header))?,
+                    Some(header) => self.begin(FrameHeader::parse(header))?,
                     None if self.has_begun() => {}
                     None => check_first(self.reader.part())?,
                 }
                 return Ok(used);
             }
-            Place::Block => return Ok(self.take_block(bytes)?),
-            Place::Data => {
+            FramePart::Block => return Ok(self.take_block(bytes)?),
+            FramePart::Data => {
                 let used = self.reader.take(bytes, self.reader.padding);
                 if self.shared.options.wants_body && used > 0 {
                     let number = self.reader.frame.stream;
@@ -38,18 +38,18 @@ impl Http2 {
                     }
                 }
                 if self.reader.left == self.reader.padding {
-                    self.reader.place = Place::Rest;
+                    self.reader.place = FramePart::Rest;
                 }
                 used
             }
-            Place::PadLength => {
+            FramePart::PadLength => {
                 let (used, length) = self.reader.payload_unit(bytes);
                 if let Some([length]) = length {
                     self.begin_padded(length.into())?;
                 }
                 used
             }
-            Place::Setting => {
+            FramePart::Setting => {
                 let (used, setting) = self.reader.payload_unit(bytes);
                 if let Some([i, j, a, b, c, d]) = setting {
                     self.set(u16::from_be_bytes([i, j]), u32::from_be_bytes([a, b, c, d]))?;
@@ -59,27 +59,27 @@ impl Http2 {
                 }
                 used
             }
-            Place::Number => {
+            FramePart::Number => {
                 let (used, number) = self.reader.payload_unit(bytes);
                 if let Some(number) = number {
                     self.take_number(u32::from_be_bytes(number))?;
                 }
                 used
             }
-            Place::Pair => {
+            FramePart::Pair => {
                 let (used, pair) = self.reader.payload_unit(bytes);
                 if let Some(pair) = pair {
                     self.take_pair(pair)?;
                 }
                 used
             }
-            Place::Reason => {
+            FramePart::Reason => {
                 let used = self.reader.take(bytes, 0);
                 let room = REASON_BYTES.saturating_sub(self.reason.len());
                 self.reason.extend_from_slice(&bytes[..used.min(room)]);
                 used
             }
-            Place::Rest => self.reader.take(bytes, 0),
+            FramePart::Rest => self.reader.take(bytes, 0),
         };
         if self.reader.left == 0 {
             self.end_frame();
@@ -93,7 +93,7 @@ impl Http2 {
     }
 
     #[inline]
-    fn begin(&mut self, frame: Header) -> Result<(), Error> {
+    fn begin(&mut self, frame: FrameHeader) -> Result<(), Error> {
         if !self.has_begun() {
             self.check_first_frame(frame)?;
         }
@@ -127,7 +127,7 @@ impl Http2 {
         Ok(())
     }
 
-    fn check_first_frame(&self, frame: Header) -> Result<(), Error> {
+    fn check_first_frame(&self, frame: FrameHeader) -> Result<(), Error> {
         check_first(&frame.bytes())?;
         match frame.kind {
             kind::SETTINGS if !frame.has(flag::ACK) => Ok(()),
@@ -140,7 +140,7 @@ impl Http2 {
     }
 
     /// DATA begins. All of it counts for flow control, padding too, and whatever became of its stream.
-    fn begin_data(&mut self, frame: Header) -> Result<(), Breach> {
+    fn begin_data(&mut self, frame: FrameHeader) -> Result<(), Breach> {
         self.check_number(frame.stream)?;
         self.data_bytes += u64::from(frame.length);
         let options = &self.shared.options;
@@ -158,12 +158,12 @@ impl Http2 {
         } else if stream.received + frame.length > options.window {
             return Err(Breach::WindowExceeded);
         }
-        if stream.response.phase() == Phase::Head {
+        if stream.response.phase() == ResponsePhase::Head {
             self.reset(number, Breach::DataFirst);
             return Ok(());
         }
         if frame.has(flag::PADDED) {
-            self.reader.place = Place::PadLength;
+            self.reader.place = FramePart::PadLength;
             return if frame.length == 0 { Err(Breach::FrameLength) } else { Ok(()) };
         }
         let is_good = stream.response.data(frame.length);
@@ -176,7 +176,7 @@ impl Http2 {
     fn begin_padded(&mut self, padding: u32) -> Result<(), Breach> {
         let data = self.reader.left.checked_sub(padding).ok_or(Breach::Padding)?;
         self.reader.padding = padding;
-        self.reader.place = Place::Rest;
+        self.reader.place = FramePart::Rest;
         let number = self.reader.frame.stream;
         if let Some(stream) = self.streams.get(number) {
             let is_good = stream.response.data(data);
@@ -191,7 +191,7 @@ impl Http2 {
     fn expect_data(&mut self, number: u32, length: u32, is_good: Result<(), Breach>) {
         match is_good {
             Ok(()) if length > 0 => {
-                self.reader.place = Place::Data;
+                self.reader.place = FramePart::Data;
                 self.progress(length);
             }
             Ok(()) => {}
@@ -204,7 +204,7 @@ impl Http2 {
         self.patience = PATIENCE.min(self.patience + frames);
     }
 
-    fn begin_block(&mut self, frame: Header) -> Result<(), Breach> {
+    fn begin_block(&mut self, frame: FrameHeader) -> Result<(), Breach> {
         if frame.kind == kind::CONTINUATION {
             if self.block.stream.is_none() {
                 return Err(if frame.stream == 0 { Breach::StreamZero } else { Breach::Stray });
@@ -215,7 +215,7 @@ impl Http2 {
                 self.check_closed(frame.stream)?;
             }
         }
-        self.reader.place = Place::Block;
+        self.reader.place = FramePart::Block;
         self.block.begin(frame)
     }
 
@@ -227,7 +227,7 @@ impl Http2 {
         let is_complete = self.reader.left == 0 && frame.has(flag::END_HEADERS);
         if is_complete && self.block.is_empty() {
             self.block.end();
-            self.reader.place = Place::Header;
+            self.reader.place = FramePart::Header;
             let block = match frame.kind {
                 kind::HEADERS => &bytes[fragment(frame, bytes)?],
                 _ => bytes,
@@ -240,7 +240,7 @@ impl Http2 {
         if self.reader.left > 0 {
             return Ok(used);
         }
-        self.reader.place = Place::Header;
+        self.reader.place = FramePart::Header;
         if frame.kind == kind::HEADERS {
             self.block.strip(frame)?;
         }
@@ -268,22 +268,22 @@ impl Http2 {
         match response.block(&memo.meaning, ends) {
             Ok(response::Block::Interim) => {
                 self.event = Some(Event::Interim { stream, status });
-                self.heard = Heard::head(memo);
+                self.heard = Completed::head(memo);
             }
             Ok(response::Block::Head) => {
                 self.patience = PATIENCE;
                 self.event = Some(Event::Head { stream, status });
-                self.heard = Heard::head(memo);
+                self.heard = Completed::head(memo);
             }
             Ok(response::Block::Tunnel) => {
                 self.event = Some(Event::Head { stream, status });
-                self.heard = Heard::head(memo);
+                self.heard = Completed::head(memo);
                 let uploads = self.remove(number).is_some_and(|stream| stream.message.is_some());
                 self.complete(number, 0, uploads, !ends || uploads);
             }
             Ok(response::Block::Trailers) if memo.list.is_some() => {
                 self.event = wants_fields.then_some(Event::Trailer { stream });
-                self.heard = Heard::trailers(memo);
+                self.heard = Completed::trailers(memo);
             }
             Ok(response::Block::Trailers) => {}
             Err(breach) => self.reset(number, breach),
@@ -295,7 +295,7 @@ impl Http2 {
     }
 
     /// A frame begins that is neither DATA nor part of a header block.
-    fn begin_small(&mut self, frame: Header) -> Result<(), Breach> {
+    fn begin_small(&mut self, frame: FrameHeader) -> Result<(), Breach> {
         let is_connection = frame.stream == 0;
         let check = |is_good, breach| if is_good { Ok(()) } else { Err(breach) };
         match frame.kind {
@@ -308,14 +308,14 @@ impl Http2 {
             kind::RST_STREAM => {
                 self.check_number(frame.stream)?;
                 check(frame.length == 4, Breach::FrameLength)?;
-                self.reader.place = Place::Number;
+                self.reader.place = FramePart::Number;
             }
             kind::WINDOW_UPDATE => {
                 if !is_connection {
                     self.check_number(frame.stream)?;
                 }
                 check(frame.length == 4, Breach::FrameLength)?;
-                self.reader.place = Place::Number;
+                self.reader.place = FramePart::Number;
             }
             kind::SETTINGS if frame.has(flag::ACK) => {
                 check(is_connection, Breach::NotStreamZero)?;
@@ -325,17 +325,17 @@ impl Http2 {
             kind::SETTINGS => {
                 check(is_connection, Breach::NotStreamZero)?;
                 check(frame.length.is_multiple_of(6), Breach::FrameLength)?;
-                self.reader.place = Place::Setting;
+                self.reader.place = FramePart::Setting;
             }
             kind::PING => {
                 check(is_connection, Breach::NotStreamZero)?;
                 check(frame.length == 8, Breach::FrameLength)?;
-                self.reader.place = Place::Pair;
+                self.reader.place = FramePart::Pair;
             }
             kind::GOAWAY => {
                 check(is_connection, Breach::NotStreamZero)?;
                 check(frame.length >= 8, Breach::FrameLength)?;
-                self.reader.place = Place::Pair;
+                self.reader.place = FramePart::Pair;
             }
             kind::PUSH_PROMISE => return Err(Breach::Push),
             _ => {}
@@ -347,7 +347,7 @@ impl Http2 {
     #[inline]
     pub(super) fn end_frame(&mut self) {
         let frame = self.reader.frame;
-        self.reader.place = Place::Header;
+        self.reader.place = FramePart::Header;
         match frame.kind {
             kind::DATA if frame.has(flag::END_STREAM) => self.finish(frame.stream),
             kind::SETTINGS if !frame.has(flag::ACK) => self.end_settings(),
@@ -390,13 +390,13 @@ impl Http2 {
 
     /// Takes the payload of a RST_STREAM or a WINDOW_UPDATE.
     fn take_number(&mut self, payload: u32) -> Result<(), Breach> {
-        let Header { kind, stream: number, .. } = self.reader.frame;
+        let FrameHeader { kind, stream: number, .. } = self.reader.frame;
         if kind == kind::RST_STREAM {
             let code = Code::new(payload);
             if let Some(stream) = self.remove(number) {
                 self.shared.pool.borrow_mut().seen.reset_received.note(code);
                 // A server that has answered has processed the request, whatever it says.
-                let retryable = code == Code::REFUSED_STREAM && stream.response.phase() == Phase::Head;
+                let retryable = code == Code::REFUSED_STREAM && stream.response.phase() == ResponsePhase::Head;
                 self.end_with(number, Error::Reset(code), retryable);
             }
             return Ok(());
@@ -427,7 +427,7 @@ impl Http2 {
             return Ok(());
         }
         // The rest of the payload is text for people.
-        self.reader.place = Place::Reason;
+        self.reader.place = FramePart::Reason;
         self.reason.clear();
         let [a, b, c, d, code @ ..] = payload;
         let last = u32::from_be_bytes([a & 0x7f, b, c, d]);
@@ -447,7 +447,7 @@ impl Http2 {
         self.life = Life::Closing;
         // Nothing may be opened any more, whatever the server would process.
         let above = last.min(self.sender.last_begun());
-        self.fail_above(above, Why::Unprocessed(code));
+        self.fail_above(above, FailureReason::Unprocessed(code));
         // Requests that stay open tell of the error when they fail, and it counts once.
         let stays_open = self.streams.above(0).is_some_and(|first| first <= above);
         self.drain((code != Code::NO_ERROR && !stays_open).then_some(Error::GoAway(code)));

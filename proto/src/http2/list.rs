@@ -4,13 +4,13 @@ use crate::Fields;
 
 /// Names and values in order.
 #[derive(Debug, Default)]
-pub(super) struct List {
+pub(super) struct HeaderList {
     bytes: Vec<u8>,
     /// The end of each field's name and of its value.
     ends: Vec<(u32, u32)>,
 }
 
-impl List {
+impl HeaderList {
     /// Adds a field.
     pub(super) fn push(&mut self, name: &[u8], value: &[u8]) {
         self.bytes.extend_from_slice(name);

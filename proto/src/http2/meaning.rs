@@ -10,7 +10,7 @@ pub(super) struct Meaning {
     pub(super) status: u16,
     /// The `content-length`.
     pub(super) length: Option<u64>,
-    /// The `grpc-status`, as [`Event::Complete`] has it.
+    /// The `grpc-status`, as [`crate::Event::Complete`] has it.
     pub(super) grpc_status: u8,
     /// The first thing that is wrong with the fields.
     pub(super) breach: Option<Breach>,

@@ -7,7 +7,7 @@
 use std::rc::Rc;
 
 use super::hpack::{Decoder, Effects, Entry};
-use super::list::List;
+use super::list::HeaderList;
 use super::meaning::Meaning;
 use super::written::hash;
 use crate::Breach;
@@ -25,7 +25,7 @@ pub(super) struct Memo {
     block: Box<[u8]>,
     pub(super) meaning: Meaning,
     /// The fields, if they are wanted.
-    pub(super) list: Option<List>,
+    pub(super) list: Option<HeaderList>,
     /// The bytes of all names and values.
     pub(super) decoded: u32,
     inserted: Box<[Rc<Entry>]>,
@@ -35,7 +35,7 @@ impl Memo {
     /// The bytes it has on the heap, without the entries.
     #[cfg(test)]
     pub(super) fn heap(&self) -> usize {
-        let list = self.list.as_ref().map_or(0, List::heap);
+        let list = self.list.as_ref().map_or(0, HeaderList::heap);
         size_of::<Self>() + self.block.len() + size_of_val(&*self.inserted) + list
     }
 }
@@ -88,7 +88,7 @@ impl Memos {
             meaning.note(name, value);
             let is_wanted = wants_fields || meaning.status >= 300 || name == b"grpc-message";
             if is_wanted && name.first() != Some(&b':') {
-                list.get_or_insert_with(List::default).push(name, value);
+                list.get_or_insert_with(HeaderList::default).push(name, value);
             }
         })?;
         let Effects { inserted, depends, decoded, .. } = &self.effects;
@@ -97,7 +97,7 @@ impl Memos {
             list.shrink();
         }
         let changes_its_meaning = depends && decoder.version() != before;
-        let length = if depends { list.as_ref().map_or(0, List::heap) } else { 0 };
+        let length = if depends { list.as_ref().map_or(0, HeaderList::heap) } else { 0 };
         if block.len().max(length) > LENGTH_MAX || changes_its_meaning {
             return Ok(Rc::new(Memo { block: Box::default(), meaning, list, decoded, inserted: Box::default() }));
         }

@@ -6,44 +6,45 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::hpack::{self, Secrecy};
-use super::written::Written;
+use super::written::FieldCache;
 use crate::http1::{ResponseKind, Wire, needs_length, unchunked};
-use crate::{Fields, Parts, transmit};
+use crate::{Fields, RequestParts, transmit};
 
 /// A request, encoded.
 #[derive(Debug)]
-pub(crate) struct Message {
+pub(crate) struct Http2Request {
     pub(super) block: Box<[u8]>,
-    body: Body,
+    body: MessageBody,
     pub(super) response: ResponseKind,
 }
 
 /// The bytes of a body, which are shared if they can be.
 #[derive(Debug)]
-enum Body {
+enum MessageBody {
     Parts(Arc<[u8]>),
     Wire(Rc<[u8]>, Range<usize>),
     Own(Box<[u8]>),
 }
 
-impl Message {
-    pub(super) fn of_parts(parts: &Parts, is_https: bool) -> Self {
+impl Http2Request {
+    pub(super) fn of_parts(parts: &RequestParts, is_https: bool) -> Self {
         let length = needs_length(parts).then(|| parts.body.len().to_string());
         let fields = parts.headers.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes().trim_ascii()));
         let length = length.iter().map(|length| (&b"content-length"[..], length.as_bytes()));
-        let head = Head { method: parts.method.as_bytes(), target: parts.target.as_bytes(), is_https };
+        let head = RequestLine { method: parts.method.as_bytes(), target: parts.target.as_bytes(), is_https };
         let mut block = Vec::new();
         let is_chunked = head.write(fields.chain(length), &mut |name, value| put(name, value, &mut block));
         let unchunked = is_chunked.then(|| unchunked(&parts.body)).flatten();
         Self {
             block: block.into(),
-            body: unchunked.map_or_else(|| Body::Parts(Arc::clone(&parts.body)), |body| Body::Own(body.into())),
+            body: unchunked
+                .map_or_else(|| MessageBody::Parts(Arc::clone(&parts.body)), |body| MessageBody::Own(body.into())),
             response: ResponseKind::to(&parts.method),
         }
     }
 
     /// Encodes a request that was written as HTTP/1.
-    pub(super) fn of_wire(wire: &Wire, is_https: bool, written: &mut Written, block: &mut Vec<u8>) -> Self {
+    pub(super) fn of_wire(wire: &Wire, is_https: bool, written: &mut FieldCache, block: &mut Vec<u8>) -> Self {
         let (head, body) = wire.head_and_body();
         let head = &head[head.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count()..];
         let line_end = memchr::memchr(b'\n', head).map_or(head.len(), |lf| lf + 1);
@@ -51,36 +52,36 @@ impl Message {
         let mut words = line.split(|byte| matches!(byte, b' ' | b'\r' | b'\n')).filter(|word| !word.is_empty());
         let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
         block.clear();
-        let head = Head { method, target, is_https };
+        let head = RequestLine { method, target, is_https };
         let is_chunked = head.write(Fields::of_lines(lines), &mut |name, value| written.put(name, value, block, put));
         let unchunked = is_chunked.then(|| unchunked(body)).flatten();
         let (bytes, range) = wire.shared_body();
         Self {
             block: block[..].into(),
-            body: unchunked.map_or(Body::Wire(bytes, range), |body| Body::Own(body.into())),
+            body: unchunked.map_or(MessageBody::Wire(bytes, range), |body| MessageBody::Own(body.into())),
             response: wire.response(),
         }
     }
 }
 
-impl transmit::Body for Message {
+impl transmit::BodyBytes for Http2Request {
     fn body(&self) -> &[u8] {
         match &self.body {
-            Body::Parts(bytes) => bytes,
-            Body::Wire(bytes, range) => &bytes[range.clone()],
-            Body::Own(bytes) => bytes,
+            MessageBody::Parts(bytes) => bytes,
+            MessageBody::Wire(bytes, range) => &bytes[range.clone()],
+            MessageBody::Own(bytes) => bytes,
         }
     }
 }
 
 /// A request line, with its target split.
-struct Head<'a> {
+struct RequestLine<'a> {
     method: &'a [u8],
     target: &'a [u8],
     is_https: bool,
 }
 
-impl<'a> Head<'a> {
+impl<'a> RequestLine<'a> {
     /// Passes on the pseudo-fields, and the fields that are not about the connection. Returns whether the body is
     /// chunked, for which HTTP/2 has no use.
     fn write(
@@ -100,7 +101,7 @@ impl<'a> Head<'a> {
                 is_chunked = value.to_ascii_lowercase().ends_with(b"chunked");
             }
         }
-        let Target { scheme, authority, path } = self.split();
+        let RequestTarget { scheme, authority, path } = self.split();
         put(b":method", self.method);
         if self.method != b"CONNECT" {
             put(b":scheme", scheme);
@@ -125,17 +126,17 @@ impl<'a> Head<'a> {
     }
 
     /// The parts of the target: a path, `*`, a URL or, for a tunnel, host and port.
-    fn split(&self) -> Target<'a> {
+    fn split(&self) -> RequestTarget<'a> {
         let scheme: &[u8] = if self.is_https { b"https" } else { b"http" };
         if self.method == b"CONNECT" {
-            return Target { scheme, authority: Some(self.target), path: Cow::default() };
+            return RequestTarget { scheme, authority: Some(self.target), path: Cow::default() };
         }
         let path = Cow::from(if self.target.is_empty() { b"/" } else { self.target });
         if self.target.first().is_none_or(|byte| !byte.is_ascii_alphabetic()) {
-            return Target { scheme, authority: None, path };
+            return RequestTarget { scheme, authority: None, path };
         }
         let Some(colon) = memchr::memmem::find(self.target, b"://") else {
-            return Target { scheme, authority: None, path };
+            return RequestTarget { scheme, authority: None, path };
         };
         let (scheme, rest) = (&self.target[..colon], &self.target[colon + 3..]);
         let path_at = rest.iter().position(|byte| matches!(byte, b'/' | b'?')).unwrap_or(rest.len());
@@ -145,12 +146,12 @@ impl<'a> Head<'a> {
             [b'/', ..] => Cow::from(path),
             _ => Cow::from([b"/", path].concat()),
         };
-        Target { scheme, authority: Some(authority), path }
+        RequestTarget { scheme, authority: Some(authority), path }
     }
 }
 
 /// Where a request goes.
-struct Target<'a> {
+struct RequestTarget<'a> {
     scheme: &'a [u8],
     /// The authority, if the target names one.
     authority: Option<&'a [u8]>,

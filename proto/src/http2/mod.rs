@@ -42,27 +42,27 @@ mod tests;
 mod written;
 
 use self::block::Block;
-use self::ending::{Drain, Failing, Life, Why};
-use self::heard::Heard;
+use self::ending::{DrainState, FailingRequests, FailureReason, Life};
+use self::heard::Completed;
 use self::hpack::Decoder;
 use self::memo::OwnMemo;
-use self::reader::{Place, Reader};
+use self::reader::{FrameCursor, FramePart};
 use self::resets::Resets;
-use self::response::Response;
+use self::response::ResponseState;
 use self::sender::{Bodies, Sender};
-use self::settings::Settings;
+use self::settings::PeerSettings;
 use self::shared::Pool;
 use self::streams::{Stream, Streams};
 use crate::{Client, Code, Error, Event, Fields, Nanos, Request, StartError, StreamId, Transmit};
 
 pub use self::meaning::GRPC_STATUS_MAX;
-pub(crate) use self::message::Message;
+pub(crate) use self::message::Http2Request;
 pub use self::message::leaves_out;
-pub use self::options::Options;
+pub use self::options::Http2Options;
 pub use self::readable::{FrameReader, ReadableData, ReadableFrame};
-pub use self::seen::{Codes, Reason, Seen, fewest};
+pub use self::seen::{Codes, Http2Counts, Reason, fewest};
 pub use self::settings::STREAMS_ASSUMED;
-pub use self::shared::Shared;
+pub use self::shared::SharedContext;
 
 /// How many frames in a row may bring no response forward.
 const PATIENCE: u32 = 10_000;
@@ -76,11 +76,11 @@ const STREAM_MAX: u32 = i32::MAX as u32;
 /// One HTTP/2 connection, seen from the client.
 #[derive(Debug)]
 pub struct Http2 {
-    shared: Shared,
+    shared: SharedContext,
     streams: Streams,
     resets: Resets,
-    settings: Settings,
-    reader: Reader,
+    settings: PeerSettings,
+    reader: FrameCursor,
     /// How many bytes of the body are to come to which the last DATA belonged.
     coming: u64,
     block: Block,
@@ -101,25 +101,25 @@ pub struct Http2 {
     /// Since when the server's limit of streams is reached and more are asked for.
     limited_since: Option<Nanos>,
     /// The last header block, until all events have been taken.
-    heard: Heard,
+    heard: Completed,
     event: Option<Event>,
     /// The one after it, which ends its request. No input causes more than these, requests that fail together, and a
     /// drain, so that no queue is needed.
     end: Option<Event>,
     /// The requests that fail together.
-    failing: Option<Failing>,
-    drain: Drain,
+    failing: Option<FailingRequests>,
+    drain: DrainState,
 }
 
 impl Http2 {
     /// A new connection, which greets the server with its first [`Transmit`].
-    pub fn new(shared: &Shared) -> Self {
+    pub fn new(shared: &SharedContext) -> Self {
         let streams_seen = shared.streams_known();
         Self {
             streams: Streams::new(),
             resets: Resets::default(),
-            settings: Settings::new(streams_seen),
-            reader: Reader::new(),
+            settings: PeerSettings::new(streams_seen),
+            reader: FrameCursor::new(),
             coming: 0,
             block: Block::default(),
             decoder: Decoder::new(shared.options.table),
@@ -132,11 +132,11 @@ impl Http2 {
             goaway: None,
             reason: Vec::new(),
             limited_since: None,
-            heard: Heard::default(),
+            heard: Completed::default(),
             event: None,
             end: None,
             failing: None,
-            drain: Drain::No,
+            drain: DrainState::No,
             shared: shared.clone(),
         }
     }
@@ -193,12 +193,12 @@ impl Http2 {
 
     #[inline]
     fn has_event(&self) -> bool {
-        self.event.is_some() || self.end.is_some() || self.failing.is_some() || matches!(self.drain, Drain::Due(_))
+        self.event.is_some() || self.end.is_some() || self.failing.is_some() || matches!(self.drain, DrainState::Due(_))
     }
 
     /// Notes for how long the server's limit of streams has kept requests back.
     fn note_limit(&mut self, now: Nanos) {
-        let Settings { streams, .. } = self.settings;
+        let PeerSettings { streams, .. } = self.settings;
         let is_limited = self.life == Life::Open
             && self.settings.have_come
             && streams < self.shared.options.streams
@@ -225,7 +225,7 @@ impl Client for Http2 {
             return Err(StartError::Busy);
         }
         let message = self.shared.message(request);
-        let response = Response::new(message.response);
+        let response = ResponseState::new(message.response);
         let window = self.settings.window as i32;
         let stream = Stream { message: Some(message), body_written: 0, headers_end: 0, window, received: 0, response };
         let number = self.streams.push(stream);
@@ -251,7 +251,7 @@ impl Client for Http2 {
 
     fn handle_bytes(&mut self, bytes: &[u8], _: Nanos) -> usize {
         debug_assert!(!self.has_event(), "the events of the last input come first");
-        self.heard = Heard::default();
+        self.heard = Completed::default();
         if self.life == Life::Over {
             return bytes.len();
         }
@@ -270,10 +270,10 @@ impl Client for Http2 {
 
     fn handle_skipped(&mut self, n: u64) {
         assert!(n <= self.may_skip(), "no more may be skipped");
-        self.heard = Heard::default();
+        self.heard = Completed::default();
         self.reader.left -= n as u32;
         if n > 0 && self.reader.left == self.reader.padding {
-            self.reader.place = Place::Rest;
+            self.reader.place = FramePart::Rest;
             if self.reader.left == 0 {
                 self.end_frame();
             }
@@ -281,13 +281,13 @@ impl Client for Http2 {
     }
 
     fn handle_eof(&mut self) {
-        self.heard = Heard::default();
+        self.heard = Completed::default();
         if self.life == Life::Over {
             return;
         }
         let is_surprise = self.streams.open() == 0 && self.life == Life::Open;
         self.sender.control().clear();
-        self.stop(Why::Eof, is_surprise.then_some(Error::ClosedBeforeResponse));
+        self.stop(FailureReason::Eof, is_surprise.then_some(Error::ClosedBeforeResponse));
     }
 
     fn handle_sent(&mut self, n: usize) {
@@ -314,15 +314,15 @@ impl Client for Http2 {
         let length = sender.room_wanted(streams, &shared.greeting, allowed);
         let mut bodies = Bodies::None;
         // TLS copies all of it anyway.
-        let mut woven = Vec::new();
-        let weaves = !shared.options.is_https;
+        let mut vectored = Vec::new();
+        let is_vectored = !shared.options.is_https;
         let transmit = buffers.fill(length, |buffer| {
             let length;
-            let woven = weaves.then_some(&mut woven);
-            (length, bodies) = sender.write(streams, &shared.greeting, self.settings, buffer, woven);
+            let vectored = is_vectored.then_some(&mut vectored);
+            (length, bodies) = sender.write(streams, &shared.greeting, self.settings, buffer, vectored);
             length
         });
-        let transmit = transmit.woven_with(woven);
+        let transmit = transmit.vectored_with(vectored);
         sender.note_wait(bodies, now, seen);
         if bodies == Bodies::Sent {
             self.patience = PATIENCE;
@@ -335,12 +335,12 @@ impl Client for Http2 {
         if event.is_some() {
             return event;
         }
-        let Drain::Due(error) = self.drain else {
+        let DrainState::Due(error) = self.drain else {
             // However long the block was, nobody reads it any more.
-            self.heard = Heard::default();
+            self.heard = Completed::default();
             return None;
         };
-        self.drain = Drain::Told;
+        self.drain = DrainState::Told;
         Some(Event::Draining { error })
     }
 
@@ -350,12 +350,12 @@ impl Client for Http2 {
 
     fn reading(&self) -> Option<StreamId> {
         let number = self.reader.frame.stream;
-        let is_response = matches!(self.reader.place, Place::Block | Place::PadLength | Place::Data);
+        let is_response = matches!(self.reader.place, FramePart::Block | FramePart::PadLength | FramePart::Data);
         (is_response && self.life != Life::Over && self.streams.has(number)).then_some(StreamId(number))
     }
 
     fn may_skip(&self) -> u64 {
-        let is_data = self.reader.place == Place::Data && self.life != Life::Over;
+        let is_data = self.reader.place == FramePart::Data && self.life != Life::Over;
         if is_data { (self.reader.left - self.reader.padding).into() } else { 0 }
     }
 

@@ -10,7 +10,7 @@ pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// Choices for the connections of a thread.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct Http2Options {
     /// The most requests in flight on a connection; the server may allow fewer.
     pub streams: u32,
     /// True if requests say `https`, not `http`.
@@ -37,7 +37,7 @@ pub struct Options {
     pub blocks_max: usize,
 }
 
-impl Default for Options {
+impl Default for Http2Options {
     fn default() -> Self {
         Self {
             streams: 1,
@@ -54,7 +54,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl Http2Options {
     /// Brings every value into its range.
     pub(super) fn clamped(self) -> Self {
         Self {

@@ -3,7 +3,7 @@
 //! It reads the bytes of one direction beside the protocol, and only where somebody wants to see them.
 
 use super::block::fragment;
-use super::frame::{HEADER, Header, flag, kind};
+use super::frame::{FrameHeader, HEADER, flag, kind};
 use super::hpack::{Decoder, Effects, SIZE_USUAL};
 use super::options::PREFACE;
 use super::settings::{self, WINDOW_MAX};
@@ -77,7 +77,7 @@ impl FrameReader {
         part.extend_from_slice(bytes.strip_prefix(greeting).unwrap_or(bytes));
         let mut rest = &part[..];
         while let Some((header, behind)) = rest.split_first_chunk::<HEADER>() {
-            let header = Header::parse(*header);
+            let header = FrameHeader::parse(*header);
             if self.is_over {
                 return;
             }
@@ -98,12 +98,12 @@ impl FrameReader {
     }
 
     /// A frame in words; `None`: it is in the middle of a header block.
-    fn frame(&mut self, header: Header, payload: &[u8]) -> Option<ReadableFrame> {
-        let Header { stream, kind, .. } = header;
+    fn frame(&mut self, header: FrameHeader, payload: &[u8]) -> Option<ReadableFrame> {
+        let FrameHeader { stream, kind, .. } = header;
         let ends = header.has(flag::END_STREAM);
         let mut text = match kind {
             kind::DATA => {
-                let padded = Header { flags: header.flags & flag::PADDED, ..header };
+                let padded = FrameHeader { flags: header.flags & flag::PADDED, ..header };
                 let body = payload[fragment(padded, payload).unwrap_or(0..payload.len())].to_vec();
                 let bytes = body.len() as u64;
                 return Some(ReadableFrame::Data(ReadableData { stream, frames: 1, bytes, ends, body }));
@@ -142,7 +142,7 @@ impl FrameReader {
 }
 
 /// A small frame as one line.
-fn line(header: Header, payload: &[u8]) -> Vec<u8> {
+fn line(header: FrameHeader, payload: &[u8]) -> Vec<u8> {
     let stream = if header.stream == 0 { "the connection".to_owned() } else { format!("stream {}", header.stream) };
     let number = |at: usize| Some(u32::from_be_bytes(*payload.get(at..)?.first_chunk()?));
     let words = match header.kind {
@@ -208,16 +208,16 @@ fn write_in_line(bytes: &[u8], text: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::super::frame::write;
-    use super::super::{Options, Shared};
+    use super::super::{Http2Options, SharedContext};
     use super::*;
-    use crate::{Client, Nanos, Parts, Request};
+    use crate::{Client, Nanos, Request, RequestParts};
 
     fn client() -> Http2 {
-        Http2::new(&Shared::new(Options::default()))
+        Http2::new(&SharedContext::new(Http2Options::default()))
     }
 
     /// The bytes sent for a request, as text.
-    fn sent(parts: Parts) -> String {
+    fn sent(parts: RequestParts) -> String {
         let mut client = client();
         client.start(&Request::new(parts), true).unwrap();
         let ([mut reader, _], mut text) = (client.frame_readers(), String::new());
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_shown_in_lines() {
-        let text = sent(Parts {
+        let text = sent(RequestParts {
             method: "POST".to_owned(),
             target: "/path".to_owned(),
             headers: vec![("Host".to_owned(), "h".to_owned()), ("X-A".to_owned(), "b".to_owned())],
@@ -269,12 +269,13 @@ ReadableData { stream: 1, frames: 1, bytes: 4, ends: true, body: [98, 111, 100, 
     #[test]
     fn a_long_head_is_shown_whole() {
         let headers = vec![("a".to_owned(), "b".repeat(100_000)), ("c".to_owned(), "d".to_owned())];
-        let text = sent(Parts { method: "GET".to_owned(), target: "/".to_owned(), headers, ..Parts::default() });
+        let text =
+            sent(RequestParts { method: "GET".to_owned(), target: "/".to_owned(), headers, ..RequestParts::default() });
         assert!(text.len() > 100_000 && text.ends_with("b\nc: d\n\n"));
     }
 
     #[test]
-    fn what_is_received_is_shown_in_lines_in_whatever_pieces_it_comes() {
+    fn received_frames_are_readable_however_split() {
         let mut frames = Vec::new();
         let mut add = |kind, flags, stream, payload: &[u8]| write(&mut frames, kind, flags, stream, payload);
         add(kind::SETTINGS, 0, 0, b"\x00\x03\x00\x00\x00\x64\x00\x08\x00\x00\x00\x01\x0a\x0a\x00\x00\x00\x07");
@@ -349,7 +350,7 @@ GOAWAY: unknown code 4096, the last stream is 0, \"gone\\x0d\\x0a> \x1b[31mfake\
     }
 
     #[test]
-    fn a_header_block_that_cannot_be_decoded_says_why() {
+    fn undecodable_header_blocks_say_why() {
         let mut frames = Vec::new();
         write(&mut frames, kind::HEADERS, flag::END_HEADERS, 1, b"\x88\xff\xff\xff\xff\xff\xff");
         let text = received(&frames, frames.len());

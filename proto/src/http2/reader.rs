@@ -3,17 +3,17 @@
 //! Frames are read where they are. Bytes are kept only if they must be seen whole and arrive in pieces: a header, or a
 //! few bytes of a small frame.
 
-use super::frame::{HEADER, Header};
+use super::frame::{FrameHeader, HEADER};
 
 /// The position in the frame that is being read.
 #[derive(Debug)]
-pub(super) struct Reader {
-    pub(super) frame: Header,
+pub(super) struct FrameCursor {
+    pub(super) frame: FrameHeader,
     /// How many bytes of its payload are to come.
     pub(super) left: u32,
     /// How many of them are padding.
     pub(super) padding: u32,
-    pub(super) place: Place,
+    pub(super) place: FramePart,
     /// A unit that has begun, and how much of it is there.
     part: [u8; HEADER],
     part_length: u8,
@@ -21,7 +21,7 @@ pub(super) struct Reader {
 
 /// The place of the next byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place {
+pub(super) enum FramePart {
     /// The header of the next frame.
     Header,
     /// The length of the padding of DATA.
@@ -42,16 +42,23 @@ pub(super) enum Place {
     Rest,
 }
 
-impl Reader {
+impl FrameCursor {
     pub(super) fn new() -> Self {
-        Self { frame: Header::default(), left: 0, padding: 0, place: Place::Header, part: [0; HEADER], part_length: 0 }
+        Self {
+            frame: FrameHeader::default(),
+            left: 0,
+            padding: 0,
+            place: FramePart::Header,
+            part: [0; HEADER],
+            part_length: 0,
+        }
     }
 
-    pub(super) fn begin(&mut self, frame: Header) {
+    pub(super) fn begin(&mut self, frame: FrameHeader) {
         self.frame = frame;
         self.left = frame.length;
         self.padding = 0;
-        self.place = Place::Rest;
+        self.place = FramePart::Rest;
     }
 
     /// Takes up to `N` bytes; returns how many it took, and all `N` once they are there.

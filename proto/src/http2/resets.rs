@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_old_stream_may_have_been_reset_once_one_was_forgotten() {
+    fn forgotten_resets_excuse_old_streams() {
         let mut resets = Resets::default();
         let numbers = |from: u32| (from..).step_by(4).take(KEPT_MAX);
         numbers(9).for_each(|number| resets.push(number));

@@ -5,9 +5,9 @@ use crate::Breach;
 use crate::http1::ResponseKind;
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Response {
+pub(super) struct ResponseState {
     kind: ResponseKind,
-    phase: Phase,
+    phase: ResponsePhase,
     /// The `grpc-status` at its end.
     grpc_status: u8,
     /// How many bytes of the body are to come; [`ANY`] if it does not say.
@@ -18,7 +18,7 @@ pub(super) struct Response {
 
 /// The next part of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Phase {
+pub(super) enum ResponsePhase {
     /// The head, or an interim one.
     Head,
     /// The body, or trailers.
@@ -41,12 +41,12 @@ pub(super) enum Block {
 /// A length that is not known.
 const ANY: u64 = u64::MAX;
 
-impl Response {
+impl ResponseState {
     pub(super) fn new(kind: ResponseKind) -> Self {
-        Self { kind, phase: Phase::Head, grpc_status: 0, left: ANY, is_bodiless: false }
+        Self { kind, phase: ResponsePhase::Head, grpc_status: 0, left: ANY, is_bodiless: false }
     }
 
-    pub(super) fn phase(&self) -> Phase {
+    pub(super) fn phase(&self) -> ResponsePhase {
         self.phase
     }
 
@@ -59,11 +59,11 @@ impl Response {
             self.grpc_status = meaning.grpc_status;
         }
         match (self.phase, meaning.status) {
-            (Phase::Head, 0) => Err(Breach::Status),
-            (Phase::Head, 100..=199) if ends => Err(Breach::InterimEnds),
-            (Phase::Head, 100..=199) => Ok(Block::Interim),
-            (Phase::Head, status) => {
-                self.phase = Phase::Body;
+            (ResponsePhase::Head, 0) => Err(Breach::Status),
+            (ResponsePhase::Head, 100..=199) if ends => Err(Breach::InterimEnds),
+            (ResponsePhase::Head, 100..=199) => Ok(Block::Interim),
+            (ResponsePhase::Head, status) => {
+                self.phase = ResponsePhase::Body;
                 if self.kind == ResponseKind::Tunnel && (200..=299).contains(&status) {
                     return Ok(Block::Tunnel);
                 }
@@ -72,9 +72,9 @@ impl Response {
                 self.left = if self.is_bodiless { 0 } else { meaning.length.map_or(ANY, |length| length.min(ANY - 1)) };
                 Ok(Block::Head)
             }
-            (Phase::Body, 0) if ends => Ok(Block::Trailers),
-            (Phase::Body, 0) => Err(Breach::TrailersDoNotEnd),
-            (Phase::Body, _) => Err(Breach::PseudoField),
+            (ResponsePhase::Body, 0) if ends => Ok(Block::Trailers),
+            (ResponsePhase::Body, 0) => Err(Breach::TrailersDoNotEnd),
+            (ResponsePhase::Body, _) => Err(Breach::PseudoField),
         }
     }
 

@@ -10,7 +10,7 @@ pub const REASONS_MAX: usize = 16;
 /// Counts of one thread; counts of several add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct Seen {
+pub struct Http2Counts {
     /// Connections whose server has sent its SETTINGS.
     pub connections: u64,
     /// Connections ended by the server with GOAWAY, by the code of the last one: an announcement may have had another.
@@ -90,7 +90,7 @@ pub fn fewest(one: Option<u32>, other: Option<u32>) -> Option<u32> {
     one.into_iter().chain(other).min_by_key(|allowed| (*allowed == 0, *allowed))
 }
 
-impl Seen {
+impl Http2Counts {
     /// A server allows so many streams, [`u32::MAX`] for any number.
     pub(super) fn note_allowed(&mut self, streams: u32) {
         self.streams_allowed_min = fewest(self.streams_allowed_min, Some(streams));

@@ -7,13 +7,13 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use super::buffers::LARGE;
-use super::frame::{self, HEADER, Header, PAYLOAD_USUAL, flag, kind};
+use super::frame::{self, FrameHeader, HEADER, PAYLOAD_USUAL, flag, kind};
 use super::hpack::{EMPTY_TABLE, SIZE_USUAL};
-use super::message::Message;
-use super::seen::Seen;
-use super::settings::{Settings, WINDOW_MAX, WINDOW_USUAL};
+use super::message::Http2Request;
+use super::seen::Http2Counts;
+use super::settings::{PeerSettings, WINDOW_MAX, WINDOW_USUAL};
 use super::streams::Streams;
-use crate::transmit::{Body, Payload};
+use crate::transmit::{BodyBytes, Payload};
 use crate::{Breach, Nanos};
 
 /// How many replies to SETTINGS and PING wait for the transport at most. A server that asks for more does not read
@@ -28,10 +28,10 @@ const CONTROL_MAX: usize = 17 * REPLIES_MAX as usize;
 const CONTROL_PER_STREAM: usize = 9 * 13;
 
 /// The smallest piece of a body that is sent from where it is: copying fewer bytes costs less.
-const WOVEN_MIN: usize = 4096;
+const VECTORED_MIN: usize = 4096;
 
 /// How many pieces of bodies are sent at once from where they are.
-const WOVEN_AT_ONCE: usize = 16;
+const VECTORED_AT_ONCE: usize = 16;
 
 /// The smallest piece of a body to send, unless it is the last. A window that is smaller may still grow.
 const PIECE_MIN: usize = 1024;
@@ -270,34 +270,34 @@ impl Sender {
 
     /// Writes small frames only: the connection is over.
     pub(super) fn write_last(&mut self, greeting: &[u8], buffer: &mut [u8]) -> usize {
-        let mut writer = Writer { buffer, length: 0, woven: None, woven_bytes: 0 };
+        let mut writer = Writer { buffer, length: 0, vectored: None, vectored_bytes: 0 };
         self.write_control(greeting, &mut writer);
         self.written += writer.length as u64;
         writer.length
     }
 
     /// Writes all that can be sent, as far as it fits into the buffer; returns how many bytes that is. Large pieces of
-    /// bodies are added to `woven` instead, if it is there.
+    /// bodies are added to `vectored` instead, if it is there.
     pub(super) fn write(
         &mut self,
         streams: &mut Streams,
         greeting: &[u8],
-        settings: Settings,
+        settings: PeerSettings,
         buffer: &mut [u8],
-        woven: Option<&mut Vec<Payload>>,
+        vectored: Option<&mut Vec<Payload>>,
     ) -> (usize, Bodies) {
-        let mut writer = Writer { buffer, length: 0, woven, woven_bytes: 0 };
+        let mut writer = Writer { buffer, length: 0, vectored, vectored_bytes: 0 };
         self.write_control(greeting, &mut writer);
         let bodies = match self.write_headers(streams, settings.streams, &mut writer) {
             true => self.write_bodies(streams, settings.window, &mut writer),
             false => Bodies::Full,
         };
-        self.written += (writer.length + writer.woven_bytes) as u64;
+        self.written += (writer.length + writer.vectored_bytes) as u64;
         (writer.length, bodies)
     }
 
     /// Counts for how long bodies have been waiting for windows, and goes on from there.
-    pub(super) fn count_wait(&mut self, now: Nanos, seen: &mut Seen) {
+    pub(super) fn count_wait(&mut self, now: Nanos, seen: &mut Http2Counts) {
         if let Some(since) = &mut self.blocked_since {
             seen.window_blocked_ns += now.since(std::mem::replace(since, now));
         }
@@ -309,7 +309,7 @@ impl Sender {
     }
 
     /// Notes for how long bodies have waited for windows.
-    pub(super) fn note_wait(&mut self, bodies: Bodies, now: Nanos, seen: &mut Seen) {
+    pub(super) fn note_wait(&mut self, bodies: Bodies, now: Nanos, seen: &mut Http2Counts) {
         match bodies {
             Bodies::None | Bodies::Sent => {
                 if let Some(since) = self.blocked_since.take() {
@@ -427,7 +427,7 @@ impl Sender {
 }
 
 /// The most bytes that the HEADERS of a request need.
-fn room_for(message: &Message) -> usize {
+fn room_for(message: &Http2Request) -> usize {
     let length = message.block.len() + 1;
     length + HEADER * length.div_ceil(PAYLOAD_USUAL)
 }
@@ -450,9 +450,9 @@ struct Writer<'a> {
     buffer: &'a mut [u8],
     length: usize,
     /// The pieces of bodies that are not copied, if there may be such.
-    woven: Option<&'a mut Vec<Payload>>,
+    vectored: Option<&'a mut Vec<Payload>>,
     /// How long they are together.
-    woven_bytes: usize,
+    vectored_bytes: usize,
 }
 
 impl Writer<'_> {
@@ -466,35 +466,35 @@ impl Writer<'_> {
     }
 
     /// True if a piece of this size is sent from where it is, without a copy.
-    fn weaves(&self, size: usize) -> bool {
-        self.woven.is_some() && size >= WOVEN_MIN
+    fn is_vectored(&self, size: usize) -> bool {
+        self.vectored.is_some() && size >= VECTORED_MIN
     }
 
     /// True if there is room for a frame with a piece of a body of this size.
     fn has_room_for(&self, size: usize) -> bool {
-        if self.weaves(size) {
-            self.room() >= HEADER && self.woven.as_ref().is_some_and(|woven| woven.len() < WOVEN_AT_ONCE)
+        if self.is_vectored(size) {
+            self.room() >= HEADER && self.vectored.as_ref().is_some_and(|vectored| vectored.len() < VECTORED_AT_ONCE)
         } else {
             self.room() >= HEADER + size
         }
     }
 
     /// A frame with a piece of a body.
-    fn data(&mut self, flags: u8, stream: u32, message: &Rc<Message>, range: Range<usize>) {
-        if !self.weaves(range.len()) {
+    fn data(&mut self, flags: u8, stream: u32, message: &Rc<Http2Request>, range: Range<usize>) {
+        if !self.is_vectored(range.len()) {
             return self.frame(kind::DATA, flags, stream, &[], &message.body()[range]);
         }
-        self.put(&Header { length: range.len() as u32, kind: kind::DATA, flags, stream }.bytes());
-        self.woven_bytes += range.len();
-        if let Some(woven) = &mut self.woven {
-            woven.push(Payload { at: self.length, body: Rc::clone(message) as Rc<dyn Body>, range });
+        self.put(&FrameHeader { length: range.len() as u32, kind: kind::DATA, flags, stream }.bytes());
+        self.vectored_bytes += range.len();
+        if let Some(vectored) = &mut self.vectored {
+            vectored.push(Payload { at: self.length, body: Rc::clone(message) as Rc<dyn BodyBytes>, range });
         }
     }
 
     /// Writes a frame whose payload is in two parts.
     fn frame(&mut self, kind: u8, flags: u8, stream: u32, first: &[u8], second: &[u8]) {
         let length = (first.len() + second.len()) as u32;
-        self.put(&Header { length, kind, flags, stream }.bytes());
+        self.put(&FrameHeader { length, kind, flags, stream }.bytes());
         if !first.is_empty() {
             self.put(first);
         }

@@ -26,7 +26,7 @@ pub const STREAMS_ASSUMED: u32 = 100;
 
 /// The server's settings.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Settings {
+pub(super) struct PeerSettings {
     /// How many streams it allows, as far as is known; [`u32::MAX`] if it sets no limit.
     pub(super) streams: u32,
     /// The window of a new stream.
@@ -48,7 +48,7 @@ pub(super) enum Consequence {
     Table(u32),
 }
 
-impl Settings {
+impl PeerSettings {
     /// Before the server has said anything. `streams_seen`: the fewest streams that a server has allowed so far.
     pub(super) fn new(streams_seen: Option<u32>) -> Self {
         Self {

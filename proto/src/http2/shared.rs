@@ -3,18 +3,18 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use super::buffers::Buffers;
+use super::buffers::BufferPool;
 use super::memo::Memos;
-use super::message::Message;
-use super::options::Options;
-use super::seen::Seen;
-use super::written::Written;
+use super::message::Http2Request;
+use super::options::Http2Options;
+use super::seen::Http2Counts;
+use super::written::FieldCache;
 use crate::Request;
 
 /// Shared by connections of one thread. Cloning it copies nothing.
 #[derive(Clone, Debug)]
-pub struct Shared {
-    pub(super) options: Rc<Options>,
+pub struct SharedContext {
+    pub(super) options: Rc<Http2Options>,
     /// How every connection begins.
     pub(super) greeting: Rc<[u8]>,
     pub(super) pool: Rc<RefCell<Pool>>,
@@ -23,27 +23,27 @@ pub struct Shared {
 /// The mutable part.
 #[derive(Debug, Default)]
 pub(super) struct Pool {
-    pub(super) buffers: Buffers,
+    pub(super) buffers: BufferPool,
     pub(super) memos: Memos,
-    pub(super) seen: Seen,
-    /// The fewest streams that a server may allow on the next connection, as in [`Seen::streams_allowed_min`].
+    pub(super) seen: Http2Counts,
+    /// The fewest streams that a server may allow on the next connection, as in [`Http2Counts::streams_allowed_min`].
     pub(super) streams_known: Option<u32>,
     /// How many bytes of unfinished header blocks are kept.
     pub(super) blocks: usize,
-    written: Written,
+    written: FieldCache,
     /// For the header block of a request.
     block: Vec<u8>,
 }
 
-impl Shared {
+impl SharedContext {
     /// For connections with these options. Values out of their range are moved to its nearest end.
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: Http2Options) -> Self {
         let options = options.clamped();
         Self { greeting: options.greeting().into(), options: Rc::new(options), pool: Rc::default() }
     }
 
     /// Observations on the connections so far.
-    pub fn seen(&self) -> Seen {
+    pub fn seen(&self) -> Http2Counts {
         self.pool.borrow().seen.clone()
     }
 
@@ -57,23 +57,25 @@ impl Shared {
     /// open connection.
     pub fn start_over(&self, allowed: &[u32]) {
         let Pool { seen, streams_known, .. } = &mut *self.pool.borrow_mut();
-        let Seen { connections, streams_peak, .. } = *seen;
-        *seen = Seen { connections, streams_peak, ..Seen::default() };
+        let Http2Counts { connections, streams_peak, .. } = *seen;
+        *seen = Http2Counts { connections, streams_peak, ..Http2Counts::default() };
         allowed.iter().for_each(|streams| seen.note_allowed(*streams));
         *streams_known = seen.streams_allowed_min.filter(|streams| *streams > 0).or(*streams_known);
     }
 
     /// A request as HTTP/2 sends it.
-    pub(super) fn message(&self, request: &Request) -> Rc<Message> {
+    pub(super) fn message(&self, request: &Request) -> Rc<Http2Request> {
         let is_https = self.options.is_https;
         match request {
             Request::Parts(said) => {
-                Rc::clone(said.http2.get_or_init(|| Rc::new(Message::of_parts(&said.parts, is_https))))
+                Rc::clone(said.http2.get_or_init(|| Rc::new(Http2Request::of_parts(&said.parts, is_https))))
             }
             Request::Http1(encoded) => {
                 let Pool { written, block, .. } = &mut *self.pool.borrow_mut();
                 Rc::clone(
-                    encoded.http2.get_or_init(|| Rc::new(Message::of_wire(&encoded.wire, is_https, written, block))),
+                    encoded
+                        .http2
+                        .get_or_init(|| Rc::new(Http2Request::of_wire(&encoded.wire, is_https, written, block))),
                 )
             }
         }

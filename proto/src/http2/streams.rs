@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
 use std::rc::Rc;
 
-use super::message::Message;
-use super::response::Response;
+use super::message::Http2Request;
+use super::response::ResponseState;
 
 /// The most places of the ring, if only a few streams are open at a time.
 const RING_USUAL: usize = 1024;
@@ -17,7 +17,7 @@ const RING_USUAL: usize = 1024;
 #[derive(Debug)]
 pub(super) struct Stream {
     /// The request, until all of it has been written.
-    pub(super) message: Option<Rc<Message>>,
+    pub(super) message: Option<Rc<Http2Request>>,
     pub(super) body_written: usize,
     /// How many bytes have been written on the connection when its HEADERS have.
     pub(super) headers_end: u64,
@@ -25,7 +25,7 @@ pub(super) struct Stream {
     pub(super) window: i32,
     /// How many bytes of DATA have arrived for which no new window has been given.
     pub(super) received: u32,
-    pub(super) response: Response,
+    pub(super) response: ResponseState,
 }
 
 /// The streams that are open, and the number of the next one.
@@ -157,12 +157,12 @@ mod tests {
     use crate::http1::ResponseKind;
 
     fn stream() -> Stream {
-        let response = Response::new(ResponseKind::Usual);
+        let response = ResponseState::new(ResponseKind::Usual);
         Stream { message: None, body_written: 0, headers_end: 0, window: 0, received: 0, response }
     }
 
     #[test]
-    fn a_stream_is_found_by_its_number_until_it_is_removed() {
+    fn streams_are_found_until_removed() {
         let mut streams = Streams::new();
         assert_eq!([(); 4].map(|()| streams.push(stream())), [1, 3, 5, 7]);
         assert!(streams.get(5).is_some());

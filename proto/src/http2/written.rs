@@ -8,13 +8,13 @@ const LENGTH_MAX: usize = 512;
 
 /// Fields and their encodings, each in the place that its bytes choose.
 #[derive(Debug, Default)]
-pub(super) struct Written {
+pub(super) struct FieldCache {
     /// Empty until the first field.
-    places: Vec<Place>,
+    places: Vec<FieldSlot>,
 }
 
 #[derive(Clone, Debug, Default)]
-struct Place {
+struct FieldSlot {
     /// The name, the value and the encoding.
     bytes: Box<[u8]>,
     name_length: u32,
@@ -22,7 +22,7 @@ struct Place {
     length: u32,
 }
 
-impl Written {
+impl FieldCache {
     /// Appends a field to a block; `encode` does so if it is new.
     pub(super) fn put(
         &mut self,
@@ -36,7 +36,7 @@ impl Written {
             return encode(name, value, block);
         }
         if self.places.is_empty() {
-            self.places = vec![Place::default(); PLACES];
+            self.places = vec![FieldSlot::default(); PLACES];
         }
         let place = &mut self.places[hash(name).wrapping_add(hash(value)) as usize % PLACES];
         let (field, encoded) = place.bytes.split_at(place.length as usize);
@@ -49,7 +49,7 @@ impl Written {
         }
         let start = block.len();
         encode(name, value, block);
-        *place = Place {
+        *place = FieldSlot {
             bytes: [name, value, &block[start..]].concat().into(),
             name_length: name.len() as u32,
             length: length as u32,
@@ -75,9 +75,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_encoded_once_unless_it_is_long() {
+    fn short_fields_are_encoded_once() {
         let encoded = Cell::new(0);
-        let mut written = Written::default();
+        let mut written = FieldCache::default();
         let mut block = Vec::new();
         let mut put = |name: &str, value: &str| {
             written.put(name.as_bytes(), value.as_bytes(), &mut block, |name, value, block| {

@@ -2,37 +2,37 @@
 
 use super::*;
 
-fn states(name: &str) -> Filter {
+fn states(name: &str) -> SocketFilter {
     let (_, states) = States::NAMED.iter().find(|(known, _)| *known == name).unwrap();
-    Filter::States(*states)
+    SocketFilter::States(*states)
 }
 
-fn port(end: End, comparison: Comparison, port: u16) -> Filter {
-    Filter::Port(end, comparison, port)
+fn port(end: ConnectionEnd, comparison: ComparisonOperator, port: u16) -> SocketFilter {
+    SocketFilter::Port(end, comparison, port)
 }
 
 /// A filter that names no states is one for the usual ones.
-fn usual(filter: Filter) -> Result<Filter, Flaw> {
-    Ok(Filter::All(vec![Filter::States(States::USUAL), filter]))
+fn usual(filter: SocketFilter) -> Result<SocketFilter, Flaw> {
+    Ok(SocketFilter::All(vec![SocketFilter::States(States::USUAL), filter]))
 }
 
 #[test]
-fn every_word_for_a_comparison_is_known_and_equality_needs_none() {
+fn filters_know_all_comparison_words() {
     for (word, comparison) in COMPARISONS {
-        assert_eq!(filter(&format!("sport {word} :80")), usual(port(End::Local, comparison, 80)), "{word}");
-        assert_eq!(filter(&format!("dport {word} 80")), usual(port(End::Peer, comparison, 80)), "{word}");
+        assert_eq!(filter(&format!("sport {word} :80")), usual(port(ConnectionEnd::Local, comparison, 80)), "{word}");
+        assert_eq!(filter(&format!("dport {word} 80")), usual(port(ConnectionEnd::Peer, comparison, 80)), "{word}");
     }
     for text in ["sport :80", "sport 80", "sport=:80", "sport==80", "  sport  *:80 "] {
-        assert_eq!(filter(text), usual(port(End::Local, Comparison::Equal, 80)), "{text}");
+        assert_eq!(filter(text), usual(port(ConnectionEnd::Local, ComparisonOperator::Equal, 80)), "{text}");
     }
-    assert_eq!(filter("dport>=:1024"), usual(port(End::Peer, Comparison::AtLeast, 1024)));
+    assert_eq!(filter("dport>=:1024"), usual(port(ConnectionEnd::Peer, ComparisonOperator::AtLeast, 1024)));
 }
 
 #[test]
-fn filters_join_from_left_to_right_after_the_states() {
-    let at = |number| port(End::Local, Comparison::Equal, number);
-    let not = |filter| Filter::Not(Box::new(filter));
-    let (all, any) = (Filter::All, Filter::Any);
+fn filters_join_left_to_right() {
+    let at = |number| port(ConnectionEnd::Local, ComparisonOperator::Equal, number);
+    let not = |filter| SocketFilter::Not(Box::new(filter));
+    let (all, any) = (SocketFilter::All, SocketFilter::Any);
     for (text, expected) in [
         ("sport 1 sport 2 and sport 3", all(vec![at(1), at(2), at(3)])),
         ("sport 1 && sport 2 & sport 3", all(vec![at(1), at(2), at(3)])),
@@ -48,11 +48,11 @@ fn filters_join_from_left_to_right_after_the_states() {
     }
     for (text, expected) in [
         ("state established", states("established")),
-        ("state ESTABLISHED state close-wait", Filter::States(States(1 << 1 | 1 << 8))),
-        ("exclude time-wait exclude listening", Filter::States(States(0xfff & !(1 << 6 | 1 << 10)))),
+        ("state ESTABLISHED state close-wait", SocketFilter::States(States(1 << 1 | 1 << 8))),
+        ("exclude time-wait exclude listening", SocketFilter::States(States(0xfff & !(1 << 6 | 1 << 10)))),
         ("state all sport 1 or sport 2", all(vec![states("all"), any(vec![at(1), at(2)])])),
         ("state connected exclude bucket sport 1", {
-            let unlike = Filter::States(States(0xfff & !(1 << 3 | 1 << 6)));
+            let unlike = SocketFilter::States(States(0xfff & !(1 << 3 | 1 << 6)));
             all(vec![states("connected"), all(vec![unlike, at(1)])])
         }),
         ("state listening or sport 1", any(vec![states("listening"), at(1)])),
@@ -63,17 +63,17 @@ fn filters_join_from_left_to_right_after_the_states() {
 }
 
 #[test]
-fn a_place_is_an_address_a_prefix_a_port_or_two_of_them() {
-    let of = |ip: &str, bits: u8, port: Option<u16>| Range { prefix: Some((ip.parse().unwrap(), bits)), port };
+fn filter_ends_take_addresses_prefixes_and_ports() {
+    let of = |ip: &str, bits: u8, port: Option<u16>| AddressRange { prefix: Some((ip.parse().unwrap(), bits)), port };
     for (text, expected) in [
         ("10.0.0.5", of("10.0.0.5", 32, None)),
         ("10.0.0.5:80", of("10.0.0.5", 32, Some(80))),
         ("10.0.0.5:*", of("10.0.0.5", 32, None)),
         ("10.0.0.0/8", of("10.0.0.0", 8, None)),
         ("10.0.0.0/8:80", of("10.0.0.0", 8, Some(80))),
-        (":80", Range { prefix: None, port: Some(80) }),
-        ("*:80", Range { prefix: None, port: Some(80) }),
-        ("*", Range::default()),
+        (":80", AddressRange { prefix: None, port: Some(80) }),
+        ("*:80", AddressRange { prefix: None, port: Some(80) }),
+        ("*", AddressRange::default()),
         ("::1", of("::1", 128, None)),
         ("[::1]", of("::1", 128, None)),
         ("[::1]:80", of("::1", 128, Some(80))),
@@ -81,14 +81,18 @@ fn a_place_is_an_address_a_prefix_a_port_or_two_of_them() {
         ("[fe80::/10]:80", of("fe80::", 10, Some(80))),
         ("fe80::/10", of("fe80::", 10, None)),
     ] {
-        assert_eq!(filter(&format!("dst {text}")), usual(Filter::Address(End::Peer, expected)), "{text}");
-        let other = Filter::Not(Box::new(Filter::Address(End::Local, expected)));
+        assert_eq!(
+            filter(&format!("dst {text}")),
+            usual(SocketFilter::Address(ConnectionEnd::Peer, expected)),
+            "{text}"
+        );
+        let other = SocketFilter::Not(Box::new(SocketFilter::Address(ConnectionEnd::Local, expected)));
         assert_eq!(filter(&format!("src != {text}")), usual(other), "{text}");
     }
 }
 
 #[test]
-fn what_is_wrong_is_named_with_its_place_and_the_nearest_word() {
+fn filter_mistakes_name_position_and_nearest_word() {
     for (text, expected) in [
         ("", "at the end: a filter is missing here; try sport = :80"),
         ("sprot = :80", "unknown word \"sprot\"; did you mean sport?"),

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use super::{Described, Program, Word};
+use super::{CompletionWord, Described, KnownProgram};
 
-pub(super) fn script(program: &Program) -> String {
+pub(super) fn script(program: &KnownProgram) -> String {
     let mut text = String::from(
         "# Completions of onrush for bash, written by onrush --generate complete-bash.\n\n\
          _onrush_words() { COMPREPLY=($(compgen -W \"$2\" -- \"$1\")); }\n\
@@ -35,7 +35,7 @@ pub(super) fn script(program: &Program) -> String {
             if let Some(kind) = words.next() {
                 values.entry(action(kind)).or_default().extend(spellings.clone());
             }
-            if words.next() == Some(Word::Folder) {
+            if words.next() == Some(CompletionWord::Folder) {
                 second.extend(spellings);
             }
         }
@@ -49,8 +49,12 @@ pub(super) fn script(program: &Program) -> String {
         writeln!(text, "        '{name}') echo '{}' ;;", spellings.join(" ")).expect("memory");
     }
     text += "    esac\n}\n\n";
-    let files: Vec<&str> =
-        program.commands.iter().filter(|command| command.word == Word::File).map(|command| command.name).collect();
+    let files: Vec<&str> = program
+        .commands
+        .iter()
+        .filter(|command| command.word == CompletionWord::File)
+        .map(|command| command.name)
+        .collect();
     write!(
         text,
         "_onrush() {{\n    \
@@ -83,12 +87,12 @@ pub(super) fn script(program: &Program) -> String {
 }
 
 /// Bash code that completes a value.
-fn action(kind: Word) -> String {
+fn action(kind: CompletionWord) -> String {
     match kind {
-        Word::File => "_onrush_paths \"$3\" -f".to_owned(),
-        Word::Folder => "_onrush_paths \"$3\" -d".to_owned(),
-        Word::Choice(choices) => format!("_onrush_words \"$3\" '{}'", choices.join(" ")),
-        Word::Text | Word::Url => "COMPREPLY=()".to_owned(),
+        CompletionWord::File => "_onrush_paths \"$3\" -f".to_owned(),
+        CompletionWord::Folder => "_onrush_paths \"$3\" -d".to_owned(),
+        CompletionWord::Choice(choices) => format!("_onrush_words \"$3\" '{}'", choices.join(" ")),
+        CompletionWord::Text | CompletionWord::Url => "COMPREPLY=()".to_owned(),
     }
 }
 

@@ -1,8 +1,8 @@
 //! Completions for fish.
 
-use super::{Described, Program, Word, in_short};
+use super::{CompletionWord, Described, KnownProgram, in_short};
 
-pub(super) fn script(program: &Program) -> String {
+pub(super) fn script(program: &KnownProgram) -> String {
     let names: Vec<&str> = program.commands.iter().map(|command| command.name).collect();
     let names = names.join(" ");
     let mut text = String::from(
@@ -17,7 +17,7 @@ pub(super) fn script(program: &Program) -> String {
     for command in &program.commands {
         let of_command = format!("-c onrush -n {}", quoted(&format!("__fish_seen_subcommand_from {}", command.name)));
         text += &entries(&of_command, &mut program.options_of(command));
-        if command.word == Word::File {
+        if command.word == CompletionWord::File {
             text += &format!("complete {of_command} -F\n");
         }
     }
@@ -33,10 +33,10 @@ fn entries(of: &str, options: &mut dyn Iterator<Item = &Described>) -> String {
         let short = option.spelling.short.map(|letter| format!(" -s {letter}")).unwrap_or_default();
         let value = match option.words().next().filter(|_| option.spelling.takes_value()) {
             None => String::new(),
-            Some(Word::File) => " -r -F".to_owned(),
-            Some(Word::Folder) => " -x -a '(__fish_complete_directories)'".to_owned(),
-            Some(Word::Choice(choices)) => format!(" -x -a {}", quoted(&choices.join(" "))),
-            Some(Word::Text | Word::Url) => " -x".to_owned(),
+            Some(CompletionWord::File) => " -r -F".to_owned(),
+            Some(CompletionWord::Folder) => " -x -a '(__fish_complete_directories)'".to_owned(),
+            Some(CompletionWord::Choice(choices)) => format!(" -x -a {}", quoted(&choices.join(" "))),
+            Some(CompletionWord::Text | CompletionWord::Url) => " -x".to_owned(),
         };
         let help = quoted(&in_short(option.help));
         format!("complete {of}{short} -l {}{value} -d {help}\n", option.spelling.long)

@@ -3,9 +3,9 @@
 use std::time::UNIX_EPOCH;
 
 use super::super::help;
-use super::{Described, Program, Word, in_short};
+use super::{CompletionWord, Described, KnownProgram, in_short};
 
-pub(super) fn page(program: &Program) -> String {
+pub(super) fn page(program: &KnownProgram) -> String {
     let mut text = format!(
         ".\\\" Written by onrush --generate man.\n.TH ONRUSH 1 \"{}\" \"onrush {}\" \"User Commands\"\n",
         date(),
@@ -15,7 +15,7 @@ pub(super) fn page(program: &Program) -> String {
     text += ".SH SYNOPSIS\n.B onrush\n.RI [ options ]\n.I URL\n";
     for command in &program.commands {
         text += &format!(".br\n.B onrush {}\n.RI [ options ]\n", escaped(command.name));
-        text += if command.word == Word::Text { "" } else { ".I ARGUMENT\n\\&...\n" };
+        text += if command.word == CompletionWord::Text { "" } else { ".I ARGUMENT\n\\&...\n" };
     }
     text += ".SH DESCRIPTION\n\
              onrush puts load on an HTTP server and reports how many requests it answered, and how quickly.\n\

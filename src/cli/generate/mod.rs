@@ -11,7 +11,7 @@ use std::ffi::OsString;
 use onrush_plan::Dialect;
 
 use super::commands::Commands;
-use super::described::{Described, Word};
+use super::described::{CompletionWord, Described};
 use super::flags;
 
 /// The option that asks for one of them. It is none of a run's, and only packages need it.
@@ -26,36 +26,36 @@ const ALL: [(&str, Generate); 4] = [
 ];
 
 /// Writes one of them.
-type Generate = fn(&Program) -> String;
+type Generate = fn(&KnownProgram) -> String;
 
 /// Commands and options of the program.
-struct Program {
+struct KnownProgram {
     /// Its own options: with a name for the section they are in.
     sections: Vec<(&'static str, Vec<Described>)>,
-    commands: Vec<Known>,
+    commands: Vec<KnownCommand>,
     /// The options of wrk and its forks, under whose names it can be called.
     wrk: Vec<Described>,
 }
 
-struct Known {
+struct KnownCommand {
     name: &'static str,
     about: &'static str,
     options: Vec<Described>,
     /// True if it takes the options of a run, too.
     runs: bool,
-    word: Word,
+    word: CompletionWord,
     help: String,
 }
 
-impl Program {
-    fn of(commands: &Commands) -> Self {
+impl KnownProgram {
+    fn from_commands(commands: &Commands) -> Self {
         let described =
             |flag: &flags::Flag| Described { spelling: flag.spelling, help: flag.help, choices: flag.choices };
-        let known = |command: &super::Command| Known {
+        let known = |command: &super::Command| KnownCommand {
             name: command.name,
             about: command.about,
             options: (command.options)(),
-            runs: command.word == Word::Url,
+            runs: command.word == CompletionWord::Url,
             word: command.word,
             help: (command.help)(),
         };
@@ -76,7 +76,7 @@ impl Program {
     }
 
     /// The options after a command.
-    fn options_of<'a>(&'a self, command: &'a Known) -> impl Iterator<Item = &'a Described> {
+    fn options_of<'a>(&'a self, command: &'a KnownCommand) -> impl Iterator<Item = &'a Described> {
         let own = |name: &str| command.options.iter().any(|option| option.spelling.long == name);
         let of_runs =
             self.options().filter(move |option| command.runs && is_of_series(option) && !own(option.spelling.long));
@@ -105,7 +105,7 @@ pub(super) fn asked(args: &[OsString], commands: &Commands) -> Option<Result<Str
     let known = ALL.iter().find(|(name, _)| *name == what);
     let names = || ALL.map(|(name, _)| name).join(", ");
     Some(match known {
-        Some((_, generate)) => Ok(generate(&Program::of(commands))),
+        Some((_, generate)) => Ok(generate(&KnownProgram::from_commands(commands))),
         None => Err(format!("{OPTION} {what:?}: write one of {}", names())),
     })
 }

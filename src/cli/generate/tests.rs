@@ -29,8 +29,8 @@ fn what_cannot_be_generated_is_named() {
 }
 
 #[test]
-fn every_option_is_in_the_page_and_in_the_completions() {
-    let program = Program::of(&crate::COMMANDS);
+fn every_option_is_in_manual_and_completions() {
+    let program = KnownProgram::from_commands(&crate::COMMANDS);
     let [man, bash, zsh, fish] = ALL.map(|(what, _)| generated(what));
     let of_commands = program.commands.iter().flat_map(|command| &command.options);
     for option in program.options().chain(of_commands) {
@@ -88,8 +88,8 @@ fn every_choice_is_accepted() {
 }
 
 #[test]
-fn the_commands_that_make_many_runs_take_what_is_offered() {
-    let program = Program::of(&crate::COMMANDS);
+fn completions_of_multi_run_commands_are_accepted() {
+    let program = KnownProgram::from_commands(&crate::COMMANDS);
     for command in program.commands.iter().filter(|command| command.runs) {
         for option in program.options_of(command).filter(|option| option.spelling.value.is_none()) {
             let option = format!("--{}", option.spelling.long);

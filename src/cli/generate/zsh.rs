@@ -1,13 +1,13 @@
 //! Completions for zsh.
 
-use super::{Described, Program, Word, in_short};
+use super::{CompletionWord, Described, KnownProgram, in_short};
 
-pub(super) fn script(program: &Program) -> String {
+pub(super) fn script(program: &KnownProgram) -> String {
     let mut text = String::from(
         "#compdef onrush wrk wrk-cmm wrk2\n# Completions of onrush for zsh, written by onrush --generate complete-zsh.\n\n",
     );
-    text += &function("run", &mut program.options(), Word::Url);
-    text += &function("wrk", &mut program.wrk.iter(), Word::Url);
+    text += &function("run", &mut program.options(), CompletionWord::Url);
+    text += &function("wrk", &mut program.wrk.iter(), CompletionWord::Url);
     for command in &program.commands {
         text += &function(command.name, &mut program.options_of(command), command.word);
     }
@@ -25,12 +25,12 @@ pub(super) fn script(program: &Program) -> String {
 }
 
 /// The function that completes these options.
-fn function(name: &str, options: &mut dyn Iterator<Item = &Described>, word: Word) -> String {
+fn function(name: &str, options: &mut dyn Iterator<Item = &Described>, word: CompletionWord) -> String {
     let specs: String = options.map(|option| format!("    {}\n", spec(option))).collect();
     let word = match word {
-        Word::File | Word::Folder => "    '*:file:_files'\n",
-        Word::Url => "    '*:URL:_urls'\n",
-        Word::Text | Word::Choice(_) => "",
+        CompletionWord::File | CompletionWord::Folder => "    '*:file:_files'\n",
+        CompletionWord::Url => "    '*:URL:_urls'\n",
+        CompletionWord::Text | CompletionWord::Choice(_) => "",
     };
     format!(
         "_onrush_{name}() {{\n  local -a options\n  options=(\n{specs}{word}  )\n  _arguments -s -S $options\n}}\n\n"
@@ -63,13 +63,13 @@ fn spec(option: &Described) -> String {
     names + &quoted(&format!("[{help}]{words}"))
 }
 
-fn action(kind: Word) -> String {
+fn action(kind: CompletionWord) -> String {
     match kind {
-        Word::File => "_files".to_owned(),
-        Word::Folder => "_directories".to_owned(),
-        Word::Url => "_urls".to_owned(),
-        Word::Choice(choices) => format!("({})", choices.join(" ").replace(':', "\\:")),
-        Word::Text => " ".to_owned(),
+        CompletionWord::File => "_files".to_owned(),
+        CompletionWord::Folder => "_directories".to_owned(),
+        CompletionWord::Url => "_urls".to_owned(),
+        CompletionWord::Choice(choices) => format!("({})", choices.join(" ").replace(':', "\\:")),
+        CompletionWord::Text => " ".to_owned(),
     }
 }
 

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn connections_go_where_curls_four_parts_say() {
     let instead = |typed: &str, url: &str| match parsed(&words(&format!("onrush --connect-to {typed} {url}")), false) {
-        Invocation::Run { plan, warnings } => (plan.way.instead, warnings.len()),
+        Invocation::Run { plan, warnings } => (plan.connect.instead, warnings.len()),
         other => panic!("{typed}: {other:?}"),
     };
     let to = |host: &str, port| (Some((host.to_owned(), port)), 0);
@@ -37,17 +37,17 @@ fn connections_go_where_curls_four_parts_say() {
 }
 
 #[test]
-fn a_resolved_name_is_that_of_the_host_that_is_connected_to() {
+fn resolve_applies_to_the_connected_host() {
     let plan = run("onrush --connect-to there:81 --resolve there:81:10.0.0.5 http://h/");
-    assert_eq!(plan.way.resolved, ["10.0.0.5".parse::<std::net::IpAddr>().unwrap()]);
+    assert_eq!(plan.connect.resolved, ["10.0.0.5".parse::<std::net::IpAddr>().unwrap()]);
 }
 
 #[test]
-fn a_proxy_gets_whole_urls_unless_there_is_a_tunnel() {
+fn proxies_get_whole_urls_without_tunnels() {
     for program in ["onrush", "wrk"] {
         let plan = run(&format!("{program} --http-proxy http://u:p@proxy:3128 http://h:81/a"));
         assert_eq!((plan.request.target.as_str(), plan.target.path.as_str()), ("http://h:81/a", "/a"));
-        assert_eq!(plan.way.proxy.map(|proxy| (proxy.host, proxy.port)), Some(("proxy".to_owned(), 3128)));
+        assert_eq!(plan.connect.proxy.map(|proxy| (proxy.host, proxy.port)), Some(("proxy".to_owned(), 3128)));
         let plan = run(&format!("{program} --http-proxy http://u:p@proxy:3128 https://h/a"));
         assert_eq!((plan.request.target.as_str(), plan.request.headers.len()), ("/a", 1));
     }

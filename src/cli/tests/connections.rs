@@ -1,13 +1,13 @@
 //! Options about the number of connections, other than `-c`.
 
-use onrush_plan::Levels;
-use onrush_plan::Part;
-use onrush_plan::levels::Level;
+use onrush_plan::ConnectionLevels;
+use onrush_plan::Partition;
+use onrush_plan::levels::ConnectionLevel;
 
 use super::*;
 
 #[test]
-fn more_connections_than_at_first_are_allowed_under_a_rate() {
+fn rates_allow_more_connections() {
     let load = |line: &str| {
         let load = run(line).load;
         (load.threads, load.connections, load.max_inflight)
@@ -21,11 +21,11 @@ fn more_connections_than_at_first_are_allowed_under_a_rate() {
 }
 
 #[test]
-fn stages_of_connections_are_steps_and_ramps_and_the_run_lasts_as_long() {
+fn connection_stages_set_the_duration() {
     let plan = run("onrush --stages 'c=10s:10, 1.5m:10..1k,500ms:0' h");
-    let level = |ms, from, to| Level { length: Duration::from_millis(ms), from, to };
+    let level = |ms, from, to| ConnectionLevel { length: Duration::from_millis(ms), from, to };
     let stages = vec![level(10_000, 10, 10), level(90_000, 10, 1_000), level(500, 0, 0)];
-    assert_eq!(plan.levels, Some(Levels { stages, part: Part::WHOLE }));
+    assert_eq!(plan.levels, Some(ConnectionLevels { stages, part: Partition::WHOLE }));
     assert_eq!(plan.stop, Stop { duration: Some(Duration::from_millis(100_500)), requests: None });
     assert_eq!((plan.load.threads, plan.load.connections, plan.load.max_inflight), (2, 1_000, 1_000));
     assert_eq!(plan.schedule, None);
@@ -65,7 +65,7 @@ fn invalid_connection_stages_are_refused_with_a_correction() {
 }
 
 #[test]
-fn how_many_connections_there_are_is_not_said_twice() {
+fn connection_counts_are_not_given_twice() {
     let stages = "the stages set how many connections there are; leave one of the two out";
     let lasts = "--duration and --stages: the run lasts as long as its stages; leave --duration out";
     for (options, expected) in [

@@ -31,7 +31,7 @@ fn another_tools_options_are_refused_with_ours() {
 }
 
 #[test]
-fn a_value_that_only_another_tool_has_is_refused_with_the_option_for_it() {
+fn foreign_values_name_our_option() {
     let of_ab_hey_oha =
         "not a time; onrush's option for the -T of ab, hey and oha is -H, for instance -H 'Content-Type: text/html'";
     for (words, expected) in [
@@ -77,7 +77,7 @@ fn a_value_that_only_another_tool_has_is_refused_with_the_option_for_it() {
 
 /// Every option that the page about other tools shows gets an answer.
 #[test]
-fn the_hints_name_the_options_that_the_page_about_other_tools_names() {
+fn hints_agree_with_the_documents() {
     let page = include_str!("../../../docs/other-tools.md");
     let codes = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
     let (mut tool, mut answered, mut apart) = ("", 0, Vec::new());
@@ -120,7 +120,7 @@ fn the_hints_name_the_options_that_the_page_about_other_tools_names() {
 }
 
 #[test]
-fn an_option_that_took_the_url_for_its_value_is_named() {
+fn options_that_swallowed_the_url_are_named() {
     let url = "http://h/?token=x";
     for (option, name, value) in [
         ("-H", "header", "H"),
@@ -161,7 +161,7 @@ fn an_option_that_took_the_url_for_its_value_is_named() {
 }
 
 #[test]
-fn a_wrong_value_is_not_mistaken_for_the_url() {
+fn wrong_values_are_not_urls() {
     for (option, name, shown, why) in [
         ("--connect-to http://10.0.0.1:80", "connect-to", "http://10.0.0.1:80", ""),
         ("-b http://10.0.0.5", "bind-ip", "http://10.0.0.5", ""),
@@ -185,7 +185,7 @@ fn a_wrong_value_is_not_mistaken_for_the_url() {
 }
 
 #[test]
-fn a_value_with_commas_is_a_list_for_a_sweep_or_a_number_with_separators() {
+fn comma_values_suggest_sweeps_or_plain_numbers() {
     let each = "not a number; write one of them, or measure each with onrush sweep";
     for (words, expected) in [
         ("-c 10,20", format!("--connections \"10,20\": {each} -c 10,20 URL")),

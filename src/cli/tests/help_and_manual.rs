@@ -5,7 +5,7 @@ use super::*;
 const MANUAL: &str = include_str!("../../../docs/command-line.md");
 
 #[test]
-fn wrks_help_and_version_come_on_standard_output_with_code_1() {
+fn wrks_help_exits_with_1() {
     let usage = help::usage(Dialect::Wrk);
     assert_eq!(printed("wrk"), (usage.clone(), String::new(), 1));
     assert_eq!(printed("wrk --help"), (usage.clone(), String::new(), 1));
@@ -15,11 +15,11 @@ fn wrks_help_and_version_come_on_standard_output_with_code_1() {
     assert_eq!(version(Dialect::Wrk2, "epoll"), line.replace("4.2", "4.0"));
     assert_eq!(printed("wrk --io epoll -v"), (format!("{line}\n{usage}"), String::new(), 1));
     assert_eq!(printed("wrk --io epoll -v foo").0, format!("{line}\n{usage}"));
-    assert!(run("wrk -v -t1 -c1 -d1 http://h/").show.verbose);
+    assert!(run("wrk -v -t1 -c1 -d1 http://h/").output.verbose);
 }
 
 #[test]
-fn our_help_and_version_exit_0_and_no_argument_at_all_is_a_mistake() {
+fn native_help_exits_with_0() {
     assert_eq!(printed("onrush --help"), (help::help(false), String::new(), 0));
     assert_eq!(printed("onrush --help all"), (help::help(true), String::new(), 0));
     assert_eq!(printed("onrush --help=all"), printed("onrush --help all"));
@@ -34,12 +34,12 @@ fn our_help_and_version_exit_0_and_no_argument_at_all_is_a_mistake() {
     assert_eq!(printed("onrush"), (String::new(), help::usage(Dialect::Native), 1));
     let line = format!("onrush {} [epoll]\n", env!("CARGO_PKG_VERSION"));
     assert_eq!(printed("onrush -v --io epoll"), (line, String::new(), 0));
-    assert!(run("onrush -v http://h/").show.verbose);
+    assert!(run("onrush -v http://h/").output.verbose);
     assert_eq!(refused("onrush -c 5"), "onrush: no URL; try onrush -c100 -d30s http://127.0.0.1:8080/");
 }
 
 #[test]
-fn the_help_of_a_subcommand_shows_each_of_its_options() {
+fn subcommand_help_lists_all_options() {
     for command in COMMANDS.named {
         let help = (command.help)();
         for option in (command.options)() {
@@ -54,7 +54,7 @@ fn the_help_of_a_subcommand_shows_each_of_its_options() {
 }
 
 #[test]
-fn no_option_of_sweep_and_vs_may_also_mean_one_of_a_run() {
+fn experiment_options_differ_from_run_options() {
     for option in lab::draft::LAB_ARGUMENTS.options.iter().chain(&lab::draft::SHORTHAND) {
         let name = option.described.spelling.long;
         assert!(flags::by_name(name).is_none(), "{name}");
@@ -66,14 +66,14 @@ fn no_option_of_sweep_and_vs_may_also_mean_one_of_a_run() {
 }
 
 #[test]
-fn the_manual_has_every_option_in_the_order_of_the_table() {
+fn the_manual_lists_options_in_table_order() {
     let headings: Vec<&str> = MANUAL.lines().filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`')).collect();
     let expected: Vec<&str> = flags::all().map(|flag| flag.spelling.whole).collect();
     assert_eq!(headings, expected);
 }
 
 #[test]
-fn every_option_has_an_example_in_the_manual_that_works() {
+fn every_option_has_a_working_example() {
     let sections = MANUAL.split("\n### `").skip(1);
     for (section, flag) in sections.zip(flags::all()) {
         let example = section.lines().find_map(|line| line.strip_prefix("$ ")).expect("an example");

@@ -2,43 +2,47 @@
 
 use std::ffi::OsString;
 
-use onrush_plan::http::{Settings, Version};
+use onrush_plan::http::{Http2Settings, HttpVersion};
 
 use super::{Invocation, Plan, parsed, printed, run, words};
 
 #[test]
-fn http_1_1_is_spoken_unless_something_else_is_asked_for() {
+fn http11_is_the_default() {
     let versions = |line: &str| run(line).http.versions;
     for (line, expected) in [
-        ("onrush h", vec![Version::Http11]),
-        ("onrush --http1.1 https://h", vec![Version::Http11]),
-        ("onrush --http2 h", vec![Version::Http2]),
-        ("onrush --http2 --http2-prior-knowledge https://h", vec![Version::Http2]),
-        ("onrush --alpn-list h2,http/1.1 https://h", vec![Version::Http2, Version::Http11]),
-        ("onrush --alpn-list h2 http://h", vec![Version::Http2]),
-        ("onrush --alpn-list http2 http://h", vec![Version::Http2]),
-        ("onrush --alpn-list http1.1,http2 https://h", vec![Version::Http11, Version::Http2]),
+        ("onrush h", vec![HttpVersion::Http11]),
+        ("onrush --http1.1 https://h", vec![HttpVersion::Http11]),
+        ("onrush --http2 h", vec![HttpVersion::Http2]),
+        ("onrush --http2 --http2-prior-knowledge https://h", vec![HttpVersion::Http2]),
+        ("onrush --alpn-list h2,http/1.1 https://h", vec![HttpVersion::Http2, HttpVersion::Http11]),
+        ("onrush --alpn-list h2 http://h", vec![HttpVersion::Http2]),
+        ("onrush --alpn-list http2 http://h", vec![HttpVersion::Http2]),
+        ("onrush --alpn-list http1.1,http2 https://h", vec![HttpVersion::Http11, HttpVersion::Http2]),
     ] {
         assert_eq!(versions(line), expected, "{line}");
     }
     let alpn = |line: &str| run(line).tls.unwrap().alpn;
-    assert_eq!(alpn("onrush --http2 https://h"), [Version::Http2]);
-    assert_eq!(alpn("onrush https://h"), [Version::Http11]);
+    assert_eq!(alpn("onrush --http2 https://h"), [HttpVersion::Http2]);
+    assert_eq!(alpn("onrush https://h"), [HttpVersion::Http11]);
 }
 
 #[test]
-fn connections_of_http2_are_told_what_was_asked_for() {
+fn http2_settings_follow_the_options() {
     let line =
         "onrush --http2 --streams 100 --h2-window 64k --h2-connection-window 1MiB --h2-max-frame 16KiB --h2-table 0 h";
     let Plan { http, .. } = run(line);
-    let settings =
-        Settings { window: Some(64_000), connection_window: Some(1 << 20), frame_max: Some(1 << 14), table: Some(0) };
+    let settings = Http2Settings {
+        window: Some(64_000),
+        connection_window: Some(1 << 20),
+        frame_max: Some(1 << 14),
+        table: Some(0),
+    };
     assert_eq!((http.streams, http.settings), (Some(100), settings));
     assert_eq!(run("onrush --http2 --streams 4 --requests-per-connection 4 h").http.streams, Some(4));
 }
 
 #[test]
-fn what_cannot_be_is_refused_with_a_way_out() {
+fn impossible_http_options_are_refused_with_remedies() {
     for (line, expected) in [
         ("--streams 8 h", "--streams is for HTTP/2; add --http2, or leave out --streams"),
         (
@@ -112,7 +116,7 @@ fn what_cannot_be_is_refused_with_a_way_out() {
 }
 
 #[test]
-fn values_in_the_meaning_of_h2load_get_a_note() {
+fn h2load_style_values_get_a_note() {
     let warned = |line: &str| match parsed(&words(line), false) {
         Invocation::Run { warnings, .. } => warnings,
         other => panic!("{line}: {other:?}"),
@@ -141,7 +145,7 @@ fn values_in_the_meaning_of_h2load_get_a_note() {
 }
 
 #[test]
-fn a_host_that_http2_does_not_send_as_typed_gets_a_note() {
+fn changed_http2_hosts_get_a_note() {
     let warned = |line: &[&str]| {
         let line: Vec<_> = ["onrush"].iter().chain(line).map(OsString::from).collect();
         match parsed(&line, false) {

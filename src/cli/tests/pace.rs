@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn arrivals_and_what_becomes_of_late_requests_are_chosen() {
+fn arrival_and_lateness_options_are_read() {
     let schedule = |options: &str| run(&format!("onrush -R 1k {options} h")).schedule.unwrap();
     let plain = schedule("");
     assert_eq!((plain.arrivals, plain.catch_up, plain.max_late), (Arrivals::Uniform, None, None));
@@ -32,7 +32,7 @@ fn arrivals_and_what_becomes_of_late_requests_are_chosen() {
 }
 
 #[test]
-fn as_many_arrivals_are_drawn_as_can_be_counted() {
+fn poisson_arrivals_are_limited() {
     let message = "onrush: --arrivals \"poisson\": at most 10000000 per second: each due time is drawn at random";
     assert_eq!(refused("onrush --arrivals poisson -R 10000001 h"), message);
     assert_eq!(refused("onrush --arrivals poisson --stages 1s:1..20m h"), message);
@@ -40,8 +40,8 @@ fn as_many_arrivals_are_drawn_as_can_be_counted() {
 }
 
 #[test]
-fn the_service_latency_beside_the_scheduled_one_brings_the_percentiles() {
-    let show = run("onrush -R 1k -U h").show;
+fn u_latency_implies_percentiles() {
+    let show = run("onrush -R 1k -U h").output;
     assert!(show.u_latency && show.percentiles && show.spectrum && !show.batch_latency);
     for (line, spectrum) in [
         ("onrush -R 1k -L h", false),
@@ -51,11 +51,11 @@ fn the_service_latency_beside_the_scheduled_one_brings_the_percentiles() {
         ("onrush --percentiles full --percentiles 50 h", false),
         ("wrk2 -R 1k -L http://h/", true),
     ] {
-        let show = run(line).show;
+        let show = run(line).output;
         assert_eq!((show.percentiles, show.spectrum), (true, spectrum), "{line}");
     }
-    let asked = run("onrush -R 1k -U -L --percentiles 50 h").show;
+    let asked = run("onrush -R 1k -U -L --percentiles 50 h").output;
     assert!(asked.u_latency && asked.percentiles && !asked.spectrum);
-    assert!(run("wrk2 -R 1k -U --percentiles 50 http://h/").show.spectrum);
-    assert!(run("wrk2 -R 1k -B http://h/").show.batch_latency);
+    assert!(run("wrk2 -R 1k -U --percentiles 50 http://h/").output.spectrum);
+    assert!(run("wrk2 -R 1k -B http://h/").output.batch_latency);
 }

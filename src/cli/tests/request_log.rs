@@ -1,22 +1,22 @@
 //! The log of requests: its file, and which requests it has.
 
-use onrush_plan::RequestLog;
+use onrush_plan::RequestLogOptions;
 
 use super::*;
 
 #[test]
-fn requests_are_logged_in_the_file_that_is_named() {
-    assert_eq!(run("onrush h").show.request_log, None);
-    let log = |one_of: u64| Some(RequestLog { path: "a/r.csv".into(), one_of });
-    assert_eq!(run("onrush --request-log a/r.csv h").show.request_log, log(1));
+fn request_logs_go_to_the_named_file() {
+    assert_eq!(run("onrush h").output.request_log, None);
+    let log = |one_of: u64| Some(RequestLogOptions { path: "a/r.csv".into(), one_of });
+    assert_eq!(run("onrush --request-log a/r.csv h").output.request_log, log(1));
     let plan = run("onrush --log-sample 1/100 --request-log a/r.csv -o r.json h");
-    assert_eq!(plan.show.request_log, log(100));
-    let kinds: Vec<Kind> = plan.show.files().iter().map(|output| output.kind).collect();
-    assert_eq!(kinds, [Kind::Json, Kind::Requests]);
+    assert_eq!(plan.output.request_log, log(100));
+    let kinds: Vec<OutputKind> = plan.output.files().iter().map(|output| output.kind).collect();
+    assert_eq!(kinds, [OutputKind::Json, OutputKind::Requests]);
 }
 
 #[test]
-fn what_cannot_be_logged_is_refused_with_what_can_be() {
+fn impossible_request_logs_are_refused_with_remedies() {
     let no_file = "not a file; standard output has the report, and a pipe is >(COMMAND) or its name";
     let no_share = "not one of N requests; write 1/N, for instance 1/100";
     let none = "one of none; write 1/1 or leave it out to log every request";

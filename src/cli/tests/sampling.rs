@@ -1,26 +1,26 @@
 //! Which sockets are sampled, and the file for the samples.
 
-use onrush_plan::filter::{Filter, States};
+use onrush_plan::filter::{SocketFilter, States};
 
 use super::*;
 
 #[test]
-fn sockets_are_sampled_into_the_file_that_is_named() {
-    assert_eq!(run("onrush h").show.sockets, None);
+fn socket_samples_go_to_the_named_file() {
+    assert_eq!(run("onrush h").output.sockets, None);
     for line in ["onrush --sockets-output s.ndjson h", "wrk --sockets --sockets-output s.NDJSON http://h/"] {
-        let watch = run(line).show.sockets.unwrap();
+        let watch = run(line).output.sockets.unwrap();
         assert_eq!(watch.filter, None, "{line}");
         assert!(watch.output.to_str().unwrap().eq_ignore_ascii_case("s.ndjson"), "{line}");
     }
     let plan = run("onrush --sockets='state established' --unix /run/app.sock --sockets-output a/s.ndjson h");
-    assert_eq!(plan.show.sockets.unwrap().filter, Some(Filter::States(States(1 << 1))));
+    assert_eq!(plan.output.sockets.unwrap().filter, Some(SocketFilter::States(States(1 << 1))));
     let plan = run("onrush --sockets-output s.ndjson -o r.csv h");
-    let kinds: Vec<Kind> = plan.show.files().iter().map(|output| output.kind).collect();
-    assert_eq!(kinds, [Kind::Csv, Kind::Sockets]);
+    let kinds: Vec<OutputKind> = plan.output.files().iter().map(|output| output.kind).collect();
+    assert_eq!(kinds, [OutputKind::Csv, OutputKind::Sockets]);
 }
 
 #[test]
-fn what_cannot_be_sampled_is_refused_with_what_can_be() {
+fn impossible_socket_sampling_is_refused_with_remedies() {
     let table = [
         (
             "--sockets h",

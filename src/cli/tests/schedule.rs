@@ -25,7 +25,7 @@ fn a_rate_is_per_second_or_per_minute() {
 }
 
 #[test]
-fn a_rate_that_is_none_is_refused_with_what_would_be_right() {
+fn bad_rates_name_what_would_be_right() {
     let least = "must be at least 1; for less than one per second write a rate per minute, for instance 30/m";
     let example = "try 1000, 10k or 90/m";
     for (typed, reason) in [
@@ -45,7 +45,7 @@ fn a_rate_that_is_none_is_refused_with_what_would_be_right() {
 }
 
 #[test]
-fn stages_are_steps_and_ramps_and_the_run_lasts_as_long() {
+fn rate_stages_set_the_duration() {
     let plan = run("onrush --stages '10s:1k, 1.5m:60/m..20k,500ms:0' h");
     let rate = |per_second| Rate::from_per_second(per_second).unwrap();
     let stage = |ms, from, to| Stage { length: Some(Duration::from_millis(ms)), from: rate(from), to: rate(to) };
@@ -56,7 +56,7 @@ fn stages_are_steps_and_ramps_and_the_run_lasts_as_long() {
 }
 
 #[test]
-fn with_a_rate_every_thread_has_a_connection_while_there_are_any() {
+fn rates_give_every_thread_a_connection() {
     for (line, threads) in [
         ("onrush --stages c=1s:1,1s:5 h", 2),
         ("onrush -R 9 --stages c=1s:1,1s:5 h", 1),
@@ -72,7 +72,7 @@ fn with_a_rate_every_thread_has_a_connection_while_there_are_any() {
 }
 
 #[test]
-fn stages_that_are_none_are_refused_with_what_would_be_right() {
+fn bad_stages_name_what_would_be_right() {
     let shape = "a stage is a length, a colon and a rate; try 10s:1k..20k";
     let commas = "a stage is missing before or after a comma; try 10s:1k,30s:1k..20k";
     for (typed, shown, reason) in [
@@ -104,7 +104,7 @@ fn stages_that_are_none_are_refused_with_what_would_be_right() {
 }
 
 #[test]
-fn pacing_options_need_a_rate_and_do_not_repeat_each_other() {
+fn pacing_options_need_a_rate() {
     for (options, expected) in [
         ("-R 1 --stages 1s:1", "--rate and --stages: both set the rate; leave one of the two out"),
         ("-d 1 --stages 1s:1", "--duration and --stages: the run lasts as long as its stages; leave --duration out"),
@@ -125,7 +125,7 @@ fn pacing_options_need_a_rate_and_do_not_repeat_each_other() {
 }
 
 #[test]
-fn wrk2_wants_a_rate_and_catches_up_at_twice_of_it() {
+fn wrk2_catches_up_at_twice_the_rate() {
     let usage = help::usage(Dialect::Wrk2);
     for line in ["wrk2 -d1 http://h/", "wrk2 -R0 http://h/", "wrk2 -U http://h/"] {
         let message = "Throughput MUST be specified with the --rate or -R option\n";

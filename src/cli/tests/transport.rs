@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use onrush_plan::{Material, Part, Plan, Random, Show, Tls};
+use onrush_plan::{FileContents, OutputOptions, Partition, Plan, Random, TlsOptions};
 
 use crate::cli::{self, Commands, Invocation};
 
@@ -65,32 +65,32 @@ fn any(random: &mut Random) -> Plan {
     }
 }
 
-/// A plan with contents in all of its materials, made from their names.
+/// A plan with contents in all of its files, made from their names.
 fn read(mut plan: Plan) -> Plan {
     let script = plan.script.iter_mut().map(|script| &mut script.file);
-    for file in script.chain(plan.tls.iter_mut().flat_map(Tls::materials_mut)) {
-        *file = Material::of(&file.name, file.name.clone().into_bytes());
+    for file in script.chain(plan.tls.iter_mut().flat_map(TlsOptions::files_mut)) {
+        *file = FileContents::from_bytes(&file.name, file.name.clone().into_bytes());
     }
     plan
 }
 
 #[test]
-fn a_plan_comes_back_as_it_was_sent_and_its_materials_by_their_digests() {
+fn sent_plans_come_back_equal() {
     let mut random = Random::new(1);
     for _ in 0..500 {
         let plan = read(any(&mut random));
         let mut back = Plan::from_json(&plan.to_json().unwrap()).unwrap();
-        assert_eq!(back, Plan { show: Show::default(), ..plan.clone() });
-        for material in plan.materials() {
-            assert!(back.attach(&Arc::from(material.contents().unwrap())), "{}", material.name);
+        assert_eq!(back, Plan { output: OutputOptions::default(), ..plan.clone() });
+        for file in plan.files() {
+            assert!(back.attach(&Arc::from(file.contents().unwrap())), "{}", file.name);
         }
-        assert!(back.materials().all(|material| material.contents().is_ok()));
+        assert!(back.files().all(|file| file.contents().is_ok()));
         assert_eq!(back.body(), plan.body());
     }
 }
 
 #[test]
-fn shares_are_the_whole_and_are_shared_again_the_same_way() {
+fn shares_sum_to_the_whole() {
     let mut random = Random::new(2);
     for _ in 0..500 {
         let plan = any(&mut random);
@@ -106,7 +106,7 @@ fn shares_are_the_whole_and_are_shared_again_the_same_way() {
             assert_eq!(share.first_connection, before);
             assert!(share.until.is_empty() || shares.len() == 1);
             assert!(share.load.max_inflight >= share.load.connections);
-            let part = Part::new(index as u32, shares.len() as u32);
+            let part = Partition::new(index as u32, shares.len() as u32);
             assert_eq!(share.levels.as_ref().map(|levels| levels.part), plan.levels.as_ref().map(|_| part));
             let most = share.levels.as_ref().map(|levels| levels.most_for(1, u64::MAX));
             assert!(most.is_none_or(|most| most == share.load.connections), "{share:?}");
@@ -117,7 +117,7 @@ fn shares_are_the_whole_and_are_shared_again_the_same_way() {
 }
 
 #[test]
-fn what_is_no_plan_or_of_another_version_is_refused() {
+fn bad_plans_and_versions_are_refused() {
     let plan = any(&mut Random::new(3)).to_json().unwrap();
     let refused = |text: &str| Plan::from_json(text).unwrap_err().to_string();
     assert!(refused("{}").starts_with("this is not a plan: missing field"));

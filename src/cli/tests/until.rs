@@ -3,7 +3,7 @@
 use super::{refused, run};
 
 #[test]
-fn a_run_until_its_figures_are_known_lasts_five_minutes_at_most() {
+fn stop_rules_default_to_five_minutes() {
     for (words, seconds, requests) in [
         ("--until p99+-2%", Some(300), None),
         ("--until p99+-2% -d 20s", Some(20), None),
@@ -23,7 +23,7 @@ fn a_run_until_its_figures_are_known_lasts_five_minutes_at_most() {
 }
 
 #[test]
-fn what_cannot_be_known_is_refused_with_what_can_be() {
+fn impossible_stop_rules_are_refused_with_remedies() {
     for (words, line) in [
         ("--until p99", "--until \"p99\": at the end: expected +- and a precision here"),
         ("--until p99+-2%,latenzy+-1%", "--until \"p99+-2%,latenzy+-1%\": at \"latenzy+-1%\": unknown metric"),

@@ -1,7 +1,7 @@
 //! The timeline as comma-separated values: a heading, then one row per second.
 
 use onrush_plan::Metric;
-use onrush_plan::metric::Unit;
+use onrush_plan::metric::MetricUnit;
 
 use crate::record::{Document, Row};
 
@@ -43,8 +43,8 @@ fn cell(name: &str, row: &Row, document: &Document) -> String {
             return within_s.map_or(String::new(), |seconds| seconds.to_string());
         }
         _ => match metric().map(|metric| (row.value(metric), metric.about().unit)) {
-            Some((value, Unit::Time)) => (value, 1),
-            Some((value, Unit::PerSecond)) => (value, 2),
+            Some((value, MetricUnit::Time)) => (value, 1),
+            Some((value, MetricUnit::PerSecond)) => (value, 2),
             Some((value, _)) => (value, 0),
             None => (None, 0),
         },
@@ -64,7 +64,7 @@ mod tests {
     use crate::run::MachineShare;
 
     #[test]
-    fn a_row_has_what_was_abandoned_in_it_and_all_errors() {
+    fn csv_rows_have_abandoned_and_errors() {
         let mut outcome = flawless(20, 1);
         let counters = &mut outcome.totals.counters;
         (counters.started, counters.abandoned, counters.unsuccessful) = (30, 10, 2);
@@ -77,7 +77,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_says_how_many_machines_are_missing_in_it() {
+    fn csv_rows_count_missing_machines() {
         let mut outcome = flawless(3_000, 1);
         let machine = |lost: Option<&str>, ms| MachineShare {
             elapsed: Duration::from_millis(ms),

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use onrush_stats::{Corrupt, Step};
+use onrush_stats::{Corrupt, SpectrumRow};
 
 use crate::record::Document;
 
@@ -22,7 +22,7 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     let [value, share, count, inverse] = ["Value", "Percentile", "TotalCount", "1/(1-Percentile)"];
     let _ = writeln!(text, "{value:>12} {share:>14} {count:>10} {inverse:>14}\n");
     let greatest = all.max().unwrap_or(0);
-    for Step { value, share, count } in all.binned().spectrum(TICKS) {
+    for SpectrumRow { value, share, count } in all.binned().spectrum(TICKS) {
         let value_ms = value.min(greatest) as f64 / NS_PER_MS;
         let _ = write!(text, "{value_ms:12.3} {share:14.12} {count:10}");
         // The last row is at 100 %, where the inverse is infinite.

@@ -8,7 +8,7 @@ use crate::record::Document;
 use crate::record::gate::Gate;
 
 /// Outcome of a case that did not pass.
-enum Flaw {
+enum CaseFailure {
     Failure(String),
     /// It is unknown whether it passed.
     Error(String),
@@ -16,14 +16,14 @@ enum Flaw {
 
 /// The suite of one document.
 pub fn render(document: &Document) -> String {
-    let mut cases = vec![("completed".to_owned(), document.flaw().map(Flaw::Failure))];
+    let mut cases = vec![("completed".to_owned(), document.flaw().map(CaseFailure::Failure))];
     let flaw = |gate: &Gate| match gate.broken {
-        true => Some(Flaw::Failure(gate.was())),
-        false => gate.undecided.then(|| Flaw::Error(format!("undecided: {}", gate.was()))),
+        true => Some(CaseFailure::Failure(gate.was())),
+        false => gate.undecided.then(|| CaseFailure::Error(format!("undecided: {}", gate.was()))),
     };
     cases.extend(document.gates.iter().map(|gate| (gate.condition(), flaw(gate))));
-    let failures = cases.iter().filter(|(_, flaw)| matches!(flaw, Some(Flaw::Failure(_)))).count();
-    let errors = cases.iter().filter(|(_, flaw)| matches!(flaw, Some(Flaw::Error(_)))).count();
+    let failures = cases.iter().filter(|(_, flaw)| matches!(flaw, Some(CaseFailure::Failure(_)))).count();
+    let errors = cases.iter().filter(|(_, flaw)| matches!(flaw, Some(CaseFailure::Error(_)))).count();
     let time = format!("{:.3}", document.duration_s);
     let mut writer = Writer::new_with_indent(Vec::new(), b' ', 2);
     let suite = writer.create_element("testsuite").with_attributes([
@@ -46,8 +46,8 @@ pub fn render(document: &Document) -> String {
                     case.write_empty()?;
                     continue;
                 }
-                Some(Flaw::Error(flaw)) => ("error", xml(flaw)),
-                Some(Flaw::Failure(flaw)) => ("failure", xml(flaw)),
+                Some(CaseFailure::Error(flaw)) => ("error", xml(flaw)),
+                Some(CaseFailure::Failure(flaw)) => ("failure", xml(flaw)),
             };
             case.write_inner_content(|writer| {
                 let element = writer.create_element(element).with_attribute(("message", &*flaw));

@@ -10,7 +10,7 @@ mod sockets;
 pub use lines::line;
 pub use sockets::lines as samples;
 
-use onrush_plan::Kind;
+use onrush_plan::OutputKind;
 use onrush_stats::Corrupt;
 
 use crate::record::Document;
@@ -21,13 +21,13 @@ use crate::report;
 /// # Errors
 ///
 /// When the document holds a histogram that cannot be read.
-pub fn render(kind: Kind, document: &Document) -> Result<String, Corrupt> {
+pub fn render(kind: OutputKind, document: &Document) -> Result<String, Corrupt> {
     Ok(match kind {
-        Kind::Json => document.to_json(),
-        Kind::Csv => csv::render(document),
-        Kind::Hgrm => hgrm::render(document)?,
-        Kind::Markdown => report::markdown::render(document)?,
-        Kind::Lines | Kind::Sockets | Kind::Requests | Kind::Samples => String::new(),
-        Kind::Junit => junit::render(document),
+        OutputKind::Json => document.to_json(),
+        OutputKind::Csv => csv::render(document),
+        OutputKind::Hgrm => hgrm::render(document)?,
+        OutputKind::Markdown => report::markdown::render(document)?,
+        OutputKind::Lines | OutputKind::Sockets | OutputKind::Requests | OutputKind::Samples => String::new(),
+        OutputKind::Junit => junit::render(document),
     })
 }

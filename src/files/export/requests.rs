@@ -3,7 +3,7 @@
 use std::iter;
 
 use onrush_plan::Plan;
-use onrush_plan::secrets::Known;
+use onrush_plan::secrets::KnownSecrets;
 use onrush_stats::{Cause, Fate, LogEntry};
 use onrush_text::csv;
 
@@ -13,25 +13,25 @@ use crate::failure::why;
 pub const HEAD: &str = "due,sent,first_byte,end,status,bytes,name,error\n";
 
 /// Writes the lines of requests.
-pub struct Lines {
+pub struct RequestLines {
     /// The cells of the names, in the order of their numbers; the first is for requests without a name.
     names: Vec<String>,
     /// The plan, for the words of failures.
     plan: Plan,
     /// Its secrets, unless they may be shown.
-    known: Known,
+    known: KnownSecrets,
 }
 
-impl Lines {
+impl RequestLines {
     /// Of the requests of a plan.
     pub fn new(plan: &Plan) -> Self {
         let named = plan.list.iter().flat_map(|list| &list.names).map(|name| csv::cell(name));
-        let known = if plan.show.keeps_secrets { Known::default() } else { Known::of(plan) };
+        let known = if plan.output.keeps_secrets { KnownSecrets::default() } else { KnownSecrets::from_plan(plan) };
         Self { names: iter::once(String::new()).chain(named).collect(), plan: plan.clone(), known }
     }
 
     /// The lines, including line ends.
-    pub fn of(&self, entries: &[LogEntry]) -> String {
+    pub fn format(&self, entries: &[LogEntry]) -> String {
         let mut text = String::with_capacity(entries.len() * LINE);
         entries.iter().for_each(|entry| self.add(&mut text, entry));
         text
@@ -109,7 +109,7 @@ mod tests {
     use crate::fixtures::{list, plan};
 
     #[test]
-    fn a_request_is_a_line_whatever_became_of_it() {
+    fn every_logged_request_is_a_line() {
         let entry = LogEntry {
             due_ns: -1_500_000_001,
             sent_ns: 0,
@@ -129,13 +129,13 @@ mod tests {
             LogEntry { fate: Fate::Open, ..nothing },
         ];
         let list = list(["=a,\"b\"\n", "plain"]);
-        let lines = Lines::new(&Plan { list: Some(list), ..plan(Dialect::Native, "http://h/", 1, 1, 1) });
+        let lines = RequestLines::new(&Plan { list: Some(list), ..plan(Dialect::Native, "http://h/", 1, 1, 1) });
         let expected = "\
 -1.500000001,0.000000000,12345678.900000001,12345679.000000000,200,1234567,,
 -1.500000001,0.000000000,,0.000000010,,0,\"'=a,\"\"b\"\"\\u{a}\",closed by the server before a response began
 -1.500000001,0.000000000,,0.999999999,,0,plain,abandoned
 -1.500000001,0.000000000,,,,0,plain,in flight at the end
 ";
-        assert_eq!(lines.of(&entries), expected);
+        assert_eq!(lines.format(&entries), expected);
     }
 }

@@ -4,50 +4,50 @@ use onrush_text::reason;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use crate::record::Moment;
-use crate::run::sockets::{Reading, Sample};
+use crate::run::sockets::{SocketReading, SocketSample};
 
 /// The lines, including line ends; none if there was no socket.
-pub fn lines(sample: &Sample) -> String {
+pub fn lines(sample: &SocketSample) -> String {
     let time = Moment(u64::try_from(sample.time.as_micros()).unwrap_or(u64::MAX)).to_string();
     let at_s = (sample.at_s * 1e6).round() / 1e6;
     let mut text = Vec::new();
-    let mut put = |rest: Rest| {
-        let line = Line { at_s, time: &time, rest };
+    let mut put = |rest: LineContent| {
+        let line = SampleLine { at_s, time: &time, rest };
         serde_json::to_writer(&mut text, &line).expect("numbers and names can always be written");
         text.push(b'\n');
     };
-    sample.readings.iter().for_each(|reading| put(Rest::Reading(reading)));
+    sample.readings.iter().for_each(|reading| put(LineContent::Reading(reading)));
     if sample.left_out > 0 {
-        put(Rest::LeftOut(sample.left_out));
+        put(LineContent::LeftOut(sample.left_out));
     }
     if let Some(errno) = sample.failure {
-        put(Rest::Failure(&reason(&errno.into())));
+        put(LineContent::Failure(&reason(&errno.into())));
     }
     String::from_utf8(text).expect("JSON is text")
 }
 
-struct Line<'a> {
+struct SampleLine<'a> {
     at_s: f64,
     time: &'a str,
-    rest: Rest<'a>,
+    rest: LineContent<'a>,
 }
 
 /// The content of a line besides the time.
-enum Rest<'a> {
-    Reading(&'a Reading),
+enum LineContent<'a> {
+    Reading(&'a SocketReading),
     LeftOut(u64),
     Failure(&'a str),
 }
 
-impl Serialize for Line<'_> {
+impl Serialize for SampleLine<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("at_s", &self.at_s)?;
         map.serialize_entry("time", self.time)?;
         match &self.rest {
-            Rest::Reading(reading) => reading.each(|key, value| map.serialize_entry(key, &value))?,
-            Rest::LeftOut(sockets) => map.serialize_entry("left_out", sockets)?,
-            Rest::Failure(reason) => map.serialize_entry("error", reason)?,
+            LineContent::Reading(reading) => reading.each(|key, value| map.serialize_entry(key, &value))?,
+            LineContent::LeftOut(sockets) => map.serialize_entry("left_out", sockets)?,
+            LineContent::Failure(reason) => map.serialize_entry("error", reason)?,
         }
         map.end()
     }
@@ -62,8 +62,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_missing_from_a_sample_has_lines_of_its_own() {
-        let sample = |left_out: u64, failure: Option<Errno>| Sample {
+    fn incomplete_samples_have_their_own_lines() {
+        let sample = |left_out: u64, failure: Option<Errno>| SocketSample {
             at: Instant::now(),
             at_s: -0.4999996,
             time: Duration::from_micros(1_767_225_600_250_000),

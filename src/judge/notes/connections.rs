@@ -1,11 +1,11 @@
 //! Notes on connections: how many were established, and with which buffers.
 
-use onrush_plan::Part;
-use onrush_plan::levels::{self, Levels};
+use onrush_plan::Partition;
+use onrush_plan::levels::{self, ConnectionLevels};
 use onrush_text::units::{counted, thousands};
 use rustix::io::Errno;
 
-use super::facts::{Facts, duration};
+use super::facts::{NoteFacts, duration};
 use crate::failure::{errno_words, too_few_files};
 use crate::record::{Buffer, Document, Ended, Level, Note, NoteId, Shortage};
 
@@ -28,7 +28,7 @@ pub fn capped(document: &Document) -> Vec<Note> {
 }
 
 /// The note on a run with fewer connections than asked for.
-pub fn fewer(facts: &Facts<'_>) -> Option<Note> {
+pub fn fewer(facts: &NoteFacts<'_>) -> Option<Note> {
     let Document { connections, plan, errors, ended, .. } = facts.document;
     let (opened, shortage) = (connections.established, connections.shortage);
     // With stages, only connections that there was time to open count.
@@ -56,9 +56,10 @@ pub fn fewer(facts: &Facts<'_>) -> Option<Note> {
 }
 
 /// The plan of the number of connections.
-fn planned(stages: &[Level]) -> Levels {
-    let level = |level: &Level| levels::Level { length: duration(level.length_s), from: level.from, to: level.to };
-    Levels { stages: stages.iter().map(level).collect(), part: Part::WHOLE }
+fn planned(stages: &[Level]) -> ConnectionLevels {
+    let level =
+        |level: &Level| levels::ConnectionLevel { length: duration(level.length_s), from: level.from, to: level.to };
+    ConnectionLevels { stages: stages.iter().map(level).collect(), part: Partition::WHOLE }
 }
 
 /// True if a connection could not be opened for lack of a file descriptor.

@@ -12,7 +12,7 @@ use crate::record::{self, Document};
 use crate::run::nanos;
 
 /// A document, and facts that several notes need.
-pub struct Facts<'a> {
+pub struct NoteFacts<'a> {
     /// The document.
     pub document: &'a Document,
     /// The latencies as measured.
@@ -25,9 +25,9 @@ pub struct Facts<'a> {
     pub completed: u64,
 }
 
-impl<'a> Facts<'a> {
+impl<'a> NoteFacts<'a> {
     /// The facts of a document. Unreadable values count as empty: a document that was read has been checked.
-    pub fn of(document: &'a Document) -> Self {
+    pub fn from_document(document: &'a Document) -> Self {
         Self {
             document,
             latency: values(&document.latency.service),

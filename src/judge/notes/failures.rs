@@ -19,7 +19,7 @@ pub fn notes(document: &Document, is_said: bool) -> Vec<Note> {
     rows.sort_by_key(|row| Reverse(row.count));
     let said = document.connections.shortage.filter(|_| is_said).map(|it| too_few_files(it.needed, it.allowed));
     let note = |row| {
-        let failure = Failure { row, document };
+        let failure = LedgerFailure { row, document };
         let advice = row.advice.as_ref().filter(|advice| said.as_ref() != Some(advice));
         let weight = if row.ours { Weight::Doubt } else { Weight::Failure };
         let example = failure.example();
@@ -31,12 +31,12 @@ pub fn notes(document: &Document, is_said: bool) -> Vec<Note> {
 }
 
 /// A row of the ledger of a document.
-struct Failure<'a> {
+struct LedgerFailure<'a> {
     row: &'a LedgerRow,
     document: &'a Document,
 }
 
-impl Failure<'_> {
+impl LedgerFailure<'_> {
     /// The sentence, with the example if it is to be part of it.
     fn sentence(&self, example: Option<&str>, advice: Option<&String>) -> String {
         let LedgerRow { phase, cause, count, .. } = self.row;

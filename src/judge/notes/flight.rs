@@ -6,7 +6,7 @@
 use onrush_stats::{Count, Distribution};
 use onrush_text::units::{counted, thousands, time_us};
 
-use super::facts::Facts;
+use super::facts::NoteFacts;
 use super::seconds;
 use crate::figures::NS_PER_US;
 use crate::record::evidence::Places;
@@ -23,8 +23,8 @@ const HANGING_MIN_NS: u64 = 200_000_000;
 const PLACES_MIN_NS: u64 = 200_000_000;
 
 /// The notes on requests in flight and on where connections were.
-pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
-    let &Facts { document, ref latency, ref censored, elapsed_ns, completed } = facts;
+pub fn notes(facts: &NoteFacts<'_>) -> Vec<Note> {
+    let &NoteFacts { document, ref latency, ref censored, elapsed_ns, completed } = facts;
     let Document { evidence: Some(evidence), in_flight: Some(in_flight), plan, requests, connections, .. } = document
     else {
         return Vec::new();
@@ -36,9 +36,11 @@ pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
     // Where the script holds a thread up, responses wait to be read. Where the run went on, the ends of its open
     // requests are known.
     let unread = facts.is_held_up() || document.open_loop.as_ref().is_some_and(|open_loop| open_loop.run_on_s > 0.0);
-    let hanging =
-        censored.as_ref().filter(|_| !unread).and_then(|censored| Hanging::of(censored, requests.abandoned, latency));
-    let flight = Flight {
+    let hanging = censored
+        .as_ref()
+        .filter(|_| !unread)
+        .and_then(|censored| Hanging::from_ages(censored, requests.abandoned, latency));
+    let flight = FlightFigures {
         connections: facts.most_connections(),
         elapsed_ns,
         mean: in_flight.mean,
@@ -56,7 +58,7 @@ pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
 
 /// The requests in flight; means are over the measured time.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Flight {
+struct FlightFigures {
     /// The number of connections that should have been busy.
     connections: u64,
     /// The measured time, in nanoseconds.
@@ -97,7 +99,11 @@ struct Hanging {
 impl Hanging {
     /// The requests in flight at the end that outnumber the responses of their age or more; `None` if there are none.
     /// The greatest ages in `censored` are abandoned requests'.
-    fn of<A: Count, B: Count>(censored: &Distribution<A>, abandoned: u64, latency: &Distribution<B>) -> Option<Self> {
+    fn from_ages<A: Count, B: Count>(
+        censored: &Distribution<A>,
+        abandoned: u64,
+        latency: &Distribution<B>,
+    ) -> Option<Self> {
         let descending = |values: Vec<(u64, u64)>| values.into_iter().rev();
         let mut answers = descending(latency.values().collect()).peekable();
         let mut skip = abandoned;
@@ -129,7 +135,7 @@ impl Hanging {
     }
 }
 
-impl Flight {
+impl FlightFigures {
     /// The notes, most important first.
     fn notes(&self) -> Vec<Note> {
         let idle = self.places.filter(|places| {
@@ -152,7 +158,10 @@ impl Flight {
 }
 
 /// `None`: no reason is worth its number.
-fn idle_line(&Flight { connections, busy, is_scheduled, .. }: &Flight, places: &Places) -> Option<String> {
+fn idle_line(
+    &FlightFigures { connections, busy, is_scheduled, .. }: &FlightFigures,
+    places: &Places,
+) -> Option<String> {
     let Places { never_established, waiting, connecting, pausing, leaving, done } = *places;
     let rest = connections as f64 - done - busy - never_established - waiting - connecting - pausing - leaving;
     let reasons = [
@@ -183,7 +192,7 @@ fn number(mean: f64) -> String {
     if mean < 99.95 { format!("{mean:.1}") } else { thousands(mean.round() as u64) }
 }
 
-fn hanging_line(flight: &Flight, hanging: &Hanging) -> String {
+fn hanging_line(flight: &FlightFigures, hanging: &Hanging) -> String {
     let requests = counted(hanging.count, "request");
     let they_were = if hanging.count == 1 { "it was" } else { "they were" };
     let age = seconds(hanging.youngest_ns);
@@ -213,7 +222,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     /// Ten connections for ten seconds, all busy.
-    const BUSY: Flight = Flight {
+    const BUSY: FlightFigures = FlightFigures {
         connections: 10,
         elapsed_ns: 10_000 * MS,
         mean: 10.0,
@@ -226,7 +235,7 @@ mod tests {
         is_scheduled: false,
     };
 
-    fn said(flight: Flight) -> Vec<String> {
+    fn said(flight: FlightFigures) -> Vec<String> {
         flight.notes().into_iter().map(|note| note.text).collect()
     }
 
@@ -237,18 +246,18 @@ mod tests {
     }
 
     fn hanging(censored: &[(u64, u64)], abandoned: u64, latency: &[(u64, u64)]) -> Option<(u64, u64)> {
-        let hanging = Hanging::of(&distribution(censored), abandoned, &distribution(latency));
+        let hanging = Hanging::from_ages(&distribution(censored), abandoned, &distribution(latency));
         hanging.map(|hanging| (hanging.count, hanging.as_slow))
     }
 
     #[test]
-    fn connections_that_are_not_busy_are_said_with_where_they_were() {
+    fn idle_connections_are_explained() {
         let (busy, places) = (9.5, Places { connecting: 0.5, ..Places::default() });
-        assert_eq!(said(Flight { busy, places: Some(places), ..BUSY }), Vec::<String>::new());
+        assert_eq!(said(FlightFigures { busy, places: Some(places), ..BUSY }), Vec::<String>::new());
         let (busy, places) =
             (6.7, Places { never_established: 2.0, waiting: 1.1, connecting: 0.2, ..Places::default() });
         assert_eq!(
-            said(Flight { busy, places: Some(places), ..BUSY }),
+            said(FlightFigures { busy, places: Some(places), ..BUSY }),
             [
                 "only 6.7 of 10 connections had a request in flight on average: 2.0 were never established, 1.1 were waiting \
                  to reconnect, 0.2 were connecting"
@@ -256,40 +265,40 @@ mod tests {
         );
         let (busy, places) = (4.0, Places { pausing: 5.5, ..Places::default() });
         assert_eq!(
-            said(Flight { busy, places: Some(places), ..BUSY }),
+            said(FlightFigures { busy, places: Some(places), ..BUSY }),
             ["only 4.0 of 10 connections had a request in flight on average: 5.5 were pausing for the script, 0.5 \
                  were idle between a response and the next request"]
         );
     }
 
     #[test]
-    fn nothing_is_said_of_connections_that_were_hardly_ever_away() {
+    fn rarely_idle_connections_get_no_note() {
         let places = Places { waiting: 0.04, connecting: 0.04, done: 9.0, ..Places::default() };
-        let flight = Flight { busy: 0.9, places: Some(places), is_scheduled: true, ..BUSY };
+        let flight = FlightFigures { busy: 0.9, places: Some(places), is_scheduled: true, ..BUSY };
         assert_eq!(said(flight), Vec::<String>::new());
         let places = Some(Places { waiting: 0.1, ..places });
         let line = "on average, 0.1 of 10 connections were unavailable for sending: 0.1 were waiting to reconnect";
-        assert_eq!(said(Flight { places, ..flight }), [line]);
+        assert_eq!(said(FlightFigures { places, ..flight }), [line]);
     }
 
     #[test]
-    fn connections_with_nothing_left_to_ask_for_are_not_missed() {
+    fn finished_connections_are_not_missed() {
         let (busy, places) = (3.0, Places { done: 7.0, ..Places::default() });
-        assert_eq!(said(Flight { busy, places: Some(places), ..BUSY }), Vec::<String>::new());
+        assert_eq!(said(FlightFigures { busy, places: Some(places), ..BUSY }), Vec::<String>::new());
         let (busy, places) = (3.0, Places { never_established: 2.0, done: 5.0, ..Places::default() });
         let words = "only 3.0 of 10 connections had a request in flight on average: 2.0 were never established, 5.0 were not \
                      needed";
-        assert_eq!(said(Flight { busy, places: Some(places), ..BUSY }), [words]);
+        assert_eq!(said(FlightFigures { busy, places: Some(places), ..BUSY }), [words]);
     }
 
     #[test]
-    fn requests_that_wait_in_vain_are_said_by_littles_law() {
+    fn hanging_requests_follow_littles_law() {
         // 93 of 100 have waited all the time; one response took 836 ms.
         let censored = distribution(&[(950, 93), (3, 7)]);
         let latency = distribution(&[(1, 6_000), (836, 1)]);
-        let hanging = Hanging::of(&censored, 0, &latency);
+        let hanging = Hanging::from_ages(&censored, 0, &latency);
         assert_eq!(hanging.map(|hanging| hanging.count), Some(93));
-        let flight = Flight {
+        let flight = FlightFigures {
             connections: 100,
             elapsed_ns: 1_000 * MS,
             mean: 100.0,
@@ -302,19 +311,23 @@ mod tests {
                         the slowest response took 836.00ms. The latencies leave them out: on average 100 requests were in \
                         flight, of which only 7.0 eventually got a response";
         assert_eq!(said(flight), [sentence]);
-        let scheduled = said(Flight { is_scheduled: true, ..flight });
+        let scheduled = said(FlightFigures { is_scheduled: true, ..flight });
         let end =
             ". The percentiles are estimates that count them; Avg, Stdev and Max in the Latency row leave them out";
         assert!(scheduled[0].ends_with(end), "{scheduled:?}");
-        let few = Flight { mean: 100_000.0, ..flight };
+        let few = FlightFigures { mean: 100_000.0, ..flight };
         assert_eq!(said(few), Vec::<String>::new(), "a small part of the requests in flight");
     }
 
     #[test]
-    fn one_slow_answer_does_not_explain_many_that_wait() {
+    fn one_slow_response_excuses_no_crowd() {
         assert_eq!(hanging(&[(4_800, 93)], 0, &[(1, 6_000), (4_900, 1)]), Some((93, 1)));
-        let flight = Flight {
-            hanging: Hanging::of(&distribution(&[(4_000, 1), (5_000, 2)]), 0, &distribution(&[(1, 9), (4_900, 1)])),
+        let flight = FlightFigures {
+            hanging: Hanging::from_ages(
+                &distribution(&[(4_000, 1), (5_000, 2)]),
+                0,
+                &distribution(&[(1, 9), (4_900, 1)]),
+            ),
             ..BUSY
         };
         let sentence = "3 requests had no response by the end of the run, though they were sent at least 4.0 s earlier; \
@@ -324,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_no_older_than_as_many_answers_are_ordinary() {
+    fn normally_aged_requests_get_no_note() {
         assert_eq!(hanging(&[(396, 4)], 0, &[(400, 16)]), None);
         assert_eq!(hanging(&[(900, 8), (1, 2)], 0, &[(1_000, 8)]), None);
         assert_eq!(hanging(&[(150, 8)], 0, &[(1, 1_000)]), None, "too short a wait");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use onrush_stats::Gap;
 use onrush_text::units::{PERCENT_MIN, counted, listed, time_us};
 
-use super::facts::{Facts, duration, seconds_ns};
+use super::facts::{NoteFacts, duration, seconds_ns};
 use super::seconds;
 use crate::figures::NS_PER_US;
 use crate::record::{Document, Note, NoteId};
@@ -18,22 +18,22 @@ const TIMES_NAMED: usize = 3;
 
 /// The note on the times without a response: whether the target was unavailable, or without a schedule only when they
 /// were.
-pub fn without_response(facts: &Facts<'_>) -> Option<Note> {
+pub fn without_response(facts: &NoteFacts<'_>) -> Option<Note> {
     let unavailable = facts.document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
     if let Some(unavailable) = unavailable {
         let gaps = unavailable.gaps();
         let is_said = !gaps.is_empty() && facts.completed > 0;
-        let times = Times::of(gaps, facts.elapsed_ns);
+        let times = NamedTimes::from_gaps(gaps, facts.elapsed_ns);
         let text = || unavailable_line(&times, unavailable.share, unavailable.due.unwrap_or_default());
         return is_said.then(|| Note::failure(NoteId::Unavailable, text()));
     }
     let gaps: Vec<Gap> = facts.silences().iter().map(|silence| gap(silence.start_s, silence.length_s)).collect();
-    let text = |gaps| format!("no response {}", Times::of(gaps, facts.elapsed_ns).words());
+    let text = |gaps| format!("no response {}", NamedTimes::from_gaps(gaps, facts.elapsed_ns).words());
     (!gaps.is_empty()).then(|| Note::failure(NoteId::Silences, text(gaps)))
 }
 
 /// The note on the times in which onrush was stalled.
-pub fn stalled(facts: &Facts<'_>) -> Option<Note> {
+pub fn stalled(facts: &NoteFacts<'_>) -> Option<Note> {
     let Document { requests, in_flight, evidence, duration_s, .. } = facts.document;
     let generator = &evidence.as_ref()?.generator;
     let gaps: Vec<Gap> = generator.long_stalls.iter().map(|it| gap(it.start_s, it.length_s)).collect();
@@ -44,7 +44,8 @@ pub fn stalled(facts: &Facts<'_>) -> Option<Note> {
     let due = requests.due.unwrap_or_default() as f64 * share;
     let waited = in_flight * generator.stalls as f64 + due;
     let touched = (waited / facts.completed.max(1) as f64).min(1.0);
-    let text = |gaps| stalled_line(&Times::of(gaps, facts.elapsed_ns), share, &inflated(touched, facts.completed));
+    let text =
+        |gaps| stalled_line(&NamedTimes::from_gaps(gaps, facts.elapsed_ns), share, &inflated(touched, facts.completed));
     matters.then(|| Note::doubt(NoteId::Stalled, text(gaps)))
 }
 
@@ -61,7 +62,7 @@ fn gap(start_s: f64, length_s: f64) -> Gap {
 }
 
 /// Some times, of which the longest few are named.
-struct Times {
+struct NamedTimes {
     /// The longest of them, in chronological order.
     longest: Vec<Gap>,
     count: usize,
@@ -69,8 +70,8 @@ struct Times {
     elapsed_ns: u64,
 }
 
-impl Times {
-    fn of(mut gaps: Vec<Gap>, elapsed_ns: u64) -> Self {
+impl NamedTimes {
+    fn from_gaps(mut gaps: Vec<Gap>, elapsed_ns: u64) -> Self {
         let count = gaps.len();
         gaps.sort_by_key(|gap| Reverse(gap.length_ns()));
         gaps.truncate(TIMES_NAMED);
@@ -97,7 +98,7 @@ impl Times {
     }
 }
 
-fn unavailable_line(times: &Times, share: f64, due: u64) -> String {
+fn unavailable_line(times: &NamedTimes, share: f64, due: u64) -> String {
     let (percent, were) = (100.0 * share, if due == 1 { "was" } else { "were" });
     let percent = if percent < 0.05 { "less than 0.1 %".to_owned() } else { format!("{percent:.1} %") };
     let due = counted(due, "request");
@@ -122,7 +123,7 @@ fn inflated(touched: f64, latencies: u64) -> String {
     }
 }
 
-fn stalled_line(times: &Times, share: f64, inflated: &str) -> String {
+fn stalled_line(times: &NamedTimes, share: f64, inflated: &str) -> String {
     let times = if times.count == 0 {
         format!("for {:.0} % of the time, in short stalls", 100.0 * share)
     } else {
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_few_latencies_those_that_a_stall_inflated_are_counted() {
+    fn stall_inflated_latencies_are_counted_when_few() {
         assert_eq!(inflated(0.35, 14), "the latencies of about 5 of 14 responses");
     }
 }

@@ -2,7 +2,7 @@
 
 use onrush_text::units::{counted, thousands};
 
-use super::facts::Facts;
+use super::facts::NoteFacts;
 use super::were;
 use crate::record::{Addresses, Document, LeftOut, Note, NoteId, RequestLog};
 
@@ -19,7 +19,7 @@ const PAUSES_UNREAD: &str =
     "the script's delay() did not always return a number of milliseconds: any other result counts as 0 (no pause)";
 
 /// Notes that cast no doubt: hints.
-pub fn notes(facts: &Facts<'_>) -> Vec<Note> {
+pub fn notes(facts: &NoteFacts<'_>) -> Vec<Note> {
     let Document { requests, connections, latency, in_flight, plan, .. } = facts.document;
     let (carried, interim, completed, cut) =
         (requests.carried, requests.interim, requests.completed, requests.cut_responses);

@@ -5,7 +5,7 @@ use onrush_proto::Code;
 use onrush_proto::http2::STREAMS_ASSUMED;
 use onrush_text::units::{counted, listed, thousands};
 
-use super::open_loop::MoreConnections;
+use super::open_loop::ConnectionsAdvice;
 use crate::record::evidence::were_often_in_use;
 use crate::record::{Document, Http2, Note, NoteId, OTHER};
 
@@ -16,7 +16,7 @@ const WINDOW: f64 = 0.01;
 const RETURNED: f64 = 0.01;
 
 /// Notes on HTTP/2.
-pub fn notes(document: &Document, more: MoreConnections) -> Vec<Note> {
+pub fn notes(document: &Document, more: ConnectionsAdvice) -> Vec<Note> {
     let Some(http2) = &document.http2 else { return Vec::new() };
     let notes = [
         no_streams(document, http2),
@@ -48,7 +48,7 @@ fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
 
 /// More streams were asked for than a server allows, and all that it allows were in use for at least a hundredth of the
 /// time, as the evidence has it. With `--max-inflight`, more connections make up for that.
-fn few_streams(document: &Document, http2: &Http2, more: MoreConnections) -> Option<Note> {
+fn few_streams(document: &Document, http2: &Http2, more: ConnectionsAdvice) -> Option<Note> {
     if document.plan.max_inflight.is_some() {
         return None;
     }
@@ -71,7 +71,7 @@ fn few_streams(document: &Document, http2: &Http2, more: MoreConnections) -> Opt
     let allows = format!("--streams {asked}: the server allows {allowed} on a connection");
     // With a rate, the note on waiting requests has the advice on more in flight; stages name their connections.
     let is_advised =
-        document.open_loop.is_none() && document.plan.connection_stages.is_none() && more != MoreConnections::Useless;
+        document.open_loop.is_none() && document.plan.connection_stages.is_none() && more != ConnectionsAdvice::Useless;
     let text = if !is_advised || !(connections + 1..=limits::CONNECTIONS_MAX).contains(&enough) {
         allows
     } else {

@@ -9,7 +9,7 @@ const LINES_MAX: usize = 8;
 
 /// How much room there is for notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Room {
+pub enum NoteRoom {
     /// For all of them.
     All,
     /// For a few lines, and one more with the number of omitted notes.
@@ -21,13 +21,13 @@ pub enum Room {
 /// The notes that were not printed before the run, one per line after `note: `, with any example below; in colour if
 /// requested. Notes beyond the room are only counted. If all have room, the mean that wrk would have printed, if given,
 /// comes last.
-pub fn lines(notes: &[Note], wrk_mean_us: Option<f64>, room: Room, colour: bool) -> String {
+pub fn lines(notes: &[Note], wrk_mean_us: Option<f64>, room: NoteRoom, colour: bool) -> String {
     let (before, after) = if colour { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
     let notes: Vec<&Note> = notes.iter().filter(|note| !note.was_announced).collect();
     let shown = match room {
-        Room::All => notes.len(),
-        Room::Few => fitting(&notes),
-        Room::Lines(count) => notes.len().min(count),
+        NoteRoom::All => notes.len(),
+        NoteRoom::Few => fitting(&notes),
+        NoteRoom::Lines(count) => notes.len().min(count),
     };
     let more = match notes.len() - shown {
         0 => None,
@@ -42,11 +42,11 @@ pub fn lines(notes: &[Note], wrk_mean_us: Option<f64>, room: Room, colour: bool)
         })
         .collect();
     match (more, lines.last_mut()) {
-        (Some(more), Some(last)) if room != Room::Few => last.push_str(&format!(" ({more})")),
+        (Some(more), Some(last)) if room != NoteRoom::Few => last.push_str(&format!(" ({more})")),
         (Some(more), _) => lines.push(format!("{before}note:{after} {more}")),
         (None, _) => {}
     }
-    if let Some(mean_us) = wrk_mean_us.filter(|_| room == Room::All) {
+    if let Some(mean_us) = wrk_mean_us.filter(|_| room == NoteRoom::All) {
         let mean = time_us(mean_us);
         lines.push(format!(
             "{before}note:{after} latency as measured; wrk would print Avg {mean}: see docs/measuring.md"

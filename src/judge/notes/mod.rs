@@ -19,20 +19,20 @@ mod open_loop;
 mod statuses;
 mod unanswered;
 
-pub use lines::{Room, lines};
+pub use lines::{NoteRoom, lines};
 
 use onrush_plan::LimitedBy;
 
 use super::verdict::note_on;
 use crate::record::evidence::Evidence;
 use crate::record::{Document, Ended, Note, NoteId, Verdict};
-use facts::Facts;
-use open_loop::MoreConnections;
+use facts::NoteFacts;
+use open_loop::ConnectionsAdvice;
 
 /// All notes on the document of a run, most important first; none if it is beyond doubt. They do not repeat the
 /// verdict, unless it is not printed.
 pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -> Vec<Note> {
-    let facts = &Facts::of(document);
+    let facts = &NoteFacts::from_document(document);
     let printed = verdict.filter(|_| is_printed);
     let says = printed.map_or(&[][..], |verdict| verdict.says);
     let verdict = verdict.zip(document.evidence.as_ref());
@@ -82,20 +82,22 @@ fn has(notes: &[Note], id: NoteId) -> bool {
 }
 
 /// The value of more connections, by the verdict and by requests that hang.
-fn more_connections(verdict: Option<(&Verdict, &Evidence)>, has_hanging: bool) -> MoreConnections {
-    let Some((Verdict { limited_by, .. }, evidence)) = verdict else { return MoreConnections::Unknown };
+fn more_connections(verdict: Option<(&Verdict, &Evidence)>, has_hanging: bool) -> ConnectionsAdvice {
+    let Some((Verdict { limited_by, .. }, evidence)) = verdict else { return ConnectionsAdvice::Unknown };
     let load = &evidence.load;
     match limited_by {
         // Requests that hang hold any number of connections.
-        _ if has_hanging || load.hanging > 0 => MoreConnections::Useless,
+        _ if has_hanging || load.hanging > 0 => ConnectionsAdvice::Useless,
         LimitedBy::Target | LimitedBy::GeneratorCpu | LimitedBy::GeneratorScript | LimitedBy::Ports => {
-            MoreConnections::Useless
+            ConnectionsAdvice::Useless
         }
-        LimitedBy::Network => MoreConnections::Uncounted,
+        LimitedBy::Network => ConnectionsAdvice::Uncounted,
         LimitedBy::Schedule | LimitedBy::Connections | LimitedBy::Knee | LimitedBy::Unclear if load.quiet_s > 0.0 => {
-            MoreConnections::Uncounted
+            ConnectionsAdvice::Uncounted
         }
-        LimitedBy::Schedule | LimitedBy::Connections | LimitedBy::Knee | LimitedBy::Unclear => MoreConnections::Unknown,
+        LimitedBy::Schedule | LimitedBy::Connections | LimitedBy::Knee | LimitedBy::Unclear => {
+            ConnectionsAdvice::Unknown
+        }
     }
 }
 

@@ -9,10 +9,10 @@ use onrush_proto::http2::STREAMS_ASSUMED;
 use onrush_stats::{RowFigures, has_enough_beyond, rank};
 use onrush_text::units::{PERCENT_MIN, counted, exact, spaced, thousands, time_us};
 
-use super::facts::{Facts, duration, seconds_ns};
+use super::facts::{NoteFacts, duration, seconds_ns};
 use super::were;
 use crate::figures::NS_PER_US;
-use crate::figures::bounds::{Between, Missing};
+use crate::figures::bounds::{PercentileBounds, UnboundedRequests};
 use crate::judge::gates::missing;
 use crate::judge::verdict::CROWDED;
 use crate::record::evidence::{Latency, Room};
@@ -93,13 +93,13 @@ struct Crowded {
     /// True if connections paused for the script.
     pauses: bool,
     /// The option that makes room for more.
-    room: MoreRoom,
+    room: InflightOption,
     remedy: Remedy,
 }
 
 /// The option that makes room for more requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct MoreRoom {
+struct InflightOption {
     room: Room,
     connections: u64,
     /// The streams of a connection: as many as were asked for and the server allows.
@@ -108,7 +108,7 @@ struct MoreRoom {
     allowed: u64,
 }
 
-impl MoreRoom {
+impl InflightOption {
     /// The option for this many requests in flight. Beyond as many streams as are allowed, more connections help.
     fn for_requests(self, requests: u64) -> String {
         let each = requests.div_ceil(self.connections);
@@ -159,7 +159,7 @@ struct Burst {
 
 /// The verdict on more connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MoreConnections {
+pub enum ConnectionsAdvice {
     /// They would not help: the target was the limit, for a reason that they do not change, or onrush was, or requests
     /// hang.
     Useless,
@@ -187,20 +187,20 @@ const RAN_ON_MIN_S: f64 = 0.1;
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Uncertain {
     percent: Percent,
-    between: Between,
+    between: PercentileBounds,
     /// Why there are two.
-    missing: Missing,
+    missing: UnboundedRequests,
 }
 
 /// True if more than a few requests were not sent when they were due.
 pub fn is_missed(requests: &Requests) -> bool {
-    let Counts { due, late, dropped, unsent, .. } = Counts::of(requests);
+    let ScheduleCounts { due, late, dropped, unsent, .. } = ScheduleCounts::from_requests(requests);
     (late + dropped + unsent) * 100 > due * MISSED_PERCENT
 }
 
 /// Outcomes of the requests of a schedule.
 #[derive(Clone, Copy)]
-struct Counts {
+struct ScheduleCounts {
     due: u64,
     carried: u64,
     late: u64,
@@ -208,8 +208,8 @@ struct Counts {
     unsent: u64,
 }
 
-impl Counts {
-    fn of(requests: &Requests) -> Self {
+impl ScheduleCounts {
+    fn from_requests(requests: &Requests) -> Self {
         let of = |count: Option<u64>| count.unwrap_or_default();
         Self {
             due: of(requests.due),
@@ -222,12 +222,12 @@ impl Counts {
 }
 
 /// A run with a schedule.
-struct Scheduled<'a> {
-    facts: &'a Facts<'a>,
+struct ScheduledRun<'a> {
+    facts: &'a NoteFacts<'a>,
     plan: &'a Plan,
     schedule: Option<&'a Schedule>,
     open_loop: &'a OpenLoop,
-    counts: Counts,
+    counts: ScheduleCounts,
     lateness: &'a record::Distribution,
     /// The total length of its silences, in nanoseconds.
     silent_ns: u64,
@@ -236,14 +236,14 @@ struct Scheduled<'a> {
 
 /// The notes on a run with a schedule. `more`: the verdict on more connections; `is_said`: true if it says that the
 /// rate was not reached, and whether all connections were in use.
-pub fn notes(facts: &Facts<'_>, more: MoreConnections, is_said: bool) -> Vec<Note> {
+pub fn notes(facts: &NoteFacts<'_>, more: ConnectionsAdvice, is_said: bool) -> Vec<Note> {
     let Document { open_loop: Some(open_loop), plan, requests, .. } = facts.document else { return Vec::new() };
-    let run = Scheduled {
+    let run = ScheduledRun {
         facts,
         plan,
         schedule: plan.schedule.as_ref(),
         open_loop,
-        counts: Counts::of(requests),
+        counts: ScheduleCounts::from_requests(requests),
         lateness: &open_loop.lateness,
         silent_ns: facts.silences().iter().map(|silence| seconds_ns(silence.heard_s)).sum(),
         elapsed_s: facts.document.duration_s,
@@ -251,9 +251,9 @@ pub fn notes(facts: &Facts<'_>, more: MoreConnections, is_said: bool) -> Vec<Not
     run.notes(more, is_said)
 }
 
-impl Scheduled<'_> {
-    fn notes(&self, more: MoreConnections, is_said: bool) -> Vec<Note> {
-        let Counts { due, carried, late, dropped, .. } = self.counts;
+impl ScheduledRun<'_> {
+    fn notes(&self, more: ConnectionsAdvice, is_said: bool) -> Vec<Note> {
+        let ScheduleCounts { due, carried, late, dropped, .. } = self.counts;
         let lateness = self.lateness;
         let slice = self.slice();
         let sent = lateness.count;
@@ -332,7 +332,7 @@ impl Scheduled<'_> {
     }
 
     fn behind(&self, crowded: Option<Crowded>) -> Option<Behind> {
-        let Counts { due, carried, dropped, unsent, .. } = self.counts;
+        let ScheduleCounts { due, carried, dropped, unsent, .. } = self.counts;
         if (dropped + unsent) * 100 <= due * MISSED_PERCENT || self.elapsed_s == 0.0 {
             return None;
         }
@@ -374,12 +374,12 @@ impl Scheduled<'_> {
     /// True if `--catch-up` alone held back most of the requests that were not sent.
     fn held_back(&self) -> Option<Bottleneck> {
         let factor = self.schedule.filter(|_| !self.facts.is_compat())?.catch_up?;
-        let Counts { dropped, unsent, .. } = self.counts;
+        let ScheduleCounts { dropped, unsent, .. } = self.counts;
         (2 * self.open_loop.held_back > unsent + dropped).then_some(Bottleneck::CatchUp(factor))
     }
 
     /// Busy connections as the reason why requests waited, if they were, and a remedy.
-    fn crowded(&self, more: MoreConnections) -> Option<Crowded> {
+    fn crowded(&self, more: ConnectionsAdvice) -> Option<Crowded> {
         let (counts, latency, silent_s) = (self.counts, &self.facts.latency, self.silent_ns as f64 / 1e9);
         let threads = self.facts.document.threads_of_all() as f64;
         let threads_s = self.elapsed_s * threads;
@@ -418,8 +418,8 @@ impl Scheduled<'_> {
             _ if heard_share < least_share => Remedy::Silence,
             (None, _) => Remedy::Unknown,
             (Some(calm_ns), _) if mean_ns > SLOWED * calm_ns => Remedy::Target { calm_ns, mean_ns },
-            _ if more == MoreConnections::Useless || self.is_starved() => Remedy::Verdict,
-            _ if more == MoreConnections::Uncounted => Remedy::Unknown,
+            _ if more == ConnectionsAdvice::Useless || self.is_starved() => Remedy::Verdict,
+            _ if more == ConnectionsAdvice::Uncounted => Remedy::Unknown,
             (_, CONNECTIONS_MAX..) => Remedy::Unknown,
             (_, needed) if needed > NEEDED_MAX.max(10 * most) => Remedy::Unknown,
             // The stages do reach this number, but not at the right time.
@@ -446,11 +446,11 @@ impl Scheduled<'_> {
         threads.any(|thread| thread.queued.is_some_and(|queued| queued >= STARVED))
     }
 
-    fn room(&self) -> MoreRoom {
+    fn room(&self) -> InflightOption {
         let Document { plan, http2, evidence, .. } = self.facts.document;
         let asked = plan.http2.and_then(|http2| http2.streams).filter(|_| self.facts.most_in_flight().is_some());
         let allowed = http2.as_ref().and_then(|http2| http2.streams_allowed).unwrap_or(STREAMS_ASSUMED).max(1);
-        MoreRoom {
+        InflightOption {
             room: evidence.as_ref().and_then(|evidence| evidence.load.room).unwrap_or_default(),
             connections: u64::from(plan.connections).max(1),
             streams: asked.map_or(1, |asked| asked.min(allowed)).into(),
@@ -493,7 +493,7 @@ impl Scheduled<'_> {
         }
         let estimate = document.estimate_since_due().ok()??;
         let missing = missing(&document.requests, self.open_loop, &estimate, false);
-        let Missing { due, failed, abandoned, dropped, unsent, hanging } = missing;
+        let UnboundedRequests { due, failed, abandoned, dropped, unsent, hanging } = missing;
         if failed + abandoned + dropped + hanging == 0 && unsent * 100 <= due * MISSED_PERCENT {
             return None;
         }

@@ -2,7 +2,7 @@
 
 use onrush_text::units::{counted, listed, share_of, thousands, time_us};
 
-use super::facts::{Facts, seconds_ns};
+use super::facts::{NoteFacts, seconds_ns};
 use super::were;
 use crate::figures::NS_PER_US;
 use crate::record::{Document, Note, NoteId};
@@ -12,7 +12,7 @@ const USUAL_NS: u64 = 500_000_000;
 
 /// Outcomes of the requests without a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Lost {
+struct LostRequests {
     /// All requests started.
     started: u64,
     /// Requests that failed; the ledger says how.
@@ -31,7 +31,7 @@ struct Lost {
 }
 
 /// The note on them. `has_hanging`: requests that hang have their own.
-pub fn note(facts: &Facts<'_>, has_hanging: bool) -> Option<Note> {
+pub fn note(facts: &NoteFacts<'_>, has_hanging: bool) -> Option<Note> {
     if facts.elapsed_ns == 0 {
         // A run that never began has no requests to account for.
         return None;
@@ -45,7 +45,7 @@ pub fn note(facts: &Facts<'_>, has_hanging: bool) -> Option<Note> {
         false if has_hanging || facts.is_held_up() => 0,
         false => unusual(facts),
     };
-    let lost = Lost {
+    let lost = LostRequests {
         started: requests.started + requests.carried,
         failed: requests.failed(),
         abandoned: requests.abandoned,
@@ -85,7 +85,7 @@ fn nothing_sent(document: &Document) -> &'static str {
 
 /// The number of requests in flight at the end that are unusually old: older than the slowest response if they are
 /// late, otherwise older than twice that and than half a second.
-fn unusual(facts: &Facts<'_>) -> u64 {
+fn unusual(facts: &NoteFacts<'_>) -> u64 {
     let Document { requests, plan, .. } = facts.document;
     let slowest_ns = facts.latency.max().unwrap_or(0);
     let timeout_ns = plan.timeout_s.map_or(u64::MAX, seconds_ns);
@@ -95,7 +95,7 @@ fn unusual(facts: &Facts<'_>) -> u64 {
     older.saturating_sub(requests.abandoned).min(requests.open)
 }
 
-impl Lost {
+impl LostRequests {
     fn total(&self) -> u64 {
         self.failed + self.abandoned + self.open
     }
@@ -128,12 +128,12 @@ impl Lost {
     }
 }
 
-fn lost_line(lost: &Lost) -> String {
+fn lost_line(lost: &LostRequests) -> String {
     let share = share_of(lost.total(), lost.started, "request");
     format!("{share} got no complete response: {}", lost.endings(None))
 }
 
-fn no_response_line(lost: &Lost, is_once: bool) -> String {
+fn no_response_line(lost: &LostRequests, is_once: bool) -> String {
     if is_once || lost.started <= 1 {
         return format!("the request got no complete response: {}", lost.endings(Some("it")));
     }

@@ -112,7 +112,7 @@ pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
             (None, 0) => format!("all {} in use", count(load.connections, "connection")),
             (None, _) => "all connections of a thread in use".to_owned(),
         };
-        let filled = Filled::of(evidence);
+        let filled = FilledConnections::from_evidence(evidence);
         let more = format!("allow more ({})", load.room.unwrap_or_default().option());
         let (limited_by, summary, advice) = match filled.as_ref().map(|filled| filled.elasticity) {
             Some(Elasticity { high, .. }) if high < Elasticity::STAYS => {
@@ -167,7 +167,7 @@ fn is_chance(load: &Load) -> bool {
 }
 
 /// The rate at two numbers of requests in flight, in an open loop that has come to use all of its connections.
-struct Filled {
+struct FilledConnections {
     /// Requests in flight, on average: when requests were sent that found less than half of the connections busy, and
     /// in the last
     /// third of the run.
@@ -177,10 +177,10 @@ struct Filled {
     elasticity: Elasticity,
 }
 
-impl Filled {
+impl FilledConnections {
     /// A queue is longer by one for every request in it, so that the latency of a request tells the rate at the number
     /// in flight when it was sent. The number is known for requests that found few in flight.
-    fn of(Evidence { load, latency, .. }: &Evidence) -> Option<Self> {
+    fn from_evidence(Evidence { load, latency, .. }: &Evidence) -> Option<Self> {
         let latency = latency.as_ref()?;
         let Backlog { last: all, last_per_s, .. } = load.backlog?;
         let few = latency.calm_in_flight?;

@@ -17,7 +17,7 @@ use crate::record::evidence::{
 const MS: f64 = 1e3;
 
 /// A change to the evidence.
-type Change = fn(&mut Evidence);
+type EvidenceChange = fn(&mut Evidence);
 
 /// Ten connections for ten seconds against a target that cannot be observed; nothing is the limit yet.
 fn idle() -> Evidence {
@@ -62,7 +62,7 @@ fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
 
 /// Situations that a later one explains: a stall of the whole target makes no rate, and a rate that is kept up with
 /// overrides everything else.
-const SITUATIONS: [(LimitedBy, Change); 19] = [
+const SITUATIONS: [(LimitedBy, EvidenceChange); 19] = [
     (LimitedBy::Ports, |evidence| (evidence.load.without_port, evidence.load.missing) = (36, 3.6)),
     (LimitedBy::GeneratorCpu, |evidence| evidence.generator.stalled_s = 0.5),
     (LimitedBy::GeneratorScript, |evidence| {
@@ -131,7 +131,7 @@ fn each_situation_has_its_verdict() {
 }
 
 #[test]
-fn of_two_situations_the_one_that_is_tried_first_decides() {
+fn earlier_rules_win() {
     for (number, (limited_by, first)) in SITUATIONS.into_iter().enumerate() {
         for (other, (_, second)) in SITUATIONS.into_iter().enumerate().skip(number + 1) {
             // A target that dies or falls silent comes before a stall or a wait for a processor.
@@ -151,13 +151,13 @@ fn of_two_situations_the_one_that_is_tried_first_decides() {
 }
 
 #[test]
-fn the_reason_of_most_failures_is_named_with_its_share_and_remedy() {
+fn the_main_failure_has_share_and_remedy() {
     let refused = |count| {
         let (why, advice) =
             ("reset by the server (REFUSED_STREAM)".to_owned(), Some("fewer --streams may do".to_owned()));
         Some(MainFailure { count, why, advice })
     };
-    let said = |count, change: Change| {
+    let said = |count, change: EvidenceChange| {
         let verdict = after(|evidence| {
             (evidence.load.failed, evidence.load.main_failure) = (Some(2_000), refused(count));
             change(evidence);
@@ -182,10 +182,10 @@ fn the_reason_of_most_failures_is_named_with_its_share_and_remedy() {
 
 #[test]
 fn verdicts_name_figures_and_what_to_change() {
-    let said = |change: Change| after(change).to_string();
+    let said = |change: EvidenceChange| after(change).to_string();
     for (change, expected) in [
         (
-            (|evidence| evidence.generator.threads.iter_mut().for_each(|thread| thread.busy = 0.99)) as Change,
+            (|evidence| evidence.generator.threads.iter_mut().for_each(|thread| thread.busy = 0.99)) as EvidenceChange,
             "onrush itself is the limit: both threads were 98 % busy; use more threads (-t), or another machine",
         ),
         (
@@ -348,9 +348,9 @@ fn kept(evidence: &mut Evidence) {
 }
 
 #[test]
-fn a_target_that_is_hardly_on_a_processor_waits_for_something_else() {
+fn idle_targets_wait_for_something_else() {
     let blocked = Target { busiest_thread: 0.012, cpus_used: 0.04, queued: Some(0.002), ..target() };
-    let says = |change: Change| {
+    let says = |change: EvidenceChange| {
         let verdict = after(|evidence| {
             evidence.target = Some(blocked.clone());
             change(evidence);
@@ -367,7 +367,7 @@ fn a_target_that_is_hardly_on_a_processor_waits_for_something_else() {
         says(|evidence| evidence.probe = Some(probe(16, 12, [500, 499], [-0.1, 0.1]))),
         "the number makes no difference"
     );
-    let others: [Change; 7] = [
+    let others: [EvidenceChange; 7] = [
         |evidence| evidence.probe = Some(probe(16, 12, [500, 380], [0.8, 1.2])),
         |evidence| kept(evidence),
         |evidence| evidence.load.in_flight = 0.3,
@@ -385,7 +385,7 @@ fn a_target_that_is_hardly_on_a_processor_waits_for_something_else() {
 fn what_is_not_known_decides_nothing() {
     for change in [
         // Latencies of 40 ms without a response seen in part: a target that takes 40 ms.
-        (|evidence: &mut Evidence| evidence.latency.as_mut().unwrap().delayed = 1.0) as Change,
+        (|evidence: &mut Evidence| evidence.latency.as_mut().unwrap().delayed = 1.0) as EvidenceChange,
         // Overflows of another server's queue: no connection is missing.
         |evidence| {
             let listening = Listening { waiting_max: 0, limit: 511, overflows: Some(40) };
@@ -420,11 +420,11 @@ fn too_few_responses_decide_nothing() {
 }
 
 #[test]
-fn what_else_is_worth_knowing_is_found_with_its_sentence() {
-    let found = |change: Change| after(change).findings;
+fn further_findings_have_their_sentences() {
+    let found = |change: EvidenceChange| after(change).findings;
     assert_eq!(found(|_| ()), []);
     let thirds = |first_per_s, last_per_s, error_per_s| Some(Thirds { first_per_s, last_per_s, error_per_s });
-    let table: [(Finding, Change); 11] = [
+    let table: [(Finding, EvidenceChange); 11] = [
         (Finding::Stalled, |evidence| evidence.generator.stalled_s = 0.3),
         (Finding::Throttled, |evidence| evidence.generator.throttled_s = Some(0.5)),
         (Finding::TargetThrottled, |evidence| evidence.target = Some(Target { throttled_s: Some(0.5), ..target() })),
@@ -471,7 +471,7 @@ fn what_else_is_worth_knowing_is_found_with_its_sentence() {
 }
 
 #[test]
-fn how_busy_everything_was_is_said_as_far_as_it_is_known() {
+fn known_utilizations_are_said() {
     let mut evidence = changed(|evidence| {
         evidence.generator.threads = vec![Thread { busy: 0.3, queued: Some(0.1), script: 0.15, ..Thread::default() }];
         evidence.load.places.pausing = 2.0;

@@ -3,18 +3,18 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use onrush_plan::experiment::{self, Destination, Experiment, Factor, Level, Point, Server};
-use onrush_plan::secrets::Known;
+use onrush_plan::experiment::{self, Experiment, Factor, Level, ManagedServer, Point, ResultDestination};
+use onrush_plan::secrets::KnownSecrets;
 use onrush_plan::{Dialect, Plan, secrets};
 use onrush_text::{printable, units};
 
 use super::names::{factor_file, files_collide, point_file, slug};
-use super::options::{COMMAND, KEEP_SECRETS, LIST, Options, SYSCTL, URL, near, redacted};
-use super::outline::{Outline, OutlineFactor, OutlineLevel, OutlineServer};
+use super::options::{COMMAND, KEEP_SECRETS, LIST, OptionMap, SYSCTL, URL, near, redacted};
+use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel, OutlineServer};
 use super::resolved;
 use crate::cli::decide;
 use crate::cli::front::Front;
-use crate::cli::refusal::Refusal;
+use crate::cli::refusal::PlanRefusal;
 use crate::cli::typed::Typed;
 use crate::cli::{Warned, command_line, probe};
 use crate::compare::{DECISIVE, RESPONSES_NEEDED};
@@ -25,19 +25,19 @@ const POINTS_MAX: usize = 10_000;
 /// Parts of the experiment from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Circumstances {
-    pub folder: Destination,
+    pub folder: ResultDestination,
     pub may_change_host: bool,
     /// Overrides the number in the file.
     pub retries: Option<u32>,
 }
 
 /// Makes the experiment; warns the user if it can be carried out but has a weakness.
-pub(super) fn decide(mut outline: Outline, around: Circumstances) -> Result<Warned<Experiment>, String> {
+pub(super) fn decide(mut outline: ExperimentOutline, around: Circumstances) -> Result<Warned<Experiment>, String> {
     if slug(&outline.name).is_empty() {
         return Err("the experiment has no name; write name = \"…\" at the top".to_owned());
     }
     let keeps_secrets = outline.run.0.contains_key(KEEP_SECRETS);
-    let known = if keeps_secrets { Known::default() } else { known(&outline) };
+    let known = if keeps_secrets { KnownSecrets::default() } else { known(&outline) };
     if !keeps_secrets {
         let labels =
             outline.factors.iter_mut().flat_map(|factor| &mut factor.levels).filter_map(|level| level.label.as_mut());
@@ -70,7 +70,7 @@ pub(super) fn decide(mut outline: Outline, around: Circumstances) -> Result<Warn
     files_collide(&factors, &points)?;
     let server = server(outline.server.as_ref(), &outline.run, points.iter().any(|point| point.command.is_some()))?;
     let (text, shown) = resolved::texts(&outline);
-    let Outline { name, rounds, order, seed, retries, attach, hooks, .. } = outline;
+    let ExperimentOutline { name, rounds, order, seed, retries, attach, hooks, .. } = outline;
     let Circumstances { folder, may_change_host, retries: instead } = around;
     let retries = instead.unwrap_or(retries);
     let experiment = Experiment {
@@ -100,8 +100,8 @@ fn undecidable(experiment: &Experiment) -> Option<String> {
     if points.len() < 2 || factors.iter().all(|factor| factor.name == "rate") {
         return None;
     }
-    let expected = points.iter().map(|point| Expected::of(&point.plan)).collect::<Option<Vec<_>>>()?;
-    let fewest = expected.into_iter().min_by_key(Expected::requests)?;
+    let expected = points.iter().map(|point| ExpectedRequests::from_plan(&point.plan)).collect::<Option<Vec<_>>>()?;
+    let fewest = expected.into_iter().min_by_key(ExpectedRequests::requests)?;
     (fewest.requests() < RESPONSES_NEEDED).then(|| {
         format!(
             "there will be no verdict: runs with a rate are compared by their {DECISIVE}, for which each needs {} responses, \
@@ -114,7 +114,7 @@ fn undecidable(experiment: &Experiment) -> Option<String> {
 }
 
 /// How many requests a run with a rate will have.
-struct Expected {
+struct ExpectedRequests {
     /// Requests due until its time is over; `None`: no time ends it.
     of_time: Option<f64>,
     /// Requests after which it ends, if it ends after requests.
@@ -123,9 +123,9 @@ struct Expected {
     per_s: Option<f64>,
 }
 
-impl Expected {
+impl ExpectedRequests {
     /// `None`: the run has no rate.
-    fn of(plan: &Plan) -> Option<Self> {
+    fn from_plan(plan: &Plan) -> Option<Self> {
         let schedule = plan.schedule.as_ref()?;
         let due = |length: Duration| schedule.per_second_between(Duration::ZERO, length) * length.as_secs_f64();
         let is_staged = plan.levels.is_some() || schedule.stages.iter().any(|stage| stage.length.is_some());
@@ -160,7 +160,7 @@ pub(super) fn enough_s(per_s: f64) -> f64 {
 }
 
 /// Refuses names that would move the terminal's cursor.
-fn refuse_controls(outline: &Outline) -> Result<(), String> {
+fn refuse_controls(outline: &ExperimentOutline) -> Result<(), String> {
     let labels = outline.factors.iter().flat_map(|factor| &factor.levels).filter_map(|level| level.label.as_ref());
     let names = outline.factors.iter().map(|factor| &factor.name);
     match [&outline.name].into_iter().chain(names).chain(labels).find(|name| printable(name) != **name) {
@@ -195,7 +195,7 @@ fn shown(factors: &[Factor], levels: &[usize]) -> String {
 }
 
 /// A factor, with the names of its levels and its baseline.
-fn decided(factor: &OutlineFactor, outline: &Outline, known: &Known) -> Result<Factor, String> {
+fn decided(factor: &OutlineFactor, outline: &ExperimentOutline, known: &KnownSecrets) -> Result<Factor, String> {
     let name = &factor.name;
     if factor.levels.is_empty() {
         return Err(format!("factor {name:?} has no levels; try levels = [1, 8, 64]"));
@@ -220,7 +220,7 @@ fn decided(factor: &OutlineFactor, outline: &Outline, known: &Known) -> Result<F
 }
 
 /// Refuses a factor that sets nothing, or an option that is also set elsewhere.
-fn check_options(factor: &OutlineFactor, outline: &Outline) -> Result<(), String> {
+fn check_options(factor: &OutlineFactor, outline: &ExperimentOutline) -> Result<(), String> {
     let name = &factor.name;
     let others = || outline.factors.iter().filter(|other| other.name != *name).flat_map(|other| &other.levels);
     let keys: BTreeSet<&String> = factor.levels.iter().flat_map(|level| &level.sets).map(|(key, _)| key).collect();
@@ -280,11 +280,11 @@ fn named(level: &OutlineLevel) -> String {
 }
 
 /// The secrets in the options of all levels and in the commands. Files have not been read yet.
-fn known(outline: &Outline) -> Known {
+fn known(outline: &ExperimentOutline) -> KnownSecrets {
     let levels = outline.factors.iter().flat_map(|factor| &factor.levels);
-    let options: Vec<Options> =
+    let options: Vec<OptionMap> =
         levels.map(|level| outline.run.with(&level.sets)).chain([outline.run.clone()]).collect();
-    let plan_of = |options: &Options| {
+    let plan_of = |options: &OptionMap| {
         let mut options = options.clone();
         // A file is read once, when the points are made: it may be standard input.
         options.0.retain(|key, values| key != "body" || !values.iter().any(|value| value.starts_with('@')));
@@ -295,11 +295,11 @@ fn known(outline: &Outline) -> Known {
     };
     let plans: Vec<Plan> = options.iter().filter_map(plan_of).collect();
     let of_target = outline.server.as_ref().and_then(|server| server.command.as_ref());
-    let of_points: Vec<String> = options.iter().filter_map(Options::command).collect();
-    Known::of_all(&plans, experiment::commands(&outline.hooks, of_target, &of_points))
+    let of_points: Vec<String> = options.iter().filter_map(OptionMap::command).collect();
+    KnownSecrets::of_all(&plans, experiment::commands(&outline.hooks, of_target, &of_points))
 }
 
-fn server(outline: Option<&OutlineServer>, run: &Options, is_varied: bool) -> Result<Option<Server>, String> {
+fn server(outline: Option<&OutlineServer>, run: &OptionMap, is_varied: bool) -> Result<Option<ManagedServer>, String> {
     let Some(outline) = outline else {
         let words = "target.command is varied, but there is no [target]; add one, with ready = \"http://…\"";
         return if is_varied { Err(words.to_owned()) } else { Ok(None) };
@@ -314,11 +314,11 @@ fn server(outline: Option<&OutlineServer>, run: &Options, is_varied: bool) -> Re
         ["script", "args", "body", "method", "urls", "urls-order"].iter().for_each(|key| drop(options.0.remove(*key)));
         plan(&options).map(|(plan, _)| Box::new(plan)).map_err(|words| format!("[target] ready: {words}"))
     });
-    Ok(Some(Server { command: outline.command.clone(), ready: ready.transpose()?, timeout: outline.timeout }))
+    Ok(Some(ManagedServer { command: outline.command.clone(), ready: ready.transpose()?, timeout: outline.timeout }))
 }
 
 /// The plan of these options, as if they had been typed.
-pub(super) fn plan(options: &Options) -> Result<Warned<Plan>, String> {
+pub(super) fn plan(options: &OptionMap) -> Result<Warned<Plan>, String> {
     // Standard input would be empty for all but the first run.
     let of_input = [(LIST, "-"), ("body", "@-")]
         .into_iter()
@@ -332,13 +332,13 @@ pub(super) fn plan(options: &Options) -> Result<Warned<Plan>, String> {
     }
     let words = options.words()?;
     let refused = |refusal| match refusal {
-        Refusal::Misused(line) | Refusal::Wrk(line) | Refusal::Cannot(line) => line,
-        Refusal::Usage | Refusal::Help(_) => "these options start no run".to_owned(),
+        PlanRefusal::Misused(line) | PlanRefusal::Wrk(line) | PlanRefusal::Cannot(line) => line,
+        PlanRefusal::Usage | PlanRefusal::Help(_) => "these options start no run".to_owned(),
     };
     let mut typed = Typed::new(Dialect::Native);
     typed.read(&mut Front::new(&words[1..], Dialect::Native, false)).map_err(refused)?;
     probe::none_of_several(&mut typed.probe).map_err(refused)?;
     let (mut plan, warnings) = decide::decide(typed).map_err(refused)?;
-    plan.show.command = command_line::shown(&words, &plan);
+    plan.output.command = command_line::shown(&words, &plan);
     Ok((plan, warnings))
 }

@@ -8,8 +8,8 @@ use onrush_plan::{Dialect, Order};
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::options::{COMMAND, Options, SYSCTL, canonical, near};
-use super::outline::{Outline, OutlineFactor, OutlineLevel, OutlineServer, READY, RETRIES_MAX, ROUNDS_MAX};
+use super::options::{COMMAND, OptionMap, SYSCTL, canonical, near};
+use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel, OutlineServer, READY, RETRIES_MAX, ROUNDS_MAX};
 use crate::cli::units;
 
 /// A fault in a file.
@@ -21,17 +21,17 @@ pub(super) struct Wrong {
     pub words: String,
 }
 
-pub(super) fn read(text: &str) -> Result<Outline, Wrong> {
+pub(super) fn read(text: &str) -> Result<ExperimentOutline, Wrong> {
     let root = DeTable::parse(text).map_err(|error| {
         let line = error.span().map(|span| line(text, span.start));
         Wrong { line, words: error.message().trim().replace('\n', ", ") }
     })?;
-    let root = Table { text, name: "", table: root.get_ref() };
+    let root = FileTable { text, name: "", table: root.get_ref() };
     root.has_only(&[
         "name", "rounds", "order", "seed", "retry", "baseline", "attach", "run", "factor", "target", "hooks", "made",
     ])?;
     let factors = root.tables("factor")?;
-    Ok(Outline {
+    Ok(ExperimentOutline {
         name: root.string("name")?.unwrap_or_default(),
         rounds: root.integer("rounds", 1..ROUNDS_MAX + 1)?.unwrap_or(3) as u32,
         order: root.choice("order", &ORDERS)?.unwrap_or_default(),
@@ -49,7 +49,7 @@ pub(super) fn read(text: &str) -> Result<Outline, Wrong> {
 const ORDERS: [(&str, Order); 3] =
     [("interleaved", Order::Interleaved), ("random", Order::Random), ("sequential", Order::Sequential)];
 
-fn baseline(root: &Table<'_>) -> Result<Vec<(String, String)>, Wrong> {
+fn baseline(root: &FileTable<'_>) -> Result<Vec<(String, String)>, Wrong> {
     let Some(table) = root.table("baseline")? else { return Ok(Vec::new()) };
     table
         .table
@@ -58,12 +58,12 @@ fn baseline(root: &Table<'_>) -> Result<Vec<(String, String)>, Wrong> {
         .collect()
 }
 
-fn run(root: &Table<'_>) -> Result<Options, Wrong> {
-    let Some(table) = root.table("run")? else { return Ok(Options::default()) };
-    Ok(Options(table.options("", &[])?.into_iter().collect()))
+fn run(root: &FileTable<'_>) -> Result<OptionMap, Wrong> {
+    let Some(table) = root.table("run")? else { return Ok(OptionMap::default()) };
+    Ok(OptionMap(table.options("", &[])?.into_iter().collect()))
 }
 
-fn factor(table: &Table<'_>) -> Result<OutlineFactor, Wrong> {
+fn factor(table: &FileTable<'_>) -> Result<OutlineFactor, Wrong> {
     table.has_only(&["name", "levels"])?;
     let name = table.string("name")?.filter(|name| !name.is_empty());
     let Some(name) = name else {
@@ -77,7 +77,7 @@ fn factor(table: &Table<'_>) -> Result<OutlineFactor, Wrong> {
     };
     let level = |value: &Spanned<DeValue<'_>>| match value.get_ref() {
         DeValue::Table(inner) => {
-            let inner = Table { text: table.text, name: "levels", table: inner };
+            let inner = FileTable { text: table.text, name: "levels", table: inner };
             let label = inner.string("label")?;
             Ok(OutlineLevel { label, sets: inner.options("", &["label"])? })
         }
@@ -90,7 +90,7 @@ fn factor(table: &Table<'_>) -> Result<OutlineFactor, Wrong> {
     Ok(OutlineFactor { levels: levels.iter().map(level).collect::<Result<_, _>>()?, name: name.clone() })
 }
 
-fn server(table: &Table<'_>) -> Result<OutlineServer, Wrong> {
+fn server(table: &FileTable<'_>) -> Result<OutlineServer, Wrong> {
     table.has_only(&["command", "ready", "timeout"])?;
     Ok(OutlineServer {
         command: table.string("command")?,
@@ -99,7 +99,7 @@ fn server(table: &Table<'_>) -> Result<OutlineServer, Wrong> {
     })
 }
 
-fn hooks(table: &Table<'_>) -> Result<Hooks, Wrong> {
+fn hooks(table: &FileTable<'_>) -> Result<Hooks, Wrong> {
     table.has_only(&["before_point", "after_point", "before_run", "after_run", "timeout", "on_error"])?;
     let usual = Hooks::default();
     Ok(Hooks {
@@ -112,13 +112,13 @@ fn hooks(table: &Table<'_>) -> Result<Hooks, Wrong> {
     })
 }
 
-struct Table<'a> {
+struct FileTable<'a> {
     text: &'a str,
     name: &'a str,
     table: &'a DeTable<'a>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> FileTable<'a> {
     /// Refuses every key but these.
     fn has_only(&self, known: &[&str]) -> Result<(), Wrong> {
         let Some(key) = self.table.keys().find(|key| !known.contains(&&**key.get_ref())) else { return Ok(()) };
@@ -126,7 +126,7 @@ impl<'a> Table<'a> {
         let hint =
             near(key.get_ref(), known.iter().copied()).unwrap_or_else(|| format!("known are {}", known.join(", ")));
         // An option of a run at the top of the file was meant for [run].
-        let hint = if self.name.is_empty() && Options::check(key.get_ref()).is_ok() {
+        let hint = if self.name.is_empty() && OptionMap::check(key.get_ref()).is_ok() {
             "it belongs in [run]".to_owned()
         } else {
             hint
@@ -181,20 +181,20 @@ impl<'a> Table<'a> {
         found.map(|(_, choice)| Some(*choice)).ok_or_else(words)
     }
 
-    fn table(&self, key: &'a str) -> Result<Option<Table<'a>>, Wrong> {
+    fn table(&self, key: &'a str) -> Result<Option<FileTable<'a>>, Wrong> {
         let Some((_, value)) = self.find(key) else { return Ok(None) };
         match value.get_ref() {
-            DeValue::Table(table) => Ok(Some(Table { text: self.text, name: key, table })),
+            DeValue::Table(table) => Ok(Some(FileTable { text: self.text, name: key, table })),
             _ => Err(self.at(value.span(), &format!("{key} must be a table: write [{key}] above its keys"))),
         }
     }
 
-    fn tables(&self, key: &'a str) -> Result<Vec<Table<'a>>, Wrong> {
+    fn tables(&self, key: &'a str) -> Result<Vec<FileTable<'a>>, Wrong> {
         let Some((_, value)) = self.find(key) else { return Ok(Vec::new()) };
         let words = || self.at(value.span(), &format!("{key} must be a list of tables: write [[{key}]] above each"));
         let DeValue::Array(values) = value.get_ref() else { return Err(words()) };
         let table = |value: &'a Spanned<DeValue<'a>>| match value.get_ref() {
-            DeValue::Table(table) => Ok(Table { text: self.text, name: key, table }),
+            DeValue::Table(table) => Ok(FileTable { text: self.text, name: key, table }),
             _ => Err(words()),
         };
         values.iter().map(table).collect()
@@ -210,7 +210,7 @@ impl<'a> Table<'a> {
                 || COMMAND.starts_with(&format!("{name}."));
             match value.get_ref() {
                 DeValue::Table(inner) if is_dotted => {
-                    let inner = Table { text: self.text, name: self.name, table: inner };
+                    let inner = FileTable { text: self.text, name: self.name, table: inner };
                     options.extend(inner.options(&format!("{name}."), &[])?);
                 }
                 _ => {
@@ -224,7 +224,7 @@ impl<'a> Table<'a> {
 
     /// Refuses a name that is not an option.
     fn option(&self, name: &str, span: Range<usize>) -> Result<(), Wrong> {
-        Options::check(name).map_err(|words| self.at(span, &words))
+        OptionMap::check(name).map_err(|words| self.at(span, &words))
     }
 
     /// An option with its values; `None` for `false`.

@@ -1,6 +1,6 @@
 //! The texts of `--help` of the three commands.
 
-use super::typed::{OPTIONS, SHORTHAND, Typed};
+use super::typed::{OPTIONS, SHORTHAND, TypedLab};
 use crate::cli::arguments::{HELP, Setter, help};
 use crate::cli::described::Described;
 
@@ -100,7 +100,7 @@ pub(crate) fn versus_options() -> Vec<Described> {
 }
 
 fn own(is_shown: impl Fn(&str) -> bool) -> Vec<Described> {
-    let described = |option: &Setter<Typed>| option.described;
+    let described = |option: &Setter<TypedLab>| option.described;
     let all = SHORTHAND.iter().chain(&OPTIONS).map(described).chain([HELP]);
     all.filter(|option| is_shown(option.spelling.long)).collect()
 }

@@ -22,17 +22,17 @@ use std::fs;
 use std::path::PathBuf;
 
 use onrush_plan::Experiment;
-use onrush_plan::experiment::{Destination, PLAN};
+use onrush_plan::experiment::{PLAN, ResultDestination};
+use onrush_plan::file_contents::read_at_most;
 use onrush_plan::limits::PLAN_MAX_MIB;
-use onrush_plan::material::read_at_most;
 
 use crate::cli::arguments::Subcommand;
 use design::Circumstances;
-use typed::Typed;
+use typed::TypedLab;
 
 /// Parsed command line of the three commands.
 #[derive(Debug)]
-pub struct Lab {
+pub struct LabCommand {
     /// The experiment as decided.
     pub experiment: Box<Experiment>,
     /// True if the experiment is only shown, not carried out.
@@ -48,7 +48,7 @@ pub(super) use shorthand::{sweep, versus};
 #[cfg(test)]
 pub(crate) use typed::SHORTHAND;
 
-pub(crate) const LAB_ARGUMENTS: Subcommand<Typed> = Subcommand {
+pub(crate) const LAB_ARGUMENTS: Subcommand<TypedLab> = Subcommand {
     name: "lab",
     help: help::LAB,
     options: &typed::OPTIONS,
@@ -59,12 +59,12 @@ pub(crate) const LAB_ARGUMENTS: Subcommand<Typed> = Subcommand {
 };
 
 /// Reads the arguments after `lab`; `None`: the help was asked for.
-pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
-    let Some(mut typed) = LAB_ARGUMENTS.read(args, Typed::default())? else { return Ok(None) };
+pub(super) fn parse(args: &[OsString]) -> Result<Option<LabCommand>, String> {
+    let Some(mut typed) = LAB_ARGUMENTS.read(args, TypedLab::default())? else { return Ok(None) };
     let folder = typed.folder()?;
     let kept = match &folder {
-        Destination::Resumed { path, .. } => Some(path.join(PLAN)),
-        Destination::New(_) => None,
+        ResultDestination::Resumed { path, .. } => Some(path.join(PLAN)),
+        ResultDestination::New(_) => None,
     };
     // A file that was typed may be a pipe, but nobody writes to one in a folder.
     let is_pipe = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| !there.is_file());
@@ -82,5 +82,10 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<Lab>, String> {
     let around = Circumstances { folder, may_change_host: typed.may_change_host, retries: typed.retries };
     let (experiment, warnings) =
         design::decide(outline, around).map_err(|words| format!("{}: {words}", path.display()))?;
-    Ok(Some(Lab { experiment: Box::new(experiment), is_plan: typed.is_plan, is_verbose: typed.is_verbose, warnings }))
+    Ok(Some(LabCommand {
+        experiment: Box::new(experiment),
+        is_plan: typed.is_plan,
+        is_verbose: typed.is_verbose,
+        warnings,
+    }))
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use aws_lc_rs::digest;
 use onrush_plan::experiment::{Factor, Point};
-use onrush_plan::secrets::Known;
+use onrush_plan::secrets::KnownSecrets;
 
 use super::options::{ARGS, COMMAND, URL, redacted};
 use super::outline::OutlineLevel;
@@ -17,7 +17,7 @@ const DIGITS: usize = 8;
 
 /// The part of a file name that is a factor and one of its levels: `connections-8`, or the label, or a number where the
 /// value is unfit for a file name. `index` counts from 0. Secrets are not in it.
-pub(super) fn factor_file(factor: &str, level: &OutlineLevel, index: usize, known: &Known) -> String {
+pub(super) fn factor_file(factor: &str, level: &OutlineLevel, index: usize, known: &KnownSecrets) -> String {
     let is_no_word = |key: &str| [URL, ARGS, COMMAND, "header", "body", "basic-auth", "http-proxy"].contains(&key);
     let of = |(key, values): &(String, Vec<String>)| match &values[..] {
         _ if is_no_word(key) => format!("{}{}", short(key), index + 1),
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn names_have_factors_and_levels_and_nothing_that_a_file_system_minds() {
+    fn run_names_are_safe_file_names() {
         let table = [
             ("connections", level(None, &[("connections", "8")]), "connections-8"),
             ("url", level(Some("nginx 1.26/ä"), &[("url", "http://h/")]), "url-nginx_1.26__"),
@@ -109,7 +109,7 @@ mod tests {
             ("latency", level(None, &[]), "latency-off"),
         ];
         for (factor, level, expected) in table {
-            assert_eq!(factor_file(factor, &level, 2, &Known::default()), expected);
+            assert_eq!(factor_file(factor, &level, 2, &KnownSecrets::default()), expected);
         }
     }
 }

@@ -8,12 +8,12 @@ use onrush_plan::secrets;
 use crate::cli::command_line;
 use crate::cli::flags::{self, Flag, Id};
 use crate::cli::hints;
-use crate::sysctl::Name;
+use crate::sysctl::SettingName;
 
 /// Options by name, each with its values: none for a switch, several if it is repeated. [`URL`] and [`ARGS`] are among
 /// them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Options(pub BTreeMap<String, Vec<String>>);
+pub(crate) struct OptionMap(pub BTreeMap<String, Vec<String>>);
 
 /// The key of the target's URL.
 pub(super) const URL: &str = "url";
@@ -66,7 +66,7 @@ pub(super) const OWN: [(Id, &str); 18] = [
 /// Options that may be given several times.
 const REPEATABLE: [Id; 4] = [Id::Header, Id::Resolve, Id::FailIf, Id::Label];
 
-impl Options {
+impl OptionMap {
     /// Checks that a key is the name of an option that an experiment may set.
     ///
     /// # Errors
@@ -74,7 +74,7 @@ impl Options {
     /// Why it is not, with the nearest name.
     pub fn check(key: &str) -> Result<(), String> {
         if let Some(name) = key.strip_prefix(SYSCTL) {
-            return Name::parse(name).map(drop).map_err(|refusal| refusal.to_string());
+            return SettingName::parse(name).map(drop).map_err(|refusal| refusal.to_string());
         }
         if [URL, ARGS, COMMAND].contains(&key) {
             return Ok(());
@@ -131,7 +131,7 @@ impl Options {
 
 /// The canonical spelling of a key: settings have two, `net.core.rmem_max` and `net/core/rmem_max`.
 pub(super) fn canonical(key: &str) -> String {
-    let name = key.strip_prefix(SYSCTL).and_then(|name| Name::parse(name).ok());
+    let name = key.strip_prefix(SYSCTL).and_then(|name| SettingName::parse(name).ok());
     name.map_or_else(|| key.to_owned(), |name| format!("{SYSCTL}{name}"))
 }
 

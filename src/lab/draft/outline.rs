@@ -6,11 +6,11 @@ use std::time::Duration;
 use onrush_plan::Order;
 use onrush_plan::experiment::Hooks;
 
-use super::options::Options;
+use super::options::OptionMap;
 
 /// An experiment as it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Outline {
+pub(super) struct ExperimentOutline {
     pub name: String,
     pub rounds: u32,
     pub order: Order,
@@ -20,7 +20,7 @@ pub(super) struct Outline {
     pub baseline: Vec<(String, String)>,
     pub attach: Vec<PathBuf>,
     /// Options of all runs.
-    pub run: Options,
+    pub run: OptionMap,
     pub factors: Vec<OutlineFactor>,
     pub server: Option<OutlineServer>,
     pub hooks: Hooks,

@@ -4,11 +4,11 @@ use onrush_plan::experiment::Hooks;
 use onrush_plan::{Order, secrets};
 use toml::{Table, Value};
 
-use super::options::{ARGS, COMMAND, KEEP_SECRETS, Options, URL, redacted};
-use super::outline::{Outline, OutlineFactor, OutlineLevel, OutlineServer};
+use super::options::{ARGS, COMMAND, KEEP_SECRETS, OptionMap, URL, redacted};
+use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel, OutlineServer};
 
 /// The experiment as TOML, with and without secrets.
-pub(super) fn texts(outline: &Outline) -> (String, String) {
+pub(super) fn texts(outline: &ExperimentOutline) -> (String, String) {
     let keeps_secrets = outline.run.0.contains_key(KEEP_SECRETS);
     let text = text(outline, &|_, values| values.to_vec());
     let shown = if keeps_secrets { text.clone() } else { self::text(outline, &without_secrets) };
@@ -27,7 +27,7 @@ fn without_secrets(key: &str, values: &[String]) -> Vec<String> {
     }
 }
 
-fn text(outline: &Outline, value: &Shown) -> String {
+fn text(outline: &ExperimentOutline, value: &Shown) -> String {
     let mut root = Table::new();
     let order = match outline.order {
         Order::Interleaved => "interleaved",
@@ -81,7 +81,7 @@ fn table<const N: usize>(keys: [(&str, Option<String>); N]) -> Table {
 
 fn factor(factor: &OutlineFactor, value: &Shown) -> Value {
     let level = |level: &OutlineLevel| {
-        let mut table = options(&Options(level.sets.iter().cloned().collect()), value);
+        let mut table = options(&OptionMap(level.sets.iter().cloned().collect()), value);
         if let Some(label) = &level.label {
             table.insert("label".to_owned(), label.clone().into());
         }
@@ -93,7 +93,7 @@ fn factor(factor: &OutlineFactor, value: &Shown) -> Value {
     Value::Table(table)
 }
 
-fn options(options: &Options, value: &Shown) -> Table {
+fn options(options: &OptionMap, value: &Shown) -> Table {
     let shown = |key: &String, values: &[String]| match &value(key, values)[..] {
         [] => Value::Boolean(true),
         [one] => Value::String(one.clone()),

@@ -6,11 +6,11 @@ use std::time::Duration;
 use onrush_plan::Dialect;
 use onrush_text::units::exact;
 
-use super::Lab;
+use super::LabCommand;
 use super::design::{self, Circumstances};
-use super::options::{ARGS, LIST, Options, SYSCTL, URL, redacted};
-use super::outline::{Outline, OutlineFactor, OutlineLevel};
-use super::typed::{OPTIONS, SHORTHAND, Typed};
+use super::options::{ARGS, LIST, OptionMap, SYSCTL, URL, redacted};
+use super::outline::{ExperimentOutline, OutlineFactor, OutlineLevel};
+use super::typed::{OPTIONS, SHORTHAND, TypedLab};
 use crate::cli::flags::{self, Id};
 use crate::cli::front::{Front, Item, Misuse};
 use crate::cli::hints;
@@ -34,7 +34,7 @@ const WARMUP: Duration = Duration::from_millis(500);
 const SLICE_MAX: Duration = Duration::from_secs(20);
 
 /// Reads the arguments after `sweep`; `None`: the help was asked for.
-pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
+pub(crate) fn sweep(args: &[OsString]) -> Result<Option<LabCommand>, String> {
     let Some(mut typed) = read(args, true)? else { return Ok(None) };
     if let Some(line) = typed.lacks_url(1) {
         return Err(line);
@@ -79,7 +79,7 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<Lab>, String> {
 }
 
 /// Reads the arguments after `vs`; `None`: the help was asked for.
-pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
+pub(crate) fn versus(args: &[OsString]) -> Result<Option<LabCommand>, String> {
     let Some(mut typed) = read(args, false)? else { return Ok(None) };
     if let Some(line) = typed.lacks_url(2) {
         return Err(line);
@@ -109,7 +109,7 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<Lab>, String> {
 
 /// How long a run of `vs` measures: with a rate, until it has enough responses to be compared, if that is not very
 /// long.
-fn slice(run: &Options) -> Duration {
+fn slice(run: &OptionMap) -> Duration {
     let typed = run.0.get("rate").and_then(|values| values.last());
     // A fault in it is reported where the points are made.
     let asked = typed.and_then(|typed| rate(flags::by_id(Id::Rate), OsStr::new(typed), Dialect::Native).ok());
@@ -119,9 +119,9 @@ fn slice(run: &Options) -> Duration {
 }
 
 /// Reads options and words. `takes_lists`: some options may have a list of levels.
-fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
+fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String> {
     let own = || OPTIONS.iter().chain(&SHORTHAND);
-    let mut typed = Typed::default();
+    let mut typed = TypedLab::default();
     let mut front = Front::new(args, Dialect::Native, false).with(own().map(|option| &option.described.spelling));
     loop {
         let item = match front.next() {
@@ -146,7 +146,7 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<Typed>, String> {
             Item::Flag(flag, value) => {
                 let key = flag.spelling.long.to_owned();
                 let value = text(value)?;
-                Options::check(&key)?;
+                OptionMap::check(&key)?;
                 let may_be_list =
                     takes_lists && [Id::Connections, Id::Threads, Id::Rate, Id::Streams].contains(&flag.id);
                 if may_be_list && let Some(levels) = levels(&key, &value)? {
@@ -186,9 +186,9 @@ fn text(word: OsString) -> Result<String, String> {
 }
 
 /// The experiment that was typed, with these factors; `name` and `rounds` unless others were asked for.
-fn lab(mut typed: Typed, name: &str, factors: Vec<OutlineFactor>, rounds: u32) -> Result<Lab, String> {
+fn lab(mut typed: TypedLab, name: &str, factors: Vec<OutlineFactor>, rounds: u32) -> Result<LabCommand, String> {
     let around = Circumstances { folder: typed.folder()?, may_change_host: typed.may_change_host, retries: None };
-    let outline = Outline {
+    let outline = ExperimentOutline {
         name: typed.name.unwrap_or_else(|| name.to_owned()),
         rounds: typed.rounds.unwrap_or(rounds),
         order: typed.order,
@@ -196,8 +196,8 @@ fn lab(mut typed: Typed, name: &str, factors: Vec<OutlineFactor>, rounds: u32) -
         retries: typed.retries.unwrap_or(0),
         run: typed.run,
         factors,
-        ..Outline::default()
+        ..ExperimentOutline::default()
     };
     let (experiment, warnings) = design::decide(outline, around)?;
-    Ok(Lab { experiment: Box::new(experiment), is_plan: typed.is_plan, is_verbose: typed.is_verbose, warnings })
+    Ok(LabCommand { experiment: Box::new(experiment), is_plan: typed.is_plan, is_verbose: typed.is_verbose, warnings })
 }

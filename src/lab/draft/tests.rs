@@ -8,7 +8,7 @@ use super::*;
 /// The experiment of a text, or the text's fault.
 fn decided(text: &str) -> Result<Experiment, String> {
     let outline = read(text).map_err(|wrong| format!("{}: {}", wrong.line.unwrap_or_default(), wrong.words))?;
-    let around = Circumstances { folder: Destination::New(None), may_change_host: false, retries: None };
+    let around = Circumstances { folder: ResultDestination::New(None), may_change_host: false, retries: None };
     design::decide(outline, around).map(|(experiment, _)| experiment)
 }
 
@@ -44,7 +44,7 @@ on_error = "stop"
 "#;
 
 #[test]
-fn levels_are_crossed_and_options_within_one_go_together() {
+fn levels_are_crossed() {
     let experiment = decided(WHOLE).unwrap();
     assert_eq!((experiment.points.len(), experiment.runs(), experiment.order), (8, 16, Order::Random));
     let files: Vec<&str> = experiment.points.iter().map(|point| point.file.as_str()).collect();
@@ -62,7 +62,7 @@ fn levels_are_crossed_and_options_within_one_go_together() {
 }
 
 #[test]
-fn what_was_decided_is_a_file_that_decides_the_same_and_tells_no_secret() {
+fn resolved_files_decide_the_same() {
     let experiment = decided(WHOLE).unwrap();
     let again = decided(&experiment.text).unwrap();
     assert_eq!(again.text, experiment.text);
@@ -74,7 +74,7 @@ fn what_was_decided_is_a_file_that_decides_the_same_and_tells_no_secret() {
 }
 
 #[test]
-fn every_mistake_is_named_with_its_line_and_the_nearest_name() {
+fn file_mistakes_name_line_and_nearest() {
     let run = "name = \"x\"\n[run]\nurl = \"h\"\n";
     let factor = |levels: &str| format!("{run}[[factor]]\nname = \"connections\"\nlevels = {levels}\n");
     let table: [(String, &str); 27] = [
@@ -130,7 +130,7 @@ fn every_mistake_is_named_with_its_line_and_the_nearest_name() {
 }
 
 #[test]
-fn a_time_without_a_unit_is_in_seconds_everywhere() {
+fn unitless_times_are_seconds() {
     let tables = "[target]\ncommand = \"a\"\ntimeout = 2.5\n[hooks]\ntimeout = 60\n";
     let experiment = decided(&format!("name = \"x\"\n[run]\nurl = \"h\"\nduration = 3\n{tables}")).unwrap();
     assert_eq!(experiment.points[0].plan.stop.duration.unwrap().as_secs(), 3);
@@ -139,7 +139,7 @@ fn a_time_without_a_unit_is_in_seconds_everywhere() {
 }
 
 #[test]
-fn points_that_would_have_the_same_file_are_refused() {
+fn points_with_equal_files_are_refused() {
     let levels = "[{ label = \"a b\", threads = 1 }, { label = \"a_b\", threads = 2 }]";
     let text = format!("name = \"x\"\n[run]\nurl = \"h\"\n[[factor]]\nname = \"load\"\nlevels = {levels}\n");
     let wrong = decided(&text).unwrap_err();
@@ -157,9 +157,9 @@ fn versus_of(line: &str) -> Result<Experiment, String> {
 }
 
 #[test]
-fn that_runs_will_be_too_short_for_a_verdict_is_said_beforehand() {
+fn too_short_runs_are_announced() {
     let words = |line: &str| -> Vec<OsString> { line.split_whitespace().map(OsString::from).collect() };
-    let warned = |lab: Result<Option<Lab>, String>| lab.unwrap().unwrap().warnings;
+    let warned = |lab: Result<Option<LabCommand>, String>| lab.unwrap().unwrap().warnings;
     let said = |requests: &str, remedy: &str| {
         vec![format!(
             "there will be no verdict: runs with a rate are compared by their p99, for which each needs 2,000 responses, and \
@@ -204,7 +204,7 @@ fn lists_of_a_sweep_are_crossed_or_zipped() {
     let experiment = sweep_of("-c 2,8 -t1,2 -d 3s --rounds=5 http://h/ -H A:b").unwrap();
     assert_eq!((experiment.points.len(), experiment.rounds), (4, 5));
     assert_eq!(
-        experiment.points[3].plan.show.command,
+        experiment.points[3].plan.output.command,
         "onrush --connections=8 --duration=3s --header=A:b --threads=2 http://h/"
     );
     assert_eq!(experiment.words(&experiment.points[1]), "connections=2 threads=2");
@@ -240,7 +240,7 @@ fn lists_of_a_sweep_are_crossed_or_zipped() {
 }
 
 #[test]
-fn targets_are_compared_in_short_runs_unless_others_are_asked_for() {
+fn target_comparisons_default_to_short_runs() {
     let experiment = versus_of("http://a/ http://b/ -c 8").unwrap();
     let plan = &experiment.points[0].plan;
     assert_eq!((plan.stop.duration.unwrap().as_secs(), plan.warmup.as_millis(), experiment.rounds), (2, 500, 10));
@@ -283,7 +283,7 @@ fn folders_are_new_or_go_on() {
 }
 
 #[test]
-fn the_options_of_one_run_are_those_that_are_refused() {
+fn single_run_options_are_refused() {
     let refused: Vec<_> = options::OWN.iter().map(|(id, _)| *id).collect();
     assert_eq!(refused, crate::cli::flags::OF_ONE_RUN);
 }

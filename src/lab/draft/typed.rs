@@ -4,16 +4,16 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use onrush_plan::Order;
-use onrush_plan::experiment::Destination;
+use onrush_plan::experiment::ResultDestination;
 
-use super::options::{Options, SYSCTL, canonical};
+use super::options::{OptionMap, SYSCTL, canonical};
 use super::outline::{RETRIES_MAX, ROUNDS_MAX};
 use crate::cli::arguments::{Setter, path, switch, text};
 use crate::cli::refusal::took_url;
 use crate::cli::spelling::Spelling;
 
 #[derive(Debug, Default)]
-pub(crate) struct Typed {
+pub(crate) struct TypedLab {
     out: Option<PathBuf>,
     resume: Option<PathBuf>,
     is_forced: bool,
@@ -26,7 +26,7 @@ pub(crate) struct Typed {
     pub order: Order,
     pub is_zipped: bool,
     /// The options of the runs.
-    pub run: Options,
+    pub run: OptionMap,
     /// Lists of levels, by their option.
     pub lists: Vec<(String, Vec<String>)>,
     /// The file of `lab`.
@@ -38,41 +38,43 @@ pub(crate) struct Typed {
 }
 
 /// The options of all three commands.
-pub(super) const OPTIONS: [Setter<Typed>; 7] = [
-    path("--out DIR", |typed: &mut Typed, path| {
+pub(super) const OPTIONS: [Setter<TypedLab>; 7] = [
+    path("--out DIR", |typed: &mut TypedLab, path| {
         typed.out = Some(path);
         Ok(())
     })
     .help("write all results to DIR (onrush-results/TIME-NAME)"),
-    path("--resume DIR", |typed: &mut Typed, path| {
+    path("--resume DIR", |typed: &mut TypedLab, path| {
         typed.resume = Some(path);
         Ok(())
     })
     .help("continue an unfinished experiment; sweep and vs: with\nthe same command line"),
-    switch("--force", |typed: &mut Typed| typed.is_forced = true)
+    switch("--force", |typed: &mut TypedLab| typed.is_forced = true)
         .help("with --resume: even if something has changed since"),
-    text("--retry N", |typed: &mut Typed, text| count(text, 0, RETRIES_MAX).map(|count| typed.retries = Some(count)))
-        .help("retry a failed run at once, up to N times (0)"),
-    switch("--plan", |typed: &mut Typed| typed.is_plan = true).help("show points, order and time; run nothing"),
-    switch("-v, --verbose", |typed: &mut Typed| typed.is_verbose = true).help("print every run and all figures"),
-    switch("--allow-host-changes", |typed: &mut Typed| typed.may_change_host = true)
+    text("--retry N", |typed: &mut TypedLab, text| {
+        count(text, 0, RETRIES_MAX).map(|count| typed.retries = Some(count))
+    })
+    .help("retry a failed run at once, up to N times (0)"),
+    switch("--plan", |typed: &mut TypedLab| typed.is_plan = true).help("show points, order and time; run nothing"),
+    switch("-v, --verbose", |typed: &mut TypedLab| typed.is_verbose = true).help("print every run and all figures"),
+    switch("--allow-host-changes", |typed: &mut TypedLab| typed.may_change_host = true)
         .help("change settings of this host, and restore them"),
 ];
 
 /// The other options of `sweep` and `vs`, which describe the experiment.
-pub(crate) const SHORTHAND: [Setter<Typed>; 5] = [
-    text("--name NAME", |typed: &mut Typed, name| {
+pub(crate) const SHORTHAND: [Setter<TypedLab>; 5] = [
+    text("--name NAME", |typed: &mut TypedLab, name| {
         typed.name = Some(name.to_owned());
         Ok(())
     })
     .help("the NAME in the folder's name (sweep or vs)"),
-    text("--rounds N", |typed: &mut Typed, text| count(text, 1, ROUNDS_MAX).map(|count| typed.rounds = Some(count)))
+    text("--rounds N", |typed: &mut TypedLab, text| count(text, 1, ROUNDS_MAX).map(|count| typed.rounds = Some(count)))
         .help("how often each point is measured (sweep: 3, vs: 10)"),
-    text("--order NAME", |typed: &mut Typed, name| order(name).map(|order| typed.order = order))
+    text("--order NAME", |typed: &mut TypedLab, name| order(name).map(|order| typed.order = order))
         .one_of(&["interleaved", "random", "sequential"])
         .help("random, sequential or interleaved (interleaved)"),
-    switch("--zip", |typed: &mut Typed| typed.is_zipped = true).help("pair the lists instead of crossing them"),
-    text("--sysctl NAME=LIST", |typed: &mut Typed, text| {
+    switch("--zip", |typed: &mut TypedLab| typed.is_zipped = true).help("pair the lists instead of crossing them"),
+    text("--sysctl NAME=LIST", |typed: &mut TypedLab, text| {
         let (name, levels) =
             text.split_once('=').ok_or("write NAME=VALUE,VALUE, such as net.core.somaxconn=128,4096")?;
         let levels: Vec<String> = levels.split(',').map(|level| level.trim().to_owned()).collect();
@@ -80,23 +82,23 @@ pub(crate) const SHORTHAND: [Setter<Typed>; 5] = [
             return Err("its list has an empty entry".to_owned());
         }
         let key = format!("{SYSCTL}{}", name.trim());
-        Options::check(&key)?;
+        OptionMap::check(&key)?;
         typed.list(canonical(&key), levels)
     })
     .help("values to try for a setting of this host"),
 ];
 
-impl Typed {
+impl TypedLab {
     /// Where results go.
-    pub fn folder(&mut self) -> Result<Destination, String> {
+    pub fn folder(&mut self) -> Result<ResultDestination, String> {
         match (self.out.take(), self.resume.take()) {
             (Some(_), Some(_)) => Err("--out and --resume both name a folder; leave one of the two out".to_owned()),
             (out, None) if self.is_forced => {
                 let path = out.unwrap_or_else(|| PathBuf::from("DIR"));
                 Err(format!("--force needs --resume: --resume {} --force", path.display()))
             }
-            (out, None) => Ok(Destination::New(out)),
-            (None, Some(path)) => Ok(Destination::Resumed { path, is_forced: self.is_forced }),
+            (out, None) => Ok(ResultDestination::New(out)),
+            (None, Some(path)) => Ok(ResultDestination::Resumed { path, is_forced: self.is_forced }),
         }
     }
 

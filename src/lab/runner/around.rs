@@ -5,29 +5,29 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use onrush_plan::experiment::{Experiment, Hooks};
-use onrush_plan::secrets::Known;
+use onrush_plan::secrets::KnownSecrets;
 use onrush_text::reason;
 
-use super::super::{Folder, Groups, Hook, HookEnded, Start, Target, ending};
+use super::super::{Folder, Hook, HookEnded, ProcessGroups, Start, TargetProcess, ending};
 use crate::program::{Signals, say};
 use crate::run::Interrupt;
 use crate::session::ask;
-use crate::sysctl::{self, Loan, Name};
+use crate::sysctl::{self, Loan, SettingName};
 
 /// The surroundings of points and runs.
 pub(super) struct Around<'a> {
     experiment: &'a Experiment,
     /// The secrets of the experiment.
-    known: &'a Known,
+    known: &'a KnownSecrets,
     /// The borrowed settings; `None`: no point changes any.
     loan: Option<Loan>,
     /// The process groups that are running.
-    groups: Groups,
+    groups: ProcessGroups,
     /// The point and the round of the last set-up, successful or not.
     at: Option<(usize, u32)>,
     /// True if that set-up succeeded.
     is_set_up: bool,
-    target: Option<Target>,
+    target: Option<TargetProcess>,
     /// True if a failure in this attempt at a run ends the experiment.
     pub is_fatal: bool,
     /// True if something failed after a run that had been measured.
@@ -38,14 +38,14 @@ pub(super) struct Around<'a> {
 
 /// When a hook is run.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum When {
+pub(super) enum HookMoment {
     BeforePoint,
     AfterPoint,
     BeforeRun,
     AfterRun,
 }
 
-impl When {
+impl HookMoment {
     fn name(self) -> &'static str {
         match self {
             Self::BeforePoint => "before_point",
@@ -71,7 +71,7 @@ impl<'a> Around<'a> {
     /// # Errors
     ///
     /// When settings must be changed, but may not or cannot be.
-    pub fn new(experiment: &'a Experiment, known: &'a Known, signals: &Signals) -> anyhow::Result<Self> {
+    pub fn new(experiment: &'a Experiment, known: &'a KnownSecrets, signals: &Signals) -> anyhow::Result<Self> {
         let mut names: Vec<&str> =
             experiment.points.iter().flat_map(|point| &point.settings).map(|(name, _)| name.as_str()).collect();
         names.sort_unstable();
@@ -83,12 +83,12 @@ impl<'a> Around<'a> {
         }
         let mut said = Vec::new();
         for name in &names {
-            let effect = sysctl::effect(&Name::parse(name)?).filter(|effect| !said.contains(effect));
+            let effect = sysctl::effect(&SettingName::parse(name)?).filter(|effect| !said.contains(effect));
             effect.iter().for_each(|effect| say(&format!("note: {effect}")));
             said.extend(effect);
         }
         let loan = if names.is_empty() { None } else { Some(Loan::open(Path::new(sysctl::DIRECTORY))?) };
-        let groups = Groups::default();
+        let groups = ProcessGroups::default();
         let restorer = loan.as_ref().map(Loan::restorer);
         let started = groups.clone();
         signals.before_quitting(move || {
@@ -124,7 +124,7 @@ impl<'a> Around<'a> {
             }
             tried.push(setting);
             let (name, value) = setting;
-            let became = loan.set(&Name::parse(name)?, value)?;
+            let became = loan.set(&SettingName::parse(name)?, value)?;
             let normal = |value: &str| value.split_whitespace().collect::<Vec<_>>().join(" ");
             if became != normal(value) {
                 say(&format!("note: {name}: the kernel turns {value:?} into {became:?}"));
@@ -151,7 +151,7 @@ impl<'a> Around<'a> {
         }
         self.set(point).inspect_err(|_| self.is_fatal = true)?;
         self.at = Some((point, round));
-        self.hook(When::BeforePoint, folder, interrupt)?;
+        self.hook(HookMoment::BeforePoint, folder, interrupt)?;
         self.start(folder, interrupt)?;
         self.is_set_up = true;
         Ok(())
@@ -161,7 +161,7 @@ impl<'a> Around<'a> {
     pub fn leave_point(&mut self, folder: &Folder) {
         self.target = None;
         // Runs even after a signal: it ends the work of `before_point`.
-        if let Err(line) = self.hook(When::AfterPoint, folder, &Interrupt::default()) {
+        if let Err(line) = self.hook(HookMoment::AfterPoint, folder, &Interrupt::default()) {
             say(&format!("onrush: {line}"));
             self.has_failed = true;
         }
@@ -180,7 +180,7 @@ impl<'a> Around<'a> {
     /// # Errors
     ///
     /// How it failed.
-    pub fn hook(&mut self, when: When, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
+    pub fn hook(&mut self, when: HookMoment, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
         let hooks = &self.experiment.hooks;
         let (Some(command), Some((point, round))) = (when.command(hooks), self.at) else { return Ok(()) };
         let name = when.name();
@@ -215,7 +215,7 @@ impl<'a> Around<'a> {
             return Err(line.clone());
         }
         for (name, value) in settings {
-            let set = Name::parse(name).and_then(|name| loan.set(&name, value));
+            let set = SettingName::parse(name).and_then(|name| loan.set(&name, value));
             set.map_err(|refusal| refusal.to_string())?;
         }
         Ok(())
@@ -231,7 +231,8 @@ impl<'a> Around<'a> {
         let (timeout, known) = (server.timeout, self.known);
         let start = Start { command, environment: &environment, output: &output, timeout, known };
         let ready = server.ready.as_deref().unwrap_or(&point.plan);
-        let target = Target::start(&start, |within| ask::answers(ready, interrupt, within), interrupt, &self.groups);
+        let target =
+            TargetProcess::start(&start, |within| ask::answers(ready, interrupt, within), interrupt, &self.groups);
         self.target = Some(target.map_err(|unready| unready.to_string())?);
         Ok(())
     }

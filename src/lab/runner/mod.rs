@@ -10,15 +10,15 @@ use std::path::Path;
 
 use anyhow::{anyhow, bail};
 use onrush_plan::Plan;
-use onrush_plan::experiment::{self, Destination, Experiment, RESULTS};
-use onrush_plan::secrets::Known;
+use onrush_plan::experiment::{self, Experiment, RESULTS, ResultDestination};
+use onrush_plan::secrets::KnownSecrets;
 use onrush_text::printable;
 use signal_hook::consts::SIGQUIT;
 use time::OffsetDateTime;
 use time::format_description::well_known::Rfc3339;
 
-use super::draft::Lab;
-use super::{Attached, Folder, Host, Made, Occupied, Turn, order, words};
+use super::draft::LabCommand;
+use super::{AttachedFile, ExperimentOrigin, Folder, FolderExists, LabHost, PlannedTurn, order, words};
 use crate::compare;
 use crate::files;
 use crate::program::{
@@ -27,13 +27,13 @@ use crate::program::{
 };
 use crate::run;
 use crate::saved;
-use crate::sysctl::{self, Name};
-use crate::tables::{self, Columns, Form, Table};
+use crate::sysctl::{self, SettingName};
+use crate::tables::{self, Columns, TableForm, TableOptions};
 use around::Around;
-use runs::Runs;
+use runs::LabRuns;
 
 /// Carries out an experiment, or shows its plan.
-pub(super) fn carry_out(lab: Lab) -> u8 {
+pub(super) fn carry_out(lab: LabCommand) -> u8 {
     lab.warnings.iter().for_each(|line| say(&format!("onrush: {line}")));
     let mut experiment = *lab.experiment;
     let is_verbose = lab.is_verbose;
@@ -64,35 +64,35 @@ pub(super) fn carry_out(lab: Lab) -> u8 {
 /// # Errors
 ///
 /// A file that cannot be read, or a name that cannot be a setting here.
-fn check(experiment: &mut Experiment) -> anyhow::Result<Vec<Attached>> {
+fn check(experiment: &mut Experiment) -> anyhow::Result<Vec<AttachedFile>> {
     for point in &mut experiment.points {
-        point.plan.read_materials()?;
+        point.plan.read_files()?;
     }
     let ready = experiment.server.as_mut().and_then(|server| server.ready.as_deref_mut());
-    ready.map_or(Ok(()), Plan::read_materials)?;
+    ready.map_or(Ok(()), Plan::read_files)?;
     let settings = experiment.points.iter().flat_map(|point| &point.settings);
     for name in settings.map(|(name, _)| name).collect::<BTreeSet<_>>() {
-        sysctl::check(&Name::parse(name)?)?;
+        sysctl::check(&SettingName::parse(name)?)?;
     }
-    experiment.attach.iter().map(|path| Attached::read(path)).collect()
+    experiment.attach.iter().map(|path| AttachedFile::read(path)).collect()
 }
 
 /// The secrets of an experiment: of its runs and of its commands. None if they may be shown.
-fn known(experiment: &Experiment) -> Known {
-    if experiment.points.iter().any(|point| point.plan.show.keeps_secrets) {
-        return Known::default();
+fn known(experiment: &Experiment) -> KnownSecrets {
+    if experiment.points.iter().any(|point| point.plan.output.keeps_secrets) {
+        return KnownSecrets::default();
     }
     let server = experiment.server.as_ref();
     let of_target = server.and_then(|server| server.command.as_ref());
     let of_points = experiment.points.iter().filter_map(|point| point.command.as_ref());
     let ready = server.and_then(|server| server.ready.as_deref());
     let plans = experiment.points.iter().map(|point| &point.plan).chain(ready);
-    Known::of_all(plans, experiment::commands(&experiment.hooks, of_target, of_points))
+    KnownSecrets::of_all(plans, experiment::commands(&experiment.hooks, of_target, of_points))
 }
 
 /// A plan as it is stored, without these secrets in its values.
-fn without(plan: &str, known: &Known) -> anyhow::Result<String> {
-    fn hide(value: &mut toml::Value, known: &Known) {
+fn without(plan: &str, known: &KnownSecrets) -> anyhow::Result<String> {
+    fn hide(value: &mut toml::Value, known: &KnownSecrets) {
         match value {
             toml::Value::String(text) => *text = known.hide_in(text),
             toml::Value::Array(values) => values.iter_mut().for_each(|value| hide(value, known)),
@@ -107,7 +107,7 @@ fn without(plan: &str, known: &Known) -> anyhow::Result<String> {
 
 /// Outcomes of the runs.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct RunCounts {
     /// Measured runs, including runs before a `--resume`.
     measured: u64,
     /// Runs that failed, after all retries.
@@ -137,7 +137,7 @@ enum Unasked {
     NoResponse,
 }
 
-fn steps(experiment: &mut Experiment, turns: &[Turn], is_verbose: bool) -> anyhow::Result<u8> {
+fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -> anyhow::Result<u8> {
     let signals = Signals::listen(&[SIGQUIT])?;
     let attached = signals.interrupt.blocking(|| check(experiment))?;
     let known = known(experiment);
@@ -151,7 +151,7 @@ fn steps(experiment: &mut Experiment, turns: &[Turn], is_verbose: bool) -> anyho
     let path = folder.path().to_owned();
     say(&format!("{}, into {}", words::summary(experiment), path.display()));
     let interrupt = signals.interrupt.clone();
-    let mut runs = Runs::new(experiment, &known, folder, made.id, interrupt, around, is_verbose);
+    let mut runs = LabRuns::new(experiment, &known, folder, made.id, interrupt, around, is_verbose);
     let done = guard(|| runs.all(turns));
     let unrestored = runs.leave();
     let sum = runs.sum();
@@ -181,7 +181,7 @@ fn steps(experiment: &mut Experiment, turns: &[Turn], is_verbose: bool) -> anyho
 
 /// The last line: how many runs were measured, where everything is, and how to continue; without a folder there is
 /// nothing to continue.
-fn closing(experiment: &Experiment, sum: Sum, path: Option<&Path>) -> String {
+fn closing(experiment: &Experiment, sum: RunCounts, path: Option<&Path>) -> String {
     let runs = experiment.runs();
     let mut line = format!("{} of {runs} runs measured", sum.measured);
     if sum.failed > 0 {
@@ -216,15 +216,16 @@ fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
         // The failure has ended the runs, and has been reported.
         Err(_) => return false,
     };
-    let table =
-        |columns, form| tables::run(&Table { inputs: vec![path.to_owned()], by: None, columns, sort: None, form });
+    let table = |columns, form| {
+        tables::run(&TableOptions { inputs: vec![path.to_owned()], by: None, columns, sort: None, form })
+    };
     let write = |name: &str, text: &str| {
         folder.write(name, text.as_bytes()).map_err(|error| say(&format!("onrush: {error:#}"))).is_ok()
     };
-    let short = table(Columns::Short, Form::Text);
+    let short = table(Columns::Short, TableForm::Text);
     short.said.iter().for_each(|line| say(&format!("note: {line}")));
-    let markdown = [Columns::Short, Columns::WrkCmm].map(|columns| table(columns, Form::Markdown).text).join("\n");
-    let mut is_written = write("table.md", &markdown) & write("table.csv", &table(Columns::Short, Form::Csv).text);
+    let markdown = [Columns::Short, Columns::WrkCmm].map(|columns| table(columns, TableForm::Markdown).text).join("\n");
+    let mut is_written = write("table.md", &markdown) & write("table.csv", &table(Columns::Short, TableForm::Csv).text);
     let mut screen = Screen::open(false);
     screen.print(&short.text);
     sockets(experiment, path, &mut screen);
@@ -237,7 +238,7 @@ fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
         is_written &= compared.text.is_empty() || write("comparison.txt", &compared.text);
     }
     if is_verbose {
-        let all = table(Columns::WrkCmm, Form::Text).text;
+        let all = table(Columns::WrkCmm, TableForm::Text).text;
         screen.print(&format!("\nEvery run, latencies in microseconds:\n\n{all}"));
         compared.iter().for_each(|compared| screen.print(&format!("\n{}", compared.text)));
         let remarks = compared.iter().flat_map(|compared| &compared.said);
@@ -250,7 +251,7 @@ fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
 
 /// Prints a summary of the samples of sockets for each point that has any.
 fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
-    for point in experiment.points.iter().filter(|point| point.plan.show.sockets.is_some()) {
+    for point in experiment.points.iter().filter(|point| point.plan.output.sockets.is_some()) {
         let files = (1..=experiment.rounds).map(|round| path.join(format!("{}-{round}.json", point.file)));
         let files = files.filter(|file| file.is_file());
         let sampled = files.filter_map(|file| saved::document(&file).ok()?.sockets?.sampled);
@@ -262,12 +263,16 @@ fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
 
 /// The folder: a new one, or the one of an experiment to continue. A signal that ends this process leaves no
 /// half-written file in it.
-fn open(experiment: &Experiment, attached: &[Attached], signals: &Signals) -> anyhow::Result<(Folder, Made)> {
-    let host = Host::read();
+fn open(
+    experiment: &Experiment,
+    attached: &[AttachedFile],
+    signals: &Signals,
+) -> anyhow::Result<(Folder, ExperimentOrigin)> {
+    let host = LabHost::read();
     let made = made(experiment, &host)?;
-    let is_private = experiment.points.iter().any(|point| point.plan.show.keeps_secrets);
+    let is_private = experiment.points.iter().any(|point| point.plan.output.keeps_secrets);
     match &experiment.folder {
-        Destination::New(path) => {
+        ResultDestination::New(path) => {
             let folder = create(path.as_deref(), &experiment.name, &made.at, is_private)?;
             let unfinished = folder.unfinished();
             signals.before_quitting(move || unfinished.abandon());
@@ -275,7 +280,7 @@ fn open(experiment: &Experiment, attached: &[Attached], signals: &Signals) -> an
             begun.inspect_err(|_| _ = discard(experiment, &folder))?;
             Ok((folder, made))
         }
-        Destination::Resumed { path, is_forced } => {
+        ResultDestination::Resumed { path, is_forced } => {
             let (folder, before) = signals.interrupt.blocking(|| Folder::resume(path, is_private))?;
             let unfinished = folder.unfinished();
             signals.before_quitting(move || unfinished.abandon());
@@ -299,8 +304,8 @@ fn open(experiment: &Experiment, attached: &[Attached], signals: &Signals) -> an
 
 /// Removes a new folder without a result; returns whether it was one.
 fn discard(experiment: &Experiment, folder: &Folder) -> bool {
-    let is_discarded = matches!(experiment.folder, Destination::New(_)) && folder.discard();
-    if is_discarded && experiment.folder == Destination::New(None) {
+    let is_discarded = matches!(experiment.folder, ResultDestination::New(_)) && folder.discard();
+    if is_discarded && experiment.folder == ResultDestination::New(None) {
         // Succeeds if no other experiment has left anything in it.
         let _ = std::fs::remove_dir(RESULTS);
     }
@@ -323,7 +328,7 @@ fn create(path: Option<&Path>, name: &str, at: &str, is_private: bool) -> anyhow
 fn create_in(results: &Path, name: &str, is_private: bool) -> anyhow::Result<Folder> {
     let mut names = (1_u32..).map(|number| if number == 1 { name.to_owned() } else { format!("{name}-{number}") });
     let created = names.find_map(|name| match Folder::create(&results.join(name), is_private) {
-        Err(error) if error.is::<Occupied>() => None,
+        Err(error) if error.is::<FolderExists>() => None,
         created => Some(created),
     });
     created.expect("few experiments begin in the same second")
@@ -340,18 +345,18 @@ fn named(name: &str, at: &str) -> String {
 }
 
 /// How the experiment would be begun now.
-fn made(experiment: &Experiment, host: &Host) -> anyhow::Result<Made> {
+fn made(experiment: &Experiment, host: &LabHost) -> anyhow::Result<ExperimentOrigin> {
     let plans = experiment.points.iter().map(|point| &point.plan);
-    let materials = plans.flat_map(|plan| plan.materials()).filter(|material| !material.name.is_empty());
+    let materials = plans.flat_map(|plan| plan.files()).filter(|file| !file.name.is_empty());
     let materials: std::collections::BTreeMap<String, String> =
-        materials.map(|material| (material.name.clone(), material.sha256())).collect();
+        materials.map(|file| (file.name.clone(), file.sha256())).collect();
     let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
     // More rounds do not make it another experiment.
     let text: Vec<&str> = experiment.text.lines().filter(|line| !line.starts_with("rounds = ")).collect();
     let content = format!("{}{materials:?}", text.join("\n"));
-    let digest = onrush_plan::material::digest_of(content.as_bytes());
-    let id = onrush_plan::material::digest_of(format!("{digest}{at}{}", std::process::id()).as_bytes());
-    Ok(Made {
+    let digest = onrush_plan::file_contents::digest_of(content.as_bytes());
+    let id = onrush_plan::file_contents::digest_of(format!("{digest}{at}{}", std::process::id()).as_bytes());
+    Ok(ExperimentOrigin {
         id: id[..16].to_owned(),
         at,
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -364,7 +369,7 @@ fn made(experiment: &Experiment, host: &Host) -> anyhow::Result<Made> {
 }
 
 /// The first difference from how the experiment was begun, if any.
-fn change(before: &Made, now: &Made) -> Option<String> {
+fn change(before: &ExperimentOrigin, now: &ExperimentOrigin) -> Option<String> {
     if before.digest != now.digest {
         let changed = before.materials.iter().find(|(name, digest)| now.materials.get(*name) != Some(digest));
         return Some(match changed {
@@ -385,7 +390,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_is_taken_in_the_last_moment_gets_a_number() {
+    fn taken_names_get_a_number() {
         let results = tempfile::tempdir().unwrap();
         // It does not exist, but cannot be created either, as if it had been created in between.
         std::os::unix::fs::symlink("nowhere", results.path().join("vs")).unwrap();
@@ -397,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_is_named_after_the_time_and_the_experiment() {
+    fn folders_are_named_by_time_and_experiment() {
         assert_eq!(named("vs", "2026-11-24T08:52:07.123456789Z"), "20261124-085207-vs");
         assert_eq!(named("a b/..", "2026-11-24T08:52:07Z"), "20261124-085207-a_b_..");
     }

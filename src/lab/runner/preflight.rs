@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::anyhow;
 use onrush_plan::experiment::{Experiment, Point};
-use onrush_plan::secrets::Known;
+use onrush_plan::secrets::KnownSecrets;
 use onrush_plan::{Plan, secrets};
 use onrush_stats::Phase;
 use serde::Serialize;
@@ -13,9 +13,9 @@ use super::super::Folder;
 use super::Unasked;
 use super::around::Around;
 use crate::failure;
-use crate::judge::Judged;
+use crate::judge::JudgedRun;
 use crate::run::{Interrupt, NoBackend, NotStarted};
-use crate::session::ask::{Refused, ask as request};
+use crate::session::ask::{TargetRefused, ask as request};
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct FirstResponse {
@@ -43,7 +43,7 @@ pub(super) struct FirstResponse {
 
 impl FirstResponse {
     /// The response without these secrets.
-    pub fn without(mut self, known: &Known) -> Self {
+    pub fn without(mut self, known: &KnownSecrets) -> Self {
         for text in [&mut self.point, &mut self.url, &mut self.head] {
             *text = known.hide_in(text);
         }
@@ -102,18 +102,18 @@ pub(super) fn ask(
 /// True if the requests and targets of two points are equal.
 fn is_alike(one: &Point, other: &Point) -> bool {
     let key = |point: &Point| {
-        let Plan { target, way, request, .. } = point.plan.clone();
-        (target, way, request, point.command.clone())
+        let Plan { target, connect, request, .. } = point.plan.clone();
+        (target, connect, request, point.command.clone())
     };
     key(one) == key(other) && one.plan.body == other.plan.body && one.plan.list == other.plan.list
 }
 
 fn one(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Error, Unasked)> {
     let outcome = request(plan, interrupt).map_err(|error| {
-        let is_unstarted = error.is::<Refused>() || error.is::<NotStarted>() || error.is::<NoBackend>();
+        let is_unstarted = error.is::<TargetRefused>() || error.is::<NotStarted>() || error.is::<NoBackend>();
         (error, if is_unstarted { Unasked::NotStarted } else { Unasked::Wrong })
     })?;
-    let document = Judged::of(plan, &outcome).document;
+    let document = JudgedRun::from_outcome(plan, &outcome).document;
     let transcript = outcome.transcript.clone().unwrap_or_default();
     if document.requests.completed == 0 && !interrupt.is_asked() {
         let url = secrets::url(&plan.target.typed);

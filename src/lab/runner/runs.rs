@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 
 use anyhow::anyhow;
 use onrush_plan::experiment::{Experiment, Point};
-use onrush_plan::secrets::Known;
+use onrush_plan::secrets::KnownSecrets;
 use onrush_plan::{FactorLevel, Plan, Position};
 
-use super::super::{Folder, TARGETS, Turn, words};
-use super::around::{Around, When};
-use super::{Sum, preflight};
+use super::super::{Folder, PlannedTurn, TARGETS, words};
+use super::around::{Around, HookMoment};
+use super::{RunCounts, preflight};
 use crate::files::{self, Files};
-use crate::judge::{self, Judged};
+use crate::judge::{self, JudgedRun};
 use crate::live::{Messages, ProgressLine, WaitingLine};
 use crate::program::say;
 use crate::record::json;
@@ -20,16 +20,16 @@ use crate::run::{Interrupt, Observer};
 use crate::saved;
 use crate::session::{self, ask::fault};
 
-pub(super) struct Runs<'a> {
+pub(super) struct LabRuns<'a> {
     experiment: &'a Experiment,
     /// Its secrets.
-    known: &'a Known,
+    known: &'a KnownSecrets,
     folder: Folder,
     /// The id in all its results.
     id: String,
     interrupt: Interrupt,
     around: Around<'a>,
-    sum: Sum,
+    sum: RunCounts,
     /// Points whose notes have been printed.
     noted: BTreeSet<usize>,
     /// True if every run has a line, and not only failures.
@@ -37,7 +37,7 @@ pub(super) struct Runs<'a> {
 }
 
 /// How one attempt at a run ended.
-enum Ended {
+enum AttemptEnd {
     Measured,
     /// Why the run does not count.
     Failed(String),
@@ -46,7 +46,7 @@ enum Ended {
 
 /// One attempt at a run. Even a failed one may have measured something.
 struct Attempt {
-    ended: Ended,
+    ended: AttemptEnd,
     document: Option<Box<Document>>,
     /// How many of the document's notes, the first ones, put the result in doubt.
     doubts: usize,
@@ -55,16 +55,16 @@ struct Attempt {
 impl Attempt {
     /// An attempt that measured nothing.
     fn none(reason: String, interrupt: &Interrupt) -> Self {
-        let ended = if interrupt.is_asked() { Ended::Interrupted } else { Ended::Failed(reason) };
+        let ended = if interrupt.is_asked() { AttemptEnd::Interrupted } else { AttemptEnd::Failed(reason) };
         Self { ended, document: None, doubts: 0 }
     }
 }
 
-impl<'a> Runs<'a> {
+impl<'a> LabRuns<'a> {
     /// Runs that write to a folder. `id`: common to all results; `is_verbose`: every run has a line.
     pub fn new(
         experiment: &'a Experiment,
-        known: &'a Known,
+        known: &'a KnownSecrets,
         folder: Folder,
         id: String,
         interrupt: Interrupt,
@@ -78,7 +78,7 @@ impl<'a> Runs<'a> {
             id,
             interrupt,
             around,
-            sum: Sum::default(),
+            sum: RunCounts::default(),
             noted: BTreeSet::new(),
             is_verbose,
         }
@@ -90,12 +90,12 @@ impl<'a> Runs<'a> {
     }
 
     /// The outcome of the runs so far.
-    pub fn sum(&self) -> Sum {
+    pub fn sum(&self) -> RunCounts {
         self.sum
     }
 
     /// Makes every run that has not been measured before.
-    pub fn all(&mut self, turns: &[Turn]) -> anyhow::Result<()> {
+    pub fn all(&mut self, turns: &[PlannedTurn]) -> anyhow::Result<()> {
         self.log("begun")?;
         let mut left = Vec::new();
         for (before, turn) in turns.iter().enumerate() {
@@ -124,7 +124,7 @@ impl<'a> Runs<'a> {
 
     /// True if a run was measured before a `--resume`; it is then counted, with its broken gates. Any other file with
     /// the name of its result is renamed.
-    fn is_taken(&mut self, turn: &Turn) -> anyhow::Result<bool> {
+    fn is_taken(&mut self, turn: &PlannedTurn) -> anyhow::Result<bool> {
         let name = self.file(turn);
         if !self.folder.has(&name) {
             return Ok(false);
@@ -204,27 +204,27 @@ impl<'a> Runs<'a> {
     }
 
     /// The name of the result file of a run.
-    fn file(&self, turn: &Turn) -> String {
+    fn file(&self, turn: &PlannedTurn) -> String {
         format!("{}-{}.json", self.experiment.points[turn.point].file, turn.round + 1)
     }
 
     /// Makes one run, with its retries; returns whether the experiment continues.
-    fn turn(&mut self, before: usize, turn: Turn) -> anyhow::Result<bool> {
+    fn turn(&mut self, before: usize, turn: PlannedTurn) -> anyhow::Result<bool> {
         let point = &self.experiment.points[turn.point];
         for attempt in 0..=self.experiment.retries {
             self.around.is_fatal = false;
             let Attempt { ended, document, doubts } = self.attempt(before, turn);
             let (kind, line) = match &ended {
-                Ended::Measured => (None, document.as_deref().map_or(String::new(), words::measured)),
-                Ended::Interrupted => (Some("interrupted"), "interrupted".to_owned()),
-                Ended::Failed(reason) if attempt < self.experiment.retries => {
+                AttemptEnd::Measured => (None, document.as_deref().map_or(String::new(), words::measured)),
+                AttemptEnd::Interrupted => (Some("interrupted"), "interrupted".to_owned()),
+                AttemptEnd::Failed(reason) if attempt < self.experiment.retries => {
                     (Some("failed"), format!("failed: {reason}; retrying"))
                 }
-                Ended::Failed(reason) => (Some("failed"), format!("failed: {reason}")),
+                AttemptEnd::Failed(reason) => (Some("failed"), format!("failed: {reason}")),
             };
             let line = format!("{}: {line}", words::run(self.experiment, point, turn, before as u64 + 1));
             let is_wrong = match (&ended, &document) {
-                (Ended::Measured, Some(document)) => self.judge(document),
+                (AttemptEnd::Measured, Some(document)) => self.judge(document),
                 _ => true,
             };
             let kept = self.keep(&turn, kind, document.as_deref());
@@ -236,16 +236,16 @@ impl<'a> Runs<'a> {
             self.annotate(point, &line, is_wrong);
             self.log(&line)?;
             match ended {
-                Ended::Measured => {
+                AttemptEnd::Measured => {
                     self.sum.measured += 1;
                     self.print_notes(turn.point, document.as_deref(), doubts);
                     return Ok(!self.must_stop());
                 }
-                Ended::Interrupted => {
+                AttemptEnd::Interrupted => {
                     self.sum.is_interrupted = true;
                     return Ok(false);
                 }
-                Ended::Failed(_) => {}
+                AttemptEnd::Failed(_) => {}
             }
         }
         self.sum.failed += 1;
@@ -263,7 +263,7 @@ impl<'a> Runs<'a> {
     }
 
     /// Writes a run's document, under another name if the run does not count. Its samples of sockets are renamed alike.
-    fn keep(&self, turn: &Turn, kind: Option<&str>, document: Option<&Document>) -> anyhow::Result<()> {
+    fn keep(&self, turn: &PlannedTurn, kind: Option<&str>, document: Option<&Document>) -> anyhow::Result<()> {
         let begin = format!("{}-{}", self.experiment.points[turn.point].file, turn.round + 1);
         let name = kind.map_or(begin.clone(), |kind| self.folder.vacant(&begin, kind));
         if let Some(document) = document {
@@ -288,44 +288,44 @@ impl<'a> Runs<'a> {
 
     /// Prints a fault in the form that GitHub turns into annotations, if that is asked for.
     fn annotate(&self, point: &Point, line: &str, is_wrong: bool) {
-        if is_wrong && point.plan.show.annotates {
+        if is_wrong && point.plan.output.annotates {
             say(&judge::annotation(line));
         }
     }
 
-    fn attempt(&mut self, before: usize, turn: Turn) -> Attempt {
+    fn attempt(&mut self, before: usize, turn: PlannedTurn) -> Attempt {
         let Self { experiment, folder, interrupt, around, .. } = self;
         let point = &experiment.points[turn.point];
         let set_up = around.enter(turn.point, turn.round, folder, interrupt);
-        if let Err(reason) = set_up.and_then(|()| around.hook(When::BeforeRun, folder, interrupt)) {
+        if let Err(reason) = set_up.and_then(|()| around.hook(HookMoment::BeforeRun, folder, interrupt)) {
             return Attempt::none(reason, interrupt);
         }
         let mut plan = point.plan.clone();
-        plan.show.position = Some(self.position(before, turn));
-        if let Some(sockets) = &mut plan.show.sockets {
+        plan.output.position = Some(self.position(before, turn));
+        if let Some(sockets) = &mut plan.output.sockets {
             sockets.output = self.folder.path().join(samples(&format!("{}-{}", point.file, turn.round + 1)));
         }
-        plan.way.socket.reads_sizes = !point.settings.is_empty();
+        plan.connect.socket.reads_sizes = !point.settings.is_empty();
         let progress = format!("run {} of {}: ", before + 1, self.experiment.runs());
-        let Ran { mut document, doubts, reason } = run(&plan, &progress, &self.interrupt);
+        let AttemptResult { mut document, doubts, reason } = run(&plan, &progress, &self.interrupt);
         let ended = self.around.target_end();
         // Runs even after a signal: it ends the work of `before_run`.
-        let after = self.around.hook(When::AfterRun, &self.folder, &Interrupt::default());
+        let after = self.around.hook(HookMoment::AfterRun, &self.folder, &Interrupt::default());
         let is_interrupted = document.as_ref().map_or(self.interrupt.is_asked(), |document| document.interrupted);
         let reason = reason.or(ended).or(after.err()).map(|reason| self.known.hide_in(&reason));
         if let Some(position) = document.as_mut().and_then(|document| document.experiment.as_mut()) {
             position.failed = reason.clone();
         }
         let ended = match reason {
-            _ if is_interrupted => Ended::Interrupted,
-            Some(reason) => Ended::Failed(reason),
-            None => Ended::Measured,
+            _ if is_interrupted => AttemptEnd::Interrupted,
+            Some(reason) => AttemptEnd::Failed(reason),
+            None => AttemptEnd::Measured,
         };
         Attempt { ended, document, doubts }
     }
 
     /// The place of a run in the experiment.
-    fn position(&self, before: usize, turn: Turn) -> Position {
+    fn position(&self, before: usize, turn: PlannedTurn) -> Position {
         let Experiment { name, order, rounds, factors, points, .. } = self.experiment;
         let level = |(factor, &level): (&onrush_plan::experiment::Factor, &usize)| FactorLevel {
             factor: factor.name.clone(),
@@ -357,7 +357,7 @@ fn samples(name: &str) -> String {
 }
 
 /// The outcome of a session.
-struct Ran {
+struct AttemptResult {
     document: Option<Box<Document>>,
     /// How many of its notes, the first ones, put it in doubt.
     doubts: usize,
@@ -366,22 +366,22 @@ struct Ran {
 }
 
 /// Runs one session; its progress is shown after these words.
-fn run(plan: &Plan, progress: &str, interrupt: &Interrupt) -> Ran {
-    measure(plan, progress, interrupt).unwrap_or_else(|error| Ran {
+fn run(plan: &Plan, progress: &str, interrupt: &Interrupt) -> AttemptResult {
+    measure(plan, progress, interrupt).unwrap_or_else(|error| AttemptResult {
         document: None,
         doubts: 0,
         reason: Some(format!("{error:#}")),
     })
 }
 
-fn measure(plan: &Plan, words: &str, interrupt: &Interrupt) -> anyhow::Result<Ran> {
-    let mut files = Files::open(&plan.show.files(), Some(plan), plan.show.keeps_secrets)?;
+fn measure(plan: &Plan, words: &str, interrupt: &Interrupt) -> anyhow::Result<AttemptResult> {
+    let mut files = Files::open(&plan.output.files(), Some(plan), plan.output.keeps_secrets)?;
     let states = files.states().clone();
     let mut line = ProgressLine::on_stderr(words, plan);
     let mut waiting = WaitingLine { plan, is_said: true };
     let observers: &mut [&mut dyn Observer] = &mut [&mut line, &mut waiting, &mut Messages, &mut files];
     let outcome = session::run(plan, interrupt, observers)?.outcome;
-    let document = Box::new(Judged::of(plan, &outcome).document);
+    let document = Box::new(JudgedRun::from_outcome(plan, &outcome).document);
     files.write(&document);
     states.wait(files::PATIENCE);
     states.give_up();
@@ -390,5 +390,5 @@ fn measure(plan: &Plan, words: &str, interrupt: &Interrupt) -> anyhow::Result<Ra
     let reason = fault.or_else(|| document.flaw()).or(unwritable);
     let has_begun = document.requests.started > 0;
     let doubts = document.notes.iter().filter(|note| note.weight == Weight::Doubt).count();
-    Ok(Ran { document: Some(document).filter(|_| has_begun), doubts, reason })
+    Ok(AttemptResult { document: Some(document).filter(|_| has_begun), doubts, reason })
 }

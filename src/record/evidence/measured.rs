@@ -7,7 +7,9 @@ use onrush_plan::{Io, Plan};
 use onrush_proto::Error;
 use onrush_proto::http2::STREAMS_ASSUMED;
 use onrush_stats::silences::{GAP_MIN_NS, without};
-use onrush_stats::{Cause, Counters, Distribution, Gap, Occupancy, OpenLoop, Phase, Row, RowFigures, Timeline, Totals};
+use onrush_stats::{
+    Cause, Counters, Distribution, FailureRow, Gap, Occupancy, OpenLoopStats, Phase, RowFigures, Timeline, Totals,
+};
 use onrush_text::escape;
 use rustix::io::Errno;
 
@@ -19,7 +21,7 @@ use crate::failure::{Failure, is_ours, why_row};
 use crate::figures::rate::{counted, rate};
 use crate::figures::silences::{heard_ns, least_ns};
 use crate::figures::slope::slope;
-use crate::run::{Ended, Outcome, nanos};
+use crate::run::{Outcome, RunEnd, nanos};
 
 /// The range of latencies, in nanoseconds, that delayed acknowledgements cause: Linux holds them back for 40 ms
 /// (`TCP_DELACK_MIN`), a busy machine for somewhat longer.
@@ -34,7 +36,7 @@ const REQUESTS_PER_CONNECTION: u64 = 20;
 impl Evidence {
     /// That of a run; `None` if nothing was measured, or for a single request.
     pub fn of(plan: &Plan, outcome: &Outcome) -> Option<Self> {
-        let is_none = plan.once || outcome.elapsed.is_zero() || outcome.ended == Ended::NeverBegun;
+        let is_none = plan.once || outcome.elapsed.is_zero() || outcome.ended == RunEnd::NeverBegun;
         (!is_none).then(|| evidence(plan, outcome))
     }
 }
@@ -79,7 +81,7 @@ pub fn unseen(plan: &Plan, outcome: &Outcome) -> Vec<String> {
         None => vec!["the target and the machine: there was no thread to watch them".to_owned()],
     };
     if outcome.totals.sockets.readings == 0 {
-        let why = if plan.way.unix.is_some() { "the run used a Unix socket" } else { "no TCP_INFO could be read" };
+        let why = if plan.connect.unix.is_some() { "the run used a Unix socket" } else { "no TCP_INFO could be read" };
         unseen.push(format!("the network: {why}"));
     }
     // What a thread that was lost did is unknown, whatever the kernel says.
@@ -169,7 +171,7 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
         plan.schedule.as_ref().map(|schedule| figure(schedule.per_second_between(Duration::ZERO, outcome.elapsed)));
     let rate_per_s = rate(counted(outcome), elapsed_s);
     // A server that speaks first does so on connections without a request, too.
-    let is_early = |row: &&Row| row.cause == Cause::Protocol(Error::EarlyBytes);
+    let is_early = |row: &&FailureRow| row.cause == Cause::Protocol(Error::EarlyBytes);
     let before_any_request: u64 = rows().filter(is_early).map(|row| row.count).sum();
     let hanging = hanging(outcome);
     let in_flight = counters.started + counters.carried;
@@ -238,8 +240,8 @@ fn load(plan: &Plan, outcome: &Outcome) -> Load {
 }
 
 fn main_failure(plan: &Plan, outcome: &Outcome) -> Option<MainFailure> {
-    let row = |row: &Row| {
-        let failure = Failure { shortage: outcome.descriptors, ..Failure::of(plan, outcome, row) };
+    let row = |row: &FailureRow| {
+        let failure = Failure { shortage: outcome.descriptors, ..Failure::from_row(plan, outcome, row) };
         let (count, why, advice) = (row.count, why_row(row, plan), failure.remedy());
         (row.phase.name().to_owned(), failure.is_ours(), MainFailure { count, why, advice })
     };
@@ -247,7 +249,7 @@ fn main_failure(plan: &Plan, outcome: &Outcome) -> Option<MainFailure> {
 }
 
 /// The requests whose responses could not be read.
-fn unreadable(row: &Row) -> Option<Unreadable> {
+fn unreadable(row: &FailureRow) -> Option<Unreadable> {
     match row.cause {
         Cause::Protocol(why) if why.is_unreadable() => Some(Unreadable { requests: row.count, why: why.to_string() }),
         _ => None,
@@ -297,13 +299,13 @@ pub fn is_unlikely(gap: Gap, heard_ns: u64, per_s: Option<f64>) -> bool {
 }
 
 /// Whether connects failed because this machine had no port, descriptor or memory for them.
-fn is_our_connect(row: &Row) -> bool {
+fn is_our_connect(row: &FailureRow) -> bool {
     row.phase == Phase::Connect && is_ours(row.cause)
 }
 
 /// Whether connects or requests failed from this time on, in nanoseconds. Those that only lasted long did not.
 fn fails_from(outcome: &Outcome, from_ns: u64) -> bool {
-    let is_failure = |row: &&Row| {
+    let is_failure = |row: &&FailureRow| {
         !matches!(row.phase, Phase::Timeout | Phase::Status | Phase::Check | Phase::Abandoned) && !is_our_connect(row)
     };
     let mut rows = outcome.totals.ledger.rows().iter().filter(is_failure);
@@ -369,14 +371,14 @@ fn usually_left(outcome: &Outcome) -> Option<u64> {
 const RESPONSES_MIN: u64 = 20;
 
 /// The requests that were due and have not ended: unsent or in flight.
-fn left(counters: &Counters, open_loop: &OpenLoop<u64>) -> u64 {
+fn left(counters: &Counters, open_loop: &OpenLoopStats<u64>) -> u64 {
     let ended = counters.completed + counters.failed + counters.abandoned + open_loop.dropped;
     (open_loop.due + open_loop.carried + counters.carried).saturating_sub(ended)
 }
 
 /// How many requests would have been due while a run of a number of requests waited for the last of them, and for how long it did;
 /// `None`: none.
-fn overdue(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoop<u64>) -> Option<(u64, Duration)> {
+fn overdue(plan: &Plan, outcome: &Outcome, open_loop: &OpenLoopStats<u64>) -> Option<(u64, Duration)> {
     let schedule = plan.schedule.as_ref().filter(|_| plan.stop.requests.is_some())?;
     let planned = |at: Duration| schedule.per_second_between(Duration::ZERO, at) * at.as_secs_f64();
     let all = planned(outcome.elapsed);
@@ -551,7 +553,7 @@ fn network(outcome: &Outcome) -> Option<Network> {
     let all_us = (counters.occupancy.open_ns / 1_000).max(1) as f64;
     let requests = sockets.between_readings_us as f64 / all_us * counters.completed as f64;
     let lost_per_request = if requests > 0.0 { sockets.lost() as f64 / requests } else { 0.0 };
-    Network::of(sockets, lost_per_request)
+    Network::from_sockets(sockets, lost_per_request)
 }
 
 /// How the rate changed over a run that is long enough.
@@ -583,8 +585,8 @@ pub fn figure(number: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use onrush_plan::levels::Levels;
-    use onrush_plan::{Dialect, Part};
+    use onrush_plan::levels::ConnectionLevels;
+    use onrush_plan::{Dialect, Partition};
     use onrush_stats::Errors;
 
     use super::*;
@@ -599,7 +601,7 @@ mod tests {
             let mut outcome = outcome(1_000 * elapsed_ms, Counters { completed, ..Counters::default() });
             let row = |completed| RowFigures { completed, ..RowFigures::default() };
             outcome.timeline = Timeline { length_ns: 1_000_000_000, rows: rows.map(row).into() };
-            let open_loop = OpenLoop { due: 1_000, ..OpenLoop::default() };
+            let open_loop = OpenLoopStats { due: 1_000, ..OpenLoopStats::default() };
             let overdue = overdue(&plan, &outcome, &open_loop).map(|(overdue, overrun)| (overdue, overrun.as_millis()));
             (left(&outcome.totals.counters, &open_loop), overdue)
         };
@@ -705,7 +707,7 @@ mod tests {
             (seen.streams_allowed_min, seen.streams_allowed_max) = (allowed, allowed);
             assert_eq!(room(&plan, &outcome), Some(expected), "{allowed:?}");
         }
-        plan.levels = Some(Levels { stages: Vec::new(), part: Part::WHOLE });
+        plan.levels = Some(ConnectionLevels { stages: Vec::new(), part: Partition::WHOLE });
         assert_eq!(room(&plan, &outcome), Some(Room::Stages));
         (plan.levels, plan.in_flight_max) = (None, Some(10));
         assert_eq!(room(&plan, &outcome), Some(Room::MaxInflight), "as many as there are connections");

@@ -6,7 +6,7 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use onrush_plan::{Levels, Plan};
+use onrush_plan::{ConnectionLevels, Plan};
 use onrush_stats::Timeline;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
@@ -95,7 +95,7 @@ struct Ticks {
 }
 
 impl Ticks {
-    fn of(levels: &Levels, outcome: &Outcome, streams: f64) -> Self {
+    fn of(levels: &ConnectionLevels, outcome: &Outcome, streams: f64) -> Self {
         let length_ns = nanos(RUN_TICK);
         // Of several machines only whole rows are known, and of a long run not all of its tenths of a second.
         let is_whole = outcome.recent.len() as u64 == nanos(outcome.elapsed) / length_ns && outcome.machines.is_empty();

@@ -13,7 +13,7 @@ use super::super::tests::{document, scheduled};
 use super::super::{Buffer, Extent, Moment, NoteId, Row, Schedule, SocketSamples, Span, Stage};
 use super::*;
 use crate::fixtures;
-use crate::report::form::{self, Form};
+use crate::report::form::{self, ReportForm};
 
 /// A run of ten connections, with its beginning and its length in milliseconds, that completed `per_ms` requests in each.
 fn run(began_ms: u64, lasted_ms: u64, per_ms: u64) -> Document {
@@ -149,7 +149,7 @@ fn simultaneous_runs_add_rates_and_successive_ones_add_times() {
 fn imitating(dialect: Dialect, began_ms: u64, numbers: &[u64]) -> Document {
     let mut plan = fixtures::plan(dialect, "http://127.0.0.1:8080/", 1, 2, 10);
     plan.schedule = (dialect == Dialect::Wrk2).then(|| fixtures::schedule(100));
-    plan.show.percentiles = true;
+    plan.output.percentiles = true;
     let mut outcome = fixtures::flawless(0, 1);
     for number in numbers {
         outcome.totals.latency.record(number * 1_000);
@@ -238,16 +238,16 @@ fn the_first_lines_of_a_sum_are_true_of_it() {
     };
     let at_once = sum(&[run(0, 10_000, 1), run(20, 10_000, 1)]);
     let text = "Sum of 2 runs over 10.02s @ http://127.0.0.1:8080/\n  2 threads and 20 connections";
-    assert_eq!(first(&at_once, Form::Report), text);
+    assert_eq!(first(&at_once, ReportForm::Report), text);
     // wrk has no words for it.
     let text = "Running 10s test @ http://127.0.0.1:8080/\n  2 threads and 20 connections";
-    assert_eq!(first(&at_once, Form::Wrk), text);
+    assert_eq!(first(&at_once, ReportForm::Wrk), text);
     let in_turn = sum(&[run(0, 250, 1), run(5_000, 250, 1), run(9_000, 300, 1)]);
     let text = "Sum of 3 runs over 800.00ms @ http://127.0.0.1:8080/\n  1 threads and 10 connections";
-    assert_eq!(first(&in_turn, Form::Report), text);
-    assert!(first(&in_turn, Form::WrkCmm).starts_with("Running 800ms test @ "));
-    assert!(first(&sum(&[run(0, 1_000, 1)]), Form::Report).starts_with("Running 10s test @ "), "one is itself");
-    let with_a_rate = first(&sum(&[scheduled([5]), scheduled([6, 7])]), Form::Report);
+    assert_eq!(first(&in_turn, ReportForm::Report), text);
+    assert!(first(&in_turn, ReportForm::WrkCmm).starts_with("Running 800ms test @ "));
+    assert!(first(&sum(&[run(0, 1_000, 1)]), ReportForm::Report).starts_with("Running 10s test @ "), "one is itself");
+    let with_a_rate = first(&sum(&[scheduled([5]), scheduled([6, 7])]), ReportForm::Report);
     let line = "\n  1000 requests/s each, latency counted from when each request was due";
     assert!(with_a_rate.ends_with(line), "{with_a_rate}");
 }

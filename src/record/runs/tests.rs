@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use onrush_plan::condition::{Comparison, Condition, Term, Value};
+use onrush_plan::condition::{ComparisonOperator, Condition, Term, Threshold};
 use onrush_plan::{Dialect, LimitedBy, Metric, Random};
 use onrush_proto::Error;
-use onrush_stats::{Activity, Cause, OpenLoop, Phase, Sockets, Spread, Totals};
+use onrush_stats::{Activity, Cause, ConnectionSpread, OpenLoopStats, Phase, SocketStats, Totals};
 
 use super::*;
 use crate::fixtures::{fail, flawless, plan, schedule, whole};
@@ -13,7 +13,7 @@ use crate::judge;
 use crate::record::evidence::{Elasticity, Slot, Unreadable};
 use crate::record::gate::{Gate, Judged};
 use crate::record::{Named, Verdict, in_order};
-use crate::run::{Outcome, Seen, WorkerShare};
+use crate::run::{MonitorReport, Outcome, WorkerShare};
 
 const MS: u64 = 1_000_000;
 
@@ -26,7 +26,7 @@ fn outcome(began_ms: u64, seconds: u64) -> Outcome {
     outcome.workers = vec![share; 2];
     outcome.host.boot_id = Some("one".to_owned());
     outcome.host.cpus = 4;
-    outcome.seen = Some(Seen::default());
+    outcome.seen = Some(MonitorReport::default());
     outcome
 }
 
@@ -44,9 +44,14 @@ fn run(began_ms: u64, seconds: u64) -> Document {
 
 /// A condition on the number of requests, which has this text.
 fn read(text: &str) -> Option<Condition> {
-    let value = Value::Number(text.strip_prefix("requests<")?.parse().ok()?);
-    let term =
-        Term { text: text.to_owned(), metric: Metric::Requests, name: None, comparison: Comparison::Less, value };
+    let value = Threshold::Number(text.strip_prefix("requests<")?.parse().ok()?);
+    let term = Term {
+        text: text.to_owned(),
+        metric: Metric::Requests,
+        name: None,
+        comparison: ComparisonOperator::Less,
+        value,
+    };
     Some(Condition { terms: vec![term] })
 }
 
@@ -77,7 +82,7 @@ fn random_run(random: &mut Random) -> Document {
     outcome.silences.extend((upto(2) == 0).then(|| gap(seconds * 1_000 - 700, 700)));
     outcome.stalls = vec![gap(upto(1_000), upto(300))];
     (0..upto(50)).for_each(|_| outcome.totals.latency.record(upto(60 * MS)));
-    outcome.totals.sockets = Sockets {
+    outcome.totals.sockets = SocketStats {
         readings: upto(20),
         in_flight: 10,
         half_answered: upto(10),
@@ -93,7 +98,7 @@ fn random_run(random: &mut Random) -> Document {
     };
     let counters = &mut outcome.totals.counters;
     (counters.occupancy.open_ns, counters.occupancy.absent_ns) = (20_000 * MS, upto(5_000) * MS);
-    outcome.spread = Spread { connections: 10, requests: 1_000, most: 100 + upto(400) };
+    outcome.spread = ConnectionSpread { connections: 10, requests: 1_000, most: 100 + upto(400) };
     if machine == 0 {
         outcome.host.boot_id = Some("another".to_owned());
     }
@@ -111,8 +116,9 @@ fn random_run(random: &mut Random) -> Document {
         network: None,
     };
     let machine = Machine { stolen: Some(upto(10) as f64 / 13.0), clock_step_s: None, suspended_s: 0.0 };
-    let unseen = if upto(2) == 0 { vec![crate::run::Unseen::OwnGroup] } else { Vec::new() };
-    outcome.seen = Some(Seen { target: Some(target), machine, throttled_s: Some(upto(9) as f64 / 7.0), unseen });
+    let unseen = if upto(2) == 0 { vec![crate::run::Unobserved::OwnGroup] } else { Vec::new() };
+    outcome.seen =
+        Some(MonitorReport { target: Some(target), machine, throttled_s: Some(upto(9) as f64 / 7.0), unseen });
     after(outcome, |_| ())
 }
 
@@ -123,7 +129,7 @@ fn a_sum_of_one_run_has_its_verdict() {
         let mut run = random_run(&mut random);
         assert_eq!(judged(&sum(std::slice::from_ref(&run))), judged(&run));
         // With a rate, too.
-        let mut due = OpenLoop::default();
+        let mut due = OpenLoopStats::default();
         (due.due, due.carried, due.dropped, due.unsent, due.calm, due.calm_ns) = (1_000, 5, 3, 7, 9, 700_001);
         due.lateness.record(random.below(MS));
         run = after(outcome(0, 10), |outcome| outcome.totals.open_loop = Some(Box::new(due)));
@@ -211,7 +217,7 @@ fn threads_are_listed_and_what_is_about_a_machine_is_left_out_of_several() {
     let unknown = "the machine, its processors and a target on it: the runs may have been on several machines";
     assert_eq!(of(&[at(0, None), at(0, None)]), (4, None, None, false, Some(unknown.to_owned())));
     let read = after(outcome(0, 10), |outcome| {
-        outcome.totals.sockets = Sockets { readings: 1, rtt_sum_us: 9, ..Sockets::default() };
+        outcome.totals.sockets = SocketStats { readings: 1, rtt_sum_us: 9, ..SocketStats::default() };
     });
     let some = sum(&[run(0, 10), read, run(0, 10)]).unseen;
     assert_eq!(some[..1], ["in 2 of 3 runs: the network: no TCP_INFO could be read"], "{some:?}");

@@ -2,7 +2,7 @@
 
 /// An encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Filter {
+pub enum ValueFilter {
     /// Nothing.
     Raw,
     /// It is escaped for the inside of a JSON string; the quotation marks around that are not part of it.
@@ -13,7 +13,7 @@ pub enum Filter {
 
 /// The part of a request in which a placeholder is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Place {
+pub enum RequestPart {
     /// The path and the query.
     Target,
     /// The value of a header field.
@@ -22,7 +22,7 @@ pub enum Place {
     Body,
 }
 
-impl Filter {
+impl ValueFilter {
     /// All filters.
     pub const ALL: [Self; 3] = [Self::Raw, Self::Json, Self::Url];
 
@@ -36,7 +36,7 @@ impl Filter {
     }
 
     /// The encoded value.
-    pub fn of(self, value: &str) -> String {
+    pub fn apply(self, value: &str) -> String {
         match self {
             Self::Raw => value.to_owned(),
             Self::Json => {
@@ -48,12 +48,12 @@ impl Filter {
     }
 }
 
-impl Place {
+impl RequestPart {
     /// The encoding here, unless the placeholder says otherwise.
-    pub fn usual(self) -> Filter {
+    pub fn usual(self) -> ValueFilter {
         match self {
-            Self::Target => Filter::Url,
-            Self::Header | Self::Body => Filter::Raw,
+            Self::Target => ValueFilter::Url,
+            Self::Header | Self::Body => ValueFilter::Raw,
         }
     }
 
@@ -95,9 +95,9 @@ mod tests {
     #[test]
     fn a_value_is_escaped_for_where_it_goes() {
         let value = "a \"b\"\\/é\n&~";
-        assert_eq!(Filter::Raw.of(value), value);
-        assert_eq!(Filter::Json.of(value), "a \\\"b\\\"\\\\/é\\n&~");
-        assert_eq!(Filter::Url.of(value), "a%20%22b%22%5C%2F%C3%A9%0A%26~");
+        assert_eq!(ValueFilter::Raw.apply(value), value);
+        assert_eq!(ValueFilter::Json.apply(value), "a \\\"b\\\"\\\\/é\\n&~");
+        assert_eq!(ValueFilter::Url.apply(value), "a%20%22b%22%5C%2F%C3%A9%0A%26~");
     }
 
     #[test]
@@ -109,8 +109,11 @@ mod tests {
             ("a\nb", false, false),
             ("\0", false, false),
         ] {
-            assert_eq!((Place::Target.flaw(value).is_none(), Place::Header.flaw(value).is_none()), (target, header));
-            assert_eq!(Place::Body.flaw(value), None);
+            assert_eq!(
+                (RequestPart::Target.flaw(value).is_none(), RequestPart::Header.flaw(value).is_none()),
+                (target, header)
+            );
+            assert_eq!(RequestPart::Body.flaw(value), None);
         }
     }
 }

@@ -15,7 +15,7 @@ mod values;
 
 pub use filter::percent_encoded;
 pub use placeholder::{Placeholder, looks_like_one, placeholders};
-pub use template::{Buffers, Template};
-pub use tokens::{Token, Tokens, escaped};
+pub use template::{Template, TemplateBuffers};
+pub use tokens::{TemplateToken, Tokens, escaped};
 pub use url::Masked;
 pub use values::Values;

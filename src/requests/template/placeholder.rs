@@ -4,21 +4,21 @@ use std::fmt::Write;
 
 use strsim::damerau_levenshtein;
 
-use super::filter::Filter;
-use super::tokens::{Token, Tokens};
+use super::filter::ValueFilter;
+use super::tokens::{TemplateToken, Tokens};
 
 /// A placeholder: the source of its values, and their filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placeholder {
     /// The source of its values.
-    pub what: What,
+    pub what: PlaceholderKind,
     /// Filters, applied one after the other; none: the usual one at its place.
-    pub filters: Vec<Filter>,
+    pub filters: Vec<ValueFilter>,
 }
 
 /// Sources of a placeholder's values.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum PlaceholderKind {
     /// The number of the request in the run, from 1.
     Seq,
     /// A random whole number, from the one to the other.
@@ -28,12 +28,12 @@ pub enum What {
     /// The Unix time in milliseconds.
     Now,
     /// A value of a file.
-    Value(Source),
+    Value(ValueSource),
 }
 
 /// Where values come from.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Source {
+pub struct ValueSource {
     /// The file.
     pub file: String,
     /// The column, by its name in the first row of the file; `None`: every line is a value.
@@ -63,7 +63,7 @@ impl Placeholder {
         let mut parts = words(text).ok_or_else(|| format!("{}: a quotation mark is not closed", shown()))?.into_iter();
         let words = parts.next().unwrap_or_default();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
-        let what = What::read(&words).map_err(|reason| format!("{}: {reason}", shown()))?;
+        let what = PlaceholderKind::read(&words).map_err(|reason| format!("{}: {reason}", shown()))?;
         let filters = parts.map(|words| filter(&words)).collect::<Result<Vec<_>, _>>().and_then(|filters| {
             // Each may double its input.
             if filters.len() > FILTERS_MAX { Err(format!("at most {FILTERS_MAX} filters")) } else { Ok(filters) }
@@ -74,16 +74,16 @@ impl Placeholder {
     /// The file that its values come from.
     pub fn file(&self) -> Option<&str> {
         match &self.what {
-            What::Value(source) => Some(&source.file),
+            PlaceholderKind::Value(source) => Some(&source.file),
             _ => None,
         }
     }
 }
 
-impl What {
+impl PlaceholderKind {
     fn read(words: &[&str]) -> Result<Self, String> {
         let value = |file: &str, column: Option<&str>| {
-            Ok(Self::Value(Source { file: file.to_owned(), column: column.map(str::to_owned) }))
+            Ok(Self::Value(ValueSource { file: file.to_owned(), column: column.map(str::to_owned) }))
         };
         match words {
             [] => Err(format!("no name; {}", known(NAMES.map(|(name, _)| name)))),
@@ -113,19 +113,19 @@ impl What {
 /// The first fault.
 pub fn placeholders(text: &[u8]) -> Result<Vec<Placeholder>, String> {
     let read = |token| match token {
-        Ok(Token::Text(_)) => None,
-        Ok(Token::Placeholder(text)) => Some(Placeholder::read(text)),
+        Ok(TemplateToken::Text(_)) => None,
+        Ok(TemplateToken::Placeholder(text)) => Some(Placeholder::read(text)),
         Err(reason) => Some(Err(String::from(reason))),
     };
-    Tokens::of(text).filter_map(read).collect()
+    Tokens::new(text).filter_map(read).collect()
 }
 
 /// The first placeholder of a text that is not meant to have any.
 pub fn looks_like_one(text: &[u8]) -> Option<String> {
     let is_one = |text: &&[u8]| Placeholder::read(text).is_ok();
-    let mut tokens = Tokens::of(text).map_while(Result::ok).filter_map(|token| match token {
-        Token::Placeholder(text) => Some(text),
-        Token::Text(_) => None,
+    let mut tokens = Tokens::new(text).map_while(Result::ok).filter_map(|token| match token {
+        TemplateToken::Placeholder(text) => Some(text),
+        TemplateToken::Text(_) => None,
     });
     tokens.find(is_one).map(|text| format!("{{{{{}}}}}", String::from_utf8_lossy(text)))
 }
@@ -150,11 +150,11 @@ fn words(text: &str) -> Option<Vec<Vec<String>>> {
     Some(parts)
 }
 
-fn filter(words: &[String]) -> Result<Filter, String> {
-    let names = Filter::ALL.map(Filter::name);
+fn filter(words: &[String]) -> Result<ValueFilter, String> {
+    let names = ValueFilter::ALL.map(ValueFilter::name);
     match words {
         [] => Err(format!("nothing follows the |; {}", known(names))),
-        [word] if let Some(filter) = Filter::ALL.into_iter().find(|filter| filter.name() == word) => Ok(filter),
+        [word] if let Some(filter) = ValueFilter::ALL.into_iter().find(|filter| filter.name() == word) => Ok(filter),
         [word, ..] => Err(unknown("filter", word, names)),
     }
 }
@@ -183,23 +183,27 @@ fn known<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 mod tests {
     use super::*;
 
-    fn value(file: &str, column: Option<&str>) -> What {
-        What::Value(Source { file: file.to_owned(), column: column.map(str::to_owned) })
+    fn value(file: &str, column: Option<&str>) -> PlaceholderKind {
+        PlaceholderKind::Value(ValueSource { file: file.to_owned(), column: column.map(str::to_owned) })
     }
 
     #[test]
     fn a_placeholder_has_a_name_arguments_and_filters() {
         for (text, what, filters) in [
-            ("seq", What::Seq, vec![]),
-            (" uuid ", What::Uuid, vec![]),
-            ("now|raw", What::Now, vec![Filter::Raw]),
-            ("rand -5 5", What::Rand(-5, 5), vec![]),
+            ("seq", PlaceholderKind::Seq, vec![]),
+            (" uuid ", PlaceholderKind::Uuid, vec![]),
+            ("now|raw", PlaceholderKind::Now, vec![ValueFilter::Raw]),
+            ("rand -5 5", PlaceholderKind::Rand(-5, 5), vec![]),
             ("line ids.txt", value("ids.txt", None), vec![]),
-            ("csv users.csv id | json | url", value("users.csv", Some("id")), vec![Filter::Json, Filter::Url]),
+            (
+                "csv users.csv id | json | url",
+                value("users.csv", Some("id")),
+                vec![ValueFilter::Json, ValueFilter::Url],
+            ),
             (
                 "csv \"my | users.csv\" \"full name\"|json",
                 value("my | users.csv", Some("full name")),
-                vec![Filter::Json],
+                vec![ValueFilter::Json],
             ),
         ] {
             assert_eq!(Placeholder::read(text.as_bytes()), Ok(Placeholder { what, filters }), "{text}");
@@ -230,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn braces_that_may_be_meant_as_a_placeholder_are_noticed() {
+    fn likely_placeholders_are_noticed() {
         assert_eq!(looks_like_one(b"/a/{{seq}}").as_deref(), Some("{{seq}}"));
         assert_eq!(looks_like_one(b"{{user}} {{now}}").as_deref(), Some("{{now}}"));
         for text in ["", "/{{user}}", "{{", "{{{{seq}}", "{\"a\":{}}"] {

@@ -3,25 +3,25 @@
 use std::sync::Arc;
 
 use csv::{ErrorKind, Position, ReaderBuilder, StringRecord};
-use onrush_plan::Material;
+use onrush_plan::FileContents;
 use onrush_text::units::counted;
 
 use super::placeholder::unknown;
 
 /// A file of values. It is not empty, and UTF-8.
 #[derive(Clone, Debug)]
-pub struct Table {
+pub struct ValueTable {
     contents: Arc<[u8]>,
 }
 
-impl Table {
+impl ValueTable {
     /// The table in a file.
     ///
     /// # Errors
     ///
     /// Why it has no values.
-    pub fn of(material: &Material) -> Result<Self, String> {
-        let contents = material.shared().map_err(|unreadable| unreadable.to_string())?;
+    pub fn from_contents(file: &FileContents) -> Result<Self, String> {
+        let contents = file.shared().map_err(|unreadable| unreadable.to_string())?;
         let table = Self { contents };
         match std::str::from_utf8(&table.contents) {
             Err(error) => {
@@ -105,10 +105,13 @@ mod tests {
 
     fn values(text: &str, column: Option<&str>) -> Result<Vec<String>, String> {
         let mut values = Vec::new();
-        Table::of(&Material::of("f", text.as_bytes().to_vec()))?.values(column, |value| {
-            values.push(value.to_owned());
-            if value == "bad" { Err("it is bad") } else { Ok(()) }
-        })?;
+        ValueTable::from_contents(&FileContents::from_bytes("f", text.as_bytes().to_vec()))?.values(
+            column,
+            |value| {
+                values.push(value.to_owned());
+                if value == "bad" { Err("it is bad") } else { Ok(()) }
+            },
+        )?;
         Ok(values)
     }
 
@@ -150,7 +153,7 @@ mod tests {
             let read = values(text, Some("id"));
             assert!(read.as_ref().is_err_and(|error| error.contains(words)), "{text}: {read:?}");
         }
-        let latin = Table::of(&Material::of("f", b"a\n\xe9\n".to_vec())).map(drop);
+        let latin = ValueTable::from_contents(&FileContents::from_bytes("f", b"a\n\xe9\n".to_vec())).map(drop);
         assert_eq!(latin, Err("line 2: not UTF-8; convert the file".to_owned()));
     }
 }

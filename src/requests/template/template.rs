@@ -3,13 +3,13 @@
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use onrush_proto::Parts;
+use onrush_proto::RequestParts;
 use onrush_proto::http1::{Outline, ResponseKind, Wire, needs_length};
 
-use super::filter::Place;
-use super::placeholder::{Placeholder, What};
-use super::tokens::{Token, Tokens};
-use super::values::{Column, Values};
+use super::filter::RequestPart;
+use super::placeholder::{Placeholder, PlaceholderKind};
+use super::tokens::{TemplateToken, Tokens};
+use super::values::{ValueColumn, Values};
 use crate::requests::mixed;
 
 /// A request with places that are filled in.
@@ -37,12 +37,12 @@ enum Piece {
         seeds: [u64; 2],
     },
     Now,
-    Value(Arc<Column>),
+    Value(Arc<ValueColumn>),
 }
 
 /// Buffers that are used again and again.
 #[derive(Debug, Default)]
-pub struct Buffers {
+pub struct TemplateBuffers {
     request: Vec<u8>,
     body: Vec<u8>,
 }
@@ -54,16 +54,16 @@ impl Template {
     /// # Errors
     ///
     /// The fault in a placeholder, or in the values for it.
-    pub fn of(parts: &Parts, values: &mut Values, seed: u64) -> Result<Self, String> {
-        let mut pieces = Pieces { pieces: Vec::new(), values, seed };
+    pub fn from_parts(parts: &RequestParts, values: &mut Values, seed: u64) -> Result<Self, String> {
+        let mut pieces = TemplatePieces { pieces: Vec::new(), values, seed };
         pieces.text(parts.method.as_bytes());
         pieces.text(b" ");
-        pieces.add(parts.target.as_bytes(), Place::Target)?;
+        pieces.add(parts.target.as_bytes(), RequestPart::Target)?;
         pieces.text(b" HTTP/1.1\r\n");
         for (name, value) in &parts.headers {
             pieces.text(name.as_bytes());
             pieces.text(b": ");
-            pieces.add(value.as_bytes(), Place::Header)?;
+            pieces.add(value.as_bytes(), RequestPart::Header)?;
             pieces.text(b"\r\n");
         }
         let has_length = needs_length(parts);
@@ -71,7 +71,7 @@ impl Template {
             pieces.text(b"Content-Length: ");
         }
         let head = std::mem::take(&mut pieces.pieces);
-        pieces.add(&parts.body, Place::Body)?;
+        pieces.add(&parts.body, RequestPart::Body)?;
         Ok(Self { head, body: pieces.pieces, has_length, response: ResponseKind::to(&parts.method) })
     }
 
@@ -87,7 +87,7 @@ impl Template {
     }
 
     /// The request with this number in the run, from 0.
-    pub fn fill(&self, k: u64, Buffers { request, body }: &mut Buffers) -> Wire {
+    pub fn fill(&self, k: u64, TemplateBuffers { request, body }: &mut TemplateBuffers) -> Wire {
         request.clear();
         self.head.iter().for_each(|piece| piece.write(k, request));
         let body_start = if self.has_length {
@@ -128,14 +128,14 @@ impl Piece {
 }
 
 /// The pieces of a request so far.
-struct Pieces<'a> {
+struct TemplatePieces<'a> {
     pieces: Vec<Piece>,
     values: &'a mut Values,
     /// The seed of the next random value.
     seed: u64,
 }
 
-impl Pieces<'_> {
+impl TemplatePieces<'_> {
     /// Adds a text as it is.
     fn text(&mut self, text: &[u8]) {
         match self.pieces.last_mut() {
@@ -145,11 +145,11 @@ impl Pieces<'_> {
     }
 
     /// Adds a text with its placeholders.
-    fn add(&mut self, text: &[u8], place: Place) -> Result<(), String> {
-        for token in Tokens::of(text) {
+    fn add(&mut self, text: &[u8], place: RequestPart) -> Result<(), String> {
+        for token in Tokens::new(text) {
             match token? {
-                Token::Text(text) => self.text(text),
-                Token::Placeholder(text) => {
+                TemplateToken::Text(text) => self.text(text),
+                TemplateToken::Placeholder(text) => {
                     let piece = self.piece(Placeholder::read(text)?, place)?;
                     self.pieces.push(piece);
                 }
@@ -158,15 +158,15 @@ impl Pieces<'_> {
         Ok(())
     }
 
-    fn piece(&mut self, Placeholder { what, filters }: Placeholder, place: Place) -> Result<Piece, String> {
+    fn piece(&mut self, Placeholder { what, filters }: Placeholder, place: RequestPart) -> Result<Piece, String> {
         Ok(match what {
-            What::Seq => Piece::Seq,
-            What::Now => Piece::Now,
-            What::Rand(from, to) => {
+            PlaceholderKind::Seq => Piece::Seq,
+            PlaceholderKind::Now => Piece::Now,
+            PlaceholderKind::Rand(from, to) => {
                 Piece::Rand { from, count: (i128::from(to) - i128::from(from) + 1) as u128, seed: self.draw() }
             }
-            What::Uuid => Piece::Uuid { seeds: [self.draw(), self.draw()] },
-            What::Value(source) => Piece::Value(self.values.column(&source, &filters, place)?),
+            PlaceholderKind::Uuid => Piece::Uuid { seeds: [self.draw(), self.draw()] },
+            PlaceholderKind::Value(source) => Piece::Value(self.values.column(&source, &filters, place)?),
         })
     }
 
@@ -199,43 +199,43 @@ fn uuid([high, low]: [u64; 2], bytes: &mut Vec<u8>) {
 mod tests {
     use std::collections::BTreeSet;
 
-    use onrush_plan::Material;
+    use onrush_plan::FileContents;
 
     use super::*;
 
-    fn parts(method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Parts {
+    fn parts(method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> RequestParts {
         let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        Parts { method: method.into(), target: target.into(), headers, body: body.as_bytes().into() }
+        RequestParts { method: method.into(), target: target.into(), headers, body: body.as_bytes().into() }
     }
 
     fn files() -> Values {
         let users = "id,name\n7,\"Ada, \"\"A\"\"\"\n8,Bob & Co\n";
         let files = [("users.csv", users), ("words.txt", "a b\nc/d\ne\n"), ("breaks.csv", "v\nok\n\"a\nb\"\n")];
-        Values::of(&files.map(|(name, text)| Material::of(name, text.into()))).unwrap()
+        Values::from_files(&files.map(|(name, text)| FileContents::from_bytes(name, text.into()))).unwrap()
     }
 
-    fn filled(parts: &Parts, k: u64) -> String {
-        let wire = Template::of(parts, &mut files(), 1).unwrap().fill(k, &mut Buffers::default());
+    fn filled(parts: &RequestParts, k: u64) -> String {
+        let wire = Template::from_parts(parts, &mut files(), 1).unwrap().fill(k, &mut TemplateBuffers::default());
         String::from_utf8(wire.bytes().to_vec()).unwrap()
     }
 
     #[test]
-    fn without_placeholders_it_is_the_request_that_is_sent_otherwise() {
+    fn templates_without_placeholders_change_nothing() {
         for parts in [
             parts("GET", "/a?b={c}}", &[("Host", "h"), ("A", "")], ""),
             parts("POST", "/", &[("Host", "h")], ""),
             parts("PUT", "/", &[("Host", "h")], "{\"a\":{\"b\":1}}"),
             parts("PUT", "/", &[("content-length", "9")], "abc"),
         ] {
-            let template = Template::of(&parts, &mut Values::default(), 1).unwrap();
+            let template = Template::from_parts(&parts, &mut Values::default(), 1).unwrap();
             assert!(template.is_constant());
-            let (wire, plain) = (template.fill(3, &mut Buffers::default()), Wire::of(&parts));
+            let (wire, plain) = (template.fill(3, &mut TemplateBuffers::default()), Wire::from_parts(&parts));
             assert_eq!((wire.bytes(), wire.body()), (plain.bytes(), plain.body()));
         }
     }
 
     #[test]
-    fn every_place_has_its_own_escapes_and_columns_come_from_one_row() {
+    fn escapes_follow_position_and_rows_stay_together() {
         let parts = parts(
             "POST",
             "/{{csv users.csv id}}/{{line words.txt}}?n={{csv users.csv name}}",
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn random_values_follow_from_the_seed_and_the_number_of_the_request() {
+    fn random_values_follow_seed_and_request_number() {
         let parts = parts("GET", "/{{rand -2 2}}/{{rand 1 6}}/{{uuid}}", &[], "");
         let path = |k| filled(&parts, k).split(' ').nth(1).unwrap().to_owned();
         assert_eq!(path(5), path(5));
@@ -271,9 +271,9 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_would_break_a_head_is_refused_by_its_line() {
+    fn header_breaking_values_are_refused_by_line() {
         let refused = |target: &str, headers: &[(&str, &str)]| {
-            Template::of(&parts("GET", target, headers, ""), &mut files(), 1).map(drop)
+            Template::from_parts(&parts("GET", target, headers, ""), &mut files(), 1).map(drop)
         };
         let error = refused("/", &[("X", "{{csv breaks.csv v}}")]).unwrap_err();
         assert!(error.starts_with("\"breaks.csv\": line 3: a line end or NUL cannot be in a header"), "{error}");

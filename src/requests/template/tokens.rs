@@ -4,7 +4,7 @@ use memchr::memmem;
 
 /// A part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Token<'a> {
+pub enum TemplateToken<'a> {
     /// Sent as it is.
     Text(&'a [u8]),
     /// The text between `{{` and `}}`.
@@ -20,7 +20,7 @@ pub struct Tokens<'a> {
 
 impl<'a> Tokens<'a> {
     /// The tokens of a text.
-    pub fn of(text: &'a [u8]) -> Self {
+    pub fn new(text: &'a [u8]) -> Self {
         Self { rest: text }
     }
 
@@ -30,18 +30,18 @@ impl<'a> Tokens<'a> {
         taken
     }
 
-    fn placeholder(&mut self) -> Result<Token<'a>, &'static str> {
+    fn placeholder(&mut self) -> Result<TemplateToken<'a>, &'static str> {
         let line = self.rest.split(|byte| *byte == b'\n').next().unwrap_or_default();
         let Some(length) = memmem::find(&line[2..], b"}}") else {
             self.rest = &[];
             return Err("{{ without }} on its line; add it, or write {{{{ for {{ itself");
         };
-        Ok(Token::Placeholder(&self.take(length + 4)[2..2 + length]))
+        Ok(TemplateToken::Placeholder(&self.take(length + 4)[2..2 + length]))
     }
 }
 
 impl<'a> Iterator for Tokens<'a> {
-    type Item = Result<Token<'a>, &'static str>;
+    type Item = Result<TemplateToken<'a>, &'static str>;
 
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
@@ -49,9 +49,9 @@ impl<'a> Iterator for Tokens<'a> {
         }
         let length = memmem::find(self.rest, b"{{").unwrap_or(self.rest.len());
         Some(match self.rest.get(length + 2..) {
-            _ if length > 0 => Ok(Token::Text(self.take(length))),
-            Some([b'{', b'{', ..]) => Ok(Token::Text(&self.take(4)[2..])),
-            Some([b'{', ..]) => Ok(Token::Text(self.take(1))),
+            _ if length > 0 => Ok(TemplateToken::Text(self.take(length))),
+            Some([b'{', b'{', ..]) => Ok(TemplateToken::Text(&self.take(4)[2..])),
+            Some([b'{', ..]) => Ok(TemplateToken::Text(self.take(1))),
             _ => self.placeholder(),
         })
     }
@@ -77,14 +77,14 @@ mod tests {
     /// Placeholders in angle brackets.
     fn tokens(text: &str) -> Result<String, &'static str> {
         let shown = |token| match token {
-            Token::Text(text) => String::from_utf8_lossy(text).into_owned(),
-            Token::Placeholder(text) => format!("<{}>", String::from_utf8_lossy(text)),
+            TemplateToken::Text(text) => String::from_utf8_lossy(text).into_owned(),
+            TemplateToken::Placeholder(text) => format!("<{}>", String::from_utf8_lossy(text)),
         };
-        Tokens::of(text.as_bytes()).map(|token| token.map(shown)).collect()
+        Tokens::new(text.as_bytes()).map(|token| token.map(shown)).collect()
     }
 
     #[test]
-    fn placeholders_are_between_two_braces_and_everything_else_is_text() {
+    fn only_double_braces_are_placeholders() {
         for (text, expected) in [
             ("", ""),
             ("a", "a"),

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::tokens::{Token, Tokens};
+use super::tokens::{TemplateToken, Tokens};
 
 /// A URL in which letters replace each placeholder, as many as its characters.
 #[derive(Debug)]
@@ -19,21 +19,21 @@ impl<'a> Masked<'a> {
     /// # Errors
     ///
     /// A placeholder that is not closed.
-    pub fn of(url: &'a str) -> Result<Self, &'static str> {
+    pub fn new(url: &'a str) -> Result<Self, &'static str> {
         let mut text = String::with_capacity(url.len());
         let mut at = 0;
-        for token in Tokens::of(url.as_bytes()) {
+        for token in Tokens::new(url.as_bytes()) {
             match token? {
                 // Braces that stand for braces are longer than they.
-                Token::Text(part) if url.as_bytes()[at..].starts_with(b"{{{{") && part == b"{{" => {
+                TemplateToken::Text(part) if url.as_bytes()[at..].starts_with(b"{{{{") && part == b"{{" => {
                     text.push_str("{{{{");
                     at += 4;
                 }
-                Token::Text(part) => {
+                TemplateToken::Text(part) => {
                     text.push_str(&url[at..at + part.len()]);
                     at += part.len();
                 }
-                Token::Placeholder(part) => {
+                TemplateToken::Placeholder(part) => {
                     text.extend(std::iter::repeat_n('x', part.len() + 4));
                     at += part.len() + 4;
                 }
@@ -81,10 +81,10 @@ mod tests {
             ("/{{{{a{{{seq}}}", "/{{{{a{xxxxxxx}", "/{{{{a{xxxxxxx}", Ok("/{{{{a{{{seq}}}")),
             ("http://{{seq}}/a", "http://xxxxxxx/a", "/a", Err(())),
         ] {
-            let found = Masked::of(url).unwrap();
+            let found = Masked::new(url).unwrap();
             assert_eq!(found.text(), masked);
             assert_eq!(found.path(path).as_deref().map_err(|_| ()), expected, "{url}");
         }
-        assert!(Masked::of("/{{seq").is_err());
+        assert!(Masked::new("/{{seq").is_err());
     }
 }

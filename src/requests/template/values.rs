@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use onrush_plan::Material;
+use onrush_plan::FileContents;
 
-use super::filter::{Filter, Place};
-use super::placeholder::Source;
-use super::table::Table;
+use super::filter::{RequestPart, ValueFilter};
+use super::placeholder::ValueSource;
+use super::table::ValueTable;
 
 /// The files of a run, and the values of them that its placeholders need. A clone shares the bytes of both.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
-    tables: BTreeMap<String, Table>,
-    columns: BTreeMap<(Source, Vec<Filter>, Place), Arc<Column>>,
+    tables: BTreeMap<String, ValueTable>,
+    columns: BTreeMap<(ValueSource, Vec<ValueFilter>, RequestPart), Arc<ValueColumn>>,
 }
 
 /// The values of a column, or the lines of a file; at least one.
 #[derive(Debug, Default)]
-pub struct Column {
+pub struct ValueColumn {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -29,8 +29,8 @@ impl Values {
     /// # Errors
     ///
     /// The first file without values, and why it has none.
-    pub fn of<'a>(files: impl IntoIterator<Item = &'a Material>) -> Result<Self, String> {
-        let table = |file: &Material| match Table::of(file) {
+    pub fn from_files<'a>(files: impl IntoIterator<Item = &'a FileContents>) -> Result<Self, String> {
+        let table = |file: &FileContents| match ValueTable::from_contents(file) {
             Ok(table) => Ok((file.name.clone(), table)),
             Err(reason) => Err(format!("{:?}: {reason}", file.name)),
         };
@@ -43,14 +43,19 @@ impl Values {
     /// # Errors
     ///
     /// The file, the line and why a value cannot be sent; or the fault in the file.
-    pub fn column(&mut self, source: &Source, filters: &[Filter], place: Place) -> Result<Arc<Column>, String> {
+    pub fn column(
+        &mut self,
+        source: &ValueSource,
+        filters: &[ValueFilter],
+        place: RequestPart,
+    ) -> Result<Arc<ValueColumn>, String> {
         let key = (source.clone(), filters.to_vec(), place);
         if let Some(column) = self.columns.get(&key) {
             return Ok(Arc::clone(column));
         }
         let wrong = |reason| format!("{:?}: {reason}", source.file);
         let table = self.tables.get(&source.file).ok_or_else(|| wrong("the file was not read".to_owned()))?;
-        let column = Arc::new(Column::of(table, source, filters, place).map_err(wrong)?);
+        let column = Arc::new(ValueColumn::from_table(table, source, filters, place).map_err(wrong)?);
         self.columns.insert(key, Arc::clone(&column));
         Ok(column)
     }
@@ -61,13 +66,18 @@ impl Values {
     }
 }
 
-impl Column {
-    fn of(table: &Table, source: &Source, filters: &[Filter], place: Place) -> Result<Self, String> {
+impl ValueColumn {
+    fn from_table(
+        table: &ValueTable,
+        source: &ValueSource,
+        filters: &[ValueFilter],
+        place: RequestPart,
+    ) -> Result<Self, String> {
         let mut column = Self::default();
         let usual = [place.usual()];
         let filters = if filters.is_empty() { &usual } else { filters };
         table.values(source.column.as_deref(), |value| {
-            let value = filters.iter().fold(String::from(value), |value, filter| filter.of(&value));
+            let value = filters.iter().fold(String::from(value), |value, filter| filter.apply(&value));
             if let Some(flaw) = place.flaw(&value) {
                 return Err(flaw);
             }

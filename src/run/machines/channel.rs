@@ -32,9 +32,9 @@ const READS: usize = 16;
 
 /// The certificate of a coordinator, for its connections.
 #[derive(Clone)]
-pub struct Identity(Arc<ServerConfig>);
+pub struct CoordinatorCertificate(Arc<ServerConfig>);
 
-impl Identity {
+impl CoordinatorCertificate {
     /// A new one.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Channel {
     /// # Errors
     ///
     /// If the socket cannot be used.
-    pub fn to_worker(socket: TcpStream, identity: &Identity, most: usize) -> io::Result<Self> {
+    pub fn to_worker(socket: TcpStream, identity: &CoordinatorCertificate, most: usize) -> io::Result<Self> {
         let tls = ServerConnection::new(Arc::clone(&identity.0)).map_err(io::Error::other)?;
         Self::new(socket, tls.into(), most)
     }
@@ -321,7 +321,7 @@ mod tests {
         let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let worker = Channel::to_coordinator(socket, most).unwrap();
         let accepted = listener.accept().unwrap().0;
-        (worker, Channel::to_worker(accepted, &Identity::new().unwrap(), most).unwrap())
+        (worker, Channel::to_worker(accepted, &CoordinatorCertificate::new().unwrap(), most).unwrap())
     }
 
     fn pump(worker: &mut Channel, coordinator: &mut Channel) {
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn messages_of_any_length_arrive_in_their_order_and_both_ends_know_the_same_secret() {
+    fn messages_arrive_in_order_under_one_secret() {
         let (mut worker, mut coordinator) = pair(1 << 20);
         assert_eq!(worker.exporter(), None);
         let long = "x".repeat(700_000);
@@ -351,7 +351,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_sends_much_is_read_a_little_in_its_turn() {
+    fn busy_peers_are_read_in_turns() {
         let (mut worker, mut coordinator) = pair(1 << 20);
         worker.send(&"x".repeat(1 << 20));
         while coordinator.received.is_empty() {
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_or_no_message_or_no_tls_is_refused_and_what_is_not_read_takes_little_memory() {
+    fn bad_messages_are_refused_within_bounded_memory() {
         let (mut worker, mut coordinator) = pair(100);
         worker.send(&"x".repeat(200));
         pump(&mut worker, &mut coordinator);

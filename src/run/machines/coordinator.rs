@@ -13,8 +13,8 @@ use onrush_stats::Totals;
 use onrush_text::printable;
 use onrush_text::units::counted;
 
-use super::figures::{Bound, Kinds};
-use super::message::{Done, Order, Prepared, Refusal, Report, Sum};
+use super::figures::{Bound, ErrorKinds};
+use super::message::{CoordinatorMessage, Done, JoinRefusal, RowSums, WorkerMessage, WorkerSetup};
 use crate::run::nanos;
 
 /// How many round trips a worker has before it begins, once everybody has set its part up, and how long they may take
@@ -38,12 +38,12 @@ const SECONDS_AHEAD_NS: u64 = 10_000_000_000;
 const IMPOSSIBLE: &str = "it sent figures that no machine can measure";
 
 /// A connection, by its number.
-pub type Peer = u64;
+pub type PeerId = u64;
 
 /// A command to the coordinator.
-pub enum Ask {
+pub enum CoordinatorRequest {
     /// Have each worker set its part up.
-    Prepare(Job),
+    Prepare(WorkerJobs),
     /// Begin at this moment.
     Start(Duration),
     /// End the run.
@@ -53,7 +53,7 @@ pub enum Ask {
 }
 
 /// The work that the workers are to set up.
-pub struct Job {
+pub struct WorkerJobs {
     /// For each, the order and the pieces of the files, as frames; none for one that has no part in this run.
     pub frames: Vec<Vec<Arc<[u8]>>>,
     /// How long their rows are.
@@ -61,17 +61,17 @@ pub struct Job {
 }
 
 /// An action on a connection.
-pub enum Act {
+pub enum ConnectionAction {
     /// Send an order.
-    Send(Peer, Order),
+    Send(PeerId, CoordinatorMessage),
     /// Send frames.
-    Frames(Peer, Vec<Arc<[u8]>>),
+    Frames(PeerId, Vec<Arc<[u8]>>),
     /// Close it.
-    Close(Peer),
+    Close(PeerId),
 }
 
 /// An event to report.
-pub enum Told {
+pub enum CoordinatorEvent {
     /// Workers that have come, and workers that have set their part up.
     Waiting {
         /// Workers that have come.
@@ -80,7 +80,7 @@ pub enum Told {
         prepared: u32,
     },
     /// All have set their parts up, in this way, and with this shortest round trip. The run may begin in so long.
-    Ready(Vec<(Prepared, Duration)>, Duration),
+    Ready(Vec<(WorkerSetup, Duration)>, Duration),
     /// A worker cannot set its part up, or there are too few: why, for people, and whether the command line is at
     /// fault.
     Hopeless(String, bool),
@@ -114,10 +114,10 @@ impl Offset {
 
 /// A worker's part of the run.
 #[derive(Default)]
-struct Seat {
-    peer: Option<Peer>,
+struct WorkerSlot {
+    peer: Option<PeerId>,
     name: String,
-    state: State,
+    state: SlotState,
     /// Time of its last message.
     heard: Duration,
     /// When the last ping was sent, and its number.
@@ -129,16 +129,16 @@ struct Seat {
     worst_ns: u64,
     /// The offset when the run began, and the best round trip's since.
     begun: Option<Offset>,
-    prepared: Prepared,
-    rows: Sum,
-    kinds: Kinds,
+    prepared: WorkerSetup,
+    rows: RowSums,
+    kinds: ErrorKinds,
     /// The bounds on the figures of its rows, and of its end, which are equal for all.
     bound: Bound,
     bound_of_end: Bound,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum State {
+enum SlotState {
     /// Has not come, or has gone again.
     #[default]
     Empty,
@@ -158,7 +158,7 @@ enum State {
 
 /// Rules of a coordinator.
 #[derive(Clone, Copy, Debug)]
-pub struct Rules {
+pub struct CoordinatorRules {
     /// How many workers take part.
     pub machines: u32,
     /// How long they may take to come.
@@ -169,10 +169,10 @@ pub struct Rules {
 
 /// The coordinator.
 pub struct Coordinator {
-    rules: Rules,
-    seats: Vec<Seat>,
+    rules: CoordinatorRules,
+    slots: Vec<WorkerSlot>,
     /// The work of each worker, if it is known.
-    job: Option<Job>,
+    job: Option<WorkerJobs>,
     /// Start of waiting for them.
     asked: Duration,
     /// Since when all have set their parts up and their clocks' offsets are being measured.
@@ -189,16 +189,16 @@ pub struct Coordinator {
     /// How many connections that had not proved the secret were closed to make room for others.
     pub strangers: u32,
     /// Actions to take next.
-    pub acts: VecDeque<Act>,
+    pub acts: VecDeque<ConnectionAction>,
     /// Events to report.
-    pub told: VecDeque<Told>,
+    pub told: VecDeque<CoordinatorEvent>,
 }
 
 impl Coordinator {
     /// A coordinator, at time zero.
-    pub fn new(rules: Rules) -> Self {
+    pub fn new(rules: CoordinatorRules) -> Self {
         Self {
-            seats: (0..rules.machines).map(|_| Seat::default()).collect(),
+            slots: (0..rules.machines).map(|_| WorkerSlot::default()).collect(),
             rules,
             job: None,
             asked: Duration::ZERO,
@@ -215,155 +215,160 @@ impl Coordinator {
         }
     }
 
-    /// Gives a worker that has proved itself a seat: the one with its number, or the first that is empty.
+    /// Gives a worker that has proved itself a slot: the one with its number, or the first that is empty.
     ///
     /// # Errors
     ///
     /// Why it takes no part.
-    pub fn join(&mut self, peer: Peer, name: &str, index: Option<u32>, now: Duration) -> Result<u32, Refusal> {
-        let is_empty = |seat: &Seat| seat.state == State::Empty;
+    pub fn join(&mut self, peer: PeerId, name: &str, index: Option<u32>, now: Duration) -> Result<u32, JoinRefusal> {
+        let is_empty = |slot: &WorkerSlot| slot.state == SlotState::Empty;
         if self.has_run {
-            return Err(Refusal::Begun);
+            return Err(JoinRefusal::Begun);
         }
         let index = match index {
-            Some(index) if index >= self.rules.machines => return Err(Refusal::NoPart(self.rules.machines)),
-            Some(index) if !is_empty(&self.seats[index as usize]) => return Err(Refusal::Taken(index)),
+            Some(index) if index >= self.rules.machines => return Err(JoinRefusal::NoPart(self.rules.machines)),
+            Some(index) if !is_empty(&self.slots[index as usize]) => return Err(JoinRefusal::Taken(index)),
             Some(index) => index,
-            None => self.seats.iter().position(is_empty).ok_or(Refusal::TooMany(self.rules.machines))? as u32,
+            None => self.slots.iter().position(is_empty).ok_or(JoinRefusal::TooMany(self.rules.machines))? as u32,
         };
-        self.seats[index as usize] =
-            Seat { peer: Some(peer), name: name.to_owned(), state: State::There, heard: now, ..Seat::default() };
+        self.slots[index as usize] = WorkerSlot {
+            peer: Some(peer),
+            name: name.to_owned(),
+            state: SlotState::There,
+            heard: now,
+            ..WorkerSlot::default()
+        };
         self.prepare(index);
         self.tell_waiting();
         Ok(index)
     }
 
     /// Carries out a command.
-    pub fn order(&mut self, ask: Ask, now: Duration) {
+    pub fn order(&mut self, ask: CoordinatorRequest, now: Duration) {
         match ask {
-            Ask::Prepare(job) => {
+            CoordinatorRequest::Prepare(job) => {
                 self.row = job.row;
                 self.job = Some(job);
                 self.asked = now;
                 (self.measuring, self.is_ready) = (None, false);
-                if let Some(lost) = self.seats.iter().position(|seat| seat.state == State::Lost) {
+                if let Some(lost) = self.slots.iter().position(|slot| slot.state == SlotState::Lost) {
                     let words = format!("{} was lost before", self.words(lost as u32));
-                    self.told.push_back(Told::Hopeless(words, false));
+                    self.told.push_back(CoordinatorEvent::Hopeless(words, false));
                 }
                 for index in 0..self.rules.machines {
-                    if self.seats[index as usize].state == State::Done {
-                        self.seats[index as usize].state = State::There;
+                    if self.slots[index as usize].state == SlotState::Done {
+                        self.slots[index as usize].state = SlotState::There;
                     }
                     self.prepare(index);
                 }
             }
-            Ask::Start(at) => {
+            CoordinatorRequest::Start(at) => {
                 (self.has_run, self.started, self.job) = (true, at, None);
-                for seat in &mut self.seats {
-                    let (Some(peer), Some(offset), State::Prepared) = (seat.peer, seat.best, seat.state) else {
+                for slot in &mut self.slots {
+                    let (Some(peer), Some(offset), SlotState::Prepared) = (slot.peer, slot.best, slot.state) else {
                         continue;
                     };
                     let theirs = (nanos(at) as i64).wrapping_add(offset.ns);
-                    seat.state = State::Running;
-                    (seat.rows, seat.kinds) = (Sum::default(), Kinds::default());
-                    (seat.bound, seat.bound_of_end) = (Bound::default(), Bound::default());
+                    slot.state = SlotState::Running;
+                    (slot.rows, slot.kinds) = (RowSums::default(), ErrorKinds::default());
+                    (slot.bound, slot.bound_of_end) = (Bound::default(), Bound::default());
                     // Offsets found from now on tell how the clock drifts.
-                    (seat.begun, seat.best) = (Some(offset), None);
-                    self.acts.push_back(Act::Send(peer, Order::Start(theirs.max(0) as u64)));
+                    (slot.begun, slot.best) = (Some(offset), None);
+                    self.acts.push_back(ConnectionAction::Send(peer, CoordinatorMessage::Start(theirs.max(0) as u64)));
                 }
             }
-            Ask::Stop => self.tell_all(|| Order::Stop),
-            Ask::Dismiss => self.tell_all(|| Order::Dismiss),
+            CoordinatorRequest::Stop => self.tell_all(|| CoordinatorMessage::Stop),
+            CoordinatorRequest::Dismiss => self.tell_all(|| CoordinatorMessage::Dismiss),
         }
     }
 
-    fn tell_all(&mut self, order: impl Fn() -> Order) {
-        let peers = self.seats.iter().filter_map(|seat| seat.peer);
-        self.acts.extend(peers.map(|peer| Act::Send(peer, order())));
+    fn tell_all(&mut self, order: impl Fn() -> CoordinatorMessage) {
+        let peers = self.slots.iter().filter_map(|slot| slot.peer);
+        self.acts.extend(peers.map(|peer| ConnectionAction::Send(peer, order())));
     }
 
     /// Has a worker set its part up, if it is known.
     fn prepare(&mut self, index: u32) {
-        let seat = &mut self.seats[index as usize];
-        let (Some(job), Some(peer), State::There) = (&self.job, seat.peer, seat.state) else { return };
+        let slot = &mut self.slots[index as usize];
+        let (Some(job), Some(peer), SlotState::There) = (&self.job, slot.peer, slot.state) else { return };
         let frames = &job.frames[index as usize];
         if !frames.is_empty() {
-            seat.state = State::Preparing;
-            self.acts.push_back(Act::Frames(peer, frames.clone()));
+            slot.state = SlotState::Preparing;
+            self.acts.push_back(ConnectionAction::Frames(peer, frames.clone()));
         }
     }
 
     fn ping(&mut self, index: u32, now: Duration) {
-        let seat = &mut self.seats[index as usize];
-        let Some(peer) = seat.peer else { return };
-        seat.ping += 1;
-        seat.pinged = now;
-        self.acts.push_back(Act::Send(peer, Order::Ping(seat.ping)));
+        let slot = &mut self.slots[index as usize];
+        let Some(peer) = slot.peer else { return };
+        slot.ping += 1;
+        slot.pinged = now;
+        self.acts.push_back(ConnectionAction::Send(peer, CoordinatorMessage::Ping(slot.ping)));
     }
 
-    fn find(&self, peer: Peer) -> Option<u32> {
-        self.seats.iter().position(|seat| seat.peer == Some(peer)).map(|index| index as u32)
+    fn find(&self, peer: PeerId) -> Option<u32> {
+        self.slots.iter().position(|slot| slot.peer == Some(peer)).map(|index| index as u32)
     }
 
     /// Records that bytes have arrived: a long message is no silence.
-    pub fn heard(&mut self, peer: Peer, now: Duration) {
+    pub fn heard(&mut self, peer: PeerId, now: Duration) {
         if let Some(index) = self.find(peer) {
-            self.seats[index as usize].heard = now;
+            self.slots[index as usize].heard = now;
         }
     }
 
     /// Takes a worker's report.
-    pub fn hear(&mut self, peer: Peer, report: Report, now: Duration) {
+    pub fn hear(&mut self, peer: PeerId, report: WorkerMessage, now: Duration) {
         let Some(index) = self.find(peer) else { return };
-        let machines = self.seats.len();
-        let seat = &mut self.seats[index as usize];
-        seat.heard = now;
-        match (report, seat.state) {
-            (Report::Pong { number, clock_ns }, _) if number == seat.ping && number > 0 => {
-                let trip = now.saturating_sub(seat.pinged);
-                let middle = seat.pinged + trip / 2;
+        let machines = self.slots.len();
+        let slot = &mut self.slots[index as usize];
+        slot.heard = now;
+        match (report, slot.state) {
+            (WorkerMessage::Pong { number, clock_ns }, _) if number == slot.ping && number > 0 => {
+                let trip = now.saturating_sub(slot.pinged);
+                let middle = slot.pinged + trip / 2;
                 let offset = Offset { ns: (clock_ns as i64).wrapping_sub(nanos(middle) as i64), trip_ns: nanos(trip) };
-                if seat.best.is_none_or(|best| offset.trip_ns <= best.trip_ns) {
-                    seat.best = Some(offset);
+                if slot.best.is_none_or(|best| offset.trip_ns <= best.trip_ns) {
+                    slot.best = Some(offset);
                 }
-                seat.worst_ns = seat.worst_ns.max(offset.trip_ns);
-                seat.trips += 1;
-                if self.measuring.is_some() && seat.trips < TRIPS {
+                slot.worst_ns = slot.worst_ns.max(offset.trip_ns);
+                slot.trips += 1;
+                if self.measuring.is_some() && slot.trips < TRIPS {
                     self.ping(index, now);
                 }
                 self.see_whether_ready(now);
             }
-            (Report::Pong { .. }, _) => {}
-            (Report::Prepared(mut prepared), State::Preparing) => {
+            (WorkerMessage::Pong { .. }, _) => {}
+            (WorkerMessage::Prepared(mut prepared), SlotState::Preparing) => {
                 prepared.addresses.truncate(ADDRESSES);
-                (seat.state, seat.prepared) = (State::Prepared, prepared);
+                (slot.state, slot.prepared) = (SlotState::Prepared, prepared);
                 self.tell_waiting();
                 self.see_whether_ready(now);
             }
-            (Report::Unprepared { reason, is_wrong }, State::Preparing) => {
+            (WorkerMessage::Unprepared { reason, is_wrong }, SlotState::Preparing) => {
                 let lines: Vec<_> = reason.lines().map(|line| printable(&line.replace('\t', "    "))).collect();
                 let words = format!("{}: {}", self.words(index), lines.join("\n"));
-                self.told.push_back(Told::Hopeless(words, is_wrong));
+                self.told.push_back(CoordinatorEvent::Hopeless(words, is_wrong));
             }
-            (Report::Row { number, totals }, State::Running) => {
+            (WorkerMessage::Row { number, totals }, SlotState::Running) => {
                 let row_ns = nanos(self.row).max(1);
                 // A clock may be a little faster than this one.
                 let passed_ns = nanos(now.saturating_sub(self.started));
                 let most_ns = passed_ns + passed_ns / 1_000 + ROWS_AHEAD * row_ns;
                 let is_in_time = totals.from_ns <= totals.until_ns && totals.until_ns <= most_ns + row_ns;
-                if number != seat.rows.rows || number > most_ns / row_ns || !is_in_time {
+                if number != slot.rows.rows || number > most_ns / row_ns || !is_in_time {
                     return self.lose(peer, "it sent a row out of turn");
                 }
-                if !seat.bound.admits(&totals, machines) {
+                if !slot.bound.admits(&totals, machines) {
                     return self.lose(peer, IMPOSSIBLE);
                 }
-                if !seat.kinds.admit(&totals) {
+                if !slot.kinds.admit(&totals) {
                     return self.lose(peer, "it sent more kinds of errors, or longer examples, than there can be");
                 }
-                seat.rows.add(&totals);
-                self.told.push_back(Told::Row(index, totals));
+                slot.rows.add(&totals);
+                self.told.push_back(CoordinatorEvent::Row(index, totals));
             }
-            (Report::Done(mut done), State::Running) => {
+            (WorkerMessage::Done(mut done), SlotState::Running) => {
                 for end in done.ends.iter_mut().flatten() {
                     end.working.truncate(ADDRESSES);
                     end.dropped.truncate(ADDRESSES);
@@ -373,15 +378,15 @@ impl Coordinator {
                     return self.lose(peer, "it says that it lasted longer than the run");
                 }
                 let times = (done.suspended_ns, done.beside_ns, done.late_ns);
-                if !seat.bound_of_end.admits(&(&done.ends, &done.shares, times), machines) {
+                if !slot.bound_of_end.admits(&(&done.ends, &done.shares, times), machines) {
                     return self.lose(peer, IMPOSSIBLE);
                 }
-                if done.sum != seat.rows {
+                if done.sum != slot.rows {
                     return self.lose(peer, "what it measured does not add up to what it sent");
                 }
-                seat.state = State::Done;
-                let drift_ns = seat.begun.zip(seat.best).and_then(|(begun, now)| begun.drift_until(now));
-                self.told.push_back(Told::Done(index, done, drift_ns));
+                slot.state = SlotState::Done;
+                let drift_ns = slot.begun.zip(slot.best).and_then(|(begun, now)| begun.drift_until(now));
+                self.told.push_back(CoordinatorEvent::Done(index, done, drift_ns));
             }
             _ => self.lose(peer, "it said something out of turn"),
         }
@@ -390,52 +395,53 @@ impl Coordinator {
     /// Measures clock offsets when all have set their parts up, and then reports once that everybody is ready.
     fn see_whether_ready(&mut self, now: Duration) {
         let Some(job) = self.job.as_ref().filter(|_| !self.is_ready) else { return };
-        let is_set_up = |(seat, frames): (&Seat, &Vec<Arc<[u8]>>)| match seat.state {
-            State::There => frames.is_empty(),
-            State::Prepared => true,
+        let is_set_up = |(slot, frames): (&WorkerSlot, &Vec<Arc<[u8]>>)| match slot.state {
+            SlotState::There => frames.is_empty(),
+            SlotState::Prepared => true,
             _ => false,
         };
-        if !self.seats.iter().zip(&job.frames).all(is_set_up) {
+        if !self.slots.iter().zip(&job.frames).all(is_set_up) {
             return;
         }
-        let prepared = |seat: &Seat| seat.state == State::Prepared;
+        let prepared = |slot: &WorkerSlot| slot.state == SlotState::Prepared;
         if self.measuring.is_none() {
             self.measuring = Some(now);
             for index in 0..self.rules.machines {
-                let seat = &mut self.seats[index as usize];
-                if prepared(seat) {
-                    (seat.trips, seat.best, seat.worst_ns) = (0, None, 0);
+                let slot = &mut self.slots[index as usize];
+                if prepared(slot) {
+                    (slot.trips, slot.best, slot.worst_ns) = (0, None, 0);
                     self.ping(index, now);
                 }
             }
         }
         let passed = self.measuring.map_or(Duration::ZERO, |since| now.saturating_sub(since));
         let enough = if passed < TRIPS_TAKE { TRIPS } else { 1 };
-        if self.seats.iter().any(|seat| prepared(seat) && seat.trips < enough) {
+        if self.slots.iter().any(|slot| prepared(slot) && slot.trips < enough) {
             return;
         }
         self.is_ready = true;
         // The order should arrive in time even if it is lost once, and no sooner: clocks drift until the beginning,
         // too.
-        let longest =
-            |trip: fn(&Seat) -> u64| self.seats.iter().map(trip).max().map_or(Duration::ZERO, Duration::from_nanos);
-        let usual = longest(|seat| seat.best.map_or(0, |best| best.trip_ns));
-        let ahead = AHEAD + (3 * longest(|seat| seat.worst_ns)).min(3 * usual + SENT_AGAIN);
-        let trip = |seat: &Seat| Duration::from_nanos(seat.best.map_or(0, |best| best.trip_ns));
+        let longest = |trip: fn(&WorkerSlot) -> u64| {
+            self.slots.iter().map(trip).max().map_or(Duration::ZERO, Duration::from_nanos)
+        };
+        let usual = longest(|slot| slot.best.map_or(0, |best| best.trip_ns));
+        let ahead = AHEAD + (3 * longest(|slot| slot.worst_ns)).min(3 * usual + SENT_AGAIN);
+        let trip = |slot: &WorkerSlot| Duration::from_nanos(slot.best.map_or(0, |best| best.trip_ns));
         let prepared =
-            self.seats.iter().filter(|seat| prepared(seat)).map(|seat| (seat.prepared.clone(), trip(seat))).collect();
-        self.told.push_back(Told::Ready(prepared, ahead));
+            self.slots.iter().filter(|slot| prepared(slot)).map(|slot| (slot.prepared.clone(), trip(slot))).collect();
+        self.told.push_back(CoordinatorEvent::Ready(prepared, ahead));
     }
 
     fn tell_waiting(&mut self) {
-        let count = |is: fn(State) -> bool| self.seats.iter().filter(|seat| is(seat.state)).count() as u32;
-        let there = count(|state| state != State::Empty);
-        self.told.push_back(Told::Waiting { there, prepared: count(|state| state == State::Prepared) });
+        let count = |is: fn(SlotState) -> bool| self.slots.iter().filter(|slot| is(slot.state)).count() as u32;
+        let there = count(|state| state != SlotState::Empty);
+        self.told.push_back(CoordinatorEvent::Waiting { there, prepared: count(|state| state == SlotState::Prepared) });
     }
 
     /// Ends a connection; `why`: for people.
-    pub fn lose(&mut self, peer: Peer, why: &str) {
-        self.acts.push_back(Act::Close(peer));
+    pub fn lose(&mut self, peer: PeerId, why: &str) {
+        self.acts.push_back(ConnectionAction::Close(peer));
         let Some(index) = self.find(peer) else { return };
         let words = self.words(index);
         // Workers leave a coordinator that is silent.
@@ -446,25 +452,27 @@ impl Coordinator {
             .filter(is_recent)
             .map(|(_, length)| format!(", after the coordinator had stood still for {} s", length.as_secs()));
         let why = &format!("{why}{}", still.unwrap_or_default());
-        let seat = &mut self.seats[index as usize];
-        seat.peer = None;
-        match seat.state {
-            State::Running => {
-                seat.state = State::Lost;
-                self.told.push_back(Told::Lost(index, format!("{words}: {why}")));
+        let slot = &mut self.slots[index as usize];
+        slot.peer = None;
+        match slot.state {
+            SlotState::Running => {
+                slot.state = SlotState::Lost;
+                self.told.push_back(CoordinatorEvent::Lost(index, format!("{words}: {why}")));
             }
             // Its measurements have arrived, if it had a part; the next run of a search would wait for it in vain.
-            State::Done => seat.state = State::Lost,
-            State::There if self.is_ready => seat.state = State::Lost,
-            State::Empty | State::There | State::Preparing | State::Prepared if self.is_ready || self.has_run => {
-                seat.state = State::Lost;
-                self.told.push_back(Told::Lost(index, format!("{words}: {why}")));
+            SlotState::Done => slot.state = SlotState::Lost,
+            SlotState::There if self.is_ready => slot.state = SlotState::Lost,
+            SlotState::Empty | SlotState::There | SlotState::Preparing | SlotState::Prepared
+                if self.is_ready || self.has_run =>
+            {
+                slot.state = SlotState::Lost;
+                self.told.push_back(CoordinatorEvent::Lost(index, format!("{words}: {why}")));
             }
-            State::Lost => {}
-            State::Empty | State::There | State::Preparing | State::Prepared => {
-                *seat = Seat::default();
+            SlotState::Lost => {}
+            SlotState::Empty | SlotState::There | SlotState::Preparing | SlotState::Prepared => {
+                *slot = WorkerSlot::default();
                 self.measuring = None;
-                self.told.push_back(Told::Refused(format!("{words}: {why}; another may take its place")));
+                self.told.push_back(CoordinatorEvent::Refused(format!("{words}: {why}; another may take its place")));
                 self.tell_waiting();
             }
         }
@@ -472,7 +480,7 @@ impl Coordinator {
 
     /// A worker, for people: its number, from one, and the name of its machine.
     fn words(&self, index: u32) -> String {
-        let name = onrush_text::escape(self.seats[index as usize].name.as_bytes());
+        let name = onrush_text::escape(self.slots[index as usize].name.as_bytes());
         format!("machine {} ({name})", index + 1)
     }
 
@@ -480,7 +488,7 @@ impl Coordinator {
     pub fn look(&mut self, now: Duration) {
         let stood_still = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         if stood_still >= self.rules.loss / 5 {
-            self.seats.iter_mut().for_each(|seat| seat.heard += stood_still);
+            self.slots.iter_mut().for_each(|slot| slot.heard += stood_still);
             self.stood_still = Some((now, stood_still));
         }
     }
@@ -491,20 +499,20 @@ impl Coordinator {
         if !self.is_ready && self.job.is_some() && now >= self.asked + self.rules.join {
             let missing = self.missing();
             self.job = None;
-            self.told.push_back(Told::Hopeless(missing, false));
+            self.told.push_back(CoordinatorEvent::Hopeless(missing, false));
         }
         self.see_whether_ready(now);
         for index in 0..self.rules.machines {
-            let seat = &self.seats[index as usize];
-            let Some(peer) = seat.peer else { continue };
-            let silent = now.saturating_sub(seat.heard);
+            let slot = &self.slots[index as usize];
+            let Some(peer) = slot.peer else { continue };
+            let silent = now.saturating_sub(slot.heard);
             // A worker that is still receiving its files sends nothing; --join-timeout ends that.
             let has_files = self.job.as_ref().is_some_and(|job| job.frames[index as usize].len() > 1);
-            let is_receiving = seat.state == State::Preparing && has_files;
+            let is_receiving = slot.state == SlotState::Preparing && has_files;
             if silent >= self.rules.loss && !is_receiving {
                 let why = format!("it was silent for {} s", silent.as_secs());
                 self.lose(peer, &why);
-            } else if now.saturating_sub(seat.pinged) >= self.rules.loss / 5 {
+            } else if now.saturating_sub(slot.pinged) >= self.rules.loss / 5 {
                 self.ping(index, now);
             }
         }
@@ -514,16 +522,16 @@ impl Coordinator {
     fn missing(&self) -> String {
         let mut never = Vec::new();
         let mut unprepared = Vec::new();
-        for (index, seat) in (0..).zip(&self.seats) {
-            match seat.state {
-                State::Empty | State::Lost => never.push(format!("{}", index + 1)),
-                State::There | State::Preparing => unprepared.push(self.words(index)),
+        for (index, slot) in (0..).zip(&self.slots) {
+            match slot.state {
+                SlotState::Empty | SlotState::Lost => never.push(format!("{}", index + 1)),
+                SlotState::There | SlotState::Preparing => unprepared.push(self.words(index)),
                 _ => {}
             }
         }
-        let there = self.seats.len() - never.len();
+        let there = self.slots.len() - never.len();
         let mut words =
-            format!("{there} of {} machines had joined after {} s", self.seats.len(), self.rules.join.as_secs());
+            format!("{there} of {} machines had joined after {} s", self.slots.len(), self.rules.join.as_secs());
         if !never.is_empty() {
             words += &format!("; missing: {}", shortened(&never));
         }

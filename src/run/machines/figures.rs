@@ -30,19 +30,19 @@ impl Bound {
             let Largest { count, ns, wide } = *sum;
             count <= MOST / machines as u64 && ns <= MOST_NS / machines as u64 && wide <= MOST_WIDE / machines as u128
         };
-        let sum = Largest::of(figures).and_then(|largest| self.0.plus(largest)).filter(is_possible);
+        let sum = Largest::in_figures(figures).and_then(|largest| self.0.plus(largest)).filter(is_possible);
         sum.map(|sum| self.0 = sum).is_some()
     }
 }
 
 /// The kinds of errors and of agreements of TLS that a machine has sent.
 #[derive(Default)]
-pub struct Kinds {
+pub struct ErrorKinds {
     ledger: Ledger,
     handshakes: Handshakes,
 }
 
-impl Kinds {
+impl ErrorKinds {
     /// Adds a row. Returns whether there are no more of them than there can be.
     pub fn admit(&mut self, row: &Totals) -> bool {
         let (errors, agreed) = (row.ledger.rows(), row.handshakes.kinds());
@@ -66,7 +66,7 @@ struct Largest {
 
 impl Largest {
     /// Returns the figures in anything that can be written as JSON; `None` if it cannot.
-    fn of(figures: &impl Serialize) -> Option<Self> {
+    fn in_figures(figures: &impl Serialize) -> Option<Self> {
         let mut integers = Integers::default();
         figures.serialize(&mut Serializer::with_formatter(io::sink(), &mut integers)).ok()?;
         Some(integers.largest)
@@ -158,7 +158,7 @@ impl Formatter for &mut Integers {
 #[cfg(test)]
 mod tests {
     use onrush_proto::Code;
-    use onrush_proto::http2::{Reason, Seen};
+    use onrush_proto::http2::{Http2Counts, Reason};
     use onrush_stats::{Cause, Negotiated, Phase};
 
     use super::*;
@@ -166,14 +166,14 @@ mod tests {
     #[test]
     fn the_largest_integer_is_found_wherever_it_is() {
         let largest = |count, ns, wide| Some(Largest { count, ns, wide });
-        assert_eq!(Largest::of(&(7_u8, Some([-9_i32, 3]), 1.5, "12")), largest(9, 0, 0));
-        assert_eq!(Largest::of(&u128::from(u64::MAX)), largest(0, 0, u64::MAX.into()));
-        assert!(Largest::of(&Totals::default()).unwrap().count < 10, "nothing measured is no large figure");
+        assert_eq!(Largest::in_figures(&(7_u8, Some([-9_i32, 3]), 1.5, "12")), largest(9, 0, 0));
+        assert_eq!(Largest::in_figures(&u128::from(u64::MAX)), largest(0, 0, u64::MAX.into()));
+        assert!(Largest::in_figures(&Totals::default()).unwrap().count < 10, "nothing measured is no large figure");
         let mut row = Totals { from_ns: 1 << 61, until_ns: u64::MAX, ..Totals::default() };
         row.latency.record(1 << 40);
         let open_loop = row.open_loop.get_or_insert_default();
         (open_loop.unsent, open_loop.calm_ns) = (1 << 50, 1 << 62);
-        let Some(Largest { count, ns, .. }) = Largest::of(&row) else { panic!("it can be written") };
+        let Some(Largest { count, ns, .. }) = Largest::in_figures(&row) else { panic!("it can be written") };
         assert_eq!((count, ns), (1 << 50, 1 << 62));
     }
 
@@ -201,26 +201,26 @@ mod tests {
 
     #[test]
     fn texts_of_servers_are_admitted() {
-        let mut seen = Seen::default();
+        let mut seen = Http2Counts::default();
         seen.reasons.push(Reason { code: Code::ENHANCE_YOUR_CALM, text: b"max_age".to_vec(), times: 3 });
-        assert_eq!(Largest::of(&seen), Some(Largest { count: 120, ns: 0, wide: 0 }));
+        assert_eq!(Largest::in_figures(&seen), Some(Largest { count: 120, ns: 0, wide: 0 }));
     }
 
     #[test]
-    fn kinds_of_errors_are_bounded_in_one_row_and_in_all() {
+    fn error_kinds_are_bounded_per_row_and_total() {
         let row = |codes: std::ops::Range<i32>| {
             let mut row = Totals::default();
             codes.for_each(|code| row.ledger.record(Phase::Send, Cause::Errno(code), 0, Vec::new));
             row
         };
-        assert!(!Kinds::default().admit(&row(0..1_001)));
-        let mut kinds = Kinds::default();
+        assert!(!ErrorKinds::default().admit(&row(0..1_001)));
+        let mut kinds = ErrorKinds::default();
         assert!(kinds.admit(&row(0..600)) && kinds.admit(&row(300..1_000)) && !kinds.admit(&row(999..1_001)));
         let mut long = Totals::default();
         long.ledger.record(Phase::Send, Cause::Errno(1), 0, || vec![b'x'; EXAMPLE + 1]);
-        assert!(!Kinds::default().admit(&long));
+        assert!(!ErrorKinds::default().admit(&long));
         let mut agreed = Totals::default();
         (0..1_001).for_each(|suite| agreed.handshakes.found(Negotiated { suite, ..Negotiated::default() }, 1));
-        assert!(!Kinds::default().admit(&agreed));
+        assert!(!ErrorKinds::default().admit(&agreed));
     }
 }

@@ -10,7 +10,7 @@ use onrush_stats::Totals;
 use serde::{Deserialize, Serialize};
 
 use crate::run::Shortage;
-use crate::run::outcome::{Breakdown, Ended, WorkerShare};
+use crate::run::outcome::{Breakdown, RunEnd, WorkerShare};
 
 /// The version of these messages. A worker of another version is refused.
 pub const VERSION: u32 = 4;
@@ -54,7 +54,7 @@ pub enum Welcome {
     /// The worker takes no part.
     Refused {
         /// Why.
-        refusal: Refusal,
+        refusal: JoinRefusal,
         /// The proof that the coordinator knows the secret, unless the worker's is another one.
         proof: [u8; 32],
     },
@@ -62,7 +62,7 @@ pub enum Welcome {
 
 /// Why a worker is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Refusal {
+pub enum JoinRefusal {
     /// Its secret is another one.
     Secret,
     /// It has another version; the coordinator's.
@@ -79,7 +79,7 @@ pub enum Refusal {
 
 /// Messages from the coordinator to a worker that takes part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub enum Order {
+pub enum CoordinatorMessage {
     /// Set this part of a run up.
     Prepare {
         /// The part of the plan, as JSON.
@@ -91,7 +91,7 @@ pub enum Order {
     },
     /// The next piece of the files, in their order.
     Piece(Vec<u8>),
-    /// Answer with [`Report::Pong`] at once.
+    /// Answer with [`WorkerMessage::Pong`] at once.
     Ping(u64),
     /// Begin at this moment of your own clock, in nanoseconds.
     Start(u64),
@@ -103,9 +103,9 @@ pub enum Order {
 
 /// Messages from a worker that takes part.
 #[derive(Serialize, Deserialize)]
-pub enum Report {
+pub enum WorkerMessage {
     /// Its part is set up.
-    Prepared(Prepared),
+    Prepared(WorkerSetup),
     /// Its part cannot be set up.
     Unprepared {
         /// Why.
@@ -133,7 +133,7 @@ pub enum Report {
 
 /// How a worker has set its part up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Prepared {
+pub struct WorkerSetup {
     /// The name of its machine.
     pub name: String,
     /// The addresses of the target that accept connections.
@@ -160,7 +160,7 @@ pub struct Done {
     /// Why it broke off, if it did.
     pub breakdown: Option<Breakdown>,
     /// Why it ended.
-    pub ended: Ended,
+    pub ended: RunEnd,
     /// How late it began to measure, because the order to begin came late or it was stopped in the warm-up, in
     /// nanoseconds; 0 if it was in time.
     pub late_ns: u64,
@@ -179,12 +179,12 @@ pub struct Done {
     /// Name and sentence of the verdict, if the generator limited its part.
     pub limit: Option<(String, String)>,
     /// Sum of its rows.
-    pub sum: Sum,
+    pub sum: RowSums,
 }
 
 /// Sum of rows, enough to notice that one is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sum {
+pub struct RowSums {
     /// How many there are.
     pub rows: u64,
     /// Requests sent.
@@ -199,7 +199,7 @@ pub struct Sum {
     pub latencies: u64,
 }
 
-impl Sum {
+impl RowSums {
     /// Adds a row.
     pub fn add(&mut self, row: &Totals) {
         let counters = &row.counters;

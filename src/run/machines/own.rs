@@ -14,9 +14,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(1);
 
 /// The process. Dropping this waits for its end.
-pub struct Own(Child);
+pub struct OwnWorker(Child);
 
-impl Own {
+impl OwnWorker {
     /// Starts it, if the coordinator takes part.
     ///
     /// # Errors
@@ -32,7 +32,7 @@ impl Own {
     }
 }
 
-impl Drop for Own {
+impl Drop for OwnWorker {
     fn drop(&mut self) {
         let begun = Instant::now();
         while matches!(self.0.try_wait(), Ok(None)) {

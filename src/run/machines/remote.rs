@@ -13,14 +13,14 @@ use onrush_plan::machines::OnLoss;
 use onrush_stats::{Counters, Totals};
 use onrush_text::escape;
 
-use super::coordinator::{Ask, Told};
-use super::hub::Hub;
-use super::message::{Done, Prepared as Facts};
+use super::coordinator::{CoordinatorEvent, CoordinatorRequest};
+use super::coordinator_server::CoordinatorServer;
+use super::message::{Done, WorkerSetup as Facts};
 use crate::run::dues::dues;
 use crate::run::machine::MachineShare;
 use crate::run::nanos;
-use crate::run::outcome::{Breakdown, Ended, Outcome, WorkerShare};
-use crate::run::snapshot::{Collector, Share};
+use crate::run::outcome::{Breakdown, Outcome, RunEnd, WorkerShare};
+use crate::run::snapshot::{Collector, WorkerProgress};
 
 /// Time for machines to end after they were told to, and from the end of their time to that order.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -32,8 +32,8 @@ const SIGNAL: Duration = Duration::from_millis(300);
 
 /// The workers of a run on other machines.
 pub struct Remote {
-    hub: Rc<Hub>,
-    machines: Vec<Machine>,
+    server: Rc<CoordinatorServer>,
+    machines: Vec<RemoteMachine>,
     rows: VecDeque<(Range<usize>, Box<Totals>)>,
     /// Messages about machines, for people.
     said: Vec<String>,
@@ -49,7 +49,7 @@ pub struct Remote {
 }
 
 /// A machine, with its threads.
-pub struct Machine {
+pub struct RemoteMachine {
     /// Its threads, numbered over all machines.
     threads: Range<usize>,
     share: MachineShare,
@@ -60,7 +60,7 @@ pub struct Machine {
     due: u64,
 }
 
-impl Machine {
+impl RemoteMachine {
     /// A machine with these threads, numbered over all machines.
     pub fn new(facts: &Facts, trip: Duration, threads: Range<usize>, part: Plan) -> Self {
         let escaped = |text: &str| escape(text.as_bytes());
@@ -85,15 +85,15 @@ impl Machine {
 impl Remote {
     /// The machines of a run that begins and ends at these times, which wait for it.
     pub fn new(
-        hub: Rc<Hub>,
-        machines: Vec<Machine>,
+        server: Rc<CoordinatorServer>,
+        machines: Vec<RemoteMachine>,
         control: Arc<Control>,
         on_loss: OnLoss,
         (warm_up, duration): (Duration, Option<Duration>),
     ) -> Self {
         let (rows, said) = (VecDeque::new(), Vec::new());
         Self {
-            hub,
+            server,
             machines,
             rows,
             said,
@@ -109,7 +109,7 @@ impl Remote {
     /// Lets all machines begin at this moment.
     pub fn release(&mut self, start: Instant) {
         self.started = Some(start);
-        self.hub.ask(Ask::Start(self.hub.at(start)));
+        self.server.ask(CoordinatorRequest::Start(self.server.at(start)));
     }
 
     /// Waits for this long, or until something is told.
@@ -117,7 +117,7 @@ impl Remote {
         let is_overdue = self.started.zip(self.due).is_some_and(|(started, due)| started.elapsed() > due);
         if (self.control.is_stopped() || is_overdue) && self.stopped.is_none() {
             self.stopped = Some(Instant::now());
-            self.hub.ask(Ask::Stop);
+            self.server.ask(CoordinatorRequest::Stop);
         }
         // Machines that do not end have nothing to add.
         if self.stopped.is_some_and(|stopped| stopped.elapsed() > PATIENCE) {
@@ -131,14 +131,14 @@ impl Remote {
         }
         self.judge_signals(SIGNAL);
         let mut patience = length;
-        while let Some(told) = self.hub.hear(patience) {
+        while let Some(told) = self.server.hear(patience) {
             patience = Duration::ZERO;
             match told {
-                Told::Row(index, row) => self.take(index as usize, row),
-                Told::Done(index, done, drift_ns) => {
+                CoordinatorEvent::Row(index, row) => self.take(index as usize, row),
+                CoordinatorEvent::Done(index, done, drift_ns) => {
                     let machine = &mut self.machines[index as usize];
                     machine.share.drift_ns = drift_ns;
-                    let is_early = matches!(done.ended, Ended::Signal | Ended::NeverBegun) && self.stopped.is_none();
+                    let is_early = matches!(done.ended, RunEnd::Signal | RunEnd::NeverBegun) && self.stopped.is_none();
                     machine.end(done);
                     // A script that fails on one of them would have ended the run on a single one, too.
                     if machine.is_broken() {
@@ -149,9 +149,9 @@ impl Remote {
                         self.signalled.push((index as usize, why, Instant::now()));
                     }
                 }
-                Told::Lost(index, why) => self.lose(index as usize, why),
-                Told::Refused(why) => self.said.push(why),
-                Told::Hopeless(..) | Told::Ready(..) | Told::Waiting { .. } => {}
+                CoordinatorEvent::Lost(index, why) => self.lose(index as usize, why),
+                CoordinatorEvent::Refused(why) => self.said.push(why),
+                CoordinatorEvent::Hopeless(..) | CoordinatorEvent::Ready(..) | CoordinatorEvent::Waiting { .. } => {}
             }
         }
     }
@@ -188,7 +188,7 @@ impl Remote {
     fn miss(&mut self, index: usize, why: String) {
         self.machines[index].share.lost = Some(why.clone());
         let (ends, goes_on) = match self.on_loss {
-            _ if self.machines.iter().all(Machine::has_ended) => ("the run ends", false),
+            _ if self.machines.iter().all(RemoteMachine::has_ended) => ("the run ends", false),
             OnLoss::Stop => ("the run ends (--on-loss)", false),
             OnLoss::Continue => ("the others go on", true),
         };
@@ -198,7 +198,7 @@ impl Remote {
         }
     }
 
-    fn of_thread(&self, index: usize) -> &Machine {
+    fn of_thread(&self, index: usize) -> &RemoteMachine {
         &self.machines[self.machines.partition_point(|machine| machine.threads.end <= index)]
     }
 
@@ -237,8 +237,9 @@ impl Remote {
 
     /// True if every machine says that no first connection was accepted.
     pub fn was_refused(&self) -> bool {
-        let is_refused =
-            |machine: &Machine| machine.done.as_ref().is_some_and(|done| matches!(done.ended, Ended::Refused { .. }));
+        let is_refused = |machine: &RemoteMachine| {
+            machine.done.as_ref().is_some_and(|done| matches!(done.ended, RunEnd::Refused { .. }))
+        };
         self.machines.iter().all(is_refused)
     }
 
@@ -257,12 +258,12 @@ impl Remote {
                 // Those older than the timeout are errors of a row, too.
                 collector.timeline.record(&unsent);
             }
-            let Machine { threads, share, done, .. } = machine;
+            let RemoteMachine { threads, share, done, .. } = machine;
             if let Some(done) = done {
                 let first = threads.start;
                 for (index, of_thread) in threads.zip(&done.shares) {
                     let WorkerShare { counters, activity, .. } = *of_thread;
-                    collector.shares[index] = Share { counters, activity: activity.unwrap_or_default() };
+                    collector.shares[index] = WorkerProgress { counters, activity: activity.unwrap_or_default() };
                     outcome.workers[index] = *of_thread;
                 }
                 // Only threads that it has.
@@ -293,7 +294,7 @@ impl Remote {
     }
 }
 
-impl Machine {
+impl RemoteMachine {
     /// Counts requests that were due on a lost machine up to its last row, and had not been sent by then.
     fn count_unsent(&self, totals: &mut Totals) {
         let Self { part, share, .. } = self;
@@ -369,7 +370,7 @@ mod tests {
         let mut part = plan(Dialect::Native, "http://h/", 3, 2, 4);
         part.schedule = Some(schedule(400));
         change(&mut part);
-        let mut machine = Machine::new(&Facts::default(), Duration::ZERO, 0..2, part);
+        let mut machine = RemoteMachine::new(&Facts::default(), Duration::ZERO, 0..2, part);
         (machine.share.elapsed, machine.due) = (Duration::from_millis(1_100), sent);
         let mut totals = Totals::default();
         machine.count_unsent(&mut totals);
@@ -378,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_due_on_a_lost_machine_and_not_sent_is_counted_with_its_age() {
+    fn unsent_requests_of_lost_machines_are_counted() {
         let (count, totals) = unsent(50, |_| ());
         let open_loop = totals.open_loop.unwrap();
         assert_eq!((count, open_loop.due, open_loop.censored.count()), (390, 390, 390));

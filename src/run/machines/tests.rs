@@ -12,11 +12,15 @@ use onrush_plan::token::Token;
 use onrush_proto::{Code, Error};
 use onrush_stats::{Activity, Cause, Counters, Phase, TlsFailure, Totals};
 
-use super::channel::{Channel, Identity, frame};
-use super::coordinator::{Act, Ask, Coordinator, Job, Peer, Rules, Told};
-use super::hub::Hub;
-use super::member::Joining;
-use super::message::{Done, Hello, Order, Prepared, Refusal, Report, Sum, UNPROVEN_MAX, Welcome};
+use super::channel::{Channel, CoordinatorCertificate, frame};
+use super::coordinator::{
+    ConnectionAction, Coordinator, CoordinatorEvent, CoordinatorRequest, CoordinatorRules, PeerId, WorkerJobs,
+};
+use super::coordinator_server::CoordinatorServer;
+use super::message::{
+    CoordinatorMessage, Done, Hello, JoinRefusal, RowSums, UNPROVEN_MAX, Welcome, WorkerMessage, WorkerSetup,
+};
+use super::worker_client::Joining;
 use crate::run::Interrupt;
 use crate::run::outcome::WorkerShare;
 
@@ -25,7 +29,7 @@ const ROW_NS: u64 = 1_000 * MS;
 
 /// Fate of a worker in a simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum WorkerFate {
     /// Nothing.
     Well,
     /// Its connection ends at this time after it began.
@@ -36,7 +40,7 @@ enum Fate {
     Cut(u64, u64),
 }
 
-impl Fate {
+impl WorkerFate {
     /// Any of them.
     fn draw(random: &mut Random) -> Self {
         let at = random.next() % (8_000 * MS);
@@ -64,8 +68,8 @@ impl Fate {
 }
 
 /// A worker: its clock, its network, and its measurements.
-struct Worker {
-    peer: Peer,
+struct SimulatedWorker {
+    peer: PeerId,
     /// Its clock minus the coordinator's at time zero, and how much faster it is, in millionths.
     offset_ns: i64,
     drift_ppm: i64,
@@ -74,18 +78,18 @@ struct Worker {
     jitter_ns: u64,
     /// One of so many messages arrives only when it is sent again, 200 ms later.
     loses_one_in: Option<u64>,
-    fate: Fate,
+    fate: WorkerFate,
     /// When it began, by the time of the simulation.
     began: Option<u64>,
     late_ns: u64,
-    sent: Sum,
+    sent: RowSums,
     /// When everything that was sent to it and from it has arrived: messages do not overtake each other.
     there_ns: u64,
     back_ns: u64,
     is_stopped: bool,
 }
 
-impl Worker {
+impl SimulatedWorker {
     fn clock(&self, now: u64) -> u64 {
         let moved = now as i64 + now as i64 / 1_000_000 * self.drift_ppm;
         (moved + self.offset_ns) as u64
@@ -99,25 +103,25 @@ impl Worker {
 
     fn is_cut(&self, now: u64) -> bool {
         let after = |at: u64| self.began.is_some_and(|began| now >= began + at);
-        matches!(self.fate, Fate::Killed(at) | Fate::Silent(at) if after(at))
+        matches!(self.fate, WorkerFate::Killed(at) | WorkerFate::Silent(at) if after(at))
     }
 }
 
-enum Event {
-    ToWorker(usize, Order),
+enum SimulationEvent {
+    ToWorker(usize, CoordinatorMessage),
     /// A worker has set its part up.
     IsPrepared(usize),
     Begins(usize),
     /// It ends its next row.
     Row(usize, u64),
     Gone(usize),
-    ToCoordinator(usize, Report),
+    ToCoordinator(usize, WorkerMessage),
     Tick,
 }
 
 /// Results of a simulation.
 #[derive(Default)]
-struct Seen {
+struct SimulationResult {
     merged: Totals,
     /// Measurements of workers, in the rows that arrived before they were lost.
     whole: Totals,
@@ -136,19 +140,19 @@ struct World {
     random: Random,
     now: u64,
     events: BinaryHeap<Reverse<(u64, u64)>>,
-    waiting: BTreeMap<u64, Event>,
+    waiting: BTreeMap<u64, SimulationEvent>,
     next: u64,
-    workers: Vec<Worker>,
+    workers: Vec<SimulatedWorker>,
     coordinator: Coordinator,
     rows: u64,
-    seen: Seen,
+    seen: SimulationResult,
 }
 
 impl World {
-    fn new(seed: u64, machines: u32, rows: u64, fate: impl Fn(u32, &mut Random) -> Fate) -> Self {
+    fn new(seed: u64, machines: u32, rows: u64, fate: impl Fn(u32, &mut Random) -> WorkerFate) -> Self {
         let mut random = Random::new(seed);
-        let rules = Rules { machines, join: Duration::from_secs(60), loss: Duration::from_secs(5) };
-        let workers = (0..machines).map(|index| Worker {
+        let rules = CoordinatorRules { machines, join: Duration::from_secs(60), loss: Duration::from_secs(5) };
+        let workers = (0..machines).map(|index| SimulatedWorker {
             peer: index.into(),
             offset_ns: (random.next() % 1_000_000_000_000) as i64,
             drift_ppm: (random.next() % 200) as i64 - 100,
@@ -158,7 +162,7 @@ impl World {
             fate: fate(index, &mut random),
             began: None,
             late_ns: 0,
-            sent: Sum::default(),
+            sent: RowSums::default(),
             there_ns: 0,
             back_ns: 0,
             is_stopped: false,
@@ -173,22 +177,22 @@ impl World {
             workers,
             coordinator: Coordinator::new(rules),
             rows,
-            seen: Seen::default(),
+            seen: SimulationResult::default(),
         }
     }
 
-    fn at(&mut self, when: u64, event: Event) {
+    fn at(&mut self, when: u64, event: SimulationEvent) {
         self.events.push(Reverse((when.max(self.now), self.next)));
         self.waiting.insert(self.next, event);
         self.next += 1;
     }
 
     fn way(&mut self, worker: usize) -> u64 {
-        let Worker { way_ns, jitter_ns, loses_one_in, fate, began, .. } = self.workers[worker];
+        let SimulatedWorker { way_ns, jitter_ns, loses_one_in, fate, began, .. } = self.workers[worker];
         let random = &mut self.random;
         let again = loses_one_in.filter(|one_in| random.next().is_multiple_of(*one_in)).map_or(0, |_| 200 * MS);
         let held = match (fate, began) {
-            (Fate::Cut(at, length), Some(began)) if self.now >= began + at => {
+            (WorkerFate::Cut(at, length), Some(began)) if self.now >= began + at => {
                 (began + at + length).saturating_sub(self.now)
             }
             _ => 0,
@@ -196,26 +200,26 @@ impl World {
         held.max(again) + way_ns + random.next() % (jitter_ns + 1)
     }
 
-    fn report(&mut self, worker: usize, report: Report) {
+    fn report(&mut self, worker: usize, report: WorkerMessage) {
         if !self.workers[worker].is_cut(self.now) {
             let arrives = (self.now + self.way(worker)).max(self.workers[worker].back_ns);
             self.workers[worker].back_ns = arrives;
-            self.at(arrives, Event::ToCoordinator(worker, report));
+            self.at(arrives, SimulationEvent::ToCoordinator(worker, report));
         }
     }
 
     /// Carries everything out until nothing more happens; `absent`: who does not come at all.
-    fn run(mut self, absent: &[usize]) -> Seen {
-        let order = Order::Prepare { plan: String::new(), files: Vec::new(), row_ns: ROW_NS };
+    fn run(mut self, absent: &[usize]) -> SimulationResult {
+        let order = CoordinatorMessage::Prepare { plan: String::new(), files: Vec::new(), row_ns: ROW_NS };
         let frames = self.workers.iter().map(|_| vec![frame(&order)]).collect();
         let now = |now: u64| Duration::from_nanos(now);
-        self.coordinator.order(Ask::Prepare(Job { frames, row: now(ROW_NS) }), Duration::ZERO);
+        self.coordinator.order(CoordinatorRequest::Prepare(WorkerJobs { frames, row: now(ROW_NS) }), Duration::ZERO);
         for worker in (0..self.workers.len()).filter(|worker| !absent.contains(worker)) {
-            let joined = self.coordinator.join(worker as Peer, &format!("m{worker}"), None, Duration::ZERO);
+            let joined = self.coordinator.join(worker as PeerId, &format!("m{worker}"), None, Duration::ZERO);
             assert!(joined.is_ok());
-            self.workers[worker].peer = worker as Peer;
+            self.workers[worker].peer = worker as PeerId;
         }
-        self.at(0, Event::Tick);
+        self.at(0, SimulationEvent::Tick);
         self.act();
         while let Some(Reverse((when, number))) = self.events.pop() {
             self.now = when;
@@ -229,15 +233,15 @@ impl World {
         self.seen
     }
 
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: SimulationEvent) {
         let now = Duration::from_nanos(self.now);
         match event {
-            Event::Tick => {
+            SimulationEvent::Tick => {
                 self.coordinator.tick(now);
-                self.at(self.now + 50 * MS, Event::Tick);
+                self.at(self.now + 50 * MS, SimulationEvent::Tick);
             }
-            Event::ToCoordinator(worker, report) => {
-                if let Report::Row { totals, .. } = &report
+            SimulationEvent::ToCoordinator(worker, report) => {
+                if let WorkerMessage::Row { totals, .. } = &report
                     && self.seen.lost.iter().all(|(lost, _)| *lost as usize != worker)
                 {
                     self.seen.whole += totals;
@@ -245,34 +249,34 @@ impl World {
                 self.coordinator.hear(self.workers[worker].peer, report, now);
             }
             // Messages that it has sent arrive before that.
-            Event::Gone(worker) if self.workers[worker].back_ns > self.now => {
-                self.at(self.workers[worker].back_ns, Event::Gone(worker));
+            SimulationEvent::Gone(worker) if self.workers[worker].back_ns > self.now => {
+                self.at(self.workers[worker].back_ns, SimulationEvent::Gone(worker));
             }
-            Event::Gone(worker) => self.coordinator.lose(self.workers[worker].peer, "it has ended"),
-            Event::IsPrepared(worker) => self.report(worker, Report::Prepared(Prepared::default())),
-            Event::ToWorker(worker, _) if self.workers[worker].is_cut(self.now) => {}
-            Event::ToWorker(worker, order) => match order {
-                Order::Ping(number) => {
+            SimulationEvent::Gone(worker) => self.coordinator.lose(self.workers[worker].peer, "it has ended"),
+            SimulationEvent::IsPrepared(worker) => self.report(worker, WorkerMessage::Prepared(WorkerSetup::default())),
+            SimulationEvent::ToWorker(worker, _) if self.workers[worker].is_cut(self.now) => {}
+            SimulationEvent::ToWorker(worker, order) => match order {
+                CoordinatorMessage::Ping(number) => {
                     let clock_ns = self.workers[worker].clock(self.now);
-                    self.report(worker, Report::Pong { number, clock_ns });
+                    self.report(worker, WorkerMessage::Pong { number, clock_ns });
                 }
-                Order::Start(at_ns) => {
+                CoordinatorMessage::Start(at_ns) => {
                     let when = self.workers[worker].when(at_ns);
                     self.workers[worker].late_ns = self.now.saturating_sub(when);
-                    self.at(when, Event::Begins(worker));
+                    self.at(when, SimulationEvent::Begins(worker));
                 }
-                Order::Stop => self.workers[worker].is_stopped = true,
-                Order::Prepare { .. } | Order::Piece(_) | Order::Dismiss => {}
+                CoordinatorMessage::Stop => self.workers[worker].is_stopped = true,
+                CoordinatorMessage::Prepare { .. } | CoordinatorMessage::Piece(_) | CoordinatorMessage::Dismiss => {}
             },
-            Event::Begins(worker) => {
+            SimulationEvent::Begins(worker) => {
                 self.workers[worker].began = Some(self.now);
                 self.seen.errors.insert(worker, self.now.abs_diff(self.seen.start_ns));
-                if let Fate::Killed(at) = self.workers[worker].fate {
-                    self.at(self.now + at, Event::Gone(worker));
+                if let WorkerFate::Killed(at) = self.workers[worker].fate {
+                    self.at(self.now + at, SimulationEvent::Gone(worker));
                 }
-                self.at(self.now + ROW_NS, Event::Row(worker, 0));
+                self.at(self.now + ROW_NS, SimulationEvent::Row(worker, 0));
             }
-            Event::Row(worker, number) => self.end_row(worker, number),
+            SimulationEvent::Row(worker, number) => self.end_row(worker, number),
         }
     }
 
@@ -287,14 +291,20 @@ impl World {
         if !self.workers[worker].is_cut(self.now) {
             self.workers[worker].sent.add(&row);
         }
-        self.report(worker, Report::Row { number, totals: Box::new(row) });
+        self.report(worker, WorkerMessage::Row { number, totals: Box::new(row) });
         if number + 1 < self.rows && !self.workers[worker].is_stopped {
-            return self.at(self.now + ROW_NS, Event::Row(worker, number + 1));
+            return self.at(self.now + ROW_NS, SimulationEvent::Row(worker, number + 1));
         }
-        let Worker { sent, late_ns, .. } = self.workers[worker];
+        let SimulatedWorker { sent, late_ns, .. } = self.workers[worker];
         self.report(
             worker,
-            Report::Done(Box::new(Done { late_ns, elapsed_ns: self.now, batch: 1, sum: sent, ..Done::default() })),
+            WorkerMessage::Done(Box::new(Done {
+                late_ns,
+                elapsed_ns: self.now,
+                batch: 1,
+                sum: sent,
+                ..Done::default()
+            })),
         );
     }
 
@@ -303,32 +313,32 @@ impl World {
         loop {
             while let Some(act) = self.coordinator.acts.pop_front() {
                 match act {
-                    Act::Send(peer, order) => {
+                    ConnectionAction::Send(peer, order) => {
                         let worker = peer as usize;
                         let arrives = (self.now + self.way(worker)).max(self.workers[worker].there_ns);
                         self.workers[worker].there_ns = arrives;
-                        self.at(arrives, Event::ToWorker(worker, order));
+                        self.at(arrives, SimulationEvent::ToWorker(worker, order));
                     }
-                    Act::Frames(peer, _) => {
+                    ConnectionAction::Frames(peer, _) => {
                         let takes = self.random.next() % (500 * MS);
-                        self.at(self.now + takes, Event::IsPrepared(peer as usize));
+                        self.at(self.now + takes, SimulationEvent::IsPrepared(peer as usize));
                     }
-                    Act::Close(_) => {}
+                    ConnectionAction::Close(_) => {}
                 }
             }
             let Some(told) = self.coordinator.told.pop_front() else { return };
             match told {
-                Told::Ready(prepared, ahead) => {
+                CoordinatorEvent::Ready(prepared, ahead) => {
                     assert_eq!(prepared.len(), self.workers.len());
                     assert!(self.seen.ready_ns == 0, "everybody is ready only once");
                     self.seen.ready_ns = self.now;
                     self.seen.trips = prepared.iter().map(|(_, trip)| trip.as_nanos() as u64).collect();
                     let start = Duration::from_nanos(self.now) + ahead;
                     self.seen.start_ns = start.as_nanos() as u64;
-                    self.coordinator.order(Ask::Start(start), Duration::from_nanos(self.now));
+                    self.coordinator.order(CoordinatorRequest::Start(start), Duration::from_nanos(self.now));
                 }
-                Told::Row(_, row) => self.seen.merged += &*row,
-                Told::Done(index, done, drift_ns) => {
+                CoordinatorEvent::Row(_, row) => self.seen.merged += &*row,
+                CoordinatorEvent::Done(index, done, drift_ns) => {
                     let error_ns = self.seen.errors[&(index as usize)];
                     // Clocks drift from the round trip on to the beginning.
                     let known_ns = done.late_ns + self.seen.trips[index as usize] / 2 + 100_000;
@@ -338,9 +348,9 @@ impl World {
                     assert!(drift_ns.is_none_or(|ns| ns.signum() == drift_ppm.signum()), "{drift_ns:?}, {drift_ppm}");
                     self.seen.done += 1;
                 }
-                Told::Lost(index, _) => self.seen.lost.push((index, self.now)),
-                Told::Hopeless(why, _) => self.seen.hopeless = Some(why),
-                Told::Waiting { .. } | Told::Refused(_) => {}
+                CoordinatorEvent::Lost(index, _) => self.seen.lost.push((index, self.now)),
+                CoordinatorEvent::Hopeless(why, _) => self.seen.hopeless = Some(why),
+                CoordinatorEvent::Waiting { .. } | CoordinatorEvent::Refused(_) => {}
             }
         }
     }
@@ -362,9 +372,9 @@ const SEEDS: u64 = 120;
 fn try_out(seed: u64) {
     let mut random = Random::new(seed);
     let (machines, rows) = (1 + (random.next() % 12) as u32, 1 + random.next() % 12);
-    let fates: Vec<Fate> = match random.next() % 3 {
-        0 => vec![Fate::Well; machines as usize],
-        _ => (0..machines).map(|_| Fate::draw(&mut random)).collect(),
+    let fates: Vec<WorkerFate> = match random.next() % 3 {
+        0 => vec![WorkerFate::Well; machines as usize],
+        _ => (0..machines).map(|_| WorkerFate::draw(&mut random)).collect(),
     };
     let seen = World::new(seed, machines, rows, |index, _| fates[index as usize]).run(&[]);
     assert_eq!((seen.done + seen.lost.len(), &seen.hopeless), (machines as usize, &None), "seed {seed}");
@@ -377,7 +387,9 @@ fn try_out(seed: u64) {
             fate.must_be_lost(rows).is_none_or(|must| must == lost.is_some()),
             "seed {seed}: {fate:?}, {rows} rows"
         );
-        if let (Some((_, at_ns)), Fate::Killed(at) | Fate::Silent(at) | Fate::Cut(at, _)) = (lost, fate) {
+        if let (Some((_, at_ns)), WorkerFate::Killed(at) | WorkerFate::Silent(at) | WorkerFate::Cut(at, _)) =
+            (lost, fate)
+        {
             assert!(*at_ns <= seen.start_ns + at + 6_000 * MS, "seed {seed}: {fate:?}");
         }
     }
@@ -385,7 +397,7 @@ fn try_out(seed: u64) {
 
 /// With `SIMULATE_SECONDS` in the environment, it runs that long, from `SIMULATE_SEED` on.
 #[test]
-fn whatever_happens_to_machines_all_that_arrived_is_in_the_sum() {
+fn everything_that_arrived_is_in_the_sum() {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let limit = number("SIMULATE_SECONDS").map(Duration::from_secs);
     let (began, first) = (Instant::now(), number("SIMULATE_SEED").unwrap_or(1));
@@ -395,8 +407,8 @@ fn whatever_happens_to_machines_all_that_arrived_is_in_the_sum() {
 }
 
 #[test]
-fn nobody_begins_before_all_are_there_and_who_is_missing_is_said() {
-    let seen = World::new(7, 4, 3, |_, _| Fate::Well).run(&[1, 3]);
+fn nobody_begins_before_all_have_joined() {
+    let seen = World::new(7, 4, 3, |_, _| WorkerFate::Well).run(&[1, 3]);
     assert!(seen.errors.is_empty() && seen.ready_ns == 0);
     let said = seen.hopeless.expect("two are missing");
     // Seats are taken in turn, so the last ones are empty.
@@ -404,10 +416,10 @@ fn nobody_begins_before_all_are_there_and_who_is_missing_is_said() {
 }
 
 #[test]
-fn two_thousand_machines_of_which_some_are_lost_come_to_an_end() {
+fn two_thousand_machines_finish_despite_losses() {
     let seen = World::new(11, 2_000, 4, |index, _| match index % 100 {
-        3 => Fate::Killed(1_500 * MS),
-        _ => Fate::Well,
+        3 => WorkerFate::Killed(1_500 * MS),
+        _ => WorkerFate::Well,
     })
     .run(&[]);
     assert_eq!((seen.done, seen.lost.len()), (1_980, 20));
@@ -417,40 +429,40 @@ fn two_thousand_machines_of_which_some_are_lost_come_to_an_end() {
 /// A coordinator of a run that has begun, in which the first of so many machines has a part.
 fn begun(machines: u32) -> Coordinator {
     let mut frames = vec![Vec::new(); machines as usize];
-    frames[0] = vec![frame(&Order::Stop)];
+    frames[0] = vec![frame(&CoordinatorMessage::Stop)];
     let mut coordinator =
-        Coordinator::new(Rules { machines, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
-    coordinator.order(Ask::Prepare(Job { frames, row: Duration::from_secs(1) }), Duration::ZERO);
+        Coordinator::new(CoordinatorRules { machines, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
+    coordinator.order(CoordinatorRequest::Prepare(WorkerJobs { frames, row: Duration::from_secs(1) }), Duration::ZERO);
     for (peer, name) in (1..=machines).zip(["a", "b"]) {
         coordinator.join(peer.into(), name, None, Duration::ZERO).unwrap();
     }
-    coordinator.hear(1, Report::Prepared(Prepared::default()), Duration::ZERO);
+    coordinator.hear(1, WorkerMessage::Prepared(WorkerSetup::default()), Duration::ZERO);
     let mut number = 1;
-    while !coordinator.told.iter().any(|told| matches!(told, Told::Ready(..))) {
-        coordinator.hear(1, Report::Pong { number, clock_ns: 5 }, Duration::ZERO);
+    while !coordinator.told.iter().any(|told| matches!(told, CoordinatorEvent::Ready(..))) {
+        coordinator.hear(1, WorkerMessage::Pong { number, clock_ns: 5 }, Duration::ZERO);
         number += 1;
     }
-    coordinator.order(Ask::Start(Duration::ZERO), Duration::ZERO);
+    coordinator.order(CoordinatorRequest::Start(Duration::ZERO), Duration::ZERO);
     coordinator.told.clear();
     coordinator
 }
 
 #[test]
-fn a_clock_is_said_to_drift_if_it_has_moved_by_more_than_the_round_trips_can_hide() {
+fn clock_drift_beyond_round_trips_is_reported() {
     // Before the run, no time passes on the way; in it, the round trip takes 4 ms.
     for (clock_ns, drift_ns) in [(2 * MS + 5, None), (MS / 2, None), (4 * MS + 6, Some(2 * MS as i64 + 1))] {
         let mut coordinator = begun(1);
         let ms = Duration::from_millis;
         coordinator.tick(ms(1_000));
         let number = coordinator.acts.iter().rev().find_map(|act| match act {
-            Act::Send(1, Order::Ping(number)) => Some(*number),
+            ConnectionAction::Send(1, CoordinatorMessage::Ping(number)) => Some(*number),
             _ => None,
         });
         let clock_ns = 1_000 * MS + clock_ns;
-        coordinator.hear(1, Report::Pong { number: number.expect("it is pinged"), clock_ns }, ms(1_004));
-        coordinator.hear(1, Report::Done(Box::default()), ms(2_000));
+        coordinator.hear(1, WorkerMessage::Pong { number: number.expect("it is pinged"), clock_ns }, ms(1_004));
+        coordinator.hear(1, WorkerMessage::Done(Box::default()), ms(2_000));
         let said = coordinator.told.iter().find_map(|told| match told {
-            Told::Done(_, _, drift_ns) => Some(*drift_ns),
+            CoordinatorEvent::Done(_, _, drift_ns) => Some(*drift_ns),
             _ => None,
         });
         assert_eq!(said, Some(drift_ns), "{clock_ns}");
@@ -458,54 +470,60 @@ fn a_clock_is_said_to_drift_if_it_has_moved_by_more_than_the_round_trips_can_hid
 }
 
 #[test]
-fn a_machine_without_a_part_is_not_missed_until_it_should_have_one() {
+fn idle_machines_are_not_missed() {
     let mut coordinator = begun(2);
     coordinator.lose(2, "it has ended");
     assert!(coordinator.told.is_empty());
-    let frames = vec![vec![frame(&Order::Stop)]; 2];
-    coordinator.order(Ask::Prepare(Job { frames, row: Duration::from_secs(1) }), Duration::ZERO);
+    let frames = vec![vec![frame(&CoordinatorMessage::Stop)]; 2];
+    coordinator.order(CoordinatorRequest::Prepare(WorkerJobs { frames, row: Duration::from_secs(1) }), Duration::ZERO);
     let said = coordinator.told.pop_front();
-    assert!(matches!(said, Some(Told::Hopeless(words, false)) if words == "machine 2 (b) was lost before"));
+    assert!(matches!(said, Some(CoordinatorEvent::Hopeless(words, false)) if words == "machine 2 (b) was lost before"));
 }
 
 #[test]
-fn who_is_silent_while_it_sets_its_part_up_is_lost_unless_it_is_receiving_files() {
+fn silent_machines_are_lost_unless_receiving_files() {
     for (pieces, is_lost) in [(0, true), (1, false)] {
-        let mut coordinator =
-            Coordinator::new(Rules { machines: 1, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
-        let frames = vec![(0..=pieces).map(|_| frame(&Order::Stop)).collect()];
-        coordinator.order(Ask::Prepare(Job { frames, row: Duration::from_secs(1) }), Duration::ZERO);
+        let mut coordinator = Coordinator::new(CoordinatorRules {
+            machines: 1,
+            join: Duration::from_secs(60),
+            loss: Duration::from_secs(5),
+        });
+        let frames = vec![(0..=pieces).map(|_| frame(&CoordinatorMessage::Stop)).collect()];
+        coordinator
+            .order(CoordinatorRequest::Prepare(WorkerJobs { frames, row: Duration::from_secs(1) }), Duration::ZERO);
         coordinator.join(1, "a", None, Duration::ZERO).unwrap();
         (1..=110).for_each(|tenths| coordinator.tick(Duration::from_millis(100 * tenths)));
-        let said =
-            coordinator.told.iter().any(|told| matches!(told, Told::Refused(why) if why.contains("silent for 5 s")));
+        let said = coordinator
+            .told
+            .iter()
+            .any(|told| matches!(told, CoordinatorEvent::Refused(why) if why.contains("silent for 5 s")));
         assert_eq!(said, is_lost, "{pieces}");
     }
 }
 
 #[test]
-fn a_worker_cannot_name_more_addresses_than_are_worth_comparing() {
+fn addresses_of_workers_are_bounded() {
     let mut coordinator =
-        Coordinator::new(Rules { machines: 1, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
-    let frames = vec![vec![frame(&Order::Stop)]];
-    coordinator.order(Ask::Prepare(Job { frames, row: Duration::from_secs(1) }), Duration::ZERO);
+        Coordinator::new(CoordinatorRules { machines: 1, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
+    let frames = vec![vec![frame(&CoordinatorMessage::Stop)]];
+    coordinator.order(CoordinatorRequest::Prepare(WorkerJobs { frames, row: Duration::from_secs(1) }), Duration::ZERO);
     coordinator.join(1, "a", None, Duration::ZERO).unwrap();
     let addresses = vec!["127.0.0.1:1".parse().unwrap(); 100_000];
-    coordinator.hear(1, Report::Prepared(Prepared { addresses, ..Prepared::default() }), Duration::ZERO);
+    coordinator.hear(1, WorkerMessage::Prepared(WorkerSetup { addresses, ..WorkerSetup::default() }), Duration::ZERO);
     for number in 1..=20 {
-        coordinator.hear(1, Report::Pong { number, clock_ns: 5 }, Duration::ZERO);
+        coordinator.hear(1, WorkerMessage::Pong { number, clock_ns: 5 }, Duration::ZERO);
     }
     let ready = coordinator.told.iter().find_map(|told| match told {
-        Told::Ready(prepared, _) => Some(prepared[0].0.addresses.len()),
+        CoordinatorEvent::Ready(prepared, _) => Some(prepared[0].0.addresses.len()),
         _ => None,
     });
     assert_eq!(ready, Some(256));
 }
 
 /// One error of its own kind.
-fn error(code: i32) -> onrush_stats::Row {
+fn error(code: i32) -> onrush_stats::FailureRow {
     let example = Vec::new();
-    onrush_stats::Row {
+    onrush_stats::FailureRow {
         phase: Phase::Send,
         cause: Cause::Errno(code),
         count: 1,
@@ -516,13 +534,13 @@ fn error(code: i32) -> onrush_stats::Row {
 }
 
 #[test]
-fn what_does_not_add_up_or_is_out_of_turn_loses_a_worker() {
+fn inconsistent_messages_lose_the_worker() {
     let ready = || begun(1);
-    let row = |number| Report::Row { number, totals: Box::default() };
+    let row = |number| WorkerMessage::Row { number, totals: Box::default() };
     let why = |coordinator: &mut Coordinator, report| {
         coordinator.hear(1, report, Duration::ZERO);
         match coordinator.told.pop_back() {
-            Some(Told::Lost(0, why)) => Some(why),
+            Some(CoordinatorEvent::Lost(0, why)) => Some(why),
             _ => None,
         }
     };
@@ -535,7 +553,7 @@ fn what_does_not_add_up_or_is_out_of_turn_loses_a_worker() {
     assert_eq!(flood.unwrap(), "machine 1 (a): it sent a row out of turn");
     let mut late = ready();
     let totals = Box::new(Totals { until_ns: 1 << 62, ..Totals::default() });
-    let said = why(&mut late, Report::Row { number: 0, totals });
+    let said = why(&mut late, WorkerMessage::Row { number: 0, totals });
     assert_eq!(said.unwrap(), "machine 1 (a): it sent a row out of turn");
     for row in [
         Totals { counters: Counters { bytes_received: u64::MAX - 7, ..Counters::default() }, ..Totals::default() },
@@ -544,32 +562,32 @@ fn what_does_not_add_up_or_is_out_of_turn_loses_a_worker() {
             ..Totals::default()
         },
     ] {
-        let said = why(&mut ready(), Report::Row { number: 0, totals: Box::new(row) });
+        let said = why(&mut ready(), WorkerMessage::Row { number: 0, totals: Box::new(row) });
         assert_eq!(said.unwrap(), "machine 1 (a): it sent figures that no machine can measure");
     }
     let activity = Some(Activity { user_ns: u64::MAX, ..Activity::default() });
     let shares = vec![WorkerShare { connections: 1, counters: Counters::default(), activity }];
-    let said = why(&mut ready(), Report::Done(Box::new(Done { shares, ..Done::default() })));
+    let said = why(&mut ready(), WorkerMessage::Done(Box::new(Done { shares, ..Done::default() })));
     assert_eq!(said.unwrap(), "machine 1 (a): it sent figures that no machine can measure");
     // A ledger of 32 MiB, which would take hours to add.
     let mut row = Totals::default();
     row.ledger.record(Phase::Send, Cause::Errno(1), 0, || vec![b'x'; 32 << 20]);
-    let said = why(&mut ready(), Report::Row { number: 0, totals: Box::new(row) });
+    let said = why(&mut ready(), WorkerMessage::Row { number: 0, totals: Box::new(row) });
     let kinds = "machine 1 (a): it sent more kinds of errors, or longer examples, than there can be";
     assert_eq!(said.unwrap(), kinds);
     let rows: Vec<_> = (0..1_000_000).map(error).collect();
     let ledger = postcard::from_bytes(&postcard::to_stdvec(&rows).unwrap()).expect("a ledger is its rows");
     let begun = Instant::now();
     let row = Box::new(Totals { ledger, ..Totals::default() });
-    assert_eq!(why(&mut ready(), Report::Row { number: 0, totals: row }).unwrap(), kinds);
+    assert_eq!(why(&mut ready(), WorkerMessage::Row { number: 0, totals: row }).unwrap(), kinds);
     assert!(begun.elapsed() < Duration::from_secs(30), "it is not added");
     let mut wrong = ready();
-    let said = why(&mut wrong, Report::Prepared(Prepared::default()));
+    let said = why(&mut wrong, WorkerMessage::Prepared(WorkerSetup::default()));
     assert_eq!(said.unwrap(), "machine 1 (a): it said something out of turn");
 }
 
 #[test]
-fn codes_of_another_machine_are_no_more_kinds_of_error_than_those_of_a_server() {
+fn remote_error_codes_are_bounded_like_local_ones() {
     // The number is at the end of its bytes.
     let read = |error: Error, number: u32| -> Error {
         let mut bytes = postcard::to_stdvec(&error).unwrap();
@@ -601,12 +619,12 @@ fn full_row() -> Totals {
 }
 
 #[test]
-fn a_row_arrives_as_it_was_sent_and_no_bytes_are_more_than_an_error() {
+fn rows_round_trip_and_bad_bytes_fail() {
     let row = full_row();
-    let sent = frame(&Report::Row { number: 7, totals: Box::new(row.clone()) });
+    let sent = frame(&WorkerMessage::Row { number: 7, totals: Box::new(row.clone()) });
     let bytes = &sent[4..];
     assert!(bytes.len() < 60_000, "{}", bytes.len());
-    let Ok(Report::Row { number: 7, totals }) = postcard::from_bytes(bytes) else { panic!("it is read") };
+    let Ok(WorkerMessage::Row { number: 7, totals }) = postcard::from_bytes(bytes) else { panic!("it is read") };
     same(&totals, &row);
     assert_eq!((&totals.ledger, &totals.statuses, &totals.location), (&row.ledger, &row.statuses, &row.location));
     let mut random = Random::new(3);
@@ -618,7 +636,7 @@ fn a_row_arrives_as_it_was_sent_and_no_bytes_are_more_than_an_error() {
             bytes[at] = random.next() as u8;
         }
         bytes.truncate((random.next() % (2 * bytes.len() as u64)) as usize);
-        if let Ok(Report::Row { totals, .. }) = postcard::from_bytes::<Report>(&bytes) {
+        if let Ok(WorkerMessage::Row { totals, .. }) = postcard::from_bytes::<WorkerMessage>(&bytes) {
             read += 1;
             let Totals { latency, rates, .. } = &*totals;
             for it in [latency, rates] {
@@ -631,10 +649,10 @@ fn a_row_arrives_as_it_was_sent_and_no_bytes_are_more_than_an_error() {
 }
 
 #[test]
-fn who_does_not_know_the_secret_cannot_send_a_worker_away() {
+fn strangers_cannot_dismiss_workers() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let refuse = |refusal: Refusal| {
+    let refuse = |refusal: JoinRefusal| {
         let joins = {
             let address = address.clone();
             std::thread::spawn(move || {
@@ -653,7 +671,8 @@ fn who_does_not_know_the_secret_cannot_send_a_worker_away() {
             })
         };
         let mut channel =
-            Channel::to_worker(listener.accept().unwrap().0, &Identity::new().unwrap(), UNPROVEN_MAX).unwrap();
+            Channel::to_worker(listener.accept().unwrap().0, &CoordinatorCertificate::new().unwrap(), UNPROVEN_MAX)
+                .unwrap();
         while channel.receive::<Hello>().unwrap().is_none() {
             channel.pump().unwrap();
         }
@@ -663,12 +682,12 @@ fn who_does_not_know_the_secret_cannot_send_a_worker_away() {
         }
         joins.join().unwrap()
     };
-    for refusal in [Refusal::Begun, Refusal::TooMany(3)] {
+    for refusal in [JoinRefusal::Begun, JoinRefusal::TooMany(3)] {
         let said = refuse(refusal);
         assert!(said.ends_with("it does not know the secret of --token-file"), "{said}");
     }
     // Different secrets cannot be proved.
-    assert!(refuse(Refusal::Secret).ends_with("it has another secret: give both the same --token-file"));
+    assert!(refuse(JoinRefusal::Secret).ends_with("it has another secret: give both the same --token-file"));
 }
 
 #[test]
@@ -693,19 +712,19 @@ fn whoever_closes_the_connection_is_asked_again_soon() {
 fn silent_strangers_make_room_and_are_counted() {
     let scratch = tempfile::tempdir().unwrap();
     let token = Token::read_or_make(&scratch.path().join("token")).unwrap();
-    let rules = Rules { machines: 1, join: Duration::from_millis(10), loss: Duration::from_secs(5) };
-    let hub = Hub::open("127.0.0.1:0".parse().unwrap(), token, rules).unwrap();
-    let strangers: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(hub.address).unwrap()).collect();
+    let rules = CoordinatorRules { machines: 1, join: Duration::from_millis(10), loss: Duration::from_secs(5) };
+    let server = CoordinatorServer::open("127.0.0.1:0".parse().unwrap(), token, rules).unwrap();
+    let strangers: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(server.address).unwrap()).collect();
     // There is room for 18; nothing but that closes a connection so soon.
     let (mut first, began) = (&strangers[0], Instant::now());
     assert_eq!(first.read(&mut [0]).unwrap_or_default(), 0);
     assert!(began.elapsed() < Duration::from_secs(4));
     let mut second = &strangers[1];
     assert_eq!(second.read(&mut [0]).unwrap_or_default(), 0);
-    hub.ask(Ask::Prepare(Job { frames: vec![Vec::new()], row: Duration::from_secs(1) }));
+    server.ask(CoordinatorRequest::Prepare(WorkerJobs { frames: vec![Vec::new()], row: Duration::from_secs(1) }));
     let said = loop {
-        match hub.hear(Duration::from_secs(5)) {
-            Some(Told::Hopeless(words, _)) => break words,
+        match server.hear(Duration::from_secs(5)) {
+            Some(CoordinatorEvent::Hopeless(words, _)) => break words,
             Some(_) => {}
             None => panic!("nothing was said"),
         }

@@ -3,10 +3,10 @@
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 
-use onrush_stats::{Sockets, TcpInfo};
+use onrush_stats::{SocketStats, TcpInfo};
 use rustix::io::Errno;
 
-use crate::run::diag::{self, Socket};
+use crate::run::diag::{self, SocketInfo};
 
 const WATCHED: usize = 8;
 /// The most candidates that they are chosen from.
@@ -19,8 +19,8 @@ const DOUBLINGS: u32 = 2;
 /// The watched connections of the target: they stay as long as they exist.
 #[derive(Debug, Default)]
 pub struct Connections {
-    watched: Vec<Watched>,
-    sums: Sockets,
+    watched: Vec<WatchedConnection>,
+    sums: SocketStats,
     /// When the last choice was made, and how many have found none since some were found or one was gone.
     chosen_us: Option<u64>,
     in_vain: u32,
@@ -31,8 +31,8 @@ pub struct Connections {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Watched {
-    socket: Socket,
+struct WatchedConnection {
+    socket: SocketInfo,
     /// Its last reading, and when that was.
     last: Option<(TcpInfo, u64)>,
 }
@@ -40,7 +40,7 @@ struct Watched {
 impl Connections {
     /// Resets the sums; keeps the watched set.
     pub fn restart(&mut self) {
-        self.sums = Sockets::default();
+        self.sums = SocketStats::default();
         self.in_vain = 0;
         self.watched.iter_mut().for_each(|watched| watched.last = None);
     }
@@ -66,7 +66,7 @@ impl Connections {
             let Some(info) = socket.info else { return };
             let before = last.map(|(before, since_us)| (before, now_us.saturating_sub(since_us)));
             self.sums.read(before, &info);
-            there.push(Watched { socket, last: Some((info, now_us)) });
+            there.push(WatchedConnection { socket, last: Some((info, now_us)) });
         })?;
         if there.len() < self.watched.len() {
             self.in_vain = 0;
@@ -76,7 +76,7 @@ impl Connections {
     }
 
     /// The sums of the readings.
-    pub fn sums(&self) -> &Sockets {
+    pub fn sums(&self) -> &SocketStats {
         &self.sums
     }
 
@@ -97,8 +97,8 @@ impl Connections {
                 if found.len() < CANDIDATES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
         }
-        let chosen =
-            spread(found.len(), WATCHED - self.watched.len()).map(|at| Watched { socket: found[at], last: None });
+        let chosen = spread(found.len(), WATCHED - self.watched.len())
+            .map(|at| WatchedConnection { socket: found[at], last: None });
         self.in_vain = if found.is_empty() { self.in_vain + 1 } else { 0 };
         self.watched.extend(chosen);
         self.was_any |= !self.watched.is_empty();
@@ -111,7 +111,12 @@ impl Connections {
 }
 
 /// True if one of the connections in these states has one of the addresses at that end.
-fn any(addresses: &[SocketAddr], states: u32, ports: [u16; 2], end: fn(&Socket) -> SocketAddr) -> Result<bool, Errno> {
+fn any(
+    addresses: &[SocketAddr],
+    states: u32,
+    ports: [u16; 2],
+    end: fn(&SocketInfo) -> SocketAddr,
+) -> Result<bool, Errno> {
     let mut is_any = false;
     for v6 in [false, true] {
         diag::dump(v6, states, ports, |socket| {
@@ -135,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_chosen_are_spread_over_all_and_none_is_chosen_twice() {
+    fn chosen_connections_are_spread_and_distinct() {
         let places = |length, most| spread(length, most).collect::<Vec<_>>();
         assert_eq!(places(256, 8), [0, 32, 64, 96, 128, 160, 192, 224]);
         assert_eq!(places(10, 4), [0, 2, 5, 7]);
@@ -144,13 +149,13 @@ mod tests {
     }
 
     #[test]
-    fn the_same_connections_are_watched_as_long_as_they_are_there() {
+    fn existing_connections_stay_watched() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let connect = || (TcpStream::connect(address).unwrap(), listener.accept().unwrap());
         let mut pairs: Vec<_> = (0..12).map(|_| connect()).collect();
         let mut connections = Connections::default();
-        let look = |connections: &mut Connections, now_us| -> Vec<diag::Id> {
+        let look = |connections: &mut Connections, now_us| -> Vec<diag::SocketId> {
             connections.look(&[address], &[false], now_us).unwrap();
             connections.watched.iter().map(|watched| watched.socket.id).collect()
         };
@@ -172,7 +177,7 @@ mod tests {
         let others = look(&mut connections, 1_000_000);
         assert!(others.len() == WATCHED && others.starts_with(&left));
         connections.restart();
-        assert_eq!(*connections.sums(), Sockets::default());
+        assert_eq!(*connections.sums(), SocketStats::default());
         assert_eq!(look(&mut connections, 1_250_000), others);
         // Readings from before do not count.
         assert_eq!((connections.sums().readings, connections.sums().segments_received), (8, 0));
@@ -180,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn more_are_looked_for_less_and_less_often_while_there_are_none() {
+    fn searches_for_connections_back_off() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let connect = || (TcpStream::connect(address).unwrap(), listener.accept().unwrap());

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// The control groups that limit processors, of some processes.
 #[derive(Debug, Default)]
-pub struct Groups {
+pub struct ControlGroups {
     /// Their directories, each with its parents up to the topmost that is visible.
     levels: BTreeSet<Vec<PathBuf>>,
     /// True if a process has a group that is not visible.
@@ -15,7 +15,7 @@ pub struct Groups {
     before_ns: BTreeMap<PathBuf, u64>,
 }
 
-impl Groups {
+impl ControlGroups {
     /// Adds the group of a process: a number, or `self`.
     pub fn add(&mut self, process: &str) {
         let root = Path::new("/sys/fs/cgroup");
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_narrowest_limit_counts_once_for_all_its_processes() {
+    fn the_narrowest_group_limit_counts_once() {
         let root = tempfile::tempdir().unwrap();
         let write = |path: &str, text: &str| {
             let path = root.path().join(path);
@@ -160,7 +160,7 @@ mod tests {
         write("a/c/cpu.cfs_period_us", "100000\n");
         write("a/c/cpu.stat", "throttled_time 5\n");
         let of = |paths: &[&str]| {
-            let mut groups = Groups::default();
+            let mut groups = ControlGroups::default();
             for path in paths {
                 let levels = levels(root.path(), path);
                 groups.before_ns.extend(levels.iter().map(|level| (level.clone(), throttled_ns(level))));

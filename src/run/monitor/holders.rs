@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_socket_is_held_by_the_process_that_inherited_it() {
+    fn inherited_sockets_belong_to_their_holder() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let link = format!("/proc/self/fd/{}", listener.as_raw_fd());
         let inodes = || HashSet::from([inode(&fs::read_link(&link).unwrap()).unwrap()]);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use onrush_plan::Addresses;
 
-use super::unseen::Unseen;
-use crate::run::diag::{self, Socket};
+use super::unseen::Unobserved;
+use crate::run::diag::{self, SocketInfo};
 use crate::run::spin;
 
 /// Where the load goes on this machine.
@@ -34,7 +34,7 @@ pub struct Listener {
 impl LocalTarget {
     /// Where connections to these addresses or to a Unix socket go, if that is on this machine. Connections through a
     /// proxy go to the proxy.
-    pub fn of(unix: Option<PathBuf>, Addresses(addresses): Addresses) -> Option<Self> {
+    pub fn for_addresses(unix: Option<PathBuf>, Addresses(addresses): Addresses) -> Option<Self> {
         let Some(path) = unix else {
             let are_here = addresses.iter().all(|&address| spin::is_here(address));
             return are_here.then(|| Self::Tcp(addresses.into_iter().map(effective).collect()));
@@ -45,7 +45,7 @@ impl LocalTarget {
     }
 
     /// The sockets of these families (whether IPv6) that listen there now.
-    pub fn listeners(&self, families: &[bool]) -> Result<Vec<Listener>, Unseen> {
+    pub fn listeners(&self, families: &[bool]) -> Result<Vec<Listener>, Unobserved> {
         match self {
             Self::Tcp(addresses) => {
                 // All addresses of a target have one port.
@@ -55,12 +55,12 @@ impl LocalTarget {
                         sockets.push(socket);
                         ControlFlow::Continue(())
                     };
-                    diag::dump(v6, diag::LISTEN, [port, 0], keep).map_err(Unseen::Sockets)?;
+                    diag::dump(v6, diag::LISTEN, [port, 0], keep).map_err(Unobserved::Sockets)?;
                 }
                 Ok(serving(&sockets, addresses))
             }
             Self::Unix(names) => {
-                let table = fs::read_to_string("/proc/net/unix").map_err(|error| Unseen::sockets(&error))?;
+                let table = fs::read_to_string("/proc/net/unix").map_err(|error| Unobserved::sockets(&error))?;
                 Ok(unix(&table, names))
             }
         }
@@ -78,12 +78,12 @@ fn effective(address: SocketAddr) -> SocketAddr {
 }
 
 /// The listening sockets that receive connections to one of the addresses.
-fn serving(sockets: &[Socket], addresses: &[SocketAddr]) -> Vec<Listener> {
+fn serving(sockets: &[SocketInfo], addresses: &[SocketAddr]) -> Vec<Listener> {
     let mut serving = Vec::new();
     for address in addresses {
         // The kernel prefers a socket bound to the very address over one bound to any, and an IPv4 socket over a
         // dual-stack one.
-        let rank = |socket: &Socket| match socket.local {
+        let rank = |socket: &SocketInfo| match socket.local {
             local if local.port() != address.port() => None,
             local if local.ip() == address.ip() => Some(2),
             local if !local.ip().is_unspecified() => None,
@@ -92,7 +92,7 @@ fn serving(sockets: &[Socket], addresses: &[SocketAddr]) -> Vec<Listener> {
         };
         let best = sockets.iter().filter_map(rank).max();
         for socket in sockets.iter().filter(|socket| best.is_some() && rank(socket) == best) {
-            let Socket { v6, waiting, limit, .. } = *socket;
+            let SocketInfo { v6, waiting, limit, .. } = *socket;
             let listener = Listener { inode: socket.inode.into(), queue: Some((waiting, limit)), v6 };
             if !serving.contains(&listener) {
                 serving.push(listener);
@@ -121,12 +121,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn connections_get_to_the_socket_that_the_kernel_prefers() {
+    fn the_kernels_preferred_listener_is_found() {
         let socket = |inode, local: &str, v6_only| {
             let local: SocketAddr = local.parse().unwrap();
             let v6 = local.is_ipv6();
             let local = SocketAddr::new(local.ip().to_canonical(), local.port());
-            Socket { v6, id: [0; 48], local, peer: local, waiting: 1, limit: 2, inode, v6_only, info: None }
+            SocketInfo { v6, id: [0; 48], local, peer: local, waiting: 1, limit: 2, inode, v6_only, info: None }
         };
         let all = [
             socket(1, "127.0.0.1:80", false),
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn unix_sockets_are_found_by_the_names_they_were_bound_to() {
+    fn unix_sockets_are_found_by_name() {
         let table = "Num       RefCount Protocol Flags    Type St Inode Path\n\
             00000000a: 00000002 00000000 00010000 0001 01   123 /run/a b.sock\n\
             00000000b: 00000003 00000000 00000000 0001 03   124 /run/a b.sock\n\

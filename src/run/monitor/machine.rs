@@ -9,7 +9,7 @@ const STEP_MIN_S: f64 = 0.05;
 
 /// A reading of the machine.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Machine {
+pub struct MachineReading {
     /// Stolen time and all time of all processors, in ticks.
     stolen: Option<(u64, u64)>,
     /// How often an accept queue overflowed in this network namespace.
@@ -18,7 +18,7 @@ pub struct Machine {
     offset_ns: i64,
 }
 
-impl Machine {
+impl MachineReading {
     /// Takes a reading.
     pub fn read() -> Self {
         Self {
@@ -88,15 +88,15 @@ mod tests {
 
     #[test]
     fn what_counts_is_the_difference_of_two_readings() {
-        let before = Machine { stolen: Some((5, 100)), overflows: Some(3), offset_ns: 1_000_000_000_000 };
-        let after = Machine { stolen: Some((30, 200)), overflows: Some(10), offset_ns: 999_900_000_000 };
+        let before = MachineReading { stolen: Some((5, 100)), overflows: Some(3), offset_ns: 1_000_000_000_000 };
+        let after = MachineReading { stolen: Some((30, 200)), overflows: Some(10), offset_ns: 999_900_000_000 };
         assert_eq!(after.stolen_since(&before), Some(0.25));
         assert_eq!(after.overflows_since(&before), Some(7));
         assert_eq!(after.step_since_s(&before), Some(-0.1));
         assert_eq!((before.stolen_since(&before), before.step_since_s(&before)), (Some(0.0), None));
-        let unknown = Machine::default();
+        let unknown = MachineReading::default();
         assert_eq!((after.stolen_since(&unknown), unknown.overflows_since(&before)), (None, None));
-        let (before, after) = (Machine::read(), Machine::read());
+        let (before, after) = (MachineReading::read(), MachineReading::read());
         assert_eq!(after.step_since_s(&before), None, "the clock was not set");
     }
 }

@@ -26,10 +26,10 @@ use std::time::{Duration, Instant};
 
 pub(super) use holders::sockets_of;
 use listeners::LocalTarget;
-use machine::Machine;
+use machine::MachineReading;
 use poller::Poller;
-use seen::Seen;
-pub use unseen::Unseen;
+use seen::MonitorReport;
+pub use unseen::Unobserved;
 
 use onrush_plan::{Addresses, Io, Plan};
 
@@ -38,8 +38,8 @@ const FIRST_SEARCH_WAIT: Duration = Duration::from_millis(50);
 
 /// Watches the target and the machine until the run has ended, or until this is dropped.
 pub struct Monitor {
-    orders: Arc<Orders>,
-    thread: Option<JoinHandle<Seen>>,
+    orders: Arc<PollerOrders>,
+    thread: Option<JoinHandle<MonitorReport>>,
     /// Disconnected when the first search has ended.
     has_found: Receiver<()>,
     /// When counting began, after the start; `None`: not yet.
@@ -47,7 +47,7 @@ pub struct Monitor {
 }
 
 #[derive(Debug, Default)]
-struct Orders {
+struct PollerOrders {
     /// Number of orders to start counting over.
     restarts: AtomicU32,
     /// True if the poller is to end.
@@ -60,12 +60,12 @@ impl Monitor {
         if plan.once || matches!(plan.io, Io::Sim(_)) {
             return None;
         }
-        let orders = Arc::new(Orders::default());
-        let (heard, unix, addresses) = (Arc::clone(&orders), plan.way.unix.clone(), addresses.clone());
+        let orders = Arc::new(PollerOrders::default());
+        let (heard, unix, addresses) = (Arc::clone(&orders), plan.connect.unix.clone(), addresses.clone());
         // Read now: a queue may overflow in the first millisecond.
-        let before = plan.warmup.is_zero().then(Machine::read);
+        let before = plan.warmup.is_zero().then(MachineReading::read);
         let (found, has_found) = mpsc::channel();
-        let work = move || Poller::new(LocalTarget::of(unix, addresses), before).watch(&heard, found);
+        let work = move || Poller::new(LocalTarget::for_addresses(unix, addresses), before).watch(&heard, found);
         let thread = thread::Builder::new().name("monitor".to_owned()).spawn(work).ok()?;
         Some(Self { orders, thread: Some(thread), has_found, counts_from: None })
     }
@@ -86,7 +86,7 @@ impl Monitor {
     }
 
     /// Ends watching when measuring has ended, and returns the observations.
-    pub fn end(mut self) -> Seen {
+    pub fn end(mut self) -> MonitorReport {
         self.dismiss();
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
@@ -109,7 +109,7 @@ impl Drop for Monitor {
     }
 }
 
-impl Orders {
+impl PollerOrders {
     /// True if the poller is to end; earlier orders are visible then.
     fn have_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)

@@ -8,13 +8,13 @@ use std::time::Duration;
 use onrush_engine::backend::{monotonic_ns, thread_cpu_ns};
 
 use super::connections::Connections;
-use super::groups::Groups;
+use super::groups::ControlGroups;
 use super::holders::Holders;
 use super::listeners::{Listener, LocalTarget};
-use super::machine::Machine;
+use super::machine::MachineReading;
 use super::processes::Processes;
-use super::seen::{self, Listening, Network, Seen, Target};
-use super::{Orders, Unseen};
+use super::seen::{self, Listening, MonitorReport, Network, Target};
+use super::{PollerOrders, Unobserved};
 use crate::run::nanos;
 
 /// How often queues and connections are read.
@@ -33,25 +33,25 @@ const LAST_SEARCH: Duration = Duration::from_millis(3);
 /// The monitor's thread, which looks at the target from time to time.
 pub(super) struct Poller {
     place: Option<LocalTarget>,
-    listeners: Result<Vec<Listener>, Unseen>,
+    listeners: Result<Vec<Listener>, Unobserved>,
     /// The longest queue that was seen, and its limit.
     queue: Option<(u32, u32)>,
     holders: Holders,
     processes: Processes,
-    target_groups: Groups,
+    target_groups: ControlGroups,
     connections: Connections,
-    connections_unseen: Option<Unseen>,
-    own_group: Groups,
+    connections_unseen: Option<Unobserved>,
+    own_group: ControlGroups,
     /// A reading taken before the run, if counting begins with it.
-    before: Option<Machine>,
+    before: Option<MachineReading>,
     /// When counting began, and a reading of the machine at that time.
-    began: Option<(u64, Machine)>,
+    began: Option<(u64, MachineReading)>,
 }
 
 impl Poller {
     /// Creates a poller of the target at a place, or only of the machine; `before` is a reading taken before the run.
-    pub fn new(place: Option<LocalTarget>, before: Option<Machine>) -> Self {
-        let mut own_group = Groups::default();
+    pub fn new(place: Option<LocalTarget>, before: Option<MachineReading>) -> Self {
+        let mut own_group = ControlGroups::default();
         own_group.add("self");
         Self {
             place,
@@ -59,7 +59,7 @@ impl Poller {
             queue: None,
             holders: Holders::default(),
             processes: Processes::default(),
-            target_groups: Groups::default(),
+            target_groups: ControlGroups::default(),
             connections: Connections::default(),
             connections_unseen: None,
             own_group,
@@ -69,7 +69,7 @@ impl Poller {
     }
 
     /// Watches until it is told to end, and drops `searched` after the first search.
-    pub fn watch(mut self, orders: &Orders, searched: Sender<()>) -> Seen {
+    pub fn watch(mut self, orders: &PollerOrders, searched: Sender<()>) -> MonitorReport {
         let (mut looks, mut restarts) = (1_u32, 0);
         // There are no connections yet, and to look for some takes the kernel a millisecond or two each time.
         self.listen();
@@ -98,8 +98,8 @@ impl Poller {
     }
 
     /// Reads everything once more.
-    fn end(mut self, time: Duration) -> Seen {
-        let Some((began_ns, before)) = self.began.take() else { return Seen::default() };
+    fn end(mut self, time: Duration) -> MonitorReport {
+        let Some((began_ns, before)) = self.began.take() else { return MonitorReport::default() };
         self.look_around(time);
         self.seen(Duration::from_nanos(monotonic_ns() - began_ns), &before)
     }
@@ -116,7 +116,7 @@ impl Poller {
         self.target_groups.restart();
         self.own_group.restart();
         self.processes.restart(&limit(SEARCH));
-        self.began = Some((monotonic_ns(), self.before.take().unwrap_or_else(Machine::read)));
+        self.began = Some((monotonic_ns(), self.before.take().unwrap_or_else(MachineReading::read)));
     }
 
     /// Finds the listeners, and reads their queues.
@@ -151,7 +151,7 @@ impl Poller {
         let families = self.families();
         if let Some(LocalTarget::Tcp(addresses)) = &self.place {
             let looked = self.connections.look(addresses, &families, monotonic_ns() / 1_000);
-            self.connections_unseen = looked.err().map(Unseen::Connections);
+            self.connections_unseen = looked.err().map(Unobserved::Connections);
         }
     }
 
@@ -181,14 +181,14 @@ impl Poller {
     }
 
     /// Observations since counting began.
-    fn seen(&self, passed: Duration, before: &Machine) -> Seen {
-        let now = Machine::read();
-        let mut unseen: Vec<Unseen> = self.connections_unseen.into_iter().collect();
+    fn seen(&self, passed: Duration, before: &MachineReading) -> MonitorReport {
+        let now = MachineReading::read();
+        let mut unseen: Vec<Unobserved> = self.connections_unseen.into_iter().collect();
         let seconds = |ns: u64| Duration::from_nanos(ns).as_secs_f64();
         let stolen = now.stolen_since(before);
-        unseen.extend(stolen.is_none().then_some(Unseen::Stolen));
+        unseen.extend(stolen.is_none().then_some(Unobserved::Stolen));
         let own = self.own_group.are_visible().then(|| seconds(self.own_group.throttled_ns()));
-        unseen.extend(own.is_none().then_some(Unseen::OwnGroup));
+        unseen.extend(own.is_none().then_some(Unobserved::OwnGroup));
         let target = match self.why_unseen() {
             Some(why) => {
                 unseen.insert(0, why);
@@ -197,29 +197,35 @@ impl Poller {
             None => Some(self.target(passed, &now, before, &mut unseen)),
         };
         let machine = seen::Machine { stolen, clock_step_s: now.step_since_s(before), ..Default::default() };
-        Seen { target, machine, throttled_s: own, unseen }
+        MonitorReport { target, machine, throttled_s: own, unseen }
     }
 
     /// Why nothing can be said about the target.
-    fn why_unseen(&self) -> Option<Unseen> {
+    fn why_unseen(&self) -> Option<Unobserved> {
         match (&self.place, &self.listeners) {
-            (None, _) => Some(Unseen::Remote),
-            _ if self.connections.are_forwarded() => Some(Unseen::Forwarded),
+            (None, _) => Some(Unobserved::Remote),
+            _ if self.connections.are_forwarded() => Some(Unobserved::Forwarded),
             _ if !self.processes.is_empty() => None,
             (_, Err(unseen)) => Some(*unseen),
-            (_, Ok(listeners)) if listeners.is_empty() => Some(Unseen::NoListener),
-            _ if !self.holders.are_complete => Some(Unseen::Unsearched),
-            _ if self.holders.were_denied => Some(Unseen::Denied),
-            _ => Some(Unseen::NoProcess),
+            (_, Ok(listeners)) if listeners.is_empty() => Some(Unobserved::NoListener),
+            _ if !self.holders.are_complete => Some(Unobserved::Unsearched),
+            _ if self.holders.were_denied => Some(Unobserved::Denied),
+            _ => Some(Unobserved::NoProcess),
         }
     }
 
-    fn target(&self, passed: Duration, now: &Machine, before: &Machine, unseen: &mut Vec<Unseen>) -> Target {
-        unseen.extend((!self.holders.are_complete).then_some(Unseen::Unsearched));
+    fn target(
+        &self,
+        passed: Duration,
+        now: &MachineReading,
+        before: &MachineReading,
+        unseen: &mut Vec<Unobserved>,
+    ) -> Target {
+        unseen.extend((!self.holders.are_complete).then_some(Unobserved::Unsearched));
         let is_visible = self.target_groups.are_visible();
-        unseen.extend((!is_visible).then_some(Unseen::TargetGroup));
+        unseen.extend((!is_visible).then_some(Unobserved::TargetGroup));
         let overflows = now.overflows_since(before);
-        unseen.extend((self.queue.is_some() && overflows.is_none()).then_some(Unseen::Overflows));
+        unseen.extend((self.queue.is_some() && overflows.is_none()).then_some(Unobserved::Overflows));
         let share = |ns: u64| ns as f64 / passed.as_nanos().max(1) as f64;
         let processors = self.processes.processors() as f64;
         Target {
@@ -232,7 +238,7 @@ impl Poller {
             queued: self.processes.queued_ns().map(share),
             throttled_s: is_visible.then(|| Duration::from_nanos(self.target_groups.throttled_ns()).as_secs_f64()),
             listening: self.queue.map(|(waiting_max, limit)| Listening { waiting_max, limit, overflows }),
-            network: Network::of(self.connections.sums(), 0.0),
+            network: Network::from_sockets(self.connections.sums(), 0.0),
         }
     }
 }
@@ -262,7 +268,7 @@ mod tests {
     /// Time for everything.
     const LONG: Duration = Duration::from_secs(3_600);
 
-    /// `work` takes some hundredths of a second of processor time, `next` waits for [`Target::next`].
+    /// `work` takes some hundredths of a second of processor time, `next` waits for [`ListeningShell::next`].
     const BEGINNING: &str = "
         exec 3<&0
         work() { i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; }
@@ -270,14 +276,14 @@ mod tests {
         ";
 
     /// A shell that holds a listening socket, as its standard error.
-    struct Target {
+    struct ListeningShell {
         child: Child,
         /// It ends with this, if it has not before.
         input: ChildStdin,
         said: BufReader<ChildStdout>,
     }
 
-    impl Target {
+    impl ListeningShell {
         fn start(listener: impl Into<OwnedFd>, script: &str) -> Self {
             let mut command = Command::new("sh");
             command.args(["-c", &format!("{BEGINNING}{script}")]).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -326,13 +332,13 @@ mod tests {
     }
 
     fn at(address: SocketAddr) -> Option<LocalTarget> {
-        LocalTarget::of(None, Addresses(vec![address]))
+        LocalTarget::for_addresses(None, Addresses(vec![address]))
     }
 
     #[test]
-    fn the_processor_time_of_a_target_counts_from_the_beginning() {
+    fn target_cpu_time_counts_from_the_start() {
         let (listener, address) = listener(64);
-        let mut shell = Target::start(listener, "work; next; work; next");
+        let mut shell = ListeningShell::start(listener, "work; next; work; next");
         let mut poller = watching(at(address));
         let before_ns = shell.cpu_ns();
         shell.next();
@@ -351,7 +357,7 @@ mod tests {
     #[test]
     fn all_processes_of_a_target_are_counted() {
         let (listener, address) = listener(64);
-        let mut shell = Target::start(listener, "sleep 60 & a=$!; sleep 60 & next; kill $a $!; next");
+        let mut shell = ListeningShell::start(listener, "sleep 60 & a=$!; sleep 60 & next; kill $a $!; next");
         let poller = watching(at(address));
         let target = poller.end(LONG).target.unwrap();
         assert_eq!((target.processes, target.ended), (3, false), "{target:?}");
@@ -362,7 +368,7 @@ mod tests {
     #[test]
     fn a_child_that_takes_over_is_counted() {
         let (listener, address) = listener(64);
-        let mut shell = Target::start(listener, "next; { work; next; } & exit");
+        let mut shell = ListeningShell::start(listener, "next; { work; next; } & exit");
         let poller = watching(at(address));
         // The kernel says in ticks when it was started.
         thread::sleep(Duration::from_nanos(2 * proc::TICK_NS));
@@ -375,7 +381,7 @@ mod tests {
     #[test]
     fn a_target_that_dies_has_ended() {
         let (listener, address) = listener(64);
-        let mut shell = Target::start(listener, "next");
+        let mut shell = ListeningShell::start(listener, "next");
         let poller = watching(at(address));
         shell.end();
         let target = poller.end(LONG).target.unwrap();
@@ -385,7 +391,7 @@ mod tests {
     #[test]
     fn a_listening_queue_that_overflows_is_seen() {
         let (listener, address) = listener(1);
-        let mut shell = Target::start(listener, "next");
+        let mut shell = ListeningShell::start(listener, "next");
         let poller = watching(at(address));
         // The kernel lets one more connection wait than the backlog, and drops the packets of a third.
         let _waiting = [(); 2].map(|()| TcpStream::connect(address).unwrap());
@@ -395,15 +401,16 @@ mod tests {
         let listening = target.listening.unwrap();
         assert_eq!((listening.waiting_max, listening.limit), (2, 1), "{target:?}");
         assert!(listening.overflows.unwrap() >= 1, "{target:?}");
-        assert!(!seen.unseen.contains(&Unseen::Overflows), "{:?}", seen.unseen);
+        assert!(!seen.unseen.contains(&Unobserved::Overflows), "{:?}", seen.unseen);
         shell.end();
     }
 
     #[test]
     fn the_target_at_a_unix_socket_is_seen() {
         let path = std::env::temp_dir().join(format!("onrush-monitor-{}", std::process::id()));
-        let mut shell = Target::start(UnixListener::bind(&path).unwrap(), "next");
-        let target = watching(LocalTarget::of(Some(path.clone()), Addresses(Vec::new()))).end(LONG).target.unwrap();
+        let mut shell = ListeningShell::start(UnixListener::bind(&path).unwrap(), "next");
+        let target =
+            watching(LocalTarget::for_addresses(Some(path.clone()), Addresses(Vec::new()))).end(LONG).target.unwrap();
         assert_eq!((target.name.as_str(), target.processes), ("sh", 1), "{target:?}");
         shell.end();
         std::fs::remove_file(path).unwrap();
@@ -414,6 +421,6 @@ mod tests {
         let (listener, address) = listener(1);
         drop(listener);
         let seen = watching(at(address)).end(LONG);
-        assert_eq!((seen.target, &seen.unseen[..1]), (None, &[Unseen::NoListener][..]));
+        assert_eq!((seen.target, &seen.unseen[..1]), (None, &[Unobserved::NoListener][..]));
     }
 }

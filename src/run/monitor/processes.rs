@@ -26,7 +26,7 @@ struct Process {
     stat: Stat,
     /// Its processor time when counting began.
     base_ns: u64,
-    threads: HashMap<u32, Thread>,
+    threads: HashMap<u32, ThreadTimes>,
     /// True if all its threads were read: any other is new.
     knows_threads: bool,
     /// The most processor time of one of its threads, including ended ones.
@@ -37,14 +37,14 @@ struct Process {
 
 /// A thread: its processor time, and its time in the run queue, when counting began, and now.
 #[derive(Clone, Copy, Debug, Default)]
-struct Thread {
+struct ThreadTimes {
     base_ns: u64,
     now_ns: u64,
     queued_base_ns: Option<u64>,
     queued_now_ns: Option<u64>,
 }
 
-impl Thread {
+impl ThreadTimes {
     fn gained_ns(&self) -> u64 {
         self.now_ns.saturating_sub(self.base_ns)
     }
@@ -80,7 +80,7 @@ impl Processes {
         for process in self.all.values_mut() {
             process.base_ns = process.stat.cpu_ns;
             (process.busiest_ns, process.queued_ns) = (0, None);
-            process.threads.values_mut().for_each(Thread::restart);
+            process.threads.values_mut().for_each(ThreadTimes::restart);
         }
     }
 
@@ -157,7 +157,7 @@ impl Process {
         let Ok(mut ids) = proc::numbers(&format!("/proc/{id}/task")) else { return };
         self.threads.retain(|thread, _| ids.binary_search_by(|other| thread.cmp(other)).is_ok());
         // The busiest come first, in case there is no time for all.
-        ids.sort_by_key(|thread| std::cmp::Reverse(self.threads.get(thread).map_or(0, Thread::gained_ns)));
+        ids.sort_by_key(|thread| std::cmp::Reverse(self.threads.get(thread).map_or(0, ThreadTimes::gained_ns)));
         let mut are_all = true;
         for (index, thread) in ids.into_iter().enumerate() {
             // A few are always read: most processes have no more.
@@ -170,7 +170,7 @@ impl Process {
             let known = self.threads.entry(thread).or_insert_with(|| {
                 allowed.extend(proc::allowed(id, thread));
                 let (base_ns, queued_base_ns) = if knows_threads { (0, Some(0)) } else { (now_ns, queued_now_ns) };
-                Thread { base_ns, now_ns, queued_base_ns, queued_now_ns }
+                ThreadTimes { base_ns, now_ns, queued_base_ns, queued_now_ns }
             });
             (known.now_ns, known.queued_now_ns) = (now_ns, queued_now_ns);
             self.queued_ns = self.queued_ns.max(known.queued_ns());
@@ -181,7 +181,7 @@ impl Process {
 
     /// Its processor time since counting began: from ticks, or from its threads, some of which may have ended.
     fn cpu_ns(&self) -> u64 {
-        let by_threads = self.threads.values().map(Thread::gained_ns).sum();
+        let by_threads = self.threads.values().map(ThreadTimes::gained_ns).sum();
         self.stat.cpu_ns.saturating_sub(self.base_ns).max(by_threads).max(self.busiest_ns)
     }
 }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn the_processors_that_a_process_may_run_on_are_counted() {
+    fn allowed_processors_are_counted() {
         use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
         let mut child = std::process::Command::new("sleep").arg("60").spawn().unwrap();
         let id = rustix::process::Pid::from_child(&child);

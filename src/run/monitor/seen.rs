@@ -1,14 +1,14 @@
 //! Observations of a target on this machine, of the machine, and of connections: plain numbers. Shares are between 0
 //! and 1.
 
-use onrush_stats::Sockets;
+use onrush_stats::SocketStats;
 use serde::{Deserialize, Serialize};
 
-use super::Unseen;
+use super::Unobserved;
 
 /// Observations of a target on this machine, and of the machine, during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Seen {
+pub struct MonitorReport {
     /// The target, if it is on this machine and could be seen.
     pub target: Option<Target>,
     /// The machine; the run fills in how long it was suspended.
@@ -16,7 +16,7 @@ pub struct Seen {
     /// How long the generator's control group was throttled, summed over processors.
     pub throttled_s: Option<f64>,
     /// Facts that could not be observed.
-    pub unseen: Vec<Unseen>,
+    pub unseen: Vec<Unobserved>,
 }
 
 /// The processes that listen on the address under load, all of them together.
@@ -120,7 +120,7 @@ pub struct Network {
 
 impl Network {
     /// Computes means and shares from sums over readings; `None` without a reading.
-    pub fn of(sockets: &Sockets, lost_per_request: f64) -> Option<Self> {
+    pub fn from_sockets(sockets: &SocketStats, lost_per_request: f64) -> Option<Self> {
         let of = |part: u64, whole: u64| (whole > 0).then(|| part as f64 / whole as f64);
         let of_time = |at: usize| of(sockets.busy_us[at], sockets.between_readings_us);
         Some(Self {
@@ -146,8 +146,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sums_become_means_and_shares_and_what_was_not_counted_is_left_out() {
-        let sockets = Sockets {
+    fn sums_become_means_without_missing_counts() {
+        let sockets = SocketStats {
             readings: 4,
             in_flight: 2,
             half_answered: 1,
@@ -176,12 +176,12 @@ mod tests {
             buffer_limited: Some(0.125),
             half_answered: Some(0.5),
         };
-        assert_eq!(Network::of(&sockets, 0.5), Some(network));
-        let once = Sockets { readings: 1, rtt_sum_us: 7, ..Sockets::default() };
+        assert_eq!(Network::from_sockets(&sockets, 0.5), Some(network));
+        let once = SocketStats { readings: 1, rtt_sum_us: 7, ..SocketStats::default() };
         assert_eq!(
-            Network::of(&once, 0.0),
+            Network::from_sockets(&once, 0.0),
             Some(Network { readings: 1, rtt_us: 7.0, lost: Some(0), ..Network::default() })
         );
-        assert_eq!(Network::of(&Sockets::default(), 0.0), None);
+        assert_eq!(Network::from_sockets(&SocketStats::default(), 0.0), None);
     }
 }

@@ -18,11 +18,11 @@ fn nothing_is_watched_where_nothing_is_measured() {
     assert!(begin("onrush --io sim:unused http://127.0.0.1/", here).is_none());
     assert!(begin("onrush --once http://127.0.0.1/", here).is_none());
     let monitor = begin("onrush http://127.0.0.1/", here).unwrap();
-    assert_eq!(monitor.end(), Seen::default(), "measuring did not begin");
+    assert_eq!(monitor.end(), MonitorReport::default(), "measuring did not begin");
 }
 
 #[test]
-fn the_machine_is_seen_where_the_target_is_not() {
+fn the_machine_is_observed_without_a_target() {
     // An address for documentation (RFC 5737).
     let mut monitor = begin("onrush --warmup 1s http://203.0.113.1/", "203.0.113.1:80".parse().unwrap()).unwrap();
     monitor.count_from(Duration::from_secs(1), Duration::from_millis(999));
@@ -31,6 +31,6 @@ fn the_machine_is_seen_where_the_target_is_not() {
     // It ended later than planned.
     monitor.count_from(Duration::from_secs(2), Duration::from_secs(2));
     let seen = monitor.end();
-    assert_eq!((seen.target, seen.unseen), (None, vec![Unseen::Remote]));
+    assert_eq!((seen.target, seen.unseen), (None, vec![Unobserved::Remote]));
     assert!(seen.machine.stolen.is_some() && seen.machine.clock_step_s.is_none() && seen.throttled_s.is_some());
 }

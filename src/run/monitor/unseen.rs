@@ -9,7 +9,7 @@ use onrush_text::reason;
 
 /// A fact that could not be observed, and why; shown as `what: why`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unseen {
+pub enum Unobserved {
     /// The target is on another machine.
     Remote,
     /// Nothing listens where the load goes.
@@ -36,14 +36,14 @@ pub enum Unseen {
     OwnGroup,
 }
 
-impl Unseen {
+impl Unobserved {
     /// The sockets, for this reason.
     pub fn sockets(error: &io::Error) -> Self {
         Self::Sockets(Errno::from_io_error(error).unwrap_or(Errno::IO))
     }
 }
 
-impl fmt::Display for Unseen {
+impl fmt::Display for Unobserved {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Remote => f.write_str("the target: it is not on this machine"),

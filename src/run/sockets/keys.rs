@@ -1,6 +1,6 @@
 //! The keys of a socket's `struct tcp_info` (`include/uapi/linux/tcp.h`), with the position and the unit of each.
 
-use super::value::Value;
+use super::value::SocketValue;
 
 /// A figure of a socket's `struct tcp_info`.
 #[derive(Clone, Copy, Debug)]
@@ -11,14 +11,14 @@ pub struct Key {
     at: usize,
     width: usize,
     /// The kernel's unit.
-    unit: Unit,
+    unit: ValueUnit,
     /// The value that means that there is no figure.
     none: Option<u64>,
 }
 
 /// The unit of a figure, and its conversion.
 #[derive(Clone, Copy, Debug)]
-enum Unit {
+enum ValueUnit {
     /// A count: unchanged.
     Count,
     /// Milliseconds: unchanged.
@@ -29,7 +29,7 @@ enum Unit {
     BytesPerS,
 }
 
-const fn key(name: &'static str, at: usize, width: usize, unit: Unit) -> Key {
+const fn key(name: &'static str, at: usize, width: usize, unit: ValueUnit) -> Key {
     Key { name, at, width, unit, none: None }
 }
 
@@ -39,77 +39,77 @@ const fn unless(none: u64, mut key: Key) -> Key {
 }
 
 /// The smoothed round trip.
-pub const RTT: Key = unless(0, key("rtt", 68, 4, Unit::Us));
+pub const RTT: Key = unless(0, key("rtt", 68, 4, ValueUnit::Us));
 /// The segment size.
-pub const MSS: Key = key("mss", 16, 4, Unit::Count);
+pub const MSS: Key = key("mss", 16, 4, ValueUnit::Count);
 /// The congestion window, in segments.
-pub const CWND: Key = key("cwnd", 80, 4, Unit::Count);
+pub const CWND: Key = key("cwnd", 80, 4, ValueUnit::Count);
 /// How fast data has arrived at the peer lately.
-pub const DELIVERY_RATE: Key = key("delivery_rate", 160, 8, Unit::BytesPerS);
+pub const DELIVERY_RATE: Key = key("delivery_rate", 160, 8, ValueUnit::BytesPerS);
 /// Segments that were retransmitted.
-pub const RETRANS_TOTAL: Key = key("retrans_total", 100, 4, Unit::Count);
+pub const RETRANS_TOTAL: Key = key("retrans_total", 100, 4, ValueUnit::Count);
 
 /// All figures but single bits, in the order in which `ss` prints them.
 pub const KEYS: [Key; 48] = [
-    key("rto", 8, 4, Unit::Us),
-    key("backoff", 4, 1, Unit::Count),
+    key("rto", 8, 4, ValueUnit::Us),
+    key("backoff", 4, 1, ValueUnit::Count),
     RTT,
-    key("rttvar", 72, 4, Unit::Us),
-    key("ato", 12, 4, Unit::Us),
+    key("rttvar", 72, 4, ValueUnit::Us),
+    key("ato", 12, 4, ValueUnit::Us),
     MSS,
-    key("pmtu", 60, 4, Unit::Count),
-    key("rcvmss", 20, 4, Unit::Count),
-    key("advmss", 84, 4, Unit::Count),
+    key("pmtu", 60, 4, ValueUnit::Count),
+    key("rcvmss", 20, 4, ValueUnit::Count),
+    key("advmss", 84, 4, ValueUnit::Count),
     CWND,
     // The largest signed number: slow start has not ended yet.
-    unless(0x7fff_ffff, key("ssthresh", 76, 4, Unit::Count)),
-    key("bytessent", 200, 8, Unit::Count),
-    key("bytesretrans", 208, 8, Unit::Count),
-    key("bytesacked", 120, 8, Unit::Count),
-    key("bytesreceived", 128, 8, Unit::Count),
-    key("segsout", 136, 4, Unit::Count),
-    key("segsin", 140, 4, Unit::Count),
-    key("datasegsout", 156, 4, Unit::Count),
-    key("datasegsin", 152, 4, Unit::Count),
-    key("lastsnd", 44, 4, Unit::Ms),
-    key("lastrcv", 52, 4, Unit::Ms),
-    key("lastack", 56, 4, Unit::Ms),
-    unless(u64::MAX, key("pacing_rate", 104, 8, Unit::BytesPerS)),
-    unless(u64::MAX, key("max_pacing_rate", 112, 8, Unit::BytesPerS)),
+    unless(0x7fff_ffff, key("ssthresh", 76, 4, ValueUnit::Count)),
+    key("bytessent", 200, 8, ValueUnit::Count),
+    key("bytesretrans", 208, 8, ValueUnit::Count),
+    key("bytesacked", 120, 8, ValueUnit::Count),
+    key("bytesreceived", 128, 8, ValueUnit::Count),
+    key("segsout", 136, 4, ValueUnit::Count),
+    key("segsin", 140, 4, ValueUnit::Count),
+    key("datasegsout", 156, 4, ValueUnit::Count),
+    key("datasegsin", 152, 4, ValueUnit::Count),
+    key("lastsnd", 44, 4, ValueUnit::Ms),
+    key("lastrcv", 52, 4, ValueUnit::Ms),
+    key("lastack", 56, 4, ValueUnit::Ms),
+    unless(u64::MAX, key("pacing_rate", 104, 8, ValueUnit::BytesPerS)),
+    unless(u64::MAX, key("max_pacing_rate", 112, 8, ValueUnit::BytesPerS)),
     DELIVERY_RATE,
-    key("delivered", 192, 4, Unit::Count),
-    key("delivered_ce", 196, 4, Unit::Count),
-    key("busy", 168, 8, Unit::Us),
-    key("rwnd_limited", 176, 8, Unit::Us),
-    key("sndbuf_limited", 184, 8, Unit::Us),
-    key("unacked", 24, 4, Unit::Count),
-    key("retrans", 36, 4, Unit::Count),
+    key("delivered", 192, 4, ValueUnit::Count),
+    key("delivered_ce", 196, 4, ValueUnit::Count),
+    key("busy", 168, 8, ValueUnit::Us),
+    key("rwnd_limited", 176, 8, ValueUnit::Us),
+    key("sndbuf_limited", 184, 8, ValueUnit::Us),
+    key("unacked", 24, 4, ValueUnit::Count),
+    key("retrans", 36, 4, ValueUnit::Count),
     RETRANS_TOTAL,
-    key("lost", 32, 4, Unit::Count),
-    key("sacked", 28, 4, Unit::Count),
-    key("fackets", 40, 4, Unit::Count),
-    key("dsackdups", 216, 4, Unit::Count),
-    key("reordering", 88, 4, Unit::Count),
-    key("reordseen", 220, 4, Unit::Count),
-    unless(0, key("rcvrtt", 92, 4, Unit::Us)),
-    key("rcvspace", 96, 4, Unit::Count),
-    key("rcvssthresh", 64, 4, Unit::Count),
-    key("notsent", 144, 4, Unit::Count),
-    unless(u32::MAX as u64, key("minrtt", 148, 4, Unit::Us)),
-    key("rcv_ooopack", 224, 4, Unit::Count),
-    key("sndwnd", 228, 4, Unit::Count),
-    key("rcv_wnd", 232, 4, Unit::Count),
-    key("rehash", 236, 4, Unit::Count),
+    key("lost", 32, 4, ValueUnit::Count),
+    key("sacked", 28, 4, ValueUnit::Count),
+    key("fackets", 40, 4, ValueUnit::Count),
+    key("dsackdups", 216, 4, ValueUnit::Count),
+    key("reordering", 88, 4, ValueUnit::Count),
+    key("reordseen", 220, 4, ValueUnit::Count),
+    unless(0, key("rcvrtt", 92, 4, ValueUnit::Us)),
+    key("rcvspace", 96, 4, ValueUnit::Count),
+    key("rcvssthresh", 64, 4, ValueUnit::Count),
+    key("notsent", 144, 4, ValueUnit::Count),
+    unless(u32::MAX as u64, key("minrtt", 148, 4, ValueUnit::Us)),
+    key("rcv_ooopack", 224, 4, ValueUnit::Count),
+    key("sndwnd", 228, 4, ValueUnit::Count),
+    key("rcv_wnd", 232, 4, ValueUnit::Count),
+    key("rehash", 236, 4, ValueUnit::Count),
 ];
 
 impl Key {
     /// Reads the figure from `TCP_INFO`, which is shorter on older kernels; `None`: there is none.
-    pub fn read(&self, info: &[u8]) -> Option<Value<'static>> {
+    pub fn read(&self, info: &[u8]) -> Option<SocketValue<'static>> {
         let whole = self.raw(info)?;
         Some(match self.unit {
-            Unit::Count | Unit::Ms => Value::Whole(whole),
-            Unit::Us => Value::Decimal(whole as f64 / 1e3),
-            Unit::BytesPerS => Value::Whole(whole.saturating_mul(8)),
+            ValueUnit::Count | ValueUnit::Ms => SocketValue::Whole(whole),
+            ValueUnit::Us => SocketValue::Decimal(whole as f64 / 1e3),
+            ValueUnit::BytesPerS => SocketValue::Whole(whole.saturating_mul(8)),
         })
     }
 

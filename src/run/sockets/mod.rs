@@ -28,19 +28,19 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use super::diag;
-pub use reading::Reading;
+pub use reading::SocketReading;
 use sampler::Sampler;
-use summary::Summary;
-pub use value::Value;
+use summary::SampleSums;
+pub use value::SocketValue;
 
 /// The kernel does not report sockets.
 #[derive(Debug, Error)]
 #[error("--sockets: the kernel does not report sockets: {}; leave the option out", reason(&(*.0).into()))]
-pub struct Untold(Errno);
+pub struct SocketsUnavailable(Errno);
 
 /// One sample: the readings of the chosen sockets at one moment.
 #[derive(Clone, Debug)]
-pub struct Sample {
+pub struct SocketSample {
     /// When it was taken.
     pub at: Instant,
     /// The seconds since measuring began; negative during the warm-up.
@@ -48,7 +48,7 @@ pub struct Sample {
     /// `at` on the wall clock, since the beginning of 1970.
     pub time: Duration,
     /// The reading of each socket.
-    pub readings: Vec<Reading>,
+    pub readings: Vec<SocketReading>,
     /// How many sockets were left out.
     pub left_out: u64,
     /// Why there are no readings, if the kernel refused.
@@ -59,10 +59,10 @@ pub struct Sample {
 pub struct SocketSampler {
     /// Where the thread waits for the start.
     start: Option<Sender<Instant>>,
-    samples: Receiver<Sample>,
+    samples: Receiver<SocketSample>,
     has_ended: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
-    summary: Summary,
+    summary: SampleSums,
 }
 
 impl SocketSampler {
@@ -73,13 +73,13 @@ impl SocketSampler {
     ///
     /// When the kernel does not report sockets, or the thread cannot be created.
     pub fn prepare(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Self>> {
-        let Some(sampling) = &plan.show.sockets else { return Ok(None) };
-        let is_without_tcp = plan.way.unix.is_some() && sampling.filter.is_none();
+        let Some(sampling) = &plan.output.sockets else { return Ok(None) };
+        let is_without_tcp = plan.connect.unix.is_some() && sampling.filter.is_none();
         if plan.once || is_without_tcp || matches!(plan.io, Io::Sim(_)) {
             return Ok(None);
         }
         // No socket has these ports: the request only checks that the kernel replies.
-        diag::dump(false, diag::ESTABLISHED, [1, 1], |_| ControlFlow::Continue(())).map_err(Untold)?;
+        diag::dump(false, diag::ESTABLISHED, [1, 1], |_| ControlFlow::Continue(())).map_err(SocketsUnavailable)?;
         let sampler = Sampler::new(sampling.filter.clone(), addresses, plan.seed);
         let (start, started) = mpsc::channel::<Instant>();
         let (sender, samples) = mpsc::channel();
@@ -94,7 +94,7 @@ impl SocketSampler {
         let thread =
             spawned.map_err(|error| anyhow!("--sockets: cannot create a thread for it: {}", reason(&error)))?;
         let (start, thread) = (Some(start), Some(thread));
-        Ok(Some(Self { start, samples, has_ended, thread, summary: Summary::default() }))
+        Ok(Some(Self { start, samples, has_ended, thread, summary: SampleSums::default() }))
     }
 
     /// Begins the run.
@@ -104,7 +104,7 @@ impl SocketSampler {
     }
 
     /// Passes the samples since the last call on; measuring begins at `begins`.
-    pub fn pass_on(&mut self, begins: Instant, mut pass: impl FnMut(&Sample)) {
+    pub fn pass_on(&mut self, begins: Instant, mut pass: impl FnMut(&SocketSample)) {
         for mut sample in self.samples.try_iter() {
             let since = sample.at.saturating_duration_since(begins).as_secs_f64();
             sample.at_s = since - begins.saturating_duration_since(sample.at).as_secs_f64();
@@ -114,7 +114,7 @@ impl SocketSampler {
     }
 
     /// Ends sampling with the run: passes the last samples on, and returns the sums of all.
-    pub fn end(mut self, begins: Instant, pass: impl FnMut(&Sample)) -> SocketSamples {
+    pub fn end(mut self, begins: Instant, pass: impl FnMut(&SocketSample)) -> SocketSamples {
         self.dismiss();
         // Samples that a thread sent before it panicked are kept.
         self.thread.take().map(JoinHandle::join);

@@ -15,13 +15,13 @@ use crate::run::monitor;
 /// The connections of the run. Other processes may be connected to the target, too: their sockets are told apart by the
 /// inodes of this process's descriptors, and reading the inodes takes longer than a sample.
 #[derive(Debug)]
-pub struct Own {
+pub struct OwnConnections {
     addresses: Vec<(IpAddr, u16)>,
     /// The sockets of the last sample, by inode, and whether they are this process's.
     known: HashMap<u32, bool>,
 }
 
-impl Own {
+impl OwnConnections {
     /// The connections to these addresses.
     pub fn new(addresses: &[SocketAddr]) -> Self {
         let ends = addresses.iter().map(|address| (address.ip(), address.port())).collect();

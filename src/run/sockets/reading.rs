@@ -3,7 +3,7 @@
 use onrush_plan::filter::Subject;
 
 use super::keys::{CWND, DELIVERY_RATE, KEYS, MSS, RETRANS_TOTAL, RTT};
-use super::value::Value;
+use super::value::SocketValue;
 use crate::run::diag::{self, u32_at};
 
 /// The numbers of the requested attributes, and of the ones that some congestion controls add.
@@ -46,11 +46,11 @@ const MEMORY: [&str; 9] = ["r", "rb", "t", "tb", "f", "w", "o", "bl", "d"];
 
 /// A reading of one socket: the kernel's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading(Box<[u8]>);
+pub struct SocketReading(Box<[u8]>);
 
-impl Reading {
+impl SocketReading {
     /// The reading in a message of the kernel's reply.
-    pub fn of(body: &[u8]) -> Option<Self> {
+    pub fn from_message(body: &[u8]) -> Option<Self> {
         diag::ends(body).and(u32_at(body, 68)).map(|_| Self(body.into()))
     }
 
@@ -89,42 +89,44 @@ impl Reading {
     }
 
     /// Calls `each` with every known value and its name.
-    pub fn each<E>(&self, mut each: impl FnMut(&'static str, Value<'_>) -> Result<(), E>) -> Result<(), E> {
+    pub fn each<E>(&self, mut each: impl FnMut(&'static str, SocketValue<'_>) -> Result<(), E>) -> Result<(), E> {
         let Some((_, [local, peer])) = diag::ends(&self.0) else { return Ok(()) };
-        each("state", Value::Text(STATES.get(usize::from(self.0[1])).unwrap_or(&STATES[0])))?;
-        each("local_address_port", Value::Id(local.to_string()))?;
-        each("peer_address_port", Value::Id(peer.to_string()))?;
+        each("state", SocketValue::Text(STATES.get(usize::from(self.0[1])).unwrap_or(&STATES[0])))?;
+        each("local_address_port", SocketValue::Id(local.to_string()))?;
+        each("peer_address_port", SocketValue::Id(peer.to_string()))?;
         for (name, at) in [("recv_q", 56), ("send_q", 60), ("uid", 64), ("inode", 68)] {
-            each(name, Value::Whole(self.word(at).into()))?;
+            each(name, SocketValue::Whole(self.word(at).into()))?;
         }
-        each("sk", Value::Id(format!("{:x}", self.cookie())))?;
-        for (name, value) in [("timer", self.timer()), ("cong", self.congestion().map(Value::Text))] {
+        each("sk", SocketValue::Id(format!("{:x}", self.cookie())))?;
+        for (name, value) in [("timer", self.timer()), ("cong", self.congestion().map(SocketValue::Text))] {
             value.map_or(Ok(()), |value| each(name, value))?;
         }
         self.connection(&mut each)?;
         let groups = [("skmem", self.memory()), ("bbr", self.bbr()), ("dctcp", self.dctcp()), ("vegas", self.vegas())];
-        groups.into_iter().try_for_each(|(name, group)| group.map_or(Ok(()), |group| each(name, Value::Group(group))))
+        groups
+            .into_iter()
+            .try_for_each(|(name, group)| group.map_or(Ok(()), |group| each(name, SocketValue::Group(group))))
     }
 
     /// The values of its connection.
-    fn connection<E>(&self, each: &mut impl FnMut(&'static str, Value<'_>) -> Result<(), E>) -> Result<(), E> {
+    fn connection<E>(&self, each: &mut impl FnMut(&'static str, SocketValue<'_>) -> Result<(), E>) -> Result<(), E> {
         let info = self.info();
         if let Some(&[options, scales, rate]) = info.get(5..8).and_then(|bits| bits.first_chunk()) {
             for (name, bit) in OPTIONS {
-                each(name, Value::Flag(options & bit != 0))?;
+                each(name, SocketValue::Flag(options & bit != 0))?;
             }
             const WSCALE: u8 = 4;
             if options & WSCALE != 0 {
                 let [own, peers] = bits([scales & 15, scales >> 4]);
-                each("snd_wscale", Value::Whole(own.into()))?;
-                each("rcv_wscale", Value::Whole(peers.into()))?;
+                each("snd_wscale", SocketValue::Whole(own.into()))?;
+                each("rcv_wscale", SocketValue::Whole(peers.into()))?;
             }
-            each("app_limited", Value::Flag(rate & if cfg!(target_endian = "little") { 1 } else { 128 } != 0))?;
+            each("app_limited", SocketValue::Flag(rate & if cfg!(target_endian = "little") { 1 } else { 128 } != 0))?;
         }
         for key in &KEYS {
             key.read(info).map_or(Ok(()), |value| each(key.name, value))?;
         }
-        self.send_bps().map_or(Ok(()), |rate| each("send", Value::Whole(rate)))
+        self.send_bps().map_or(Ok(()), |rate| each("send", SocketValue::Whole(rate)))
     }
 
     /// A full window in each round trip, in bits per second.
@@ -134,57 +136,57 @@ impl Reading {
     }
 
     /// Its timer: the purpose, the time left, and how often it has fired.
-    fn timer(&self) -> Option<Value<'_>> {
+    fn timer(&self) -> Option<SocketValue<'_>> {
         let (timer, retransmits) = (self.0[2], self.0[3]);
         let name = TIMERS.get(usize::from(timer)).copied().unwrap_or("unknown");
         let group = vec![
-            ("name", Value::Text(name)),
-            ("expires", Value::Whole(self.word(52).into())),
-            ("retrans", Value::Whole(retransmits.into())),
+            ("name", SocketValue::Text(name)),
+            ("expires", SocketValue::Whole(self.word(52).into())),
+            ("retrans", SocketValue::Whole(retransmits.into())),
         ];
-        (timer != 0).then_some(Value::Group(group))
+        (timer != 0).then_some(SocketValue::Group(group))
     }
 
     fn congestion(&self) -> Option<&str> {
         std::str::from_utf8(self.attribute(CONG)?.split(|byte| *byte == 0).next()?).ok()
     }
 
-    fn memory(&self) -> Option<Vec<(&'static str, Value<'_>)>> {
+    fn memory(&self) -> Option<Vec<(&'static str, SocketValue<'_>)>> {
         let memory = self.attribute(SKMEM)?;
         let known = MEMORY.into_iter().zip(memory.chunks_exact(4));
-        Some(known.filter_map(|(name, word)| Some((name, Value::Whole(u32_at(word, 0)?.into())))).collect())
+        Some(known.filter_map(|(name, word)| Some((name, SocketValue::Whole(u32_at(word, 0)?.into())))).collect())
     }
 
-    fn bbr(&self) -> Option<Vec<(&'static str, Value<'_>)>> {
+    fn bbr(&self) -> Option<Vec<(&'static str, SocketValue<'_>)>> {
         let bbr = self.attribute(BBR)?;
         let word = |at: usize| u32_at(bbr, at);
         let bytes_per_s = u64::from(word(4)?) << 32 | u64::from(word(0)?);
-        let gain = |at: usize| Some(Value::Decimal(f64::from(word(at)?) / 256.0));
+        let gain = |at: usize| Some(SocketValue::Decimal(f64::from(word(at)?) / 256.0));
         Some(vec![
-            ("bw", Value::Whole(bytes_per_s.saturating_mul(8))),
-            ("mrtt", Value::Decimal(f64::from(word(8)?) / 1e3)),
+            ("bw", SocketValue::Whole(bytes_per_s.saturating_mul(8))),
+            ("mrtt", SocketValue::Decimal(f64::from(word(8)?) / 1e3)),
             ("pacing_gain", gain(12)?),
             ("cwnd_gain", gain(16)?),
         ])
     }
 
-    fn dctcp(&self) -> Option<Vec<(&'static str, Value<'_>)>> {
+    fn dctcp(&self) -> Option<Vec<(&'static str, SocketValue<'_>)>> {
         let dctcp = self.attribute(DCTCP)?;
         let [enabled, ce_state] = *dctcp.first_chunk::<4>()?.as_chunks::<2>().0.first_chunk()?;
-        let word = |at: usize| Some(Value::Whole(u32_at(dctcp, at)?.into()));
+        let word = |at: usize| Some(SocketValue::Whole(u32_at(dctcp, at)?.into()));
         Some(vec![
-            ("enabled", Value::Flag(u16::from_ne_bytes(enabled) != 0)),
-            ("ce_state", Value::Whole(u16::from_ne_bytes(ce_state).into())),
+            ("enabled", SocketValue::Flag(u16::from_ne_bytes(enabled) != 0)),
+            ("ce_state", SocketValue::Whole(u16::from_ne_bytes(ce_state).into())),
             ("alpha", word(4)?),
             ("ab_ecn", word(8)?),
             ("ab_tot", word(12)?),
         ])
     }
 
-    fn vegas(&self) -> Option<Vec<(&'static str, Value<'_>)>> {
+    fn vegas(&self) -> Option<Vec<(&'static str, SocketValue<'_>)>> {
         let vegas = self.attribute(VEGAS)?;
-        let ms = |at: usize| Some(Value::Decimal(f64::from(u32_at(vegas, at)?) / 1e3));
-        Some(vec![("enabled", Value::Flag(u32_at(vegas, 0)? != 0)), ("rtt", ms(8)?), ("minrtt", ms(12)?)])
+        let ms = |at: usize| Some(SocketValue::Decimal(f64::from(u32_at(vegas, at)?) / 1e3));
+        Some(vec![("enabled", SocketValue::Flag(u32_at(vegas, 0)? != 0)), ("rtt", ms(8)?), ("minrtt", ms(12)?)])
     }
 
     fn info(&self) -> &[u8] {

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 
 use onrush_plan::Random;
 
-use super::reading::Reading;
+use super::reading::SocketReading;
 
 /// The sockets of a sample: the ones whose addresses and ports hash to the smallest numbers; the hash depends on the
 /// seed.
@@ -21,7 +21,7 @@ pub struct Reservoir {
 #[derive(Debug)]
 struct Numbered {
     number: u64,
-    reading: Reading,
+    reading: SocketReading,
 }
 
 impl Ord for Numbered {
@@ -60,11 +60,11 @@ impl Reservoir {
             }
             self.chosen.pop();
         }
-        self.chosen.extend(Reading::of(body).map(|reading| Numbered { number, reading }));
+        self.chosen.extend(SocketReading::from_message(body).map(|reading| Numbered { number, reading }));
     }
 
     /// The sockets, always in one order, and how many were left out.
-    pub fn end(self) -> (Vec<Reading>, u64) {
+    pub fn end(self) -> (Vec<SocketReading>, u64) {
         let chosen = self.chosen.into_sorted_vec();
         (chosen.into_iter().map(|numbered| numbered.reading).collect(), self.left_out)
     }

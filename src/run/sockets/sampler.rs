@@ -7,11 +7,11 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use onrush_engine::backend::thread_cpu_ns;
-use onrush_plan::{Addresses, Filter};
+use onrush_plan::{Addresses, SocketFilter};
 use rustix::io::Errno;
 
-use super::Sample;
-use super::own::Own;
+use super::SocketSample;
+use super::own::OwnConnections;
 use super::reading::{EXTENSIONS, subject};
 use super::reservoir::Reservoir;
 use crate::run::diag;
@@ -30,25 +30,29 @@ const REST: u32 = 150;
 /// Takes samples.
 #[derive(Debug)]
 pub struct Sampler {
-    which: Which,
+    which: SampledSockets,
     seed: u64,
 }
 
 /// Which sockets are sampled.
 #[derive(Debug)]
-enum Which {
-    Own(Own),
-    Filtered(Filter),
+enum SampledSockets {
+    Own(OwnConnections),
+    Filtered(SocketFilter),
 }
 
 impl Sampler {
     /// A sampler of the sockets that a filter selects, or else of the connections to these addresses.
-    pub fn new(filter: Option<Filter>, addresses: &Addresses, seed: u64) -> Self {
-        Self { which: filter.map_or_else(|| Which::Own(Own::new(&addresses.0)), Which::Filtered), seed }
+    pub fn new(filter: Option<SocketFilter>, addresses: &Addresses, seed: u64) -> Self {
+        Self {
+            which: filter
+                .map_or_else(|| SampledSockets::Own(OwnConnections::new(&addresses.0)), SampledSockets::Filtered),
+            seed,
+        }
     }
 
     /// Takes a sample every second from the start until the end; measuring begins at `begins`.
-    pub fn run(mut self, start: Instant, begins: Instant, is_over: &AtomicBool, samples: &Sender<Sample>) {
+    pub fn run(mut self, start: Instant, begins: Instant, is_over: &AtomicBool, samples: &Sender<SocketSample>) {
         let mut due = first(start, begins);
         loop {
             while !is_over.load(Ordering::Acquire) {
@@ -70,19 +74,19 @@ impl Sampler {
         }
     }
 
-    fn sample(&mut self) -> Sample {
+    fn sample(&mut self) -> SocketSample {
         let (at, time) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let mut reservoir = Reservoir::new(self.seed, SOCKETS_MAX);
         let failure = self.offer(&mut reservoir).err();
         let (readings, left_out) = reservoir.end();
-        Sample { at, at_s: 0.0, time, readings, left_out, failure }
+        SocketSample { at, at_s: 0.0, time, readings, left_out, failure }
     }
 
     /// Offers all sockets that may be sampled.
     fn offer(&mut self, reservoir: &mut Reservoir) -> Result<(), Errno> {
         let filter = match &mut self.which {
-            Which::Own(own) => return own.sample(reservoir),
-            Which::Filtered(filter) => filter,
+            SampledSockets::Own(own) => return own.sample(reservoir),
+            SampledSockets::Filtered(filter) => filter,
         };
         for v6 in [false, true] {
             diag::dump_with(EXTENSIONS, v6, filter.states().0, filter.ports(), |body| {
@@ -113,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_is_due_in_the_middle_of_every_second_and_none_is_made_up_for() {
+    fn missed_socket_samples_are_not_made_up() {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
         for (warmup, expected) in [(0, 500), (400, 900), (500, 0), (2_300, 800)] {

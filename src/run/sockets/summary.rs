@@ -4,19 +4,19 @@ use std::collections::HashMap;
 
 use onrush_stats::SocketSamples;
 
-use super::Sample;
+use super::SocketSample;
 
 /// The sums of the samples of a run, so far.
 #[derive(Debug, Default)]
-pub struct Summary {
+pub struct SampleSums {
     sampled: SocketSamples,
     /// The sockets of the last sample, by their cookies: how many segments each had retransmitted.
     last: HashMap<u64, Option<u64>>,
 }
 
-impl Summary {
+impl SampleSums {
     /// Adds a sample. Samples of the warm-up do not count, but a connection's retransmits count from the last of them.
-    pub fn add(&mut self, sample: &Sample) {
+    pub fn add(&mut self, sample: &SocketSample) {
         let last = std::mem::take(&mut self.last);
         let counts = sample.at_s >= 0.0;
         if counts {

@@ -6,14 +6,14 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use onrush_plan::Random;
 
 use super::keys::KEYS;
-use super::own::Own;
+use super::own::OwnConnections;
 use super::reservoir::Reservoir;
 use super::*;
 
 /// Every value of a reading, with its name.
-fn all(reading: &Reading) -> Vec<(&'static str, String)> {
+fn all(reading: &SocketReading) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
-    let each = |key, value: Value<'_>| {
+    let each = |key, value: SocketValue<'_>| {
         all.push((key, serde_json::to_string(&value).unwrap()));
         Ok::<_, ()>(())
     };
@@ -21,19 +21,19 @@ fn all(reading: &Reading) -> Vec<(&'static str, String)> {
     all
 }
 
-fn of(reading: &Reading, name: &str) -> Option<String> {
+fn value_of(reading: &SocketReading, name: &str) -> Option<String> {
     all(reading).into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
 /// The sockets of this process that are connected there, at most `most` of them.
-fn own(address: SocketAddr, most: usize) -> (Vec<Reading>, u64) {
+fn own(address: SocketAddr, most: usize) -> (Vec<SocketReading>, u64) {
     let mut reservoir = Reservoir::new(7, most);
-    Own::new(&[address]).sample(&mut reservoir).unwrap();
+    OwnConnections::new(&[address]).sample(&mut reservoir).unwrap();
     reservoir.end()
 }
 
 #[test]
-fn a_connection_is_read_with_everything_that_the_kernel_says_of_it() {
+fn readings_keep_all_kernel_fields() {
     for ip in ["127.0.0.1", "::1"] {
         let Ok(listener) = TcpListener::bind((ip, 0)) else { continue };
         let address = listener.local_addr().unwrap();
@@ -56,10 +56,10 @@ fn a_connection_is_read_with_everything_that_the_kernel_says_of_it() {
             ("retrans_total", "0".to_owned()),
             ("uid", rustix::process::geteuid().as_raw().to_string()),
         ] {
-            assert_eq!(of(reading, key), Some(value), "{key}");
+            assert_eq!(value_of(reading, key), Some(value), "{key}");
         }
         for key in ["rto", "mss", "cwnd", "advmss", "cong", "skmem", "send", "snd_wscale"] {
-            assert!(of(reading, key).is_some_and(|value| value != "0"), "{key}");
+            assert!(value_of(reading, key).is_some_and(|value| value != "0"), "{key}");
         }
         assert!(reading.rtt_us().unwrap() > 0 && reading.cwnd().unwrap() > 0 && reading.retransmits() == Some(0));
         let [receive, _] = reading.buffer_use().unwrap();
@@ -68,7 +68,7 @@ fn a_connection_is_read_with_everything_that_the_kernel_says_of_it() {
 }
 
 #[test]
-fn an_older_kernel_says_less_and_no_figure_is_made_up() {
+fn older_kernels_leave_fields_empty() {
     let info: Vec<u8> = (0..240).map(|byte| byte as u8).collect();
     for length in 0..=info.len() {
         let known = KEYS.iter().filter(|key| key.read(&info[..length]).is_some()).count();
@@ -77,7 +77,7 @@ fn an_older_kernel_says_less_and_no_figure_is_made_up() {
     // The counters of segments were added to the kernel after the counters of bytes.
     let read = |length: usize, name: &str| KEYS.iter().find(|key| key.name == name).unwrap().read(&info[..length]);
     assert_eq!(read(136, "segsout"), None);
-    assert_eq!(read(140, "segsout"), Some(Value::Whole(u32::from_ne_bytes([136, 137, 138, 139]).into())));
+    assert_eq!(read(140, "segsout"), Some(SocketValue::Whole(u32::from_ne_bytes([136, 137, 138, 139]).into())));
     let mut info = vec![0; 240];
     info[76..80].copy_from_slice(&0x7fff_ffff_u32.to_ne_bytes());
     info[148..152].copy_from_slice(&u32::MAX.to_ne_bytes());
@@ -86,7 +86,7 @@ fn an_older_kernel_says_less_and_no_figure_is_made_up() {
     assert_eq!(unknown, ["rtt", "ssthresh", "pacing_rate", "max_pacing_rate", "rcvrtt", "minrtt"]);
     info[68..72].copy_from_slice(&1_500_u32.to_ne_bytes());
     let rtt = KEYS.iter().find(|key| key.name == "rtt").unwrap();
-    assert_eq!(rtt.read(&info), Some(Value::Decimal(1.5)));
+    assert_eq!(rtt.read(&info), Some(SocketValue::Decimal(1.5)));
 }
 
 #[test]
@@ -96,13 +96,13 @@ fn no_name_is_there_twice() {
 }
 
 #[test]
-fn of_too_many_sockets_the_same_ones_are_sampled() {
+fn sampling_keeps_the_same_sockets() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let clients: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
     let names = |most: usize| -> (Vec<u64>, u64) {
         let (readings, left_out) = own(address, most);
-        (readings.iter().map(Reading::cookie).collect(), left_out)
+        (readings.iter().map(SocketReading::cookie).collect(), left_out)
     };
     let (all, none) = names(20);
     assert_eq!((all.len(), none), (20, 0));
@@ -112,22 +112,22 @@ fn of_too_many_sockets_the_same_ones_are_sampled() {
 }
 
 #[test]
-fn sockets_of_others_to_the_same_target_are_not_the_runs() {
+fn sockets_of_other_processes_are_excluded() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let kept = TcpStream::connect(address).unwrap();
     let given = TcpStream::connect(address).unwrap();
     let mut other =
         std::process::Command::new("sleep").arg("60").stdin(std::os::fd::OwnedFd::from(given)).spawn().unwrap();
-    let mut own = Own::new(&[address]);
+    let mut own = OwnConnections::new(&[address]);
     for round in 0..3 {
         if round == 2 {
-            own = Own::new(&[(std::net::Ipv4Addr::UNSPECIFIED, address.port()).into()]);
+            own = OwnConnections::new(&[(std::net::Ipv4Addr::UNSPECIFIED, address.port()).into()]);
         }
         let mut reservoir = Reservoir::new(1, 10);
         own.sample(&mut reservoir).unwrap();
         let (readings, _) = reservoir.end();
-        let ports: Vec<_> = readings.iter().map(|reading| of(reading, "local_address_port").unwrap()).collect();
+        let ports: Vec<_> = readings.iter().map(|reading| value_of(reading, "local_address_port").unwrap()).collect();
         assert_eq!(ports, [format!("\"{}\"", kept.local_addr().unwrap())]);
     }
     other.kill().and_then(|()| other.wait()).unwrap();
@@ -147,17 +147,17 @@ fn body(cookie: u32, attributes: &[(u16, &[u8])]) -> Vec<u8> {
 }
 
 #[test]
-fn counts_of_a_socket_begin_with_the_sample_before() {
+fn socket_counts_start_at_the_previous_sample() {
     let reading = |cookie: u32, retransmits: u32, rtt_us: u32| {
         let mut info = [0; 104];
         info[68..72].copy_from_slice(&rtt_us.to_ne_bytes());
         info[100..104].copy_from_slice(&retransmits.to_ne_bytes());
         let memory: Vec<u8> = [50_u32, 100, 0, 1_000, 0, 250].map(u32::to_ne_bytes).concat();
-        Reading::of(&body(cookie, &[(2, &info), (7, &memory)])).unwrap()
+        SocketReading::from_message(&body(cookie, &[(2, &info), (7, &memory)])).unwrap()
     };
-    let mut summary = Summary::default();
-    let mut add = |at_s: f64, left_out: u64, failure: Option<Errno>, readings: Vec<Reading>| {
-        summary.add(&Sample { at: Instant::now(), at_s, time: Duration::ZERO, readings, left_out, failure });
+    let mut summary = SampleSums::default();
+    let mut add = |at_s: f64, left_out: u64, failure: Option<Errno>, readings: Vec<SocketReading>| {
+        summary.add(&SocketSample { at: Instant::now(), at_s, time: Duration::ZERO, readings, left_out, failure });
     };
     add(-0.5, 9, Some(Errno::PERM), vec![reading(1, 5, 9_000)]);
     add(0.5, 2, None, vec![reading(1, 7, 2_000), reading(2, 4, 1_000)]);
@@ -172,14 +172,14 @@ fn counts_of_a_socket_begin_with_the_sample_before() {
 }
 
 #[test]
-fn what_is_senseless_or_cut_off_is_no_trouble() {
+fn malformed_readings_are_harmless() {
     let mut random = Random::new(1);
     let bytes: Vec<u8> = (0..300).map(|_| random.below(256) as u8).collect();
     for kind in 0..20 {
         for length in 0..bytes.len() {
             let whole = body(kind.into(), &[(kind, &bytes[..length]), (2, &bytes[length..])]);
             for cut in [whole.len(), 72 + length] {
-                let reading = Reading::of(&whole[..cut]).unwrap();
+                let reading = SocketReading::from_message(&whole[..cut]).unwrap();
                 assert!(all(&reading).len() >= 8);
                 reading.buffer_use();
             }
@@ -187,8 +187,8 @@ fn what_is_senseless_or_cut_off_is_no_trouble() {
     }
     let mut lost = body(1, &[]);
     lost[0] = 77;
-    assert_eq!(Reading::of(&lost), None);
-    assert_eq!(Reading::of(&body(1, &[])[..71]), None);
+    assert_eq!(SocketReading::from_message(&lost), None);
+    assert_eq!(SocketReading::from_message(&body(1, &[])[..71]), None);
 }
 
 #[test]
@@ -204,7 +204,7 @@ fn the_manual_says_what_each_key_means() {
         &[(2, &info), (3, &zeros[..16]), (4, b"x\0"), (7, &zeros[..36]), (9, &zeros[..16]), (16, &zeros[..20])],
     );
     known[2] = 1;
-    let said: Vec<&str> = all(&Reading::of(&known).unwrap()).iter().map(|(key, _)| *key).collect();
+    let said: Vec<&str> = all(&SocketReading::from_message(&known).unwrap()).iter().map(|(key, _)| *key).collect();
     let sorted = |mut keys: Vec<&str>| {
         keys.sort_unstable();
         keys.iter().map(|key| (*key).to_owned()).collect::<Vec<_>>()

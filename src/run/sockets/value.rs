@@ -4,7 +4,7 @@ use serde::{Serialize, Serializer};
 
 /// The value of a socket's key.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value<'a> {
+pub enum SocketValue<'a> {
     /// A whole number.
     Whole(u64),
     /// Any other number.
@@ -19,7 +19,7 @@ pub enum Value<'a> {
     Group(Vec<(&'static str, Self)>),
 }
 
-impl Serialize for Value<'_> {
+impl Serialize for SocketValue<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Whole(number) => serializer.serialize_u64(*number),

@@ -17,7 +17,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn of(random: &mut Random, seed: u64) -> Self {
+    fn draw(random: &mut Random, seed: u64) -> Self {
         let mut among = |all: &[f64]| all[random.below(all.len() as u64) as usize];
         let (workers, service_ms) = (among(&[1.0, 2.0, 3.0, 8.0, 24.0]), among(&[0.8, 1.5, 5.0, 12.0, 27.0]));
         let spread = ["\"constant\"", "\"exponential\"", "{ log-normal = 0.8 }"][among(&[0.0, 1.0, 2.0]) as usize];
@@ -65,14 +65,14 @@ fn a_lull_of_arrivals_proves_no_rate() {
 /// At most one verdict in ten is missing far from the capacity, and none is wrong, which takes many draws to show.
 /// `CHECK_MACHINE` draws 600 instead of 40, and `RATES_SEED` others.
 #[test]
-fn verdicts_on_rates_around_a_known_capacity_are_right_and_rarely_missing() {
+fn verdicts_around_known_capacities_are_right() {
     // Of so few, one more or less is chance.
     let (draws, least) = if std::env::var_os("CHECK_MACHINE").is_some() { (600, 90) } else { (40, 80) };
     let seed = std::env::var("RATES_SEED").map_or(7_000, |seed| seed.parse().expect("a seed is a number"));
     let mut random = Random::new(seed);
     let (mut told, mut far, mut unclear, mut wrong) = (0, 0, String::new(), String::new());
     for seed in seed..seed + draws {
-        let drawn = Drawn::of(&mut random, seed);
+        let drawn = Drawn::draw(&mut random, seed);
         let (plan, outcome, _) =
             simulate_plan(&drawn.words, &drawn.scenario, &mut virtual_clock(), &Interrupt::default());
         let document = Document::judged(&plan, &outcome);

@@ -7,7 +7,7 @@ use onrush_plan::Random;
 
 use super::simulated::{simulate_plan, virtual_clock};
 use super::*;
-use crate::figures::estimate::{Estimate, Known};
+use crate::figures::estimate::{KnownPercentile, PercentileEstimates};
 use crate::record::Document;
 use crate::record::gate::Gate;
 
@@ -20,7 +20,7 @@ fn document(words: &str, scenario: &str) -> Document {
 }
 
 /// Carries a run on until every request has ended.
-fn carried_on(words: &str, scenario: &str) -> Estimate {
+fn carried_on(words: &str, scenario: &str) -> PercentileEstimates {
     let document = document(&format!("{words} --fail-if p50>100s --timeout 100s --give-up 200s"), scenario);
     let estimate = document.estimate().unwrap();
     assert_eq!(estimate.requests().open.count(), 0, "{words}");
@@ -65,7 +65,7 @@ fn a_growing_backlog_has_lower_bounds_only() {
     let slow = "[capacity]\nworkers = 1\nservice_us = 10000.0";
     let behind = document("-t1 -R 150 -d 3s -c 4", slow);
     let known = behind.estimate().unwrap().percentile(90.0).unwrap();
-    assert!(matches!(known, Known::AtLeast(_)), "{known:?}");
+    assert!(matches!(known, KnownPercentile::AtLeast(_)), "{known:?}");
     let whole = carried_on("-t1 -R 150 -d 3s -c 4", slow);
     assert!(whole.percentile(90.0).unwrap().ns() > known.ns());
     let gate = gate("-t1 -R 150 -d 3s -c 4 --fail-if p50>1s", slow);
@@ -74,7 +74,7 @@ fn a_growing_backlog_has_lower_bounds_only() {
 }
 
 #[test]
-fn a_signal_after_the_end_leaves_a_gate_undecided() {
+fn late_signals_leave_gates_undecided() {
     let scenario = "latency_us = 1500000.0\nsignal_s = 2.2";
     let document = document("-t1 -R 20 -d 2s -c 100 --fail-if p99>3s", scenario);
     assert!(document.gates[0].undecided && !document.interrupted, "{:?}", document.gates);
@@ -83,7 +83,7 @@ fn a_signal_after_the_end_leaves_a_gate_undecided() {
 }
 
 #[test]
-fn only_a_gate_on_a_percentile_over_all_that_were_due_makes_a_run_go_on() {
+fn only_due_percentile_gates_prolong_runs() {
     let run_on_s = |gate: &str| {
         let words = format!("-t1 -R 100 -d 1s -c 100 {gate}");
         document(words.trim(), "latency_us = 200000.0").open_loop.unwrap().run_on_s
@@ -117,7 +117,7 @@ fn load(random: &mut Random, seed: u64) -> String {
 }
 
 #[test]
-fn no_gate_of_a_healthy_run_is_undecided_and_estimates_are_those_of_the_whole_run() {
+fn healthy_runs_decide_all_gates() {
     let runs = if std::env::var_os("CHECK_MACHINE").is_some() { 1_000 } else { 60 };
     let (mut random, mut off, mut compared) = (Random::new(1), String::new(), 0);
     for seed in 0..runs {
@@ -133,7 +133,7 @@ fn no_gate_of_a_healthy_run_is_undecided_and_estimates_are_those_of_the_whole_ru
         let cut = document(&words, &scenario).estimate().unwrap();
         // Nobody can know at the end whether a rank has a request more or less.
         for percent in [10.0, 50.0, 90.0, 99.0] {
-            let Some(Known::About(ns)) = cut.percentile(percent) else { continue };
+            let Some(KnownPercentile::About(ns)) = cut.percentile(percent) else { continue };
             let near = |ranks: f64| {
                 let share = ranks * 100.0 / whole.due() as f64;
                 whole.percentile((percent + share).clamp(0.0, 100.0)).unwrap().ns() as f64

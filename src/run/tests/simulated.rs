@@ -12,16 +12,16 @@ const QUICK: &str = "connect_us = 0.0\nlatency_us = 1000.0\n";
 
 /// Records calls of an observer.
 #[derive(Default)]
-pub(super) struct Recorder {
+pub(super) struct RecordingObserver {
     /// Time of progress, requests so far, requests per second, and measurements since the last.
     progress: Vec<(Duration, u64, f64, Totals)>,
     rows: Vec<TimelineRow>,
     waited: Vec<Waiting>,
 }
 
-impl Observer for Recorder {
-    fn progress(&mut self, progress: &Progress<'_>) {
-        let Progress { elapsed, requests, requests_per_s, recent, .. } = *progress;
+impl Observer for RecordingObserver {
+    fn progress(&mut self, progress: &RunProgress<'_>) {
+        let RunProgress { elapsed, requests, requests_per_s, recent, .. } = *progress;
         self.progress.push((elapsed, requests, requests_per_s, recent.clone()));
     }
 
@@ -36,11 +36,11 @@ impl Observer for Recorder {
 
 /// A clock at the beginning of virtual time.
 pub(super) fn virtual_clock() -> Clock {
-    Clock::of(&Io::Sim("unused".into()))
+    Clock::for_io(&Io::Sim("unused".into()))
 }
 
 /// Runs a command line in a scenario.
-fn simulate(words: &str, scenario: &str, clock: &mut Clock, interrupt: &Interrupt) -> (Outcome, Recorder) {
+fn simulate(words: &str, scenario: &str, clock: &mut Clock, interrupt: &Interrupt) -> (Outcome, RecordingObserver) {
     let (_, outcome, recorder) = simulate_plan(words, scenario, clock, interrupt);
     (outcome, recorder)
 }
@@ -51,9 +51,9 @@ pub(super) fn simulate_plan(
     scenario: &str,
     clock: &mut Clock,
     interrupt: &Interrupt,
-) -> (Box<Plan>, Outcome, Recorder) {
+) -> (Box<Plan>, Outcome, RecordingObserver) {
     let (plan, prepared) = prepare(words, scenario);
-    let mut recorder = Recorder::default();
+    let mut recorder = RecordingObserver::default();
     let (outcome, ..) = prepared.run(&plan, clock.now(), clock, interrupt, &mut [&mut recorder]);
     (plan, outcome, recorder)
 }
@@ -64,7 +64,7 @@ fn prepare(words: &str, scenario: &str) -> (Box<Plan>, Prepared) {
     let scenario: Scenario = toml::from_str(scenario).unwrap();
     set_up(&words, Vec::new(), |plan, workers| {
         let scenario = scenario.share(plan.load.threads, plan.seed).unwrap();
-        Crew::Simulated(Simulated::spawn(workers, scenario).unwrap())
+        Workers::Simulated(Simulated::spawn(workers, scenario).unwrap())
     })
 }
 
@@ -73,35 +73,35 @@ fn ms(ms: u64) -> Duration {
 }
 
 #[test]
-fn a_run_begins_where_the_clock_of_the_last_one_ended() {
+fn runs_continue_the_clock() {
     let mut clock = virtual_clock();
     let began = clock.now();
     let (first, _) = simulate("-t2 -c2 -d10s --warmup 500ms", QUICK, &mut clock, &Interrupt::default());
     assert_eq!((first.elapsed, first.totals.counters.completed), (ms(10_000), 2 * 10_000));
-    assert_eq!((first.started_at, first.ended, first.suspended), (ms(500), Ended::Duration, Duration::ZERO));
+    assert_eq!((first.started_at, first.ended, first.suspended), (ms(500), RunEnd::Duration, Duration::ZERO));
     let passed = clock.now() - began;
     assert!((ms(10_500)..=ms(10_520)).contains(&passed), "{passed:?}");
     clock.sleep(ms(480));
     let (second, _) = simulate("-t1 -c1 -n100", QUICK, &mut clock, &Interrupt::default());
-    assert_eq!((second.elapsed, second.started_at, second.ended), (ms(100), passed + ms(480), Ended::Requests));
+    assert_eq!((second.elapsed, second.started_at, second.ended), (ms(100), passed + ms(480), RunEnd::Requests));
     assert!((ms(11_080)..=ms(11_120)).contains(&(clock.now() - began)), "{clock:?}");
 }
 
 #[test]
-fn times_of_a_scenario_count_from_the_beginning_of_its_clock() {
+fn scenario_times_count_from_clock_start() {
     let refuses = format!("{QUICK}[[refuse]]\nfrom_s = 5.0\nfor_s = 5.0");
     let mut clock = virtual_clock();
     let mut ended = |pause_ms| {
         clock.sleep(ms(pause_ms));
         simulate("-t2 -c2 -d1s", &refuses, &mut clock, &Interrupt::default()).0.ended
     };
-    assert_eq!(ended(0), Ended::Duration);
-    assert!(matches!(ended(4_000), Ended::Refused { .. }));
-    assert_eq!(ended(5_000), Ended::Duration);
+    assert_eq!(ended(0), RunEnd::Duration);
+    assert!(matches!(ended(4_000), RunEnd::Refused { .. }));
+    assert_eq!(ended(5_000), RunEnd::Duration);
 }
 
 #[test]
-fn the_observer_is_told_at_the_times_of_the_clock() {
+fn observers_follow_the_clock() {
     let (_, observed) = simulate("-t2 -c2 -d10s", QUICK, &mut virtual_clock(), &Interrupt::default());
     let times: Vec<Duration> = observed.progress.iter().map(|(elapsed, ..)| *elapsed).collect();
     // At 10 s the run is over.
@@ -114,7 +114,7 @@ fn the_observer_is_told_at_the_times_of_the_clock() {
 }
 
 #[test]
-fn progress_tells_what_was_measured_since_the_one_before() {
+fn progress_covers_the_time_since_the_last() {
     let words = "-t2 -c2 -d2s --warmup 500ms -o a.json";
     let (outcome, observed) = simulate(words, QUICK, &mut virtual_clock(), &Interrupt::default());
     let mut sum = Totals::default();
@@ -130,12 +130,12 @@ fn progress_tells_what_was_measured_since_the_one_before() {
 }
 
 /// Wants rows of one length, and no more of the run after so many of them.
-struct Limited {
+struct LimitedObserver {
     row: Option<Duration>,
     rows_left: usize,
 }
 
-impl Observer for Limited {
+impl Observer for LimitedObserver {
     fn second(&mut self, _: &TimelineRow) {
         self.rows_left = self.rows_left.saturating_sub(1);
     }
@@ -150,13 +150,13 @@ impl Observer for Limited {
 }
 
 #[test]
-fn rows_are_as_short_as_any_observer_wants_and_any_may_end_the_run() {
+fn observers_choose_row_lengths_and_may_stop() {
     let observed = |observers: &mut [&mut dyn Observer]| {
         let ((plan, prepared), mut clock) = (prepare("-t1 -c1 -d10s", QUICK), virtual_clock());
         let (outcome, ..) = prepared.run(&plan, clock.now(), &mut clock, &Interrupt::default(), observers);
         (outcome.timeline.length_ns / 1_000_000, outcome.elapsed)
     };
-    let limited = |row_ms: Option<u64>, rows_left| Limited { row: row_ms.map(ms), rows_left };
+    let limited = |row_ms: Option<u64>, rows_left| LimitedObserver { row: row_ms.map(ms), rows_left };
     let (mut plain, mut short, mut long) = (limited(None, 99), limited(Some(300), 99), limited(Some(3_000), 2));
     assert_eq!(observed(&mut []), (1_000, ms(10_000)));
     assert_eq!(observed(&mut [&mut plain, &mut limited(Some(3_000), 99)]), (3_000, ms(10_000)));
@@ -164,15 +164,15 @@ fn rows_are_as_short_as_any_observer_wants_and_any_may_end_the_run() {
 }
 
 #[test]
-fn who_waits_for_the_target_says_so_once_and_gives_up_in_time() {
+fn waiting_for_a_target_is_announced_once() {
     let away = "[[refuse]]\nfrom_s = 0.0\nfor_s = 1000.0";
     let (outcome, observed) = simulate("-t2 -c4 -n100 --give-up 3s", away, &mut virtual_clock(), &Interrupt::default());
-    assert_eq!(outcome.ended, Ended::StayedAway);
+    assert_eq!(outcome.ended, RunEnd::StayedAway);
     assert_eq!(observed.waited.iter().map(|waiting| waiting.limit).collect::<Vec<_>>(), [ms(3_000)]);
     // It is looked at every tenth of a second.
     assert!((ms(3_000)..=ms(3_100)).contains(&outcome.elapsed), "{:?}", outcome.elapsed);
     let (outcome, observed) = simulate("-t2 -c4 -d1h", away, &mut virtual_clock(), &Interrupt::default());
-    assert!(matches!(outcome.ended, Ended::Refused { .. }) && observed.waited.is_empty());
+    assert!(matches!(outcome.ended, RunEnd::Refused { .. }) && observed.waited.is_empty());
 }
 
 #[test]
@@ -190,26 +190,29 @@ fn a_target_of_another_protocol_ends_the_run() {
     {
         for answer in ["SSH-2.0-OpenSSH_9.2\\r\\n", "RTSP/1.0 400 Bad Request\\r\\n\\r\\n", &expects_tls] {
             let (ended, elapsed) = ended(words, answer);
-            assert!(matches!(ended, Ended::Refused { .. }), "{words} {answer}: {ended:?}");
+            assert!(matches!(ended, RunEnd::Refused { .. }), "{words} {answer}: {ended:?}");
             // With a rate of 50 for each thread, the fifth request is due after 80 ms.
             assert!(elapsed <= ms(400), "{words} {answer}: {elapsed:?}");
         }
     }
-    assert_eq!(ended("-t1 -c1 -d1s", "HTTP/1.1 400 Bad Request\\r\\nContent-Length: 0\\r\\n\\r\\n").0, Ended::Duration);
-    assert_eq!(ended("-t1 -c2 -n4", "SSH-2.0-OpenSSH_9.2\\r\\n").0, Ended::Requests, "too few to be certain");
+    assert_eq!(
+        ended("-t1 -c1 -d1s", "HTTP/1.1 400 Bad Request\\r\\nContent-Length: 0\\r\\n\\r\\n").0,
+        RunEnd::Duration
+    );
+    assert_eq!(ended("-t1 -c2 -n4", "SSH-2.0-OpenSSH_9.2\\r\\n").0, RunEnd::Requests, "too few to be certain");
 }
 
 #[test]
-fn a_simulated_signal_ends_the_run_as_a_real_one_would() {
+fn simulated_signals_act_like_real_ones() {
     let interrupt = Interrupt::default();
     let (outcome, _) = simulate("-t2 -c2 -d1h", &format!("signal_s = 3.21\n{QUICK}"), &mut virtual_clock(), &interrupt);
-    assert!(interrupt.is_asked() && outcome.ended == Ended::Signal);
+    assert!(interrupt.is_asked() && outcome.ended == RunEnd::Signal);
     // Watched every 20 ms, and noticed with the next response.
     assert_eq!(outcome.elapsed, ms(3_221));
 }
 
 #[test]
-fn a_stop_rule_ends_a_run_when_a_second_is_over() {
+fn stop_rules_act_at_full_seconds() {
     let (outcome, _) = simulate("-t2 -c2 -d1h --until mean±1%", QUICK, &mut virtual_clock(), &Interrupt::default());
     assert!(outcome.until.as_ref().is_some_and(|until| until.reached && until.at == ms(20_000)));
     // Every thread must have handed over something of the next second.
@@ -226,7 +229,7 @@ fn falls_short(words: &str, scenario: &str) -> bool {
 /// With 400 requests drawn at 200 per second the rate is off by 5 % on average, and by the longer time of other threads
 /// if a number of requests is given.
 #[test]
-fn a_perfect_target_keeps_up_with_whatever_was_drawn() {
+fn perfect_targets_keep_up_with_any_rate() {
     for seed in 0..200 {
         let rate = format!("-R 200 --arrivals poisson --seed {seed}");
         let broken = ["-t1 -c20 -d2s", "-t1 -c20 -n400", "-t3 -c21 -n400", "-t2 -c20 -d2s --warmup 100ms"]
@@ -238,7 +241,7 @@ fn a_perfect_target_keeps_up_with_whatever_was_drawn() {
 /// At 100 per second and 300 ms, 30 requests are in flight at any moment: 1.5 % of the requests in 20 s, and 15 % of
 /// the requests in 2 s.
 #[test]
-fn requests_that_have_just_been_sent_at_the_end_are_not_missing() {
+fn requests_sent_at_the_end_count_as_sent() {
     let slow = "connect_us = 0.0\nlatency_us = 300000.0";
     let broken = ["-d2s", "-d20s", "-d2s --warmup 1s", "-n300", "-d2s --arrivals poisson"]
         .map(|words| falls_short(&format!("-t2 -c80 -R 100 {words}"), slow));
@@ -303,7 +306,7 @@ fn a_target_whose_queue_grows_falls_short() {
 }
 
 #[test]
-fn a_slow_target_falls_short_with_and_without_a_limit_on_requests() {
+fn slow_targets_fall_short_of_the_rate() {
     // A connection is busy for 20 ms with each request: 100 per second.
     let slow = "connect_us = 0.0\nlatency_us = 20000.0";
     for seed in 0..20 {
@@ -332,7 +335,7 @@ fn nothing_that_only_the_kernel_knows_is_counted() {
 }
 
 #[test]
-fn a_server_is_shared_equally_among_threads_that_can_share_it() {
+fn simulated_servers_are_shared_equally() {
     let busy = |workers, threads| {
         let text = format!("{QUICK}[capacity]\nworkers = {workers}\nservice_us = 10000.0");
         let scenario: Scenario = toml::from_str(&text).unwrap();
@@ -350,8 +353,8 @@ fn a_server_is_shared_equally_among_threads_that_can_share_it() {
 }
 
 #[test]
-fn the_clock_of_other_runs_is_the_machine_s() {
-    let mut clock = Clock::of(&Io::Auto);
+fn other_runs_use_the_machine_clock() {
+    let mut clock = Clock::for_io(&Io::Auto);
     let (before, later) = (Instant::now(), Instant::now() + ms(3_600_000));
     clock.sleep(ms(2));
     assert!(clock.now() >= before + ms(2) && clock.at(later) == later);
@@ -362,7 +365,7 @@ fn the_clock_of_other_runs_is_the_machine_s() {
 }
 
 #[test]
-fn a_saved_result_meets_the_conditions_that_its_run_met() {
+fn saved_results_meet_the_same_conditions() {
     const GATES: [&str; 10] = [
         "p50>1us",
         "p97.3>1us",
@@ -391,9 +394,9 @@ fn a_saved_result_meets_the_conditions_that_its_run_met() {
         for scenario in [QUICK, BAD] {
             let (plan, outcome, _) = simulate_plan(&line, scenario, &mut virtual_clock(), &Interrupt::default());
             let document = Document::judged(&plan, &outcome);
-            assert_eq!(document.gates.len(), plan.show.gates.len());
+            assert_eq!(document.gates.len(), plan.output.gates.len());
             let saved = Document::parse("saved.json".as_ref(), document.to_json().as_bytes()).unwrap();
-            for (gate, condition) in document.gates.iter().zip(&plan.show.gates) {
+            for (gate, condition) in document.gates.iter().zip(&plan.output.gates) {
                 assert!(gate.terms[0].was.is_some(), "{condition}: {words}");
                 assert_eq!(judge::objective(condition, &saved), gate.terms, "{condition}: {words}");
             }

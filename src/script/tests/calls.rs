@@ -17,7 +17,7 @@ fn only_a_running_thread_can_be_stopped() {
 }
 
 #[test]
-fn a_thread_that_was_stopped_has_no_further_requests() {
+fn stopped_threads_send_nothing_more() {
     for last in ["", "return nil", "return ''", "return {}", "return 'GET'", "return wrk.format()"] {
         let mut script = load(&format!(
             "local n = 0; function request() n = n + 1; if n > 2 then wrk.thread:stop() {last} end return wrk.format() end"
@@ -54,7 +54,7 @@ fn the_same_text_is_read_once_and_shared() {
 }
 
 #[test]
-fn the_number_of_requests_may_change_from_batch_to_batch() {
+fn batch_sizes_may_change() {
     let mut script = load("local n = 0; function request() n = n + 1; return wrk.format():rep(n) end");
     assert_eq!(script.depth(), 1);
     let mut thread = first(&mut script);
@@ -62,7 +62,7 @@ fn the_number_of_requests_may_change_from_batch_to_batch() {
 }
 
 #[test]
-fn a_request_of_a_hundred_megabytes_is_a_request() {
+fn requests_may_have_a_hundred_megabytes() {
     let mut script =
         load("local body = ('x'):rep(1e8); function request() return wrk.format('POST', '/', {}, body) end");
     let mut thread = first(&mut script);
@@ -70,7 +70,7 @@ fn a_request_of_a_hundred_megabytes_is_a_request() {
 }
 
 #[test]
-fn what_a_callback_raises_is_told_with_file_line_and_traceback() {
+fn callback_errors_have_line_and_traceback() {
     let folder = Folder::new(
         r#"
         local n = 0
@@ -99,7 +99,7 @@ fn what_a_callback_raises_is_told_with_file_line_and_traceback() {
 }
 
 #[test]
-fn nothing_that_a_callback_does_gets_past_the_protected_call() {
+fn callback_errors_stay_in_the_protected_call() {
     let table = [
         ("local function f() return 1 + f() end return f()", "stack overflow"),
         ("error(nil)", "error: nil"),
@@ -158,7 +158,7 @@ fn a_response_is_told_as_it_was_sent() {
 }
 
 #[test]
-fn as_wrk_a_response_without_fields_is_not_told_to_who_looks_at_fields() {
+fn as_wrk_fieldless_responses_skip_the_callback() {
     for (is_compat, count) in [(false, 2), (true, 1)] {
         let folder = Folder::new("count = 0; function response(status, headers) count = count + 1 end");
         let mut script = folder.load(|setting| setting.is_compat = is_compat).unwrap();
@@ -197,7 +197,7 @@ fn only_what_response_names_is_wanted() {
 }
 
 #[test]
-fn a_callback_made_in_init_counts_and_one_that_is_gone_is_not_called() {
+fn callbacks_set_in_init_count() {
     let mut script = load(
         "function init() delay = function() delay = nil; return 3 end; response = function() response = nil end end",
     );
@@ -243,7 +243,7 @@ fn time_inside_the_script_is_estimated() {
 }
 
 #[test]
-fn headers_of_http2_are_found_by_names_in_any_case() {
+fn http2_headers_match_in_any_case() {
     let text = "function response(status, headers)
         assert(headers['Content-Length'] == '2' and headers['content-length'] == '2')
         assert(headers['X-None'] == nil and headers[1] == nil and headers[{}] == nil)
@@ -256,7 +256,7 @@ fn headers_of_http2_are_found_by_names_in_any_case() {
 
 /// The parser of wrk reads the first text only, and paths with blanks or in another language are found in many scripts.
 #[test]
-fn as_wrk_only_the_first_path_has_to_be_a_path() {
+fn as_wrk_only_the_first_path_is_checked() {
     let source = "
         local paths, n = { '/first', '/a b', '/\\195\\188' }, 0
         function request() n = n % 3 + 1 return wrk.format('GET', paths[n]) end";
@@ -283,7 +283,7 @@ fn as_wrk_only_the_first_path_has_to_be_a_path() {
 }
 
 #[test]
-fn the_second_value_of_request_comes_back_with_each_response_of_its_batch() {
+fn second_values_return_with_each_response() {
     let source = "
         local n = 0
         seen = {}

@@ -41,8 +41,8 @@ impl Folder {
         self.folder.path().join(name)
     }
 
-    fn load<'a>(&'a self, change: impl FnOnce(&mut Setting<'a>)) -> anyhow::Result<Script> {
-        let mut setting = Setting {
+    fn load<'a>(&'a self, change: impl FnOnce(&mut ScriptSetting<'a>)) -> anyhow::Result<LoadedScript> {
+        let mut setting = ScriptSetting {
             path: &self.path,
             file: self.source.as_bytes(),
             args: &[],
@@ -63,11 +63,11 @@ impl Folder {
             is_wrk2: false,
         };
         change(&mut setting);
-        Script::load(&setting, Phase::default())
+        LoadedScript::load(&setting, ScriptPhase::default())
     }
 }
 
-fn load(source: &str) -> Script {
+fn load(source: &str) -> LoadedScript {
     Folder::new(source).load(|_| ()).unwrap()
 }
 
@@ -79,11 +79,11 @@ fn refused(source: &str) -> String {
 }
 
 /// A global of thread `index`, counted from 0.
-fn global<T: FromLua>(script: &Script, index: usize, name: &str) -> T {
+fn global<T: FromLua>(script: &LoadedScript, index: usize, name: &str) -> T {
     lock(&script.threads[index]).as_ref().unwrap().lua().globals().get(name).unwrap()
 }
 
-fn main_global<T: FromLua>(script: &Script, name: &str) -> T {
+fn main_global<T: FromLua>(script: &LoadedScript, name: &str) -> T {
     script.main.lua().globals().get(name).unwrap()
 }
 
@@ -131,7 +131,7 @@ impl Called {
 }
 
 /// The first thread.
-fn first(script: &mut Script) -> Called {
+fn first(script: &mut LoadedScript) -> Called {
     Called::by(script.callbacks().swap_remove(0))
 }
 
@@ -152,19 +152,19 @@ const RESPONSE: Response<'_> = Response {
     remark: None,
 };
 
-fn summary(latency: View) -> Summary {
-    Summary {
+fn summary(latency: StatisticsView) -> ScriptSummary {
+    ScriptSummary {
         duration_us: 1_000_123,
         requests: 7,
         bytes: 51,
         errors: Errors { connect: 1, read: 2, write: 3, timeout: 4, status: 5, check: 0, abandoned: 0 },
         ledger: vec![LedgerRow { phase: "connect".into(), cause: "refused".into(), count: 9 }],
         latency,
-        rates: View::new(5.0, 0.0, [(5.0, 2)]),
+        rates: StatisticsView::new(5.0, 0.0, [(5.0, 2)]),
         is_native: false,
     }
 }
 
-fn latencies() -> View {
-    View::new(20.0, 10.0, [(10.0, 3), (20.0, 4), (40.0, 3)])
+fn latencies() -> StatisticsView {
+    StatisticsView::new(20.0, 10.0, [(10.0, 3), (20.0, 4), (40.0, 3)])
 }

@@ -15,7 +15,7 @@ fn on_its_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 }
 
 #[test]
-fn recursion_through_the_library_is_an_error_with_its_line() {
+fn recursion_through_the_library_is_an_error() {
     on_its_stack(|| {
         let ways = main_global::<mlua::Table>(&load(WAYS), "recursions").raw_len();
         assert!(ways > 30);
@@ -34,7 +34,7 @@ fn recursion_through_the_library_is_an_error_with_its_line() {
 }
 
 #[test]
-fn a_script_may_go_deep_and_go_on_after_an_overflow() {
+fn scripts_survive_stack_overflows() {
     let script = on_its_stack(|| {
         load(
             r#"

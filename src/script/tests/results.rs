@@ -28,11 +28,11 @@ fn done_is_told_the_totals() {
 }
 
 /// Evaluates expressions about `latency` in `done`.
-fn evaluated(view: View, is_wrk2: bool, expressions: &[&str]) -> Vec<String> {
+fn evaluated(view: StatisticsView, is_wrk2: bool, expressions: &[&str]) -> Vec<String> {
     evaluated_of(&summary(view), is_wrk2, expressions)
 }
 
-fn evaluated_of(summary: &Summary, is_wrk2: bool, expressions: &[&str]) -> Vec<String> {
+fn evaluated_of(summary: &ScriptSummary, is_wrk2: bool, expressions: &[&str]) -> Vec<String> {
     let shown: Vec<String> =
         expressions.iter().map(|code| format!("show(pcall(function() return {code} end))")).collect();
     let source = format!(
@@ -108,12 +108,15 @@ fn statistics_have_the_shape_of_wrk2() {
         ("latency:percentile(100)", "100031"),
         ("latency:percentile(0/0)", "100031"),
     ];
-    let results = evaluated(View::binned(&recorded), true, &expressions.map(|(code, _)| code));
+    let results = evaluated(StatisticsView::binned(&recorded), true, &expressions.map(|(code, _)| code));
     for ((code, expected), result) in expressions.iter().zip(results) {
         assert_eq!(result, *expected, "{code}");
     }
-    let nothing =
-        evaluated(View::binned(&Distribution::new()), true, &["latency:percentile(50)", "latency.max", "#latency"]);
+    let nothing = evaluated(
+        StatisticsView::binned(&Distribution::new()),
+        true,
+        &["latency:percentile(50)", "latency.max", "#latency"],
+    );
     assert_eq!(nothing, ["0", "0", "0"]);
 }
 
@@ -121,13 +124,13 @@ fn statistics_have_the_shape_of_wrk2() {
 fn statistics_of_nothing_are_those_of_wrk() {
     let expressions =
         ["latency.min", "latency.max", "latency.mean", "latency:percentile(50)", "latency(1)", "#latency"];
-    let nothing = View::measured(&Distribution::new(), 1000.0);
+    let nothing = StatisticsView::measured(&Distribution::new(), 1000.0);
     assert_eq!(evaluated(nothing, false, &expressions), ["1.844674407371e+19", "0", "0", "0", "0 0", "0"]);
 }
 
 #[test]
 fn natively_nothing_has_no_figures() {
-    let nothing = || View::measured(&Distribution::new(), 1000.0);
+    let nothing = || StatisticsView::measured(&Distribution::new(), 1000.0);
     let mut view = nothing();
     view.raw = Some(Box::new(nothing()));
     let expressions = [
@@ -141,7 +144,7 @@ fn natively_nothing_has_no_figures() {
         ("#latency", "0"),
         ("latency.unknown", "unknown"),
     ];
-    let of = |view| Summary { is_native: true, ..summary(view) };
+    let of = |view| ScriptSummary { is_native: true, ..summary(view) };
     let results = evaluated_of(&of(view), false, &expressions.map(|(code, _)| code));
     for ((code, expected), result) in expressions.iter().zip(results) {
         assert_eq!(result, *expected, "{code}");
@@ -151,14 +154,14 @@ fn natively_nothing_has_no_figures() {
 }
 
 #[test]
-fn what_was_measured_and_what_was_scheduled_are_views_beside() {
+fn measured_and_scheduled_latencies_are_separate_views() {
     let mut view = latencies();
-    view.raw = Some(Box::new(View::new(1.0, 0.0, [(1.0, 1)])));
-    view.scheduled = Some(Box::new(View::new(2.0, 0.0, [(2.0, 1)])));
+    view.raw = Some(Box::new(StatisticsView::new(1.0, 0.0, [(1.0, 1)])));
+    view.scheduled = Some(Box::new(StatisticsView::new(2.0, 0.0, [(2.0, 1)])));
     let expressions = ["latency.raw.mean", "latency.raw(1)", "latency.scheduled:percentile(9)"];
     assert_eq!(evaluated(view, false, &expressions), ["1", "1 1", "2"]);
     let mut measured = Distribution::new();
     [1_500, 2_500].into_iter().for_each(|ns| measured.record(ns));
-    let view = View::measured(&measured, 1000.0);
+    let view = StatisticsView::measured(&measured, 1000.0);
     assert_eq!(evaluated(view, false, &["latency.min", "latency.mean", "latency.max"]), ["1.5", "2", "2.5"]);
 }

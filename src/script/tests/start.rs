@@ -37,7 +37,7 @@ fn init_gets_the_url_and_the_arguments() {
 }
 
 #[test]
-fn a_script_that_only_sets_fields_is_asked_once() {
+fn static_scripts_are_called_once() {
     assert_eq!(prebuilt(""), "GET /p?q HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
     let text = prebuilt("wrk.method = 'POST'; wrk.path = '/x'; wrk.body = 'a=b'; wrk.headers['X-Num'] = 7");
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -73,7 +73,7 @@ fn the_command_line_is_in_the_table() {
 }
 
 #[test]
-fn the_table_is_a_module_even_for_a_script_of_its_name() {
+fn the_wrk_module_wins_over_the_script() {
     let folder = Folder::new(
         "local own = require('wrk'); assert(own == wrk and require 'wrk' == package.loaded.wrk)
          assert(require('helper') == wrk)
@@ -99,7 +99,7 @@ fn hooks_of_the_table_can_be_replaced() {
 }
 
 #[test]
-fn init_may_call_the_one_of_the_table_as_old_scripts_do() {
+fn init_may_call_wrk_init() {
     let script = load(
         "init = function(args) wrk.init(args); r = wrk.format(nil, '/a') .. wrk.format(nil, '/b') end
          request = function() return r end",
@@ -136,7 +136,7 @@ fn format_falls_back_to_the_table() {
 }
 
 #[test]
-fn what_is_wrong_with_a_request_is_named_with_the_remedy() {
+fn bad_requests_are_named_with_a_remedy() {
     let table = [
         (
             "wrk.headers['content-length'] = 3 wrk.body = 'abc'",
@@ -196,7 +196,7 @@ fn what_is_wrong_with_a_request_is_named_with_the_remedy() {
 }
 
 #[test]
-fn a_method_may_be_one_that_wrk_does_not_know() {
+fn unknown_methods_are_allowed() {
     for (method, is_fine) in [("FETCH", true), ("QUERY", true), ("x-y", true), ("get", false), ("PATCH", true)] {
         let source = format!("wrk.method = '{method}'");
         let folder = Folder::new(&source);
@@ -228,7 +228,7 @@ fn a_wrong_argument_is_named_with_its_line() {
 }
 
 #[test]
-fn what_is_wrong_with_a_file_ends_the_start() {
+fn bad_script_files_end_the_start() {
     assert_eq!(refused("x ="), "test.lua:1: unexpected symbol near '<eof>'");
     assert!(refused("\nerror('boom')").starts_with("test.lua:2: boom\nstack traceback:\n"));
     assert!(refused("function setup() nothing.x = 1 end").starts_with("test.lua:1: attempt to index global 'nothing'"));
@@ -253,7 +253,7 @@ fn what_a_script_returns_does_not_matter() {
 }
 
 #[test]
-fn a_first_request_that_is_none_ends_the_start() {
+fn bad_first_requests_end_the_start() {
     let incomplete = "request = function() return 'GET / HTTP/1.1\\r\\nA: b\\r\\n' end";
     let message = refused(incomplete);
     assert!(
@@ -271,7 +271,7 @@ fn a_first_request_that_is_none_ends_the_start() {
 }
 
 #[test]
-fn random_numbers_depend_on_the_seed_and_the_thread() {
+fn random_numbers_follow_seed_and_thread() {
     let folder = Folder::new("number = math.random()");
     let numbers = |seed| {
         let script = folder.load(|setting| setting.seed = seed).unwrap();
@@ -284,7 +284,7 @@ fn random_numbers_depend_on_the_seed_and_the_thread() {
 }
 
 #[test]
-fn modules_lie_beside_the_script_and_all_libraries_are_there() {
+fn modules_and_libraries_are_found() {
     let folder = Folder::new(
         "local ffi = require('ffi')
          ffi.cdef('int abs(int);')
@@ -353,7 +353,7 @@ fn exit_ends_the_process_and_loses_nothing_printed() {
 }
 
 #[test]
-fn a_name_that_is_not_known_ends_the_process_even_inside_pcall() {
+fn unresolved_names_end_the_process_despite_pcall() {
     let output = in_process("pcall(wrk.lookup, 'nosuch.invalid', 'http')");
     assert_eq!(output.status.code(), Some(1));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -369,7 +369,7 @@ fn exit_takes_what_lua_takes() {
 }
 
 #[test]
-fn commands_are_run_as_the_c_library_runs_them() {
+fn commands_run_like_in_c() {
     let script = load(
         "local function read(command) local file = assert(io.popen(command)) local text = file:read('*a') return text, file:close() end
          assert(os.execute() == 1 and os.execute('exit 3') == 3 * 256 and os.execute('kill -9 $$') == 9)

@@ -40,7 +40,7 @@ fn values_are_copied_whole_between_threads() {
 }
 
 #[test]
-fn what_cannot_be_copied_is_named_with_its_place() {
+fn uncopyable_values_are_named_with_position() {
     let table = [
         ("t:set('x', print)", "cannot transfer 'function' to thread"),
         ("t:set('x', { a = { print } })", "cannot transfer 'function' to thread at a.1"),
@@ -65,7 +65,7 @@ fn what_cannot_be_copied_is_named_with_its_place() {
 }
 
 #[test]
-fn other_members_of_a_thread_are_as_in_wrk() {
+fn other_thread_members_match_wrk() {
     let script = load("function setup(t) word = t.bogus end");
     assert_eq!(main_global::<String>(&script, "word"), "bogus");
     assert!(refused("function setup(t) t.x = {} end").starts_with("test.lua:1: cannot set 'table' on thread"));
@@ -107,13 +107,13 @@ fn a_listening_address_can_be_connected_to() {
 }
 
 #[test]
-fn a_script_may_resolve_the_target_in_its_own_way() {
+fn scripts_may_resolve_the_target() {
     let mut script = load("wrk.resolve = function(host, service) wrk.addrs = wrk.lookup('127.0.0.2', service) end");
     assert_eq!(first(&mut script).address(), Some("127.0.0.2:8080".parse().unwrap()));
 }
 
 #[test]
-fn a_worker_uses_the_state_in_its_thread_and_done_reads_it_afterwards() {
+fn done_reads_the_workers_state() {
     let mut script = load(
         r#"
         threads = {}
@@ -141,7 +141,7 @@ fn a_worker_uses_the_state_in_its_thread_and_done_reads_it_afterwards() {
 }
 
 #[test]
-fn a_thread_that_did_not_come_back_is_not_touched() {
+fn lost_threads_are_not_touched() {
     let mut script = load(
         "function setup(t) if t.id == 1 then one = t end end
          function done() ok, problem = pcall(one.get, one, 'x'); _, stop = pcall(one.stop, one); one:set('x', 1) end",

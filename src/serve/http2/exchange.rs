@@ -16,32 +16,32 @@ use h2::server::SendResponse;
 use h2::{Reason, RecvStream, SendStream};
 
 use super::super::claim::Claim;
-use super::super::inbox::Call;
-use super::super::places::{Limit, Place};
-use super::super::reply::{Reply, Then};
+use super::super::inbox::WakeCall;
+use super::super::places::{Admission, AdmissionLimit};
+use super::super::reply::{AfterBody, Reply};
 use super::super::resources::Resources;
-use super::super::response::{End, Message, Response};
-use super::super::stream::{BLOCK, Stream};
-use super::super::token::Token;
+use super::super::response::{AfterResponse, Response, ResponseStart};
+use super::super::stream::{BLOCK, BodyStream};
+use super::super::token::PollToken;
 use super::message;
 
 /// A request and its response.
 #[derive(Debug)]
 pub(super) struct Exchange {
     respond: SendResponse<Bytes>,
-    stage: Stage,
+    stage: ExchangeStage,
 }
 
 #[derive(Debug)]
-enum Stage {
+enum ExchangeStage {
     /// Receives the body of the request.
-    Receiving { body: RecvStream, received: u64, then: Then },
+    Receiving { body: RecvStream, received: u64, then: AfterBody },
     /// Sends nothing before a place is given.
     Queued { claim: Claim, response: Box<Response> },
     /// Sends nothing before a time, in nanoseconds of the thread's clock. Any worker is busy until then.
-    Waiting { until_ns: u64, response: Box<Response>, worker: Option<Place> },
+    Waiting { until_ns: u64, response: Box<Response>, worker: Option<Admission> },
     /// Sends a body as the client's windows allow.
-    Sending { stream: SendStream<Bytes>, content: Content, end: End },
+    Sending { stream: SendStream<Bytes>, content: Content, end: AfterResponse },
     /// Sends nothing until the client resets the stream.
     Hanging,
 }
@@ -50,9 +50,9 @@ enum Stage {
 pub(super) struct Environment<'a> {
     pub resources: &'a Resources,
     /// The connection's place among the served ones.
-    pub process: &'a mut Option<Place>,
+    pub process: &'a mut Option<Admission>,
     /// Where the connection is called.
-    pub token: Token,
+    pub token: PollToken,
     /// The number by which the exchange is called.
     pub index: usize,
     /// The bytes of requests that the other exchanges of the connection keep.
@@ -60,7 +60,7 @@ pub(super) struct Environment<'a> {
 }
 
 #[derive(Debug)]
-pub(super) enum Progress {
+pub(super) enum ExchangeProgress {
     /// Waits for a call or for this time, in nanoseconds of the thread's clock.
     Waits(Option<u64>),
     /// The exchange is over.
@@ -68,12 +68,12 @@ pub(super) enum Progress {
     /// The exchange is over, and the connection takes no more requests.
     GoAway,
     /// The exchange is over, and so is the connection.
-    Ends(Ending),
+    Ends(ConnectionEnding),
 }
 
 /// How a connection ends, once everything has been sent that came before.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Ending {
+pub(super) enum ConnectionEnding {
     /// The connection is closed.
     Closed,
     /// These bytes are sent, which are no frame.
@@ -102,27 +102,27 @@ impl Exchange {
             None if expects_continue && !body.is_end_stream() => send_interim(&mut respond, 100, ""),
             None => {}
         }
-        Self { respond, stage: Stage::Receiving { body, received: 0, then: reply.then } }
+        Self { respond, stage: ExchangeStage::Receiving { body, received: 0, then: reply.then } }
     }
 
     /// The bytes of the request that it keeps.
     pub(super) fn kept(&self) -> usize {
         match &self.stage {
-            Stage::Receiving { then: Then::Echo(request, _), .. } => request.len(),
-            Stage::Sending { content: Content::Bytes(bytes), .. } => bytes.len(),
+            ExchangeStage::Receiving { then: AfterBody::Echo(request, _), .. } => request.len(),
+            ExchangeStage::Sending { content: Content::Bytes(bytes), .. } => bytes.len(),
             _ => 0,
         }
     }
 
     /// Goes on as far as possible.
-    pub(super) fn advance(&mut self, context: &mut Context<'_>, environment: &mut Environment<'_>) -> Progress {
+    pub(super) fn advance(&mut self, context: &mut Context<'_>, environment: &mut Environment<'_>) -> ExchangeProgress {
         loop {
             let progress = match &mut self.stage {
-                Stage::Receiving { .. } => self.receive(context, environment),
-                Stage::Queued { .. } => self.await_place(context, environment),
-                Stage::Waiting { .. } => self.await_time(context, environment.resources.now_ns()),
-                Stage::Sending { .. } => self.send(context, environment.resources.now_ns()),
-                Stage::Hanging => Some(self.wait(context, None)),
+                ExchangeStage::Receiving { .. } => self.receive(context, environment),
+                ExchangeStage::Queued { .. } => self.await_place(context, environment),
+                ExchangeStage::Waiting { .. } => self.await_time(context, environment.resources.now_ns()),
+                ExchangeStage::Sending { .. } => self.send(context, environment.resources.now_ns()),
+                ExchangeStage::Hanging => Some(self.wait(context, None)),
             };
             if let Some(progress) = progress {
                 return progress;
@@ -131,14 +131,16 @@ impl Exchange {
     }
 
     /// Receives a piece of the body, and responds when it is complete.
-    fn receive(&mut self, context: &mut Context<'_>, environment: &Environment<'_>) -> Option<Progress> {
-        let Stage::Receiving { body, received, then } = &mut self.stage else { return None };
+    fn receive(&mut self, context: &mut Context<'_>, environment: &Environment<'_>) -> Option<ExchangeProgress> {
+        let ExchangeStage::Receiving { body, received, then } = &mut self.stage else { return None };
         let piece = match body.poll_data(context) {
-            Poll::Pending => return Some(Progress::Waits(None)),
+            Poll::Pending => return Some(ExchangeProgress::Waits(None)),
             Poll::Ready(Some(Ok(piece))) => piece,
-            Poll::Ready(Some(Err(_))) => return Some(Progress::Over),
+            Poll::Ready(Some(Err(_))) => return Some(ExchangeProgress::Over),
             Poll::Ready(None) => {
-                let Stage::Receiving { received, then, .. } = std::mem::replace(&mut self.stage, Stage::Hanging) else {
+                let ExchangeStage::Receiving { received, then, .. } =
+                    std::mem::replace(&mut self.stage, ExchangeStage::Hanging)
+                else {
                     return None;
                 };
                 return self.begin(then.response(received), environment.resources);
@@ -147,7 +149,7 @@ impl Exchange {
         *received += piece.len() as u64;
         // This fails if the client has reset the stream, which the next piece tells.
         let _ = body.flow_control().release_capacity(piece.len());
-        if let Then::Echo(request, manner) = then {
+        if let AfterBody::Echo(request, manner) = then {
             let bytes = request.len() + piece.len();
             let too_much = match () {
                 () if bytes > ECHO_BYTES_MAX => TOO_LONG_TO_ECHO,
@@ -159,48 +161,58 @@ impl Exchange {
             };
             // The rest of the body is discarded: a client may read the response only afterwards.
             let refusal = Response::text(413, too_much, *manner);
-            *then = Then::Response(Box::new(Response::nothing(End::Next)));
+            *then = AfterBody::Response(Box::new(Response::nothing(AfterResponse::Next)));
             send_early(&mut self.respond, &refusal);
         }
         None
     }
 
-    fn begin(&mut self, mut response: Box<Response>, resources: &Resources) -> Option<Progress> {
+    fn begin(&mut self, mut response: Box<Response>, resources: &Resources) -> Option<ExchangeProgress> {
         if let Some(limit) = response.limit.take() {
-            self.stage = Stage::Queued { claim: Claim::new(limit), response };
+            self.stage = ExchangeStage::Queued { claim: Claim::new(limit), response };
             return None;
         }
         if !response.wait.is_zero() {
             let until_ns = resources.now_ns() + std::mem::take(&mut response.wait).as_nanos() as u64;
-            self.stage = Stage::Waiting { until_ns, response, worker: None };
+            self.stage = ExchangeStage::Waiting { until_ns, response, worker: None };
             return None;
         }
         self.respond(*response)
     }
 
-    fn await_place(&mut self, context: &mut Context<'_>, environment: &mut Environment<'_>) -> Option<Progress> {
-        let Stage::Queued { claim, .. } = &mut self.stage else { return None };
+    fn await_place(
+        &mut self,
+        context: &mut Context<'_>,
+        environment: &mut Environment<'_>,
+    ) -> Option<ExchangeProgress> {
+        let ExchangeStage::Queued { claim, .. } = &mut self.stage else { return None };
         let Environment { resources, process, token, index, .. } = environment;
-        let call =
-            |limit| Call { token: *token, exchange: Some(*index).filter(|_| matches!(limit, Limit::Pool { .. })) };
+        let call = |limit| WakeCall {
+            token: *token,
+            exchange: Some(*index).filter(|_| matches!(limit, AdmissionLimit::Pool { .. })),
+        };
         let Some(begins_at) = claim.begins_at(process, resources, call) else {
             return Some(self.wait(context, None));
         };
-        if let Stage::Queued { claim, mut response } = std::mem::replace(&mut self.stage, Stage::Hanging) {
+        if let ExchangeStage::Queued { claim, mut response } =
+            std::mem::replace(&mut self.stage, ExchangeStage::Hanging)
+        {
             let until = begins_at + std::mem::take(&mut response.wait);
             let worker = claim.worker_until(until);
-            self.stage = Stage::Waiting { until_ns: resources.ns_of(until), response, worker };
+            self.stage = ExchangeStage::Waiting { until_ns: resources.ns_of(until), response, worker };
         }
         None
     }
 
-    fn await_time(&mut self, context: &mut Context<'_>, now_ns: u64) -> Option<Progress> {
-        let Stage::Waiting { until_ns, .. } = &self.stage else { return None };
+    fn await_time(&mut self, context: &mut Context<'_>, now_ns: u64) -> Option<ExchangeProgress> {
+        let ExchangeStage::Waiting { until_ns, .. } = &self.stage else { return None };
         let until_ns = *until_ns;
         if now_ns < until_ns {
             return Some(self.wait(context, Some(until_ns)));
         }
-        let Stage::Waiting { response, worker, .. } = std::mem::replace(&mut self.stage, Stage::Hanging) else {
+        let ExchangeStage::Waiting { response, worker, .. } =
+            std::mem::replace(&mut self.stage, ExchangeStage::Hanging)
+        else {
             return None;
         };
         // It begins with the next request.
@@ -209,30 +221,30 @@ impl Exchange {
     }
 
     /// Waits, unless the client has reset the stream.
-    fn wait(&mut self, context: &mut Context<'_>, until_ns: Option<u64>) -> Progress {
+    fn wait(&mut self, context: &mut Context<'_>, until_ns: Option<u64>) -> ExchangeProgress {
         let reset = match &mut self.stage {
-            Stage::Sending { stream, .. } => stream.poll_reset(context),
+            ExchangeStage::Sending { stream, .. } => stream.poll_reset(context),
             _ => self.respond.poll_reset(context),
         };
-        if reset.is_ready() { Progress::Over } else { Progress::Waits(until_ns) }
+        if reset.is_ready() { ExchangeProgress::Over } else { ExchangeProgress::Waits(until_ns) }
     }
 
     /// Sends the head of a response, or its replacement.
-    fn respond(&mut self, response: Response) -> Option<Progress> {
+    fn respond(&mut self, response: Response) -> Option<ExchangeProgress> {
         let Response { message, stream, end, .. } = response;
         let (head, body) = match message {
-            Message::Http(head, body) => (head, body),
-            Message::BrokenChunks(_) => return Some(self.reset(Reason::PROTOCOL_ERROR)),
-            Message::EndlessHead => {
-                return Some(Progress::Ends(Ending::EndlessHead(self.respond.stream_id().as_u32())));
+            ResponseStart::Http(head, body) => (head, body),
+            ResponseStart::BrokenChunks(_) => return Some(self.reset(Reason::PROTOCOL_ERROR)),
+            ResponseStart::EndlessHead => {
+                return Some(ExchangeProgress::Ends(ConnectionEnding::EndlessHead(self.respond.stream_id().as_u32())));
             }
-            Message::Garbage(bytes) => return Some(Progress::Ends(Ending::Garbage(bytes))),
-            Message::Nothing if end == End::Hang => {
-                self.stage = Stage::Hanging;
+            ResponseStart::Garbage(bytes) => return Some(ExchangeProgress::Ends(ConnectionEnding::Garbage(bytes))),
+            ResponseStart::Nothing if end == AfterResponse::Hang => {
+                self.stage = ExchangeStage::Hanging;
                 return None;
             }
-            Message::Nothing if end == End::Reset => return Some(self.reset(Reason::INTERNAL_ERROR)),
-            Message::Nothing => return Some(Progress::after(end)),
+            ResponseStart::Nothing if end == AfterResponse::Reset => return Some(self.reset(Reason::INTERNAL_ERROR)),
+            ResponseStart::Nothing => return Some(ExchangeProgress::after(end)),
         };
         if let Some((status, fields)) = head.interim {
             send_interim(&mut self.respond, status, fields);
@@ -241,30 +253,30 @@ impl Exchange {
         let Some(head) = message::head(&head) else { return Some(self.reset(Reason::INTERNAL_ERROR)) };
         let is_all = content.is_finished() && content.trailer().is_none();
         match self.respond.send_response(head, is_all) {
-            Ok(_) if is_all => Some(Progress::after(end)),
+            Ok(_) if is_all => Some(ExchangeProgress::after(end)),
             Ok(stream) => {
-                self.stage = Stage::Sending { stream, content, end };
+                self.stage = ExchangeStage::Sending { stream, content, end };
                 None
             }
-            Err(_) => Some(Progress::Over),
+            Err(_) => Some(ExchangeProgress::Over),
         }
     }
 
-    fn reset(&mut self, reason: Reason) -> Progress {
+    fn reset(&mut self, reason: Reason) -> ExchangeProgress {
         self.respond.send_reset(reason);
-        Progress::Over
+        ExchangeProgress::Over
     }
 
     /// Sends a piece of the body.
-    fn send(&mut self, context: &mut Context<'_>, now_ns: u64) -> Option<Progress> {
-        let Stage::Sending { stream, content, end } = &mut self.stage else { return None };
+    fn send(&mut self, context: &mut Context<'_>, now_ns: u64) -> Option<ExchangeProgress> {
+        let ExchangeStage::Sending { stream, content, end } = &mut self.stage else { return None };
         let end = *end;
         if content.is_finished() {
             if let Some(trailer) = content.trailer() {
                 // This fails if the client has reset the stream.
                 let _ = stream.send_trailers(message::trailers(trailer));
             }
-            return Some(Progress::after(end));
+            return Some(ExchangeProgress::after(end));
         }
         let ready = content.ready(now_ns);
         if ready == 0 {
@@ -273,29 +285,31 @@ impl Exchange {
         }
         stream.reserve_capacity(ready.min(BLOCK.len()));
         match capacity(stream, context) {
-            Poll::Pending => Some(Progress::Waits(None)),
-            Poll::Ready(None) => Some(Progress::Over),
+            Poll::Pending => Some(ExchangeProgress::Waits(None)),
+            Poll::Ready(None) => Some(ExchangeProgress::Over),
             Poll::Ready(Some(0)) => None,
             Poll::Ready(Some(room)) => {
                 let piece = content.take(ready.min(room));
                 let is_last = content.is_finished() && content.trailer().is_none();
                 match stream.send_data(piece, is_last) {
-                    Ok(()) if is_last => Some(Progress::after(end)),
+                    Ok(()) if is_last => Some(ExchangeProgress::after(end)),
                     Ok(()) => None,
-                    Err(_) => Some(Progress::Over),
+                    Err(_) => Some(ExchangeProgress::Over),
                 }
             }
         }
     }
 }
 
-impl Progress {
+impl ExchangeProgress {
     /// The step after the last byte of a response.
-    fn after(end: End) -> Self {
+    fn after(end: AfterResponse) -> Self {
         match end {
-            End::Next | End::CloseUnframed | End::Reset | End::Hang => Self::Over,
-            End::Close => Self::GoAway,
-            End::CloseUntold => Self::Ends(Ending::Closed),
+            AfterResponse::Next | AfterResponse::CloseUnframed | AfterResponse::Reset | AfterResponse::Hang => {
+                Self::Over
+            }
+            AfterResponse::Close => Self::GoAway,
+            AfterResponse::CloseUntold => Self::Ends(ConnectionEnding::Closed),
         }
     }
 }
@@ -306,7 +320,7 @@ enum Content {
     /// These bytes.
     Bytes(Bytes),
     /// Bytes that are generated meanwhile.
-    Stream(Stream),
+    Stream(BodyStream),
 }
 
 impl Content {
@@ -361,7 +375,7 @@ fn capacity(stream: &mut SendStream<Bytes>, context: &mut Context<'_>) -> Poll<O
 
 /// Sends a short response before the request is complete.
 fn send_early(respond: &mut SendResponse<Bytes>, response: &Response) {
-    let Message::Http(head, body) = &response.message else { return };
+    let ResponseStart::Http(head, body) = &response.message else { return };
     let Some(head) = message::head(head) else { return };
     // Either fails if the client has reset the stream, which the next step notices.
     if let Ok(mut stream) = respond.send_response(head, body.is_empty())

@@ -8,7 +8,7 @@ use super::exchange::Exchange;
 
 #[derive(Debug, Default)]
 pub(super) struct Exchanges {
-    slots: Vec<Slot>,
+    slots: Vec<ExchangeSlot>,
     /// Slots without an exchange.
     free: Vec<usize>,
     /// In nanoseconds of the thread's clock.
@@ -19,7 +19,7 @@ pub(super) struct Exchanges {
 }
 
 #[derive(Debug)]
-struct Slot {
+struct ExchangeSlot {
     exchange: Option<Exchange>,
     timer_ns: Option<u64>,
     /// Wakes the exchange. The waker of an earlier exchange does no harm: an exchange woken without need goes on
@@ -32,7 +32,7 @@ struct Slot {
 struct Woken(Mutex<Vec<usize>>);
 
 /// The waker's call when an exchange can go on.
-struct Call {
+struct ExchangeWaker {
     woken: Arc<Woken>,
     slot: usize,
 }
@@ -42,8 +42,8 @@ impl Exchanges {
     pub(super) fn add(&mut self, exchange: Exchange) {
         let index = self.free.pop().unwrap_or_else(|| {
             let slot = self.slots.len();
-            let waker = Waker::from(Arc::new(Call { woken: Arc::clone(&self.woken), slot }));
-            self.slots.push(Slot { exchange: None, timer_ns: None, waker });
+            let waker = Waker::from(Arc::new(ExchangeWaker { woken: Arc::clone(&self.woken), slot }));
+            self.slots.push(ExchangeSlot { exchange: None, timer_ns: None, waker });
             slot
         });
         self.kept += exchange.kept();
@@ -112,7 +112,7 @@ impl Woken {
     }
 }
 
-impl Wake for Call {
+impl Wake for ExchangeWaker {
     fn wake(self: Arc<Self>) {
         self.woken.lock().push(self.slot);
     }

@@ -6,10 +6,10 @@ use http::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, TRANSFER_EN
 use http::request;
 use http::{Response, StatusCode};
 
-use super::super::response::Head;
+use super::super::response::ResponseHead;
 
 /// A final head for the library; `None` if it cannot be expressed.
-pub(super) fn head(head: &Head) -> Option<Response<()>> {
+pub(super) fn head(head: &ResponseHead) -> Option<Response<()>> {
     let mut response = with_fields(head.status, &head.fields)?;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     Some(response)

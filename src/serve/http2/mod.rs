@@ -6,7 +6,8 @@
 //! `flood` is a head without end.
 //!
 //! While the kernel takes no more output, nothing is received, so that a client that does not read cannot make the
-//! target keep more than the responses to its open requests. The other bounds are the library's, set in [`Http2::new`].
+//! target keep more than the responses to its open requests. The other bounds are the library's, set in
+//! [`Http2Connection::new`].
 
 mod exchange;
 mod exchanges;
@@ -26,47 +27,47 @@ use http::header::EXPECT;
 use http::{HeaderMap, Method, Request, Response, request};
 use rustix::net::SendFlags;
 
-use super::ask::Numbers;
+use super::ask::RequestNumbers;
 use super::linger::Linger;
-use super::places::Place;
+use super::places::Admission;
 use super::request::{HEAD_BYTES_MAX, Persistence};
 use super::resources::Resources;
-use super::response::{HELLO, Manner};
+use super::response::{HELLO, ResponseForm};
 use super::routes;
-use super::sent::Sent;
-use super::socket::Socket;
-use super::token::Token;
-use super::turn::{STEPS_PER_TURN, Turn};
-use exchange::{Ending, Environment, Exchange, Progress};
+use super::sent::SendResult;
+use super::socket::ClientSocket;
+use super::token::PollToken;
+use super::turn::{AfterTurn, STEPS_PER_TURN};
+use exchange::{ConnectionEnding, Environment, Exchange, ExchangeProgress};
 use exchanges::Exchanges;
-use wire::Wire;
+use wire::SharedBytes;
 
 /// An HTTP/2 connection and its state.
 #[derive(Debug)]
-pub(super) struct Http2 {
+pub(super) struct Http2Connection {
     /// The client's socket.
-    pub socket: Socket,
-    wire: Wire,
-    h2: server::Connection<Wire, Bytes>,
+    pub socket: ClientSocket,
+    wire: SharedBytes,
+    h2: server::Connection<SharedBytes, Bytes>,
     exchanges: Exchanges,
-    stage: Stage,
+    stage: Http2Stage,
     /// The number of the connection and of its last request.
-    numbers: Numbers,
+    numbers: RequestNumbers,
     /// Its token for calls.
-    token: Token,
+    token: PollToken,
     /// Its place among the connections that are served, once it asked for one.
-    process: Option<Place>,
+    process: Option<Admission>,
     /// The head of the response to `GET /`.
     plain: Response<()>,
 }
 
 /// The state of a connection.
 #[derive(Clone, Copy, Debug)]
-enum Stage {
+enum Http2Stage {
     /// Serves requests.
     Serving,
     /// Serves requests until everything has been handed over that precedes the end.
-    Ending(Ending),
+    Ending(ConnectionEnding),
     /// Sends header fields without end on this stream.
     Flooding(u32),
     /// Everything has been handed over.
@@ -89,11 +90,11 @@ const SEND_BUFFER: usize = 128 * 1024;
 /// the connection is closed (`ENHANCE_YOUR_CALM`).
 const RESETS_MAX: usize = 256;
 
-impl Http2 {
+impl Http2Connection {
     /// A connection that begins with this input, the preface; `number` counts the connections of its thread, from 1,
     /// and `token` is where the thread finds it. `None` if the library does not accept the preface.
-    pub(super) fn new(socket: Socket, input: Vec<u8>, number: u64, token: Token) -> Option<Self> {
-        let wire = Wire::default();
+    pub(super) fn new(socket: ClientSocket, input: Vec<u8>, number: u64, token: PollToken) -> Option<Self> {
+        let wire = SharedBytes::default();
         wire.lock().input = input;
         let handshake = Builder::new()
             .max_concurrent_streams(STREAMS_MAX)
@@ -114,8 +115,8 @@ impl Http2 {
             wire,
             h2,
             exchanges: Exchanges::default(),
-            stage: Stage::Serving,
-            numbers: Numbers { connection: number, request: 0 },
+            stage: Http2Stage::Serving,
+            numbers: RequestNumbers { connection: number, request: 0 },
             token,
             process: None,
             plain,
@@ -128,64 +129,64 @@ impl Http2 {
     }
 
     /// Does everything that can be done now.
-    pub(super) fn turn(&mut self, resources: &mut Resources) -> Turn {
+    pub(super) fn turn(&mut self, resources: &mut Resources) -> AfterTurn {
         match self.socket.send_rest() {
-            Sent::All => {}
-            Sent::Full => {
+            SendResult::All => {}
+            SendResult::Full => {
                 // A client that does not read occupies no worker.
                 self.advance_exchanges(resources);
                 return self.wait();
             }
-            Sent::Gone => return Turn::Close,
+            SendResult::Gone => return AfterTurn::Close,
         }
         for _ in 0..STEPS_PER_TURN {
             resources.output.clear();
             let stop = self.step(resources);
             if !resources.output.is_empty() {
                 match self.socket.send(&resources.output, SendFlags::empty()) {
-                    Sent::All => {}
-                    Sent::Full => return self.wait(),
-                    Sent::Gone => return Turn::Close,
+                    SendResult::All => {}
+                    SendResult::Full => return self.wait(),
+                    SendResult::Gone => return AfterTurn::Close,
                 }
             }
             if let Some(turn) = stop {
                 return turn;
             }
         }
-        Turn::Again
+        AfterTurn::Again
     }
 
     /// Waits for an event, a call or the next timer.
-    fn wait(&self) -> Turn {
-        self.exchanges.next_timer_ns().map_or(Turn::Wait, Turn::Sleep)
+    fn wait(&self) -> AfterTurn {
+        self.exchanges.next_timer_ns().map_or(AfterTurn::Wait, AfterTurn::Sleep)
     }
 
     /// Does a part; `None` if there is more to do.
-    fn step(&mut self, resources: &mut Resources) -> Option<Turn> {
+    fn step(&mut self, resources: &mut Resources) -> Option<AfterTurn> {
         match self.stage {
-            Stage::Serving | Stage::Ending(_) => self.exchange_bytes(resources),
-            Stage::Flooding(stream) => {
+            Http2Stage::Serving | Http2Stage::Ending(_) => self.exchange_bytes(resources),
+            Http2Stage::Flooding(stream) => {
                 flood::fill(stream, &mut resources.output);
                 None
             }
-            Stage::Closing => match Linger::after_last_byte(&mut self.socket, resources) {
+            Http2Stage::Closing => match Linger::after_last_byte(&mut self.socket, resources) {
                 Some(linger) => {
-                    self.stage = Stage::Lingering(linger);
+                    self.stage = Http2Stage::Lingering(linger);
                     None
                 }
-                None => Some(Turn::Close),
+                None => Some(AfterTurn::Close),
             },
-            Stage::Lingering(linger) => linger.discard(&mut self.socket, resources),
+            Http2Stage::Lingering(linger) => linger.discard(&mut self.socket, resources),
         }
     }
 
     /// Gives the library the received bytes, serves requests, and takes the library's output.
-    fn exchange_bytes(&mut self, resources: &mut Resources) -> Option<Turn> {
+    fn exchange_bytes(&mut self, resources: &mut Resources) -> Option<AfterTurn> {
         let receives = !self.wire.lock().has_input() && self.socket.readable;
         if receives {
             resources.input.clear();
             if !self.socket.receive(&mut resources.input) {
-                return Some(Turn::Close);
+                return Some(AfterTurn::Close);
             }
         }
         // The buffers of the thread are lent, so that an idle connection has none.
@@ -215,8 +216,8 @@ impl Http2 {
         let is_blocked = bytes.blocked;
         drop(bytes);
         match self.stage {
-            _ if !is_open => self.leave(Stage::Closing),
-            Stage::Ending(ending) if !is_blocked => self.end(ending, resources),
+            _ if !is_open => self.leave(Http2Stage::Closing),
+            Http2Stage::Ending(ending) if !is_blocked => self.end(ending, resources),
             _ if has_more => {}
             _ => return Some(self.wait()),
         }
@@ -250,7 +251,7 @@ impl Http2 {
             }
             return;
         }
-        let manner = Manner { head_only: head.method == Method::HEAD, persistence: Persistence::KeepAlive };
+        let manner = ResponseForm { head_only: head.method == Method::HEAD, persistence: Persistence::KeepAlive };
         let target = message::target(&head);
         let reply = routes::reply(target.as_bytes(), manner, self.numbers, resources, || message::echoed(&head));
         if reply.counts {
@@ -268,13 +269,13 @@ impl Http2 {
             let (process, token) = (&mut self.process, self.token);
             let mut environment = Environment { resources, process, token, index, kept };
             match exchange.advance(&mut Context::from_waker(&waker), &mut environment) {
-                Progress::Waits(until_ns) => {
+                ExchangeProgress::Waits(until_ns) => {
                     self.exchanges.put_back(index, exchange, until_ns);
                     continue;
                 }
-                Progress::Over => {}
-                Progress::GoAway => self.h2.graceful_shutdown(),
-                Progress::Ends(ending) => self.stage = Stage::Ending(ending),
+                ExchangeProgress::Over => {}
+                ExchangeProgress::GoAway => self.h2.graceful_shutdown(),
+                ExchangeProgress::Ends(ending) => self.stage = Http2Stage::Ending(ending),
             }
             self.exchanges.remove(index);
         }
@@ -282,23 +283,23 @@ impl Http2 {
     }
 
     /// Ends the connection: everything that precedes the end is in the output.
-    fn end(&mut self, ending: Ending, resources: &mut Resources) {
+    fn end(&mut self, ending: ConnectionEnding, resources: &mut Resources) {
         let stage = match ending {
-            Ending::Closed => Stage::Closing,
-            Ending::Garbage(bytes) => {
+            ConnectionEnding::Closed => Http2Stage::Closing,
+            ConnectionEnding::Garbage(bytes) => {
                 resources.output.extend_from_slice(bytes);
-                Stage::Closing
+                Http2Stage::Closing
             }
-            Ending::EndlessHead(stream) => {
+            ConnectionEnding::EndlessHead(stream) => {
                 flood::begin(stream, &mut resources.output);
-                Stage::Flooding(stream)
+                Http2Stage::Flooding(stream)
             }
         };
         self.leave(stage);
     }
 
     /// Goes on without the library, and so without the exchanges that are still open.
-    fn leave(&mut self, stage: Stage) {
+    fn leave(&mut self, stage: Http2Stage) {
         self.stage = stage;
         self.exchanges = Exchanges::default();
     }

@@ -13,48 +13,48 @@ use http::{HeaderMap, Request, Response};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::super::routes::ROUTES;
-use super::super::{Config, Server};
+use super::super::{EmbeddedServer, ServeConfig};
 
 /// Longer than any response takes; only a failing test waits this long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A socket that the library polls again and again.
-struct Socket(TcpStream);
+struct PolledSocket(TcpStream);
 
-struct Client {
+struct TestClient {
     requests: SendRequest<Bytes>,
-    connection: client::Connection<Socket, Bytes>,
+    connection: client::Connection<PolledSocket, Bytes>,
     /// How the connection ended.
     ended: Option<Result<(), h2::Error>>,
 }
 
 /// A response that was received completely.
 #[derive(Debug, PartialEq, Eq)]
-struct Answer {
+struct ReceivedResponse {
     status: u16,
     body: String,
     trailers: Option<String>,
 }
 
-fn server() -> Server {
+fn server() -> EmbeddedServer {
     server_with(1)
 }
 
-fn server_with(threads: usize) -> Server {
-    Server::start(&Config { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads, tls: false }).unwrap()
+fn server_with(threads: usize) -> EmbeddedServer {
+    EmbeddedServer::start(&ServeConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads, tls: false }).unwrap()
 }
 
-fn connect(server: &Server) -> Client {
+fn connect(server: &EmbeddedServer) -> TestClient {
     connect_with(server, &mut client::Builder::new())
 }
 
-fn connect_with(server: &Server, builder: &mut client::Builder) -> Client {
+fn connect_with(server: &EmbeddedServer, builder: &mut client::Builder) -> TestClient {
     let socket = TcpStream::connect(server.address()).unwrap();
     socket.set_nonblocking(true).unwrap();
-    let mut handshake = Box::pin(builder.handshake(Socket(socket)));
+    let mut handshake = Box::pin(builder.handshake(PolledSocket(socket)));
     let (requests, connection) =
         patiently(|context| handshake.as_mut().poll(context)).expect("the handshake only writes");
-    Client { requests, connection, ended: None }
+    TestClient { requests, connection, ended: None }
 }
 
 /// Polls until it is ready.
@@ -70,7 +70,7 @@ fn patiently<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     panic!("nothing happens");
 }
 
-impl Client {
+impl TestClient {
     /// Polls until it is ready, with the connection.
     #[track_caller]
     fn wait<T>(&mut self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
@@ -115,14 +115,14 @@ impl Client {
     }
 
     #[track_caller]
-    fn answer(&mut self, response: ResponseFuture) -> Result<Answer, h2::Error> {
+    fn answer(&mut self, response: ResponseFuture) -> Result<ReceivedResponse, h2::Error> {
         let (head, mut body) = self.head(response)?.into_parts();
         let text = self.body(&mut body)?;
         let trailers = self.wait(|context| body.poll_trailers(context))?;
         let line = |trailers: HeaderMap| {
             trailers.iter().map(|(name, value)| format!("{name}: {}", value.to_str().unwrap())).collect()
         };
-        Ok(Answer { status: head.status.as_u16(), body: text, trailers: trailers.map(line) })
+        Ok(ReceivedResponse { status: head.status.as_u16(), body: text, trailers: trailers.map(line) })
     }
 
     #[track_caller]
@@ -137,7 +137,7 @@ impl Client {
     }
 
     #[track_caller]
-    fn ask(&mut self, path: &str) -> Answer {
+    fn ask(&mut self, path: &str) -> ReceivedResponse {
         let response = self.get(path);
         self.answer(response).unwrap()
     }
@@ -151,7 +151,7 @@ impl Client {
 
     /// Sends a body with a request and returns the answer.
     #[track_caller]
-    fn upload(&mut self, path: &str, body: &[u8]) -> Answer {
+    fn upload(&mut self, path: &str, body: &[u8]) -> ReceivedResponse {
         let (response, mut stream) = self.send("POST", path, false);
         stream.send_data(Bytes::copy_from_slice(body), true).unwrap();
         self.answer(response).unwrap()
@@ -168,7 +168,7 @@ impl Client {
     }
 }
 
-impl AsyncRead for Socket {
+impl AsyncRead for PolledSocket {
     fn poll_read(mut self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         match self.0.read(buffer.initialize_unfilled()) {
             Ok(bytes) => {
@@ -181,7 +181,7 @@ impl AsyncRead for Socket {
     }
 }
 
-impl AsyncWrite for Socket {
+impl AsyncWrite for PolledSocket {
     fn poll_write(mut self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.0.write(bytes) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => Poll::Pending,
@@ -198,12 +198,12 @@ impl AsyncWrite for Socket {
     }
 }
 
-fn plain() -> Answer {
+fn plain() -> ReceivedResponse {
     answer(200, "Hello, World!")
 }
 
-fn answer(status: u16, body: &str) -> Answer {
-    Answer { status, body: body.to_owned(), trailers: None }
+fn answer(status: u16, body: &str) -> ReceivedResponse {
+    ReceivedResponse { status, body: body.to_owned(), trailers: None }
 }
 
 fn ms(ms: u64) -> Duration {
@@ -234,7 +234,7 @@ fn responses_are_those_of_http_1() {
 }
 
 #[test]
-fn a_head_has_the_fields_of_http_1_but_for_those_of_its_framing() {
+fn http2_heads_omit_framing_fields() {
     let server = server();
     let mut client = connect(&server);
     for (path, fields) in [
@@ -255,7 +255,7 @@ fn chunks_are_a_body_with_a_trailer() {
     let server = server();
     let mut client = connect(&server);
     for length in [0, 5, 500_000] {
-        let expected = Answer { trailers: Some("x-trail: t".to_owned()), ..answer(200, &"x".repeat(length)) };
+        let expected = ReceivedResponse { trailers: Some("x-trail: t".to_owned()), ..answer(200, &"x".repeat(length)) };
         assert_eq!(client.ask(&format!("/chunked/{length}")), expected);
     }
 }
@@ -382,7 +382,7 @@ fn streams_that_a_client_resets_are_forgotten() {
 }
 
 #[test]
-fn the_workers_of_a_pool_serve_streams_and_connections_alike() {
+fn pools_serve_streams_and_connections_alike() {
     let server = server_with(2);
     let mut clients = [connect(&server), connect(&server)];
     let start = Instant::now();
@@ -400,7 +400,7 @@ fn the_workers_of_a_pool_serve_streams_and_connections_alike() {
 }
 
 #[test]
-fn streams_that_are_reset_in_the_queue_take_no_worker() {
+fn reset_queued_streams_take_no_worker() {
     let server = server();
     let mut client = connect(&server);
     let path = "/pool?workers=1&ms=300";
@@ -429,7 +429,7 @@ fn prefork_serves_only_so_many_connections() {
 }
 
 #[test]
-fn close_says_so_and_serves_what_was_requested_before() {
+fn close_serves_earlier_requests() {
     for path in ["/close", "/eof", "/http10"] {
         let server = server();
         let mut client = connect(&server);
@@ -520,7 +520,7 @@ fn small_windows_are_respected() {
 }
 
 #[test]
-fn the_preface_is_recognised_in_pieces_and_only_at_the_beginning() {
+fn split_prefaces_are_recognized_at_the_beginning() {
     let server = server();
     let raw = |pieces: &[&[u8]]| {
         let mut client = TcpStream::connect(server.address()).unwrap();

@@ -11,7 +11,7 @@ use super::super::resources::OUTPUT_BYTES;
 
 /// The bytes between a socket and the library. A clone is another handle on them.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Wire(Arc<Mutex<Bytes>>);
+pub(super) struct SharedBytes(Arc<Mutex<Bytes>>);
 
 #[derive(Debug, Default)]
 pub(super) struct Bytes {
@@ -27,7 +27,7 @@ pub(super) struct Bytes {
     pub blocked: bool,
 }
 
-impl Wire {
+impl SharedBytes {
     pub(super) fn lock(&self) -> MutexGuard<'_, Bytes> {
         // Only one thread has handles, so nobody can have panicked with it.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -42,7 +42,7 @@ impl Bytes {
 }
 
 // Nobody is woken when bytes come or go: the library gets a turn whenever the connection has one.
-impl AsyncRead for Wire {
+impl AsyncRead for SharedBytes {
     fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let mut bytes = self.lock();
         let rest = &bytes.input[bytes.taken..];
@@ -56,7 +56,7 @@ impl AsyncRead for Wire {
     }
 }
 
-impl AsyncWrite for Wire {
+impl AsyncWrite for SharedBytes {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, piece: &[u8]) -> Poll<io::Result<usize>> {
         self.poll_write_vectored(context, &[io::IoSlice::new(piece)])
     }

@@ -27,20 +27,20 @@ fn cell(cell: &Cell) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::grid::Head;
+    use super::super::super::grid::ColumnHead;
     use super::*;
 
     #[test]
     fn what_would_end_a_cell_is_quoted() {
         let text = |text: &str| Cell::text(Some(text.to_owned()));
         let row = vec![text("a,\"b\"\nc"), Cell::Empty, text("\x1b[2Jd")];
-        let grid = Grid { heads: ["x", "y,z", "w"].map(Head::new).to_vec(), rows: vec![row] };
+        let grid = Grid { heads: ["x", "y,z", "w"].map(ColumnHead::new).to_vec(), rows: vec![row] };
         assert_eq!(csv(&grid), "x,\"y,z\",w\n\"a,\"\"b\"\"\\u{a}c\",,\\u{1b}[2Jd\n");
     }
 
     #[test]
     fn nothing_is_a_formula() {
-        let grid = Grid { heads: vec![Head::new("=x")], rows: vec![vec![Cell::text(Some("=y".to_owned()))]] };
+        let grid = Grid { heads: vec![ColumnHead::new("=x")], rows: vec![vec![Cell::text(Some("=y".to_owned()))]] };
         assert_eq!(csv(&grid), "'=x\n'=y\n", "nor in a heading");
     }
 }

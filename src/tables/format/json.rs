@@ -2,19 +2,19 @@
 
 use serde::{Serialize, Serializer};
 
-use super::super::grid::{Cell, Grid, Head};
+use super::super::grid::{Cell, ColumnHead, Grid};
 use crate::record::json;
 
 /// The rows, one per line.
 pub fn json(grid: &Grid) -> String {
-    let rows: Vec<String> = grid.rows.iter().map(|row| json::line(&Row(&grid.heads, row))).collect();
+    let rows: Vec<String> = grid.rows.iter().map(|row| json::line(&JsonRow(&grid.heads, row))).collect();
     if rows.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", rows.join(",\n")) }
 }
 
 /// A row with the names of its columns, in order.
-struct Row<'a>(&'a [Head], &'a [Cell]);
+struct JsonRow<'a>(&'a [ColumnHead], &'a [Cell]);
 
-impl Serialize for Row<'_> {
+impl Serialize for JsonRow<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_map(self.0.iter().map(|head| &head.name).zip(self.1))
     }
@@ -39,14 +39,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_objects_in_the_order_of_the_columns() {
-        let number = |value| Cell::number(Number::of(value), true);
+    fn json_rows_keep_column_order() {
+        let number = |value| Cell::number(Number::from_value(value), true);
         let row = vec![Cell::text(Some("\"\n".to_owned())), number(2.0), number(2.25), Cell::Empty];
-        let grid = Grid { heads: ["z", "y", "x", "a"].map(Head::new).to_vec(), rows: vec![row] };
+        let grid = Grid { heads: ["z", "y", "x", "a"].map(ColumnHead::new).to_vec(), rows: vec![row] };
         assert_eq!(json(&grid), "[\n{\"z\":\"\\\"\\n\",\"y\":2,\"x\":2.25,\"a\":null}\n]\n");
         assert_eq!(json(&Grid::default()), "[]\n");
         let text = "\u{7f}\u{85}\u{202e}a\u{feff}";
-        let grid = Grid { heads: vec![Head::new(text)], rows: vec![vec![Cell::text(Some(text.to_owned()))]] };
+        let grid = Grid { heads: vec![ColumnHead::new(text)], rows: vec![vec![Cell::text(Some(text.to_owned()))]] };
         let escaped = r#""\u007f\u0085\u202ea\ufeff""#;
         assert_eq!(json(&grid), format!("[\n{{{escaped}:{escaped}}}\n]\n"));
     }

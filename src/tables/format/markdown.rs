@@ -2,12 +2,12 @@
 
 use onrush_text::in_markdown;
 
-use super::super::grid::{Cell, Grid, Head};
+use super::super::grid::{Cell, ColumnHead, Grid};
 
 /// The heading, the rule and the rows.
 pub fn markdown(grid: &Grid) -> String {
     let heads: Vec<String> = grid.heads.iter().map(|head| escaped(&Cell::text(Some(head.heading.clone())))).collect();
-    let rules: Vec<String> = grid.heads.iter().map(|Head { rule, .. }| "-".repeat(*rule)).collect();
+    let rules: Vec<String> = grid.heads.iter().map(|ColumnHead { rule, .. }| "-".repeat(*rule)).collect();
     let mut text = format!("| {} |\n|{}|\n", heads.join(" | "), rules.join("|"));
     for row in &grid.rows {
         let cells: Vec<String> = row.iter().map(escaped).collect();
@@ -28,7 +28,8 @@ mod tests {
     #[test]
     fn a_table_survives_anything_in_its_cells() {
         let text = |text: &str| Cell::text(Some(text.to_owned()));
-        let grid = Grid { heads: vec![Head::new("a|b")], rows: vec![vec![text("x | <b>\r\n| y")], vec![Cell::Empty]] };
+        let grid =
+            Grid { heads: vec![ColumnHead::new("a|b")], rows: vec![vec![text("x | <b>\r\n| y")], vec![Cell::Empty]] };
         assert_eq!(markdown(&grid), "| a\\|b |\n|-----|\n| x \\| &lt;b>\\u{d}\\u{a}\\| y |\n|  |\n");
     }
 }

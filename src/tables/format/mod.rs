@@ -10,15 +10,15 @@ pub use json::json;
 pub use markdown::markdown;
 pub use text::text;
 
-use super::Form;
+use super::TableForm;
 use super::grid::Grid;
 
 /// The function that writes a table in this form.
-pub fn of(form: Form) -> fn(&Grid) -> String {
+pub fn for_form(form: TableForm) -> fn(&Grid) -> String {
     match form {
-        Form::Markdown => markdown,
-        Form::Text => text,
-        Form::Csv => csv,
-        Form::Json => json,
+        TableForm::Markdown => markdown,
+        TableForm::Text => text,
+        TableForm::Csv => csv,
+        TableForm::Json => json,
     }
 }

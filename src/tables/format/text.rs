@@ -29,15 +29,17 @@ pub fn text(grid: &Grid) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::grid::Head;
+    use super::super::super::grid::ColumnHead;
     use super::super::super::number::Number;
     use super::*;
 
     #[test]
-    fn texts_are_to_the_left_and_numbers_to_the_right() {
-        let row =
-            |name: &str, value: f64| vec![Cell::text(Some(name.to_owned())), Cell::number(Number::of(value), true)];
-        let grid = Grid { heads: ["name", "n"].map(Head::new).to_vec(), rows: vec![row("a", 5.0), row("longer", 1e3)] };
+    fn texts_align_left_numbers_right() {
+        let row = |name: &str, value: f64| {
+            vec![Cell::text(Some(name.to_owned())), Cell::number(Number::from_value(value), true)]
+        };
+        let grid =
+            Grid { heads: ["name", "n"].map(ColumnHead::new).to_vec(), rows: vec![row("a", 5.0), row("longer", 1e3)] };
         assert_eq!(text(&grid), "name       n\na          5\nlonger  1000\n");
     }
 }

@@ -25,8 +25,8 @@ fn fixture(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
-fn table(inputs: Vec<PathBuf>) -> Table {
-    Table { inputs, by: None, columns: Columns::WrkCmm, sort: None, form: Form::Markdown }
+fn table(inputs: Vec<PathBuf>) -> TableOptions {
+    TableOptions { inputs, by: None, columns: Columns::WrkCmm, sort: None, form: TableForm::Markdown }
 }
 
 fn names(names: &[&str]) -> Option<Vec<String>> {
@@ -80,12 +80,12 @@ fn hundredths(text: &str) -> i64 {
 }
 
 #[test]
-fn the_table_of_the_script_is_reproduced_to_the_last_digit() {
+fn the_old_scripts_table_is_reproduced() {
     let folder = experiment();
     let mut files: Vec<PathBuf> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     // A shell sorts them so: 16777216 is before 262144.
     files.sort();
-    let Printed { text, said } = run(&table(files));
+    let PrintedTable { text, said } = run(&table(files));
     let (first, second) = text.split_once("\n\n").unwrap();
     assert!(second.starts_with("| rmem_max | wmem_max | runs | median_requests_per_sec |"), "{second}");
     assert!(matches!(&said[..], [only] if only.contains("histogram")), "{said:?}");
@@ -111,7 +111,7 @@ fn the_table_of_the_script_is_reproduced_to_the_last_digit() {
 fn the_published_summary_is_one_command() {
     let by = names(&["section", "threads", "connections", "host"]);
     let columns = columns(&["mean_us", "requests_per_sec"]);
-    let Printed { text, .. } = run(&Table { by, columns, ..table(vec![fixture("proxy.txt")]) });
+    let PrintedTable { text, .. } = run(&TableOptions { by, columns, ..table(vec![fixture("proxy.txt")]) });
     let mut found = Vec::new();
     for row in cells(&text).chunks(3) {
         assert_eq!([row[0][4].as_str(), row[1][4].as_str(), row[2][4].as_str()], ["1", "2", "avg"]);
@@ -150,14 +150,14 @@ fn result(latencies_us: impl Iterator<Item = u64>) -> Document {
 }
 
 #[test]
-fn percentiles_of_several_runs_are_those_of_all_their_requests() {
+fn merged_percentiles_cover_all_requests() {
     let folder = TempDir::new().unwrap();
     // The average of the two medians is 5,050.
     let runs = [("x-1.json", result((0..1_000).map(|_| 100))), ("x-2.json", result((0..10).map(|_| 10_000)))];
     for (name, document) in runs {
         fs::write(folder.path().join(name), document.to_json()).unwrap();
     }
-    let Printed { text, said } = run(&table(vec![folder.path().to_owned()]));
+    let PrintedTable { text, said } = run(&table(vec![folder.path().to_owned()]));
     assert_eq!(said, Vec::<String>::new());
     let (first, second) = text.split_once("\n\n").unwrap();
     assert_eq!(cells(first)[2][6], "5050.00", "{first}");
@@ -170,7 +170,7 @@ fn percentiles_of_several_runs_are_those_of_all_their_requests() {
 
 #[test]
 fn runs_are_averaged_only_with_their_like() {
-    let Printed { text, .. } = run(&table(vec![fixture("server.txt"), fixture("guard.md")]));
+    let PrintedTable { text, .. } = run(&table(vec![fixture("server.txt"), fixture("guard.md")]));
     assert!(text.starts_with("| name | label | url | threads | connections | run |"), "{text}");
     assert!(!text.contains("| avg |"), "{text}");
 }
@@ -220,7 +220,7 @@ fn tools_are_not_averaged() {
 }
 
 #[test]
-fn rates_that_look_like_the_numbers_of_runs_are_not_averaged() {
+fn rates_resembling_run_numbers_stay_apart() {
     let (_folder, paths) = saved(&[("x-1000.json", paced(1_000)), ("x-100.json", paced(100))]);
     let text = run(&table(paths)).text;
     assert!(text.starts_with("| rate | run | requests |") && !text.contains("| avg |"), "{text}");
@@ -236,19 +236,20 @@ fn a_rate_has_all_its_stages() {
     stages.push(stages[0].clone());
     stages[1].to_per_s = 250.5;
     let (_folder, paths) = saved(&[("x-1.json", document)]);
-    let text = run(&Table { columns: columns(&["rate"]), ..table(paths) }).text;
+    let text = run(&TableOptions { columns: columns(&["rate"]), ..table(paths) }).text;
     assert_eq!(cells(&text), [["1", "10s:100,10s:100..250.5"]]);
 }
 
 #[test]
-fn a_factor_counts_more_than_the_field_with_its_name() {
+fn factors_win_over_fields() {
     let [one, other] = [("x-rate-9-1.json", 1), ("x-rate-10-1.json", 2)]
         .map(|(name, bytes_received)| (name, fixtures::received(result(0..10), bytes_received)));
     let (_folder, paths) = saved(&[other, one]);
     let text = run(&table(paths.clone())).text;
     assert!(text.starts_with("| rate | run | requests |"), "{text}");
     assert_eq!([&cells(&text)[0][0], &cells(&text)[1][0]], ["9", "10"]);
-    let csv = run(&Table { by: names(&["host"]), form: Form::Csv, columns: Columns::Short, ..table(paths) }).text;
+    let csv =
+        run(&TableOptions { by: names(&["host"]), form: TableForm::Csv, columns: Columns::Short, ..table(paths) }).text;
     let heads = csv.lines().next().unwrap().split(',').filter(|head| *head == "rate").count();
     assert_eq!(heads, 1, "{csv}");
 }
@@ -258,8 +259,8 @@ fn latencies_of_two_kinds_are_not_averaged() {
     let (_folder, paths) = saved(&[("x-1.json", result(0..10)), ("x-2.json", paced(100))]);
     let text = run(&table(paths.clone())).text;
     assert!(text.starts_with("| rate | run | requests |") && !text.contains("| avg |"), "{text}");
-    let together = Table { by: names(&["host"]), ..table(paths) };
-    let Printed { text, said } = run(&together);
+    let together = TableOptions { by: names(&["host"]), ..table(paths) };
+    let PrintedTable { text, said } = run(&together);
     assert!(matches!(&said[..], [only] if only.ends_with("add rate and tool to --by")), "{said:?}");
     let average = cells(&text).into_iter().find(|row| row[1] == "avg").unwrap();
     // The cells at the end that are empty have been trimmed.
@@ -285,7 +286,7 @@ fn what_follows_from_the_factors_has_no_column() {
 }
 
 #[test]
-fn labels_are_factors_and_count_more_than_the_name() {
+fn labels_win_over_file_names() {
     let folder = TempDir::new().unwrap();
     for (name, server) in [("c-1-1.json", "nginx"), ("c-1-2.json", "caddy"), ("c-1-3.json", "nginx")] {
         let labels = [("server", server), ("c", "10")].map(|(key, level)| (key.to_owned(), level.to_owned()));
@@ -293,13 +294,13 @@ fn labels_are_factors_and_count_more_than_the_name() {
         let document = fixtures::received(document, name.as_bytes()[4].into());
         fs::write(folder.path().join(name), document.to_json()).unwrap();
     }
-    let text = run(&Table { columns: columns(&["requests"]), ..table(vec![folder.path().to_owned()]) }).text;
+    let text = run(&TableOptions { columns: columns(&["requests"]), ..table(vec![folder.path().to_owned()]) }).text;
     let rows: Vec<String> = cells(&text).iter().map(|row| row[..3].join(" ")).collect();
     assert_eq!(rows, ["10 caddy 2", "10 caddy avg", "10 nginx 1", "10 nginx 3", "10 nginx avg"], "{text}");
 }
 
 #[test]
-fn a_label_called_like_a_column_has_one_of_its_own() {
+fn labels_named_like_columns_get_their_own() {
     let taken = ["host", "run", "runs", "requests", "p99_us", "50%", "spread_percent"];
     assert!(taken.into_iter().chain(FIELDS).all(is_column));
     assert!(!["server", "c", "hosts", "p", "label.host"].into_iter().any(is_column));
@@ -307,7 +308,9 @@ fn a_label_called_like_a_column_has_one_of_its_own() {
     let labels = taken.map(|key| (key.to_owned(), "mine".to_owned()));
     let document = Document { labels: labels.into(), ..result(0..10) };
     fs::write(folder.path().join("a.json"), document.to_json()).unwrap();
-    let csv = run(&Table { form: Form::Csv, columns: Columns::Short, ..table(vec![folder.path().to_owned()]) }).text;
+    let csv =
+        run(&TableOptions { form: TableForm::Csv, columns: Columns::Short, ..table(vec![folder.path().to_owned()]) })
+            .text;
     let mut heads: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
     assert_eq!(taken.map(|key| heads.contains(&&*format!("label.{key}"))), [true; 7], "{csv}");
     heads.sort_unstable();
@@ -315,16 +318,16 @@ fn a_label_called_like_a_column_has_one_of_its_own() {
 }
 
 #[test]
-fn one_wide_table_has_everything_and_empty_cells_for_what_is_not_known() {
+fn wide_tables_leave_unknown_cells_empty() {
     let inputs = vec![fixture("guard.md"), fixture("server.txt")];
-    let csv = run(&Table { form: Form::Csv, columns: Columns::Short, ..table(inputs.clone()) }).text;
+    let csv = run(&TableOptions { form: TableForm::Csv, columns: Columns::Short, ..table(inputs.clone()) }).text;
     let lines: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
     let at = |name: &str| lines[0].iter().position(|head| *head == name).unwrap();
     assert_eq!(lines.len(), 10);
     assert_eq!((lines[1][at("p99_us")], lines[4][at("p99_us")], lines[1][at("section")]), ("65530", "", ""));
     assert_eq!((lines[2][at("timeouts")], lines[2][at("mean_us")]), ("110", "90050.00"));
 
-    let json = run(&Table { form: Form::Json, columns: Columns::Short, ..table(inputs) }).text;
+    let json = run(&TableOptions { form: TableForm::Json, columns: Columns::Short, ..table(inputs) }).text;
     let rows: Vec<serde_json::Map<String, serde_json::Value>> = serde_json::from_str(&json).unwrap();
     assert_eq!(rows.len(), 9);
     assert_eq!((&rows[0]["p99_us"], &rows[3]["p99_us"]), (&65_530.into(), &serde_json::Value::Null));
@@ -332,14 +335,14 @@ fn one_wide_table_has_everything_and_empty_cells_for_what_is_not_known() {
 }
 
 #[test]
-fn rows_are_sorted_by_a_column_and_in_their_groups() {
+fn rows_sort_within_their_groups() {
     let sort = |column: &str, descends| Some(Sort { column: column.to_owned(), descends });
     let columns = columns(&["requests_per_sec"]);
     let sorted = |by: Option<Vec<String>>, sort, form| {
-        let made = run(&Table { by, columns: columns.clone(), sort, form, ..table(vec![fixture("proxy.txt")]) });
+        let made = run(&TableOptions { by, columns: columns.clone(), sort, form, ..table(vec![fixture("proxy.txt")]) });
         made.text
     };
-    let text = sorted(names(&["host", "threads"]), sort("requests_per_sec", true), Form::Markdown);
+    let text = sorted(names(&["host", "threads"]), sort("requests_per_sec", true), TableForm::Markdown);
     let rates: Vec<(String, f64)> =
         cells(&text).into_iter().map(|mut row| (row.remove(2), row.pop().unwrap().parse().unwrap())).collect();
     let averages: Vec<f64> = rates.iter().filter(|(name, _)| name == "avg").map(|(_, rate)| *rate).collect();
@@ -347,18 +350,21 @@ fn rows_are_sorted_by_a_column_and_in_their_groups() {
     for group in rates.split_inclusive(|(name, _)| name == "avg") {
         assert!(group[..group.len() - 1].is_sorted_by(|one, next| one.1 >= next.1), "{group:?}");
     }
-    let csv = sorted(names(&[]), sort("host", false), Form::Csv);
+    let csv = sorted(names(&[]), sort("host", false), TableForm::Csv);
     assert_eq!(csv.lines().count(), 25);
 }
 
 #[test]
-fn a_column_that_is_not_there_is_refused_with_those_that_are() {
+fn unknown_columns_list_the_known_ones() {
     for wrong in [
-        Table { by: names(&["rmem"]), ..table(vec![fixture("guard.md")]) },
-        Table { columns: columns(&["rmem"]), ..table(vec![fixture("guard.md")]) },
-        Table { sort: Some(Sort { column: "rmem".to_owned(), descends: false }), ..table(vec![fixture("guard.md")]) },
+        TableOptions { by: names(&["rmem"]), ..table(vec![fixture("guard.md")]) },
+        TableOptions { columns: columns(&["rmem"]), ..table(vec![fixture("guard.md")]) },
+        TableOptions {
+            sort: Some(Sort { column: "rmem".to_owned(), descends: false }),
+            ..table(vec![fixture("guard.md")])
+        },
     ] {
-        let Printed { text, said } = run(&wrong);
+        let PrintedTable { text, said } = run(&wrong);
         assert!(text.is_empty() && said[0].starts_with("no column \"rmem\"; the columns are folder, file"), "{said:?}");
     }
 }
@@ -390,7 +396,7 @@ fn in_experiment(round: u32, levels: &[(&str, &str, u32)], completed: u64) -> Do
 }
 
 #[test]
-fn a_table_of_an_experiment_is_in_the_order_of_its_plan() {
+fn experiment_tables_keep_plan_order() {
     let folder = TempDir::new().unwrap();
     let points = [[("z", "64k", 1), ("requests", "9", 1)], [("z", "4k", 2), ("requests", "9", 1)]];
     for (point, levels) in points.iter().enumerate() {
@@ -404,25 +410,28 @@ fn a_table_of_an_experiment_is_in_the_order_of_its_plan() {
         }
     }
     let columns = columns(&["requests"]);
-    let Printed { text, said } = run(&Table { columns, ..table(vec![folder.path().to_path_buf()]) });
+    let PrintedTable { text, said } = run(&TableOptions { columns, ..table(vec![folder.path().to_path_buf()]) });
     let rows: Vec<String> = cells(&text).iter().map(|row| row.join(" ")).collect();
     assert_eq!(text.lines().next().unwrap(), "| z | label.requests | run | requests |");
     assert_eq!(rows, ["64k 9 1 1001", "64k 9 2 1002", "64k 9 avg 1001.50", "4k 9 1 1001", "4k 9 avg 1001.00"]);
     assert!(matches!(&said[..], [only] if only.ends_with("p-z-9-12.json\" failed and is left out: exit code 7")));
-    let Printed { text, .. } = run(&table(vec![folder.path().to_path_buf()]));
+    let PrintedTable { text, .. } = run(&table(vec![folder.path().to_path_buf()]));
     let summary = text.split_once("\n\n").unwrap().1;
     let counts: Vec<String> = cells(summary).into_iter().map(|mut row| row.swap_remove(2)).collect();
     assert_eq!(counts, ["2", "1"], "{summary}");
 }
 
 #[test]
-fn a_factor_named_like_a_figure_has_its_own_column() {
+fn factors_named_like_figures_get_columns() {
     let folder = TempDir::new().unwrap();
     for (name, completed) in [("x-requests-5-1.json", 10), ("x-requests-6-1.json", 20)] {
         fs::write(folder.path().join(name), result((0..completed).map(|_| 100)).to_json()).unwrap();
     }
-    let Printed { text, .. } =
-        run(&Table { form: Form::Csv, columns: Columns::Short, ..table(vec![folder.path().to_path_buf()]) });
+    let PrintedTable { text, .. } = run(&TableOptions {
+        form: TableForm::Csv,
+        columns: Columns::Short,
+        ..table(vec![folder.path().to_path_buf()])
+    });
     let heads: Vec<&str> = text.lines().next().unwrap().split(',').collect();
     assert!(heads.contains(&"label.requests") && heads.contains(&"requests"), "{heads:?}");
     let mut unique = heads.clone();
@@ -435,7 +444,7 @@ fn a_factor_named_like_a_figure_has_its_own_column() {
 fn with_a_rate() -> (Plan, Outcome) {
     let mut plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
     plan.schedule = Some(fixtures::schedule(1_000));
-    plan.show.percentiles = true;
+    plan.output.percentiles = true;
     let mut outcome = fixtures::flawless(1_000, 10);
     let open_loop = outcome.totals.open_loop.get_or_insert_default();
     (0..1_000).for_each(|_| open_loop.complete(2_000_000, 1_000_000, false));
@@ -447,7 +456,7 @@ fn with_a_rate() -> (Plan, Outcome) {
 }
 
 #[test]
-fn a_text_of_ours_says_that_it_has_a_rate() {
+fn own_reports_tell_their_rate() {
     let (plan, outcome) = with_a_rate();
     let folder = TempDir::new().unwrap();
     let text = report::opening(&plan, None) + &fixtures::closing(&plan, &outcome);
@@ -455,62 +464,67 @@ fn a_text_of_ours_says_that_it_has_a_rate() {
     assert!(text.contains("(HdrHistogram - Recorded Latency)\n 50.000% "), "{text}");
     fs::write(folder.path().join("a.log"), text).unwrap();
     let columns = columns(&["tool", "rate", "p50_us"]);
-    let Printed { text, said } = run(&Table { columns, ..table(vec![folder.path().to_path_buf()]) });
+    let PrintedTable { text, said } = run(&TableOptions { columns, ..table(vec![folder.path().to_path_buf()]) });
     assert_eq!((cells(&text)[0].join(" "), said), ("1 onrush 1000 2000".to_owned(), Vec::new()));
 }
 
 #[test]
-fn a_text_of_a_sum_of_ours_is_read_as_one_run() {
+fn own_merged_reports_are_one_run() {
     let (plan, outcome) = with_a_rate();
     let folder = TempDir::new().unwrap();
     let runs = [0, 1].map(|bytes| fixtures::received(Document::judged(&plan, &outcome), bytes));
     let named = runs.each_ref().map(|document| Named { name: "a.json", document });
-    let text = form::print(&Document::sum(&named).unwrap(), form::Form::Report, false).unwrap().text;
+    let text = form::print(&Document::sum(&named).unwrap(), form::ReportForm::Report, false).unwrap().text;
     assert!(text.starts_with("Sum of 2 runs over "), "{text}");
     fs::write(folder.path().join("a.log"), text).unwrap();
     let columns = columns(&["tool", "rate", "p50_us", "requests"]);
-    let Printed { text, said } = run(&Table { columns, ..table(vec![folder.path().to_path_buf()]) });
+    let PrintedTable { text, said } = run(&TableOptions { columns, ..table(vec![folder.path().to_path_buf()]) });
     assert_eq!((cells(&text)[0].join(" "), said), ("1 onrush 1000 2000 2000".to_owned(), Vec::new()));
 }
 
 #[test]
-fn a_text_of_ours_has_lines_that_no_text_of_wrk_has() {
+fn own_reports_have_extra_lines() {
     let mut plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
     let mut outcome = fixtures::flawless(1_000, 10);
     outcome.totals.statuses.record(404);
     let folder = TempDir::new().unwrap();
     for spectrum in [false, true] {
-        (plan.show.percentiles, plan.show.spectrum) = (spectrum, spectrum);
+        (plan.output.percentiles, plan.output.spectrum) = (spectrum, spectrum);
         let text = report::opening(&plan, None) + &fixtures::closing(&plan, &outcome);
         assert!(text.contains("\n     max    1.00ms\n") && text.contains("\n  Status 200: 1,000 · 404: 1\n"), "{text}");
         fs::write(folder.path().join("a.log"), text).unwrap();
         let columns = columns(&["tool", "p99_us", "max_us", "requests"]);
-        let Printed { text, said } = run(&Table { columns, ..table(vec![folder.path().to_path_buf()]) });
+        let PrintedTable { text, said } = run(&TableOptions { columns, ..table(vec![folder.path().to_path_buf()]) });
         assert_eq!((cells(&text)[0].join(" "), said), ("1 onrush 1000 1000 1000".to_owned(), Vec::new()));
     }
 }
 
 #[test]
-fn a_mean_and_percentiles_that_are_not_of_the_same_requests_are_named() {
+fn mismatched_means_and_percentiles_are_named() {
     let (plan, outcome) = with_a_rate();
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join("a.json"), Document::judged(&plan, &outcome).to_json()).unwrap();
-    let said =
-        |names: &[&str]| run(&Table { columns: columns(names), ..table(vec![folder.path().to_path_buf()]) }).said;
+    let said = |names: &[&str]| {
+        run(&TableOptions { columns: columns(names), ..table(vec![folder.path().to_path_buf()]) }).said
+    };
     assert!(matches!(&said(&["mean_us", "p99_us"])[..], [only] if only.contains("mean, deviation")));
     assert_eq!((said(&["mean_us"]), said(&["p99_us", "requests"])), (Vec::new(), Vec::new()));
-    let wide = run(&Table { form: Form::Json, columns: Columns::Short, ..table(vec![folder.path().to_path_buf()]) });
+    let wide = run(&TableOptions {
+        form: TableForm::Json,
+        columns: Columns::Short,
+        ..table(vec![folder.path().to_path_buf()])
+    });
     assert_eq!(wide.said.len(), 2);
 }
 
 #[test]
-fn runs_that_are_not_complete_are_in_the_table_and_named() {
+fn incomplete_runs_are_listed_and_named() {
     let lost = Document { incomplete: Some("machine 2 (b): it has ended".to_owned()), ..result(0..10) };
     let cut = Document { interrupted: true, bytes_received: 1, ..result(0..10) };
     let cut = fixtures::received(cut, 1);
     let (_folder, paths) =
         saved(&[("a.json", lost), ("b.json", cut), ("c.json", fixtures::received(result(0..10), 2))]);
-    let Printed { text, said } = run(&table(paths));
+    let PrintedTable { text, said } = run(&table(paths));
     let [only] = &said[..] else { panic!("{said:?}") };
     assert!(only.starts_with("figures of runs that are not complete: ") && !only.contains("c.json"), "{only}");
     assert!(only.contains("a.json\" (machine 2 (b): it has ended), "), "{only}");
@@ -532,8 +546,9 @@ fn percentiles_without_an_upper_bound_are_named() {
     };
     write("a.json", 100);
     write("b.json", 2);
-    let said =
-        |names: &[&str]| run(&Table { columns: columns(names), ..table(vec![folder.path().to_path_buf()]) }).said;
+    let said = |names: &[&str]| {
+        run(&TableOptions { columns: columns(names), ..table(vec![folder.path().to_path_buf()]) }).said
+    };
     let [only] = &said(&["p50_us", "p99_us"])[..] else { panic!("one line") };
     let words = "percentiles may be larger where requests that were due have no response: ";
     assert!(only.starts_with(words) && only.ends_with("a.json\" from p99 up"), "{only}");
@@ -541,12 +556,12 @@ fn percentiles_without_an_upper_bound_are_named() {
 }
 
 /// The short table of these files, for a terminal.
-fn short(inputs: Vec<PathBuf>) -> Printed {
-    run(&Table { columns: Columns::Short, form: Form::Text, ..table(inputs) })
+fn short(inputs: Vec<PathBuf>) -> PrintedTable {
+    run(&TableOptions { columns: Columns::Short, form: TableForm::Text, ..table(inputs) })
 }
 
 #[test]
-fn the_short_table_has_a_row_for_each_group_in_units_of_people() {
+fn short_tables_have_a_row_per_group() {
     let with = |rate: f64, us: u64, errors: u64| {
         let mut document = Document { rate_per_s: rate, ..result((0..1_000).map(|_| us)) };
         document.duration_s = 1_000.0 / rate;
@@ -563,7 +578,7 @@ fn the_short_table_has_a_row_for_each_group_in_units_of_people() {
         ("x-c-1-2.json", with(12_722.0, 200, 1_999)),
         ("x-c-8-1.json", with(999.5, 5_000_000, 0)),
     ]);
-    let Printed { text, said } = short(paths);
+    let PrintedTable { text, said } = short(paths);
     assert_eq!(said, Vec::<String>::new());
     assert_eq!(
         text,
@@ -575,7 +590,7 @@ fn the_short_table_has_a_row_for_each_group_in_units_of_people() {
 }
 
 #[test]
-fn the_short_table_has_at_most_ten_columns_and_none_for_what_is_common() {
+fn short_tables_have_at_most_ten_columns() {
     let with = |levels: [&str; 5], bytes_received| {
         let labels = ["a", "b", "c", "d", "e"].into_iter().zip(levels);
         let labels = labels.map(|(key, level)| (key.to_owned(), level.to_owned())).collect();
@@ -598,9 +613,9 @@ fn the_short_table_has_at_most_ten_columns_and_none_for_what_is_common() {
 }
 
 #[test]
-fn what_programs_without_histograms_measured_is_summed_up_by_medians() {
+fn runs_without_histograms_merge_by_medians() {
     let folder = experiment();
-    let Printed { text, said } = short(vec![folder.path().to_owned()]);
+    let PrintedTable { text, said } = short(vec![folder.path().to_owned()]);
     let first: Vec<&str> = text.lines().next().unwrap().split_whitespace().collect();
     assert_eq!(first, ["rmem_max", "wmem_max", "runs", "requests/s", "spread", "p50", "p99"], "{text}");
     assert!(matches!(&said[..], [only] if only.contains("medians over the runs")), "{said:?}");
@@ -612,7 +627,7 @@ fn what_programs_without_histograms_measured_is_summed_up_by_medians() {
 }
 
 #[test]
-fn columns_have_the_names_of_gates_unless_a_factor_has_them() {
+fn columns_are_named_like_gates() {
     let mut plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
     plan.schedule = Some(fixtures::schedule(1_000));
     let mut outcome = fixtures::flawless(1_000, 10);
@@ -626,7 +641,7 @@ fn columns_have_the_names_of_gates_unless_a_factor_has_them() {
     let columns =
         columns(&["p99", "service.mean", "late", "status.2xx", "errors", "errors.timeout", "rate", "transfer"]);
     let by = names(&["max"]);
-    let Printed { text, said } = run(&Table { by, columns, form: Form::Csv, ..table(paths) });
+    let PrintedTable { text, said } = run(&TableOptions { by, columns, form: TableForm::Csv, ..table(paths) });
     let expected = "max,run,p99_us,service_mean_us,late_requests,status.2xx,errors_percent,timeouts,rate,bytes_transfer_per_sec\n\
                     big,1,2000,1000.00,7,1000,0.00,0,1000,0.00\n";
     assert_eq!(text, expected, "{said:?}");
@@ -634,7 +649,7 @@ fn columns_have_the_names_of_gates_unless_a_factor_has_them() {
 
 #[test]
 fn the_list_of_figures_needs_no_file() {
-    let Printed { text, said } = run(&Table { columns: Columns::Help, ..table(Vec::new()) });
+    let PrintedTable { text, said } = run(&TableOptions { columns: Columns::Help, ..table(Vec::new()) });
     assert!(text.starts_with("metric ") && text.contains("\np99 ") && said.is_empty(), "{text}");
 }
 
@@ -666,13 +681,13 @@ fn staged(asked_per_s: [f64; 2], bytes: u64) -> String {
 fn each_stage_has_a_row() {
     let folder = TempDir::new().unwrap();
     let write = |name: &str, text: String| fs::write(folder.path().join(name), text).unwrap();
-    let of = |form: Form| {
+    let of = |form: TableForm| {
         let inputs = vec![folder.path().to_path_buf()];
-        run(&Table { columns: Columns::Parts(Parts::Stages), form, ..table(inputs) })
+        run(&TableOptions { columns: Columns::Parts(RunParts::Stages), form, ..table(inputs) })
     };
     write("x-c-1-1.json", staged([1_000.0, 2_000.0], 1));
     assert_eq!(
-        of(Form::Markdown).text,
+        of(TableForm::Markdown).text,
         "| c | stage | asked | reached | p50 | p99 | late | errors |\n\
          |---|-------|-------|---------|-----|-----|------|--------|\n\
          | 1 | 0s-500ms | 1,000/s | 800.00/s | 1.00ms | 1.00ms | 0 % | 3 |\n\
@@ -682,7 +697,7 @@ fn each_stage_has_a_row() {
     write("x-c-1-2.json", staged([1_000.0, 2_000.0], 2));
     let flat = Document::judged(&fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1), &fixtures::flawless(0, 1));
     write("y.json", flat.to_json());
-    let Printed { text, said } = of(Form::Csv);
+    let PrintedTable { text, said } = of(TableForm::Csv);
     let rows: Vec<&str> = text.lines().collect();
     let head =
         "run,stage,start_s,length_s,asked_per_s,requests_per_sec,p50_us,p99_us,late_requests,dropped_requests,errors";
@@ -693,7 +708,7 @@ fn each_stage_has_a_row() {
     for name in ["x-c-1-1.json", "x-c-1-2.json"] {
         fs::remove_file(folder.path().join(name)).unwrap();
     }
-    let Printed { text, said } = of(Form::Markdown);
+    let PrintedTable { text, said } = of(TableForm::Markdown);
     assert!(text.is_empty() && said[0].starts_with("no result has stages: a run of two or more, such as"), "{said:?}");
 }
 
@@ -708,18 +723,18 @@ fn each_name_has_a_row() {
     (0..100).for_each(|_| by_name.responded(2, Some(503), 1_000_000, true));
     **outcome.totals.by_name.get_or_insert_default() += &by_name;
     fs::write(folder.path().join("x.json"), Document::judged(&plan, &fixtures::whole(outcome)).to_json()).unwrap();
-    let of = |form: Form| {
+    let of = |form: TableForm| {
         let inputs = vec![folder.path().to_path_buf()];
-        run(&Table { columns: Columns::Parts(Parts::Names), form, ..table(inputs) }).text
+        run(&TableOptions { columns: Columns::Parts(RunParts::Names), form, ..table(inputs) }).text
     };
     assert_eq!(
-        of(Form::Markdown),
+        of(TableForm::Markdown),
         "| request | p50 | p99 | responses | errors |\n\
          |---------|-----|-----|-----------|--------|\n\
          | log-in | 3.00ms | - | 900 | 0 |\n\
          | =cmd() | 1.00ms | - | 100 | 100 |\n"
     );
-    let rows = of(Form::Csv);
+    let rows = of(TableForm::Csv);
     let rows: Vec<&str> = rows.lines().collect();
     assert_eq!(rows[0], "run,request,requests,requests_per_sec,mean_us,p50_us,p99_us,max_us,failed,errors");
     assert_eq!(rows[1], "1,log-in,900,900.00,3000.00,3000.00,3000.00,3000.00,0,0");

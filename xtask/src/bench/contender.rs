@@ -1,7 +1,7 @@
 //! The contenders: a program each, with its command line for the common work.
 
-use super::outputs::Format;
-use super::work::{UPLOADED, Work};
+use super::outputs::ReportFormat;
+use super::work::{BenchWork, UPLOADED};
 
 /// A program, and its differences from the work of the row.
 #[derive(Clone, Copy, Debug)]
@@ -9,16 +9,16 @@ pub struct Contender {
     /// Its name in tables; a name stands for one contender only.
     pub name: &'static str,
     /// The program that generates the load.
-    pub program: Program,
+    pub program: GeneratorProgram,
     /// The row's work as this contender does it.
-    pub change: fn(Work) -> Work,
+    pub change: fn(BenchWork) -> BenchWork,
     /// True if the program is the other build of onrush.
     pub is_before: bool,
 }
 
 /// A program that generates load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
+pub enum GeneratorProgram {
     /// onrush, with this value of `--io`.
     Onrush(&'static str),
     /// wrk, from Debian.
@@ -36,25 +36,31 @@ pub enum Program {
 }
 
 /// onrush on io_uring.
-pub const ONRUSH: Contender = contender("onrush", Program::Onrush("uring"));
+pub const ONRUSH: Contender = contender("onrush", GeneratorProgram::Onrush("uring"));
 /// onrush on epoll.
-pub const EPOLL: Contender = contender("onrush (epoll)", Program::Onrush("epoll"));
+pub const EPOLL: Contender = contender("onrush (epoll)", GeneratorProgram::Onrush("epoll"));
 /// wrk.
-pub const WRK: Contender = contender("wrk", Program::Wrk);
+pub const WRK: Contender = contender("wrk", GeneratorProgram::Wrk);
 /// wrk2.
-pub const WRK2: Contender = contender("wrk2", Program::Wrk2);
+pub const WRK2: Contender = contender("wrk2", GeneratorProgram::Wrk2);
 /// h2load, on HTTP/1.1.
-pub const H2LOAD: Contender = contender("h2load", Program::H2load);
+pub const H2LOAD: Contender = contender("h2load", GeneratorProgram::H2load);
 /// shb.
-pub const SHB: Contender = contender("shb", Program::Shb);
+pub const SHB: Contender = contender("shb", GeneratorProgram::Shb);
 /// oha.
-pub const OHA: Contender = contender("oha", Program::Oha);
+pub const OHA: Contender = contender("oha", GeneratorProgram::Oha);
 
 /// The peers that `PEERS=` can choose.
-pub const PEERS: &[Program] = &[Program::Wrk, Program::Wrk2, Program::H2load, Program::Shb, Program::Oha];
+pub const PEERS: &[GeneratorProgram] = &[
+    GeneratorProgram::Wrk,
+    GeneratorProgram::Wrk2,
+    GeneratorProgram::H2load,
+    GeneratorProgram::Shb,
+    GeneratorProgram::Oha,
+];
 
 /// A contender that does exactly the work of the row.
-pub const fn contender(name: &'static str, program: Program) -> Contender {
+pub const fn contender(name: &'static str, program: GeneratorProgram) -> Contender {
     Contender { name, program, change: |work| work, is_before: false }
 }
 
@@ -66,7 +72,7 @@ impl PartialEq for Contender {
 
 impl Contender {
     /// onrush, with a difference.
-    pub const fn onrush(name: &'static str, change: fn(Work) -> Work) -> Self {
+    pub const fn onrush(name: &'static str, change: fn(BenchWork) -> BenchWork) -> Self {
         Self { name, change, ..ONRUSH }
     }
 
@@ -81,7 +87,7 @@ impl Contender {
     }
 }
 
-impl Program {
+impl GeneratorProgram {
     /// The name of its file.
     pub fn name(self) -> &'static str {
         match self {
@@ -100,18 +106,18 @@ impl Program {
     }
 
     /// How it writes its report.
-    pub fn format(self) -> Format {
+    pub fn format(self) -> ReportFormat {
         match self {
-            Self::H2load => Format::H2load,
-            Self::Shb => Format::Shb,
-            Self::Oha => Format::Oha,
-            _ => Format::Wrk,
+            Self::H2load => ReportFormat::H2load,
+            Self::Shb => ReportFormat::Shb,
+            Self::Oha => ReportFormat::Oha,
+            _ => ReportFormat::Wrk,
         }
     }
 
     /// The arguments that make it do `work` to the target at `origin`: scheme, host and port.
-    pub fn arguments(self, work: &Work, origin: &str) -> Vec<String> {
-        let &Work { path, threads, connections, streams, rate, seconds, requests, .. } = work;
+    pub fn arguments(self, work: &BenchWork, origin: &str) -> Vec<String> {
+        let &BenchWork { path, threads, connections, streams, rate, seconds, requests, .. } = work;
         let line = match self {
             Self::Onrush(io) => {
                 let end = if requests > 0 { format!("-n{requests}") } else { format!("-d{seconds}s") };
@@ -157,41 +163,50 @@ mod tests {
 
     #[test]
     fn every_program_is_told_the_same_work() {
-        let work =
-            Work { path: "/a", options: &["-s", "a b.lua"], connections: 100, rate: 1_000, seconds: 2, ..ROWS[0].work };
+        let work = BenchWork {
+            path: "/a",
+            options: &["-s", "a b.lua"],
+            connections: 100,
+            rate: 1_000,
+            seconds: 2,
+            ..ROWS[0].work
+        };
         for (program, expected) in [
-            (Program::Onrush("epoll"), "-t1|-c100|-d2s|--io|epoll|-R1000|-s|a b.lua|http://h:1/a"),
-            (Program::Wrk, "-t1|-c100|-d2s|-s|a b.lua|http://h:1/a"),
-            (Program::Wrk2, "-t1|-c100|-d2s|-R1000|http://h:1/a"),
-            (Program::H2load, "--h1|-t1|-c100|-D2|http://h:1/a"),
-            (Program::Shb, "-t|1|-c|100|-z|2s|-s|a b.lua|http://h:1/a"),
-            (Program::Oha, "--no-tui|--output-format|json|-c|100|-z|2s|http://h:1/a"),
-            (Program::Bare("bare-epoll"), "h:1|100|2|-s|a b.lua"),
+            (GeneratorProgram::Onrush("epoll"), "-t1|-c100|-d2s|--io|epoll|-R1000|-s|a b.lua|http://h:1/a"),
+            (GeneratorProgram::Wrk, "-t1|-c100|-d2s|-s|a b.lua|http://h:1/a"),
+            (GeneratorProgram::Wrk2, "-t1|-c100|-d2s|-R1000|http://h:1/a"),
+            (GeneratorProgram::H2load, "--h1|-t1|-c100|-D2|http://h:1/a"),
+            (GeneratorProgram::Shb, "-t|1|-c|100|-z|2s|-s|a b.lua|http://h:1/a"),
+            (GeneratorProgram::Oha, "--no-tui|--output-format|json|-c|100|-z|2s|http://h:1/a"),
+            (GeneratorProgram::Bare("bare-epoll"), "h:1|100|2|-s|a b.lua"),
         ] {
             assert_eq!(program.arguments(&work, "http://h:1").join("|"), expected);
         }
-        let many = Work { streams: 32, rate: 0, options: &[], ..work };
+        let many = BenchWork { streams: 32, rate: 0, options: &[], ..work };
         for (program, expected) in [
-            (Program::Onrush("uring"), "-t1|-c100|-d2s|--io|uring|--http2|--streams|32|http://h:1/a"),
-            (Program::H2load, "-m32|-t1|-c100|-D2|http://h:1/a"),
-            (Program::Shb, "--http2|-p|32|-t|1|-c|100|-z|2s|http://h:1/a"),
-            (Program::Bare("bare-http2"), "h:1|100|2|32"),
+            (GeneratorProgram::Onrush("uring"), "-t1|-c100|-d2s|--io|uring|--http2|--streams|32|http://h:1/a"),
+            (GeneratorProgram::H2load, "-m32|-t1|-c100|-D2|http://h:1/a"),
+            (GeneratorProgram::Shb, "--http2|-p|32|-t|1|-c|100|-z|2s|http://h:1/a"),
+            (GeneratorProgram::Bare("bare-http2"), "h:1|100|2|32"),
         ] {
             assert_eq!(program.arguments(&many, "http://h:1").join("|"), expected);
         }
-        let uploads = Work { streams: 1, uploads: true, ..many };
+        let uploads = BenchWork { streams: 1, uploads: true, ..many };
         for (program, expected) in [
-            (Program::Onrush("uring"), "--http2|--streams|1|-X|POST|--body|@target/bench/uploaded|http://h:1/a"),
-            (Program::H2load, "-m1|-t1|-c100|-D2|-d|target/bench/uploaded|http://h:1/a"),
-            (Program::Shb, "-d|@target/bench/uploaded|http://h:1/a"),
+            (
+                GeneratorProgram::Onrush("uring"),
+                "--http2|--streams|1|-X|POST|--body|@target/bench/uploaded|http://h:1/a",
+            ),
+            (GeneratorProgram::H2load, "-m1|-t1|-c100|-D2|-d|target/bench/uploaded|http://h:1/a"),
+            (GeneratorProgram::Shb, "-d|@target/bench/uploaded|http://h:1/a"),
         ] {
             let arguments = program.arguments(&uploads, "http://h:1").join("|");
             assert!(arguments.ends_with(expected), "{arguments}");
         }
-        let work = Work { requests: 9, rate: 0, options: &[], ..work };
-        let uring = Program::Onrush("uring");
+        let work = BenchWork { requests: 9, rate: 0, options: &[], ..work };
+        let uring = GeneratorProgram::Onrush("uring");
         assert_eq!(uring.arguments(&work, "https://h:1").join("|"), "-t1|-c100|-n9|--io|uring|-k|https://h:1/a");
-        assert_eq!(Program::Wrk.arguments(&work, "https://h:1").join("|"), "-t1|-c100|-d2s|https://h:1/a");
+        assert_eq!(GeneratorProgram::Wrk.arguments(&work, "https://h:1").join("|"), "-t1|-c100|-d2s|https://h:1/a");
     }
 
     #[test]

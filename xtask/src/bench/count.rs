@@ -9,21 +9,21 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::contender::{Contender, Program};
-use super::measure::{Comparison, Counter};
-use super::median::Estimate;
+use super::contender::{Contender, GeneratorProgram};
+use super::measure::{Counter, MeasureComparison};
+use super::median::MedianEstimate;
 use super::outputs;
-use super::process::Stage;
+use super::process::BenchSetup;
 use super::programs;
-use super::rounds::{Figures, Outcome, Series};
-use super::work::{Target, Work};
+use super::rounds::{ComparisonFigures, ComparisonResult, Series};
+use super::work::{BenchTarget, BenchWork};
 
 /// How often a run with a real target is repeated. The lowest count is taken: each tenth of a second that a run takes
 /// longer adds some instructions and calls.
 const TIMES: u32 = 5;
 /// The scenario of simulated runs, from the root of the repository, and the backend that reads it.
 const SCENARIO: &str = "target/bench/scenario.toml";
-const SIMULATED: Program = Program::Onrush("sim:target/bench/scenario.toml");
+const SIMULATED: GeneratorProgram = GeneratorProgram::Onrush("sim:target/bench/scenario.toml");
 /// The calls of [`Counter::Evidence`].
 const EVIDENCE: &str = "--trace=getsockopt,pread64,clock_gettime,getrusage";
 /// Calls for evidence depend on time: they are counted at full speed, for this many times as many requests.
@@ -33,7 +33,12 @@ const EVIDENCE_FOR: u32 = 25;
 ///
 /// # Errors
 /// Why nothing was counted, for the table.
-pub fn compare(stage: &Stage<'_>, work: &Work, comparison: &Comparison, counter: Counter) -> Outcome {
+pub fn compare(
+    stage: &BenchSetup<'_>,
+    work: &BenchWork,
+    comparison: &MeasureComparison,
+    counter: Counter,
+) -> ComparisonResult {
     let missing = programs::lacking(counter.program());
     let count = |contender: Contender| match missing.clone().or_else(|| stage.missing(&contender, work)) {
         Some(why) => Err(why),
@@ -42,14 +47,14 @@ pub fn compare(stage: &Stage<'_>, work: &Work, comparison: &Comparison, counter:
     let ours = count(comparison.ours)?;
     let other = comparison.other.map(count).transpose()?;
     let series = |value: Option<f64>| Series { values: value.into_iter().collect(), rates: Vec::new() };
-    let estimate = Estimate::exact(ours / other.unwrap_or(1.0));
-    Ok(Figures { ours: series(Some(ours)), others: series(other), estimate, rates: None, repeated: 0 })
+    let estimate = MedianEstimate::exact(ours / other.unwrap_or(1.0));
+    Ok(ComparisonFigures { ours: series(Some(ours)), others: series(other), estimate, rates: None, repeated: 0 })
 }
 
 /// A contender's count for one request.
-fn count(stage: &Stage<'_>, work: &Work, contender: &Contender, counter: Counter) -> io::Result<f64> {
+fn count(stage: &BenchSetup<'_>, work: &BenchWork, contender: &Contender, counter: Counter) -> io::Result<f64> {
     let work = (contender.change)(*work);
-    if work.target == Target::Subject {
+    if work.target == BenchTarget::Subject {
         return Err(io::Error::other("not countable: onrush is the target here, not the generator"));
     }
     let (program, work) = match (counter, work.simulation()) {
@@ -58,13 +63,15 @@ fn count(stage: &Stage<'_>, work: &Work, contender: &Contender, counter: Counter
             (SIMULATED, work)
         }
         // valgrind 3.19 does not know the call with which onrush waits on epoll.
-        (Counter::Instructions, None) => (Program::Onrush("uring"), Work { connections: 1, ..work }),
-        (Counter::SystemCalls, _) => (Program::Onrush("epoll"), work),
-        (Counter::Evidence, _) => (Program::Onrush("epoll"), Work { counted: work.counted * EVIDENCE_FOR, ..work }),
+        (Counter::Instructions, None) => (GeneratorProgram::Onrush("uring"), BenchWork { connections: 1, ..work }),
+        (Counter::SystemCalls, _) => (GeneratorProgram::Onrush("epoll"), work),
+        (Counter::Evidence, _) => {
+            (GeneratorProgram::Onrush("epoll"), BenchWork { counted: work.counted * EVIDENCE_FOR, ..work })
+        }
     };
     let contender = Contender { program, ..*contender };
     let few = match work.target {
-        Target::Gate(_) => work.counted / 10,
+        BenchTarget::Gate(_) => work.counted / 10,
         _ => work.connections.max(work.counted / 10),
     };
     let run = |requests| lowest(stage, &work.of_requests(requests), &contender, counter);
@@ -76,7 +83,7 @@ fn count(stage: &Stage<'_>, work: &Work, contender: &Contender, counter: Counter
 }
 
 /// The lowest counts of some runs, for each thread.
-fn lowest(stage: &Stage<'_>, work: &Work, contender: &Contender, counter: Counter) -> io::Result<Vec<f64>> {
+fn lowest(stage: &BenchSetup<'_>, work: &BenchWork, contender: &Contender, counter: Counter) -> io::Result<Vec<f64>> {
     let is_simulated = contender.program == SIMULATED;
     let server = if is_simulated { None } else { Some(stage.target(contender, work)?) };
     let origin = server.as_ref().map_or("http://127.0.0.1", |server| &server.origin);
@@ -90,7 +97,13 @@ fn lowest(stage: &Stage<'_>, work: &Work, contender: &Contender, counter: Counte
 }
 
 /// Runs onrush and counts: instructions for each thread, or calls for all workers.
-fn run(stage: &Stage<'_>, work: &Work, contender: &Contender, counter: Counter, origin: &str) -> io::Result<Vec<f64>> {
+fn run(
+    stage: &BenchSetup<'_>,
+    work: &BenchWork,
+    contender: &Contender,
+    counter: Counter,
+    origin: &str,
+) -> io::Result<Vec<f64>> {
     let directory = stage.directory.join("count");
     if directory.exists() {
         fs::remove_dir_all(&directory)?;
@@ -107,7 +120,7 @@ fn run(stage: &Stage<'_>, work: &Work, contender: &Contender, counter: Counter, 
         }
     };
     let mut command = stage.metered(&[OsStr::new("hold")], work);
-    command.args(words).arg(format!("--{output}={}", file.display())).arg(stage.programs.of(contender));
+    command.args(words).arg(format!("--{output}={}", file.display())).arg(stage.programs.path_for(contender));
     // A script's instructions depend on random numbers.
     command.env("LD_PRELOAD", stage.programs.own("examples/libunvaried.so"));
     // How often it polls while it waits depends on time.

@@ -6,7 +6,7 @@ use std::process::Command;
 
 /// Conditions of the figures other than the programs.
 #[derive(Debug)]
-pub struct Machine {
+pub struct BenchMachine {
     /// One line: processor, number of processors, kernel, compiler, load.
     pub about: String,
     /// The processor of the generator in pinned rows.
@@ -17,7 +17,7 @@ pub struct Machine {
     pub all: String,
 }
 
-impl Machine {
+impl BenchMachine {
     /// Reads the facts about the machine.
     ///
     /// # Errors
@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn generator_and_target_do_not_share_a_core_where_there_are_two() {
+    fn generator_and_target_use_different_cores() {
         assert_eq!(second(&[0, 1, 2, 3], &[0, 1]), Some(2));
         assert_eq!(second(&[0, 1, 2, 3], &[0, 2]), Some(1));
         assert_eq!(second(&[0, 1], &[0, 1]), Some(1));

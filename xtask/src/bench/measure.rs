@@ -3,8 +3,8 @@
 use serde_json::Value;
 
 use super::contender::Contender;
-use super::median::Estimate;
-use super::work::Work;
+use super::median::MedianEstimate;
+use super::work::BenchWork;
 
 /// Something to measure.
 #[derive(Clone, Copy, Debug)]
@@ -12,18 +12,18 @@ pub struct Measure {
     /// The unit of its values; a unit stands for one measure only.
     pub unit: &'static str,
     /// Where its values come from.
-    pub how: How,
+    pub how: ValueSource,
     /// The limit of the ratio of two builds of onrush. `None`: such a ratio says nothing.
-    pub between_builds: Option<Limit>,
+    pub between_builds: Option<MeasureLimit>,
 }
 
 /// Where values come from.
 #[derive(Clone, Copy, Debug)]
-pub enum How {
+pub enum ValueSource {
     /// The value of each round; the median counts.
-    Median(fn(&Sample, &Work) -> Option<f64>),
+    Median(fn(&RoundSample, &BenchWork) -> Option<f64>),
     /// The value of each round. Where nothing is compared, the lowest counts: other load on the machine only adds.
-    Lowest(fn(&Sample, &Work) -> Option<f64>),
+    Lowest(fn(&RoundSample, &BenchWork) -> Option<f64>),
     /// A count, which hardly differs from run to run.
     Counted(Counter),
 }
@@ -41,7 +41,7 @@ pub enum Counter {
 
 /// The result of one round of one contender.
 #[derive(Clone, Debug, Default)]
-pub struct Sample {
+pub struct RoundSample {
     /// Requests that got a response, as the generator reports.
     pub requests: f64,
     /// Requests per second, as the generator reports.
@@ -59,23 +59,23 @@ pub struct Sample {
 }
 
 /// Less of it is better.
-const fn less(unit: &'static str, figure: fn(&Sample, &Work) -> Option<f64>) -> Measure {
-    Measure { unit, how: How::Median(figure), between_builds: Some(Limit::AtMost(1.0)) }
+const fn less(unit: &'static str, figure: fn(&RoundSample, &BenchWork) -> Option<f64>) -> Measure {
+    Measure { unit, how: ValueSource::Median(figure), between_builds: Some(MeasureLimit::AtMost(1.0)) }
 }
 
 /// More of it is better.
-const fn more(unit: &'static str, figure: fn(&Sample, &Work) -> Option<f64>) -> Measure {
-    Measure { unit, how: How::Median(figure), between_builds: Some(Limit::AtLeast(1.0)) }
+const fn more(unit: &'static str, figure: fn(&RoundSample, &BenchWork) -> Option<f64>) -> Measure {
+    Measure { unit, how: ValueSource::Median(figure), between_builds: Some(MeasureLimit::AtLeast(1.0)) }
 }
 
 /// A count, which must not grow. Two counts of one program differ by less than the limit allows.
 const fn counted(unit: &'static str, counter: Counter) -> Measure {
-    Measure { unit, how: How::Counted(counter), between_builds: Some(Limit::AtMost(1.005)) }
+    Measure { unit, how: ValueSource::Counted(counter), between_builds: Some(MeasureLimit::AtMost(1.005)) }
 }
 
 /// Processor time that is saved by sending fewer requests is no gain: a limit on it counts as reached only at this
 /// share of the other's rate, or more.
-pub const RATE_MIN: Limit = Limit::AtLeast(0.98);
+pub const RATE_MIN: MeasureLimit = MeasureLimit::AtLeast(0.98);
 
 /// Processor time of the generator, user and system.
 pub const CPU: Measure = less("µs CPU/request", |sample, _| Some(sample.cpu_us / sample.requests));
@@ -92,11 +92,13 @@ pub const ELAPSED: Measure = less("s until all are open", |sample, _| Some(sampl
 pub const TARGET_CPU: Measure =
     less("µs CPU/request of the target", |sample, _| Some(sample.target_cpu_us / sample.requests));
 /// The median time between a request being due and being sent.
-pub const LATENESS_50: Measure =
-    Measure { how: How::Lowest(|sample, _| sample.lateness("50")), ..less("µs late at the median", |_, _| None) };
+pub const LATENESS_50: Measure = Measure {
+    how: ValueSource::Lowest(|sample, _| sample.lateness("50")),
+    ..less("µs late at the median", |_, _| None)
+};
 /// The 99th percentile of that time.
 pub const LATENESS_99: Measure = Measure {
-    how: How::Lowest(|sample, _| sample.lateness("99")),
+    how: ValueSource::Lowest(|sample, _| sample.lateness("99")),
     ..less("µs late at the 99th percentile", |_, _| None)
 };
 /// How much the rate differs from the requested one.
@@ -152,7 +154,7 @@ impl Counter {
     }
 }
 
-impl Sample {
+impl RoundSample {
     /// A percentile of lateness, in microseconds.
     fn lateness(&self, percentile: &str) -> Option<f64> {
         self.result["open_loop"]["lateness"]["percentiles_us"][percentile].as_f64()
@@ -172,7 +174,7 @@ impl Sample {
 
 /// A measure of a contender, compared with another's or for itself.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Comparison {
+pub struct MeasureComparison {
     /// The measure.
     pub measure: Measure,
     /// Whose value counts: the numerator.
@@ -180,12 +182,12 @@ pub struct Comparison {
     /// The denominator; none if the value itself counts.
     pub other: Option<Contender>,
     /// The limit, if there is one.
-    pub limit: Option<Limit>,
+    pub limit: Option<MeasureLimit>,
 }
 
 /// A limit of a ratio or value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Limit {
+pub enum MeasureLimit {
     /// No more than this.
     AtMost(f64),
     /// No less than this.
@@ -204,10 +206,10 @@ pub enum Verdict {
     Missed,
 }
 
-impl Limit {
+impl MeasureLimit {
     /// How an estimate compares with it.
-    pub fn judge(self, estimate: &Estimate) -> Verdict {
-        let &Estimate { median, low, high, .. } = estimate;
+    pub fn judge(self, estimate: &MedianEstimate) -> Verdict {
+        let &MedianEstimate { median, low, high, .. } = estimate;
         let (is_median_within, is_touched) = match self {
             Self::AtMost(limit) => (median <= limit, low <= limit),
             Self::AtLeast(limit) => (median >= limit, high >= limit),
@@ -241,7 +243,7 @@ mod tests {
     #[test]
     fn values_follow_from_what_a_round_gave() {
         let row = |second: u32| json!({"start_s": f64::from(second), "completed": if second < 15 { 10 } else { 9 }});
-        let sample = Sample {
+        let sample = RoundSample {
             requests: 1_000.0,
             per_second: 990.0,
             elapsed_s: 1.5,
@@ -255,10 +257,10 @@ mod tests {
                 "timeline": (0..20).map(row).collect::<Vec<_>>(),
             }),
         };
-        let work = Work { body_bytes: 1 << 20, rate: 1_000, ..ROWS[0].work };
-        let value = |measure: Measure, sample: &Sample| match measure.how {
-            How::Median(figure) | How::Lowest(figure) => figure(sample, &work),
-            How::Counted(_) => None,
+        let work = BenchWork { body_bytes: 1 << 20, rate: 1_000, ..ROWS[0].work };
+        let value = |measure: Measure, sample: &RoundSample| match measure.how {
+            ValueSource::Median(figure) | ValueSource::Lowest(figure) => figure(sample, &work),
+            ValueSource::Counted(_) => None,
         };
         for (measure, expected) in [
             (CPU, 4.0),
@@ -277,14 +279,14 @@ mod tests {
             assert!((value - expected).abs() < 1e-9, "{}: {value}", measure.unit);
         }
         for measure in [LATENESS_50, KEPT, BESIDE] {
-            assert_eq!(value(measure, &Sample::default()), None, "{}", measure.unit);
+            assert_eq!(value(measure, &RoundSample::default()), None, "{}", measure.unit);
         }
     }
 
     #[test]
-    fn a_limit_is_reached_if_the_median_is_within_it() {
+    fn limits_are_judged_by_the_median() {
         use Verdict::{Missed, Reached, WithinNoise};
-        let (at_most, at_least) = (Limit::AtMost(0.76), Limit::AtLeast(3.3));
+        let (at_most, at_least) = (MeasureLimit::AtMost(0.76), MeasureLimit::AtLeast(3.3));
         for (limit, low, median, high, expected) in [
             (at_most, 0.70, 0.76, 0.80, Reached),
             (at_most, 0.76, 0.77, 0.80, WithinNoise),
@@ -293,7 +295,7 @@ mod tests {
             (at_least, 3.1, 3.2, 3.3, WithinNoise),
             (at_least, 3.0, 3.1, 3.2, Missed),
         ] {
-            let estimate = Estimate { median, low, high, confidence: 0.97 };
+            let estimate = MedianEstimate { median, low, high, confidence: 0.97 };
             assert_eq!(limit.judge(&estimate), expected, "{limit:?} {low} {median} {high}");
         }
     }

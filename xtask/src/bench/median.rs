@@ -4,7 +4,7 @@ const CONFIDENCE: f64 = 0.95;
 
 /// A median and the interval it lies in.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Estimate {
+pub struct MedianEstimate {
     /// The middle value.
     pub median: f64,
     /// The lower end of the interval.
@@ -16,13 +16,13 @@ pub struct Estimate {
     pub confidence: f64,
 }
 
-impl Estimate {
+impl MedianEstimate {
     /// The median of some values with the interval between two of them: the k-th smallest and the k-th largest.
     ///
     /// Each value lies above the true median with probability 1/2, so that the number above is binomial for any
     /// distribution of the values; k is the largest number for which the interval is at least 95 % sure. For 21 values
     /// it is the 6th smallest and the 6th largest (97.3 %). `None` without values.
-    pub fn of(values: &[f64]) -> Option<Self> {
+    pub fn from_values(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         let last = sorted.len().checked_sub(1)?;
@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_lies_between_the_order_statistics_of_the_tables() {
+    fn median_intervals_match_the_tables() {
         // Printed in tables of the sign test: count, rank of the lower end, confidence in per cent.
         for (count, rank, confidence) in
             [(6, 1, 96.9), (8, 1, 99.2), (10, 2, 97.9), (15, 4, 96.5), (20, 6, 95.9), (21, 6, 97.3), (30, 10, 95.7)]
@@ -88,16 +88,16 @@ mod tests {
     #[test]
     fn the_order_of_the_rounds_does_not_matter() {
         let values: Vec<f64> = (0..21).map(|number| f64::from(number * 8 % 21)).collect();
-        let estimate = Estimate::of(&values).unwrap();
+        let estimate = MedianEstimate::from_values(&values).unwrap();
         assert_eq!((estimate.median, estimate.low, estimate.high), (10.0, 5.0, 15.0));
     }
 
     #[test]
-    fn few_values_give_all_of_them_and_say_how_sure_that_is() {
-        let estimate = Estimate::of(&[3.0, 1.0, 2.0, 4.0]).unwrap();
-        assert_eq!(estimate, Estimate { median: 2.5, low: 1.0, high: 4.0, confidence: 0.875 });
-        assert_eq!(Estimate::of(&[2.0]).unwrap().confidence, 0.0);
-        assert_eq!(Estimate::of(&[]), None);
+    fn few_values_give_their_whole_range() {
+        let estimate = MedianEstimate::from_values(&[3.0, 1.0, 2.0, 4.0]).unwrap();
+        assert_eq!(estimate, MedianEstimate { median: 2.5, low: 1.0, high: 4.0, confidence: 0.875 });
+        assert_eq!(MedianEstimate::from_values(&[2.0]).unwrap().confidence, 0.0);
+        assert_eq!(MedianEstimate::from_values(&[]), None);
     }
 
     #[test]

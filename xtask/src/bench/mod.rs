@@ -24,14 +24,14 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use machine::Machine;
-use measure::How;
-use options::Options;
-use process::Stage;
+use machine::BenchMachine;
+use measure::ValueSource;
+use options::BenchOptions;
+use process::BenchSetup;
 use programs::Programs;
 use rounds::Rounds;
-use rows::Row;
-use table::{Line, Table};
+use rows::BenchRow;
+use table::{Table, TableLine};
 
 use crate::tools;
 
@@ -46,7 +46,7 @@ const TEMPLATE: &str = include_str!("benchmarks.md");
 ///
 /// A machine that cannot measure, a build that fails, a file that cannot be written.
 pub fn run(words: &[&str]) -> io::Result<ExitCode> {
-    let options = Options::parse(words).map_err(io::Error::other)?;
+    let options = BenchOptions::parse(words).map_err(io::Error::other)?;
     let directory = crate::target()?.join("bench");
     fs::create_dir_all(&directory)?;
     // onrush writes there, even if cargo builds in another directory.
@@ -54,7 +54,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
         fs::create_dir_all(results)?;
         work::write_files(&crate::root())?;
     }
-    let machine = Machine::look()?;
+    let machine = BenchMachine::look()?;
     tools::provide(options.needed())?;
     let peers = options.peers();
     let programs = Programs::provide(&options, &directory)?;
@@ -64,7 +64,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
         format!("Method: {} paired rounds, in turns; the median of their ratios.", options.rounds),
     ];
     println!("{}", about.join("\n"));
-    let stage = Stage { machine: &machine, programs: &programs, directory: &directory };
+    let stage = BenchSetup { machine: &machine, programs: &programs, directory: &directory };
     let mut lines = Vec::new();
     for row in &options.rows {
         lines.extend(measure(&stage, row, &options)?);
@@ -73,36 +73,36 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     println!("\nResults are in {0}/results.txt and {0}/results.json.", directory.display());
     if options.save {
         fs::write(crate::root().join(DOCUMENT), document(&about, &lines))?;
-        fs::write(crate::root().join(CSV), Table::of(&lines).csv())?;
+        fs::write(crate::root().join(CSV), Table::from_lines(&lines).csv())?;
     }
-    Ok(if lines.iter().any(Line::is_broken) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if lines.iter().any(TableLine::is_broken) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
 /// Measures one row and prints the outcome.
-fn measure(stage: &Stage<'_>, row: &'static Row, options: &Options) -> io::Result<Vec<Line>> {
+fn measure(stage: &BenchSetup<'_>, row: &'static BenchRow, options: &BenchOptions) -> io::Result<Vec<TableLine>> {
     println!("\n{}: {}", row.name, row.sentence);
     let comparisons = options.comparisons(row);
     let rounds = Rounds::run(stage, row, &comparisons, options.rounds)?;
     let lines = comparisons.into_iter().map(|comparison| {
         let outcome = match comparison.measure.how {
-            How::Counted(counter) => count::compare(stage, &row.work, &comparison, counter),
-            How::Median(_) | How::Lowest(_) => rounds.figures(&comparison),
+            ValueSource::Counted(counter) => count::compare(stage, &row.work, &comparison, counter),
+            ValueSource::Median(_) | ValueSource::Lowest(_) => rounds.figures(&comparison),
         };
-        Line { row, comparison, outcome }
+        TableLine { row, comparison, outcome }
     });
-    let lines: Vec<Line> = lines.collect();
-    print!("{}", Table::of(&lines).text());
+    let lines: Vec<TableLine> = lines.collect();
+    print!("{}", Table::from_lines(&lines).text());
     Ok(lines)
 }
 
 /// Writes both forms of the results so far.
-fn write(directory: &Path, about: &[String], lines: &[Line]) -> io::Result<()> {
-    let text = format!("{}\n\n{}", about.join("\n"), Table::of(lines).text());
+fn write(directory: &Path, about: &[String], lines: &[TableLine]) -> io::Result<()> {
+    let text = format!("{}\n\n{}", about.join("\n"), Table::from_lines(lines).text());
     fs::write(directory.join("results.txt"), text)?;
     fs::write(directory.join("results.json"), format!("{:#}\n", table::json(about, lines)))
 }
 
-fn document(about: &[String], lines: &[Line]) -> String {
+fn document(about: &[String], lines: &[TableLine]) -> String {
     let about: String = about.iter().map(|line| format!("* {line}\n")).collect();
     TEMPLATE.replace("{about}\n", &about).replace("{table}", &Table::shown(lines).markdown())
 }

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::work::Target;
+use super::work::BenchTarget;
 
 /// The programs that it needs.
 pub const PROGRAMS: [&str; 2] = ["nginx", "openssl"];
@@ -58,14 +58,14 @@ http {
 ///
 /// # Errors
 /// A file that cannot be written, or no port that is free.
-pub fn prepare(command: &mut Command, directory: &Path, target: Target) -> io::Result<String> {
+pub fn prepare(command: &mut Command, directory: &Path, target: BenchTarget) -> io::Result<String> {
     let directory = directory.join("nginx");
     fs::create_dir_all(&directory)?;
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
     let (scheme, options) = match target {
-        Target::Http1 => ("http", ""),
-        Target::Http2 => ("http", " http2"),
-        Target::TlsHttp2 => ("https", " ssl http2"),
+        BenchTarget::Http1 => ("http", ""),
+        BenchTarget::Http2 => ("http", " http2"),
+        BenchTarget::TlsHttp2 => ("https", " ssl http2"),
         _ => ("https", " ssl"),
     };
     let configuration = CONFIGURATION.replace("PORT", &format!("{}{options}", address.port()));

@@ -3,20 +3,20 @@
 
 use std::path::PathBuf;
 
-use super::contender::{Contender, PEERS, Program};
-use super::measure::{Comparison, How};
+use super::contender::{Contender, GeneratorProgram, PEERS};
+use super::measure::{MeasureComparison, ValueSource};
 use super::nginx;
-use super::rows::{ROWS, Row};
+use super::rows::{BenchRow, ROWS};
 
 /// How many paired rounds a figure needs.
 const ROUNDS: usize = 21;
 
 /// Options of `make bench`.
 #[derive(Debug)]
-pub struct Options {
+pub struct BenchOptions {
     /// The rows to measure, in the order of the table.
-    pub rows: Vec<&'static Row>,
-    peers: Vec<Program>,
+    pub rows: Vec<&'static BenchRow>,
+    peers: Vec<GeneratorProgram>,
     /// Another build of onrush; this one is then compared only with it.
     pub against: Option<PathBuf>,
     /// How many paired rounds.
@@ -27,7 +27,7 @@ pub struct Options {
     pub save: bool,
 }
 
-impl Options {
+impl BenchOptions {
     /// Reads them; an empty value is none.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl Options {
     }
 
     /// Comparisons of a row.
-    pub fn comparisons(&self, row: &Row) -> Vec<Comparison> {
+    pub fn comparisons(&self, row: &BenchRow) -> Vec<MeasureComparison> {
         if self.against.is_some() {
             return row.between_builds();
         }
@@ -70,20 +70,20 @@ impl Options {
     }
 
     /// The peers that take part.
-    pub fn peers(&self) -> Vec<Program> {
-        let compared: Vec<Program> =
+    pub fn peers(&self) -> Vec<GeneratorProgram> {
+        let compared: Vec<GeneratorProgram> =
             self.all().filter_map(|(_, comparison)| comparison.other).map(|other| other.program).collect();
         PEERS.iter().filter(|peer| compared.contains(peer)).copied().collect()
     }
 
     /// Every program that is needed and not our own: peers, targets and counters.
     pub fn needed(&self) -> Vec<&'static str> {
-        let mut needed: Vec<&str> = self.peers().into_iter().map(Program::name).collect();
+        let mut needed: Vec<&str> = self.peers().into_iter().map(GeneratorProgram::name).collect();
         for (row, comparison) in self.all() {
             if row.work.target.is_nginx() {
                 needed.extend(nginx::PROGRAMS);
             }
-            if let How::Counted(counter) = comparison.measure.how {
+            if let ValueSource::Counted(counter) = comparison.measure.how {
                 needed.push(counter.program());
             }
         }
@@ -91,7 +91,7 @@ impl Options {
     }
 
     /// Everything that is compared.
-    fn all(&self) -> impl Iterator<Item = (&Row, Comparison)> {
+    fn all(&self) -> impl Iterator<Item = (&BenchRow, MeasureComparison)> {
         self.rows.iter().flat_map(|row| self.comparisons(row).into_iter().map(|comparison| (*row, comparison)))
     }
 }
@@ -130,23 +130,23 @@ fn rounds(text: &str) -> Result<usize, String> {
 mod tests {
     use super::*;
 
-    fn names(options: &Options) -> Vec<&str> {
+    fn names(options: &BenchOptions) -> Vec<&str> {
         options.rows.iter().map(|row| row.name).collect()
     }
 
     #[test]
     fn without_values_everything_is_measured_and_nothing_saved() {
-        let options = Options::parse(&["ROWS=", "PEERS=", "ROUNDS=", "SAVE="]).unwrap();
+        let options = BenchOptions::parse(&["ROWS=", "PEERS=", "ROUNDS=", "SAVE="]).unwrap();
         assert_eq!(options.rows.len(), ROWS.len());
         assert_eq!(options.peers(), PEERS);
         assert_eq!((options.rounds, options.save), (21, false));
     }
 
     #[test]
-    fn a_part_is_measured_in_the_order_of_the_table() {
-        let options = Options::parse(&["ROWS=big,small", "PEERS=wrk", "ROUNDS=5"]).unwrap();
+    fn chosen_rows_keep_the_tables_order() {
+        let options = BenchOptions::parse(&["ROWS=big,small", "PEERS=wrk", "ROUNDS=5"]).unwrap();
         assert_eq!(names(&options), ["small", "big"]);
-        assert_eq!(options.peers(), [Program::Wrk]);
+        assert_eq!(options.peers(), [GeneratorProgram::Wrk]);
         assert_eq!(options.rounds, 5);
     }
 
@@ -162,14 +162,14 @@ mod tests {
             (&["ROWS=instructions"], &["valgrind"]),
             (&["ROWS=tls", "AGAINST=Cargo.toml"], &["nginx", "openssl", "valgrind", "strace"]),
         ] {
-            let needed = Options::parse(words).unwrap().needed();
+            let needed = BenchOptions::parse(words).unwrap().needed();
             let needed = PROGRAMS.into_iter().filter(|program| needed.contains(program));
             assert_eq!(needed.collect::<Vec<_>>(), expected, "{words:?}");
         }
     }
 
     #[test]
-    fn what_is_not_known_is_named_with_what_is() {
+    fn unknown_names_list_the_known_ones() {
         for (word, expected) in [
             ("ROWS=tiny", "ROWS=tiny: known are small,thousand,"),
             ("PEERS=ab", "PEERS=ab: known are wrk,wrk2,h2load,shb,oha"),
@@ -178,16 +178,18 @@ mod tests {
             ("ROUND=3", "ROUND=3: known are ROWS=, PEERS=, AGAINST=, ROUNDS=, DIST=1 and SAVE=1"),
             ("small", "small: known are ROWS="),
         ] {
-            let error = Options::parse(&[word]).unwrap_err();
+            let error = BenchOptions::parse(&[word]).unwrap_err();
             assert!(error.starts_with(expected), "{error}");
         }
     }
 
     #[test]
     fn a_part_of_the_document_is_never_saved() {
-        assert!(Options::parse(&["SAVE=1"]).unwrap().save);
+        assert!(BenchOptions::parse(&["SAVE=1"]).unwrap().save);
         for part in ["ROWS=small", "PEERS=wrk", "AGAINST=Cargo.toml"] {
-            assert!(Options::parse(&[part, "SAVE=1"]).unwrap_err().starts_with("SAVE=1 writes the whole document"));
+            assert!(
+                BenchOptions::parse(&[part, "SAVE=1"]).unwrap_err().starts_with("SAVE=1 writes the whole document")
+            );
         }
     }
 }

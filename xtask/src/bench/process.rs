@@ -10,30 +10,30 @@ use std::time::Instant;
 use serde_json::Value;
 
 use super::contender::Contender;
-use super::machine::Machine;
-use super::measure::Sample;
+use super::machine::BenchMachine;
+use super::measure::RoundSample;
 use super::nginx;
 use super::outputs;
 use super::programs::{self, Programs};
-use super::work::{RESULT, Target, Work};
+use super::work::{BenchTarget, BenchWork, RESULT};
 
 /// A generator that has not ended after this many seconds hangs.
 const PATIENCE_S: &str = "300";
 
 /// Everything a run needs other than its work.
 #[derive(Debug)]
-pub struct Stage<'a> {
+pub struct BenchSetup<'a> {
     /// The processors.
-    pub machine: &'a Machine,
+    pub machine: &'a BenchMachine,
     /// The programs.
     pub programs: &'a Programs,
     /// Where the meter and the counters write.
     pub directory: &'a Path,
 }
 
-impl Stage<'_> {
+impl BenchSetup<'_> {
     /// Why a contender cannot do this work here, if so.
-    pub fn missing(&self, contender: &Contender, work: &Work) -> Option<String> {
+    pub fn missing(&self, contender: &Contender, work: &BenchWork) -> Option<String> {
         let target = (contender.change)(*work).target;
         let needed = if target.is_nginx() { &nginx::PROGRAMS[..] } else { &[] };
         let missing = needed.iter().find_map(|program| programs::lacking(program));
@@ -41,39 +41,39 @@ impl Stage<'_> {
     }
 
     /// Key that tells the target of some work from others.
-    pub fn place(contender: &Contender, work: &Work) -> (Target, bool) {
-        (work.target, work.target == Target::Subject && contender.is_before)
+    pub fn place(contender: &Contender, work: &BenchWork) -> (BenchTarget, bool) {
+        (work.target, work.target == BenchTarget::Subject && contender.is_before)
     }
 
     /// Starts the target of some work, pinned to its processor or not.
     ///
     /// # Errors
     /// A target that cannot be started, or does not say where it listens.
-    pub fn target(&self, contender: &Contender, work: &Work) -> io::Result<Server> {
+    pub fn target(&self, contender: &Contender, work: &BenchWork) -> io::Result<TargetProcess> {
         let cpus = if work.pinned { &self.machine.target } else { &self.machine.all };
         let mut command = Command::new(self.programs.own("meter"));
         command.args(["hold", cpus]);
         let onrush = match work.target {
-            Target::Subject => self.programs.of(contender),
+            BenchTarget::Subject => self.programs.path_for(contender),
             _ => self.programs.own("onrush"),
         };
         match work.target {
-            Target::Bare => command.arg(self.programs.own("bare-server")),
-            Target::Gate(connections) => command.arg(self.programs.own("bare-gate")).arg(connections.to_string()),
-            Target::Serve | Target::Subject => command.arg(onrush).args(["serve", "--addr", "127.0.0.1:0"]),
-            target @ (Target::Tls | Target::Http1 | Target::Http2 | Target::TlsHttp2) => {
+            BenchTarget::Bare => command.arg(self.programs.own("bare-server")),
+            BenchTarget::Gate(connections) => command.arg(self.programs.own("bare-gate")).arg(connections.to_string()),
+            BenchTarget::Serve | BenchTarget::Subject => command.arg(onrush).args(["serve", "--addr", "127.0.0.1:0"]),
+            target @ (BenchTarget::Tls | BenchTarget::Http1 | BenchTarget::Http2 | BenchTarget::TlsHttp2) => {
                 let origin = nginx::prepare(&mut command, self.directory, target)?;
-                let server = Server { process: command.spawn()?, origin };
+                let server = TargetProcess { process: command.spawn()?, origin };
                 nginx::wait(&server.origin)?;
                 return Ok(server);
             }
         };
-        Server::start(&mut command)
+        TargetProcess::start(&mut command)
     }
 
     /// A command that starts the program given by its next arguments through the meter, on the generator's processor
     /// or not, and ends it if it hangs.
-    pub fn metered(&self, meter: &[&OsStr], work: &Work) -> Command {
+    pub fn metered(&self, meter: &[&OsStr], work: &BenchWork) -> Command {
         let mut command = Command::new("timeout");
         command.current_dir(crate::root());
         command.args(["--foreground", PATIENCE_S]).arg(self.programs.own("meter")).args(meter);
@@ -86,10 +86,15 @@ impl Stage<'_> {
     /// # Errors
     ///
     /// A meter that cannot be started.
-    pub fn round(&self, contender: &Contender, work: &Work, server: &Server) -> io::Result<Result<Sample, String>> {
+    pub fn round(
+        &self,
+        contender: &Contender,
+        work: &BenchWork,
+        server: &TargetProcess,
+    ) -> io::Result<Result<RoundSample, String>> {
         let usage = self.directory.join("usage");
         let mut command = self.metered(&[OsStr::new("run"), usage.as_os_str()], work);
-        command.arg(self.programs.of(contender)).args(contender.program.arguments(work, &server.origin));
+        command.arg(self.programs.path_for(contender)).args(contender.program.arguments(work, &server.origin));
         let before = server.cpu_us()?;
         let began = Instant::now();
         let output = command.output()?;
@@ -112,16 +117,16 @@ impl Stage<'_> {
         } else {
             Value::Null
         };
-        let outputs::Counted { requests, per_second, .. } = counted;
+        let outputs::ReportedCounts { requests, per_second, .. } = counted;
         let requests = requests as f64;
-        Ok(Ok(Sample { requests, per_second, elapsed_s, cpu_us, memory_bytes, target_cpu_us, result }))
+        Ok(Ok(RoundSample { requests, per_second, elapsed_s, cpu_us, memory_bytes, target_cpu_us, result }))
     }
 }
 
 /// Why a report gives no figure, if so: at most one request in a thousand may fail, and every connection must be
 /// established.
-fn doubt(counted: &outputs::Counted, work: &Work) -> Option<String> {
-    let &outputs::Counted { requests, errors, .. } = counted;
+fn doubt(counted: &outputs::ReportedCounts, work: &BenchWork) -> Option<String> {
+    let &outputs::ReportedCounts { requests, errors, .. } = counted;
     if errors * 1000 > requests {
         return Some(format!("{errors} errors beside {requests} answers"));
     }
@@ -138,13 +143,13 @@ fn used(text: &str) -> Option<(f64, f64)> {
 
 /// A target in its own process, which is ended when this is dropped.
 #[derive(Debug)]
-pub struct Server {
+pub struct TargetProcess {
     process: Child,
     /// Scheme, host and port.
     pub origin: String,
 }
 
-impl Server {
+impl TargetProcess {
     fn start(command: &mut Command) -> io::Result<Self> {
         let mut server = Self { process: command.stdout(Stdio::piped()).spawn()?, origin: String::new() };
         let mut line = String::new();
@@ -171,7 +176,7 @@ impl Server {
     }
 }
 
-impl Drop for Server {
+impl Drop for TargetProcess {
     fn drop(&mut self) {
         // Both fail only if the server has already ended.
         let _ = self.process.kill();
@@ -191,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_origin_is_read_from_the_targets_first_line() {
+    fn origins_are_read_from_the_first_line() {
         let line = "onrush serve: listening on http://127.0.0.1:40123/ (1 thread)\n";
         assert_eq!(origin(line), Some("http://127.0.0.1:40123"));
         assert_eq!(origin("listening on https://[::1]:443/\n"), Some("https://[::1]:443"));
@@ -206,7 +211,8 @@ mod tests {
 
     #[test]
     fn failed_requests_and_missing_connections_are_no_measurement() {
-        let judge = |requests, errors| doubt(&outputs::Counted { requests, errors, per_second: 1.0 }, &ROWS[0].work);
+        let judge =
+            |requests, errors| doubt(&outputs::ReportedCounts { requests, errors, per_second: 1.0 }, &ROWS[0].work);
         assert_eq!(judge(50_000, 50), None);
         assert_eq!(judge(50_000, 51).as_deref(), Some("51 errors beside 50000 answers"));
         assert_eq!(judge(99, 0).as_deref(), Some("99 answers on 100 connections"));

@@ -4,12 +4,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::contender::{Contender, Program};
-use super::options::Options;
+use super::contender::{Contender, GeneratorProgram};
+use super::options::BenchOptions;
 use crate::tools;
 
 /// Peers from crates.io, and their pinned versions.
-const CRATES: &[(Program, &str)] = &[(Program::Shb, "0.6.0"), (Program::Oha, "1.16.0")];
+const CRATES: &[(GeneratorProgram, &str)] = &[(GeneratorProgram::Shb, "0.6.0"), (GeneratorProgram::Oha, "1.16.0")];
 
 /// Where the programs are.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub struct Programs {
     /// Another build of onrush.
     against: Option<PathBuf>,
     /// The peers that are not available, and why.
-    missing: Vec<(Program, String)>,
+    missing: Vec<(GeneratorProgram, String)>,
 }
 
 impl Programs {
@@ -33,7 +33,7 @@ impl Programs {
     /// # Errors
     ///
     /// A build that fails. A peer that is not available is no error.
-    pub fn provide(options: &Options, directory: &Path) -> io::Result<Self> {
+    pub fn provide(options: &BenchOptions, directory: &Path) -> io::Result<Self> {
         build(&["onrush-benches", "--bins", "--examples"])?;
         let packaged = if options.is_packaged {
             Some(build_packaged()?)
@@ -53,7 +53,7 @@ impl Programs {
     }
 
     /// Why a peer is not available, if so; one from crates.io is installed if it is missing.
-    fn lacks(&self, peer: Program) -> io::Result<Option<String>> {
+    fn lacks(&self, peer: GeneratorProgram) -> io::Result<Option<String>> {
         let name = peer.name();
         let Some((_, version)) = CRATES.iter().find(|(known, _)| *known == peer) else {
             return Ok(lacking(name));
@@ -70,18 +70,18 @@ impl Programs {
     }
 
     /// Why this program cannot run here, if so.
-    pub fn missing(&self, program: Program) -> Option<&str> {
+    pub fn missing(&self, program: GeneratorProgram) -> Option<&str> {
         let missing = self.missing.iter().find(|(known, _)| *known == program);
         missing.map(|(_, why)| why.as_str())
     }
 
     /// The file to start for a contender.
-    pub fn of(&self, contender: &Contender) -> PathBuf {
+    pub fn path_for(&self, contender: &Contender) -> PathBuf {
         let program = contender.program;
         match (&self.against, program) {
-            (Some(build), Program::Onrush(_)) if contender.is_before => build.clone(),
-            (_, Program::Shb | Program::Oha) => self.peers.join("bin").join(program.name()),
-            (_, Program::Onrush(_) | Program::Bare(_)) => self.own(program.name()),
+            (Some(build), GeneratorProgram::Onrush(_)) if contender.is_before => build.clone(),
+            (_, GeneratorProgram::Shb | GeneratorProgram::Oha) => self.peers.join("bin").join(program.name()),
+            (_, GeneratorProgram::Onrush(_) | GeneratorProgram::Bare(_)) => self.own(program.name()),
             _ => program.name().into(),
         }
     }
@@ -98,7 +98,7 @@ impl Programs {
     ///
     /// # Errors
     /// A program that cannot be started.
-    pub fn versions(&self, peers: &[Program]) -> io::Result<String> {
+    pub fn versions(&self, peers: &[GeneratorProgram]) -> io::Result<String> {
         let which = if self.packaged.is_some() { ", the static program of the packages" } else { "" };
         let mut versions = vec![format!("onrush {} ({}{which})", env!("CARGO_PKG_VERSION"), commit()?)];
         if let Some(build) = &self.against {

@@ -5,29 +5,29 @@ use std::collections::hash_map::Entry;
 use std::io::{self, Write};
 
 use super::contender::Contender;
-use super::measure::{Comparison, How, Sample};
-use super::median::{Estimate, ratios};
-use super::process::Stage;
-use super::rows::Row;
-use super::work::Work;
+use super::measure::{MeasureComparison, RoundSample, ValueSource};
+use super::median::{MedianEstimate, ratios};
+use super::process::BenchSetup;
+use super::rows::BenchRow;
+use super::work::BenchWork;
 
 /// Figures, or why there are none.
-pub type Outcome = Result<Figures, String>;
+pub type ComparisonResult = Result<ComparisonFigures, String>;
 
 /// A contender that fails this often in one round is excluded from the rest.
 const ATTEMPTS: u32 = 3;
 
 /// The figures of one comparison.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figures {
+pub struct ComparisonFigures {
     /// Ours.
     pub ours: Series,
     /// The other's; empty if there is no other.
     pub others: Series,
     /// The ratios of the rounds, or our values if there is no other.
-    pub estimate: Estimate,
+    pub estimate: MedianEstimate,
     /// The ratios of the requests per second, if both sides are to send as many as they can, or at one rate.
-    pub rates: Option<Estimate>,
+    pub rates: Option<MedianEstimate>,
     /// How many runs of the two failed and were repeated.
     pub repeated: usize,
 }
@@ -45,7 +45,7 @@ pub struct Series {
 /// The contenders of a row, with their results so far.
 #[derive(Debug)]
 pub struct Rounds<'a> {
-    row: &'a Row,
+    row: &'a BenchRow,
     entrants: Vec<Entrant>,
 }
 
@@ -53,7 +53,7 @@ pub struct Rounds<'a> {
 #[derive(Debug)]
 struct Entrant {
     contender: Contender,
-    samples: Vec<Sample>,
+    samples: Vec<RoundSample>,
     failure: Option<String>,
     repeated: usize,
 }
@@ -63,12 +63,17 @@ impl<'a> Rounds<'a> {
     ///
     /// # Errors
     /// A target or a meter that cannot be started.
-    pub fn run(stage: &Stage<'_>, row: &'a Row, comparisons: &[Comparison], rounds: usize) -> io::Result<Self> {
+    pub fn run(
+        stage: &BenchSetup<'_>,
+        row: &'a BenchRow,
+        comparisons: &[MeasureComparison],
+        rounds: usize,
+    ) -> io::Result<Self> {
         let mut all = Self::new(row, comparisons, |contender| stage.missing(contender, &row.work));
         let mut servers = HashMap::new();
         for contender in all.order(0).into_iter().map(|place| all.entrants[place].contender) {
             let work = (contender.change)(row.work);
-            if let Entry::Vacant(place) = servers.entry(Stage::place(&contender, &work)) {
+            if let Entry::Vacant(place) = servers.entry(BenchSetup::place(&contender, &work)) {
                 place.insert(stage.target(&contender, &work)?);
             }
         }
@@ -81,7 +86,7 @@ impl<'a> Rounds<'a> {
             for place in all.order(round) {
                 let entrant = &mut all.entrants[place];
                 let work = (entrant.contender.change)(row.work);
-                let server = &servers[&Stage::place(&entrant.contender, &work)];
+                let server = &servers[&BenchSetup::place(&entrant.contender, &work)];
                 let mut sample = stage.round(&entrant.contender, &work, server)?;
                 for _ in 1..ATTEMPTS {
                     let Err(why) = &sample else { break };
@@ -97,11 +102,15 @@ impl<'a> Rounds<'a> {
     }
 
     /// Everybody once; `missing` says why one cannot take part.
-    fn new(row: &'a Row, comparisons: &[Comparison], missing: impl Fn(&Contender) -> Option<String>) -> Self {
+    fn new(
+        row: &'a BenchRow,
+        comparisons: &[MeasureComparison],
+        missing: impl Fn(&Contender) -> Option<String>,
+    ) -> Self {
         let mut entrants: Vec<Entrant> = Vec::new();
-        for Comparison { measure, ours, other, .. } in comparisons {
+        for MeasureComparison { measure, ours, other, .. } in comparisons {
             for contender in [Some(*ours), *other].into_iter().flatten() {
-                let is_timed = !matches!(measure.how, How::Counted(_));
+                let is_timed = !matches!(measure.how, ValueSource::Counted(_));
                 if is_timed && entrants.iter().all(|known| known.contender != contender) {
                     let failure = missing(&contender);
                     entrants.push(Entrant { contender, samples: Vec::new(), failure, repeated: 0 });
@@ -128,11 +137,11 @@ impl<'a> Rounds<'a> {
     ///
     /// # Errors
     /// Why there are none, for the table.
-    pub fn figures(&self, comparison: &Comparison) -> Outcome {
+    pub fn figures(&self, comparison: &MeasureComparison) -> ComparisonResult {
         let (figure, is_lowest) = match comparison.measure.how {
-            How::Median(figure) => (figure, false),
-            How::Lowest(figure) => (figure, comparison.other.is_none()),
-            How::Counted(_) => return Err("counted, not timed".to_owned()),
+            ValueSource::Median(figure) => (figure, false),
+            ValueSource::Lowest(figure) => (figure, comparison.other.is_none()),
+            ValueSource::Counted(_) => return Err("counted, not timed".to_owned()),
         };
         let mut repeated = 0;
         let mut series = |contender: &Contender| -> Result<Series, String> {
@@ -151,21 +160,21 @@ impl<'a> Rounds<'a> {
         let others = comparison.other.as_ref().map_or(Ok(Series::default()), series)?;
         let is_compared = comparison.other.is_some();
         let compared = if is_compared { ratios(&ours.values, &others.values) } else { ours.values.clone() };
-        let lowest = || compared.iter().copied().min_by(f64::total_cmp).map(Estimate::exact);
-        let estimate = if is_lowest { lowest() } else { Estimate::of(&compared) };
+        let lowest = || compared.iter().copied().min_by(f64::total_cmp).map(MedianEstimate::exact);
+        let estimate = if is_lowest { lowest() } else { MedianEstimate::from_values(&compared) };
         let pace = |contender: &Contender| {
-            let Work { rate, requests, .. } = (contender.change)(self.row.work);
+            let BenchWork { rate, requests, .. } = (contender.change)(self.row.work);
             (rate, requests)
         };
         let is_same_pace = comparison.other.is_some_and(|other| pace(&other) == pace(&comparison.ours));
-        let rates = is_same_pace.then(|| Estimate::of(&ratios(&ours.rates, &others.rates))).flatten();
-        Ok(Figures { ours, others, estimate: estimate.ok_or("no round was measured")?, rates, repeated })
+        let rates = is_same_pace.then(|| MedianEstimate::from_values(&ratios(&ours.rates, &others.rates))).flatten();
+        Ok(ComparisonFigures { ours, others, estimate: estimate.ok_or("no round was measured")?, rates, repeated })
     }
 }
 
 impl Entrant {
     /// Records a round. Who failed in it takes no further part.
-    fn take(&mut self, sample: Result<Sample, String>) {
+    fn take(&mut self, sample: Result<RoundSample, String>) {
         match sample {
             Ok(sample) => self.samples.push(sample),
             Err(why) => self.failure = Some(format!("{}: {why}", self.contender.title())),
@@ -180,8 +189,8 @@ mod tests {
     use super::super::rows::ROWS;
     use super::*;
 
-    const fn beside(ours: Contender, other: Option<Contender>) -> Comparison {
-        Comparison { measure: CPU, ours, other, limit: None }
+    const fn beside(ours: Contender, other: Option<Contender>) -> MeasureComparison {
+        MeasureComparison { measure: CPU, ours, other, limit: None }
     }
 
     /// onrush, shb, wrk and onrush on epoll; one of them may be missing.
@@ -190,19 +199,19 @@ mod tests {
             beside(ONRUSH, Some(SHB)),
             beside(WRK, Some(ONRUSH)),
             beside(EPOLL, None),
-            Comparison { measure: INSTRUCTIONS, ..beside(ONRUSH, ONRUSH.before()) },
+            MeasureComparison { measure: INSTRUCTIONS, ..beside(ONRUSH, ONRUSH.before()) },
         ];
         Rounds::new(&ROWS[0], &comparisons, |one| (Some(*one) == missing).then(|| "not had".to_owned()))
     }
 
     impl Rounds<'_> {
         fn take(&mut self, contender: Contender, sample: Result<(f64, f64), &str>) {
-            let sample = sample.map(|(cpu_us, per_second)| Sample {
+            let sample = sample.map(|(cpu_us, per_second)| RoundSample {
                 requests: 1.0,
                 per_second,
                 cpu_us,
                 result: serde_json::json!({"open_loop": {"lateness": {"percentiles_us": {"50": cpu_us}}}}),
-                ..Sample::default()
+                ..RoundSample::default()
             });
             let entrant = self.entrants.iter_mut().find(|entrant| entrant.contender == contender).unwrap();
             entrant.take(sample.map_err(str::to_owned));
@@ -221,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_are_paired_and_may_be_compared_in_several_measures() {
+    fn rounds_are_paired_per_measure() {
         let mut rounds = rounds(None);
         for (ours, other) in [(1.0, 2.0), (3.0, 4.0), (2.0, 8.0)] {
             rounds.take(ONRUSH, Ok((ours, 100.0)));
@@ -232,13 +241,13 @@ mod tests {
         assert_eq!((figures.ours.rates, figures.others.rates), (vec![100.0; 3], vec![50.0; 3]));
         assert_eq!((figures.estimate.low, figures.estimate.median, figures.estimate.high), (0.25, 0.5, 0.75));
         assert_eq!(figures.rates.map(|rates| (rates.low, rates.median, rates.high)), Some((2.0, 2.0, 2.0)));
-        let figures = rounds.figures(&Comparison { measure: RATE, ..beside(ONRUSH, Some(WRK)) }).unwrap();
+        let figures = rounds.figures(&MeasureComparison { measure: RATE, ..beside(ONRUSH, Some(WRK)) }).unwrap();
         assert_eq!((figures.ours.values, figures.estimate.median), (vec![100.0; 3], 2.0));
     }
 
     #[test]
     fn rates_that_differ_on_purpose_are_not_compared() {
-        let slower = Contender::onrush("onrush -R", |work| Work { rate: 1_000, ..work });
+        let slower = Contender::onrush("onrush -R", |work| BenchWork { rate: 1_000, ..work });
         let comparison = beside(slower, Some(ONRUSH));
         let mut rounds = Rounds::new(&ROWS[0], &[comparison], |_| None);
         rounds.take(slower, Ok((3.0, 1_000.0)));
@@ -247,17 +256,17 @@ mod tests {
     }
 
     #[test]
-    fn where_other_load_can_only_add_the_lowest_round_counts() {
+    fn counts_use_the_lowest_round() {
         let mut rounds = rounds(None);
         for value in [3.0, 1.5, 2.0] {
             rounds.take(ONRUSH, Ok((value, 1.0)));
         }
-        let lateness = Comparison { measure: LATENESS_50, ..beside(ONRUSH, None) };
-        assert_eq!(rounds.figures(&lateness).unwrap().estimate, Estimate::exact(1.5));
+        let lateness = MeasureComparison { measure: LATENESS_50, ..beside(ONRUSH, None) };
+        assert_eq!(rounds.figures(&lateness).unwrap().estimate, MedianEstimate::exact(1.5));
     }
 
     #[test]
-    fn who_fails_takes_no_further_part_and_the_others_go_on() {
+    fn failed_contenders_drop_out() {
         let mut rounds = rounds(Some(SHB));
         rounds.take(EPOLL, Err("no report: x"));
         rounds.take(ONRUSH, Ok((1.0, 1.0)));

@@ -1,39 +1,40 @@
 //! The table as data: the work of each row, its measures, its contenders, and the limits.
 
-use super::contender::{Contender, EPOLL, H2LOAD, OHA, ONRUSH, Program, SHB, WRK, WRK2, contender};
+use super::contender::{Contender, EPOLL, GeneratorProgram, H2LOAD, OHA, ONRUSH, SHB, WRK, WRK2, contender};
 use super::measure::{
-    BESIDE, BYTES, CPU, Comparison, ELAPSED, EVIDENCE, INSTRUCTIONS, INSTRUCTIONS_ALONE, KEPT, LATENESS_50,
-    LATENESS_99, Limit, MEMORY, Measure, RATE, RATE_ERROR, SYSTEM_CALLS, TARGET_CPU,
+    BESIDE, BYTES, CPU, ELAPSED, EVIDENCE, INSTRUCTIONS, INSTRUCTIONS_ALONE, KEPT, LATENESS_50, LATENESS_99, MEMORY,
+    Measure, MeasureComparison, MeasureLimit, RATE, RATE_ERROR, SYSTEM_CALLS, TARGET_CPU,
 };
-use super::work::{LIST, NAMED_LIST, RESULT, Target, Work};
+use super::work::{BenchTarget, BenchWork, LIST, NAMED_LIST, RESULT};
 
 /// One row of the table: some work, and its measures.
 #[derive(Debug)]
-pub struct Row {
+pub struct BenchRow {
     /// Its name in `ROWS=`.
     pub name: &'static str,
     /// The work, in words.
     pub sentence: &'static str,
     /// The work.
-    pub work: Work,
-    pub comparisons: &'static [Comparison],
+    pub work: BenchWork,
+    pub comparisons: &'static [MeasureComparison],
     /// More rounds than this tell nothing more.
     pub rounds_max: usize,
 }
 
-impl Row {
+impl BenchRow {
     /// Every contender of onrush here, once for each measure, compared with another build of it; and, unless they are
     /// among them, the instructions and system calls of the first.
-    pub fn between_builds(&self) -> Vec<Comparison> {
-        let mut all: Vec<Comparison> = Vec::new();
-        let mut add = |measure: Measure, ours: Contender, is_new: fn(&Comparison, &Comparison) -> bool| {
-            let Some((limit, before)) = measure.between_builds.zip(ours.before()) else { return };
-            let limit = (measure != SYSTEM_CALLS || !self.work.calls_vary).then_some(limit);
-            let comparison = Comparison { measure, ours, other: Some(before), limit };
-            if all.iter().all(|known| is_new(known, &comparison)) {
-                all.push(comparison);
-            }
-        };
+    pub fn between_builds(&self) -> Vec<MeasureComparison> {
+        let mut all: Vec<MeasureComparison> = Vec::new();
+        let mut add =
+            |measure: Measure, ours: Contender, is_new: fn(&MeasureComparison, &MeasureComparison) -> bool| {
+                let Some((limit, before)) = measure.between_builds.zip(ours.before()) else { return };
+                let limit = (measure != SYSTEM_CALLS || !self.work.calls_vary).then_some(limit);
+                let comparison = MeasureComparison { measure, ours, other: Some(before), limit };
+                if all.iter().all(|known| is_new(known, &comparison)) {
+                    all.push(comparison);
+                }
+            };
         for comparison in self.comparisons {
             add(comparison.measure, comparison.ours, |known, new| known != new);
         }
@@ -46,34 +47,39 @@ impl Row {
     }
 }
 
-const fn at_most(limit: f64, measure: Measure, ours: Contender, other: Contender) -> Comparison {
-    Comparison { limit: Some(Limit::AtMost(limit)), ..beside(measure, ours, other) }
+const fn at_most(limit: f64, measure: Measure, ours: Contender, other: Contender) -> MeasureComparison {
+    MeasureComparison { limit: Some(MeasureLimit::AtMost(limit)), ..beside(measure, ours, other) }
 }
 
-const fn at_least(limit: f64, measure: Measure, ours: Contender, other: Contender) -> Comparison {
-    Comparison { limit: Some(Limit::AtLeast(limit)), ..beside(measure, ours, other) }
+const fn at_least(limit: f64, measure: Measure, ours: Contender, other: Contender) -> MeasureComparison {
+    MeasureComparison { limit: Some(MeasureLimit::AtLeast(limit)), ..beside(measure, ours, other) }
 }
 
-const fn beside(measure: Measure, ours: Contender, other: Contender) -> Comparison {
-    Comparison { measure, ours, other: Some(other), limit: None }
+const fn beside(measure: Measure, ours: Contender, other: Contender) -> MeasureComparison {
+    MeasureComparison { measure, ours, other: Some(other), limit: None }
 }
 
 /// A value that is compared with nothing.
-const fn value(limit: Option<Limit>, measure: Measure, ours: Contender) -> Comparison {
-    Comparison { measure, ours, other: None, limit }
+const fn value(limit: Option<MeasureLimit>, measure: Measure, ours: Contender) -> MeasureComparison {
+    MeasureComparison { measure, ours, other: None, limit }
 }
 
-const fn below(limit: f64, measure: Measure, ours: Contender) -> Comparison {
-    value(Some(Limit::AtMost(limit)), measure, ours)
+const fn below(limit: f64, measure: Measure, ours: Contender) -> MeasureComparison {
+    value(Some(MeasureLimit::AtMost(limit)), measure, ours)
 }
 
 /// A row of as many rounds as requested.
-const fn row(name: &'static str, sentence: &'static str, work: Work, comparisons: &'static [Comparison]) -> Row {
-    Row { name, sentence, work, comparisons, rounds_max: usize::MAX }
+const fn row(
+    name: &'static str,
+    sentence: &'static str,
+    work: BenchWork,
+    comparisons: &'static [MeasureComparison],
+) -> BenchRow {
+    BenchRow { name, sentence, work, comparisons, rounds_max: usize::MAX }
 }
 
-const SMALL: Work = Work {
-    target: Target::Bare,
+const SMALL: BenchWork = BenchWork {
+    target: BenchTarget::Bare,
     path: "/",
     options: &[],
     scenario: Some(""),
@@ -91,16 +97,22 @@ const SMALL: Work = Work {
     counted: 20_000,
 };
 
-const BIG: Work =
-    Work { target: Target::Serve, path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, counted: 200, ..SMALL };
+const BIG: BenchWork = BenchWork {
+    target: BenchTarget::Serve,
+    path: "/bytes/1048576",
+    body_bytes: 1 << 20,
+    connections: 10,
+    counted: 200,
+    ..SMALL
+};
 
 /// Requests with bodies, whose length is in the path; the target reads them.
-const UPLOAD: Work =
-    Work { target: Target::Serve, options: &["-s", "benches/scripts/upload.lua"], counted: 2_000, ..SMALL };
+const UPLOAD: BenchWork =
+    BenchWork { target: BenchTarget::Serve, options: &["-s", "benches/scripts/upload.lua"], counted: 2_000, ..SMALL };
 
 /// The target closes each connection after its response.
-const CLOSE: Work = Work {
-    target: Target::Serve,
+const CLOSE: BenchWork = BenchWork {
+    target: BenchTarget::Serve,
     path: "/close",
     scenario: Some(
         r#"close = true
@@ -110,17 +122,17 @@ answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 13\r\n\r\nHell
     ..SMALL
 };
 
-const TLS: Work = Work { target: Target::Tls, scenario: None, connections: 50, counted: 5_000, ..SMALL };
+const TLS: BenchWork = BenchWork { target: BenchTarget::Tls, scenario: None, connections: 50, counted: 5_000, ..SMALL };
 
 /// A new connection for every request, over TLS.
-const TLS_CLOSE: Work = Work { path: "/close", counted: 500, ..TLS };
+const TLS_CLOSE: BenchWork = BenchWork { path: "/close", counted: 500, ..TLS };
 
 /// Many requests in flight on few connections of HTTP/2.
-const HTTP2: Work =
-    Work { target: Target::Http2, scenario: None, connections: 4, streams: 32, counted: 20_000, ..SMALL };
+const HTTP2: BenchWork =
+    BenchWork { target: BenchTarget::Http2, scenario: None, connections: 4, streams: 32, counted: 20_000, ..SMALL };
 
 /// Large bodies over HTTP/2, one at a time on each connection.
-const HTTP2_BIG: Work = Work {
+const HTTP2_BIG: BenchWork = BenchWork {
     path: "/bytes/1048576",
     body_bytes: 1 << 20,
     connections: 10,
@@ -134,126 +146,131 @@ const HTTP2_BIG: Work = Work {
 const TABLELESS: &[&str] = &["--h2-table", "0"];
 
 /// Ten connections on which requests are sent at a rate.
-const PACED: Work = Work { connections: 10, options: &["-o", RESULT], ..SMALL };
+const PACED: BenchWork = BenchWork { connections: 10, options: &["-o", RESULT], ..SMALL };
 
 /// The work of `small`, done by a script.
-const fn script(options: &'static [&'static str]) -> Work {
-    Work { options, ..SMALL }
+const fn script(options: &'static [&'static str]) -> BenchWork {
+    BenchWork { options, ..SMALL }
 }
 
 /// The work without the feature that the row is about.
-const NO_SCRIPT: Contender = Contender::onrush("onrush without", |work| Work {
+const NO_SCRIPT: Contender = Contender::onrush("onrush without", |work| BenchWork {
     options: &["-X", "POST", "--body", "name=x&size=3", "-H", "Content-Type: application/x-www-form-urlencoded"],
     ..work
 });
 /// One request again and again instead of a list, as long as the list's.
 const NO_LIST: Contender =
-    Contender::onrush("onrush without", |work| Work { path: "/item/1?page=100", options: &[], ..work });
+    Contender::onrush("onrush without", |work| BenchWork { path: "/item/1?page=100", options: &[], ..work });
 /// Placeholders in the path.
-const TEMPLATE: Work =
-    Work { path: "/item/{{seq}}?user={{csv target/bench/users.csv id}}", options: &["--templates"], ..SMALL };
+const TEMPLATE: BenchWork =
+    BenchWork { path: "/item/{{seq}}?user={{csv target/bench/users.csv id}}", options: &["--templates"], ..SMALL };
 /// The requests filled in by a script.
 const IN_LUA: Contender = Contender {
-    change: |work| Work { path: "/", options: &["-s", "benches/scripts/template.lua"], ..work },
+    change: |work| BenchWork { path: "/", options: &["-s", "benches/scripts/template.lua"], ..work },
     ..contender("wrk with a script", WRK.program)
 };
 /// One request again and again.
 const NO_TEMPLATE: Contender =
-    Contender::onrush("onrush without", |work| Work { path: "/item/1?user=100000", options: &[], ..work });
+    Contender::onrush("onrush without", |work| BenchWork { path: "/item/1?user=100000", options: &[], ..work });
 /// The list without names.
-const NO_NAMES: Contender = Contender::onrush("onrush without", |work| Work { options: &["--urls", LIST], ..work });
-const NO_PHASES: Contender = Contender::onrush("onrush without", |work| Work { options: &[], ..work });
+const NO_NAMES: Contender =
+    Contender::onrush("onrush without", |work| BenchWork { options: &["--urls", LIST], ..work });
+const NO_PHASES: Contender = Contender::onrush("onrush without", |work| BenchWork { options: &[], ..work });
 const NO_RESUMPTION: Contender =
-    Contender::onrush("onrush without", |work| Work { options: &["--tls-resume", "off"], ..work });
+    Contender::onrush("onrush without", |work| BenchWork { options: &["--tls-resume", "off"], ..work });
 
 /// Each request is sent when it is due.
 const EXACT: Contender = contender("onrush -R, busy-polling", ONRUSH.program);
 /// The rate over HTTP/1.1.
 const EXACT_HTTP1: Contender = Contender {
-    change: |work| Work { target: Target::Http1, streams: 0, ..work },
+    change: |work| BenchWork { target: BenchTarget::Http1, streams: 0, ..work },
     ..contender("onrush -R, HTTP/1.1", ONRUSH.program)
 };
 /// The rate, woken by the kernel.
 const ASLEEP: Contender =
-    Contender::onrush("onrush -R --spin off", |work| Work { options: &["--spin", "off", "-o", RESULT], ..work });
+    Contender::onrush("onrush -R --spin off", |work| BenchWork { options: &["--spin", "off", "-o", RESULT], ..work });
 /// Requests are sent together, at the ends of slices.
-const SLICED: Contender = Contender::onrush("onrush -R --send-slice 200us", |work| Work {
+const SLICED: Contender = Contender::onrush("onrush -R --send-slice 200us", |work| BenchWork {
     options: &["--spin", "off", "--send-slice", "200us"],
     ..work
 });
 /// The rate, as coarse as wrk2's timers.
-const COARSE: Contender = Contender::onrush("onrush -R --send-slice 1ms", |work| Work {
+const COARSE: Contender = Contender::onrush("onrush -R --send-slice 1ms", |work| BenchWork {
     options: &["--spin", "off", "--send-slice", "1ms"],
     ..work
 });
-const UNPACED: Contender = Contender::onrush("onrush", |work| Work { rate: 0, ..work });
+const UNPACED: Contender = Contender::onrush("onrush", |work| BenchWork { rate: 0, ..work });
 
 /// With 10 µs instead of 500 µs in which shb gathers responses.
 const SHB_10: Contender = Contender {
-    change: |work| Work { options: &["--batch-linger", "10"], ..work },
+    change: |work| BenchWork { options: &["--batch-linger", "10"], ..work },
     ..contender("shb, 10 us", SHB.program)
 };
 /// shb as it is.
 const SHB_500: Contender =
-    Contender { change: |work| Work { options: &[], ..work }, ..contender("shb, 500 us", SHB.program) };
+    Contender { change: |work| BenchWork { options: &[], ..work }, ..contender("shb, 500 us", SHB.program) };
 /// With our usual table of header fields.
-const TABLE: Contender = Contender::onrush("onrush, usual table", |work| Work { options: &[], ..work });
+const TABLE: Contender = Contender::onrush("onrush, usual table", |work| BenchWork { options: &[], ..work });
 /// As many requests in flight, over HTTP/1.1.
-const HTTP1: Contender =
-    Contender::onrush("onrush, HTTP/1.1", |work| Work { target: Target::Http1, streams: 0, options: &[], ..work });
+const HTTP1: Contender = Contender::onrush("onrush, HTTP/1.1", |work| BenchWork {
+    target: BenchTarget::Http1,
+    streams: 0,
+    options: &[],
+    ..work
+});
 
 /// As many connections as fit the target's backlog: no storm.
 const FEWER: Contender = Contender::onrush("onrush with 4,000", |work| work.of_requests(4_000));
 /// wrk opens all connections before it checks the time, so that a run of a second lasts as long as that takes. It
 /// hardly gets a response.
 const WRK_OPENING: Contender =
-    Contender { change: |work| Work { target: Target::Bare, seconds: 1, all_answer: false, ..work }, ..WRK };
+    Contender { change: |work| BenchWork { target: BenchTarget::Bare, seconds: 1, all_answer: false, ..work }, ..WRK };
 
-const BARE_URING: Contender = contender("bare io_uring", Program::Bare("bare-uring"));
+const BARE_URING: Contender = contender("bare io_uring", GeneratorProgram::Bare("bare-uring"));
 const BARE_SPIN: Contender = Contender {
-    change: |work| Work { options: &["spin"], ..work },
+    change: |work| BenchWork { options: &["spin"], ..work },
     ..contender("bare io_uring, busy-polling", BARE_URING.program)
 };
-const BARE_EPOLL: Contender = contender("bare epoll", Program::Bare("bare-epoll"));
-const BARE_RECEIVE: Contender = contender("bare receive", Program::Bare("bare-poll"));
-const BARE_DISCARD: Contender = contender("bare discard", Program::Bare("bare-discard"));
-const BARE_CONNECTS: Contender = contender("bare connects", Program::Bare("bare-storm"));
-const BARE_HTTP2: Contender = contender("bare HTTP/2", Program::Bare("bare-http2"));
+const BARE_EPOLL: Contender = contender("bare epoll", GeneratorProgram::Bare("bare-epoll"));
+const BARE_RECEIVE: Contender = contender("bare receive", GeneratorProgram::Bare("bare-poll"));
+const BARE_DISCARD: Contender = contender("bare discard", GeneratorProgram::Bare("bare-discard"));
+const BARE_CONNECTS: Contender = contender("bare connects", GeneratorProgram::Bare("bare-storm"));
+const BARE_HTTP2: Contender = contender("bare HTTP/2", GeneratorProgram::Bare("bare-http2"));
 /// Cost of HTTP/2 where the server sends each response in one piece, as with HTTP/1.1.
 const ONE_PIECE: Contender =
-    Contender::onrush("onrush, in one piece", |work| Work { target: Target::Bare, options: &[], ..work });
-const ONE_PIECE_HTTP1: Contender = Contender::onrush("onrush, HTTP/1.1, in one piece", |work| Work {
-    target: Target::Bare,
+    Contender::onrush("onrush, in one piece", |work| BenchWork { target: BenchTarget::Bare, options: &[], ..work });
+const ONE_PIECE_HTTP1: Contender = Contender::onrush("onrush, HTTP/1.1, in one piece", |work| BenchWork {
+    target: BenchTarget::Bare,
     streams: 0,
     options: &[],
     ..work
 });
 /// Cost of HTTP/2 where nothing is decoded.
 const BARE_HTTP1: Contender = Contender {
-    change: |work| Work { target: Target::Http1, streams: 0, options: &[], ..work },
+    change: |work| BenchWork { target: BenchTarget::Http1, streams: 0, options: &[], ..work },
     ..contender("bare HTTP/1.1", BARE_URING.program)
 };
-const SERVE: Contender = Contender::onrush("onrush serve", |work| Work { target: Target::Subject, ..work });
+const SERVE: Contender = Contender::onrush("onrush serve", |work| BenchWork { target: BenchTarget::Subject, ..work });
 const BARE_SERVER: Contender = contender("bare server", ONRUSH.program);
 
 /// Responses that are more work to read.
-const NGINX_HEAD: Contender = Contender::onrush("onrush, a head of nginx's", |work| Work {
+const NGINX_HEAD: Contender = Contender::onrush("onrush, a head of nginx's", |work| BenchWork {
     scenario: Some(
         r#"answer = "HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\nContent-Type: text/html\r\nContent-Length: 13\r\nLast-Modified: Fri, 20 Nov 2026 12:00:00 GMT\r\nConnection: keep-alive\r\nETag: \"655b4c80-d\"\r\nAccept-Ranges: bytes\r\n\r\nHello, World!""#,
     ),
     ..work
 });
-const CHUNKED: Contender = Contender::onrush("onrush, a chunked body", |work| Work {
+const CHUNKED: Contender = Contender::onrush("onrush, a chunked body", |work| BenchWork {
     scenario: Some(
         r#"answer = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nHello\r\n8\r\n, World!\r\n0\r\n\r\n""#,
     ),
     ..work
 });
 const IN_PIECES: Contender =
-    Contender::onrush("onrush, a head in two pieces", |work| Work { scenario: Some("split = 50"), ..work });
+    Contender::onrush("onrush, a head in two pieces", |work| BenchWork { scenario: Some("split = 50"), ..work });
 
 /// The table.
-pub const ROWS: &[Row] = &[
+pub const ROWS: &[BenchRow] = &[
     row(
         "small",
         "keep-alive, 13-byte body, 100 connections",
@@ -269,7 +286,7 @@ pub const ROWS: &[Row] = &[
     row(
         "thousand",
         "the same, 1,000 connections",
-        Work { connections: 1_000, ..SMALL },
+        BenchWork { connections: 1_000, ..SMALL },
         &[at_most(0.80, CPU, ONRUSH, WRK), at_most(1.03, CPU, ONRUSH, SHB), beside(CPU, EPOLL, WRK)],
     ),
     row(
@@ -310,7 +327,7 @@ pub const ROWS: &[Row] = &[
         "list",
         "a list of 10,000 requests; without: the same request again and again",
         // Reading the list, which takes as long as some thousand requests, is not part of the measure.
-        Work { seconds: 4, ..script(&["--urls", LIST]) },
+        BenchWork { seconds: 4, ..script(&["--urls", LIST]) },
         &[at_most(1.05, CPU, ONRUSH, NO_LIST), beside(CPU, EPOLL, NO_LIST)],
     ),
     row(
@@ -322,7 +339,7 @@ pub const ROWS: &[Row] = &[
     row(
         "names",
         "a list with 200 names, 4 threads, unpinned; without: no names",
-        Work { seconds: 4, threads: 4, pinned: false, ..script(&["--urls", NAMED_LIST]) },
+        BenchWork { seconds: 4, threads: 4, pinned: false, ..script(&["--urls", NAMED_LIST]) },
         &[at_most(1.05, CPU, ONRUSH, NO_NAMES), below(60.0, MEMORY, ONRUSH)],
     ),
     row(
@@ -340,26 +357,26 @@ pub const ROWS: &[Row] = &[
     row(
         "big-full",
         "1 MiB bodies, 20 connections, the target at its limit",
-        Work { connections: 20, ..BIG },
+        BenchWork { connections: 20, ..BIG },
         &[at_most(0.65, CPU, ONRUSH, WRK), at_most(0.65, CPU, EPOLL, WRK)],
     ),
     row(
         "upload",
         "10 KiB in every request, 100 connections",
-        Work { path: "/sink?10240", ..UPLOAD },
+        BenchWork { path: "/sink?10240", ..UPLOAD },
         &[at_most(0.80, CPU, ONRUSH, WRK), beside(CPU, EPOLL, WRK)],
     ),
     row(
         "upload-big",
         "1 MiB in every request, 10 connections",
-        Work { path: "/sink?1048576", connections: 10, calls_vary: true, counted: 200, ..UPLOAD },
+        BenchWork { path: "/sink?1048576", connections: 10, calls_vary: true, counted: 200, ..UPLOAD },
         &[at_most(1.0, CPU, ONRUSH, WRK), beside(CPU, EPOLL, WRK)],
     ),
     row(
         "mixed",
         "10 of 100 connections get responses after 0.1 ms, the others after a second",
-        Work {
-            target: Target::Serve,
+        BenchWork {
+            target: BenchTarget::Serve,
             path: "/mixed",
             scenario: Some("latency_us = 100.0\njitter_us = 999900.0"),
             seconds: 2,
@@ -373,14 +390,14 @@ pub const ROWS: &[Row] = &[
             beside(CPU, EPOLL, WRK),
         ],
     ),
-    Row {
+    BenchRow {
         // Memory differs by pages from run to run, and a round takes four seconds.
         rounds_max: 7,
         ..row(
             "idle",
             "10,000 connections, responses after a second",
-            Work {
-                target: Target::Serve,
+            BenchWork {
+                target: BenchTarget::Serve,
                 path: "/delay/1000",
                 scenario: Some("latency_us = 1e6"),
                 connections: 10_000,
@@ -403,13 +420,13 @@ pub const ROWS: &[Row] = &[
         CLOSE,
         &[at_most(0.88, CPU, ONRUSH, WRK), at_most(1.0, CPU, ONRUSH, SHB), at_most(0.92, CPU, EPOLL, WRK)],
     ),
-    Row {
+    BenchRow {
         // Each round has thousands of connections.
         rounds_max: 11,
         ..row(
             "storm",
             "19,000 connections with one request each",
-            Work { target: Target::Gate(19_000), seconds: 30, counted: 18_000, ..SMALL }.of_requests(19_000),
+            BenchWork { target: BenchTarget::Gate(19_000), seconds: 30, counted: 18_000, ..SMALL }.of_requests(19_000),
             &[
                 at_most(2.0, ELAPSED, ONRUSH, BARE_CONNECTS),
                 at_most(1.3, CPU, ONRUSH, FEWER),
@@ -417,13 +434,13 @@ pub const ROWS: &[Row] = &[
             ],
         )
     },
-    Row {
+    BenchRow {
         rounds_max: 3,
         ..row(
             "reconnect-long",
             "new connection per request, 20 seconds",
-            Work { options: &["-o", RESULT], seconds: 20, ..CLOSE },
-            &[value(Some(Limit::AtLeast(0.9)), KEPT, ONRUSH)],
+            BenchWork { options: &["-o", RESULT], seconds: 20, ..CLOSE },
+            &[value(Some(MeasureLimit::AtLeast(0.9)), KEPT, ONRUSH)],
         )
     },
     row(
@@ -447,22 +464,29 @@ pub const ROWS: &[Row] = &[
     row(
         "tls-big",
         "TLS, 1 MiB bodies, 10 connections",
-        Work { path: "/bytes/1048576", body_bytes: 1 << 20, connections: 10, calls_vary: true, counted: 100, ..TLS },
+        BenchWork {
+            path: "/bytes/1048576",
+            body_bytes: 1 << 20,
+            connections: 10,
+            calls_vary: true,
+            counted: 100,
+            ..TLS
+        },
         &[at_least(1.2, BYTES, ONRUSH, WRK), beside(BYTES, EPOLL, WRK), beside(BYTES, ONRUSH, SHB)],
     ),
-    Row {
+    BenchRow {
         rounds_max: 5,
         ..row(
             "tls-memory",
             "TLS, keep-alive, 5,000 connections",
-            Work { connections: 5_000, seconds: 6, ..TLS },
+            BenchWork { connections: 5_000, seconds: 6, ..TLS },
             &[at_most(1.0, MEMORY, ONRUSH, WRK), beside(MEMORY, ONRUSH, SHB)],
         )
     },
     row(
         "http2",
         "HTTP/2, 4 connections with 32 streams each",
-        Work { options: TABLELESS, ..HTTP2 },
+        BenchWork { options: TABLELESS, ..HTTP2 },
         &[
             at_most(1.05, CPU, ONRUSH, SHB_10),
             at_most(1.15, CPU, TABLE, SHB_10),
@@ -475,13 +499,13 @@ pub const ROWS: &[Row] = &[
     row(
         "http2-one",
         "HTTP/2, one connection with 100 streams",
-        Work { connections: 1, streams: 100, options: TABLELESS, ..HTTP2 },
+        BenchWork { connections: 1, streams: 100, options: TABLELESS, ..HTTP2 },
         &[at_most(1.05, CPU, ONRUSH, SHB_10), beside(CPU, ONRUSH, H2LOAD), beside(CPU, ONRUSH, SHB_500)],
     ),
     row(
         "http2-wide",
         "HTTP/2, 100 connections with one stream each",
-        Work { connections: 100, streams: 1, options: TABLELESS, ..HTTP2 },
+        BenchWork { connections: 100, streams: 1, options: TABLELESS, ..HTTP2 },
         &[
             at_most(1.05, CPU, ONRUSH, SHB_10),
             at_most(1.15, CPU, ONRUSH, HTTP1),
@@ -493,13 +517,13 @@ pub const ROWS: &[Row] = &[
     row(
         "http2-many",
         "HTTP/2, 100 connections with 100 streams each",
-        Work { connections: 100, streams: 100, options: TABLELESS, ..HTTP2 },
+        BenchWork { connections: 100, streams: 100, options: TABLELESS, ..HTTP2 },
         &[at_most(1.05, CPU, ONRUSH, SHB_10), beside(CPU, ONRUSH, H2LOAD), beside(CPU, ONRUSH, SHB_500)],
     ),
     row(
         "http2-tls",
         "HTTP/2 over TLS, 4 connections with 32 streams each",
-        Work { target: Target::TlsHttp2, options: TABLELESS, counted: 5_000, ..HTTP2 },
+        BenchWork { target: BenchTarget::TlsHttp2, options: TABLELESS, counted: 5_000, ..HTTP2 },
         &[
             at_most(1.05, CPU, ONRUSH, SHB_10),
             at_most(0.65, CPU, ONRUSH, H2LOAD),
@@ -516,21 +540,21 @@ pub const ROWS: &[Row] = &[
     row(
         "http2-big-many",
         "HTTP/2, 1 MiB bodies, 4 connections with 16 streams each",
-        Work { connections: 4, streams: 16, ..HTTP2_BIG },
+        BenchWork { connections: 4, streams: 16, ..HTTP2_BIG },
         &[beside(BYTES, ONRUSH, SHB_500), beside(BYTES, ONRUSH, H2LOAD), beside(BYTES, EPOLL, H2LOAD)],
     ),
     row(
         "http2-upload",
         "HTTP/2, 1 MiB in every request, 10 connections",
-        Work { target: Target::Serve, path: "/sink", uploads: true, ..HTTP2_BIG },
+        BenchWork { target: BenchTarget::Serve, path: "/sink", uploads: true, ..HTTP2_BIG },
         &[at_least(1.0, BYTES, ONRUSH, SHB_500), at_least(1.0, BYTES, ONRUSH, H2LOAD)],
     ),
-    Row {
+    BenchRow {
         rounds_max: 9,
         ..row(
             "http2-rate",
             "HTTP/2, 1,000 requests/s for ten seconds, 10 connections",
-            Work {
+            BenchWork {
                 streams: 1,
                 connections: 10,
                 rate: 1_000,
@@ -549,26 +573,26 @@ pub const ROWS: &[Row] = &[
     row(
         "phases",
         "phases and a JSON file; without: neither",
-        Work { options: &["--breakout=all", "-o", RESULT], ..SMALL },
+        BenchWork { options: &["--breakout=all", "-o", RESULT], ..SMALL },
         &[
             at_most(1.03, INSTRUCTIONS, ONRUSH, NO_PHASES),
             at_most(1.03, SYSTEM_CALLS, ONRUSH, NO_PHASES),
             beside(CPU, ONRUSH, NO_PHASES),
         ],
     ),
-    Row {
+    BenchRow {
         rounds_max: 7,
         ..row(
             "evidence",
             "the evidence for the verdict, in runs of five seconds",
-            Work { target: Target::Serve, options: &["-o", RESULT], seconds: 5, ..SMALL },
+            BenchWork { target: BenchTarget::Serve, options: &["-o", RESULT], seconds: 5, ..SMALL },
             &[below(1.0, BESIDE, ONRUSH), below(0.02, EVIDENCE, EPOLL)],
         )
     },
     row(
         "one",
         "one connection, one thread, a core to itself",
-        Work { connections: 1, ..SMALL },
+        BenchWork { connections: 1, ..SMALL },
         &[
             at_least(1.0, RATE, ONRUSH, WRK),
             at_least(0.95, RATE, ONRUSH, BARE_RECEIVE),
@@ -579,15 +603,15 @@ pub const ROWS: &[Row] = &[
     row(
         "two",
         "two threads, 200 connections, unpinned",
-        Work { threads: 2, connections: 200, pinned: false, ..SMALL },
+        BenchWork { threads: 2, connections: 200, pinned: false, ..SMALL },
         &[at_most(0.80, CPU, ONRUSH, WRK), beside(CPU, EPOLL, WRK)],
     ),
-    Row {
+    BenchRow {
         rounds_max: 3,
         ..row(
             "rate-1k",
             "1,000 requests/s for ten seconds, 10 connections",
-            Work { rate: 1_000, seconds: 10, counted: 2_000, ..PACED },
+            BenchWork { rate: 1_000, seconds: 10, counted: 2_000, ..PACED },
             &[
                 below(2.0, LATENESS_50, EXACT),
                 below(50.0, LATENESS_99, EXACT),
@@ -597,19 +621,19 @@ pub const ROWS: &[Row] = &[
             ],
         )
     },
-    Row {
+    BenchRow {
         rounds_max: 3,
         ..row(
             "rate-10k",
             "10,000 requests/s, 10 connections",
-            Work { rate: 10_000, seconds: 2, ..PACED },
+            BenchWork { rate: 10_000, seconds: 2, ..PACED },
             &[below(0.1, RATE_ERROR, EXACT)],
         )
     },
     row(
         "rate-50k",
         "50,000 requests/s, 100 connections; onrush: as fast as possible",
-        Work { rate: 50_000, seconds: 2, ..SMALL },
+        BenchWork { rate: 50_000, seconds: 2, ..SMALL },
         &[
             at_most(3.2, CPU, ASLEEP, UNPACED),
             at_most(1.25, CPU, SLICED, UNPACED),
@@ -651,11 +675,11 @@ pub const ROWS: &[Row] = &[
 
 #[cfg(test)]
 mod tests {
-    use super::super::measure::How;
+    use super::super::measure::ValueSource;
     use super::*;
 
     #[test]
-    fn rows_have_names_of_their_own_and_so_have_the_contenders_of_a_row() {
+    fn rows_and_contenders_have_unique_names() {
         for (at, row) in ROWS.iter().enumerate() {
             assert!(ROWS[..at].iter().all(|earlier| earlier.name != row.name), "{}", row.name);
         }
@@ -670,12 +694,12 @@ mod tests {
             for contender in row.comparisons.iter().flat_map(|one| [Some(one.ours), one.other]).flatten() {
                 let options = (contender.change)(row.work).options;
                 let takes = match contender.program {
-                    Program::Onrush(_) => true,
+                    GeneratorProgram::Onrush(_) => true,
                     // It gets none of them.
-                    Program::H2load => options.is_empty() || row.work.streams > 0,
-                    Program::Shb => options.is_empty() || options == ["--batch-linger", "10"],
-                    Program::Wrk => options.iter().all(|option| !option.starts_with("-o")),
-                    Program::Bare(_) => options == ["spin"] || options.is_empty() || row.work.streams > 0,
+                    GeneratorProgram::H2load => options.is_empty() || row.work.streams > 0,
+                    GeneratorProgram::Shb => options.is_empty() || options == ["--batch-linger", "10"],
+                    GeneratorProgram::Wrk => options.iter().all(|option| !option.starts_with("-o")),
+                    GeneratorProgram::Bare(_) => options == ["spin"] || options.is_empty() || row.work.streams > 0,
                     _ => options.is_empty(),
                 };
                 assert!(takes, "{}: {} with {options:?}", row.name, contender.name);
@@ -684,10 +708,10 @@ mod tests {
     }
 
     #[test]
-    fn against_another_build_every_row_is_counted_and_onrush_is_timed_once() {
+    fn builds_are_compared_on_every_row() {
         let row = |name| ROWS.iter().find(|row| row.name == name).unwrap();
         let shown = |name| -> Vec<(&str, &str)> {
-            let comparisons: Vec<Comparison> = row(name).between_builds();
+            let comparisons: Vec<MeasureComparison> = row(name).between_builds();
             assert!(comparisons.iter().all(|one| one.other == one.ours.before()));
             comparisons.iter().map(|one| (one.ours.name, one.measure.unit)).collect()
         };
@@ -699,7 +723,7 @@ mod tests {
         assert_eq!(shown("tls")[2..], [("onrush", INSTRUCTIONS_ALONE.unit), ("onrush", SYSTEM_CALLS.unit)]);
         for row in ROWS {
             let comparisons = row.between_builds();
-            let counts = comparisons.iter().filter(|one| matches!(one.measure.how, How::Counted(_)));
+            let counts = comparisons.iter().filter(|one| matches!(one.measure.how, ValueSource::Counted(_)));
             assert!(counts.count() >= 2, "{}", row.name);
         }
     }

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::measure::{Comparison, How, Limit, RATE_MIN, Verdict};
-use super::median::Estimate;
-use super::rounds::{Figures, Outcome, Series};
-use super::rows::Row;
+use super::measure::{MeasureComparison, MeasureLimit, RATE_MIN, ValueSource, Verdict};
+use super::median::MedianEstimate;
+use super::rounds::{ComparisonFigures, ComparisonResult, Series};
+use super::rows::BenchRow;
 
 const HEADING: [&str; 9] =
     ["row", "work", "measured", "requests/s", "compared", "limit", "median", "interval", "verdict"];
@@ -31,15 +31,15 @@ const SHOWN_COLUMNS: [usize; 7] = [0, 1, 2, 3, 4, 6, 7];
 
 /// One line of the table.
 #[derive(Debug)]
-pub struct Line {
+pub struct TableLine {
     /// The row it belongs to.
-    pub row: &'static Row,
-    pub comparison: Comparison,
+    pub row: &'static BenchRow,
+    pub comparison: MeasureComparison,
     /// The figures, or why there are none.
-    pub outcome: Outcome,
+    pub outcome: ComparisonResult,
 }
 
-impl Line {
+impl TableLine {
     /// How the figures compare with the limit, and the rates with the least that counts. `None` without a limit or
     /// without figures.
     fn verdict(&self) -> Option<Verdict> {
@@ -48,12 +48,12 @@ impl Line {
     }
 
     /// The ratios of the rates, where processor time is compared.
-    fn rates(&self) -> Option<Estimate> {
+    fn rates(&self) -> Option<MedianEstimate> {
         self.outcome.as_ref().ok()?.rates.filter(|_| self.comparison.measure.is_cpu())
     }
 
     fn is_counted(&self) -> bool {
-        matches!(self.comparison.measure.how, How::Counted(_))
+        matches!(self.comparison.measure.how, ValueSource::Counted(_))
     }
 
     /// True if the document shows it.
@@ -76,12 +76,12 @@ pub struct Table(Vec<Vec<String>>);
 
 impl Table {
     /// The table of some lines.
-    pub fn of(lines: &[Line]) -> Self {
+    pub fn from_lines(lines: &[TableLine]) -> Self {
         Self([HEADING.map(str::to_owned).to_vec()].into_iter().chain(lines.iter().map(cells)).collect())
     }
 
     /// The columns and lines that the document shows.
-    pub fn shown(lines: &[Line]) -> Self {
+    pub fn shown(lines: &[TableLine]) -> Self {
         let shown = lines.iter().filter(|line| line.is_shown()).map(cells);
         let rows = [HEADING.map(str::to_owned).to_vec()].into_iter().chain(shown);
         Self(rows.map(|cells| SHOWN_COLUMNS.map(|column| cells[column].clone()).to_vec()).collect())
@@ -118,16 +118,16 @@ impl Table {
 }
 
 /// The programs that are compared.
-fn compared(Comparison { ours, other, .. }: &Comparison) -> String {
+fn compared(MeasureComparison { ours, other, .. }: &MeasureComparison) -> String {
     other.map_or(ours.title(), |other| format!("{} ÷ {}", ours.title(), other.title()))
 }
 
-fn cells(line: &Line) -> Vec<String> {
-    let Comparison { measure, other, limit, .. } = &line.comparison;
+fn cells(line: &TableLine) -> Vec<String> {
+    let MeasureComparison { measure, other, limit, .. } = &line.comparison;
     let none = || "–".to_owned();
     let limit = match limit {
-        Some(Limit::AtMost(limit)) => format!("≤ {limit}"),
-        Some(Limit::AtLeast(limit)) => format!("≥ {limit}"),
+        Some(MeasureLimit::AtMost(limit)) => format!("≤ {limit}"),
+        Some(MeasureLimit::AtLeast(limit)) => format!("≥ {limit}"),
         None => none(),
     };
     let (measured, rates, median, interval) = match &line.outcome {
@@ -136,8 +136,9 @@ fn cells(line: &Line) -> Vec<String> {
             let digits = if line.is_counted() { 5 } else { 3 };
             let measured = medians(figures, digits, |side| &side.values).unwrap_or_else(none);
             let rates = medians(figures, 1, |side| &side.rates).unwrap_or_else(none);
-            let Estimate { median, low, high, .. } = figures.estimate;
-            let which = if matches!(measure.how, How::Lowest(_)) && other.is_none() { " (best round)" } else { "" };
+            let MedianEstimate { median, low, high, .. } = figures.estimate;
+            let which =
+                if matches!(measure.how, ValueSource::Lowest(_)) && other.is_none() { " (best round)" } else { "" };
             let interval = if low < high { format!("{low:.3}–{high:.3}") } else { none() };
             (format!("{measured} {}", measure.unit), rates, significant(median, 4) + which, interval)
         }
@@ -147,14 +148,15 @@ fn cells(line: &Line) -> Vec<String> {
 }
 
 /// The medians of a series of both sides, or of one if there is no other; `None` if neither has values.
-fn medians(figures: &Figures, digits: i32, of: impl Fn(&Series) -> &Vec<f64>) -> Option<String> {
-    let estimates = [&figures.ours, &figures.others].into_iter().filter_map(|side| Estimate::of(of(side)));
+fn medians(figures: &ComparisonFigures, digits: i32, of: impl Fn(&Series) -> &Vec<f64>) -> Option<String> {
+    let estimates =
+        [&figures.ours, &figures.others].into_iter().filter_map(|side| MedianEstimate::from_values(of(side)));
     let medians: Vec<String> = estimates.map(|estimate| significant(estimate.median, digits)).collect();
     (!medians.is_empty()).then(|| medians.join(" ÷ "))
 }
 
 /// The verdict about the limit, or why there are no figures.
-fn verdict(line: &Line) -> String {
+fn verdict(line: &TableLine) -> String {
     let figures = match &line.outcome {
         Ok(figures) => figures,
         Err(why) => return why.replace(['|', '\n'], " "),
@@ -180,12 +182,12 @@ fn significant(value: f64, digits: i32) -> String {
 }
 
 /// Everything that was measured, including the values of each round, for programs.
-pub fn json(about: &[String], lines: &[Line]) -> Value {
+pub fn json(about: &[String], lines: &[TableLine]) -> Value {
     let lines = lines.iter().map(|line| {
-        let Comparison { measure, ours, other, limit } = &line.comparison;
+        let MeasureComparison { measure, ours, other, limit } = &line.comparison;
         let limit = match limit {
-            Some(Limit::AtMost(limit)) => json!({"at_most": limit}),
-            Some(Limit::AtLeast(limit)) => json!({"at_least": limit}),
+            Some(MeasureLimit::AtMost(limit)) => json!({"at_most": limit}),
+            Some(MeasureLimit::AtLeast(limit)) => json!({"at_least": limit}),
             None => Value::Null,
         };
         let mut entry = json!({
@@ -195,7 +197,7 @@ pub fn json(about: &[String], lines: &[Line]) -> Value {
         match &line.outcome {
             Err(why) => entry["failure"] = json!(why),
             Ok(figures) => {
-                let Estimate { median, low, high, confidence } = figures.estimate;
+                let MedianEstimate { median, low, high, confidence } = figures.estimate;
                 entry["values_ours"] = json!(figures.ours.values);
                 entry["values_other"] = json!(figures.others.values);
                 entry["requests_per_second_ours"] = json!(figures.ours.rates);
@@ -217,16 +219,16 @@ mod tests {
     use super::super::rows::ROWS;
     use super::*;
 
-    fn lines() -> [Line; 4] {
-        let line = |measure, other, limit, outcome| Line {
+    fn lines() -> [TableLine; 4] {
+        let line = |measure, other, limit, outcome| TableLine {
             row: &ROWS[0],
-            comparison: Comparison { measure, ours: ONRUSH, other, limit: Some(limit) },
+            comparison: MeasureComparison { measure, ours: ONRUSH, other, limit: Some(limit) },
             outcome,
         };
-        let figures = |ours: &[f64], others: &[f64], median| Figures {
+        let figures = |ours: &[f64], others: &[f64], median| ComparisonFigures {
             ours: Series { values: ours.to_vec(), rates: vec![51_234.0; ours.len()] },
             others: Series { values: others.to_vec(), rates: vec![49_876.0; others.len()] },
-            estimate: Estimate { median, low: median - 0.25, high: median + 0.25, confidence: 0.973 },
+            estimate: MedianEstimate { median, low: median - 0.25, high: median + 0.25, confidence: 0.973 },
             rates: None,
             repeated: 0,
         };
@@ -234,18 +236,18 @@ mod tests {
         (doubtful.estimate.confidence, doubtful.repeated) = (0.5, 2);
         let mut counted = figures(&[4_206.5], &[4_180.25], 1.00628);
         (counted.ours.rates, counted.others.rates) = (Vec::new(), Vec::new());
-        counted.estimate = Estimate::exact(1.00628);
-        let limit = Limit::AtMost(0.76);
+        counted.estimate = MedianEstimate::exact(1.00628);
+        let limit = MeasureLimit::AtMost(0.76);
         [
             line(CPU, Some(WRK), limit, Ok(figures(&[3.0, 4.0, 5.0], &[8.0, 80.0, 10.0], 0.5))),
-            line(MEMORY, None, Limit::AtMost(20.0), Ok(doubtful)),
-            line(INSTRUCTIONS, ONRUSH.before(), Limit::AtMost(1.005), Ok(counted)),
+            line(MEMORY, None, MeasureLimit::AtMost(20.0), Ok(doubtful)),
+            line(INSTRUCTIONS, ONRUSH.before(), MeasureLimit::AtMost(1.005), Ok(counted)),
             line(CPU, Some(SHB), limit, Err("not had: no network".to_owned())),
         ]
     }
 
     #[test]
-    fn the_text_is_aligned_and_has_the_rates_of_both_sides() {
+    fn table_text_is_aligned_and_shows_rates() {
         let expected = "\
 row    work                                       measured                                         requests/s     compared                limit    median  interval         verdict
 small  keep-alive, 13-byte body, 100 connections  4.00 ÷ 10.0 µs CPU/request                       51234 ÷ 49876  onrush ÷ wrk            ≤ 0.76   0.500   0.250–0.750      reached
@@ -253,7 +255,7 @@ small  keep-alive, 13-byte body, 100 connections  120 MB peak memory            
 small  keep-alive, 13-byte body, 100 connections  4206.5 ÷ 4180.2 instructions/request, simulated  –              onrush ÷ onrush before  ≤ 1.005  1.006   –                missed
 small  keep-alive, 13-byte body, 100 connections  µs CPU/request                                   –              onrush ÷ shb            ≤ 0.76   –       –                not had: no network
 ";
-        assert_eq!(Table::of(&lines()).text(), expected);
+        assert_eq!(Table::from_lines(&lines()).text(), expected);
     }
 
     #[test]
@@ -267,31 +269,31 @@ small  keep-alive, 13-byte body, 100 connections  µs CPU/request               
 
     #[test]
     fn the_csv_quotes_commas() {
-        let csv = Table::of(&lines()[3..]).csv();
+        let csv = Table::from_lines(&lines()[3..]).csv();
         let last = "small,\"keep-alive, 13-byte body, 100 connections\",µs CPU/request,–,onrush ÷ shb,≤ 0.76,–,–,not had: no network";
         assert_eq!(csv.lines().last(), Some(last));
     }
 
     #[test]
     fn the_document_has_the_same_cells() {
-        let text = Table::of(&lines()[3..]).markdown();
+        let text = Table::from_lines(&lines()[3..]).markdown();
         let last = "| small | keep-alive, 13-byte body, 100 connections | µs CPU/request | – | onrush ÷ shb | ≤ 0.76 | – | – | not had: no network |";
         assert_eq!(text.lines().nth(1), Some("| --- | --- | --- | --- | --- | --- | --- | --- | --- |"));
         assert_eq!(text.lines().last(), Some(last));
     }
 
     #[test]
-    fn only_a_count_beyond_its_limit_is_a_failure() {
+    fn only_exceeded_counts_fail() {
         assert_eq!(lines().map(|line| line.is_broken()), [false, false, true, false]);
     }
 
     #[test]
-    fn processor_time_that_is_saved_by_sending_less_is_no_gain() {
+    fn sending_less_is_no_gain() {
         let shown = |low, median, high, measure| {
             let [mut line, ..] = lines();
             line.comparison.measure = measure;
             if let Ok(figures) = &mut line.outcome {
-                figures.rates = Some(Estimate { median, low, high, confidence: 0.97 });
+                figures.rates = Some(MedianEstimate { median, low, high, confidence: 0.97 });
             }
             verdict(&line)
         };

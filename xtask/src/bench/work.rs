@@ -5,7 +5,7 @@ use std::{fs, io};
 
 /// Where onrush writes a result file, from the root of the repository.
 pub const RESULT: &str = "target/bench/result.json";
-/// A file of 1 MiB, written before the first round, for [`Work::uploads`].
+/// A file of 1 MiB, written before the first round, for [`BenchWork::uploads`].
 pub const UPLOADED: &str = "target/bench/uploaded";
 /// A list of 10,000 requests, written then, too.
 pub const LIST: &str = "target/bench/list.txt";
@@ -33,9 +33,9 @@ pub fn write_files(root: &Path) -> io::Result<()> {
 
 /// Work for a generator.
 #[derive(Clone, Copy, Debug)]
-pub struct Work {
+pub struct BenchWork {
     /// The target.
-    pub target: Target,
+    pub target: BenchTarget,
     /// The path.
     pub path: &'static str,
     /// Further options of onrush and wrk, such as a script, or of a bare loop. Paths of files start at the root of the
@@ -71,11 +71,13 @@ pub struct Work {
     pub counted: u32,
 }
 
-impl Work {
+impl BenchWork {
     /// The work with this number of requests. At a gate each connection sends one.
     pub const fn of_requests(self, requests: u32) -> Self {
         match self.target {
-            Target::Gate(_) => Self { target: Target::Gate(requests), connections: requests, requests, ..self },
+            BenchTarget::Gate(_) => {
+                Self { target: BenchTarget::Gate(requests), connections: requests, requests, ..self }
+            }
             _ => Self { requests, ..self },
         }
     }
@@ -92,7 +94,7 @@ impl Work {
     }
 }
 
-impl Target {
+impl BenchTarget {
     pub fn is_nginx(self) -> bool {
         matches!(self, Self::Tls | Self::Http1 | Self::Http2 | Self::TlsHttp2)
     }
@@ -100,7 +102,7 @@ impl Target {
 
 /// The target of some work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Target {
+pub enum BenchTarget {
     /// The bare server: as fast as possible, and never changed by work on onrush.
     Bare,
     /// `onrush serve` of this build.
@@ -125,8 +127,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_scenario_has_the_body_of_the_work_unless_it_has_its_own() {
-        let text = |scenario| Work { scenario, body_bytes: 3, ..ROWS[0].work }.simulation();
+    fn scenarios_inherit_the_works_body() {
+        let text = |scenario| BenchWork { scenario, body_bytes: 3, ..ROWS[0].work }.simulation();
         let plain = r#"answer = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 3\r\n\r\nxxx""#;
         assert_eq!(text(Some("split = 9")), Some(format!("split = 9\n{plain}\n")));
         assert_eq!(text(Some("answer = \"\"")).as_deref(), Some("answer = \"\""));
@@ -134,10 +136,10 @@ mod tests {
     }
 
     #[test]
-    fn at_a_gate_there_are_as_many_connections_as_requests() {
+    fn gates_have_one_request_per_connection() {
         let work = ROWS[0].work.of_requests(7);
-        assert_eq!((work.target, work.connections, work.requests), (Target::Bare, 100, 7));
-        let work = Work { target: Target::Gate(9), ..work }.of_requests(5);
-        assert_eq!((work.target, work.connections, work.requests), (Target::Gate(5), 5, 5));
+        assert_eq!((work.target, work.connections, work.requests), (BenchTarget::Bare, 100, 7));
+        let work = BenchWork { target: BenchTarget::Gate(9), ..work }.of_requests(5);
+        assert_eq!((work.target, work.connections, work.requests), (BenchTarget::Gate(5), 5, 5));
     }
 }

@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_drawn_has_the_mean_and_the_deviation_that_were_asked_for() {
+    fn service_times_have_the_requested_moments() {
         for (text, mean, deviation) in [
             ("ms = 5", 5.0, 0.0),
             ("ms = 5\nsd = 1.5", 5.0, 1.5),

@@ -309,7 +309,7 @@ impl Backend for Uring {
         Some((socket.generation, socket.fd.as_ref().and_then(super::socket::tcp_info)?))
     }
 
-    fn buffers(&self) -> onrush_stats::Buffers {
+    fn buffers(&self) -> onrush_stats::BufferSizes {
         self.dialer.buffers(self.sockets.iter().filter_map(|socket| socket.fd.as_ref()))
     }
 

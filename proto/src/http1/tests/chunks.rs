@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_last_chunk_ends_the_body_and_the_connection_lives_on() {
+fn the_last_chunk_keeps_the_connection() {
     check_chunks("2\r\nhi\r\n0\r\n\r\n");
     check_chunks("1\r\nh\r\n1\r\ni\r\n0\r\n\r\n");
     check_chunks("0000000000000000000002\r\nhi\r\n000\r\n\r\n");
@@ -41,7 +41,7 @@ fn a_bad_chunk_size_is_refused() {
 }
 
 #[test]
-fn the_greatest_chunk_is_read_until_the_stream_ends() {
+fn the_largest_chunk_is_read_to_the_end() {
     let closed = "0 failed: closed by the server inside a response body";
     check(
         "GET",
@@ -77,7 +77,7 @@ fn trailers_are_told_as_they_came() {
 }
 
 #[test]
-fn a_malformed_trailer_is_refused_where_it_goes_wrong() {
+fn malformed_trailers_are_refused_at_the_byte() {
     for (before, wrong) in [
         ("No", " colon"),
         ("", ": value"),
@@ -108,13 +108,13 @@ fn endless_extensions_and_trailers_are_refused() {
 }
 
 #[test]
-fn a_bad_byte_at_the_end_of_the_longest_trailers_is_what_is_wrong() {
+fn bad_bytes_win_over_the_trailer_limit() {
     let longest = format!("A: {}", "x".repeat(HEAD_MAX - 4));
     check_trailers_fail(&longest, "\0", Error::Trailer);
 }
 
 #[test]
-fn each_chunks_line_and_the_trailers_may_have_the_greatest_length() {
+fn chunk_lines_and_trailers_reach_their_limits() {
     let line = |start: &str| format!("{start}{}\r\n", "x".repeat(HEAD_MAX - start.len() - 2));
     let trailers = |over| format!("A: {}\r\n", "x".repeat(HEAD_MAX - 7 + over));
     let chunks = format!("{}h\r\n{}i\r\n{}", line("1;"), line("1;"), line("0;"));

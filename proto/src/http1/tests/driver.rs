@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn requests_are_given_out_once_each_and_capacity_is_what_is_left() {
+fn started_requests_reduce_capacity() {
     let mut client = Http1::new(2);
     assert_eq!(client.capacity(), 2);
     assert!(client.poll_transmit(NOW).is_none());
@@ -36,7 +36,7 @@ fn a_request_is_shared_and_not_copied() {
 }
 
 #[test]
-fn the_last_request_of_a_connection_says_so_and_is_written_once_too() {
+fn last_requests_say_so_and_are_sent_once() {
     let said = request("GET");
     let mut sent = Vec::new();
     for _ in 0..2 {
@@ -52,7 +52,7 @@ fn the_last_request_of_a_connection_says_so_and_is_written_once_too() {
 }
 
 #[test]
-fn the_response_being_read_is_that_to_the_oldest_request() {
+fn responses_belong_to_the_oldest_request() {
     let mut client = connected("GET GET");
     assert_eq!(client.reading(), Some(StreamId(0)));
     client.handle_bytes(b"HTTP/1.1 204 No Content\r\n\r\n", NOW);
@@ -62,7 +62,7 @@ fn the_response_being_read_is_that_to_the_oldest_request() {
 }
 
 #[test]
-fn no_request_is_started_behind_a_response_that_announces_the_end() {
+fn no_request_follows_an_announced_close() {
     let mut client = Http1::new(2);
     client.start(&request("GET"), false).unwrap();
     client.handle_bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\nConnection: close\r\n\r\n", NOW);
@@ -72,8 +72,12 @@ fn no_request_is_started_behind_a_response_that_announces_the_end() {
 
 #[test]
 fn an_early_answer_completes_and_ends_the_connection() {
-    let upload =
-        Request::new(Parts { method: "POST".into(), target: "/".into(), body: [0; 9].into(), ..Parts::default() });
+    let upload = Request::new(RequestParts {
+        method: "POST".into(),
+        target: "/".into(),
+        body: [0; 9].into(),
+        ..RequestParts::default()
+    });
     let mut client = Http1::new(3);
     for request in [&upload, &request("GET"), &request("GET")] {
         client.start(request, false).unwrap();
@@ -90,7 +94,7 @@ fn an_early_answer_completes_and_ends_the_connection() {
 }
 
 #[test]
-fn what_has_not_left_is_not_answered_and_may_be_sent_again() {
+fn unsent_requests_may_be_retried() {
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     for (answered, error) in [(0, Error::EarlyBytes), (1, Error::ExtraBytes)] {
         let (mut client, mut events) = (Http1::new(1), Vec::new());
@@ -112,7 +116,7 @@ fn what_has_not_left_is_not_answered_and_may_be_sent_again() {
 }
 
 #[test]
-fn a_response_to_one_of_several_requests_that_left_together_is_not_early() {
+fn batched_responses_are_not_early() {
     let text = "GET / HTTP/1.1\r\n\r\n".repeat(2);
     let (bytes, mut found) = (text.as_bytes().into(), Vec::new());
     outline(text.as_bytes(), &mut found).unwrap();
@@ -133,7 +137,7 @@ fn a_response_to_one_of_several_requests_that_left_together_is_not_early() {
 }
 
 #[test]
-fn a_head_is_not_early_if_the_request_is_sent_before_its_body_ends() {
+fn heads_are_not_early_once_requests_are_sent() {
     let mut client = Http1::new(1);
     client.start(&request("GET"), false).unwrap();
     let size = client.poll_transmit(NOW).unwrap().bytes().len();
@@ -148,7 +152,7 @@ fn a_head_is_not_early_if_the_request_is_sent_before_its_body_ends() {
 }
 
 #[test]
-fn a_cancelled_request_is_named_no_more_and_ends_the_connection() {
+fn cancelled_requests_end_the_connection_silently() {
     let mut client = connected("GET GET GET");
     client.cancel(StreamId(1));
     client.cancel(StreamId(2));
@@ -161,7 +165,7 @@ fn a_cancelled_request_is_named_no_more_and_ends_the_connection() {
 }
 
 #[test]
-fn cancelling_what_is_complete_or_unknown_leaves_the_connection_alone() {
+fn cancelling_complete_requests_does_nothing() {
     let mut client = connected("GET");
     client.handle_bytes(b"HTTP/1.1 204 No Content\r\n\r\n", NOW);
     client.cancel(StreamId(0));
@@ -171,7 +175,7 @@ fn cancelling_what_is_complete_or_unknown_leaves_the_connection_alone() {
 }
 
 #[test]
-fn the_head_can_be_read_whether_it_came_whole_or_in_pieces() {
+fn split_heads_can_be_read() {
     let interim = b"HTTP/1.1 103 Early Hints\r\nA: b\r\n\r\n";
     let head = b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n";
     let input = [b"\r\n", &interim[..], head, b"!"].concat();
@@ -194,7 +198,7 @@ fn the_head_can_be_read_whether_it_came_whole_or_in_pieces() {
 }
 
 #[test]
-fn the_fields_of_a_head_and_of_trailers_can_be_read() {
+fn head_and_trailer_fields_can_be_read() {
     let mut client = connected("GET");
     let head = b"HTTP/1.1 200 OK: fine\r\nA:b\r\nTransfer-Encoding: chunked\r\n\r\n";
     client.handle_bytes(head, NOW);
@@ -226,7 +230,7 @@ fn the_head_is_gone_with_the_next_input() {
 }
 
 #[test]
-fn exactly_the_rest_of_a_body_may_be_skipped() {
+fn the_exact_rest_of_bodies_is_skippable() {
     let mut client = connected("GET GET");
     let mut events = Vec::new();
     assert_eq!(client.may_skip(), 0);
@@ -245,7 +249,7 @@ fn exactly_the_rest_of_a_body_may_be_skipped() {
 }
 
 #[test]
-fn the_data_of_a_chunk_may_be_skipped_and_its_framing_may_not() {
+fn chunk_data_is_skippable_but_not_framing() {
     let mut client = connected("GET");
     let mut events = Vec::new();
     for (bytes, skip) in [
@@ -263,7 +267,7 @@ fn the_data_of_a_chunk_may_be_skipped_and_its_framing_may_not() {
 }
 
 #[test]
-fn a_body_until_the_end_may_be_skipped_without_end() {
+fn close_delimited_bodies_are_skippable_without_end() {
     let mut client = connected("GET");
     let mut events = Vec::new();
     client.handle_bytes(b"HTTP/1.1 200 OK\r\n\r\n", NOW);
@@ -287,7 +291,7 @@ fn an_idle_connection_is_small() {
 }
 
 #[test]
-fn requests_leave_together_only_as_far_as_their_progress_is_told() {
+fn requests_are_batched_up_to_reported_progress() {
     let body = "x".repeat(9_000);
     let upload = format!("POST / HTTP/1.1\r\nContent-Length: 9000\r\n\r\n{body}");
     for (text, expected) in [("GET / HTTP/1.1\r\n\r\n".repeat(3), vec![54]), (upload.repeat(2), vec![upload.len(); 2])]
@@ -306,7 +310,7 @@ fn requests_leave_together_only_as_far_as_their_progress_is_told() {
 }
 
 #[test]
-fn equal_requests_leave_together_from_where_their_texts_follow_one_another() {
+fn equal_requests_are_sent_as_one_slice() {
     let get = "GET / HTTP/1.1\r\n\r\n";
     let bytes = get.repeat(2_000).as_bytes().into();
     let mut found = Vec::new();

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_length_ends_the_body_and_the_connection_lives_on() {
+fn content_length_keeps_the_connection() {
     check(
         "GET GET",
         "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhiHTTP/1.1 404 Not Found\r\ncontent-length:0\r\n\r\n",
@@ -12,7 +12,7 @@ fn a_length_ends_the_body_and_the_connection_lives_on() {
 }
 
 #[test]
-fn chunked_is_recognised_as_the_last_coding_of_any_list_in_any_case() {
+fn chunked_is_recognized_as_last_coding() {
     for fields in [
         "Transfer-Encoding: CHUNKED",
         "transfer-encoding: gzip, chunked",
@@ -60,7 +60,7 @@ fn a_coding_that_is_none_changes_nothing() {
 
 /// Framing fields that compressors and caches leave in heads that have no body.
 #[test]
-fn where_no_body_can_be_the_fields_about_its_length_are_of_no_account() {
+fn bodyless_responses_ignore_framing_fields() {
     for fields in [
         "Content-Length: 5\r\nTransfer-Encoding: chunked",
         "Transfer-Encoding: gzip\r\nContent-Length: 5",
@@ -85,7 +85,7 @@ fn where_no_body_can_be_the_fields_about_its_length_are_of_no_account() {
 }
 
 #[test]
-fn a_response_that_has_no_body_is_complete_with_its_head() {
+fn bodyless_responses_complete_with_their_head() {
     for head in
         ["204 No Content\r\n", "304 Not Modified\r\nContent-Length: 5\r\n", "204 Odd\r\nTransfer-Encoding: chunked\r\n"]
     {
@@ -98,7 +98,7 @@ fn a_response_that_has_no_body_is_complete_with_its_head() {
 }
 
 #[test]
-fn each_answer_is_framed_by_the_method_of_its_own_request() {
+fn responses_are_framed_by_their_requests_method() {
     check(
         "GET HEAD GET",
         "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\na\
@@ -124,7 +124,7 @@ fn a_switch_of_protocols_is_an_error() {
 }
 
 #[test]
-fn a_tunnel_drains_the_connection_and_a_refused_one_does_not() {
+fn accepted_tunnels_drain_the_connection() {
     check(
         "CONNECT GET",
         "HTTP/1.1 200 Go\r\nContent-Length: 5\r\n\r\n\x16\x03\x01",

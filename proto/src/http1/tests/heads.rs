@@ -20,7 +20,7 @@ fn heads_may_be_untidy() {
 }
 
 #[test]
-fn what_cannot_begin_a_response_is_refused_at_its_first_wrong_byte() {
+fn bad_beginnings_are_refused_at_once() {
     for input in
         ["X", "h", "HTTP1", "HTTPS", "\r\n\r\n ", "<html>", "SSH-2.0-OpenSSH\r\n", "\0", "\x15TTP/1.1 200 OK\r\n"]
     {
@@ -37,7 +37,7 @@ fn who_speaks_tls_is_recognised_at_thesecond_byte() {
 }
 
 #[test]
-fn a_wrong_status_line_is_refused_at_its_end() {
+fn bad_status_lines_are_refused() {
     for line in [
         "HTTP/",
         "HTTP/1.1",
@@ -66,7 +66,7 @@ fn a_wrong_status_line_is_refused_at_its_end() {
 }
 
 #[test]
-fn a_malformed_field_is_refused_at_the_end_of_the_head() {
+fn malformed_fields_are_refused_at_head_end() {
     for field in [
         "No colon",
         "Name : value",
@@ -111,7 +111,7 @@ fn folded_lines_are_read_as_one() {
 }
 
 #[test]
-fn a_head_is_shown_without_folded_lines_however_it_arrives() {
+fn folded_lines_are_unfolded() {
     let head = b"HTTP/1.1 204 No\r\nA: b\r\n\tc: d\r\nE: f\r\n\r\n";
     for size in [head.len(), 1, 20] {
         let mut client = connected("GET GET");
@@ -127,7 +127,7 @@ fn a_head_is_shown_without_folded_lines_however_it_arrives() {
 }
 
 #[test]
-fn a_length_that_is_no_plain_number_of_64_bits_is_refused() {
+fn odd_content_lengths_are_refused() {
     for length in
         ["", "-1", "+2", "2.0", "0x2", "2 2", "two", "18446744073709551616", "99999999999999999999999", "2\u{b2}"]
     {
@@ -136,7 +136,7 @@ fn a_length_that_is_no_plain_number_of_64_bits_is_refused() {
 }
 
 #[test]
-fn lengths_that_contradict_each_other_or_could_are_refused() {
+fn contradictory_lengths_are_refused() {
     for fields in [
         "Content-Length: 2\r\nContent-Length: 2",
         "Content-Length: 2\r\nA: b\r\ncontent-length: 3",
@@ -179,7 +179,7 @@ fn a_head_may_have_any_number_of_fields() {
 }
 
 #[test]
-fn a_head_of_the_greatest_length_is_read_and_one_more_byte_is_refused() {
+fn heads_are_limited_to_the_byte() {
     for (start, filler, end) in [
         ("HTTP/1.1 204 ", "x", "\r\n\r\n"),
         ("HTTP/1.1 204 No Content\r\nA:", "x", "\r\n\r\n"),
@@ -192,7 +192,7 @@ fn a_head_of_the_greatest_length_is_read_and_one_more_byte_is_refused() {
 }
 
 #[test]
-fn empty_lines_before_a_response_do_not_count_for_the_next() {
+fn leading_empty_lines_are_not_carried_over() {
     let response = format!("{}HTTP/1.1 204 No Content\r\n\r\n", "\n".repeat(HEAD_MAX - 1000));
     check("GET GET", response.repeat(2), &["0 head 204", "0 complete", "1 head 204", "1 complete"]);
 }
@@ -213,7 +213,7 @@ fn an_endless_head_is_refused_whatever_it_repeats() {
 
 #[test]
 fn heads_that_never_end_share_one_memory() {
-    let heads = Heads::of(100_000);
+    let heads = HeadBuffer::new(100_000);
     let begun = |fields: usize| {
         let mut client = Http1::sharing(1, &heads);
         client.start(&request("GET"), false).unwrap();

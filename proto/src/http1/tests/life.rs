@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn an_announced_close_drains_and_what_is_behind_may_be_retried() {
+fn announced_closes_return_later_requests() {
     for fields in [
         "Connection: close",
         "connection: CLOSE",
@@ -58,7 +58,7 @@ fn what_comes_after_the_drain_is_ignored() {
 }
 
 #[test]
-fn bytes_that_answer_no_request_are_an_error_of_the_connection() {
+fn unsolicited_bytes_fail_the_connection() {
     check(
         "GET",
         "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n<eof>",
@@ -75,7 +75,7 @@ fn bytes_that_answer_no_request_are_an_error_of_the_connection() {
 }
 
 #[test]
-fn empty_lines_after_a_body_belong_to_the_next_head() {
+fn empty_lines_after_bodies_are_skipped() {
     let events = ["0 head 200", "0 data hi", "0 complete", "1 head 204", "1 complete"];
     for empty in ["\r\n", "\n", "\r\n\r\n"] {
         let first = format!("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi{empty}");
@@ -91,13 +91,13 @@ fn empty_lines_after_a_body_belong_to_the_next_head() {
 }
 
 #[test]
-fn the_end_of_an_idle_connection_is_an_error_of_the_connection() {
+fn idle_ends_fail_the_connection() {
     let events = ["0 head 204", "0 complete", "draining: closed by the server before a response began"];
     check("GET", "HTTP/1.1 204 No Content\r\n\r\n<eof>", &events);
 }
 
 #[test]
-fn the_end_before_any_answer_fails_all_requests_alike() {
+fn ends_before_any_response_fail_all_requests() {
     let failed = |stream: u32| format!("{stream} failed: closed by the server before a response began");
     check("GET GET", "<eof>", &[&failed(0), &failed(1), "draining"]);
     check("GET GET", "\r\n<eof>", &[&failed(0), &failed(1), "draining"]);
@@ -110,7 +110,7 @@ fn the_end_before_any_answer_fails_all_requests_alike() {
 }
 
 #[test]
-fn the_end_inside_a_response_fails_it_and_those_behind() {
+fn truncated_responses_fail_all_requests() {
     let behind = "1 failed: the connection was closed before the request was answered";
     let failed = "0 failed: closed by the server inside a response body";
     for head in ["H", "HTTP/1.1 200 OK\r\n", "\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r"] {
@@ -168,7 +168,7 @@ fn unasked(answered: usize, waits: bool, input: &str, size: usize) -> Vec<String
 }
 
 #[test]
-fn a_response_without_a_request_may_only_say_that_the_connection_ends() {
+fn unsolicited_responses_may_announce_the_end() {
     let mistakes = [
         "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 100 Continue\r\n\r\n",
@@ -193,7 +193,7 @@ fn a_response_without_a_request_may_only_say_that_the_connection_ends() {
 }
 
 #[test]
-fn a_timeout_of_an_idle_connection_can_be_declined_and_no_other_response() {
+fn only_idle_408_responses_can_be_declined() {
     let other = [
         "HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n",
         "HTTP/1.1 408 Request Timeout\r\nContent-Length: 4\r\n\r\nslow",
@@ -234,7 +234,7 @@ fn a_timeout_of_an_idle_connection_can_be_declined_and_no_other_response() {
 }
 
 #[test]
-fn what_is_missing_of_a_response_is_known_for_the_one_that_is_read() {
+fn truncated_responses_tell_what_is_missing() {
     for (input, missing) in [
         ("", None),
         ("\r\n", None),

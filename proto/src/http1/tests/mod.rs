@@ -12,7 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::told::{join, told};
-use crate::{Parts, Request};
+use crate::{Request, RequestParts};
 
 /// HTTP/1 does not ask for the time.
 const NOW: Nanos = Nanos(0);
@@ -71,7 +71,7 @@ fn connected(methods: &str) -> Http1 {
 }
 
 fn request(method: &str) -> Request {
-    Request::new(Parts { method: method.into(), target: "/".into(), ..Parts::default() })
+    Request::new(RequestParts { method: method.into(), target: "/".into(), ..RequestParts::default() })
 }
 
 /// The text of the head or the trailers that came last.

@@ -58,7 +58,7 @@ fn the_method_says_what_answers() {
 }
 
 #[test]
-fn every_method_that_wrk_knows_is_one_and_no_other() {
+fn methods_are_those_of_wrk() {
     let methods = "DELETE GET HEAD POST PUT CONNECT OPTIONS TRACE COPY LOCK MKCOL MOVE PROPFIND PROPPATCH SEARCH UNLOCK \
         BIND REBIND UNBIND ACL REPORT MKACTIVITY CHECKOUT MERGE M-SEARCH NOTIFY SUBSCRIBE UNSUBSCRIBE PATCH PURGE \
         MKCALENDAR LINK UNLINK";
@@ -108,7 +108,7 @@ fn a_blank_in_the_target_ends_it() {
 }
 
 #[test]
-fn method_and_target_may_be_anything_where_wrk_reads_nothing() {
+fn methods_and_targets_are_lenient_like_wrk() {
     let heads = [
         ("GET /a b HTTP/1.1", ResponseKind::Usual),
         ("HEAD /\u{fc} HTTP/1.1 HTTP/1.0", ResponseKind::Bodiless),
@@ -154,7 +154,7 @@ fn a_request_names_its_version() {
 }
 
 #[test]
-fn what_ends_too_early_is_incomplete_where_it_ends() {
+fn truncated_requests_are_incomplete_at_the_end() {
     check_malformed("", "incomplete request at 1:1");
     check_malformed("\r\n\r\n", "incomplete request at 3:1");
     check_malformed("GE", "incomplete request at 1:3");
@@ -217,12 +217,12 @@ fn lengths_are_plain_numbers_and_come_once() {
 }
 
 #[test]
-fn a_body_without_a_length_is_no_part_of_the_request() {
+fn unframed_bodies_are_not_part_of_requests() {
     check_malformed("POST / HTTP/1.1\r\nHost: h\r\n\r\nfoo=bar", "invalid HTTP method at 4:1");
 }
 
 #[test]
-fn only_a_coding_that_is_exactly_chunked_changes_how_a_body_ends() {
+fn only_exact_chunked_changes_framing() {
     for coding in ["gzip", "identity", "gzip, chunked", "chunked, gzip", "chunked,", "", "chunkedx"] {
         let head = format!("POST / HTTP/1.1\r\nTransfer-Encoding: {coding}\r\n");
         let (whole, bodiless) = (format!("{head}Content-Length: 5\r\n\r\nhello"), format!("{head}\r\n"));
@@ -267,7 +267,7 @@ fn what_was_found_before_stays() {
 
 proptest! {
     #[test]
-    fn requests_lie_one_behind_the_other_and_cover_everything(
+    fn requests_are_contiguous_and_complete(
         requests in proptest::collection::vec(0..3_usize, 1..20),
     ) {
         let batch: String = requests.iter().map(|&request| [GET, POST, CHUNKS][request]).collect();

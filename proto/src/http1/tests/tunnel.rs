@@ -1,14 +1,14 @@
 //! A tunnel through a proxy, without the proxy: every response at every split.
 
 use crate::http1::{Tunnel, Wire};
-use crate::{Error, Parts};
+use crate::{Error, RequestParts};
 
 /// The status, and how many bytes there were up to the end of the head.
 type Answered = Result<Option<(u16, usize)>, Error>;
 
 fn tunnel() -> Tunnel {
-    let connect = Parts { method: "CONNECT".into(), target: "h:443".into(), ..Parts::default() };
-    Tunnel::new(&Wire::of(&connect))
+    let connect = RequestParts { method: "CONNECT".into(), target: "h:443".into(), ..RequestParts::default() };
+    Tunnel::new(&Wire::from_parts(&connect))
 }
 
 /// The outcome of a response that arrives in pieces, with the bytes of the whole response.
@@ -24,7 +24,7 @@ fn answered(pieces: &[&[u8]]) -> Answered {
 }
 
 #[test]
-fn an_answer_means_the_same_however_it_is_split() {
+fn split_proxy_responses_mean_the_same() {
     let table: [(&[u8], Answered); 16] = [
         (b"HTTP/1.1 200 OK\r\n\r\n", Ok(Some((200, 19)))),
         (b"HTTP/1.0 200 Connection established\r\nProxy-agent: x\r\n\r\n", Ok(Some((200, 55)))),
@@ -64,7 +64,7 @@ fn an_endless_head_is_cut_off() {
 }
 
 #[test]
-fn the_request_is_sent_once_and_known_to_be_sent_when_all_of_it_is() {
+fn connect_requests_are_sent_once() {
     let mut tunnel = tunnel();
     let transmit = tunnel.poll_transmit().expect("there is something to send");
     assert_eq!(*transmit.bytes(), *b"CONNECT h:443 HTTP/1.1\r\n\r\n");

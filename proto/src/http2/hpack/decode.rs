@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::rc::Rc;
 
-use super::table::{Entry, OVERHEAD, SIZE_USUAL, Table};
+use super::table::{DynamicTable, Entry, OVERHEAD, SIZE_USUAL};
 use super::{huffman, statics};
 use crate::Breach;
 use crate::http1::HEAD_MAX;
@@ -14,7 +14,7 @@ const INTEGER_MAX: u64 = 1 << 31;
 /// The decoder of one connection.
 #[derive(Debug)]
 pub(in crate::http2) struct Decoder {
-    table: Table,
+    table: DynamicTable,
     /// How large a table the encoder may ask for.
     size_limit: u32,
     /// True if the next block must begin with an update of the table's size.
@@ -39,7 +39,7 @@ pub(in crate::http2) struct Effects {
 impl Decoder {
     /// A decoder for a peer that has not seen SETTINGS yet, which will allow this table size.
     pub(in crate::http2) fn new(size: u32) -> Self {
-        Self { table: Table::new(), size_limit: size.max(SIZE_USUAL), update_due: false, decoded_max: HEAD_MAX }
+        Self { table: DynamicTable::new(), size_limit: size.max(SIZE_USUAL), update_due: false, decoded_max: HEAD_MAX }
     }
 
     /// Removes the limit on the length of blocks: for our own blocks.
@@ -82,7 +82,7 @@ impl Decoder {
         inserted.clear();
         *depends = false;
         *decoded = 0;
-        let mut reader = Reader { rest: block };
+        let mut reader = BlockReader { rest: block };
         while let Some(&first) = reader.rest.first() {
             text.clear();
             if first & 0xe0 == 0x20 {
@@ -103,7 +103,7 @@ impl Decoder {
                 };
                 (name, reader.string(text)?)
             };
-            *depends |= matches!(name, Text::Name(_)) || matches!(value, Text::Value(_));
+            *depends |= matches!(name, FieldText::Name(_)) || matches!(value, FieldText::Value(_));
             let (name, value) = (name.bytes(text), value.bytes(text));
             *decoded += name.len() + value.len();
             fields += 1;
@@ -121,13 +121,13 @@ impl Decoder {
     }
 
     /// The entry with an index of both tables.
-    fn at(&self, index: usize) -> Result<(Text<'static>, Text<'static>), Breach> {
+    fn at(&self, index: usize) -> Result<(FieldText<'static>, FieldText<'static>), Breach> {
         if let Some((name, value)) = statics::get(index) {
-            return Ok((Text::Plain(name), Text::Plain(value)));
+            return Ok((FieldText::Plain(name), FieldText::Plain(value)));
         }
         let index = index.checked_sub(statics::COUNT + 1).ok_or(Breach::Index)?;
         let entry = self.table.get(index).ok_or(Breach::Index)?;
-        Ok((Text::Name(Rc::clone(entry)), Text::Value(Rc::clone(entry))))
+        Ok((FieldText::Name(Rc::clone(entry)), FieldText::Value(Rc::clone(entry))))
     }
 
     /// The peer changes the size of the table.
@@ -156,7 +156,7 @@ impl Decoder {
 }
 
 /// A name or a value, wherever it is.
-enum Text<'a> {
+enum FieldText<'a> {
     /// In the block, or in the static table.
     Plain(&'a [u8]),
     /// The name of an entry, which may be removed while its name is used.
@@ -167,7 +167,7 @@ enum Text<'a> {
     Decoded(Range<usize>),
 }
 
-impl Text<'_> {
+impl FieldText<'_> {
     fn bytes<'a>(&'a self, decoded: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Plain(bytes) => bytes,
@@ -179,11 +179,11 @@ impl Text<'_> {
 }
 
 /// Reads integers and strings.
-struct Reader<'a> {
+struct BlockReader<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BlockReader<'a> {
     /// An integer that begins in the lowest bits of the next byte (5.1).
     fn integer(&mut self, prefix_bits: u32) -> Result<usize, Breach> {
         let prefix_max = (1 << prefix_bits) - 1;
@@ -206,19 +206,19 @@ impl<'a> Reader<'a> {
     }
 
     /// A string (5.2); appends it to `text` if it has to be decoded.
-    fn string(&mut self, text: &mut Vec<u8>) -> Result<Text<'a>, Breach> {
+    fn string(&mut self, text: &mut Vec<u8>) -> Result<FieldText<'a>, Breach> {
         let is_huffman = self.rest.first().is_some_and(|byte| byte & 0x80 != 0);
         let length = self.integer(7)?;
         let (string, rest) = self.rest.split_at_checked(length).ok_or(Breach::Truncated)?;
         self.rest = rest;
         if !is_huffman {
-            return Ok(Text::Plain(string));
+            return Ok(FieldText::Plain(string));
         }
         let start = text.len();
         if !huffman::decode(string, text) {
             return Err(Breach::Huffman);
         }
-        Ok(Text::Decoded(start..text.len()))
+        Ok(FieldText::Decoded(start..text.len()))
     }
 
     fn byte(&mut self) -> Result<u8, Breach> {

@@ -70,16 +70,16 @@ const TREE: [[u16; 2]; NODES] = {
 
 /// Effect of four bits at a node.
 #[derive(Clone, Copy)]
-struct Step {
+struct Transition {
     /// The node after them.
     node: u8,
     /// The symbol that they complete; no code is so short that they complete two.
     symbol: u8,
-    kind: StepKind,
+    kind: TransitionKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum StepKind {
+enum TransitionKind {
     /// They complete no symbol.
     Inner,
     /// They complete one.
@@ -89,8 +89,8 @@ enum StepKind {
 }
 
 /// Effects of each four bits at each node.
-const STEPS: [[Step; 16]; NODES] = {
-    let mut steps = [[Step { node: 0, symbol: 0, kind: StepKind::Inner }; 16]; NODES];
+const STEPS: [[Transition; 16]; NODES] = {
+    let mut steps = [[Transition { node: 0, symbol: 0, kind: TransitionKind::Inner }; 16]; NODES];
     let mut start = 0;
     while start < NODES {
         let mut bits = 0;
@@ -102,10 +102,10 @@ const STEPS: [[Step; 16]; NODES] = {
                 let next = TREE[node][bits >> left & 1] as usize;
                 node = if next < NODES { next } else { 0 };
                 if next == NODES + EOS {
-                    steps[start][bits].kind = StepKind::Error;
-                } else if next >= NODES && !matches!(steps[start][bits].kind, StepKind::Error) {
+                    steps[start][bits].kind = TransitionKind::Error;
+                } else if next >= NODES && !matches!(steps[start][bits].kind, TransitionKind::Error) {
                     steps[start][bits].symbol = (next - NODES) as u8;
-                    steps[start][bits].kind = StepKind::Symbol;
+                    steps[start][bits].kind = TransitionKind::Symbol;
                 }
             }
             steps[start][bits].node = node as u8;
@@ -130,7 +130,7 @@ const ENDS: [bool; NODES] = {
 };
 
 /// The tables in memory.
-static DECODE: [[Step; 16]; NODES] = STEPS;
+static DECODE: [[Transition; 16]; NODES] = STEPS;
 
 /// Appends the decoded string; returns whether it was well-formed.
 pub(super) fn decode(bytes: &[u8], text: &mut Vec<u8>) -> bool {
@@ -139,9 +139,9 @@ pub(super) fn decode(bytes: &[u8], text: &mut Vec<u8>) -> bool {
         for bits in [byte >> 4, byte & 15] {
             let step = DECODE[usize::from(node)][usize::from(bits)];
             match step.kind {
-                StepKind::Inner => {}
-                StepKind::Symbol => text.push(step.symbol),
-                StepKind::Error => return false,
+                TransitionKind::Inner => {}
+                TransitionKind::Symbol => text.push(step.symbol),
+                TransitionKind::Error => return false,
             }
             node = step.node;
         }

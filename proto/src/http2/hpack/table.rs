@@ -37,7 +37,7 @@ impl Entry {
 
 /// The entries of one connection's table.
 #[derive(Debug)]
-pub(super) struct Table {
+pub(super) struct DynamicTable {
     /// The newest first.
     entries: VecDeque<Rc<Entry>>,
     size: usize,
@@ -46,7 +46,7 @@ pub(super) struct Table {
     version: u32,
 }
 
-impl Table {
+impl DynamicTable {
     pub(super) fn new() -> Self {
         Self { entries: VecDeque::new(), size: 0, size_max: SIZE_USUAL as usize, version: 0 }
     }

@@ -11,7 +11,7 @@ mod property;
 use self::property::http2_response;
 
 #[test]
-fn the_seeds_of_the_fuzzer_and_each_beginning_of_them_are_handled() {
+fn fuzzer_seeds_and_prefixes_are_handled() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus/http2_response");
     let mut seeds = 0;
     for entry in fs::read_dir(corpus).unwrap() {

@@ -41,7 +41,7 @@ fn check_stream(input: impl AsRef<[u8]>, events: &[&str], breach: Breach) {
 
 #[test]
 fn the_first_frame_is_settings() {
-    let scene = Scene { is_greeted: false, ..Scene::of("GET") };
+    let scene = Scene { is_greeted: false, ..Scene::new("GET") };
     let failed = |breach: Breach| {
         [
             format!("1 failed: {breach} ({})", breach.code()),
@@ -62,8 +62,8 @@ fn the_first_frame_is_settings() {
 }
 
 #[test]
-fn a_server_of_another_protocol_has_a_message_of_its_own() {
-    let scene = Scene { is_greeted: false, ..Scene::of("GET GET") };
+fn other_protocols_are_named() {
+    let scene = Scene { is_greeted: false, ..Scene::new("GET GET") };
     let answers: [(&[u8], Error); 7] = [
         (b"HTTP/1.1 400 Bad Request\r\n\r\n<eof>", Error::AnsweredInHttp1),
         (b"HTTP/", Error::AnsweredInHttp1),
@@ -87,7 +87,7 @@ fn a_server_of_another_protocol_has_a_message_of_its_own() {
 }
 
 #[test]
-fn a_frame_is_on_a_stream_of_its_kind() {
+fn frames_on_wrong_streams_are_errors() {
     for kind in ["DATA", "HEADERS", "RST_STREAM", "CONTINUATION", "PRIORITY"] {
         check_connection(frame(0, "END_HEADERS", kind, b"1234"), Breach::StreamZero);
     }
@@ -98,7 +98,7 @@ fn a_frame_is_on_a_stream_of_its_kind() {
 }
 
 #[test]
-fn a_frame_is_on_a_stream_that_was_opened() {
+fn frames_on_idle_streams_are_errors() {
     for stream in [2, 3, 4, 0x7fff_ffff] {
         for kind in ["DATA", "HEADERS", "RST_STREAM", "WINDOW_UPDATE"] {
             check_connection(frame(stream, "", kind, b"\0\0\0\x01"), Breach::IdleStream);
@@ -185,7 +185,7 @@ fn a_frame_is_no_longer_than_allowed() {
         let stream = u32::from(kind == "DATA" || kind == "HEADERS");
         check_connection(&frame(stream, "", kind, &[0; 16_385])[..9], Breach::FrameTooLong);
     }
-    let mut scene = Scene::of("GET");
+    let mut scene = Scene::new("GET");
     scene.options.frame_max = 20_000;
     scene.check(frame(0, "", "unknown", &[0; 20_000]), &[]);
 }
@@ -206,7 +206,7 @@ fn a_header_block_can_be_decoded() {
 }
 
 #[test]
-fn a_header_block_is_decoded_even_if_it_is_for_nobody() {
+fn orphan_header_blocks_are_decoded() {
     let late = frame(1, "END_HEADERS", "HEADERS", b"\x40\x01a\x01b");
     let refer = frame(3, "END_HEADERS END_STREAM", "HEADERS", b"\x88\xbe");
     let input = [data(1, "", b"early"), late, refer, frame(1, "END_HEADERS", "HEADERS", b"\xbf")].concat();
@@ -225,8 +225,8 @@ fn a_header_block_is_decoded_even_if_it_is_for_nobody() {
 }
 
 #[test]
-fn a_smaller_table_is_used_once_the_settings_are_acknowledged() {
-    let mut scene = Scene::of("GET");
+fn acknowledged_table_sizes_are_binding() {
+    let mut scene = Scene::new("GET");
     scene.options.table = 0;
     let ack = || frame(0, "ACK", "SETTINGS", b"");
     let ends = |block: &[u8]| frame(1, "END_HEADERS END_STREAM", "HEADERS", block);
@@ -263,7 +263,7 @@ fn windows_do_not_overflow() {
 #[test]
 fn data_stays_within_the_windows() {
     let head = headers(1, "", OK);
-    let mut scene = Scene::of("GET");
+    let mut scene = Scene::new("GET");
     scene.options.window = 10;
     let failed = [
         "1 head HTTP/2 200||",

@@ -7,8 +7,8 @@ use super::*;
 const OK: &[(&str, &str)] = &[(":status", "200")];
 
 #[test]
-fn capacity_is_the_smaller_limit_less_what_is_in_flight() {
-    let mut client = Http2::new(&Shared::new(Options { streams: 200, ..Options::default() }));
+fn capacity_is_the_smaller_limit_less_in_flight() {
+    let mut client = Http2::new(&SharedContext::new(Http2Options { streams: 200, ..Http2Options::default() }));
     assert_eq!((client.capacity(), client.streams_allowed()), (100, None), "assumed until the server has spoken");
     client.start(&request("GET"), false).unwrap();
     assert_eq!(client.capacity(), 99);
@@ -25,15 +25,15 @@ fn capacity_is_the_smaller_limit_less_what_is_in_flight() {
     feed(&mut client, &settings(&[(3, u32::MAX)]));
     assert_eq!((client.capacity(), client.waits_for(None)), (199, None));
 
-    let mut client = Http2::new(&Shared::new(Options { streams: 200, ..Options::default() }));
+    let mut client = Http2::new(&SharedContext::new(Http2Options { streams: 200, ..Http2Options::default() }));
     assert_eq!(client.waits_for(None), Some(Error::NoSettings));
     feed(&mut client, &settings(&[]));
     assert_eq!((client.capacity(), client.streams_allowed()), (200, Some(u32::MAX)));
 }
 
 #[test]
-fn the_fewest_streams_are_those_since_counting_began_and_none_only_where_there_never_were_any() {
-    let shared = Shared::new(Options { streams: 200, ..Options::default() });
+fn minimum_streams_ignore_values_before_counting() {
+    let shared = SharedContext::new(Http2Options { streams: 200, ..Http2Options::default() });
     let mut client = Http2::new(&shared);
     let mut then = |allowed: u32| {
         feed(&mut client, &settings(&[(3, allowed)]));
@@ -53,7 +53,7 @@ fn the_fewest_streams_are_those_since_counting_began_and_none_only_where_there_n
 
 #[test]
 fn all_that_is_ready_is_sent_at_once() {
-    let mut client = Scene::of("").connected();
+    let mut client = Scene::new("").connected();
     feed(&mut client, &[settings(&[]), frame(0, "", "PING", b"12345678")].concat());
     client.start(&request("GET"), false).unwrap();
     client.start(&request("HEAD"), false).unwrap();
@@ -71,8 +71,8 @@ fn all_that_is_ready_is_sent_at_once() {
 }
 
 #[test]
-fn a_buffer_is_used_again_by_whoever_needs_it_next() {
-    let shared = Shared::new(Options::default());
+fn buffers_are_reused_across_connections() {
+    let shared = SharedContext::new(Http2Options::default());
     let mut places = Vec::new();
     for _ in 0..3 {
         let mut client = Http2::new(&shared);
@@ -84,8 +84,8 @@ fn a_buffer_is_used_again_by_whoever_needs_it_next() {
 }
 
 #[test]
-fn the_response_being_read_is_known_once_its_frame_has_begun() {
-    let mut client = Scene::of("GET GET").connected();
+fn the_current_response_follows_its_frame() {
+    let mut client = Scene::new("GET GET").connected();
     let (head, body) = (headers(3, "", OK), data(3, "", b"hello"));
     feed(&mut client, &head[..8]);
     assert_eq!(client.reading(), None);
@@ -100,8 +100,8 @@ fn the_response_being_read_is_known_once_its_frame_has_begun() {
 }
 
 #[test]
-fn the_data_of_a_frame_may_be_skipped_and_nothing_else() {
-    let mut client = Scene::of("GET").connected();
+fn only_frame_data_is_skippable() {
+    let mut client = Scene::new("GET").connected();
     heard(&mut client, &headers(1, "", OK));
     let body = padded_data(1, "END_STREAM", 2, b"hello");
     for (bytes, skip) in [(&body[..9], 0), (&body[9..10], 5), (&body[10..11], 4)] {
@@ -114,7 +114,7 @@ fn the_data_of_a_frame_may_be_skipped_and_nothing_else() {
     assert_eq!((client.poll_event(), client.may_skip()), (None, 0));
     assert_eq!(heard(&mut client, &body[15..]), ["1 complete"]);
 
-    let mut client = Scene::of("GET").connected();
+    let mut client = Scene::new("GET").connected();
     heard(&mut client, &headers(1, "", OK));
     heard(&mut client, &data(1, "END_STREAM", b"hello")[..9]);
     client.handle_skipped(5);
@@ -124,8 +124,8 @@ fn the_data_of_a_frame_may_be_skipped_and_nothing_else() {
 }
 
 #[test]
-fn what_is_to_come_of_a_body_is_known_from_its_length() {
-    let mut client = Scene::of("GET GET").connected();
+fn remaining_body_follows_content_length() {
+    let mut client = Scene::new("GET GET").connected();
     for (stream, length) in [(1, "100000"), (3, "10")] {
         heard(&mut client, &headers(stream, "", &[(":status", "200"), ("content-length", length)]));
     }
@@ -139,14 +139,14 @@ fn what_is_to_come_of_a_body_is_known_from_its_length() {
         assert_eq!(client.coming(), coming);
     }
 
-    let mut client = Scene::of("GET").connected();
+    let mut client = Scene::new("GET").connected();
     heard(&mut client, &[headers(1, "", OK), data(1, "", b"hello")].concat());
     assert_eq!(client.coming(), 0, "the server does not say");
 }
 
 #[test]
 fn fields_are_there_until_the_next_input() {
-    let mut client = Scene::of("GET").connected();
+    let mut client = Scene::new("GET").connected();
     let head = headers(1, "", &[(":status", "200"), ("a", "b"), ("c", "")]);
     client.handle_bytes(&head, Nanos(0));
     let fields: Vec<(&[u8], &[u8])> = vec![(b"a", b"b"), (b"c", b"")];
@@ -160,10 +160,10 @@ fn fields_are_there_until_the_next_input() {
 }
 
 #[test]
-fn the_message_of_a_call_that_failed_is_there_whether_fields_are_wanted_or_not() {
+fn grpc_messages_survive_without_wanted_fields() {
     let call: &[(&str, &str)] = &[("a", "b"), ("grpc-message", "no%20luck"), ("grpc-status", "14")];
     for wants_fields in [false, true] {
-        let mut scene = Scene::of("GET GET");
+        let mut scene = Scene::new("GET GET");
         scene.options.wants_fields = wants_fields;
         let mut client = scene.connected();
         heard(&mut client, &headers(1, "", OK));
@@ -180,8 +180,8 @@ fn the_message_of_a_call_that_failed_is_there_whether_fields_are_wanted_or_not()
 }
 
 #[test]
-fn windows_are_renewed_when_half_of_them_is_used() {
-    let mut scene = Scene::of("GET GET");
+fn windows_are_renewed_at_half() {
+    let mut scene = Scene::new("GET GET");
     scene.options.connection_window = 100_000;
     scene.options.window = 40_000;
     let piece = data(1, "", &[b'x'; 10_000]);
@@ -205,7 +205,7 @@ fn windows_are_renewed_when_half_of_them_is_used() {
 }
 
 #[test]
-fn a_window_that_is_smaller_than_a_frame_is_renewed_before_a_server_waits_for_it() {
+fn tiny_windows_are_renewed_in_time() {
     for (window, frame, expected) in [
         // Less than half of it is used, and less than another such frame is left.
         (2_047, 300, "WINDOW_UPDATE 1 300"),
@@ -213,7 +213,7 @@ fn a_window_that_is_smaller_than_a_frame_is_renewed_before_a_server_waits_for_it
         (16_383, 8_191, "WINDOW_UPDATE 1 8191"),
         (20_000, 9_000, "WINDOW_UPDATE 1 9000"),
     ] {
-        let mut scene = Scene::of("GET");
+        let mut scene = Scene::new("GET");
         scene.options.window = window;
         let mut client = scene.connected();
         heard(&mut client, &headers(1, "", OK));
@@ -224,7 +224,7 @@ fn a_window_that_is_smaller_than_a_frame_is_renewed_before_a_server_waits_for_it
         }
     }
     // A server that keeps to its window is never taken for one that does not read, however small its frames are.
-    let mut scene = Scene::of("GET");
+    let mut scene = Scene::new("GET");
     scene.options.window = 16_383;
     let mut client = scene.connected();
     heard(&mut client, &headers(1, "", OK));
@@ -235,7 +235,7 @@ fn a_window_that_is_smaller_than_a_frame_is_renewed_before_a_server_waits_for_it
 
 #[test]
 fn what_was_seen_is_counted_for_all_connections() {
-    let shared = Shared::new(Options { streams: 4, ..Options::default() });
+    let shared = SharedContext::new(Http2Options { streams: 4, ..Http2Options::default() });
     let mut one = Http2::new(&shared);
     let mut other = Http2::new(&shared);
     for client in [&mut one, &mut other] {
@@ -277,8 +277,8 @@ fn what_was_seen_is_counted_for_all_connections() {
 }
 
 #[test]
-fn data_counts_with_its_padding_once_the_connection_says_so_or_is_gone() {
-    let shared = Shared::new(Options::default());
+fn padding_counts_against_windows() {
+    let shared = SharedContext::new(Http2Options::default());
     let mut client = Http2::new(&shared);
     sent(&mut client);
     feed(&mut client, &settings(&[]));
@@ -296,8 +296,8 @@ fn data_counts_with_its_padding_once_the_connection_says_so_or_is_gone() {
 }
 
 #[test]
-fn the_next_connection_assumes_no_more_streams_than_a_server_has_allowed() {
-    let shared = Shared::new(Options { streams: 200, ..Options::default() });
+fn next_connections_assume_the_allowed_streams() {
+    let shared = SharedContext::new(Http2Options { streams: 200, ..Http2Options::default() });
     let mut first = Http2::new(&shared);
     feed(&mut first, &settings(&[(3, 5)]));
     let mut next = Http2::new(&shared);

@@ -32,12 +32,12 @@ fn frames_without_progress_end_the_connection() {
         frame(1, "", "PRIORITY", b"12345"),
         headers(1, "", &[(":status", "100")]),
     ] {
-        let mut client = Scene::of("GET").connected();
+        let mut client = Scene::new("GET").connected();
         let (times, events) = flood(&mut client, &input, 20_000, true);
         assert_eq!((times, &events[..]), (9999, &failed.map(String::from)[..]), "{:?}", described(&input));
     }
     for input in [data(1, "", b""), padded_data(1, "", 9, b"")] {
-        let mut client = Scene::of("GET").connected();
+        let mut client = Scene::new("GET").connected();
         heard(&mut client, &headers(1, "", OK));
         assert_eq!(flood(&mut client, &input, 20_000, true), (10_000, failed.map(String::from).to_vec()));
     }
@@ -45,12 +45,12 @@ fn frames_without_progress_end_the_connection() {
 
 #[test]
 fn progress_allows_any_number_of_frames() {
-    let mut client = Scene::of("GET").connected();
+    let mut client = Scene::new("GET").connected();
     heard(&mut client, &headers(1, "", OK));
     let tiny = data(1, "", b"x");
     assert_eq!(flood(&mut client, &[&tiny[..], &window(0, 1)].concat(), 30_000, true).0, 10_000);
 
-    let mut client = Scene::of("GET").connected();
+    let mut client = Scene::new("GET").connected();
     heard(&mut client, &headers(1, "", OK));
     assert_eq!(flood(&mut client, &data(1, "", b"xx"), 30_000, true).0, 30_000);
     let ping = frame(0, "", "PING", b"12345678");
@@ -63,9 +63,9 @@ fn progress_allows_any_number_of_frames() {
 }
 
 #[test]
-fn the_rest_of_a_large_body_is_no_flood_and_tiny_pieces_of_it_are() {
+fn only_small_leftover_frames_are_floods() {
     for (length, times) in [(1024, 20_000), (1023, 10_000)] {
-        let mut client = Scene::of("GET GET").connected();
+        let mut client = Scene::new("GET GET").connected();
         heard(&mut client, &headers(1, "", OK));
         client.cancel(StreamId(1));
         assert_eq!(flood(&mut client, &data(1, "", &vec![b'x'; length]), 20_000, true).0, times);
@@ -76,7 +76,7 @@ fn the_rest_of_a_large_body_is_no_flood_and_tiny_pieces_of_it_are() {
 fn replies_that_are_not_read_end_the_connection() {
     let failed = ["1 failed: replies requested but not read (ENHANCE_YOUR_CALM)", "draining"].map(String::from);
     for input in [frame(0, "", "PING", b"12345678"), settings(&[])] {
-        let mut client = Scene::of("GET").connected();
+        let mut client = Scene::new("GET").connected();
         let (times, events) = flood(&mut client, &input, 10_000, false);
         assert_eq!((times, events), (251, failed.to_vec()));
         assert_eq!(sent(&mut client).last().unwrap(), "GOAWAY 0 ENHANCE_YOUR_CALM");
@@ -85,7 +85,7 @@ fn replies_that_are_not_read_end_the_connection() {
 
 #[test]
 fn requests_that_are_abandoned_together_are_no_flood() {
-    let mut scene = Scene::of("");
+    let mut scene = Scene::new("");
     scene.options.streams = 5000;
     let mut client = scene.connected();
     for _ in 0..5000 {
@@ -106,7 +106,7 @@ fn a_header_block_has_an_end() {
         (frame(1, "", "CONTINUATION", b"\x88"), 127, Breach::BlockFrames),
         (frame(1, "", "CONTINUATION", &[0x88; 16_384]), 4, Breach::BlockTooLong),
     ] {
-        let mut client = Scene::of("GET").connected();
+        let mut client = Scene::new("GET").connected();
         feed(&mut client, &begin);
         let (times, events) = flood(&mut client, &input, 1000, true);
         assert_eq!((times, events), (times_expected, failed(breach).to_vec()));
@@ -122,7 +122,7 @@ fn a_header_block_has_an_end() {
 
 #[test]
 fn unfinished_header_blocks_share_a_budget() {
-    let shared = Shared::new(Options { blocks_max: 50_000, ..Options::default() });
+    let shared = SharedContext::new(Http2Options { blocks_max: 50_000, ..Http2Options::default() });
     let mut clients: Vec<Http2> = (0..10).map(|_| Http2::new(&shared)).collect();
     let mut failed = 0;
     for client in &mut clients {
@@ -149,8 +149,8 @@ fn unfinished_header_blocks_share_a_budget() {
 }
 
 #[test]
-fn a_server_that_resets_everything_loses_its_requests_only() {
-    let mut client = Scene::of("").connected();
+fn mass_resets_fail_only_requests() {
+    let mut client = Scene::new("").connected();
     for _ in 0..PATIENCE + 1 {
         let StreamId(number) = client.start(&request("GET"), false).unwrap();
         sent(&mut client);
@@ -160,8 +160,8 @@ fn a_server_that_resets_everything_loses_its_requests_only() {
 }
 
 #[test]
-fn new_windows_that_are_not_read_end_the_connection() {
-    let mut scene = Scene::of("GET");
+fn unread_window_updates_end_the_connection() {
+    let mut scene = Scene::new("GET");
     scene.options.window = 1;
     scene.options.wants_body = false;
     let mut client = scene.connected();

@@ -8,7 +8,7 @@ use super::*;
 const OK: &[(&str, &str)] = &[(":status", "200")];
 
 #[test]
-fn what_a_reset_says_decides_whether_the_request_may_be_sent_again() {
+fn reset_codes_decide_retries() {
     for code in (0..20).map(Code) {
         let kind = if code == Code::REFUSED_STREAM { "failed, retryable" } else { "failed" };
         let failed = format!("1 {kind}: reset by the server ({code})");
@@ -19,7 +19,7 @@ fn what_a_reset_says_decides_whether_the_request_may_be_sent_again() {
 
 #[test]
 fn codes_without_a_name_are_one_cause() {
-    let mut scene = Scene::of("");
+    let mut scene = Scene::new("");
     scene.options.streams = 1000;
     let mut client = scene.connected();
     let mut errors = HashSet::new();
@@ -47,14 +47,14 @@ fn a_reset_after_the_whole_response_changes_nothing() {
 }
 
 #[test]
-fn a_response_before_the_end_of_the_upload_is_complete() {
+fn early_responses_are_complete() {
     let input = [headers(1, "END_STREAM", &[(":status", "413")]), rst(1, Code::NO_ERROR), window(1, 9)].concat();
     let events = ["1 head HTTP/2 413||", "1 complete, early", "> RST_STREAM 1 CANCEL"];
     check("POST", input, &events);
 }
 
 #[test]
-fn goaway_returns_what_was_not_processed_and_the_rest_goes_on() {
+fn goaway_returns_unprocessed_requests() {
     let input =
         [goaway(3, Code::NO_ERROR), headers(1, "END_STREAM", OK), headers(3, "END_STREAM", OK), b"<eof>".to_vec()];
     check(
@@ -85,7 +85,7 @@ fn a_goaway_that_announces_another_drains_first() {
 }
 
 #[test]
-fn an_error_of_goaway_is_that_of_the_requests_or_if_none_stays_of_the_connection() {
+fn goaway_errors_reach_requests_or_the_connection() {
     check(
         "GET GET",
         [goaway(1, Code::ENHANCE_YOUR_CALM), b"<eof>".to_vec()].concat(),
@@ -108,7 +108,7 @@ fn an_error_of_goaway_is_that_of_the_requests_or_if_none_stays_of_the_connection
 #[test]
 fn reasons_of_goaway_are_kept_and_bounded() {
     let reasons = |inputs: &[Vec<u8>], size: usize| {
-        let shared = Shared::new(Options::default());
+        let shared = SharedContext::new(Http2Options::default());
         for input in inputs {
             let mut client = Http2::new(&shared);
             sent(&mut client);
@@ -134,8 +134,8 @@ fn reasons_of_goaway_are_kept_and_bounded() {
 }
 
 #[test]
-fn a_server_that_ends_before_its_settings_may_say_why() {
-    let scene = Scene { is_greeted: false, ..Scene::of("GET") };
+fn ends_before_settings_may_say_why() {
+    let scene = Scene { is_greeted: false, ..Scene::new("GET") };
     let events = [
         "1 failed, retryable: ended by the server (HTTP_1_1_REQUIRED)",
         "draining: ended by the server (HTTP_1_1_REQUIRED)",
@@ -158,7 +158,7 @@ fn frames_of_returned_requests_are_an_error() {
 }
 
 #[test]
-fn the_end_of_the_stream_fails_what_is_in_flight() {
+fn transport_ends_fail_requests_in_flight() {
     let begun = [headers(1, "", OK), data(1, "", b"x"), frame(3, "", "HEADERS", b"\x88")].concat();
     check(
         "GET GET GET",
@@ -176,10 +176,10 @@ fn the_end_of_the_stream_fails_what_is_in_flight() {
 }
 
 #[test]
-fn what_the_transport_has_not_accepted_may_be_sent_again() {
+fn unaccepted_requests_may_be_retried() {
     for is_told_at_once in [true, false] {
-        let options = Options { streams: 3, is_told_at_once, ..Options::default() };
-        let mut client = Http2::new(&Shared::new(options));
+        let options = Http2Options { streams: 3, is_told_at_once, ..Http2Options::default() };
+        let mut client = Http2::new(&SharedContext::new(options));
         client.start(&request("GET"), false).unwrap();
         client.start(&request("GET"), false).unwrap();
         let transmit = client.poll_transmit(Nanos(0)).unwrap();
@@ -200,8 +200,8 @@ fn what_the_transport_has_not_accepted_may_be_sent_again() {
 }
 
 #[test]
-fn the_last_request_is_followed_by_goaway_once_it_is_answered() {
-    let mut client = Http2::new(&Shared::new(Options { streams: 3, ..Options::default() }));
+fn goaway_follows_the_last_response() {
+    let mut client = Http2::new(&SharedContext::new(Http2Options { streams: 3, ..Http2Options::default() }));
     client.start(&request("GET"), false).unwrap();
     client.start(&request("GET"), true).unwrap();
     assert_eq!(client.capacity(), 0);
@@ -218,7 +218,7 @@ fn the_last_request_is_followed_by_goaway_once_it_is_answered() {
 
 #[test]
 fn the_end_before_the_last_answer_fails_it() {
-    let mut client = Http2::new(&Shared::new(Options::default()));
+    let mut client = Http2::new(&SharedContext::new(Http2Options::default()));
     client.start(&request("GET"), true).unwrap();
     sent(&mut client);
     client.handle_eof();
@@ -228,8 +228,8 @@ fn the_end_before_the_last_answer_fails_it() {
 }
 
 #[test]
-fn a_cancelled_request_is_reset_and_named_no_more() {
-    let mut client = Scene::of("GET GET POST").connected();
+fn cancelled_requests_are_reset_and_forgotten() {
+    let mut client = Scene::new("GET GET POST").connected();
     client.cancel(StreamId(1));
     client.cancel(StreamId(5));
     assert_eq!(client.capacity(), 99);
@@ -243,8 +243,8 @@ fn a_cancelled_request_is_reset_and_named_no_more() {
 }
 
 #[test]
-fn a_request_that_was_not_sent_is_cancelled_without_a_word() {
-    let mut client = Scene::of("").connected();
+fn unsent_requests_are_cancelled_silently() {
+    let mut client = Scene::new("").connected();
     client.start(&request("GET"), false).unwrap();
     client.start(&request("GET"), false).unwrap();
     client.cancel(StreamId(1));
@@ -252,19 +252,21 @@ fn a_request_that_was_not_sent_is_cancelled_without_a_word() {
 }
 
 #[test]
-fn a_cancelled_request_does_not_keep_a_large_one_behind_it_from_being_sent() {
-    let mut client = Scene::of("").connected();
+fn cancelled_requests_do_not_block_uploads() {
+    let mut client = Scene::new("").connected();
     client.start(&request("GET"), false).unwrap();
     let headers = vec![("a".to_owned(), "\u{7}".repeat(100_000))];
-    client.start(&Request::new(Parts { method: "GET".into(), headers, ..Parts::default() }), false).unwrap();
+    client
+        .start(&Request::new(RequestParts { method: "GET".into(), headers, ..RequestParts::default() }), false)
+        .unwrap();
     client.cancel(StreamId(1));
     let transmit = client.poll_transmit(Nanos(0)).unwrap();
     assert!(transmit.bytes().len() > 100_000);
 }
 
 #[test]
-fn an_event_of_a_cancelled_request_is_not_delivered() {
-    let mut client = Scene::of("GET").connected();
+fn cancelled_requests_have_no_events() {
+    let mut client = Scene::new("GET").connected();
     client.handle_bytes(&headers(1, "END_STREAM", OK), Nanos(0));
     client.cancel(StreamId(1));
     assert_eq!(client.poll_event(), None);
@@ -273,8 +275,8 @@ fn an_event_of_a_cancelled_request_is_not_delivered() {
 }
 
 #[test]
-fn a_body_is_not_reported_after_its_request_was_cancelled() {
-    let mut client = Scene::of("GET GET").connected();
+fn cancelled_bodies_are_not_reported() {
+    let mut client = Scene::new("GET GET").connected();
     let body = data(1, "END_STREAM", b"0123456789");
     assert_eq!(heard(&mut client, &headers(1, "", OK)), ["1 head HTTP/2 200||"]);
     assert_eq!(heard(&mut client, &body[..12]), ["1 data 012"]);
@@ -284,8 +286,8 @@ fn a_body_is_not_reported_after_its_request_was_cancelled() {
 }
 
 #[test]
-fn many_cancelled_requests_are_not_held_against_the_server() {
-    let mut client = Scene::of("").connected();
+fn cancelled_requests_are_no_flood() {
+    let mut client = Scene::new("").connected();
     for _ in 0..100 {
         client.start(&request("GET"), false).unwrap();
     }
@@ -299,7 +301,7 @@ fn many_cancelled_requests_are_not_held_against_the_server() {
 
 #[test]
 fn nothing_matters_after_the_connection_has_failed() {
-    let mut client = Scene::of("GET").connected();
+    let mut client = Scene::new("GET").connected();
     let events = heard(&mut client, &frame(1, "", "SETTINGS", b""));
     assert_eq!(events, ["1 failed: a frame of the connection on the stream of a request (PROTOCOL_ERROR)", "draining"]);
     assert_eq!(client.capacity(), 0);
@@ -314,7 +316,7 @@ fn nothing_matters_after_the_connection_has_failed() {
 
 #[test]
 fn numbers_of_streams_run_out() {
-    let mut client = Scene::of("").connected();
+    let mut client = Scene::new("").connected();
     client.streams.skip_to(STREAM_MAX - 2);
     client.sender.skip_to(STREAM_MAX - 2);
     assert_eq!(client.start(&request("GET"), false), Ok(StreamId(STREAM_MAX - 2)));
@@ -329,7 +331,7 @@ fn numbers_of_streams_run_out() {
 
 #[test]
 fn nothing_is_opened_after_goaway() {
-    let mut client = Scene::of("GET").connected();
+    let mut client = Scene::new("GET").connected();
     client.start(&request("GET"), false).unwrap();
     client.start(&request("POST"), false).unwrap();
     assert_eq!(
@@ -343,7 +345,7 @@ fn nothing_is_opened_after_goaway() {
     assert_eq!(sent(&mut client), [""; 0]);
     assert_eq!(heard(&mut client, &headers(1, "END_STREAM", OK)), ["1 head HTTP/2 200||", "1 complete"]);
 
-    let mut client = Http2::new(&Shared::new(Options::default()));
+    let mut client = Http2::new(&SharedContext::new(Http2Options::default()));
     client.start(&request("GET"), false).unwrap();
     let first = [settings(&[]), goaway(9, Code::NO_ERROR)].concat();
     assert_eq!(heard(&mut client, &first), ["1 failed, retryable: ended by the server (NO_ERROR)", "draining"]);
@@ -365,7 +367,7 @@ fn what_was_answered_is_not_sent_again() {
         ],
     );
     // Not even if its last byte has not been reported to be sent.
-    let mut client = Http2::new(&Shared::new(Options::default()));
+    let mut client = Http2::new(&SharedContext::new(Http2Options::default()));
     client.start(&request("GET"), false).unwrap();
     client.poll_transmit(Nanos(0)).unwrap();
     heard(&mut client, &[settings(&[]), headers(1, "", OK)].concat());
@@ -376,9 +378,9 @@ fn what_was_answered_is_not_sent_again() {
 }
 
 #[test]
-fn heads_wait_while_the_server_allows_no_more_streams() {
+fn heads_wait_for_allowed_streams() {
     let get = |number| format!("HEADERS {number} :method: GET|:scheme: http|:path: / END_STREAM");
-    let mut client = Scene::of("GET GET").connected();
+    let mut client = Scene::new("GET GET").connected();
     for _ in 0..4 {
         client.start(&request("GET"), false).unwrap();
     }

@@ -7,7 +7,7 @@ const INSERT_CD: &[u8] = b"\x88\x40\x01c\x01d";
 const REFER: &[u8] = b"\x88\xbe";
 
 /// A connection with others, which has had no response yet.
-fn connected(shared: &Shared) -> Http2 {
+fn connected(shared: &SharedContext) -> Http2 {
     let mut client = Http2::new(shared);
     sent(&mut client);
     feed(&mut client, &settings(&[]));
@@ -22,12 +22,12 @@ fn fields(client: &mut Http2, block: &[u8]) -> String {
     events[0].split_once(' ').unwrap().1.to_owned()
 }
 
-fn shared() -> Shared {
-    Shared::new(Options { wants_fields: true, ..Options::default() })
+fn shared() -> SharedContext {
+    SharedContext::new(Http2Options { wants_fields: true, ..Http2Options::default() })
 }
 
 #[test]
-fn a_remembered_block_changes_the_table_of_every_connection() {
+fn remembered_blocks_update_each_table() {
     let shared = shared();
     let mut one = connected(&shared);
     let mut other = connected(&shared);
@@ -42,7 +42,7 @@ fn a_remembered_block_changes_the_table_of_every_connection() {
 }
 
 #[test]
-fn a_block_that_refers_to_the_table_means_what_is_in_it_now() {
+fn table_references_use_current_entries() {
     let shared = shared();
     let mut one = connected(&shared);
     fields(&mut one, INSERT_AB);
@@ -61,7 +61,7 @@ fn a_block_that_refers_to_the_table_means_what_is_in_it_now() {
 }
 
 #[test]
-fn a_block_may_refer_to_no_more_than_a_name() {
+fn blocks_may_refer_to_names_alone() {
     let shared = shared();
     let name_only = b"\x88\x7e\x01e";
     for (insert, expected) in [(INSERT_AB, "head HTTP/2 200|a: e||"), (INSERT_CD, "head HTTP/2 200|c: e||")] {
@@ -72,8 +72,8 @@ fn a_block_may_refer_to_no_more_than_a_name() {
 }
 
 #[test]
-fn a_remembered_block_does_not_excuse_a_missing_update_of_the_table() {
-    let shared = Shared::new(Options { table: 0, ..Options::default() });
+fn remembered_blocks_still_require_table_updates() {
+    let shared = SharedContext::new(Http2Options { table: 0, ..Http2Options::default() });
     let mut client = connected(&shared);
     assert_eq!(fields(&mut client, b"\x88"), "head HTTP/2 200||");
     feed(&mut client, &frame(0, "ACK", "SETTINGS", b""));

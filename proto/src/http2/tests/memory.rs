@@ -20,7 +20,7 @@ const NGINX: &[u8] = b"\x88\x76\x0cnginx/1.22.1\x61\x1dMon, 21 Oct 2013 20:13:21
 
 #[test]
 fn an_idle_connection_is_small() {
-    let mut client = Http2::new(&Shared::new(Options { streams: 1, ..Options::default() }));
+    let mut client = Http2::new(&SharedContext::new(Http2Options { streams: 1, ..Http2Options::default() }));
     client.start(&request("GET"), false).unwrap();
     sent(&mut client);
     feed(&mut client, &settings(&[(3, 128), (4, 65_536), (5, 16_777_215)]));
@@ -35,7 +35,7 @@ fn an_idle_connection_is_small() {
 fn fields_that_become_long_are_not_kept() {
     // A field of 4,000 bytes in the table, then a block that refers to it nineteen times, with a status whose fields
     // are read.
-    let mut client = Scene::of("").connected();
+    let mut client = Scene::new("").connected();
     let long = [b"\x8d\x40\x01a\x7f\xa1\x1e", &[b'x'; 4_000][..]].concat();
     for block in [long, [&[0x8d][..], &[0xbe; 19]].concat()] {
         let StreamId(number) = client.start(&request("GET"), false).unwrap();
@@ -49,7 +49,7 @@ fn fields_that_become_long_are_not_kept() {
 #[test]
 fn a_hostile_connection_is_bounded() {
     const BOUND: usize = 192 * 1024;
-    let mut client = Scene::of("").connected();
+    let mut client = Scene::new("").connected();
     // Small fields fill the table, and large blocks arrive in pieces; replies are requested and not read; streams are
     // reset, and one lasts for ever.
     let fields: Vec<u8> =
@@ -97,8 +97,8 @@ fn a_hostile_connection_is_bounded() {
 }
 
 #[test]
-fn nothing_is_allocated_for_a_response_like_the_one_before() {
-    let shared = Shared::new(Options { streams: 4, ..Options::default() });
+fn repeated_responses_allocate_nothing() {
+    let shared = SharedContext::new(Http2Options { streams: 4, ..Http2Options::default() });
     let mut client = Http2::new(&shared);
     feed(&mut client, &settings(&[]));
     let get = request("GET");

@@ -18,12 +18,12 @@ use self::server::*;
 use super::frame::{flag, kind};
 use super::*;
 use crate::told::{join, told};
-use crate::{Breach, Parts};
+use crate::{Breach, RequestParts};
 
 /// Actions on a connection before the server sends anything.
 #[derive(Clone)]
 struct Scene {
-    options: Options,
+    options: Http2Options,
     /// The requests, by their methods. `POST` has a body of 70,000 bytes, which is more than the first window.
     methods: &'static str,
     /// True if the SETTINGS of the server come before the input.
@@ -32,14 +32,14 @@ struct Scene {
 
 impl Scene {
     /// Everything is wanted, and the SETTINGS of the server come first.
-    fn of(methods: &'static str) -> Self {
-        let options = Options { streams: 100, wants_body: true, wants_fields: true, ..Options::default() };
+    fn new(methods: &'static str) -> Self {
+        let options = Http2Options { streams: 100, wants_body: true, wants_fields: true, ..Http2Options::default() };
         Self { options, methods, is_greeted: true }
     }
 
     /// A connection on which the requests have been sent.
     fn connected(&self) -> Http2 {
-        let mut client = Http2::new(&Shared::new(self.options.clone()));
+        let mut client = Http2::new(&SharedContext::new(self.options.clone()));
         for method in self.methods.split_whitespace() {
             client.start(&request(method), false).unwrap();
         }
@@ -100,12 +100,17 @@ impl Scene {
 /// Checks the effects of `input` on a connection with a `GET`; see [`Scene::check`].
 #[track_caller]
 fn check(methods: &'static str, input: impl AsRef<[u8]>, events: &[&str]) {
-    Scene::of(methods).check(input, events);
+    Scene::new(methods).check(input, events);
 }
 
 fn request(method: &str) -> Request {
     let body = if method == "POST" { vec![b'x'; 70_000] } else { Vec::new() };
-    Request::new(Parts { method: method.into(), target: "/".into(), body: body.into(), ..Parts::default() })
+    Request::new(RequestParts {
+        method: method.into(),
+        target: "/".into(),
+        body: body.into(),
+        ..RequestParts::default()
+    })
 }
 
 /// Passes bytes that cause no event.
@@ -175,12 +180,12 @@ fn samples() -> Vec<(Scene, Vec<u8>)> {
     let ok = || headers(1, "", &[(":status", "200"), ("server", "x")]);
     vec![
         (
-            Scene::of("GET GET"),
+            Scene::new("GET GET"),
             [ok(), data(1, "", b"hello"), headers(3, "END_STREAM", &[(":status", "404")]), data(1, "END_STREAM", b"!")]
                 .concat(),
         ),
         (
-            Scene::of("POST GET"),
+            Scene::new("POST GET"),
             [
                 headers(3, "", &[(":status", "100")]),
                 padded_data(3, "", 3, b"early"),
@@ -193,11 +198,11 @@ fn samples() -> Vec<(Scene, Vec<u8>)> {
             .concat(),
         ),
         (
-            Scene::of("GET GET GET"),
+            Scene::new("GET GET GET"),
             [ok(), goaway(3, Code::NO_ERROR), data(1, "END_STREAM", b"bye"), b"<eof>".to_vec()].concat(),
         ),
         (
-            Scene { is_greeted: false, ..Scene::of("GET") },
+            Scene { is_greeted: false, ..Scene::new("GET") },
             [settings(&[(1, 0)]), ok(), frame(1, "", "HEADERS", b"\x80"), data(1, "", b"?")].concat(),
         ),
     ]

@@ -4,8 +4,8 @@ use super::*;
 use crate::http1::{self, Wire};
 
 /// The HEADERS of a request.
-fn encoded(request: &Request, options: Options) -> String {
-    let mut client = Http2::new(&Shared::new(options));
+fn encoded(request: &Request, options: Http2Options) -> String {
+    let mut client = Http2::new(&SharedContext::new(options));
     client.start(request, false).unwrap();
     sent(&mut client).into_iter().find(|frame| frame.starts_with("HEADERS 1 ")).unwrap()["HEADERS 1 ".len()..]
         .to_owned()
@@ -13,7 +13,7 @@ fn encoded(request: &Request, options: Options) -> String {
 
 fn parts(method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Request {
     let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-    Request::new(Parts { method: method.into(), target: target.into(), headers, body: body.into() })
+    Request::new(RequestParts { method: method.into(), target: target.into(), headers, body: body.into() })
 }
 
 /// A request that a script wrote.
@@ -25,37 +25,38 @@ fn wire(text: &str) -> Request {
 
 #[track_caller]
 fn check_encoded(request: Request, expected: &str) {
-    assert_eq!(encoded(&request, Options::default()), expected);
+    assert_eq!(encoded(&request, Http2Options::default()), expected);
 }
 
 #[test]
 fn a_connection_begins_with_its_preface() {
-    let mut client = Http2::new(&Shared::new(Options::default()));
+    let mut client = Http2::new(&SharedContext::new(Http2Options::default()));
     let transmit = client.poll_transmit(Nanos(0)).unwrap();
     assert!(transmit.bytes().starts_with(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\x12\x04\0\0\0\0\0"));
     assert_eq!(described(&transmit.bytes()), ["SETTINGS 2=0 4=1073741823 6=81920", "WINDOW_UPDATE 0 1073676288"]);
-    let options = Options { table: 0, frame_max: 1 << 20, window: 65_535, connection_window: 0, ..Options::default() };
-    let mut client = Http2::new(&Shared::new(options));
+    let options =
+        Http2Options { table: 0, frame_max: 1 << 20, window: 65_535, connection_window: 0, ..Http2Options::default() };
+    let mut client = Http2::new(&SharedContext::new(options));
     assert_eq!(sent(&mut client), ["SETTINGS 1=0 2=0 5=1048576 6=81920"]);
 }
 
 #[test]
-fn a_plain_get_is_three_indices_and_its_host() {
+fn plain_gets_are_three_indices_and_host() {
     let get = parts("GET", "/", &[("Host", "127.0.0.1:8080")], b"");
     check_encoded(get.clone(), ":method: GET|:scheme: http|:authority: 127.0.0.1:8080|:path: / END_STREAM");
-    let mut client = Http2::new(&Shared::new(Options::default()));
+    let mut client = Http2::new(&SharedContext::new(Http2Options::default()));
     sent(&mut client);
     client.start(&get, false).unwrap();
     let transmit = client.poll_transmit(Nanos(0)).unwrap();
     assert_eq!(transmit.bytes().len(), 9 + 3 + 12, "{:?}", transmit.bytes());
-    let https = encoded(&get, Options { is_https: true, ..Options::default() });
+    let https = encoded(&get, Http2Options { is_https: true, ..Http2Options::default() });
     assert!(https.contains(":scheme: http|"), "a request belongs to one scheme");
-    let https = encoded(&parts("GET", "/", &[], b""), Options { is_https: true, ..Options::default() });
+    let https = encoded(&parts("GET", "/", &[], b""), Http2Options { is_https: true, ..Http2Options::default() });
     assert_eq!(https, ":method: GET|:scheme: https|:path: / END_STREAM");
 }
 
 #[test]
-fn names_are_lower_case_and_what_is_about_the_connection_is_left_out() {
+fn connection_fields_are_dropped_and_names_lowered() {
     let headers = [
         ("User-Agent", "A b"),
         ("HOST", "a"),
@@ -90,7 +91,7 @@ fn a_target_may_name_more_than_a_path() {
 }
 
 #[test]
-fn a_url_without_a_path_asks_for_the_root() {
+fn empty_paths_become_the_root() {
     for (target, path) in [("http://a", "/"), ("http://a?x", "/?x"), ("http://a/?x", "/?x")] {
         let expected = format!(":method: GET|:scheme: http|:authority: a|:path: {path} END_STREAM");
         check_encoded(parts("GET", target, &[], b""), &expected);
@@ -98,7 +99,7 @@ fn a_url_without_a_path_asks_for_the_root() {
 }
 
 #[test]
-fn values_have_no_blanks_at_their_ends_and_an_empty_host_is_no_authority() {
+fn values_are_trimmed_and_empty_hosts_dropped() {
     let headers = [("Host", " "), ("a", " b c\t"), ("te", "trailers ")];
     check_encoded(
         parts("GET", "/", &headers, b""),
@@ -125,7 +126,7 @@ fn chunks_are_joined() {
         request,
         wire("POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5;x\r\nhello\r\n1\r\n!\r\n0\r\na: b\r\n\r\n"),
     ] {
-        let mut client = Http2::new(&Shared::new(Options::default()));
+        let mut client = Http2::new(&SharedContext::new(Http2Options::default()));
         client.start(&request, false).unwrap();
         assert_eq!(sent(&mut client)[2..], ["HEADERS 1 :method: POST|:scheme: http|:path: /", "DATA 1 6 END_STREAM"]);
     }
@@ -144,12 +145,12 @@ fn what_a_script_wrote_is_read_again() {
 }
 
 #[test]
-fn the_second_request_of_a_batch_has_its_own_body() {
+fn batched_requests_have_their_own_bodies() {
     let text = "POST /1 HTTP/1.1\r\nContent-Length: 2\r\n\r\nhiPOST /2 HTTP/1.1\r\nContent-Length: 3\r\n\r\nyou";
     let mut found = Vec::new();
     http1::outline(text.as_bytes(), &mut found).unwrap();
     let bytes = text.as_bytes().into();
-    let mut client = Http2::new(&Shared::new(Options { streams: 2, ..Options::default() }));
+    let mut client = Http2::new(&SharedContext::new(Http2Options { streams: 2, ..Http2Options::default() }));
     for outline in found {
         client.start(&Request::from(Wire::among(&bytes, outline)), false).unwrap();
     }
@@ -160,7 +161,7 @@ fn the_second_request_of_a_batch_has_its_own_body() {
 
 #[test]
 fn credentials_are_never_indexed() {
-    let mut client = Http2::new(&Shared::new(Options::default()));
+    let mut client = Http2::new(&SharedContext::new(Http2Options::default()));
     sent(&mut client);
     let headers = [("Authorization", "\u{1}"), ("Cookie", "\u{2}"), ("Accept", "\u{3}")];
     client.start(&parts("GET", "/", &headers, b""), false).unwrap();
@@ -170,8 +171,8 @@ fn credentials_are_never_indexed() {
 }
 
 #[test]
-fn a_server_that_shrinks_its_table_is_told_once_that_it_is_empty() {
-    let mut client = Scene::of("GET").connected();
+fn shrunk_tables_are_confirmed_once() {
+    let mut client = Scene::new("GET").connected();
     feed(&mut client, &settings(&[(1, 4096), (1, 65_536), (1, 4095), (1, 4096)]));
     client.start(&request("GET"), false).unwrap();
     client.start(&request("GET"), false).unwrap();
@@ -189,7 +190,7 @@ fn a_server_that_shrinks_its_table_is_told_once_that_it_is_empty() {
 
 #[test]
 fn a_request_is_encoded_once() {
-    let shared = Shared::new(Options::default());
+    let shared = SharedContext::new(Http2Options::default());
     let request = parts("GET", "/", &[], b"");
     for request in [request, wire("GET / HTTP/1.1\r\n\r\n")] {
         assert!(std::rc::Rc::ptr_eq(&shared.message(&request), &shared.message(&request.clone())));

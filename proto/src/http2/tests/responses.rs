@@ -121,7 +121,7 @@ fn the_table_carries_from_block_to_block() {
 }
 
 #[test]
-fn a_response_without_a_body_may_say_how_long_it_would_be() {
+fn bodyless_responses_may_have_a_length() {
     for status in ["204", "304"] {
         let head = format!("1 head HTTP/2 {status}|content-length: 5||");
         check("GET", headers(1, "END_STREAM", &[(":status", status), ("content-length", "5")]), &[&head, "1 complete"]);
@@ -174,7 +174,7 @@ fn a_call_fails_with_its_grpc_status() {
 
 #[test]
 fn what_is_not_wanted_is_not_reported() {
-    let mut scene = Scene::of("GET GET");
+    let mut scene = Scene::new("GET GET");
     scene.options.wants_body = false;
     scene.options.wants_fields = false;
     let input = [
@@ -190,7 +190,7 @@ fn what_is_not_wanted_is_not_reported() {
 
 #[test]
 fn settings_and_pings_are_acknowledged_in_order() {
-    let scene = Scene { is_greeted: false, ..Scene::of("GET") };
+    let scene = Scene { is_greeted: false, ..Scene::new("GET") };
     let input = [
         settings(&[(3, 5), (0x1234, 7)]),
         frame(0, "ACK", "SETTINGS", b""),
@@ -219,10 +219,10 @@ fn what_is_unknown_is_ignored() {
 }
 
 #[test]
-fn the_rest_of_the_body_of_a_connect_is_cancelled() {
+fn connect_uploads_are_cancelled() {
     let body = vec![b'x'; 70_000].into();
-    let parts = Parts { method: "CONNECT".into(), target: "a:1".into(), body, ..Parts::default() };
-    let mut client = Scene::of("").connected();
+    let parts = RequestParts { method: "CONNECT".into(), target: "a:1".into(), body, ..RequestParts::default() };
+    let mut client = Scene::new("").connected();
     client.start(&Request::new(parts), false).unwrap();
     sent(&mut client);
     let events = heard(&mut client, &headers(1, "END_STREAM", &[(":status", "200")]));

@@ -1,6 +1,6 @@
 //! The server's side: frames to send, and the client's frames as text.
 
-use super::super::frame::{HEADER, Header, flag, kind};
+use super::super::frame::{FrameHeader, HEADER, flag, kind};
 use super::super::hpack::{self, Decoder, Effects, SIZE_USUAL, Secrecy};
 use crate::Code;
 
@@ -29,7 +29,7 @@ pub fn frame(stream: u32, flags: &str, kind: &str, payload: &[u8]) -> Vec<u8> {
         "PRIORITY" => flag::PRIORITY,
         other => unreachable!("{other} is no flag"),
     });
-    let header = Header { length: payload.len() as u32, kind, flags: flags.sum(), stream };
+    let header = FrameHeader { length: payload.len() as u32, kind, flags: flags.sum(), stream };
     [&header.bytes(), payload].concat()
 }
 
@@ -84,7 +84,7 @@ pub fn described(mut bytes: &[u8]) -> Vec<String> {
     bytes = bytes.strip_prefix(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap_or(bytes);
     let mut lines = Vec::new();
     while let Some((header, rest)) = bytes.split_first_chunk::<HEADER>() {
-        let header = Header::parse(*header);
+        let header = FrameHeader::parse(*header);
         let (payload, rest) = rest.split_at(header.length as usize);
         lines.push(line(header, payload));
         bytes = rest;
@@ -93,7 +93,7 @@ pub fn described(mut bytes: &[u8]) -> Vec<String> {
     lines
 }
 
-fn line(header: Header, payload: &[u8]) -> String {
+fn line(header: FrameHeader, payload: &[u8]) -> String {
     let number = |from: usize| u32::from_be_bytes(payload[from..from + 4].try_into().unwrap());
     let code = |from| Code(number(from));
     let end = if header.has(flag::END_STREAM) { " END_STREAM" } else { "" };

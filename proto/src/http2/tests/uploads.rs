@@ -4,7 +4,7 @@ use super::*;
 
 /// A connection that has sent the HEADERS of requests with bodies of these lengths, whose server has these settings.
 fn uploading(lengths: &[usize], set: &[(u16, u32)]) -> Http2 {
-    let mut client = Scene { methods: "", is_greeted: false, ..Scene::of("") }.connected();
+    let mut client = Scene { methods: "", is_greeted: false, ..Scene::new("") }.connected();
     feed(&mut client, &settings(set));
     sent(&mut client);
     for &length in lengths {
@@ -15,7 +15,12 @@ fn uploading(lengths: &[usize], set: &[(u16, u32)]) -> Http2 {
 
 fn upload(length: usize) -> Request {
     let body = (0..length).map(|index| index as u8).collect::<Vec<u8>>();
-    Request::new(Parts { method: "PUT".into(), target: "/".into(), body: body.into(), ..Parts::default() })
+    Request::new(RequestParts {
+        method: "PUT".into(),
+        target: "/".into(),
+        body: body.into(),
+        ..RequestParts::default()
+    })
 }
 
 /// The frames that are sent, without the fields of HEADERS.
@@ -24,7 +29,7 @@ fn sent_data(client: &mut Http2) -> Vec<String> {
 }
 
 #[test]
-fn a_body_follows_its_head_in_frames_of_16_kib() {
+fn bodies_are_sent_in_16_kib_frames() {
     let mut client = uploading(&[40_000], &[]);
     assert_eq!(sent_data(&mut client), ["HEADERS 1", "DATA 1 16384", "DATA 1 16384", "DATA 1 7232 END_STREAM"]);
     assert!(client.streams.get(1).unwrap().message.is_none());
@@ -62,7 +67,7 @@ fn bodies_take_turns_after_all_heads() {
 }
 
 #[test]
-fn the_window_of_the_connection_limits_all_bodies_together() {
+fn the_connection_window_limits_all_bodies() {
     let mut client = uploading(&[50_000, 50_000], &[]);
     let first: Vec<String> = sent_data(&mut client);
     let sent_bytes = |frames: &[String]| {
@@ -79,7 +84,7 @@ fn the_window_of_the_connection_limits_all_bodies_together() {
 }
 
 #[test]
-fn the_window_of_a_stream_limits_its_body_only() {
+fn stream_windows_limit_their_own_body() {
     let mut client = uploading(&[5000, 5000], &[(4, 3000)]);
     assert_eq!(sent_data(&mut client), ["HEADERS 1", "HEADERS 3", "DATA 1 3000", "DATA 3 3000"]);
     feed(&mut client, &window(3, 5000));
@@ -89,7 +94,7 @@ fn the_window_of_a_stream_limits_its_body_only() {
 }
 
 #[test]
-fn a_change_of_the_initial_window_changes_open_streams_even_below_zero() {
+fn initial_windows_may_become_negative() {
     let mut client = uploading(&[5000], &[(4, 3000)]);
     assert_eq!(sent_data(&mut client), ["HEADERS 1", "DATA 1 3000"]);
     feed(&mut client, &settings(&[(4, 1000)]));
@@ -102,7 +107,7 @@ fn a_change_of_the_initial_window_changes_open_streams_even_below_zero() {
 }
 
 #[test]
-fn a_small_window_is_not_used_until_it_grows_or_some_time_has_passed() {
+fn small_windows_wait_for_growth_or_time() {
     let mut client = uploading(&[5000], &[(4, 3000)]);
     assert_eq!(sent_data(&mut client), ["HEADERS 1", "DATA 1 3000"]);
     feed(&mut client, &window(1, 100));
@@ -121,7 +126,7 @@ fn a_small_window_is_not_used_until_it_grows_or_some_time_has_passed() {
 }
 
 #[test]
-fn a_server_with_tiny_windows_is_not_waited_for() {
+fn tiny_windows_do_not_stall() {
     let mut client = uploading(&[100], &[(4, 20)]);
     assert_eq!(sent_data(&mut client), ["HEADERS 1", "DATA 1 20"]);
     feed(&mut client, &window(1, 9));
@@ -136,7 +141,7 @@ fn a_server_with_tiny_windows_is_not_waited_for() {
 
 #[test]
 fn waiting_for_windows_is_counted() {
-    let shared = Shared::new(Options { streams: 5, ..Options::default() });
+    let shared = SharedContext::new(Http2Options { streams: 5, ..Http2Options::default() });
     let mut client = Http2::new(&shared);
     client.start(&upload(70_000), false).unwrap();
     sent_at(&mut client, Nanos(100));
@@ -155,12 +160,16 @@ fn waiting_for_windows_is_counted() {
 }
 
 #[test]
-fn a_head_that_is_too_long_for_a_frame_is_continued_at_once() {
+fn long_heads_use_continuation_frames() {
     let mut client = uploading(&[], &[]);
     // No letter of it has a short code.
     let long = "\u{7}".repeat(100_000);
-    let parts =
-        Parts { method: "PUT".into(), target: "/".into(), headers: vec![("a".into(), long)], body: [0; 10].into() };
+    let parts = RequestParts {
+        method: "PUT".into(),
+        target: "/".into(),
+        headers: vec![("a".into(), long)],
+        body: [0; 10].into(),
+    };
     client.start(&request("GET"), false).unwrap();
     client.start(&Request::new(parts), false).unwrap();
     let first = client.poll_transmit(Nanos(0)).unwrap();
@@ -190,7 +199,7 @@ fn an_upload_that_is_reset_is_forgotten() {
 }
 
 #[test]
-fn a_small_window_is_used_after_some_time_though_others_move() {
+fn small_windows_are_used_eventually() {
     let mut client = uploading(&[5000, 50_000], &[(4, 3000)]);
     assert_eq!(sent_data(&mut client), ["HEADERS 1", "HEADERS 3", "DATA 1 3000", "DATA 3 3000"]);
     feed(&mut client, &[window(1, 100), window(3, 4000)].concat());
@@ -208,7 +217,7 @@ fn a_small_window_is_used_after_some_time_though_others_move() {
 }
 
 #[test]
-fn the_initial_window_changes_once_at_the_end_of_settings() {
+fn settings_change_the_window_once() {
     let mut client = uploading(&[5000], &[]);
     sent(&mut client);
     feed(&mut client, &window(1, 100_000));
@@ -227,10 +236,10 @@ fn the_initial_window_changes_once_at_the_end_of_settings() {
 }
 
 #[test]
-fn many_uploads_are_given_up_as_quickly_as_few() {
+fn abandoning_many_uploads_is_fast() {
     const MANY: usize = 100_000;
     for is_reset in [false, true] {
-        let mut scene = Scene::of("");
+        let mut scene = Scene::new("");
         scene.options.streams = 2 * MANY as u32;
         let mut client = scene.connected();
         feed(&mut client, &settings(&[(4, 0)]));
@@ -269,7 +278,7 @@ fn uploads_that_are_given_up_do_not_wait() {
 }
 
 #[test]
-fn uploads_that_are_given_up_one_after_another_do_not_pile_up() {
+fn abandoned_uploads_do_not_accumulate() {
     let mut client = uploading(&[70_000], &[(4, 0)]);
     for number in (3..20_003).step_by(2) {
         client.start(&upload(10), false).unwrap();
@@ -282,7 +291,7 @@ fn uploads_that_are_given_up_one_after_another_do_not_pile_up() {
 
 #[test]
 fn replies_cost_the_same_however_many_uploads_wait() {
-    let mut scene = Scene::of("");
+    let mut scene = Scene::new("");
     scene.options.streams = 100_000;
     let mut client = scene.connected();
     feed(&mut client, &settings(&[(4, 0)]));
@@ -303,7 +312,7 @@ fn replies_cost_the_same_however_many_uploads_wait() {
 }
 
 #[test]
-fn bodies_that_wait_go_on_when_any_window_grows_or_another_comes() {
+fn waiting_bodies_resume_when_windows_grow() {
     let mut client = uploading(&[65_000], &[]);
     sent(&mut client);
     client.start(&upload(5000), false).unwrap();

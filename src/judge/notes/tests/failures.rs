@@ -16,7 +16,7 @@ fn failing(times: u64, phase: Phase, cause: Cause, example: &str) -> Outcome {
 }
 
 #[test]
-fn too_few_ports_are_explained_by_who_closed_first() {
+fn port_shortages_name_who_closed_first() {
     let mut outcome = failing(2, Phase::Connect, Cause::Errno(99), "10.0.0.1:80");
     outcome.ports = Some(Ports { usable: 28_232, time_wait: 28_000 });
     assert!(!said(&outcome)[0].contains("had to close"));
@@ -29,7 +29,7 @@ fn too_few_ports_are_explained_by_who_closed_first() {
 }
 
 #[test]
-fn what_a_proxy_did_is_said_with_the_way_out() {
+fn proxy_failures_have_remedies() {
     let table = [
         (
             ProxyFailure::Status(407),
@@ -53,7 +53,7 @@ fn what_a_proxy_did_is_said_with_the_way_out() {
 }
 
 #[test]
-fn too_few_open_files_for_more_connections_than_at_first_are_said() {
+fn missing_descriptors_for_growth_are_noted() {
     let mut outcome = failing(2, Phase::Connect, Cause::Errno(24), "10.0.0.1:80");
     outcome.totals.counters.slots_opened = 10;
     outcome.descriptors = Some(Shortage { needed: 1_036, hard: 64 });
@@ -63,7 +63,7 @@ fn too_few_open_files_for_more_connections_than_at_first_are_said() {
 }
 
 #[test]
-fn failures_to_connect_are_said_with_a_way_out() {
+fn connect_failures_have_remedies() {
     let there = "10.0.0.1:80";
     let table = [
         (Cause::Errno(111), "127.0.0.1:9", "2 connections refused by 127.0.0.1:9: nothing listens there"),
@@ -100,7 +100,7 @@ fn failures_to_connect_are_said_with_a_way_out() {
 }
 
 #[test]
-fn nobody_suspects_an_address_at_which_others_were_accepted() {
+fn accepting_addresses_are_not_suspected() {
     let mut outcome = failing(2, Phase::Connect, Cause::Unanswered, "10.0.0.1:80");
     outcome.totals.counters.connects = 10;
     let expected = "connect: 2 × no response to a connection attempt, seen with 10.0.0.1:80; others were accepted, so \
@@ -110,7 +110,7 @@ fn nobody_suspects_an_address_at_which_others_were_accepted() {
 }
 
 #[test]
-fn failures_to_send_and_to_read_are_said_with_a_way_out() {
+fn send_and_read_failures_have_remedies() {
     let table = [
         (
             Phase::Send,
@@ -152,7 +152,7 @@ fn failures_to_send_and_to_read_are_said_with_a_way_out() {
 }
 
 #[test]
-fn frequent_failures_come_first_in_the_order_of_phases() {
+fn frequent_failures_come_first() {
     let failures = [
         (3, Phase::Timeout, Cause::Late),
         (1, Phase::Head, Cause::Errno(104)),
@@ -219,7 +219,7 @@ fn broken_answers_are_said_with_an_example() {
 }
 
 #[test]
-fn what_did_not_last_the_whole_run_is_said_with_its_time() {
+fn temporary_failures_have_their_time() {
     let table = [
         (0, 99, None),
         (10, 24, Some("first 1.0 s, last 2.4 s into the run")),
@@ -239,7 +239,7 @@ fn what_did_not_last_the_whole_run_is_said_with_its_time() {
 }
 
 #[test]
-fn one_of_a_kind_is_said_in_the_singular() {
+fn single_failures_are_singular() {
     let outcome = failing(1, Phase::Connect, Cause::Errno(111), "127.0.0.1:9");
     assert_eq!(said(&outcome), ["1 connection refused by 127.0.0.1:9 (0.0 s into the run): nothing listened there"]);
 }
@@ -252,7 +252,7 @@ fn statuses_in_the_ledger_are_not_said_twice() {
 }
 
 #[test]
-fn answers_in_another_protocol_are_said_with_what_to_write() {
+fn other_protocols_name_what_to_write() {
     let settings = "\0\0\0\x04\0\0\0\0\0";
     let goaway = "\0\0\x08\x07\0\0\0\0\0\0\0\0\0\0\0\0\x01";
     let http1 = "leave out --http2, or write https:// if the port speaks TLS";

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn abandoned_requests_are_said_with_how_long_they_lasted() {
+fn abandoned_requests_have_their_duration() {
     let mut outcome = good();
     outcome.totals.counters.started += 2;
     outcome.totals.counters.abandoned = 2;
@@ -16,7 +16,7 @@ fn abandoned_requests_are_said_with_how_long_they_lasted() {
 }
 
 #[test]
-fn requests_without_an_answer_are_said_with_their_share() {
+fn unanswered_requests_have_their_share() {
     let mut outcome = good();
     let counters = &mut outcome.totals.counters;
     (counters.started, counters.abandoned, counters.open_at_end, counters.open_late_at_end) = (101_000, 12, 10, 2);
@@ -31,7 +31,7 @@ fn requests_without_an_answer_are_said_with_their_share() {
 }
 
 #[test]
-fn requests_that_are_open_at_the_end_and_not_late_are_nothing_unusual() {
+fn timely_open_requests_get_no_note() {
     let mut outcome = good();
     outcome.totals.counters.started += 10;
     outcome.totals.counters.open_at_end = 10;
@@ -40,7 +40,7 @@ fn requests_that_are_open_at_the_end_and_not_late_are_nothing_unusual() {
 }
 
 #[test]
-fn requests_in_flight_at_the_end_may_be_as_old_as_the_slowest_response() {
+fn open_requests_may_match_the_slowest_response() {
     let counters = Counters { slots_opened: 10, started: 20, completed: 16, open_at_end: 4, ..Counters::default() };
     let mut outcome = outcome(1_000_000, Counters { open_late_at_end: 4, ..counters });
     let ten_seconds = 10_000_000_000;
@@ -59,7 +59,7 @@ fn requests_in_flight_at_the_end_may_be_as_old_as_the_slowest_response() {
 }
 
 #[test]
-fn requests_that_wait_far_longer_than_any_answer_took_are_said() {
+fn overlong_waiting_requests_are_noted() {
     let mut outcome = good();
     outcome.totals.counters.started += 10;
     outcome.totals.counters.open_at_end = 10;
@@ -79,7 +79,7 @@ fn requests_that_wait_far_longer_than_any_answer_took_are_said() {
 }
 
 #[test]
-fn a_run_without_any_answer_says_what_became_of_the_requests() {
+fn runs_without_responses_account_for_requests() {
     let counters = Counters { started: 12, failed: 2, open_at_end: 10, slots_opened: 10, ..Counters::default() };
     let mut silent = outcome(10_000_000, counters);
     let censored = silent.totals.censored.get_or_insert_default();
@@ -94,7 +94,7 @@ fn a_run_without_any_answer_says_what_became_of_the_requests() {
 }
 
 #[test]
-fn what_a_warm_up_left_in_flight_is_said_where_it_weighs() {
+fn large_warm_up_leftovers_are_noted() {
     let about =
         |outcome: &Outcome| said(outcome).into_iter().filter(|line| line.contains("during the warm-up")).count();
     let mut outcome = good();

@@ -28,7 +28,7 @@ fn equal_machines_need_no_words() {
 }
 
 #[test]
-fn from_when_on_a_lost_machine_is_missing_is_said_and_nothing_follows_from_its_connections() {
+fn lost_machines_are_dated() {
     let lost = |why: &str, at_ms, busiest| MachineShare {
         lost: Some(format!("machine 2 (b): {why}")),
         elapsed: Duration::from_millis(at_ms),
@@ -73,7 +73,7 @@ fn where_nothing_was_measured_the_loss_is_why() {
 }
 
 #[test]
-fn a_machine_that_measured_at_another_time_is_named() {
+fn machines_with_shifted_times_are_named() {
     let late = MachineShare { late: Duration::from_nanos(447_828_582), ..half("b") };
     let words = "machine 2 (b) began to measure 447.83ms after the others: the order to begin came late, or it was stopped; what it \
                  measured is of another time by that much";

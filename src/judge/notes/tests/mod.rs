@@ -10,23 +10,23 @@ mod until;
 
 use std::time::Duration;
 
-use onrush_plan::http::Version;
-use onrush_plan::{Dialect, Http, Plan, RequestLog};
-use onrush_proto::http2::{Reason, Seen};
+use onrush_plan::http::HttpVersion;
+use onrush_plan::{Dialect, Http, Plan, RequestLogOptions};
+use onrush_proto::http2::{Http2Counts, Reason};
 use onrush_proto::{Code, Error};
-use onrush_stats::buffers::{Buffers, Sizes};
+use onrush_stats::buffers::{BufferSizes, Sizes};
 use onrush_stats::{Cause, Counters, Distribution, Gap, Negotiated, Occupancy, Phase, ProxyFailure};
 
 use super::*;
 use crate::fixtures::{address, fail, flawless, outcome, plan, schedule};
-use crate::judge::{Judged, Judgement, judge};
+use crate::judge::{JudgedRun, Judgement, judge};
 use crate::record::Weight;
-use crate::run::{Breakdown, Ended, Outcome, Shortage, WorkerShare};
+use crate::run::{Breakdown, Outcome, RunEnd, Shortage, WorkerShare};
 
 /// All notes, including the ones that the verdict makes superfluous.
 fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let document = Document::of(plan, outcome);
-    let verdict = judge(&document, &plan.show).verdict.map(|verdict| Verdict { says: &[], ..verdict });
+    let verdict = judge(&document, &plan.output).verdict.map(|verdict| Verdict { says: &[], ..verdict });
     super::notes(&document, verdict.as_ref(), true)
 }
 
@@ -68,7 +68,7 @@ fn a_good_run_needs_no_words() {
 
 #[test]
 fn what_the_verdict_says_is_not_said_again() {
-    let judged = |plan: &Plan, outcome: &Outcome| judge(&Document::of(plan, outcome), &plan.show);
+    let judged = |plan: &Plan, outcome: &Outcome| judge(&Document::of(plan, outcome), &plan.output);
     let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     let mut refused = good();
     fail(&mut refused, 40, Phase::Connect, Cause::Errno(99));
@@ -94,23 +94,23 @@ fn what_the_verdict_says_is_not_said_again() {
 #[test]
 fn a_buffer_that_the_kernel_capped_is_said() {
     let (mut plan, mut outcome) = (plan(Dialect::Native, "http://h/", 10, 2, 10), good());
-    (plan.way.socket.rcvbuf, plan.way.socket.sndbuf) = (Some(16_777_216), Some(1));
+    (plan.connect.socket.rcvbuf, plan.connect.socket.sndbuf) = (Some(16_777_216), Some(1));
     // The kernel has a minimum size, so a smaller request is not capped.
     outcome.buffers =
-        Buffers { rcvbuf: Some(Sizes { min: 8_388_608, max: 33_554_432 }), sndbuf: Some(Sizes::of(4_608)) };
+        BufferSizes { rcvbuf: Some(Sizes { min: 8_388_608, max: 33_554_432 }), sndbuf: Some(Sizes::new(4_608)) };
     let words = "--rcvbuf: connections had 4,194,304 bytes, not 16,777,216: net.core.rmem_max allows no more; \
                  'sysctl -w net.core.rmem_max=16777216' raises it";
     assert_eq!(said_of(&plan, &outcome), [words]);
-    outcome.buffers.rcvbuf = Some(Sizes::of(33_554_432));
+    outcome.buffers.rcvbuf = Some(Sizes::new(33_554_432));
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
-    plan.way.socket.sndbuf = Some(262_144);
+    plan.connect.socket.sndbuf = Some(262_144);
     assert!(said_of(&plan, &outcome)[0].contains("net.core.wmem_max"));
-    outcome.buffers = Buffers::default();
+    outcome.buffers = BufferSizes::default();
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new(), "there was no connection");
 }
 
 #[test]
-fn pauses_of_a_script_that_are_no_times_or_too_long_are_said() {
+fn bad_script_delays_are_noted() {
     let mut outcome = good();
     (outcome.pauses, outcome.pauses_unread) = (true, true);
     let words =
@@ -142,7 +142,7 @@ fn a_script_that_saw_too_little_is_said() {
 #[test]
 fn lines_that_a_log_lacks_are_said() {
     let (mut outcome, mut plan) = (good(), plan(Dialect::Native, "http://h/", 10, 2, 10));
-    plan.show.request_log = Some(RequestLog { path: "requests.csv".into(), one_of: 10 });
+    plan.output.request_log = Some(RequestLogOptions { path: "requests.csv".into(), one_of: 10 });
     outcome.totals.counters.logged = 9_000;
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
     outcome.totals.counters.unlogged = 1_000;
@@ -152,7 +152,7 @@ fn lines_that_a_log_lacks_are_said() {
 }
 
 #[test]
-fn time_that_was_up_before_all_requests_were_sent_is_said() {
+fn runs_ending_before_all_requests_say_so() {
     let (mut outcome, mut plan) = (good(), plan(Dialect::Native, "http://h/", 10, 2, 10));
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
     plan.stop.requests = Some(1_000_000);
@@ -160,12 +160,12 @@ fn time_that_was_up_before_all_requests_were_sent_is_said() {
     assert_eq!(said_of(&plan, &outcome), [words]);
     outcome.breakdown = Some(Breakdown::Exit(0));
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new(), "it did not come to that");
-    (outcome.breakdown, outcome.ended) = (None, Ended::Requests);
+    (outcome.breakdown, outcome.ended) = (None, RunEnd::Requests);
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
 }
 
 #[test]
-fn the_first_request_of_a_batch_is_not_taken_for_all_of_it() {
+fn batches_are_not_judged_by_one_request() {
     let (mut outcome, mut plan) = (flawless(1, 1), plan(Dialect::Native, "http://h/", 10, 1, 1));
     outcome.batch = 3;
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
@@ -175,7 +175,7 @@ fn the_first_request_of_a_batch_is_not_taken_for_all_of_it() {
 }
 
 #[test]
-fn requests_that_share_one_connection_at_a_time_may_do_with_more() {
+fn serialized_http2_requests_may_need_connections() {
     let plan = plan(Dialect::Native, "http://h/", 10, 1, 1);
     let mut outcome = flawless(10_000, 1);
     let seen = outcome.http2.get_or_insert_default();
@@ -189,9 +189,9 @@ fn requests_that_share_one_connection_at_a_time_may_do_with_more() {
 }
 
 #[test]
-fn fewer_streams_than_asked_for_are_said_if_all_were_in_use_for_a_hundredth_of_the_time() {
+fn exhausted_stream_limits_are_noted() {
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
-    plan.http = Http { versions: vec![Version::Http2], streams: Some(50), ..plan.http };
+    plan.http = Http { versions: vec![HttpVersion::Http2], streams: Some(50), ..plan.http };
     let mut outcome = good();
     // A hundredth of ten seconds of ten connections.
     let seen = outcome.http2.get_or_insert_default();
@@ -201,7 +201,7 @@ fn fewer_streams_than_asked_for_are_said_if_all_were_in_use_for_a_hundredth_of_t
     let words = "--streams 50: the server allows 20 on a connection; for up to 500 requests in flight use more connections (-c 25 --streams 20)";
     assert_eq!(said_of(&plan, &outcome), [words]);
     let document = Document::of(&plan, &outcome);
-    let useless = http2::notes(&document, MoreConnections::Useless);
+    let useless = http2::notes(&document, ConnectionsAdvice::Useless);
     assert!(!useless[0].text.contains("-c"), "the target is the limit");
     let mut growing = plan.clone();
     growing.load.max_inflight = 500;
@@ -228,7 +228,7 @@ fn fewer_streams_than_asked_for_are_said_if_all_were_in_use_for_a_hundredth_of_t
 }
 
 #[test]
-fn windows_that_are_smaller_than_a_response_are_said() {
+fn small_windows_are_noted() {
     let (mut plan, mut outcome) = (plan(Dialect::Native, "http://h/", 10, 2, 10), good());
     outcome.http2.get_or_insert_default().connections = 10;
     outcome.totals.counters.occupancy.in_flight_ns = 4 * outcome.totals.counters.occupancy.busy_ns;
@@ -240,7 +240,7 @@ fn windows_that_are_smaller_than_a_response_are_said() {
         outcome.http2.as_mut().unwrap().data_bytes_received = responses * bytes_each;
         said_of(plan, &outcome)
     };
-    plan.http = Http { versions: vec![Version::Http2], ..plan.http };
+    plan.http = Http { versions: vec![HttpVersion::Http2], ..plan.http };
     assert_eq!(said(&plan, 1 << 40), Vec::<String>::new());
     let words = |flag, on| {
         [format!(
@@ -257,7 +257,7 @@ fn windows_that_are_smaller_than_a_response_are_said() {
 }
 
 #[test]
-fn connections_that_ended_with_an_error_are_counted_where_no_failure_says_so() {
+fn unexplained_connection_errors_are_counted() {
     let mut outcome = good();
     let ended = &mut outcome.http2.get_or_insert_default().connections_ended.named;
     ended[0] = 7;
@@ -302,7 +302,7 @@ fn a_server_that_allows_no_streams_is_said() {
     let words =
         "the server allows no streams (SETTINGS_MAX_CONCURRENT_STREAMS is 0), so that no more requests can be sent";
     assert!(said(&outcome).contains(&words.to_owned()), "as many as it was sent before it said so");
-    (plan.stop.requests, outcome.ended) = (Some(100), Ended::Requests);
+    (plan.stop.requests, outcome.ended) = (Some(100), RunEnd::Requests);
     assert!(!has(&plan, &outcome, NoteId::NoStreams), "all were answered");
     plan.stop.requests = Some(101);
     assert!(has(&plan, &outcome, NoteId::NoStreams), "the last one was abandoned");
@@ -311,7 +311,7 @@ fn a_server_that_allows_no_streams_is_said() {
 }
 
 #[test]
-fn responses_before_the_end_of_their_requests_are_said() {
+fn early_responses_are_noted() {
     let mut outcome = good();
     outcome.totals.counters.early = 1_000;
     assert_eq!(said(&outcome), Vec::<String>::new(), "a hundredth");
@@ -323,7 +323,7 @@ fn responses_before_the_end_of_their_requests_are_said() {
 }
 
 #[test]
-fn requests_that_were_returned_are_counted_with_what_the_server_did() {
+fn returned_requests_are_counted_with_their_cause() {
     let mut outcome = good();
     outcome.totals.counters.returned = 5_000;
     let seen = outcome.http2.get_or_insert_default();
@@ -331,12 +331,12 @@ fn requests_that_were_returned_are_counted_with_what_the_server_did() {
     (seen.goaway_received.named[0], seen.connections_ended.named[0]) = (20, 10);
     let rest = "5,000 requests were sent again; latency counts from the first time";
     assert_eq!(said(&outcome), [format!("the server ended 10 connections (GOAWAY): {rest}")]);
-    outcome.http2 = Some(Seen::default());
+    outcome.http2 = Some(Http2Counts::default());
     assert_eq!(said(&outcome), [format!("the server closed connections: {rest}")]);
 }
 
 #[test]
-fn waiting_for_a_server_that_does_not_close_limits_the_load() {
+fn servers_that_never_close_limit_load() {
     let mut outcome = good();
     let counters = &mut outcome.totals.counters;
     counters.occupancy.busy_ns = 60_000_000_000;
@@ -390,7 +390,7 @@ fn threads_that_the_script_ended_are_named() {
 }
 
 #[test]
-fn resumed_sessions_are_said_where_handshakes_are_a_part_of_the_load() {
+fn resumption_is_noted_with_many_handshakes() {
     let mut outcome = good();
     for answer in 0..1_002 {
         outcome.totals.handshakes.record(Negotiated::default(), answer > 1);
@@ -407,7 +407,7 @@ fn resumed_sessions_are_said_where_handshakes_are_a_part_of_the_load() {
 }
 
 #[test]
-fn of_threads_that_never_came_back_it_is_not_said_that_they_did_nothing() {
+fn lost_threads_are_not_called_idle() {
     let mut outcome = outcome(10_000_000, Counters::default());
     assert_eq!(said(&outcome).len(), 2);
     outcome.stuck = vec![(1, "request"), (2, "request")];
@@ -415,7 +415,7 @@ fn of_threads_that_never_came_back_it_is_not_said_that_they_did_nothing() {
 }
 
 #[test]
-fn connections_that_never_lived_are_counted_with_the_reason() {
+fn failed_connections_are_counted_with_reason() {
     let mut outcome = flawless(100_000, 10);
     outcome.totals.counters.slots_opened = 7;
     assert_eq!(said(&outcome), ["only 7 of 10 connections were established before the run ended"]);
@@ -449,7 +449,7 @@ fn connections_that_never_lived_are_counted_with_the_reason() {
 fn connections_that_no_request_needed_are_not_missed() {
     let mut outcome = flawless(100_000, 10);
     outcome.totals.counters.slots_opened = 7;
-    outcome.ended = Ended::Requests;
+    outcome.ended = RunEnd::Requests;
     assert_eq!(said(&outcome), Vec::<String>::new());
 }
 
@@ -465,7 +465,7 @@ fn answering(statuses: &[(u16, u64)], location: Option<&str>) -> Outcome {
 }
 
 #[test]
-fn statuses_are_counted_when_a_class_beside_2xx_exceeds_a_hundredth() {
+fn statuses_above_one_percent_are_counted() {
     assert_eq!(said(&answering(&[(200, 99_000), (503, 1_000)], None)), Vec::<String>::new());
     assert_eq!(said(&answering(&[(200, 98_999), (503, 1_001)], None)).len(), 1);
     let sentence = "of 100,000 responses, 90,000 were 404, 9,000 were 200, 600 were 500 and 400 were 502";
@@ -485,7 +485,7 @@ fn a_measured_redirect_is_said_with_its_destination() {
 }
 
 #[test]
-fn an_address_that_was_left_out_is_named_with_those_that_were_not() {
+fn unused_addresses_are_named_with_used_ones() {
     let mut outcome = good();
     outcome.dropped = vec![(address("[::1]:8080"), 111)];
     let sentence =
@@ -496,9 +496,9 @@ fn an_address_that_was_left_out_is_named_with_those_that_were_not() {
 #[test]
 fn an_early_end_is_said_with_its_time() {
     let mut outcome = good();
-    outcome.ended = Ended::Signal;
+    outcome.ended = RunEnd::Signal;
     assert_eq!(said(&outcome), ["interrupted after 10.00s of 10s: the report covers only that time"]);
-    outcome.ended = Ended::StayedAway;
+    outcome.ended = RunEnd::StayedAway;
     outcome.totals.counters.started = 100_000;
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.stop.requests = Some(1_000_000);
@@ -514,20 +514,20 @@ fn latencies_beyond_an_hour_are_counted() {
 }
 
 #[test]
-fn wrks_mean_is_said_when_it_is_asked_for() {
+fn wrks_mean_is_shown_on_request() {
     // 100 us apart: a stall of 350 us makes a mean of 80 us, and wrk would add 250 us and 150 us.
     let counters = Counters { started: 10, completed: 10, batches: 10, slots_opened: 1, ..Counters::default() };
     let mut outcome = outcome(1_000, counters);
     outcome.totals.latency.record_many(50_000, 9);
     outcome.totals.latency.record(350_000);
     let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
-    (plan.show.notes, plan.show.verbose) = (true, true);
-    let printed = |plan: &Plan, outcome: &Outcome| Judged::of(plan, outcome).lines(&plan.show, false);
+    (plan.output.notes, plan.output.verbose) = (true, true);
+    let printed = |plan: &Plan, outcome: &Outcome| JudgedRun::from_outcome(plan, outcome).lines(&plan.output, false);
     let line = "note: latency as measured; wrk would print Avg 100.00us: see docs/measuring.md\n";
     assert!(printed(&plan, &outcome).starts_with(line), "{}", printed(&plan, &outcome));
-    plan.show.verbose = false;
+    plan.output.verbose = false;
     assert!(!printed(&plan, &outcome).contains("wrk would"));
-    (plan.dialect, plan.show.verbose) = (Dialect::Wrk, true);
+    (plan.dialect, plan.output.verbose) = (Dialect::Wrk, true);
     assert!(!printed(&plan, &outcome).contains("wrk would"));
 }
 
@@ -535,12 +535,12 @@ fn wrks_mean_is_said_when_it_is_asked_for() {
 fn said_once(outcome: &Outcome) -> Vec<String> {
     let mut plan = plan(Dialect::Native, "http://h/", 10, 1, 1);
     plan.once = true;
-    plan.show.verbose = true;
+    plan.output.verbose = true;
     said_of(&plan, outcome)
 }
 
 #[test]
-fn what_is_said_about_one_request_fits_one_request() {
+fn single_request_notes_fit_one_request() {
     let answered = |status, location: Option<&str>| {
         let mut outcome = flawless(1, 1);
         outcome.totals.statuses.clear();

@@ -2,14 +2,14 @@
 
 use std::num::NonZeroU64;
 
-use onrush_plan::levels::{self, Levels};
+use onrush_plan::levels::{self, ConnectionLevels};
 use onrush_plan::schedule::{Arrivals, CatchUp};
-use onrush_plan::{Part, Schedule};
+use onrush_plan::{Partition, Schedule};
 use onrush_stats::latencies::bin_of;
-use onrush_stats::{Activity, Latencies, OpenLoop, RowFigures};
+use onrush_stats::{Activity, Latencies, OpenLoopStats, RowFigures};
 
 use super::*;
-use crate::judge::notes::open_loop::MoreConnections;
+use crate::judge::notes::open_loop::ConnectionsAdvice;
 use crate::run::WorkerShare;
 
 const MS: u64 = 1_000_000;
@@ -25,7 +25,7 @@ fn kept() -> Outcome {
     outcome
 }
 
-fn changed(change: impl FnOnce(&mut OpenLoop<u64>)) -> Outcome {
+fn changed(change: impl FnOnce(&mut OpenLoopStats<u64>)) -> Outcome {
     let mut outcome = kept();
     change(outcome.totals.open_loop.as_mut().unwrap());
     outcome
@@ -62,7 +62,7 @@ fn closing_idle_connections_raises_no_doubt() {
 }
 
 #[test]
-fn a_stall_is_a_time_without_answers_even_if_it_makes_many_answers_slow() {
+fn stalls_are_gaps_even_with_slow_responses() {
     let mut outcome = changed(|_| ());
     outcome.silences = vec![Gap { from_ns: 2_000 * MS, until_ns: 4_000 * MS }];
     outcome.totals.latency.record_many(1_000 * MS, 3_000);
@@ -78,7 +78,7 @@ fn working_for(spun_ms: u64) -> Vec<WorkerShare> {
 }
 
 #[test]
-fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
+fn missed_rates_name_the_shortage() {
     let behind = || changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
     let words = "only 10,000 of 16,000 due requests were sent (1,000/s); 6,000 were still unsent at the end";
     assert_eq!(said_of(&with_rate(1_600), &behind()), [words]);
@@ -103,7 +103,7 @@ fn a_rate_that_was_not_reached_is_said_with_what_there_was_too_little_of() {
 }
 
 #[test]
-fn latencies_that_rise_all_the_time_depend_on_the_length_of_the_run() {
+fn rising_latencies_depend_on_run_length() {
     let of = |seconds: [u64; 6]| {
         let mut outcome = changed(|open_loop| (open_loop.due, open_loop.unsent) = (16_000, 6_000));
         outcome.workers = working_for(0);
@@ -122,7 +122,7 @@ fn latencies_that_rise_all_the_time_depend_on_the_length_of_the_run() {
 }
 
 #[test]
-fn what_a_warm_up_left_over_was_asked_for_too() {
+fn warm_up_leftovers_count_as_asked() {
     let outcome = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.unsent) = (8_000, 6_000, 4_000));
     let words = "only 10,000 of 14,000 due requests were sent (1,000/s); 6,000 of those due were left over from the \
                  warm-up; 4,000 were still unsent at the end";
@@ -134,14 +134,14 @@ fn what_a_warm_up_left_over_was_asked_for_too() {
 }
 
 #[test]
-fn one_request_that_waits_at_the_end_is_one() {
+fn single_waiting_requests_are_singular() {
     let one = changed(|open_loop| (open_loop.due, open_loop.dropped, open_loop.unsent) = (11_000, 999, 1));
     let said = said_of(&with_rate(1_100), &one);
     assert!(said[0].ends_with("; 1 was still unsent at the end"), "{said:?}");
 }
 
 #[test]
-fn connections_without_a_due_request_are_not_said_to_pause() {
+fn connections_without_due_requests_do_not_pause() {
     let mut outcome = changed(|_| ());
     outcome.pauses = true;
     // Ten of them, nine of which have nothing to send.
@@ -153,8 +153,8 @@ fn connections_without_a_due_request_are_not_said_to_pause() {
 }
 
 #[test]
-fn a_run_in_which_nothing_was_due_blames_nobody() {
-    let mut outcome = changed(|open_loop| *open_loop = OpenLoop::default());
+fn runs_without_due_requests_blame_nobody() {
+    let mut outcome = changed(|open_loop| *open_loop = OpenLoopStats::default());
     outcome.totals.counters = Counters { slots_opened: 10, ..Counters::default() };
     let words = "no request was due while the run was measured: use a longer run or a higher rate";
     assert_eq!(said(&outcome), [words]);
@@ -199,12 +199,12 @@ fn speak(outcome: &mut Outcome, plan: &Plan) {
 }
 
 fn with_streams(mut plan: Plan) -> Plan {
-    plan.http = Http { versions: vec![Version::Http2], streams: Some(2), ..plan.http };
+    plan.http = Http { versions: vec![HttpVersion::Http2], streams: Some(2), ..plan.http };
     plan
 }
 
 #[test]
-fn over_http2_what_is_needed_is_counted_in_requests_in_flight() {
+fn http2_needs_are_requests_in_flight() {
     let plan = with_streams(with_rate(1_600));
     let words = "only 10,000 of 16,000 due requests were sent (1,000/s): all connections had as many requests in flight as \
                  allowed (20 in all); about 24 requests in flight would be needed; use --streams 3; 6,000 were still \
@@ -217,7 +217,7 @@ fn over_http2_what_is_needed_is_counted_in_requests_in_flight() {
 }
 
 #[test]
-fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
+fn busy_connections_name_the_number_needed() {
     // 16 are in flight, and twice their square root is 8.
     let words = "only 10,000 of 16,000 due requests were sent (1,000/s): all 10 connections were busy; about 24 connections \
                  would be needed; use -c 24; 6,000 were still unsent at the end";
@@ -234,7 +234,7 @@ fn connections_that_were_all_busy_are_said_with_how_many_it_takes() {
 }
 
 #[test]
-fn no_number_of_connections_is_advised_where_the_verdict_is_the_target() {
+fn target_limits_advise_no_connections() {
     let outcome = changed(|open_loop| {
         (open_loop.due, open_loop.unsent) = (16_000, 6_000);
         open_loop.all_busy_ns = 18_000 * MS;
@@ -242,17 +242,17 @@ fn no_number_of_connections_is_advised_where_the_verdict_is_the_target() {
     });
     let advised = |more| {
         let document = Document::of(&with_rate(1_600), &outcome);
-        let notes = super::super::open_loop::notes(&Facts::of(&document), more, false);
+        let notes = super::super::open_loop::notes(&NoteFacts::from_document(&document), more, false);
         notes.into_iter().map(|note| note.text).find(|words| words.contains("busy")).unwrap()
     };
-    let unknown = advised(MoreConnections::Unknown);
+    let unknown = advised(ConnectionsAdvice::Unknown);
     assert!(unknown.contains("would be needed"), "{unknown}");
-    let useless = advised(MoreConnections::Useless);
+    let useless = advised(ConnectionsAdvice::Useless);
     assert!(useless.contains("more connections may not help: they were probably not the limit"), "{useless}");
 }
 
 #[test]
-fn catch_up_is_blamed_if_it_held_most_requests_back() {
+fn catch_up_is_blamed_when_it_dominates() {
     let mut plan = with_rate(1_600);
     plan.schedule.as_mut().unwrap().catch_up = CatchUp::from_thousandths(1_250);
     let of = |held_back| {
@@ -288,7 +288,7 @@ fn connections_are_not_advised_for_an_unresponsive_target() {
 }
 
 #[test]
-fn connections_that_pause_for_the_script_are_needed_too() {
+fn script_pauses_need_connections() {
     let mut outcome = changed(|open_loop| {
         (open_loop.due, open_loop.unsent) = (100_000, 90_000);
         (open_loop.all_busy_ns, open_loop.paused_ns) = (20_000 * MS, 10_000 * 100 * MS);
@@ -308,8 +308,8 @@ fn advice_on_connections_names_the_limit_that_applies() {
     let words = "for 20 % of the run, all connections of a thread were busy (15 connections are divided unevenly among 2 threads) while requests were due; about 47 connections would be needed; use --max-inflight 47";
     assert_eq!(crowded_of(&plan, 2, 0, &[10]), [words]);
     let mut plan = with_rate(1_600);
-    let stage = levels::Level { length: Duration::from_secs(10), from: 1, to: 10 };
-    plan.levels = Some(Levels { stages: vec![stage], part: Part::WHOLE });
+    let stage = levels::ConnectionLevel { length: Duration::from_secs(10), from: 1, to: 10 };
+    plan.levels = Some(ConnectionLevels { stages: vec![stage], part: Partition::WHOLE });
     let advice = "; about 24 connections would be needed; raise --stages c=";
     assert!(crowded_of(&plan, 2, 0, &[10])[0].ends_with(advice));
     // A number that another stage had is not useful advice.
@@ -318,7 +318,7 @@ fn advice_on_connections_names_the_limit_that_applies() {
 }
 
 #[test]
-fn advice_on_requests_in_flight_names_the_option_that_helps() {
+fn in_flight_advice_names_the_option() {
     let mut plan = with_streams(with_rate(1_600));
     let advised = |plan: &Plan| {
         let said = crowded_of(plan, 9, 6_000, &[10, 9]);
@@ -336,11 +336,11 @@ fn advice_on_requests_in_flight_names_the_option_that_helps() {
 }
 
 #[test]
-fn of_stages_only_the_connections_are_missed_that_the_run_came_to() {
+fn unreached_stages_miss_no_connections() {
     let of = |opened: u64, elapsed_s: u64| {
         let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
-        let stage = |from, to| levels::Level { length: Duration::from_secs(5), from, to };
-        plan.levels = Some(Levels { stages: vec![stage(2, 2), stage(2, 10)], part: Part::WHOLE });
+        let stage = |from, to| levels::ConnectionLevel { length: Duration::from_secs(5), from, to };
+        plan.levels = Some(ConnectionLevels { stages: vec![stage(2, 2), stage(2, 10)], part: Partition::WHOLE });
         let mut outcome = flawless(1_000 * elapsed_s, 1);
         outcome.totals.counters.slots_opened = opened;
         outcome.elapsed = Duration::from_secs(elapsed_s);
@@ -356,8 +356,8 @@ fn of_stages_only_the_connections_are_missed_that_the_run_came_to() {
     // 2,000 connections that are asked for only 5 ms are not missed.
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     let stages = [(1_000, 3), (5, 2_000), (9_000, 1)];
-    let stages = stages.map(|(ms, to)| levels::Level { length: Duration::from_millis(ms), from: to, to });
-    plan.levels = Some(Levels { stages: stages.into(), part: Part::WHOLE });
+    let stages = stages.map(|(ms, to)| levels::ConnectionLevel { length: Duration::from_millis(ms), from: to, to });
+    plan.levels = Some(ConnectionLevels { stages: stages.into(), part: Partition::WHOLE });
     let mut outcome = flawless(10_000, 1);
     outcome.totals.counters.slots_opened = 3;
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
@@ -366,7 +366,7 @@ fn of_stages_only_the_connections_are_missed_that_the_run_came_to() {
 }
 
 #[test]
-fn where_stages_say_how_long_the_run_lasts_no_longer_duration_is_advised() {
+fn staged_runs_advise_no_longer_duration() {
     let mut plan = with_rate(1_000);
     plan.stop.requests = Some(20_000);
     let advised = |plan: &Plan| {
@@ -376,13 +376,13 @@ fn where_stages_say_how_long_the_run_lasts_no_longer_duration_is_advised() {
     plan.schedule.as_mut().unwrap().stages[0].length = Some(Duration::from_secs(10));
     assert_eq!(advised(&plan).as_deref(), Some("use longer stages"));
     plan.schedule = None;
-    plan.levels = Some(Levels { stages: Vec::new(), part: Part::WHOLE });
+    plan.levels = Some(ConnectionLevels { stages: Vec::new(), part: Partition::WHOLE });
     assert_eq!(advised(&plan).as_deref(), Some("use longer stages"));
 }
 
 #[test]
 fn requests_that_were_late_or_dropped_are_said() {
-    let late_too = |change: fn(&mut OpenLoop<u64>)| {
+    let late_too = |change: fn(&mut OpenLoopStats<u64>)| {
         changed(|open_loop| {
             open_loop.late = 200;
             open_loop.lateness.clear();
@@ -432,7 +432,7 @@ fn requests_that_were_late_or_dropped_are_said() {
 }
 
 #[test]
-fn a_burst_on_too_few_connections_explains_late_requests() {
+fn bursts_on_few_connections_explain_lateness() {
     let with_burst = |size| {
         let mut plan = with_rate(1_000);
         plan.schedule.as_mut().unwrap().arrivals = Arrivals::Burst(NonZeroU64::new(size).unwrap());
@@ -455,12 +455,12 @@ fn a_burst_on_too_few_connections_explains_late_requests() {
     assert_eq!(of(&streams, 1), "; bursts of 50 requests met room for only 20: use --max-inflight 50");
     assert_eq!(of(&with_streams(with_burst(20)), 1), "");
     assert_eq!(of(&plan, 5), "", "each connection takes a batch");
-    plan.levels = Some(Levels { stages: Vec::new(), part: Part::WHOLE });
+    plan.levels = Some(ConnectionLevels { stages: Vec::new(), part: Partition::WHOLE });
     assert_eq!(of(&plan, 1), "; bursts of 50 requests met only 10 connections: raise --stages c= to 50");
 }
 
 #[test]
-fn how_long_requests_waited_for_the_ends_of_slices_is_said() {
+fn slice_waits_are_noted() {
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.schedule = Some(Schedule { send_slice: Some(Duration::from_micros(200)), ..schedule(1_000) });
     let sliced = |mean: &str| {
@@ -489,7 +489,7 @@ fn how_long_requests_waited_for_the_ends_of_slices_is_said() {
 }
 
 #[test]
-fn of_few_requests_neither_a_percentage_nor_a_percentile_is_said() {
+fn small_runs_have_no_percentages() {
     let late = |late: u64, others: u64| {
         let outcome = changed(|open_loop| {
             open_loop.lateness.clear();
@@ -506,7 +506,7 @@ fn of_few_requests_neither_a_percentage_nor_a_percentile_is_said() {
 }
 
 #[test]
-fn the_first_percentile_that_is_not_known_is_named() {
+fn the_first_unknown_percentile_is_named() {
     let dropped = |ages: &[(u64, u64)]| {
         changed(|open_loop| {
             ages.iter().for_each(|&(ns, count)| open_loop.censored.record_many(ns, count));
@@ -541,8 +541,8 @@ fn the_first_percentile_that_is_not_known_is_named() {
 }
 
 #[test]
-fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
-    let said = |ages: &[(u64, u64)], change: &dyn Fn(&mut OpenLoop<u64>)| {
+fn ordinary_open_requests_keep_percentiles_certain() {
+    let said = |ages: &[(u64, u64)], change: &dyn Fn(&mut OpenLoopStats<u64>)| {
         let mut outcome = changed(|open_loop| {
             open_loop.scheduled.clear();
             open_loop.scheduled.record_many(100 * MS, 9_900);
@@ -559,11 +559,11 @@ fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
     };
     let words = |words: &str| Some(words.to_owned());
     let ordinary = [(20 * MS, 50), (100 * MS, 50)];
-    let dropped = |open_loop: &mut OpenLoop<u64>| {
+    let dropped = |open_loop: &mut OpenLoopStats<u64>| {
         open_loop.dropped = 200;
         open_loop.censored.record_many(MS, 200);
     };
-    let unsent = |open_loop: &mut OpenLoop<u64>| {
+    let unsent = |open_loop: &mut OpenLoopStats<u64>| {
         open_loop.unsent = 200;
         open_loop.censored.record_many(MS, 200);
         open_loop.open.get_or_insert_default().record_many(MS, 200);
@@ -581,7 +581,7 @@ fn requests_that_are_under_way_at_any_time_make_no_percentile_doubtful() {
         words("1.96 % of the requests due were not sent by the end and 0.98 % had no response by the end")
     );
     // The backlog of a target that cannot keep up grows until the end.
-    let behind = |open_loop: &mut OpenLoop<u64>| {
+    let behind = |open_loop: &mut OpenLoopStats<u64>| {
         open_loop.scheduled.clear();
         (0..5_000).for_each(|ms| open_loop.scheduled.record(ms * MS));
         (0..5_000).for_each(|ms| open_loop.censored.record(ms * MS));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_makes_a_result_worthless_comes_first_and_hints_come_last() {
+fn invalidating_notes_come_first() {
     let mut outcome = silent(&[(1_312, 2_489)]);
     outcome.dropped = vec![(address("[::1]:8080"), 111)];
     outcome.totals.counters.failed = 6;
@@ -25,7 +25,7 @@ fn printed(count: u16, has_examples: bool, all: bool, colour: bool) -> String {
         outcome.totals.ledger.record(Phase::Connect, cause, 0, || example);
     }
     let notes = notes(&plan(Dialect::Native, "http://h/", 10, 2, 10), &outcome);
-    lines(&notes, None, if all { Room::All } else { Room::Few }, colour)
+    lines(&notes, None, if all { NoteRoom::All } else { NoteRoom::Few }, colour)
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn an_example_is_below_its_note() {
 }
 
 #[test]
-fn more_than_eight_lines_are_only_counted_unless_all_are_wanted() {
+fn notes_beyond_eight_are_counted() {
     for (count, has_examples, lines, last) in [
         (8, false, 8, "note: connect: "),
         (9, false, 9, "note: 1 more note; -v prints it"),

@@ -1,14 +1,14 @@
 //! The notes on silences and stalls.
 
-use onrush_plan::Part;
-use onrush_plan::levels::{Level, Levels};
+use onrush_plan::Partition;
+use onrush_plan::levels::{ConnectionLevel, ConnectionLevels};
 
 use super::*;
 use crate::fixtures::schedule;
 use crate::run::DueGap;
 
 #[test]
-fn times_without_answers_are_said_and_the_longest_named() {
+fn gaps_are_noted_with_the_longest() {
     let many = [(100, 400), (1_312, 2_489), (3_000, 3_300), (4_000, 4_600), (9_500, 10_000)];
     let sentence = "no response from 1.3 s to 2.5 s, from 4.0 s to 4.6 s and from 9.5 s to the end (and in 2 shorter \
                     gaps)";
@@ -16,7 +16,7 @@ fn times_without_answers_are_said_and_the_longest_named() {
 }
 
 #[test]
-fn a_stall_is_named_and_the_target_is_not_blamed_for_the_silence() {
+fn own_stalls_are_not_the_targets() {
     let mut outcome = silent(&[(1_000, 2_600), (4_000, 4_900)]);
     let still = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
     outcome.stalls = onrush_stats::silences::joined(&[still(1_010, 1_500)], &[still(1_400, 2_590)]);
@@ -30,9 +30,9 @@ fn a_stall_is_named_and_the_target_is_not_blamed_for_the_silence() {
 
 #[test]
 fn without_a_connection_nobody_is_silent() {
-    let stage = |ms, count| Level { length: Duration::from_millis(ms), from: count, to: count };
+    let stage = |ms, count| ConnectionLevel { length: Duration::from_millis(ms), from: count, to: count };
     let stages = vec![stage(1_000, 0), stage(3_000, 5), stage(2_000, 0), stage(4_000, 5)];
-    let levels = Some(Levels { stages, part: Part::WHOLE });
+    let levels = Some(ConnectionLevels { stages, part: Partition::WHOLE });
     let plan = Plan { levels, ..plan(Dialect::Native, "http://h/", 10, 2, 5) };
     let said = |gaps: &[(u64, u64)]| {
         let said = said_of(&plan, &silent(gaps));
@@ -55,7 +55,7 @@ fn a_suspended_machine_comes_first_among_the_notes() {
 }
 
 #[test]
-fn times_without_answers_do_not_stand_out_where_answers_take_as_long() {
+fn gaps_within_usual_latency_get_no_note() {
     let mut slow = silent(&[(1_000, 1_500), (5_000, 5_999)]);
     slow.totals.latency = Distribution::new();
     slow.totals.latency.record_many(100_000_000, 2_000);
@@ -77,7 +77,7 @@ fn a_script_that_blocks_makes_no_target_silent() {
 }
 
 #[test]
-fn short_stalls_are_said_once_they_are_a_large_part() {
+fn frequent_short_stalls_are_noted() {
     let mut outcome = good();
     let gap = |at: u64| Gap { from_ns: at * 500_000_000, until_ns: at * 500_000_000 + 150_000_000 };
     outcome.elapsed = Duration::from_secs(1);
@@ -89,7 +89,7 @@ fn short_stalls_are_said_once_they_are_a_large_part() {
 }
 
 #[test]
-fn with_a_rate_the_notes_say_how_long_the_target_was_unavailable() {
+fn rate_runs_note_unavailability() {
     let plan = Plan { schedule: Some(schedule(1_000)), ..plan(Dialect::Native, "http://h/", 10, 2, 5) };
     let said = |gaps_ms: &[(u64, u64)], due: u64| {
         let mut outcome = silent(gaps_ms);

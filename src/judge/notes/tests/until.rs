@@ -4,23 +4,23 @@ use std::time::Duration;
 
 use onrush_plan::Metric;
 use onrush_plan::StopTerm;
-use onrush_stats::{Estimate, Unknown};
+use onrush_stats::{PrecisionEstimate, Unknown};
 
 use super::*;
-use crate::run::{Known, Until};
+use crate::run::{MetricPrecision, StopRuleResult};
 
-fn known(text: &str, estimate: Result<(f64, usize), Unknown>) -> Known {
+fn known(text: &str, estimate: Result<(f64, usize), Unknown>) -> MetricPrecision {
     let metric = Metric::percentile("99".parse().unwrap());
     let term = StopTerm { text: text.to_owned(), metric, half_width: 0.02 };
-    Known { term, estimate: estimate.map(|(half_width, batches)| Estimate { half_width, batches }) }
+    MetricPrecision { term, estimate: estimate.map(|(half_width, batches)| PrecisionEstimate { half_width, batches }) }
 }
 
-fn until(reached: bool, seconds: u64, terms: Vec<Known>) -> Outcome {
-    Outcome { until: Some(Until { reached, at: Duration::from_secs(seconds), terms }), ..good() }
+fn until(reached: bool, seconds: u64, terms: Vec<MetricPrecision>) -> Outcome {
+    Outcome { until: Some(StopRuleResult { reached, at: Duration::from_secs(seconds), terms }), ..good() }
 }
 
 #[test]
-fn how_well_figures_are_known_is_said_and_what_is_missing() {
+fn precision_is_noted_with_what_is_missing() {
     let (p99, rate) = (known("p99 ± 2%", Ok((0.018_7, 24))), known("rate+-2%", Ok((0.004, 24))));
     let line = "the run ended because its figures were precise enough after 24.00s (95 % confidence): p99 is known to ±1.87 % and rate is known to \
          ±0.40 %";
@@ -41,9 +41,9 @@ fn how_well_figures_are_known_is_said_and_what_is_missing() {
     let few = ", because the run has fewer than 20 sections of 1,000 responses; measure longer (-d)";
     assert_eq!(missing(&outcome), few);
     let mut outcome = until(false, 10, vec![known("p99+-2%", Err(Unknown::Dependent))]);
-    outcome.ended = Ended::Requests;
+    outcome.ended = RunEnd::Requests;
     let slow = ": it changes so slowly that the run has fewer than 20 independent sections; send more requests (-n)";
     assert_eq!(missing(&outcome), slow);
-    outcome.ended = Ended::Signal;
+    outcome.ended = RunEnd::Signal;
     assert!(!missing(&outcome).is_empty());
 }

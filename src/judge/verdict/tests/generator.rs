@@ -3,13 +3,13 @@
 use super::*;
 
 #[test]
-fn failures_and_silences_of_the_target_come_before_stalls_and_waits() {
-    let waits: [Change; 3] = [
+fn target_failures_come_before_own_stalls() {
+    let waits: [EvidenceChange; 3] = [
         |evidence| evidence.generator.stalled_s = 1.3,
         |evidence| evidence.generator.threads[1] = Thread { busy: 0.6, queued: Some(0.3), ..Thread::default() },
         |evidence| evidence.generator.threads[1].held_up = 0.2,
     ];
-    let failures: [(LimitedBy, &str, Change); 5] = [
+    let failures: [(LimitedBy, &str, EvidenceChange); 5] = [
         (LimitedBy::Target, "for 6.0 s of 10.0 s", |evidence| evidence.load.quiet_s = 6.0),
         (LimitedBy::Target, "for 9.0 s of 10.0 s", |evidence| {
             (evidence.load.quiet_s, evidence.load.completed) = (9.0, 0);
@@ -46,8 +46,8 @@ fn failures_and_silences_of_the_target_come_before_stalls_and_waits() {
 }
 
 #[test]
-fn threads_that_the_script_ended_are_its_limit_whatever_the_target_did() {
-    let changes: [Change; 4] = [
+fn script_ended_threads_are_the_scripts_limit() {
+    let changes: [EvidenceChange; 4] = [
         |_| (),
         |evidence| (evidence.load.asked_per_s, evidence.load.left) = (Some(500.0), Some(0)),
         |evidence| (evidence.load.asked_per_s, evidence.load.left) = (Some(1_000.0), Some(5_000)),
@@ -64,7 +64,7 @@ fn threads_that_the_script_ended_are_its_limit_whatever_the_target_did() {
 }
 
 #[test]
-fn throttling_counts_as_a_share_of_the_processors_that_could_be_used() {
+fn throttling_is_a_share_of_usable_processors() {
     let found = |threads: usize, cpus_allowed, throttled_s| {
         let verdict = after(|evidence| {
             evidence.generator.threads.truncate(threads);
@@ -84,7 +84,7 @@ fn throttling_counts_as_a_share_of_the_processors_that_could_be_used() {
 }
 
 #[test]
-fn a_thread_that_its_control_group_stops_needs_no_processor_of_its_own() {
+fn throttled_threads_need_no_processor() {
     let verdict = after(|evidence| {
         evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.6), ..Thread::default() };
         evidence.generator.throttled_s = Some(12.0);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_probe_decides_only_within_its_interval_and_beside_an_idle_generator() {
+fn probes_need_precision_and_idle_generators() {
     let with = |[low, high]: [f64; 2]| after(|evidence| evidence.probe = Some(probe(16, 12, [500, 400], [low, high])));
     for (interval, limited_by) in [
         ([0.71, 1.2], LimitedBy::Connections),
@@ -86,7 +86,7 @@ fn a_probe_decides_only_within_its_interval_and_beside_an_idle_generator() {
 }
 
 #[test]
-fn the_sentence_of_a_probe_begins_with_what_it_found() {
+fn probe_sentences_begin_with_the_finding() {
     for (first, other, per_s, interval, expected) in [
         (
             8,
@@ -164,7 +164,7 @@ fn no_probe_is_advised_after_stages() {
 }
 
 #[test]
-fn a_run_too_short_for_a_probe_says_so() {
+fn runs_too_short_to_probe_say_so() {
     let short = after(|evidence| evidence.probe = Some(Probe { was_planned: true, ..Probe::default() }));
     assert_eq!(short.advice.as_deref(), Some("run longer (-d)"));
     let failed = Some("it took too long".to_owned());

@@ -13,8 +13,8 @@ fn filled(evidence: &mut Evidence, calm_ms: f64) {
 }
 
 #[test]
-fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
-    let said = |change: Change| {
+fn rates_are_judged_by_due_and_ended() {
+    let said = |change: EvidenceChange| {
         let verdict = after(|evidence| {
             kept(evidence);
             change(evidence);
@@ -22,7 +22,7 @@ fn a_rate_is_judged_by_what_was_due_and_what_has_ended() {
         verdict.to_string()
     };
     for (change, expected) in [
-        ((|_| ()) as Change, "the target kept up with 500 requests/s: 9.9 in flight on average"),
+        ((|_| ()) as EvidenceChange, "the target kept up with 500 requests/s: 9.9 in flight on average"),
         (|evidence| evidence.load.completed = 4, "the target kept up with 500 requests/s: 9.9 in flight on average"),
         (
             |evidence| (evidence.load.growth, evidence.load.rate_per_s) = (Some(0.09), 410.0),

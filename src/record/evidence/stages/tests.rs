@@ -3,8 +3,8 @@
 use std::f64::consts::TAU;
 use std::time::Duration;
 
-use onrush_plan::levels::Level;
-use onrush_plan::{Dialect, Part as PartOfAll, Random};
+use onrush_plan::levels::ConnectionLevel;
+use onrush_plan::{Dialect, Partition as PartOfAll, Random};
 use onrush_stats::Counters;
 
 use super::*;
@@ -12,8 +12,8 @@ use crate::fixtures::{outcome, plan};
 
 /// What stages of so many seconds, and of connections at their beginnings and ends, tell of a target with this rate.
 fn told(stages: &[(u64, u32, u32)], seed: u64, per_s: &dyn Fn(f64, f64) -> f64) -> Option<Elasticity> {
-    let level = |&(seconds, from, to)| Level { length: Duration::from_secs(seconds), from, to };
-    let levels = Levels { stages: stages.iter().map(level).collect(), part: PartOfAll::WHOLE };
+    let level = |&(seconds, from, to)| ConnectionLevel { length: Duration::from_secs(seconds), from, to };
+    let levels = ConnectionLevels { stages: stages.iter().map(level).collect(), part: PartOfAll::WHOLE };
     let seconds = levels.length().as_secs();
     let mut random = Random::new(seed);
     let mut responses = |tick: u64| {

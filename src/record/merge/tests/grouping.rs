@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use onrush_plan::{Dialect, Material, Random, Script};
+use onrush_plan::{Dialect, FileContents, LuaScript, Random};
 use onrush_stats::{Activity, Cause, Distribution, Interval, Negotiated, Phase, SocketSamples};
 
 use super::super::super::tests::plan;
@@ -72,8 +72,8 @@ fn drawn(random: &mut Random, has_rate: bool, (began_us, lasted_ms): Time) -> Do
 fn recorded(random: &mut Random, has_rate: bool, (began_us, lasted_ms): Time, intervals: &[&Interval]) -> Document {
     let mut plan = plan(Dialect::Native);
     plan.schedule = has_rate.then(|| fixtures::schedule(1_000));
-    plan.script = Some(Script { file: Material::of("a.lua", Vec::new()), args: Vec::new() });
-    plan.show.labels = [("kind".to_owned(), format!("{}", random.below(2)))].into();
+    plan.script = Some(LuaScript { file: FileContents::from_bytes("a.lua", Vec::new()), args: Vec::new() });
+    plan.output.labels = [("kind".to_owned(), format!("{}", random.below(2)))].into();
     let mut outcome = fixtures::flawless(0, 1);
     outcome.totals.clear();
     outcome.started_at += Duration::from_micros(began_us);

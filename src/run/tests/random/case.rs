@@ -6,30 +6,30 @@ use std::path::Path;
 use std::{fs, io};
 
 use onrush_engine::backend::sim::Scenario;
-use onrush_plan::list::Order;
-use onrush_plan::{Addresses, List, Material, Plan};
+use onrush_plan::list::ListOrder;
+use onrush_plan::{Addresses, FileContents, Plan, RequestList};
 
-use super::pace::{Pace, Stage};
+use super::pace::{Pace, PaceStage};
 use crate::cli::{self, Commands, Invocation};
 
 /// A run that can be typed.
 #[derive(Clone, Debug)]
 pub struct Case {
-    pub options: Options,
+    pub options: CaseOptions,
     pub scenario: Scenario,
     pub script: Option<Lua>,
 }
 
 /// The command line. Times are in milliseconds.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct CaseOptions {
     /// True to run as wrk, or as wrk2 if there is a pace: by its rules and without the options that it does not have.
     pub as_wrk: bool,
     pub threads: u32,
     pub connections: u32,
     /// The number of connections over time, if it changes: at most as many as in the first stage. If the rate has
     /// stages too, they are as long as these.
-    pub levels: Vec<Stage>,
+    pub levels: Vec<PaceStage>,
     /// The limits of an experiment on the requests in flight, which no option sets: for how many milliseconds each
     /// holds, and how many there may be.
     pub limits: Vec<(u64, u32)>,
@@ -54,7 +54,7 @@ pub struct Options {
     /// A list of this many requests takes the place of a single one; zero: there is none. Each third has no name.
     pub listed: u64,
     /// In which order they are sent.
-    pub order: Order,
+    pub order: ListOrder,
     /// True if responses are checked.
     pub checks: bool,
     /// True if placeholders are filled in for each request.
@@ -90,7 +90,7 @@ impl Case {
     }
 
     fn words_without_list(&self, folder: &Path) -> Vec<String> {
-        let Options { threads, connections, seed, .. } = &self.options;
+        let CaseOptions { threads, connections, seed, .. } = &self.options;
         let pace = self.options.pace.as_ref();
         let name = match (self.options.as_wrk, pace) {
             (false, _) => "onrush",
@@ -142,11 +142,11 @@ impl Case {
 
     /// The stages of the connections, as they are typed.
     fn levels(&self) -> Vec<String> {
-        let Options { levels, pace, as_wrk, .. } = &self.options;
+        let CaseOptions { levels, pace, as_wrk, .. } = &self.options;
         if *as_wrk || levels.is_empty() {
             return Vec::new();
         }
-        let text = |length_ms: u64, level: &Stage| format!("{length_ms}ms:{}..{}", level.from, level.to);
+        let text = |length_ms: u64, level: &PaceStage| format!("{length_ms}ms:{}..{}", level.from, level.to);
         match pace.as_ref().map_or(&[][..], |pace| &pace.stages) {
             [] => levels.iter().map(|level| text(level.length_ms, level)).collect(),
             rates => rates.iter().zip(levels.iter().cycle()).map(|(rate, level)| text(rate.length_ms, level)).collect(),
@@ -159,11 +159,13 @@ impl Case {
         match cli::parse(words.iter().map(Into::into), &Commands::NONE) {
             Invocation::Run { mut plan, .. } => {
                 if let (Some(script), Some(lua)) = (&mut plan.script, &self.script) {
-                    *script =
-                        onrush_plan::Script { file: Material::of("script.lua", lua.text().into()), args: Vec::new() };
+                    *script = onrush_plan::LuaScript {
+                        file: FileContents::from_bytes("script.lua", lua.text().into()),
+                        args: Vec::new(),
+                    };
                 }
                 plan.list = self.list();
-                plan.read_materials().expect("there are no other files");
+                plan.read_files().expect("there are no other files");
                 plan
             }
             other => panic!("{words:?}: {other:?}"),
@@ -177,10 +179,10 @@ impl Case {
             .collect()
     }
 
-    fn list(&self) -> Option<List> {
-        let Options { listed, order, seed, .. } = self.options;
-        (listed > 0).then(|| List {
-            file: Material::of("urls.txt", self.list_text().into()),
+    fn list(&self) -> Option<RequestList> {
+        let CaseOptions { listed, order, seed, .. } = self.options;
+        (listed > 0).then(|| RequestList {
+            file: FileContents::from_bytes("urls.txt", self.list_text().into()),
             bodies: Vec::new(),
             order,
             seed,

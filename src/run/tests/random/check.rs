@@ -4,11 +4,11 @@ use onrush_plan::Plan;
 use onrush_stats::{OfName, Phase, RowFigures, Totals};
 
 use super::case::Case;
-use super::drive::{Part, Ran};
+use super::drive::{RunResult, ThreadOutcome};
 use super::due;
 
 /// Checks a run's measurements; an error names the flaw.
-pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
+pub fn check(case: &Case, ran: &RunResult) -> Result<(), String> {
     conserved(&ran.totals)?;
     added(ran)?;
     counted(ran)?;
@@ -24,7 +24,7 @@ pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
 }
 
 /// Outcomes by request name add up to all outcomes.
-fn named(ran: &Ran) -> Result<(), String> {
+fn named(ran: &RunResult) -> Result<(), String> {
     let names = ran.plan.list.as_ref().map_or(0, |list| list.names.len());
     let Some(by_name) = ran.totals.by_name.as_deref() else {
         ensure!(names == 0 || ran.totals.counters.completed == 0, names);
@@ -60,7 +60,7 @@ fn conserved(totals: &Totals) -> Result<(), String> {
 }
 
 /// Intervals of the threads, added in another order than the run's, give the run's totals.
-fn added(ran: &Ran) -> Result<(), String> {
+fn added(ran: &RunResult) -> Result<(), String> {
     let (others, first) = ran.parts.split_at(ran.elapsed_ns as usize % ran.parts.len());
     let mut sum = Totals::default();
     first.iter().rev().chain(others.iter().rev()).for_each(|part| sum += &part.totals);
@@ -74,7 +74,7 @@ fn added(ran: &Ran) -> Result<(), String> {
 }
 
 /// The recorded figures equal the counters.
-fn counted(ran: &Ran) -> Result<(), String> {
+fn counted(ran: &RunResult) -> Result<(), String> {
     let (totals, is_native) = (&ran.totals, !ran.plan.dialect.is_compat());
     let counters = &totals.counters;
     let statuses: u64 = totals.statuses.iter().map(|(_, count)| count).sum();
@@ -110,7 +110,7 @@ fn in_ledger(totals: &Totals, phases: &[Phase]) -> u64 {
 }
 
 /// The rows cover the run, in the timeline and as the observer gets them.
-fn rows(ran: &Ran) -> Result<(), String> {
+fn rows(ran: &RunResult) -> Result<(), String> {
     ensure!(ran.timeline.is_all_of(&ran.totals), ran.timeline.sum(), &ran.totals.counters);
     let mut sum = RowFigures::default();
     ran.seconds.iter().for_each(|second| sum += &second.figures);
@@ -124,7 +124,7 @@ fn rows(ran: &Ran) -> Result<(), String> {
 }
 
 /// No more time was spent than passed.
-fn occupied(ran: &Ran, part: &Part) -> Result<(), String> {
+fn occupied(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
     let occupancy = part.totals.counters.occupancy;
     let connections_ns = u64::from(part.end.connections) * part.end.elapsed_ns;
     let elapsed_ns = part.end.elapsed_ns;
@@ -143,7 +143,7 @@ fn occupied(ran: &Ran, part: &Part) -> Result<(), String> {
 /// a response. The time of failed or returned requests is in no latency; with a schedule, ages count from when requests
 /// were due; and only part of the time of requests that a warm-up left in flight is in the window. A returned request
 /// that waits at the end to be sent again has an age, and is not in flight.
-fn little(ran: &Ran) -> Result<(), String> {
+fn little(ran: &RunResult) -> Result<(), String> {
     let Totals { counters, latency, censored, .. } = &ran.totals;
     if !ran.plan.warmup.is_zero() || ran.plan.dialect.is_compat() {
         return Ok(());
@@ -158,7 +158,7 @@ fn little(ran: &Ran) -> Result<(), String> {
 }
 
 /// A run ends for a reason, and when it should.
-fn ended(ran: &Ran, part: &Part) -> Result<(), String> {
+fn ended(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
     let Plan { stop, .. } = &*ran.plan;
     let (elapsed_ns, duration_ns) = (part.end.elapsed_ns, stop.duration.map(crate::run::nanos));
     ensure!(duration_ns.is_none_or(|duration_ns| elapsed_ns <= duration_ns), elapsed_ns, duration_ns);
@@ -181,7 +181,7 @@ fn ended(ran: &Ran, part: &Part) -> Result<(), String> {
 }
 
 /// All responses were counted, and nothing else.
-fn answered(case: &Case, ran: &Ran, part: &Part) -> Result<(), String> {
+fn answered(case: &Case, ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
     let (counters, journal, completed) = (&part.totals.counters, &part.journal, part.completed);
     ensure!(counters.completed <= completed, counters, completed);
     ensure!(completed <= journal.heads.get(), completed, journal);

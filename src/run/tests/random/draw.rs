@@ -4,11 +4,11 @@
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::sim::scenario::{ConnectionFault, Fault, Mischief, Span};
 use onrush_plan::Random;
-use onrush_plan::list::Order;
+use onrush_plan::list::ListOrder;
 use onrush_plan::schedule::Arrivals;
 
-use super::case::{Case, Lua, Options};
-use super::pace::{Pace, Stage};
+use super::case::{Case, CaseOptions, Lua};
+use super::pace::{Pace, PaceStage};
 
 /// About how many requests a run has at most, with fast servers.
 const REQUESTS: u64 = 1_000;
@@ -93,7 +93,7 @@ pub fn draw(seed: u64) -> Case {
         options.limits = draw.limits(length_ms, connections);
     }
     if script.is_none() && !as_wrk && draw.one_in(3) {
-        (options.listed, options.order) = (draw.between(1, 20), draw.pick(&Order::ALL));
+        (options.listed, options.order) = (draw.between(1, 20), draw.pick(&ListOrder::ALL));
     }
     options.templates = script.is_none() && !as_wrk && options.listed == 0 && draw.one_in(3);
     options.checks = !as_wrk && draw.one_in(4);
@@ -127,12 +127,12 @@ impl Draw {
         from[self.0.below(from.len() as u64) as usize]
     }
 
-    fn options(&mut self, seed: u64, as_wrk: bool, connections: u64, length_ms: u64) -> Options {
+    fn options(&mut self, seed: u64, as_wrk: bool, connections: u64, length_ms: u64) -> CaseOptions {
         let by_requests = !as_wrk && self.one_in(3);
         let is_native = |yes: bool| yes && !as_wrk;
         // A connection that is given up makes room for the next at once, without end.
         let patience_ms = length_ms * connections / (3 * REQUESTS);
-        Options {
+        CaseOptions {
             as_wrk,
             pace: None,
             threads: self.pick(&[1, 1, 1, 2, 3]).min(connections as u32),
@@ -154,7 +154,7 @@ impl Draw {
             phases: is_native(self.one_in(3)),
             has_choice: self.one_in(6),
             seed,
-            ..Options::default()
+            ..CaseOptions::default()
         }
     }
 
@@ -166,9 +166,9 @@ impl Draw {
             let rate = |draw: &mut Self| if draw.one_in(4) { 0 } else { per_minute(draw) };
             let from = rate(draw);
             let to = if draw.one_in(2) { from } else { rate(draw) };
-            Stage { length_ms: (draw.between(1, length_ms) / stages).max(1), from, to }
+            PaceStage { length_ms: (draw.between(1, length_ms) / stages).max(1), from, to }
         };
-        let mut stages: Vec<Stage> = (0..stages).map(|_| stage(self)).collect();
+        let mut stages: Vec<PaceStage> = (0..stages).map(|_| stage(self)).collect();
         if let Some(last) = stages.last_mut() {
             // At least one request must be due.
             last.to = last.to.max(1);
@@ -201,15 +201,15 @@ impl Draw {
     }
 
     /// The number of connections over time in a run of this length: at most as many as in the first stage.
-    fn levels(&mut self, length_ms: u64, connections: u64) -> Vec<Stage> {
+    fn levels(&mut self, length_ms: u64, connections: u64) -> Vec<PaceStage> {
         let count = self.between(1, 4);
         let stage = |draw: &mut Self| {
             let number = |draw: &mut Self| if draw.one_in(4) { 0 } else { draw.between(0, connections) };
             let from = number(draw);
             let to = if draw.one_in(3) { from } else { number(draw) };
-            Stage { length_ms: (draw.between(1, length_ms) / count).max(1), from, to }
+            PaceStage { length_ms: (draw.between(1, length_ms) / count).max(1), from, to }
         };
-        let mut levels: Vec<Stage> = (0..count).map(|_| stage(self)).collect();
+        let mut levels: Vec<PaceStage> = (0..count).map(|_| stage(self)).collect();
         *(if self.one_in(2) { &mut levels[0].from } else { &mut levels[0].to }) = connections;
         levels
     }

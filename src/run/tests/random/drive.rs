@@ -7,18 +7,18 @@ use std::time::Instant;
 
 use onrush_engine::backend::Backend;
 use onrush_engine::{Config, Control, Engine, WorkerEnd, WorkerLink};
-use onrush_plan::schedule::{Dues, Span};
+use onrush_plan::schedule::{Dues, ScheduleSpan};
 use onrush_plan::{Addresses, Plan};
 use onrush_proto::Nanos;
 use onrush_stats::{Interval, Timeline, Totals};
 
 use super::case::Case;
-use super::watched::{Journal, Watched};
+use super::watched::{CheckedBackend, Journal};
 use crate::run::TimelineRow;
 use crate::run::prepare::{config, listed, pacer};
 use crate::run::snapshot::Collector;
 use crate::run::worker::Worker;
-use crate::script::Script;
+use crate::script::LoadedScript;
 use crate::session;
 
 /// How often the supervisor collects, in nanoseconds.
@@ -32,9 +32,9 @@ const CALLS: usize = 8;
 const CALLS_PER_REQUEST: usize = 2;
 
 /// The result of a run.
-pub struct Ran {
+pub struct RunResult {
     pub plan: Box<Plan>,
-    pub parts: Vec<Part>,
+    pub parts: Vec<ThreadOutcome>,
     pub totals: Totals,
     pub timeline: Timeline,
     pub seconds: Vec<TimelineRow>,
@@ -46,7 +46,7 @@ pub struct Ran {
 }
 
 /// The result of one of its threads.
-pub struct Part {
+pub struct ThreadOutcome {
     pub end: WorkerEnd,
     /// The sum of its intervals: everything it measured.
     pub totals: Totals,
@@ -65,13 +65,13 @@ pub struct Part {
 }
 
 /// Runs a case; an error names the flaw while it ran.
-pub fn run(case: &Case) -> Result<Ran, String> {
+pub fn run(case: &Case) -> Result<RunResult, String> {
     let plan = case.plan();
     let addresses = case.addresses();
     let script = session::load(&plan, &addresses, Arc::new(|_| ())).map_err(|error| format!("{error:#}"))?;
     let links: Vec<Arc<WorkerLink>> = (0..plan.load.threads).map(|_| Arc::default()).collect();
     let batch = case.script.as_ref().and_then(|script| script.batches.iter().max()).copied().unwrap_or(1);
-    let mut run = Run {
+    let mut run = DrivenRun {
         control: Arc::default(),
         collector: Collector::new(links.clone()),
         handed_over: vec![Totals::default(); links.len()],
@@ -85,22 +85,22 @@ pub fn run(case: &Case) -> Result<Ran, String> {
     let running = run.set_up(case, script, &addresses, batch as usize);
     let mut parts = run.drive(running)?;
     parts.sort_by_key(|(index, _)| *index);
-    let parts: Vec<Part> = parts.into_iter().map(|(_, part)| part).collect();
+    let parts: Vec<ThreadOutcome> = parts.into_iter().map(|(_, part)| part).collect();
     let elapsed_ns = parts.iter().map(|part| part.end.elapsed_ns).max().unwrap_or(0);
     while let Some(second) = run.collector.rest(elapsed_ns) {
         run.seconds.push(second);
     }
-    let Run { mut collector, seconds, plan, has_script, .. } = run;
+    let DrivenRun { mut collector, seconds, plan, has_script, .. } = run;
     collector.timeline.end(elapsed_ns);
     collector.totals().settle();
     let (totals, timeline) = (std::mem::take(collector.totals()), collector.timeline);
-    Ok(Ran { plan, parts, totals, timeline, seconds, elapsed_ns, has_script, batch: u64::from(batch) })
+    Ok(RunResult { plan, parts, totals, timeline, seconds, elapsed_ns, has_script, batch: u64::from(batch) })
 }
 
 /// A thread under way.
 struct Running {
     index: usize,
-    engine: Engine<Watched>,
+    engine: Engine<CheckedBackend>,
     journal: Rc<Journal>,
     dues: Option<Dues>,
     requests: Option<u64>,
@@ -116,7 +116,7 @@ struct Running {
     waits: Option<(u32, Nanos)>,
 }
 
-struct Run {
+struct DrivenRun {
     plan: Box<Plan>,
     control: Arc<Control>,
     links: Vec<Arc<WorkerLink>>,
@@ -130,8 +130,14 @@ struct Run {
     limits: Vec<(u64, u32)>,
 }
 
-impl Run {
-    fn set_up(&self, case: &Case, mut script: Option<Script>, addresses: &Addresses, batch: usize) -> Vec<Running> {
+impl DrivenRun {
+    fn set_up(
+        &self,
+        case: &Case,
+        mut script: Option<LoadedScript>,
+        addresses: &Addresses,
+        batch: usize,
+    ) -> Vec<Running> {
         let script = script.as_mut().map(session::scripted);
         let pipelines = script.as_ref().is_some_and(|script| script.depth > 1);
         let mut scripts = script.map_or_else(Vec::new, |script| script.workers).into_iter();
@@ -149,7 +155,7 @@ impl Run {
             let is_stalled = !case.scenario.generator_stall.is_empty() && dues.is_some();
             let starting = if is_stalled { connections as usize } else { 1 };
             let calls = CALLS + CALLS_PER_REQUEST * batch * starting;
-            let backend = Watched::new(connections, network, &case.scenario.answer, Rc::clone(&journal), calls);
+            let backend = CheckedBackend::new(connections, network, &case.scenario.answer, Rc::clone(&journal), calls);
             let worker = Worker {
                 pacer: pacer(&self.plan, &config, index),
                 config,
@@ -187,12 +193,12 @@ impl Run {
     /// When the requests of a thread are due.
     fn dues(&self, config: &Config, index: u32) -> Option<Dues> {
         let Config { warmup_ns, duration_ns, run_on_ns, seed, .. } = *config;
-        let worker = onrush_plan::Part::new(index, self.plan.load.threads);
-        Some(self.plan.schedule.as_ref()?.dues(worker, Span { warmup_ns, duration_ns, run_on_ns }, seed))
+        let worker = onrush_plan::Partition::new(index, self.plan.load.threads);
+        Some(self.plan.schedule.as_ref()?.dues(worker, ScheduleSpan { warmup_ns, duration_ns, run_on_ns }, seed))
     }
 
     /// Takes turns until all have ended.
-    fn drive(&mut self, mut running: Vec<Running>) -> Result<Vec<(usize, Part)>, String> {
+    fn drive(&mut self, mut running: Vec<Running>) -> Result<Vec<(usize, ThreadOutcome)>, String> {
         let mut parts = Vec::new();
         while let Some(place) = (0..running.len()).min_by_key(|&place| running[place].engine.backend().now()) {
             let thread = &mut running[place];
@@ -250,7 +256,7 @@ impl Run {
         });
     }
 
-    fn end(&mut self, mut thread: Running, over: onrush_engine::Over) -> Part {
+    fn end(&mut self, mut thread: Running, over: onrush_engine::Over) -> ThreadOutcome {
         let completed = thread.engine.completed_in_all();
         let watched = thread.engine.backend();
         let (received, (last_at, last)) = (watched.received, watched.received_last);
@@ -264,7 +270,7 @@ impl Run {
         totals += &*end.interval;
         let Running { journal, dues, requests, .. } = thread;
         let start_ns = at_ns - end.elapsed_ns;
-        Part { end, totals, completed, journal, start_ns, dues, requests, received, received_last }
+        ThreadOutcome { end, totals, completed, journal, start_ns, dues, requests, received, received_last }
     }
 }
 
@@ -303,8 +309,8 @@ impl Running {
 }
 
 /// Everything: two runs of one case must agree in it.
-pub fn digest(ran: &Ran) -> String {
-    let end = |part: &Part| {
+pub fn digest(ran: &RunResult) -> String {
+    let end = |part: &ThreadOutcome| {
         let Interval { from_ns, until_ns, .. } = *part.end.interval;
         let WorkerEnd {
             elapsed_ns, stayed_away, refusal, dropped, working, silences, awaited, stalls, failure, ..

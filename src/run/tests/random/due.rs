@@ -3,20 +3,20 @@
 use std::time::Duration;
 
 use onrush_engine::backend::{Backend, Sim};
-use onrush_stats::{Counters, Distribution, OpenLoop, Totals};
+use onrush_stats::{Counters, Distribution, OpenLoopStats, Totals};
 
 use super::case::Case;
 use super::check::ensure;
-use super::drive::{Part, Ran};
+use super::drive::{RunResult, ThreadOutcome};
 use crate::run::{Outcome, nanos};
 
 /// Checks the measurements of a run with a schedule; an error names the flaw.
-pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
+pub fn check(case: &Case, ran: &RunResult) -> Result<(), String> {
     let Some(schedule) = &ran.plan.schedule else {
         ensure!(ran.totals.open_loop.is_none(), ran.totals.open_loop);
         return Ok(());
     };
-    let none = OpenLoop::default();
+    let none = OpenLoopStats::default();
     let open_loop = ran.totals.open_loop.as_deref().unwrap_or(&none);
     accounted(&ran.totals, open_loop)?;
     compared(&ran.totals, open_loop)?;
@@ -25,7 +25,7 @@ pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
     // The rest of a batch is sent when there is room for it, no matter how late that is.
     ensure!(batch > 1 || lateness_ns <= Some(max_late_ns), lateness_ns, max_late_ns);
     ensure!(schedule.max_late.is_some() || open_loop.dropped == 0, open_loop.dropped);
-    for Part { journal, .. } in &ran.parts {
+    for ThreadOutcome { journal, .. } in &ran.parts {
         ensure!(journal.early.get().is_none(), journal);
     }
     due(case, ran, open_loop)?;
@@ -34,7 +34,7 @@ pub fn check(case: &Case, ran: &Ran) -> Result<(), String> {
 
 /// No time in which requests were due and no response came is longer than the longest latency: as long as a response
 /// takes, the target was not unavailable. Failed requests have no latency, and abandoned ones waited longer.
-fn unanswered(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), String> {
+fn unanswered(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
     let may_stop = case.script.as_ref().is_some_and(|script| script.stops_at.or(script.fails_at).is_some());
     let planned_ns = nanos(ran.plan.warmup);
     let is_delayed = ran.parts.iter().any(|part| part.start_ns != planned_ns);
@@ -47,7 +47,7 @@ fn unanswered(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), S
     let mut outcome = Outcome::new(Sim::NAME, None, Duration::ZERO);
     outcome.totals = ran.totals.clone();
     ran.parts.iter().for_each(|part| outcome.add(part.end.told(), false));
-    outcome.hear_nothing(&ran.plan);
+    outcome.compute_response_gaps(&ran.plan);
     let gaps = outcome.due_gaps.unwrap_or_default();
     let later = open_loop.later.as_deref().and_then(Distribution::max);
     let waited_ns = open_loop.scheduled.max().max(open_loop.censored.max()).max(later).unwrap_or(0);
@@ -58,9 +58,9 @@ fn unanswered(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), S
 }
 
 /// Every due request has exactly one outcome, and all of them are recorded.
-fn accounted(totals: &Totals, open_loop: &OpenLoop<u64>) -> Result<(), String> {
+fn accounted(totals: &Totals, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
     let counters = &totals.counters;
-    let OpenLoop { due, carried, late, dropped, unsent, .. } = *open_loop;
+    let OpenLoopStats { due, carried, late, dropped, unsent, .. } = *open_loop;
     ensure!(due + carried == counters.started + dropped + unsent, due, carried, dropped, unsent, counters);
     let recorded = [&open_loop.lateness, &open_loop.scheduled].map(Distribution::count);
     ensure!(recorded == [counters.started, counters.completed], recorded, counters);
@@ -82,7 +82,7 @@ fn accounted(totals: &Totals, open_loop: &OpenLoop<u64>) -> Result<(), String> {
 }
 
 /// Nothing is sent before it is due, so latencies since then are at least as long.
-fn compared(totals: &Totals, open_loop: &OpenLoop<u64>) -> Result<(), String> {
+fn compared(totals: &Totals, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
     let (service, scheduled) = (&totals.latency, &open_loop.scheduled);
     ensure!(scheduled.sum() >= service.sum(), scheduled.sum(), service.sum());
     ensure!(scheduled.max() >= service.max(), scheduled.max(), service.max());
@@ -101,9 +101,9 @@ fn compared(totals: &Totals, open_loop: &OpenLoop<u64>) -> Result<(), String> {
 }
 
 /// As many requests were due as planned.
-fn due(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), String> {
+fn due(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
     let (mut least, mut most, mut before) = (0, 0, 0);
-    for Part { end, start_ns, dues, requests, .. } in &ran.parts {
+    for ThreadOutcome { end, start_ns, dues, requests, .. } in &ran.parts {
         let mut dues = dues.clone().expect("there is a schedule");
         let until_ns = start_ns + end.elapsed_ns;
         // No matter how late the end of the warm-up was noticed, requests due from then on count.
@@ -128,7 +128,7 @@ fn due(case: &Case, ran: &Ran, open_loop: &OpenLoop<u64>) -> Result<(), String> 
         before += early + ran.batch - 1;
     }
     let may_stop = case.script.as_ref().is_some_and(|script| script.stops_at.or(script.fails_at).is_some());
-    let OpenLoop { due, carried, .. } = *open_loop;
+    let OpenLoopStats { due, carried, .. } = *open_loop;
     let requests = ran.plan.stop.requests;
     ensure!(due <= most && (due >= least || may_stop), due, carried, least, most);
     ensure!(requests.is_none_or(|requests| due <= requests), due, carried, requests);

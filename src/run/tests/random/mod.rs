@@ -20,7 +20,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use std::{env, fs};
 
-use case::{Case, Lua, Options};
+use case::{Case, CaseOptions, Lua};
 use pace::Pace;
 
 use onrush_engine::backend::sim::Scenario;
@@ -89,7 +89,7 @@ fn whatever_happens_in_a_run_its_figures_hold() {
 }
 
 #[test]
-fn what_is_sent_ahead_is_not_due_any_more() {
+fn requests_sent_ahead_are_not_due_again() {
     let pace = Pace {
         per_minute: 6_000,
         stages: Vec::new(),
@@ -100,12 +100,12 @@ fn what_is_sent_ahead_is_not_due_any_more() {
     };
     for (threads, batches) in [(1, vec![30]), (3, vec![30]), (1, vec![1, 90])] {
         let case = Case {
-            options: Options {
+            options: CaseOptions {
                 threads,
                 connections: 8,
                 pace: Some(pace.clone()),
                 duration_ms: Some(3_000),
-                ..Options::default()
+                ..CaseOptions::default()
             },
             scenario: Scenario { latency_us: 1_000.0, ..Scenario::default() },
             script: Some(Lua { batches, ..Lua::default() }),
@@ -115,7 +115,7 @@ fn what_is_sent_ahead_is_not_due_any_more() {
 }
 
 #[test]
-fn what_comes_back_takes_nothing_along_that_is_not_due_yet() {
+fn returned_requests_release_nothing_early() {
     let pace = Pace {
         per_minute: 259_534,
         stages: Vec::new(),
@@ -127,7 +127,13 @@ fn what_comes_back_takes_nothing_along_that_is_not_due_yet() {
     // The servers close after one request of a batch, and the others are returned.
     let answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbye!".to_owned();
     let case = Case {
-        options: Options { threads: 1, connections: 8, pace: Some(pace), duration_ms: Some(43), ..Options::default() },
+        options: CaseOptions {
+            threads: 1,
+            connections: 8,
+            pace: Some(pace),
+            duration_ms: Some(43),
+            ..CaseOptions::default()
+        },
         scenario: Scenario { answer, latency_us: 687.0, ..Scenario::default() },
         script: Some(Lua { batches: vec![14], ..Lua::default() }),
     };

@@ -7,7 +7,7 @@ use onrush_plan::schedule::Arrivals;
 pub struct Pace {
     /// The rate, unless there are stages.
     pub per_minute: u64,
-    pub stages: Vec<Stage>,
+    pub stages: Vec<PaceStage>,
     pub arrivals: Arrivals,
     /// How many times faster than the rate late requests are made up for, in tenths.
     pub catch_up_tenths: Option<u64>,
@@ -17,7 +17,7 @@ pub struct Pace {
 
 /// One stage of the rate, or of the number of connections.
 #[derive(Clone, Copy, Debug)]
-pub struct Stage {
+pub struct PaceStage {
     pub length_ms: u64,
     pub from: u64,
     pub to: u64,
@@ -29,7 +29,7 @@ impl Pace {
         if as_wrk {
             return vec![("-R", self.per_minute.div_ceil(60).to_string())];
         }
-        let stage = |stage: &Stage| format!("{}ms:{}/m..{}/m", stage.length_ms, stage.from, stage.to);
+        let stage = |stage: &PaceStage| format!("{}ms:{}/m..{}/m", stage.length_ms, stage.from, stage.to);
         let stages: Vec<String> = self.stages.iter().map(stage).collect();
         let mut words = vec![match stages.is_empty() {
             true => ("-R", format!("{}/m", self.per_minute)),

@@ -6,8 +6,8 @@ use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::sim::scenario::Mischief;
 use onrush_plan::schedule::Arrivals;
 
-use super::case::{Case, Lua, Options};
-use super::pace::{Pace, Stage};
+use super::case::{Case, CaseOptions, Lua};
+use super::pace::{Pace, PaceStage};
 
 /// How long, about, smaller cases are tried.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -159,7 +159,7 @@ fn simpler_script(script: Option<&Lua>, add: &mut Add<'_>) {
 
 /// Less of everything.
 fn fewer(add: &mut Add<'_>) {
-    let mut change = |change: &dyn Fn(&mut Vec<Stage>)| add(&|case| change(&mut case.options.levels));
+    let mut change = |change: &dyn Fn(&mut Vec<PaceStage>)| add(&|case| change(&mut case.options.levels));
     change(&|levels| levels.truncate(levels.len().max(2) - 1));
     change(&|levels| levels.iter_mut().for_each(|level| level.to = level.from.max(1)));
     change(&|levels| levels.iter_mut().for_each(|level| level.length_ms = (level.length_ms / 2).max(1)));
@@ -167,10 +167,10 @@ fn fewer(add: &mut Add<'_>) {
     add(&|case| case.options.connections = case.options.threads);
     add(&|case| case.options.connections = (case.options.connections / 2).max(case.options.threads));
     add(&|case| case.options.connections = (case.options.connections - 1).max(case.options.threads));
-    add(&|Case { options: Options { requests, .. }, .. }| {
+    add(&|Case { options: CaseOptions { requests, .. }, .. }| {
         requests.iter_mut().for_each(|requests| *requests = (*requests / 2).max(1));
     });
-    add(&|Case { options: Options { duration_ms, .. }, .. }| {
+    add(&|Case { options: CaseOptions { duration_ms, .. }, .. }| {
         duration_ms.iter_mut().for_each(|duration_ms| *duration_ms = (*duration_ms / 2).max(1));
     });
     add(&|case| case.scenario.window /= 2);

@@ -25,7 +25,7 @@ const OPENED_MAX: usize = 64;
 const HANDLED_PER_TURN: usize = 512;
 
 /// A backend that is checked.
-pub struct Watched {
+pub struct CheckedBackend {
     sim: Sim,
     /// Its connections.
     pub seen: Vec<Seen>,
@@ -82,7 +82,7 @@ impl Journal {
     }
 }
 
-impl Watched {
+impl CheckedBackend {
     /// Connections to servers that write into `journal`. One completion may cause `calls_of_one` calls.
     pub fn new(
         connections: u32,
@@ -143,7 +143,7 @@ impl Watched {
     }
 }
 
-impl Backend for Watched {
+impl Backend for CheckedBackend {
     const NAME: &'static str = Sim::NAME;
     const GATHERS: bool = Sim::GATHERS;
 
@@ -269,7 +269,7 @@ struct WatchedPeer {
     answer: Rc<[u8]>,
     journal: Rc<Journal>,
     /// The next wakes and their subjects, in order.
-    wakes: VecDeque<(Nanos, About)>,
+    wakes: VecDeque<(Nanos, WakeReason)>,
     /// The end of the last bytes received from the client.
     asked: Vec<u8>,
     /// The last bytes that have arrived.
@@ -280,7 +280,7 @@ struct WatchedPeer {
 }
 
 /// Subject of a wake.
-enum About {
+enum WakeReason {
     /// These bytes arrive now.
     Arriving(Vec<u8>),
     /// These bytes have arrived.
@@ -307,16 +307,16 @@ impl WatchedPeer {
                 actions.push(Action { at, act: Act::Wake });
             };
             match act {
-                Act::Wake => wake(actions, About::Own),
+                Act::Wake => wake(actions, WakeReason::Own),
                 Act::Park => actions.push(Action { at, act }),
                 Act::Close | Act::Reset => {
-                    wake(actions, About::Over);
+                    wake(actions, WakeReason::Over);
                     actions.push(Action { at, act });
                 }
                 Act::Send(bytes) => {
-                    wake(actions, About::Arriving(bytes.clone()));
+                    wake(actions, WakeReason::Arriving(bytes.clone()));
                     actions.push(Action { at, act: Act::Send(bytes.clone()) });
-                    wake(actions, About::Arrived(bytes));
+                    wake(actions, WakeReason::Arrived(bytes));
                 }
             }
         }
@@ -365,15 +365,15 @@ impl Peer for WatchedPeer {
 
     fn wake(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         match self.wakes.pop_front().map(|(_, about)| about) {
-            Some(About::Arriving(bytes)) if !self.is_over => self.arriving(&bytes),
-            Some(About::Arrived(bytes)) if !self.is_over => self.arrived(&bytes),
-            Some(About::Over) => self.is_over = true,
-            Some(About::Own) => {
+            Some(WakeReason::Arriving(bytes)) if !self.is_over => self.arriving(&bytes),
+            Some(WakeReason::Arrived(bytes)) if !self.is_over => self.arrived(&bytes),
+            Some(WakeReason::Over) => self.is_over = true,
+            Some(WakeReason::Own) => {
                 let from = actions.len();
                 self.peer.wake(now, actions);
                 self.watch(now, from, actions);
             }
-            Some(About::Arriving(_) | About::Arrived(_)) | None => {}
+            Some(WakeReason::Arriving(_) | WakeReason::Arrived(_)) | None => {}
         }
     }
 }

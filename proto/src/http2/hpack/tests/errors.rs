@@ -22,7 +22,7 @@ fn an_index_is_in_one_of_the_tables() {
 }
 
 #[test]
-fn an_integer_is_at_most_two_to_the_31() {
+fn integers_are_limited_to_31_bits() {
     check("", "ff 80 80 80 80 80 00", Err(Breach::Integer));
     check("", "ff ff ff ff ff 0f", Err(Breach::Integer));
     check("", "ff 81 ff ff ff 07", Err(Breach::Index));
@@ -41,7 +41,7 @@ fn a_field_is_complete() {
 }
 
 #[test]
-fn the_table_is_resized_before_the_first_field_and_within_its_limit() {
+fn table_updates_come_first_and_within_limits() {
     check("", "20", Ok(()));
     check("", "20 3f e1 1f 82", Ok(()));
     check("", "3f e2 1f", Err(Breach::TableSize));
@@ -49,7 +49,7 @@ fn the_table_is_resized_before_the_first_field_and_within_its_limit() {
 }
 
 #[test]
-fn a_smaller_table_is_confirmed_by_the_next_block_once_the_peer_knows() {
+fn smaller_tables_must_be_confirmed() {
     let mut decoder = Decoder::new(100);
     assert!(decoded(&mut decoder, &hex("40 01 61 01 62")).is_ok());
     decoder.acknowledged(100);

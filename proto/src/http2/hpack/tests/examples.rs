@@ -41,7 +41,7 @@ const THIRD_REQUEST: &[&str] = &[
 ];
 
 #[test]
-fn c_3_and_c_4_requests_without_and_with_huffman_code() {
+fn requests_of_rfc_7541_c3_and_c4() {
     for blocks in [
         [
             "8286 8441 0f77 7777 2e65 7861 6d70 6c65 2e63 6f6d",
@@ -71,7 +71,7 @@ fn c_3_and_c_4_requests_without_and_with_huffman_code() {
 }
 
 #[test]
-fn c_5_and_c_6_responses_without_and_with_huffman_code_in_a_table_of_256_bytes() {
+fn responses_of_rfc_7541_c5_and_c6() {
     let location = "location: https://www.example.com";
     let date = "date: Mon, 21 Oct 2013 20:13:21 GMT";
     let later = "date: Mon, 21 Oct 2013 20:13:22 GMT";

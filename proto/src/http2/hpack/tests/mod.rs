@@ -26,7 +26,7 @@ fn decoded(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<String>, Breach> {
 }
 
 #[test]
-fn every_symbol_survives_the_huffman_code_beside_every_other() {
+fn huffman_pairs_round_trip() {
     for first in 0..=u8::MAX {
         for second in 0..=u8::MAX {
             let mut code = Vec::new();
@@ -40,7 +40,7 @@ fn every_symbol_survives_the_huffman_code_beside_every_other() {
 }
 
 #[test]
-fn the_huffman_code_has_the_codes_of_the_rfc() {
+fn huffman_codes_match_the_rfc() {
     for (symbol, code) in [
         (b'0', "07"),
         (b' ', "53"),
@@ -60,7 +60,7 @@ fn the_huffman_code_has_the_codes_of_the_rfc() {
 }
 
 #[test]
-fn huffman_padding_is_less_than_a_byte_of_ones() {
+fn huffman_padding_is_under_eight_ones() {
     for (code, is_good) in [
         ("", true),
         ("1f", true),           // "a" and three ones
@@ -75,11 +75,11 @@ fn huffman_padding_is_less_than_a_byte_of_ones() {
 }
 
 #[test]
-fn an_entry_is_removed_when_there_is_no_room_for_it() {
-    let mut table = table::Table::new();
+fn entries_are_evicted_when_full() {
+    let mut table = table::DynamicTable::new();
     table.set_size_max(100);
     let entry = |name: &str| std::rc::Rc::new(Entry::new(name.as_bytes(), b""));
-    let names = |table: &table::Table| {
+    let names = |table: &table::DynamicTable| {
         table.entries().map(|(name, _)| String::from_utf8(name.to_vec()).unwrap()).collect::<Vec<_>>()
     };
     for name in ["a", "bb", "ccc"] {
@@ -93,10 +93,10 @@ fn an_entry_is_removed_when_there_is_no_room_for_it() {
 }
 
 #[test]
-fn adding_an_entry_again_is_like_adding_another_that_is_equal() {
+fn reinserting_equals_inserting_an_equal_entry() {
     let entries = ["a", "bb", "ccc", "bb"].map(|name| std::rc::Rc::new(Entry::new(name.as_bytes(), b"value")));
-    let mut table = table::Table::new();
-    let mut expected = table::Table::new();
+    let mut table = table::DynamicTable::new();
+    let mut expected = table::DynamicTable::new();
     for (size_max, rounds) in [(200, 20), (38, 3), (10, 1), (160, 20)] {
         table.set_size_max(size_max);
         expected.set_size_max(size_max);
@@ -110,7 +110,7 @@ fn adding_an_entry_again_is_like_adding_another_that_is_equal() {
 }
 
 #[test]
-fn what_is_secret_is_never_indexed_and_what_is_known_is_an_index() {
+fn secrets_are_never_indexed() {
     let encoded = |name: &str, value: &str, secrecy| {
         let mut block = Vec::new();
         encode(name.as_bytes(), value.as_bytes(), secrecy, &mut block);

@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use onrush_text::reason;
-/// The contents of a file. Two materials are equal if their names and contents are.
+/// The contents of a file. Two are equal if their names and contents are.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(into = "Reference", from = "Reference")]
-pub struct Material {
+pub struct FileContents {
     /// The file's name as typed; empty if there was no file.
     pub name: String,
     path: PathBuf,
@@ -30,7 +30,7 @@ pub struct Material {
     secrets: Arc<OnceLock<Vec<Range<usize>>>>,
 }
 
-/// A material in a plan that is sent to another machine.
+/// The name and digest of a file, in a plan that is sent to another machine.
 #[derive(Serialize, Deserialize)]
 struct Reference {
     name: String,
@@ -41,7 +41,7 @@ struct Reference {
 /// A file that a run needs cannot be read. Its message names the file and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{role} {name:?}: {reason}")]
-pub struct Unreadable {
+pub struct UnreadableFile {
     /// The option that names the file.
     pub role: &'static str,
     /// The file's name.
@@ -50,7 +50,7 @@ pub struct Unreadable {
     pub reason: String,
 }
 
-impl Material {
+impl FileContents {
     /// A file that has not been read.
     pub fn named(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
@@ -58,10 +58,10 @@ impl Material {
     }
 
     /// These bytes, under the name of a file.
-    pub fn of(name: &str, contents: Vec<u8>) -> Self {
-        let mut material = Self::named(name);
-        material.hold(contents.into());
-        material
+    pub fn from_bytes(name: &str, contents: Vec<u8>) -> Self {
+        let mut file = Self::named(name);
+        file.hold(contents.into());
+        file
     }
 
     /// Reads the file, unless it has been read already; `role` is the option that names it, for messages.
@@ -69,12 +69,12 @@ impl Material {
     /// # Errors
     ///
     /// When the file cannot be read, or is longer than `most_mib`.
-    pub fn read(&mut self, role: &'static str, most_mib: u64) -> Result<(), Unreadable> {
+    pub fn read(&mut self, role: &'static str, most_mib: u64) -> Result<(), UnreadableFile> {
         if self.sha256.is_some() {
             return self.contents().map(drop);
         }
         if self.contents.is_none() {
-            let unreadable = |reason| Unreadable { role, name: self.name.clone(), reason };
+            let unreadable = |reason| UnreadableFile { role, name: self.name.clone(), reason };
             self.hold(read_at_most(&self.path, most_mib).map_err(unreadable)?.into());
         }
         Ok(())
@@ -84,7 +84,7 @@ impl Material {
         (self.contents, self.secrets) = (Some(contents), Arc::default());
     }
 
-    /// Attaches the contents to a material of a received plan; returns whether they match its digest.
+    /// Attaches the contents to those of a received plan; returns whether they match its digest.
     pub fn attach(&mut self, contents: Arc<[u8]>) -> bool {
         let fits = self.sha256.as_deref().is_some_and(|sha256| sha256 == digest_of(&contents));
         if fits {
@@ -104,7 +104,7 @@ impl Material {
     /// # Errors
     ///
     /// When they were neither read nor attached.
-    pub fn contents(&self) -> Result<&[u8], Unreadable> {
+    pub fn contents(&self) -> Result<&[u8], UnreadableFile> {
         self.held().map(|contents| &**contents)
     }
 
@@ -112,8 +112,8 @@ impl Material {
     ///
     /// # Errors
     ///
-    /// As for [`Material::contents`].
-    pub fn shared(&self) -> Result<Arc<[u8]>, Unreadable> {
+    /// As for [`FileContents::contents`].
+    pub fn shared(&self) -> Result<Arc<[u8]>, UnreadableFile> {
         self.held().cloned()
     }
 
@@ -123,8 +123,8 @@ impl Material {
         self.secrets.get_or_init(|| find(contents))
     }
 
-    fn held(&self) -> Result<&Arc<[u8]>, Unreadable> {
-        let missing = || Unreadable {
+    fn held(&self) -> Result<&Arc<[u8]>, UnreadableFile> {
+        let missing = || UnreadableFile {
             role: "the file",
             name: self.name.clone(),
             reason: "its contents did not come with the plan".to_owned(),
@@ -133,21 +133,21 @@ impl Material {
     }
 }
 
-impl PartialEq for Material {
+impl PartialEq for FileContents {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.sha256() == other.sha256()
     }
 }
 
-impl Eq for Material {}
+impl Eq for FileContents {}
 
-impl From<Material> for Reference {
-    fn from(material: Material) -> Self {
-        Self { sha256: material.sha256(), name: material.name }
+impl From<FileContents> for Reference {
+    fn from(file: FileContents) -> Self {
+        Self { sha256: file.sha256(), name: file.name }
     }
 }
 
-impl From<Reference> for Material {
+impl From<Reference> for FileContents {
     fn from(Reference { name, sha256 }: Reference) -> Self {
         Self { name, sha256: Some(sha256), ..Self::default() }
     }
@@ -218,19 +218,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_are_read_once_and_known_by_their_digest() {
+    fn contents_are_read_once_and_keep_their_digest() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("body");
         std::fs::write(&path, "abc").unwrap();
-        let mut material = Material::named(&path);
-        assert!(material.contents().is_err());
-        material.read("the file", 1).unwrap();
+        let mut file = FileContents::named(&path);
+        assert!(file.contents().is_err());
+        file.read("the file", 1).unwrap();
         std::fs::write(&path, "changed").unwrap();
-        material.read("the file", 1).unwrap();
-        assert_eq!(material.contents(), Ok(&b"abc"[..]));
-        assert_eq!(material.sha256(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
-        let mut elsewhere: Material = serde_json::from_str(&serde_json::to_string(&material).unwrap()).unwrap();
-        assert_eq!(elsewhere, material);
+        file.read("the file", 1).unwrap();
+        assert_eq!(file.contents(), Ok(&b"abc"[..]));
+        assert_eq!(file.sha256(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+        let mut elsewhere: FileContents = serde_json::from_str(&serde_json::to_string(&file).unwrap()).unwrap();
+        assert_eq!(elsewhere, file);
         assert!(elsewhere.read("the file", 1).is_err(), "a file of that name here is another one");
         assert!(!elsewhere.attach(Arc::from(*b"changed")) && elsewhere.contents().is_err());
         assert!(elsewhere.attach(Arc::from(*b"abc")));
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_noted_while_somebody_wants_to_know() {
+    fn reads_are_noted_while_requested() {
         let scratch = tempfile::tempdir().unwrap();
         let [one, other] = ["one", "other"].map(|name| scratch.path().join(name));
         std::fs::write(&one, "1").unwrap();
@@ -251,8 +251,8 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_or_has_no_end_is_refused_by_name() {
-        let refused = |path: &str, most_mib| Material::named(path).read("--key", most_mib).unwrap_err().to_string();
+    fn unreadable_and_endless_files_are_refused_by_name() {
+        let refused = |path: &str, most_mib| FileContents::named(path).read("--key", most_mib).unwrap_err().to_string();
         assert_eq!(refused("/nonexistent", 9), "--key \"/nonexistent\": No such file or directory");
         assert_eq!(refused("/", 9), "--key \"/\": Is a directory");
         assert!(refused("/dev/zero", 1).ends_with("\"/dev/zero\": it is longer than 1 MiB"));

@@ -10,7 +10,7 @@ use super::{Proxy, SocketOptions};
 
 /// The way to the target.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Way {
+pub struct ConnectOptions {
     /// The host and port to connect to instead of the URL's; `None` as the port: the URL's port.
     pub instead: Option<(String, Option<u16>)>,
     /// The proxy that all connections go to.
@@ -22,7 +22,7 @@ pub struct Way {
     /// A Unix socket to connect to instead of an address.
     pub unix: Option<PathBuf>,
     /// The source addresses that connections use in turn.
-    pub sources: Option<Sources>,
+    pub sources: Option<SourceAddresses>,
     /// The options of the sockets.
     pub socket: SocketOptions,
 }
@@ -38,7 +38,7 @@ pub enum Family {
 
 /// A range of source addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sources {
+pub struct SourceAddresses {
     first: IpAddr,
     /// The number of addresses, at least one.
     count: u32,
@@ -57,7 +57,7 @@ pub enum BadSources {
 
 impl Family {
     /// The family of an address.
-    pub fn of(address: IpAddr) -> Self {
+    pub fn from_address(address: IpAddr) -> Self {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 
@@ -70,7 +70,7 @@ impl Family {
     }
 }
 
-impl Way {
+impl ConnectOptions {
     /// An error in values read from a plan.
     pub(super) fn contradiction(&self) -> Option<&'static str> {
         if self.sources.is_some_and(|sources| sources.count() == 0) {
@@ -83,7 +83,7 @@ impl Way {
     }
 }
 
-impl Sources {
+impl SourceAddresses {
     /// Most addresses of a range: the number of ports that an address has.
     pub const MAX: u32 = 65_536;
 
@@ -114,7 +114,7 @@ impl Sources {
 
     /// The family of all addresses.
     pub fn family(self) -> Family {
-        Family::of(self.first)
+        Family::from_address(self.first)
     }
 
     /// The address that a connection uses; connections take turns.
@@ -143,13 +143,13 @@ mod tests {
     use super::*;
 
     fn range(text: &str) -> Result<(String, String, u32), BadSources> {
-        let sources = Sources::parse(text)?;
+        let sources = SourceAddresses::parse(text)?;
         let last = sources.of_connection(sources.count() as usize - 1);
         Ok((sources.of_connection(0).to_string(), last.to_string(), sources.count()))
     }
 
     #[test]
-    fn a_range_ends_with_its_last_address_and_begins_after_its_first() {
+    fn source_ranges_skip_the_network_address() {
         let good = |text, first: &str, last: &str, count| {
             assert_eq!(range(text), Ok((first.to_owned(), last.to_owned(), count)), "{text}");
         };
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_range_is_told_by_its_reason() {
+    fn bad_ranges_are_refused_with_their_reason() {
         let table = [
             ("1.2.3", BadSources::Address),
             ("300.0.0.1", BadSources::Address),
@@ -185,7 +185,7 @@ mod tests {
 
     #[test]
     fn connections_take_turns() {
-        let sources = Sources::parse("127.0.0.1/28").unwrap();
+        let sources = SourceAddresses::parse("127.0.0.1/28").unwrap();
         let turns: Vec<String> = (0..20).map(|number| sources.of_connection(number).to_string()).collect();
         assert_eq!(
             (turns[14].as_str(), turns[15].as_str(), turns[19].as_str()),

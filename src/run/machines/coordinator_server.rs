@@ -15,9 +15,11 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::{Errno, read, write};
 use thiserror::Error;
 
-use super::channel::{Channel, Identity};
-use super::coordinator::{Act, Ask, Coordinator, Peer, Rules, Told};
-use super::message::{Hello, PROVEN_MAX, Refusal, Report, UNPROVEN_MAX, VERSION, Welcome};
+use super::channel::{Channel, CoordinatorCertificate};
+use super::coordinator::{
+    ConnectionAction, Coordinator, CoordinatorEvent, CoordinatorRequest, CoordinatorRules, PeerId,
+};
+use super::message::{Hello, JoinRefusal, PROVEN_MAX, UNPROVEN_MAX, VERSION, Welcome, WorkerMessage};
 use crate::run::{self, NotStarted, host, nanos};
 
 /// How long a peer may take to prove itself, and how long one that was refused is kept.
@@ -46,10 +48,10 @@ pub struct NoAddress {
 }
 
 /// The coordinator's thread, as the rest of the program sees it. It ends when this is dropped.
-pub struct Hub {
+pub struct CoordinatorServer {
     /// `None` once there is nothing more to ask.
-    asks: Option<Sender<Ask>>,
-    told: Receiver<Told>,
+    asks: Option<Sender<CoordinatorRequest>>,
+    told: Receiver<CoordinatorEvent>,
     waker: Arc<OwnedFd>,
     /// When its time began.
     origin: Instant,
@@ -57,13 +59,13 @@ pub struct Hub {
     pub address: SocketAddr,
 }
 
-impl Hub {
+impl CoordinatorServer {
     /// Listens, and begins to take workers in.
     ///
     /// # Errors
     ///
     /// If nobody can listen there, if there can be no thread, or too few open files.
-    pub fn open(address: SocketAddr, token: Token, rules: Rules) -> anyhow::Result<Self> {
+    pub fn open(address: SocketAddr, token: Token, rules: CoordinatorRules) -> anyhow::Result<Self> {
         let no_address = |error: io::Error| NoAddress {
             address,
             remedy: match error.kind() {
@@ -96,13 +98,13 @@ impl Hub {
         let (asks, asked) = mpsc::channel();
         let (tell, told) = mpsc::channel();
         let origin = Instant::now();
-        let carrier = Carrier {
+        let carrier = CoordinatorThread {
             listener,
             waker: Arc::clone(&waker),
             asked,
             tell,
             origin,
-            identity: Identity::new()?,
+            identity: CoordinatorCertificate::new()?,
             token,
             rules,
             coordinator: Coordinator::new(rules),
@@ -120,14 +122,14 @@ impl Hub {
     }
 
     /// Asks for something.
-    pub fn ask(&self, ask: Ask) {
+    pub fn ask(&self, ask: CoordinatorRequest) {
         // The thread only ends with this.
         let _ = self.asks.as_ref().map(|asks| asks.send(ask));
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
     }
 
     /// The next event, if one comes within this time.
-    pub fn hear(&self, patience: Duration) -> Option<Told> {
+    pub fn hear(&self, patience: Duration) -> Option<CoordinatorEvent> {
         match self.told.recv_timeout(patience) {
             Ok(told) => Some(told),
             Err(RecvTimeoutError::Timeout) => None,
@@ -139,9 +141,9 @@ impl Hub {
     }
 }
 
-impl Drop for Hub {
+impl Drop for CoordinatorServer {
     fn drop(&mut self) {
-        self.ask(Ask::Dismiss);
+        self.ask(CoordinatorRequest::Dismiss);
         self.asks = None;
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
         // Workers should get this before the process ends; the thread ends when they have.
@@ -152,15 +154,15 @@ impl Drop for Hub {
     }
 }
 
-struct Conn {
+struct PeerConnection {
     channel: Channel,
     from: SocketAddr,
     since: Duration,
-    state: State,
+    state: PeerState,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum PeerState {
     /// Has not proved anything.
     Unproven,
     /// Takes part.
@@ -169,29 +171,29 @@ enum State {
     Closing,
 }
 
-impl Rules {
+impl CoordinatorRules {
     /// How many connections there may be at a time.
     fn peers_max(&self) -> usize {
         2 * self.machines as usize + STRANGERS
     }
 }
 
-struct Carrier {
+struct CoordinatorThread {
     listener: TcpListener,
     waker: Arc<OwnedFd>,
-    asked: Receiver<Ask>,
-    tell: Sender<Told>,
+    asked: Receiver<CoordinatorRequest>,
+    tell: Sender<CoordinatorEvent>,
     origin: Instant,
-    identity: Identity,
+    identity: CoordinatorCertificate,
     token: Token,
-    rules: Rules,
+    rules: CoordinatorRules,
     coordinator: Coordinator,
-    peers: BTreeMap<Peer, Conn>,
-    next: Peer,
+    peers: BTreeMap<PeerId, PeerConnection>,
+    next: PeerId,
     refusals: u32,
 }
 
-impl Carrier {
+impl CoordinatorThread {
     fn now(&self) -> Duration {
         self.origin.elapsed()
     }
@@ -230,7 +232,7 @@ impl Carrier {
     }
 
     /// Waits for something to do; returns which connections have something.
-    fn wait(&self) -> Vec<Peer> {
+    fn wait(&self) -> Vec<PeerId> {
         let has_room = self.peers.len() < self.rules.peers_max() || self.oldest_stranger().is_some();
         let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN)];
         if has_room {
@@ -253,8 +255,8 @@ impl Carrier {
     }
 
     /// The first of the connections that have not proved the secret.
-    fn oldest_stranger(&self) -> Option<Peer> {
-        let mut strangers = self.peers.iter().filter(|(_, conn)| conn.state == State::Unproven);
+    fn oldest_stranger(&self) -> Option<PeerId> {
+        let mut strangers = self.peers.iter().filter(|(_, conn)| conn.state == PeerState::Unproven);
         strangers.next().map(|(peer, _)| *peer)
     }
 
@@ -278,7 +280,7 @@ impl Carrier {
                 self.coordinator.strangers += 1;
             }
             let Ok(channel) = Channel::to_worker(socket, &self.identity, UNPROVEN_MAX) else { continue };
-            self.peers.insert(self.next, Conn { channel, from, since: now, state: State::Unproven });
+            self.peers.insert(self.next, PeerConnection { channel, from, since: now, state: PeerState::Unproven });
             self.next += 1;
         }
     }
@@ -286,33 +288,34 @@ impl Carrier {
     fn act(&mut self) {
         while let Some(act) = self.coordinator.acts.pop_front() {
             match act {
-                Act::Send(peer, order) => {
+                ConnectionAction::Send(peer, order) => {
                     if let Some(conn) = self.peers.get_mut(&peer) {
                         conn.channel.send(&order);
                     }
                 }
-                Act::Frames(peer, frames) => {
+                ConnectionAction::Frames(peer, frames) => {
                     if let Some(conn) = self.peers.get_mut(&peer) {
                         frames.into_iter().for_each(|frame| conn.channel.send_frame(frame));
                     }
                 }
-                Act::Close(peer) => drop(self.peers.remove(&peer)),
+                ConnectionAction::Close(peer) => drop(self.peers.remove(&peer)),
             }
         }
     }
 
     fn close_all(&mut self, now: Duration) {
         for conn in self.peers.values_mut() {
-            (conn.state, conn.since) = (State::Closing, now);
+            (conn.state, conn.since) = (PeerState::Closing, now);
         }
     }
 
     /// Pumps connections on which something has arrived, that have something to send, or that do not take part.
-    fn pump(&mut self, ready: Vec<Peer>) {
-        let wants =
-            |conn: &Conn| conn.state != State::Proven || conn.channel.wants_write() || conn.channel.has_message();
+    fn pump(&mut self, ready: Vec<PeerId>) {
+        let wants = |conn: &PeerConnection| {
+            conn.state != PeerState::Proven || conn.channel.wants_write() || conn.channel.has_message()
+        };
         let others = self.peers.iter().filter(|(_, conn)| wants(conn));
-        let mut peers: Vec<Peer> = others.map(|(peer, _)| *peer).chain(ready).collect();
+        let mut peers: Vec<PeerId> = others.map(|(peer, _)| *peer).chain(ready).collect();
         peers.sort_unstable();
         peers.dedup();
         for peer in peers {
@@ -333,8 +336,8 @@ impl Carrier {
             }
             let is_late = now.saturating_sub(conn.since) >= PATIENCE;
             // Dropping it with unread data would reset it, and the peer might never learn why.
-            let is_done = conn.state == State::Closing && conn.channel.is_over();
-            if is_done || (conn.state != State::Proven && is_late) {
+            let is_done = conn.state == PeerState::Closing && conn.channel.is_over();
+            if is_done || (conn.state != PeerState::Proven && is_late) {
                 self.peers.remove(&peer);
                 continue;
             }
@@ -344,17 +347,17 @@ impl Carrier {
     }
 
     /// Takes a connection's received messages.
-    fn listen(&mut self, peer: Peer, now: Duration) {
+    fn listen(&mut self, peer: PeerId, now: Duration) {
         for _ in 0..MESSAGES {
             let Some(conn) = self.peers.get_mut(&peer) else { return };
             let heard = match conn.state {
-                State::Closing => return,
-                State::Proven => conn.channel.receive::<Report>().map(|report| {
+                PeerState::Closing => return,
+                PeerState::Proven => conn.channel.receive::<WorkerMessage>().map(|report| {
                     let is_some = report.is_some();
                     report.into_iter().for_each(|report| self.coordinator.hear(peer, report, now));
                     is_some
                 }),
-                State::Unproven => conn.channel.receive::<Hello>().map(|hello| {
+                PeerState::Unproven => conn.channel.receive::<Hello>().map(|hello| {
                     hello.into_iter().for_each(|hello| self.welcome(peer, &hello, now));
                     false
                 }),
@@ -374,21 +377,21 @@ impl Carrier {
     }
 
     /// Takes a worker in, or tells it why not.
-    fn welcome(&mut self, peer: Peer, hello: &Hello, now: Duration) {
+    fn welcome(&mut self, peer: PeerId, hello: &Hello, now: Duration) {
         let Some(conn) = self.peers.get_mut(&peer) else { return };
         let exporter = conn.channel.exporter().unwrap_or_default();
         let program = env!("CARGO_PKG_VERSION");
-        let seat = if !self.token.is_proof(Role::Worker, &exporter, &hello.proof) {
-            Err(Refusal::Secret)
+        let slot = if !self.token.is_proof(Role::Worker, &exporter, &hello.proof) {
+            Err(JoinRefusal::Secret)
         } else if hello.version != VERSION || hello.program != program {
-            Err(Refusal::Version(program.to_owned()))
+            Err(JoinRefusal::Version(program.to_owned()))
         } else {
             self.coordinator.join(peer, &hello.name, hello.index, now)
         };
-        let welcome = match seat {
+        let welcome = match slot {
             Ok(index) => {
                 conn.channel.trust(PROVEN_MAX);
-                conn.state = State::Proven;
+                conn.state = PeerState::Proven;
                 Welcome::Joined {
                     proof: self.token.proof(Role::Coordinator, &exporter),
                     index,
@@ -397,17 +400,17 @@ impl Carrier {
                 }
             }
             Err(refusal) => {
-                (conn.state, conn.since) = (State::Closing, now);
+                (conn.state, conn.since) = (PeerState::Closing, now);
                 self.refusals += 1;
                 if self.refusals <= REFUSALS {
                     let words = refused(&refusal, hello);
-                    self.coordinator.told.push_back(Told::Refused(format!(
+                    self.coordinator.told.push_back(CoordinatorEvent::Refused(format!(
                         "a worker at {} was refused: {words}",
                         conn.from.ip().to_canonical()
                     )));
                 }
                 let proof = match refusal {
-                    Refusal::Secret => [0; 32],
+                    JoinRefusal::Secret => [0; 32],
                     _ => self.token.proof(Role::Coordinator, &exporter),
                 };
                 Welcome::Refused { refusal, proof }
@@ -428,19 +431,19 @@ pub(super) fn differing(theirs: &str, ours: &str) -> String {
 }
 
 /// Why a worker was refused, for people at the coordinator.
-fn refused(refusal: &Refusal, hello: &Hello) -> String {
+fn refused(refusal: &JoinRefusal, hello: &Hello) -> String {
     let name = onrush_text::escape(hello.name.as_bytes());
     match refusal {
         // Without a proof, its name is not believed either.
-        Refusal::Secret => "it has another secret; copy the file of --token-file from here".to_owned(),
-        Refusal::Version(ours) => {
+        JoinRefusal::Secret => "it has another secret; copy the file of --token-file from here".to_owned(),
+        JoinRefusal::Version(ours) => {
             let theirs = onrush_text::escape(hello.program.as_bytes());
             format!("{name} has {}: use the same on all machines", differing(&theirs, ours))
         }
-        Refusal::Taken(index) => format!("{name} has --index {index}, as another one"),
-        Refusal::NoPart(machines) => format!("{name} has an --index that is not between 0 and {}", machines - 1),
-        Refusal::TooMany(machines) => format!("all {machines} machines are there, and {name} came, too"),
-        Refusal::Begun => format!("{name} came after the run had begun"),
+        JoinRefusal::Taken(index) => format!("{name} has --index {index}, as another one"),
+        JoinRefusal::NoPart(machines) => format!("{name} has an --index that is not between 0 and {}", machines - 1),
+        JoinRefusal::TooMany(machines) => format!("all {machines} machines are there, and {name} came, too"),
+        JoinRefusal::Begun => format!("{name} came after the run had begun"),
     }
 }
 

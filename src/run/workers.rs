@@ -11,7 +11,7 @@ use super::machines::Remote;
 use super::simulated::Simulated;
 use super::threads::Threads;
 
-pub(super) enum Crew {
+pub(super) enum Workers {
     /// Threads of this process, at once.
     Threads(Threads),
     /// They take turns, and run while their supervisor waits.
@@ -20,7 +20,7 @@ pub(super) enum Crew {
     Remote(Remote),
 }
 
-impl Crew {
+impl Workers {
     /// Lets the workers run from this moment on.
     pub fn release(&mut self, start: Instant, clock: &Clock) {
         match self {

@@ -19,8 +19,8 @@ use rustix::io::{read, write};
 use thiserror::Error;
 
 use super::channel::Channel;
-use super::hub::differing;
-use super::message::{Hello, Order, PROVEN_MAX, Refusal, Report, VERSION, Welcome};
+use super::coordinator_server::differing;
+use super::message::{CoordinatorMessage, Hello, JoinRefusal, PROVEN_MAX, VERSION, Welcome, WorkerMessage};
 use crate::run::{self, Interrupt, nanos};
 
 /// How long one attempt to connect may take, and how long the next one waits.
@@ -68,7 +68,7 @@ pub enum NotJoined {
         /// Its address as typed.
         address: String,
         /// Why.
-        refusal: Refusal,
+        refusal: JoinRefusal,
     },
     /// A signal came first.
     #[error("a signal came before the run began")]
@@ -79,30 +79,30 @@ pub enum NotJoined {
 }
 
 /// Why a worker was refused, for people.
-fn said(refusal: &Refusal) -> String {
+fn said(refusal: &JoinRefusal) -> String {
     match refusal {
-        Refusal::Secret => "it has another secret: give both the same --token-file".to_owned(),
-        Refusal::Version(theirs) => {
+        JoinRefusal::Secret => "it has another secret: give both the same --token-file".to_owned(),
+        JoinRefusal::Version(theirs) => {
             let theirs = onrush_text::escape(theirs.as_bytes());
             format!("it is {}: use the same on all machines", differing(&theirs, env!("CARGO_PKG_VERSION")))
         }
-        Refusal::Taken(index) => format!("another worker has --index {index} already"),
-        Refusal::NoPart(machines) => format!("--index of this run goes from 0 to {}", machines - 1),
-        Refusal::TooMany(machines) => format!("all {machines} machines of the run are there already"),
-        Refusal::Begun => "the run has begun without this worker, which is not needed any more".to_owned(),
+        JoinRefusal::Taken(index) => format!("another worker has --index {index} already"),
+        JoinRefusal::NoPart(machines) => format!("--index of this run goes from 0 to {}", machines - 1),
+        JoinRefusal::TooMany(machines) => format!("all {machines} machines of the run are there already"),
+        JoinRefusal::Begun => "the run has begun without this worker, which is not needed any more".to_owned(),
     }
 }
 
 /// An order for a worker, or the loss of its coordinator.
-pub enum Heard {
+pub enum WorkerCommand {
     /// An order of the coordinator. Pings, and the end of a run, have been taken care of.
-    Order(Order),
+    Order(CoordinatorMessage),
     /// The coordinator is lost: why, for people.
     Lost(String),
 }
 
 /// A worker's place in a run.
-pub struct Member {
+pub struct WorkerClient {
     /// The number of its part, from zero ...
     pub index: u32,
     /// ... and how many there are.
@@ -111,8 +111,8 @@ pub struct Member {
     pub name: String,
     /// When its clock began.
     pub origin: Instant,
-    reports: Sender<Report>,
-    orders: Receiver<Heard>,
+    reports: Sender<WorkerMessage>,
+    orders: Receiver<WorkerCommand>,
     waker: Arc<OwnedFd>,
     is_stopped: Arc<AtomicBool>,
     /// True if it has been told that it was dismissed, which it may ask again.
@@ -145,7 +145,7 @@ impl Joining<'_> {
     /// # Errors
     ///
     /// Why it takes no part.
-    pub fn join(&self, interrupt: &Interrupt) -> Result<Member, NotJoined> {
+    pub fn join(&self, interrupt: &Interrupt) -> Result<WorkerClient, NotJoined> {
         let begun = Instant::now();
         let has_told = Cell::new(false);
         loop {
@@ -168,7 +168,7 @@ impl Joining<'_> {
         }
     }
 
-    fn attempt(&self, begun: Instant, has_told: &Cell<bool>, interrupt: &Interrupt) -> Result<Member, NotJoined> {
+    fn attempt(&self, begun: Instant, has_told: &Cell<bool>, interrupt: &Interrupt) -> Result<WorkerClient, NotJoined> {
         let address = self.coordinator.to_owned();
         let socket = loop {
             if interrupt.is_asked() {
@@ -233,11 +233,11 @@ impl Joining<'_> {
                     return Err(no_coordinator(NO_SECRET.to_owned()));
                 }
                 let place = (index, machines, self.name.to_owned());
-                Ok(Member::new(channel, place, Duration::from_nanos(loss_ns), interrupt)?)
+                Ok(WorkerClient::new(channel, place, Duration::from_nanos(loss_ns), interrupt)?)
             }
             // Whoever does not know the secret cannot say that this worker is not needed.
             Welcome::Refused { refusal, proof }
-                if refusal != Refusal::Secret && !self.token.is_proof(Role::Coordinator, &exporter, &proof) =>
+                if refusal != JoinRefusal::Secret && !self.token.is_proof(Role::Coordinator, &exporter, &proof) =>
             {
                 Err(no_coordinator(NO_SECRET.to_owned()))
             }
@@ -272,7 +272,7 @@ fn wait(channel: &Channel, waker: Option<&OwnedFd>) {
     }
 }
 
-impl Member {
+impl WorkerClient {
     fn new(
         channel: Channel,
         (index, machines, name): (u32, u32, String),
@@ -286,7 +286,7 @@ impl Member {
         let is_stopped: Arc<AtomicBool> = Arc::default();
         let unsent: Arc<AtomicUsize> = Arc::default();
         let is_over: Arc<AtomicBool> = Arc::default();
-        let carrier = Carrier {
+        let carrier = ClientThread {
             channel,
             reported,
             order,
@@ -317,7 +317,7 @@ impl Member {
     }
 
     /// Reports something.
-    pub fn report(&self, report: Report) {
+    pub fn report(&self, report: WorkerMessage) {
         self.unsent.fetch_add(1, Ordering::Relaxed);
         // The thread ends when the coordinator is lost, which is told otherwise.
         let _ = self.reports.send(report);
@@ -325,11 +325,11 @@ impl Member {
     }
 
     /// The next order; `None`: a signal came first.
-    pub fn next(&self, interrupt: &Interrupt) -> Option<Heard> {
+    pub fn next(&self, interrupt: &Interrupt) -> Option<WorkerCommand> {
         loop {
             match self.orders.recv_timeout(LOOK) {
                 Ok(heard) => {
-                    if matches!(heard, Heard::Order(Order::Dismiss)) {
+                    if matches!(heard, WorkerCommand::Order(CoordinatorMessage::Dismiss)) {
                         self.is_dismissed.set(true);
                     }
                     return Some(heard);
@@ -337,10 +337,10 @@ impl Member {
                 Err(RecvTimeoutError::Timeout) if interrupt.is_asked() => return None,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) if self.is_dismissed.get() => {
-                    return Some(Heard::Order(Order::Dismiss));
+                    return Some(WorkerCommand::Order(CoordinatorMessage::Dismiss));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
-                    return Some(Heard::Lost("the connection to the coordinator has ended".to_owned()));
+                    return Some(WorkerCommand::Lost("the connection to the coordinator has ended".to_owned()));
                 }
             }
         }
@@ -372,10 +372,10 @@ impl Member {
 }
 
 /// The thread that carries the connection.
-struct Carrier {
+struct ClientThread {
     channel: Channel,
-    reported: Receiver<Report>,
-    order: Sender<Heard>,
+    reported: Receiver<WorkerMessage>,
+    order: Sender<WorkerCommand>,
     waker: Arc<OwnedFd>,
     is_stopped: Arc<AtomicBool>,
     unsent: Arc<AtomicUsize>,
@@ -388,7 +388,7 @@ struct Carrier {
     looked: Instant,
 }
 
-impl Carrier {
+impl ClientThread {
     fn carry(mut self) {
         let mut taken = 0;
         let why = loop {
@@ -411,7 +411,7 @@ impl Carrier {
             let pumped = self.channel.pump();
             let mut orders = VecDeque::new();
             let received = loop {
-                match self.channel.receive::<Order>() {
+                match self.channel.receive::<CoordinatorMessage>() {
                     Ok(Some(order)) => orders.push_back(order),
                     Ok(None) => break Ok(()),
                     Err(error) => break Err(error),
@@ -428,22 +428,22 @@ impl Carrier {
             }
             for order in orders {
                 match order {
-                    Order::Ping(number) => {
+                    CoordinatorMessage::Ping(number) => {
                         let clock_ns = nanos(self.origin.elapsed());
-                        self.channel.send(&Report::Pong { number, clock_ns });
+                        self.channel.send(&WorkerMessage::Pong { number, clock_ns });
                     }
-                    Order::Stop => {
+                    CoordinatorMessage::Stop => {
                         self.is_stopped.store(true, Ordering::Relaxed);
-                        let _ = self.order.send(Heard::Order(Order::Stop));
+                        let _ = self.order.send(WorkerCommand::Order(CoordinatorMessage::Stop));
                     }
-                    Order::Dismiss => {
+                    CoordinatorMessage::Dismiss => {
                         // The end of the connection is no loss now; a run under way has nobody to report to.
                         self.is_stopped.store(true, Ordering::Relaxed);
-                        let _ = self.order.send(Heard::Order(Order::Dismiss));
+                        let _ = self.order.send(WorkerCommand::Order(CoordinatorMessage::Dismiss));
                         self.is_over.store(true, Ordering::Relaxed);
                         return;
                     }
-                    order => drop(self.order.send(Heard::Order(order))),
+                    order => drop(self.order.send(WorkerCommand::Order(order))),
                 }
             }
             if let Err(error) = pumped.and_then(|()| self.channel.pump()).and(received) {
@@ -464,7 +464,7 @@ impl Carrier {
         };
         // Nobody adds up later requests.
         self.is_stopped.store(true, Ordering::Relaxed);
-        let _ = self.order.send(Heard::Lost(why));
+        let _ = self.order.send(WorkerCommand::Lost(why));
         self.is_over.store(true, Ordering::Relaxed);
         self.interrupt.ask();
     }
