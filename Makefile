@@ -114,7 +114,7 @@ simulate: tools ## carry out random runs and check what must be true of each: [S
 	@export RUST_BACKTRACE=0 SIMULATE_SECONDS=$(SECONDS) SIMULATE_SEED=$(or $(SEED),$$(date +%s)000)
 	cargo test --package onrush --lib -- --exact --show-output \
 	    run::tests::random::whatever_happens_in_a_run_its_figures_hold \
-	    run::machines::tests::whatever_happens_to_machines_all_that_arrived_is_in_the_sum
+	    run::machines::tests::everything_that_arrived_is_in_the_sum
 
 # Inputs that the fuzzer keeps are in target/fuzz, and the next run begins with them. Without link-time optimisation a
 # target is built in seconds.

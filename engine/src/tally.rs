@@ -322,7 +322,8 @@ impl Tally {
         }
     }
 
-    /// The other protocol that the server speaks, if it has sent nothing else so far. The imitated tools do not look.
+    /// The other protocol that the server seems to speak. `None`: there are too few such answers, a response has come in
+    /// ours, or a tool is imitated.
     pub fn other_protocol(&self) -> Option<Cause> {
         self.other_protocol.cause(self.completed).filter(|_| self.rules.scale == Scale::EXACT)
     }

@@ -294,7 +294,7 @@ impl Errors {
         self.socket() + self.status + self.check + self.abandoned
     }
 
-    /// wrk's `Socket errors`: of connections and requests, not of complete responses.
+    /// wrk's `Socket errors`: connect, read, write and timeout errors. A timeout may have been answered later.
     pub fn socket(&self) -> u64 {
         self.connect + self.read + self.write + self.timeout
     }

@@ -18,11 +18,11 @@ pub fn hdr_rank(p: f64, count: u64) -> u64 {
     ((p.min(100.0) / 100.0 * count as f64 + 0.5) as u64).max(1)
 }
 
-/// Values needed above a percentile, if nobody asked for it: with fewer, a few slow responses decide it, and in the end
-/// it is the maximum.
+/// Values needed at or above a percentile that nobody asked for: with fewer, a few slow responses decide it, and at the
+/// extreme it is the maximum.
 pub const BEYOND_MIN: u64 = 10;
 
-/// True if enough of `count` values lie above the percentile: 1,000 values are enough for 99 %, whose largest 1 % are
+/// True if enough of `count` values lie at or above the percentile: 1,000 values are enough for 99 %, whose largest 1 % are
 /// ten, and 10,000 for 99.9 %. The percentile itself, at [`rank`], is the least of these.
 pub fn has_enough_beyond(p: f64, count: u64) -> bool {
     let all = (100.0 * PARTS) as u128;
