@@ -174,7 +174,8 @@ fn a_server_that_does_not_speak_http2_is_named(context: &Context) {
     let plain = LoggingServer::nginx(1000);
     let (output, result) = run(context.onrush().words("-t1 -c2 -n4 --http2").word(plain.url("/hello")));
     assert_eq!((output.code, output.requests()), (5, 0), "{output:?}");
-    assert_eq!(failures(&result, "answered in HTTP/1.1"), 4, "{result}");
+    // A connection may be opened again before the run ends.
+    assert!(failures(&result, "answered in HTTP/1.1") >= 4, "{result}");
     let said = "; leave out --http2, or write https:// if the port speaks TLS";
     assert!(output.note("answered in HTTP/1.1").ends_with(said), "{output:?}");
     // Some servers say that it does.

@@ -61,7 +61,7 @@ fn a_line_leaves_nothing_on_a_terminal_that_has_become_narrower(context: &Contex
     let (mut terminal, peer) = terminal();
     let size = |columns| Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
     tcsetwinsize(&terminal, size(80)).expect("it has a size");
-    let onrush = context.onrush().words("-c1 -d60s").word(url(&server, "/delay/2"));
+    let onrush = context.onrush().words("-c1 -d60s --probe off").word(url(&server, "/delay/2"));
     let child = onrush.with(|command| _ = command.stderr(peer)).spawn();
     let mut screen = vt100::Parser::new(24, 80, 0);
     let mut shown = String::new();
