@@ -26,7 +26,7 @@ pub enum Passed {
 /// One worker's log.
 pub struct RequestLog {
     pass_on: PassOn,
-    /// Of each `one_of` requests it has one.
+    /// One request in each `one_of` is logged.
     one_of: u64,
     /// Draws one of each group: a fixed place would pick one request of a list every time.
     random: Random,

@@ -48,7 +48,7 @@ pub(crate) fn secrets(args: &[OsString]) -> KnownSecrets {
     KnownSecrets::of_words(texts, whole)
 }
 
-/// Of each word, whether it is the end of a header without quotes, whose name or scheme makes it a secret.
+/// True for each word that ends a header without quotes whose name or scheme makes it a secret.
 fn of_cut_headers<'a>(words: &'a [Cow<'_, str>], url: &str) -> Vec<bool> {
     let (mut is_in_header, mut previous) = (false, "");
     let is_of_header = |word: &'a str| {

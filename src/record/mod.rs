@@ -323,7 +323,7 @@ pub struct Requests {
     /// out if there are none.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub unknown: u64,
-    /// Of those `open`, requests that had lasted longer than `--timeout`.
+    /// Requests that are `open` and have lasted longer than `--timeout`.
     pub open_late: u64,
     /// Requests over HTTP/1.1 that reached a connection when the server had ended it, which it said (408): they were sent again,
     /// and their latency counts from the first time. Those over HTTP/2 are in `http2`. Left out if there are none.

@@ -55,7 +55,7 @@ impl Sockets {
         (shown != Self::default()).then_some(shown)
     }
 
-    /// Those of all these runs; each part only if all have it.
+    /// The figures of all these runs; each part only if all have it.
     pub(super) fn sum(documents: &[&Document]) -> Option<Self> {
         let parts: Vec<&Self> = documents.iter().map(|document| document.sockets.as_ref()).collect::<Option<_>>()?;
         let buffers = |of: fn(&Self) -> Option<Buffer>| {

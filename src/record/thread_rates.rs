@@ -85,7 +85,7 @@ impl ThreadRates {
         Moments { count, mean, stdev, min, max, sum, squares }
     }
 
-    /// Those of all these runs.
+    /// The rates of all these runs.
     ///
     /// # Errors
     ///

@@ -36,7 +36,8 @@ const BEYOND: f64 = 1.3;
 /// Connections are missing from this share of those that there were.
 const MISSING: f64 = 0.05;
 
-/// What the stages of a closed loop tell, as a probe would; `None`: nothing.
+/// The result of comparing the stages of a closed loop, as a probe has it; `None`: they cannot be
+/// compared.
 pub(super) fn compare(plan: &Plan, outcome: &Outcome) -> Option<Probe> {
     let levels = plan.levels.as_ref().filter(|_| plan.schedule.is_none() && !outcome.pauses && outcome.batch == 1)?;
     let occupancy = &outcome.totals.counters.occupancy;

@@ -40,7 +40,7 @@ fn said_of(plan: &Plan, outcome: &Outcome) -> Vec<String> {
     notes(plan, outcome).into_iter().map(|note| note.text).collect()
 }
 
-/// What the notes are about.
+/// The ids of the notes.
 fn ids(plan: &Plan, outcome: &Outcome) -> Vec<NoteId> {
     notes(plan, outcome).iter().map(|note| note.id).collect()
 }

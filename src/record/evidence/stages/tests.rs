@@ -10,7 +10,7 @@ use onrush_stats::Counters;
 use super::*;
 use crate::fixtures::{outcome, plan};
 
-/// What stages of so many seconds, and of connections at their beginnings and ends, tell of a target with this rate.
+/// The result for stages (seconds, connections at the beginning and at the end) at a target with this rate.
 fn told(stages: &[(u64, u32, u32)], seed: u64, per_s: &dyn Fn(f64, f64) -> f64) -> Option<Elasticity> {
     let level = |&(seconds, from, to)| ConnectionLevel { length: Duration::from_secs(seconds), from, to };
     let levels = ConnectionLevels { stages: stages.iter().map(level).collect(), part: PartOfAll::WHOLE };
