@@ -84,7 +84,7 @@ impl FileContents {
         (self.contents, self.secrets) = (Some(contents), Arc::default());
     }
 
-    /// Attaches the contents to those of a received plan; returns whether they match its digest.
+    /// Attaches the contents to the file of a received plan; returns whether they match its digest.
     pub fn attach(&mut self, contents: Arc<[u8]>) -> bool {
         let fits = self.sha256.as_deref().is_some_and(|sha256| sha256 == digest_of(&contents));
         if fits {

@@ -2,10 +2,11 @@
 //!
 //! Nothing here is a judgement or a sentence, and nothing is measured.
 //!
-//! `rate` has rates; `latency` and `summary` the latency of the text, and `correct` wrk's. With a rate, `estimate` and
+//! `rate` has rates, `batches` their variance; `latency` and `summary` the latency of the text, and `correct` wrk's. With a rate, `estimate` and
 //! `bounds` are about percentiles, `incomplete` about requests without a response. `silences` are times without
 //! responses, and `unavailable` those that count as an outage of the target.
 
+pub mod batches;
 pub mod bounds;
 pub mod correct;
 pub mod estimate;

@@ -368,7 +368,7 @@ fn half_at(base: &BaselineRun, in_flight: u32, ticks: f64, look: usize, more: f6
 }
 
 /// How long it takes until as many are in flight as the other number says: all connections have been answered once, of which
-/// every second one sends again at once, or, more have been sent.
+/// every second one sends again at once, or more have been sent.
 fn drain(base: &BaselineRun, other: u32) -> u64 {
     let MeasuredRate { in_flight, per_tick, .. } = base.run;
     let answered = if other < in_flight { in_flight } else { other - in_flight };

@@ -6,17 +6,16 @@
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
+use crate::figures::batches::variance;
 use crate::run::Elasticity;
 
 /// The batches that a window is divided into, if it has so many ticks.
 const BATCHES: usize = 40;
 /// The fewest batches that tell an error.
 pub const BATCHES_MIN: usize = 8;
-/// The correlation of neighbouring batches counts up to this.
-const CORRELATION_MAX: f64 = 0.6;
 /// The share of intervals that may miss the true value on either side, at each of the looks: all together in 1 of 200
-/// comparisons, so that a probe, which makes two, is on the wrong side in 1 of 100 cases at most.
-/// comparisons. As O'Brien and Fleming have it, most of that is left to the last one.
+/// comparisons, so that a probe, which makes two, is on the wrong side in 1 of 100 cases at most. As O'Brien and Fleming
+/// have it, most of that is left to the last one.
 const TAILS: [f64; LOOKS] = [0.000_25, 0.000_5, 0.001_25, 0.003];
 /// The most looks.
 pub const LOOKS: usize = 4;
@@ -60,12 +59,7 @@ impl MeasuredRate {
         let size = batch_size(ticks.len(), f64::from(in_flight) / per_tick);
         let batches: Vec<f64> = ticks.rchunks_exact(size).map(|ticks| ticks.iter().sum()).collect();
         let mean = batches.iter().sum::<f64>() / batches.len() as f64;
-        let deviations: Vec<f64> = batches.iter().map(|batch| batch - mean).collect();
-        let squares: f64 = deviations.iter().map(|it| it * it).sum();
-        let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
-        let correlation = if squares > 0.0 { (products / squares).clamp(0.0, CORRELATION_MAX) } else { 0.0 };
-        let variance = squares / (batches.len() - 1) as f64 * (1.0 + correlation) / (1.0 - correlation);
-        let dispersion = if mean > 0.0 { variance / mean } else { 0.0 };
+        let dispersion = if mean > 0.0 { variance(&batches) / mean } else { 0.0 };
         let cut = cut(ticks.len() as f64, in_flight, cycle);
         Some(Self { in_flight, ticks: ticks.len(), responses, per_tick, dispersion, batches: batches.len(), cut })
     }

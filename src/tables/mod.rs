@@ -1,6 +1,6 @@
 //! `onrush table`: makes tables of saved results of onrush, wrk and its forks.
 //!
-//! the [`SavedRun`]s with equal keys form a `group`; `build` makes tables of groups, `short` the one for people, and
+//! The [`SavedRun`]s with equal keys form a `group`; `build` makes tables of groups, `short` the one for people, and
 //! `format` writes them. Nothing here measures, prints, or changes a file.
 
 pub(crate) mod command;

@@ -169,8 +169,7 @@ fn is_chance(load: &Load) -> bool {
 /// The rate at two numbers of requests in flight, in an open loop that has come to use all of its connections.
 struct FilledConnections {
     /// Requests in flight, on average: when requests were sent that found less than half of the connections busy, and
-    /// in the last
-    /// third of the run.
+    /// in the last third of the run.
     in_flight: [f64; 2],
     /// Responses per second at these: the first by Little's law, the second counted.
     per_s: [f64; 2],

@@ -11,6 +11,7 @@ use onrush_stats::Timeline;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::{Elasticity, Probe, Slot};
+use crate::figures::batches::variance;
 use crate::figures::slope::slope;
 use crate::run::{Outcome, RUN_TICK, nanos};
 
@@ -27,8 +28,6 @@ const BATCHES_MIN: usize = 8;
 const BATCHES_MAX: usize = 40;
 /// The share of intervals that may miss the true value on either side.
 const TAIL: f64 = 0.005;
-/// The correlation of neighbouring batches counts up to this.
-const CORRELATION_MAX: f64 = 0.6;
 /// Rates that differ by less have not drifted.
 const DRIFT_MIN: f64 = 0.05;
 /// Above this elasticity, connections are not alike.
@@ -135,12 +134,9 @@ impl Ticks {
         let rates: Vec<f64> = batches.iter().map(|batch| mean(batch, &self.responses)).collect();
         let per_tick = rates.iter().sum::<f64>() / count;
         let deviations: Vec<f64> = rates.iter().map(|rate| rate / per_tick - 1.0).collect();
-        let squares: f64 = deviations.iter().map(|it| it * it).sum();
-        let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
-        let correlation = if squares > 0.0 { (products / squares).clamp(0.0, CORRELATION_MAX) } else { 0.0 };
         // A response more or less is always chance.
         let one = 1.0 / (per_tick * size as f64 * count);
-        let variance = squares / (count - 1.0) * (1.0 + correlation) / (1.0 - correlation);
+        let variance = variance(&deviations);
         let errors = StudentsT::new(0.0, 1.0, count - 1.0).ok()?.inverse_cdf(1.0 - TAIL);
         let middle = |batch: &[usize]| batch[0] as f64 + batch.len() as f64 / 2.0;
         let points: Vec<(f64, f64)> = batches.iter().map(|batch| middle(batch)).zip(deviations).collect();

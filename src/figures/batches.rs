@@ -1,0 +1,15 @@
+//! The variance of the figures of batches, such as responses in equal parts of a run.
+
+/// The correlation of neighbouring batches counts up to this.
+const CORRELATION_MAX: f64 = 0.6;
+
+/// The variance of the figures of at least two batches that follow one another. Alike neighbours tell less than their
+/// number, and so enlarge it.
+pub fn variance(figures: &[f64]) -> f64 {
+    let mean = figures.iter().sum::<f64>() / figures.len() as f64;
+    let deviations: Vec<f64> = figures.iter().map(|figure| figure - mean).collect();
+    let squares: f64 = deviations.iter().map(|it| it * it).sum();
+    let products: f64 = deviations.windows(2).map(|pair| pair[0] * pair[1]).sum();
+    let correlation = if squares > 0.0 { (products / squares).clamp(0.0, CORRELATION_MAX) } else { 0.0 };
+    squares / (figures.len() as f64 - 1.0) * (1.0 + correlation) / (1.0 - correlation)
+}
