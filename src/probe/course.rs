@@ -1,18 +1,19 @@
-//! The course of a probe, decided tick by tick: how many requests are in flight, for how long, and what follows from
-//! the responses. Reads no clock and sends nothing.
+//! Course of a probe, decided tick by tick: number of requests in flight, length, and conclusion. Reads no clock and
+//! sends nothing.
 //!
-//! Side A of the comparison is the last part of the run, side B the time of the probe. A run that was too short for
-//! that goes on first, for half of the probe.
+//! Side A of the comparison is the last part of the run, side B the probe. A run too short for a comparison is repeated
+//! first, for half of the probe.
 //!
-//! 1. Half as many requests in flight as in the run. Requests in flight beyond that are answered first. That part is
-//!    not counted: where all requests take equally long, responses go on as before until the last of them.
-//! 2. Up to four looks at the elasticity. The first that decides ends it.
-//! 3. If half as many brought half, three quarters, where there is time: with 24 workers and 27 in flight, half as many
-//!    bring nearly half, and yet more in flight would bring nothing.
-//! 4. All of them again, for a moment: has the target changed meanwhile?
+//! 1. Half as many requests in flight as in the run. Surplus requests are answered first. This part is not counted:
+//!    with constant service times, responses keep the old rate until the last surplus request is answered.
+//! 2. Up to four looks at the elasticity. The first decisive look ends the phase.
+//! 3. If halving the requests in flight halved the rate, three quarters, if time permits. With 24 workers and 27 in
+//!    flight, the rate is nearly proportional between half and all, although more requests in flight would gain
+//!    nothing.
+//! 4. All of them again, briefly: has the target changed meanwhile?
 //!
-//! The length follows from the rate of the run, and how much it varied there. If even the longest probe could not
-//! decide, nothing is sent.
+//! The length follows from the rate of the run and its variation. If even the longest probe could not decide, nothing
+//! is sent.
 
 use crate::run::Elasticity;
 
@@ -20,74 +21,74 @@ use super::rate::{BATCHES_MIN, LOOKS, MeasuredRate, elasticity, half, has_drifte
 
 const FOLLOWS: f64 = Elasticity::FOLLOWS;
 const STAYS: f64 = Elasticity::STAYS;
-/// The part of its time that a probe keeps for the check at its end.
+/// Share of a probe reserved for the final check.
 const CHECK: f64 = 1.0 / 12.0;
-/// The check takes this part of the time before it ...
+/// The check takes this fraction of the elapsed probe ...
 const CHECK_PART: u64 = 4;
-/// ... but at least so many ticks, and at most so many.
+/// ... but at least and at most this many ticks.
 const CHECK_MIN: u64 = BATCHES_MIN as u64;
 const CHECK_MAX: u64 = 40;
-/// An interval that reaches no further beyond a limit is close to it.
+/// An interval is close to a limit if it extends no further beyond the limit.
 const NEAR: f64 = 0.2;
-/// The fewest ticks of the first look.
+/// Minimum number of ticks of the first look.
 const FIRST: f64 = 8.0;
 
 /// The run before a probe.
 #[derive(Clone, Copy, Debug)]
 pub struct BaselineRun {
-    /// Its last part: the requests in flight, and the rate.
+    /// The last part of the run: requests in flight and rate.
     pub run: MeasuredRate,
-    /// The other number of requests in flight.
+    /// Requests in flight during the probe.
     pub other: u32,
-    /// The most ticks that the probe may take.
+    /// Time budget of the probe, in ticks.
     pub ticks: u64,
 }
 
-/// The counts of the workers after a tick.
+/// Counts of the workers after a tick.
 pub struct TickCounts<'a> {
-    /// The tick that goes on now, counted from any moment.
+    /// The current tick, counted from an arbitrary origin.
     pub tick: u64,
     /// The requests in flight.
     pub in_flight: u64,
-    /// The responses in the ticks from this one on that are over.
+    /// Responses per tick, in the completed ticks from the given one on.
     pub ticks: &'a dyn Fn(u64) -> &'a [f64],
 }
 
-/// The next step of a probe.
+/// Next step of a probe.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProbeStep {
-    /// Go on.
+    /// Continue without a change.
     Wait,
-    /// Put so many requests in flight.
+    /// Set the number of requests in flight.
     Limit(u32),
-    /// End.
+    /// Stop the probe.
     End,
 }
 
-/// There is too little time: the ticks that it would take.
+/// Too little time for an answer. Holds the ticks needed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unaffordable(pub u64);
 
-/// A part of the course.
+/// State of a probe.
 #[derive(Clone, Debug)]
 enum CourseState {
-    /// Requests in flight are becoming fewer, or rates are settling until this tick.
+    /// The requests in flight are decreasing, or rates are settling until this tick.
     Settling {
         in_flight: u32,
         until: u64,
     },
-    /// As many in flight as in the run, from this tick on and for so many.
+    /// Repeats the load of the run, from this tick on, for this many ticks.
     Repeating {
         from: u64,
         ticks: u64,
     },
-    /// Responses count from this tick on; looks that are left, by their number of ticks, the next one last.
+    /// Responses count from this tick on. `looks` holds the remaining looks in ticks, the next one last.
     Counting {
         in_flight: u32,
         from: u64,
         looks: Vec<u64>,
     },
-    /// The check at the end.
+    /// The final check.
     Checking {
         from: u64,
         ticks: u64,
@@ -95,22 +96,22 @@ enum CourseState {
     Over,
 }
 
-/// The course of a probe.
+/// Course of a probe.
 #[derive(Clone, Debug)]
 pub struct ProbeCourse {
     base: BaselineRun,
-    /// How many ticks as many as in the run are to be in flight first, until they are.
+    /// Ticks for which the load of the run is to be repeated; `None` once the repetition has started.
     repeats: Option<u64>,
-    /// The rate of the run, where it was repeated.
+    /// Rate of the run, if the run was repeated.
     before: Option<MeasuredRate>,
-    /// The tick by which it is over.
+    /// Tick at which the probe ends at the latest.
     end: u64,
     state: CourseState,
-    /// The rates with other numbers in flight, in order, and the elasticity of each.
+    /// Rates with other numbers of requests in flight, in order, each with its elasticity.
     pub rates: Vec<(MeasuredRate, Elasticity)>,
-    /// The ticks that these come from.
+    /// Ticks behind the rates, repetition included.
     pub windows: Vec<ProbeWindow>,
-    /// The rate with all of them again.
+    /// Rate of the final check.
     pub check: Option<MeasuredRate>,
 }
 
@@ -121,16 +122,16 @@ pub struct ProbeWindow {
     pub in_flight: u32,
     /// The first tick.
     pub from: u64,
-    /// Their number.
+    /// Number of ticks.
     pub ticks: u64,
 }
 
 impl ProbeCourse {
-    /// A course that begins with this tick, when so many requests are in flight.
+    /// Starts a course at this tick, with `in_flight` requests in flight.
     ///
     /// # Errors
     ///
-    /// When there is too little time for an answer.
+    /// [`Unaffordable`] if the time budget is too short for an answer.
     pub fn begin(base: BaselineRun, tick: u64, in_flight: u64) -> Result<Self, Unaffordable> {
         let fits = |ticks: u64, surely: f64| {
             let repeats = repeats(&base, ticks);
@@ -139,7 +140,7 @@ impl ProbeCourse {
         };
         let Some(repeats) = fits(base.ticks, 0.0) else {
             let mut needed = base.ticks.max(1);
-            // One that most likely decides is worth the advice.
+            // The advice is a length that most likely decides.
             while fits(needed, 1.0).is_none() && needed < u64::from(u32::MAX) {
                 needed += needed.div_ceil(20);
             }
@@ -160,18 +161,18 @@ impl ProbeCourse {
         Ok(course)
     }
 
-    /// How many requests are to be in flight first.
+    /// Initial number of requests in flight.
     pub fn first(&self) -> u32 {
         if self.repeats.is_some() { self.base.run.in_flight } else { self.base.other }
     }
 
     fn settling(&self, in_flight: u32, tick: u64, now: u64) -> CourseState {
-        // Requests sent at once are answered at once, where all take equally long.
+        // With constant service times, requests sent at once are answered at once.
         let settles = if now < in_flight.into() { self.base.run.cycle().ceil() as u64 } else { 0 };
         CourseState::Settling { in_flight, until: tick + settles }
     }
 
-    /// The next step after this tick. Before the first, the limit is [`ProbeCourse::first`]'s.
+    /// Decides the next step after a tick. Before the first call, [`ProbeCourse::first`] applies.
     pub fn go_on(&mut self, look: &TickCounts<'_>) -> ProbeStep {
         match &mut self.state {
             CourseState::Settling { in_flight, until } => {
@@ -208,7 +209,7 @@ impl ProbeCourse {
             CourseState::Counting { in_flight, from, looks } => {
                 let ticks = (look.ticks)(*from);
                 let Some(next) = looks.last().copied().filter(|&next| ticks.len() as u64 >= next) else {
-                    // A worker that hands nothing over holds up the probe no longer than that.
+                    // A worker that reports nothing delays the probe no longer than this.
                     return if look.tick >= self.end { self.end() } else { ProbeStep::Wait };
                 };
                 looks.pop();
@@ -239,19 +240,19 @@ impl ProbeCourse {
         }
     }
 
-    /// The rates with as many in flight as in the run, before and later, if one is a fifth more than the other.
+    /// Returns the earlier and the later rate with all requests in flight if they differ by a fifth.
     pub fn drift(&self) -> Option<[MeasuredRate; 2]> {
         let run = self.base.run;
         let pairs = [self.before.map(|before| [before, run]), self.check.map(|check| [run, check])];
         pairs.into_iter().flatten().find(|[before, later]| has_drifted(before, later))
     }
 
-    /// True if the target answered a fifth more or less later on than in the run.
+    /// True if the rate of the target changed by a fifth after the run.
     pub fn has_drifted(&self) -> bool {
         self.drift().is_some()
     }
 
-    /// The result: between the numbers of requests in flight that are closest, if it decides there.
+    /// The last decisive comparison, whose numbers of requests in flight are closest; otherwise the first comparison.
     pub fn result(&self) -> Option<(MeasuredRate, Elasticity)> {
         let decided = self.rates.iter().rev().find(|(_, elasticity)| decides(elasticity));
         decided.or(self.rates.first()).copied()
@@ -262,7 +263,7 @@ impl ProbeCourse {
         ProbeStep::End
     }
 
-    /// Goes on with three quarters in flight, if there is time for that.
+    /// Continues with three quarters in flight, if time permits.
     fn closer(&mut self, tick: u64) -> ProbeStep {
         let Some(closer) = self.closer_in_flight() else { return self.check(tick) };
         let until = tick + self.settles();
@@ -273,14 +274,14 @@ impl ProbeCourse {
         ProbeStep::Limit(closer)
     }
 
-    /// The number of requests in flight between half and all of them, once.
+    /// Three quarters of the requests in flight, once.
     fn closer_in_flight(&self) -> Option<u32> {
         let all = self.base.run.in_flight;
         let closer = all - all / 4;
         (self.rates.len() == 1 && self.base.other < closer && closer < all).then_some(closer)
     }
 
-    /// True if the elasticity is so close to a limit that three quarters in flight, for which there is time, tell more.
+    /// True if the elasticity is so close to a limit that three quarters in flight reveal more, and time permits.
     fn is_futile(&self, elasticity: &Elasticity, tick: u64) -> bool {
         let &Elasticity { value, low, high } = elasticity;
         let is_close = |limit: f64| low < limit && limit < high && (value - limit).abs() < (high - low) / 4.0;
@@ -292,7 +293,7 @@ impl ProbeCourse {
         may && is_between && (is_close(STAYS) || is_close(FOLLOWS)) && self.looks(closer, until + 1).is_some()
     }
 
-    /// Begins the check at the end.
+    /// Starts the final check.
     fn check(&mut self, tick: u64) -> ProbeStep {
         let from = tick + 1 + self.settles();
         let passed = self.base.ticks - self.end.saturating_sub(tick);
@@ -304,8 +305,8 @@ impl ProbeCourse {
         ProbeStep::Limit(self.base.run.in_flight)
     }
 
-    /// How long the rate takes to follow more requests in flight: a cycle of the earlier ones, unless it does not
-    /// follow.
+    /// Ticks until the rate has followed an increase of the requests in flight: one cycle of the previous window. Zero
+    /// if the rate does not follow.
     fn settles(&self) -> u64 {
         let settles = |(rate, elasticity): &(MeasuredRate, Elasticity)| {
             if elasticity.high < STAYS { 0 } else { rate.cycle().ceil() as u64 }
@@ -313,8 +314,7 @@ impl ProbeCourse {
         self.rates.last().map_or(0, settles)
     }
 
-    /// When to look at the responses with so many requests in flight, the first time last; `None`: there is too little
-    /// time.
+    /// Schedule of looks, in ticks, the first look last. `None` if there is too little time.
     fn looks(&self, in_flight: u32, from: u64) -> Option<Vec<u64>> {
         let cycle = self.base.run.cycle();
         let left = self.end.saturating_sub(from + check_ticks(self.base.ticks)) as f64;
@@ -335,47 +335,47 @@ impl ProbeCourse {
     }
 }
 
-/// True if an interval lies on one side of each limit.
+/// True if the interval does not contain a limit.
 pub fn decides(elasticity: &Elasticity) -> bool {
     let &Elasticity { low, high, .. } = elasticity;
     low > FOLLOWS || high < STAYS || low > STAYS && high < FOLLOWS
 }
 
-/// True if a probe of so many ticks can decide after this run; `surely`: with so many standard errors more.
+/// True if a probe of this length can decide after this run, with `surely` additional standard errors.
 fn is_enough(base: &BaselineRun, ticks: u64, surely: f64) -> bool {
     let left = ticks.saturating_sub(check_ticks(ticks) + drain(base, base.other)) as f64;
     let left = whole_cycles(left, base.run.cycle());
     left >= FIRST && half_at(base, base.other, left, LOOKS - 1, surely) < STAYS
 }
 
-/// Ticks of so many that repeat the run: half as many as count.
+/// Ticks that repeat the run: half of the counted ticks.
 fn repeats(base: &BaselineRun, ticks: u64) -> u64 {
     let left = ticks.saturating_sub(check_ticks(ticks) + drain(base, base.other));
     whole_cycles(left as f64 / 2.0, base.run.cycle()).round() as u64
 }
 
-/// A run that is repeated for some of so many ticks, and the ticks that are left then.
+/// The expected repeated run, and the remaining ticks.
 fn repeated(base: &BaselineRun, ticks: u64, repeats: u64) -> (BaselineRun, u64) {
     let MeasuredRate { in_flight, per_tick, .. } = base.run;
     let run = base.run.varying_as_known().expected(in_flight, per_tick, repeats as f64, base.run.cycle());
     (BaselineRun { run, ..*base }, ticks - repeats)
 }
 
-/// Half of the interval to be expected after so many ticks with so many in flight, if the rate does not follow them, at
-/// a look; with so many standard errors more.
+/// Expected half-width of the interval at a look if the rate does not follow the requests in flight, with `more`
+/// additional standard errors.
 fn half_at(base: &BaselineRun, in_flight: u32, ticks: f64, look: usize, more: f64) -> f64 {
     half(&base.run, &base.run.expected(in_flight, base.run.per_tick, ticks, base.run.cycle()), look, more)
 }
 
-/// How long it takes until as many are in flight as the other number says: all connections have been answered once, of which
-/// every second one sends again at once, or more have been sent.
+/// Ticks until `other` requests are in flight. Downwards, every connection is answered once, and every second one sends
+/// again at once. Upwards, the additional requests are sent.
 fn drain(base: &BaselineRun, other: u32) -> u64 {
     let MeasuredRate { in_flight, per_tick, .. } = base.run;
     let answered = if other < in_flight { in_flight } else { other - in_flight };
     (f64::from(answered) / per_tick).ceil().min(1e9) as u64
 }
 
-/// The ticks of the check in a probe of so many.
+/// Ticks of the final check in a probe of this length.
 fn check_ticks(ticks: u64) -> u64 {
     ((ticks as f64 * CHECK) as u64).clamp(CHECK_MIN, CHECK_MAX)
 }
@@ -398,12 +398,12 @@ mod tests {
 
     #[test]
     fn too_little_time_names_the_time_needed() {
-        // Two in a tick, which vary like a Poisson process.
+        // Two per tick on average, with the variance of a Poisson process.
         let mut random = onrush_plan::Random::new(1);
         let counts: Vec<f64> = (0..400).map(|_| random.below(6) as f64 * 0.8).collect();
         let run = MeasuredRate::from_ticks(&counts, 8, 4.0).unwrap();
         let begin = |ticks| ProbeCourse::begin(BaselineRun { run, other: 4, ticks }, 0, 8).map(|_| ());
-        let Err(Unaffordable(needed)) = begin(20) else { panic!("it is too short") };
+        let Err(Unaffordable(needed)) = begin(20) else { panic!("20 ticks are too short") };
         assert!((100..1_000).contains(&needed), "{needed}");
         assert_eq!(begin(needed), Ok(()));
         let few = MeasuredRate::from_ticks(&counts[..20], 8, 4.0).unwrap();

@@ -1,9 +1,8 @@
-//! The probe after a closed loop: does the target answer less if fewer requests are in flight?
+//! Probe after a closed loop: does the target respond more slowly if fewer requests are in flight?
 //!
-//! The workers of the run go on with half as many requests in flight: on the same connections, with the same script,
-//! before the target could rest. `course.rs` decides for how long, and what follows, tick by tick; `rate.rs` is the
-//! statistics. If more are to be in flight than the run had connections for, another run opens them. Nothing here
-//! decides what limited a run.
+//! The workers of the run continue with half as many requests in flight, on the same connections and with the same
+//! script, before the target can rest. `course.rs` decides tick by tick; `rate.rs` holds the statistics. If a probe
+//! needs more connections than the run had, a separate run opens them. Nothing here decides the limit of a run.
 
 mod course;
 mod rate;
@@ -23,37 +22,37 @@ use crate::session;
 use course::{BaselineRun, ProbeCourse, ProbeStep, TickCounts, Unaffordable};
 use rate::MeasuredRate;
 
-/// The largest part of the time for which onrush may be stalled ...
+/// Largest share of the probe for which onrush may be stalled ...
 const STOPPED: f64 = 0.05;
-/// ... and for which the target may send nothing, with requests in flight ...
+/// ... and for which the target may send nothing while requests are in flight ...
 const SILENT: f64 = 0.1;
-/// ... each time for as long as so many responses would have taken in the run.
+/// ... counting only silences as long as this many responses took in the run.
 const SILENT_RESPONSES: f64 = 40.0;
-/// The largest share of requests that may fail, and by which error pages may be more than in the run; of as many,
-/// connections may be closed while they do not send.
+/// Largest share of failed requests, and largest increase of the share of error pages. Also the limit on connections
+/// closed while idle, per response.
 const FAILED: f64 = 0.01;
-/// The longest time that opening a connection takes, with a TLS handshake of a slow target, where a probe needs more
+/// Longest time to open one connection, with a TLS handshake of a slow target, for a probe that needs more connections
 /// ...
 const OPENING: Duration = Duration::from_micros(500);
-/// ... and the least for all of them.
+/// ... and the minimum for all of them.
 const OPENING_MIN: Duration = Duration::from_millis(200);
 
 /// The run that a probe follows.
 struct ProbedRun<'a> {
     plan: &'a Plan,
-    /// How many requests each connection had in flight.
+    /// Requests in flight per connection.
     streams: u32,
-    /// How many requests of a script are sent together, and count as one in flight.
+    /// Number of requests that a script sends together, counted as one in flight.
     batch: u64,
-    /// The responses in each part of the end of the run.
+    /// Responses per tick at the end of the run.
     counts: &'a [f64],
     base: BaselineRun,
-    /// The share of the responses that were unsuccessful.
+    /// Share of unsuccessful responses.
     refused: f64,
 }
 
-/// The probe after a closed loop, whose workers stay if it is to go on with them; if there is none, how long one would
-/// take. A signal ends it alone. `None`: none can follow.
+/// Runs the probe after a closed loop. If no probe is possible within the budget, returns the time it would need. A
+/// signal ends only the probe. `None` if the plan does not allow a probe.
 pub fn after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: &Interrupt) -> Option<Probe> {
     if Probing::obstacle(plan).is_some() {
         dismiss(tail, outcome);
@@ -68,7 +67,7 @@ pub fn after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: 
     let counts = &counts[first_of_last_part(counts.len())..];
     if outcome.batch > 1 && streams > 1 {
         dismiss(tail, outcome);
-        let why = "requests of a script that are sent together share the streams of a connection";
+        let why = "requests that the script sends together share the streams of a connection";
         return Some(Probe { failed: Some(why.to_owned()), ..none });
     }
     let Some(run) = MeasuredRate::at_end(counts, in_flight) else {
@@ -99,20 +98,20 @@ pub fn after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: 
     })
 }
 
-/// Ends the workers of a run that nobody needs any more.
+/// Ends the workers of a finished run that are no longer needed.
 pub fn dismiss(tail: Option<Tail>, outcome: &mut Outcome) {
     if let Some(tail) = tail {
         outcome.stuck.extend(tail.end().stuck);
     }
 }
 
-/// Beginning of the last of so many equal parts of a run: its first part may differ from the rest.
+/// Start of the last part of a run with this many equal parts. Skips the beginning, which may differ from the rest.
 fn first_of_last_part(counts: usize) -> usize {
     counts - (counts * 7 / 10).max(10).min(counts)
 }
 
 impl ProbedRun<'_> {
-    /// Carries out a probe for which a run of its own opens more connections first.
+    /// Runs a probe that needs more connections, which a separate run opens first.
     fn carry_out_with_more(&self, opening: Duration, interrupt: &Interrupt) -> Probe {
         let Self { plan, streams, base, .. } = self;
         let connections = base.other.div_ceil(*streams);
@@ -131,24 +130,28 @@ impl ProbedRun<'_> {
                 let open = outcome.totals.counters.slots_opened;
                 if open < u64::from(connections) {
                     tail.end();
-                    return failed(format!("only {open} of its {connections} connections were open"), &outcome.totals);
+                    return failed(
+                        format!("only {open} of {connections} connections for the probe were open"),
+                        &outcome.totals,
+                    );
                 }
                 self.carry_out(tail, outcome.totals, opening, interrupt).0
             }
             Ok(session::SessionResult { outcome, .. }) => {
                 let is_signal = matches!(outcome.ended, RunEnd::Signal | RunEnd::NeverBegun);
-                let why = if is_signal { Probe::SIGNAL } else { "its connections could not be opened" };
+                let why = if is_signal { Probe::SIGNAL } else { "the connections for the probe could not be opened" };
                 failed(why.to_owned(), &outcome.totals)
             }
             Err(error) => failed(format!("it failed: {error:#}"), &Totals::default()),
         }
     }
 
-    /// Carries out a probe with these workers, which have recorded something of it before, in this time.
+    /// Runs a probe with these workers. `before` and `passed` are the counts and the time of the run that opened
+    /// connections.
     fn carry_out(&self, mut tail: Tail, before: Totals, passed: Duration, interrupt: &Interrupt) -> (Probe, TailEnd) {
         let (begin, base) = (tail.tick(), &self.base);
         let Ok(mut course) = ProbeCourse::begin(*base, begin, tail.in_flight().div_ceil(self.batch)) else {
-            unreachable!("it has begun before")
+            unreachable!("the same course was affordable before")
         };
         tail.limit(course.first(), self.streams);
         let broke_off = loop {
@@ -180,20 +183,19 @@ impl ProbedRun<'_> {
         (probe, end)
     }
 
-    /// Adds the results of a probe's course.
+    /// Adds the results of a finished course.
     fn tell(&self, probe: &mut Probe, course: &ProbeCourse, ticks: &[f64], begin: u64) {
         let per_s = |rate: &MeasuredRate| rate.per_tick / TICK.as_secs_f64();
         if let Some([was, now]) = course.drift() {
             let in_flight = self.base.run.in_flight;
             let [was, now] = [was, now].map(|rate| per_s(&rate));
-            let drift =
-                format!("with {in_flight} in flight the target answered {was:.0} requests/s, and {now:.0} later");
+            let drift = format!("with {in_flight} in flight the target answered {was:.0} requests/s, later {now:.0}");
             probe.failed = Some(drift);
             return;
         }
         let Some(told) = course.result() else {
             let other = self.base.other;
-            probe.failed = Some(format!("the requests in flight did not become {other} soon enough for an answer"));
+            probe.failed = Some(format!("the requests in flight did not reach {other} in time for an answer"));
             probe.needed_s = Some(2.0 * probe.duration_s);
             probe.up = other > self.base.run.in_flight;
             return;
@@ -211,7 +213,7 @@ impl ProbedRun<'_> {
                 completed: whole(&ticks[from..from + window.ticks as usize]),
             }
         };
-        // The two that are compared come first.
+        // The two windows compared come first.
         let of = |is: &dyn Fn(u32) -> bool| -> Vec<Slot> {
             course.windows.iter().filter(|window| is(window.in_flight)).map(slot).collect()
         };
@@ -222,14 +224,14 @@ impl ProbedRun<'_> {
         probe.elasticity = Some(told.1);
     }
 
-    /// Returns why a probe tells nothing, as the end of a sentence.
+    /// Reason why a probe is not comparable with its run, as the end of a sentence.
     fn unlike(&self, end: &TailEnd, ticks: &[f64]) -> Option<String> {
         let TailEnd { totals, stalled_ns, .. } = end;
         let counters = &totals.counters;
         let length_s = ticks.len() as f64 * TICK.as_secs_f64();
         let stalled_s = *stalled_ns as f64 / nanos(Duration::from_secs(1)) as f64;
         if stalled_s > STOPPED * length_s {
-            return Some(format!("onrush was stalled for {} in it", in_ms(stalled_s)));
+            return Some(format!("onrush was stalled for {} during the probe", in_ms(stalled_s)));
         }
         let errors = totals.ledger.totals();
         let failed = errors.connect + errors.read + errors.write;
@@ -239,7 +241,7 @@ impl ProbedRun<'_> {
                 .filter(|row| !matches!(row.phase, Phase::Timeout | Phase::Status | Phase::Check | Phase::Abandoned));
             let most = rows.max_by_key(|row| row.count).map(|row| why_row(row, self.plan));
             return Some(format!(
-                "{} failed in it: {}",
+                "{} failed during the probe: {}",
                 counted(failed, "connect or request"),
                 most.unwrap_or_default()
             ));
@@ -248,15 +250,18 @@ impl ProbedRun<'_> {
         let silences = ticks.split(|&responses| responses > 0.0).map(|silence| silence.len() as f64);
         let silent_s = silences.filter(|&silence| silence >= least).sum::<f64>() * TICK.as_secs_f64();
         if silent_s > SILENT * length_s {
-            return Some(format!("the target sent no response for {} in it", in_ms(silent_s)));
+            return Some(format!("the target sent no response for {} during the probe", in_ms(silent_s)));
         }
         if counters.idle_closed as f64 > FAILED * counters.completed as f64 {
-            return Some(format!("the server closed connections between requests, {} in all", counters.idle_closed));
+            return Some(format!(
+                "the server closed connections between requests {} times during the probe",
+                counters.idle_closed
+            ));
         }
         let refused = refused_of(totals);
         (refused > self.refused + FAILED).then(|| {
             format!(
-                "{:.0} % of the responses in it were unsuccessful, and {:.0} % in the run",
+                "{:.0} % of the responses in the probe were unsuccessful, {:.0} % in the run",
                 100.0 * refused,
                 100.0 * self.refused
             )
@@ -264,7 +269,7 @@ impl ProbedRun<'_> {
     }
 }
 
-/// A probe that tells nothing.
+/// A probe without a result.
 fn failed(why: String, totals: &Totals) -> Probe {
     Probe { failed: Some(why), requests: totals.counters.started, ..Probe::default() }
 }
@@ -274,7 +279,7 @@ fn in_ms(seconds: f64) -> String {
     spaced(Duration::from_millis((seconds * 1e3).round() as u64))
 }
 
-/// The share of the responses that are unsuccessful, by their status or by a check.
+/// Share of responses that are unsuccessful by their status or by a check.
 fn refused_share(outcome: &Outcome) -> f64 {
     refused_of(&outcome.totals)
 }
@@ -284,7 +289,8 @@ fn refused_of(totals: &Totals) -> f64 {
     status.max(check) as f64 / totals.counters.completed.max(1) as f64
 }
 
-/// Counts as whole numbers with an equal sum: parts of late responses belong to several ticks.
+/// Rounds counts to whole numbers with the same sum. Counts are fractional where late responses are spread over several
+/// ticks.
 fn whole(counts: &[f64]) -> Vec<u64> {
     let (mut sum, mut told) = (0.0, 0);
     let whole = |&count: &f64| {

@@ -1,55 +1,55 @@
-//! A rate of responses with its error, from counts in ticks of equal length, and the elasticity between two rates.
+//! Response rate and its error, from counts in ticks of equal length, and the elasticity between two rates.
 //!
 //! The error comes from batches of ticks, not from the number of responses: constant service varies less than random
-//! service, and a queue of many phases more. Batches similar to their neighbours tell less than their number. Where all
-//! requests take equally long, responses come in bursts: a partial burst at either end is chance.
+//! service, and a queue with many phases more. Correlated batches reveal less than their number suggests. With constant
+//! service times, responses come in bursts: a partial burst at either end is chance.
 
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 use crate::figures::batches::variance;
 use crate::run::Elasticity;
 
-/// The batches that a window is divided into, if it has so many ticks.
+/// Batches per window, if it has that many ticks.
 const BATCHES: usize = 40;
-/// The fewest batches that tell an error.
+/// Fewest batches for an estimate of the error.
 pub const BATCHES_MIN: usize = 8;
-/// The share of intervals that may miss the true value on either side, at each of the looks: all together in 1 of 200
-/// comparisons, so that a probe, which makes two, is on the wrong side in 1 of 100 cases at most. As O'Brien and Fleming
-/// have it, most of that is left to the last one.
+/// One-sided error probability at each look. Together they miss in 1 of 200 comparisons. A probe makes two comparisons,
+/// so at most 1 probe in 100 is on the wrong side. After O'Brien and Fleming, most of the error is spent on the last
+/// look.
 const TAILS: [f64; LOOKS] = [0.000_25, 0.000_5, 0.001_25, 0.003];
-/// The most looks.
+/// Maximum number of looks.
 pub const LOOKS: usize = 4;
-/// A window may be shorter by this part of a cycle.
+/// Shortfall of a window, as a fraction of a cycle, that still counts as a whole cycle.
 const ROUNDING: f64 = 0.05;
-/// From so many cycles on, a part of one more does not matter.
+/// From this many cycles on, a partial cycle does not matter.
 const CYCLES: f64 = 16.0;
-/// A run of fewer ticks does not tell how much its rate varies.
+/// A run of fewer ticks is too short to estimate the variation of its rate.
 const TELLING: usize = 20;
-/// The responses of a window vary at least by this share of the run's variation.
+/// Lower bound of a window's dispersion, as a fraction of the run's.
 const LEAST_OF_RUN: f64 = 0.5;
 
-/// A rate with so many requests in flight.
+/// Rate with a given number of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasuredRate {
     /// The requests in flight.
     pub in_flight: u32,
-    /// The ticks in which they were counted.
+    /// Ticks counted.
     pub ticks: usize,
     /// The responses.
     pub responses: f64,
-    /// Their number in a tick.
+    /// Responses per tick.
     pub per_tick: f64,
-    /// The variance of the number of responses, as a multiple of it: 1 for a Poisson process.
+    /// Variance of the number of responses, divided by its mean: 1 for a Poisson process.
     pub dispersion: f64,
-    /// The batches from which that comes.
+    /// Number of batches behind the dispersion.
     batches: usize,
-    /// How many responses may have come in the window, or not, because a burst is cut off at its end.
+    /// Number of responses that may be missing or extra because the window cuts a burst.
     cut: f64,
 }
 
 impl MeasuredRate {
-    /// The rate in these ticks; `None`: they are too few, or nothing came. `cycle`: the ticks in which as many
-    /// responses come as requests are in flight, if all take equally long.
+    /// Rate over these ticks. `None` if they are too few or have no responses. `cycle`: ticks per cycle of all requests
+    /// in flight, if all take equally long.
     pub fn from_ticks(ticks: &[f64], in_flight: u32, cycle: f64) -> Option<Self> {
         let responses: f64 = ticks.iter().sum();
         let per_tick = responses / ticks.len() as f64;
@@ -64,65 +64,65 @@ impl MeasuredRate {
         Some(Self { in_flight, ticks: ticks.len(), responses, per_tick, dispersion, batches: batches.len(), cut })
     }
 
-    /// The rate at the end of a run.
+    /// Rate at the end of a run.
     pub fn at_end(ticks: &[f64], in_flight: u32) -> Option<Self> {
         let cycle = Self::from_ticks(ticks, in_flight, f64::INFINITY)?.cycle();
         let length = (whole_cycles(ticks.len() as f64, cycle).round() as usize).max(BATCHES_MIN).min(ticks.len());
         Self::from_ticks(&ticks[ticks.len() - length..], in_flight, cycle)
     }
 
-    /// The rate in ticks so many times as short.
+    /// Rate per shorter tick; `times` of them make one tick.
     pub fn in_shorter_ticks(self, times: u32) -> Self {
         Self { per_tick: self.per_tick / f64::from(times), ..self }
     }
 
-    /// Such a rate in a window of so many ticks, if it varies as this one does.
+    /// Expected rate in a window of this many ticks, with the same dispersion.
     pub fn expected(&self, in_flight: u32, per_tick: f64, ticks: f64, cycle: f64) -> Self {
         let batches = BATCHES.min(ticks as usize);
         let cut = cut(ticks, in_flight, cycle);
         Self { in_flight, responses: per_tick * ticks, per_tick, batches, cut, ..*self }
     }
 
-    /// The ticks in which as many responses come as requests are in flight.
+    /// Ticks in which as many responses arrive as requests are in flight.
     pub fn cycle(&self) -> f64 {
         f64::from(self.in_flight) / self.per_tick
     }
 
-    /// The rate, varying at least as much as the run lets expect.
+    /// The rate, with the dispersion raised to what the run suggests.
     pub fn as_variable_as(self, run: &Self) -> Self {
         Self { dispersion: self.dispersion.max(LEAST_OF_RUN * run.dispersion), ..self }
     }
 
-    /// The rate, varying at most like a Poisson process if it is a short run's, which does not tell.
+    /// The rate, with the dispersion of a short run, which is not reliable, capped at that of a Poisson process.
     pub fn varying_as_known(self) -> Self {
         let is_short = self.ticks < TELLING;
         Self { dispersion: if is_short { self.dispersion.min(1.0) } else { self.dispersion }, ..self }
     }
 
-    /// The standard error of the logarithm of the rate.
+    /// Standard error of the logarithm of the rate.
     pub fn error(&self) -> f64 {
-        // A response more or less is always chance.
+        // One response more or less is always chance.
         (self.dispersion * self.responses + 1.0).sqrt() / self.responses
     }
 
-    /// By how much the logarithm of the rate may be wrong because a burst is cut off.
+    /// Error of the logarithm of the rate due to a cut burst.
     fn cut(&self) -> f64 {
         (self.cut / self.responses).min(1.0)
     }
 
-    /// How many standard errors the half of an interval has when it is seen at the look with this number.
+    /// Half-width of the interval at this look, in standard errors.
     fn quantile(&self, look: usize) -> f64 {
         let of_few = StudentsT::new(0.0, 1.0, (self.batches.max(2) - 1) as f64);
         of_few.map_or(f64::INFINITY, |it| it.inverse_cdf(1.0 - TAILS[look.min(LOOKS - 1)]))
     }
 }
 
-/// The longest window of at most so many ticks that is a number of whole cycles, where a part of one matters.
+/// Longest window within `ticks` that consists of whole cycles, where partial cycles matter.
 pub fn whole_cycles(ticks: f64, cycle: f64) -> f64 {
     if cycle * CYCLES < ticks { ticks } else { (ticks / cycle + ROUNDING).floor() * cycle }
 }
 
-/// How many of the responses in such a window are chance, if all requests take equally long: they come in bursts.
+/// Number of responses due to chance if all requests take equally long, and responses come in bursts.
 fn cut(ticks: f64, in_flight: u32, cycle: f64) -> f64 {
     let part = if (ticks - whole_cycles(ticks, cycle)).abs() <= 1.0 && cycle * CYCLES >= ticks {
         1.0 / 8.0
@@ -132,7 +132,7 @@ fn cut(ticks: f64, in_flight: u32, cycle: f64) -> f64 {
     f64::from(in_flight) * part
 }
 
-/// The number of ticks of a batch: whole cycles of a request, if there are enough of them.
+/// Ticks per batch: whole cycles, if the window has enough of them.
 fn batch_size(ticks: usize, cycle: f64) -> usize {
     let least = ticks.div_ceil(BATCHES);
     let cycles = (least as f64 / cycle).ceil().max(1.0);
@@ -140,8 +140,7 @@ fn batch_size(ticks: usize, cycle: f64) -> usize {
     if whole >= least && whole > 0 && ticks / whole >= BATCHES_MIN { whole } else { least }
 }
 
-/// By how much the rate follows the requests in flight, between two numbers of them, as seen at the look with this
-/// number, from 0.
+/// Elasticity of the rate with respect to the requests in flight, at this look, counted from 0.
 pub fn elasticity(a: &MeasuredRate, b: &MeasuredRate, look: usize) -> Elasticity {
     let unit = (f64::from(a.in_flight) / f64::from(b.in_flight)).ln();
     let value = (a.per_tick / b.per_tick).ln() / unit;
@@ -149,7 +148,7 @@ pub fn elasticity(a: &MeasuredRate, b: &MeasuredRate, look: usize) -> Elasticity
     Elasticity { value, low: value - half, high: value + half }
 }
 
-/// Half the interval of [`elasticity`], with `more` standard errors added.
+/// Half-width of the interval of [`elasticity`], with `more` additional standard errors.
 pub fn half(a: &MeasuredRate, b: &MeasuredRate, look: usize, more: f64) -> f64 {
     let unit = (f64::from(a.in_flight) / f64::from(b.in_flight)).ln().abs();
     let [of_a, of_b] = [a, b].map(|rate| (rate.quantile(look) + more) * rate.error());
@@ -159,7 +158,7 @@ pub fn half(a: &MeasuredRate, b: &MeasuredRate, look: usize, more: f64) -> f64 {
 /// True if two rates with equally many requests in flight differ by a fifth and by three standard errors.
 pub fn has_drifted(run: &MeasuredRate, later: &MeasuredRate) -> bool {
     let difference = (later.per_tick / run.per_tick).ln().abs();
-    // Of few batches, as many as three of many.
+    // With few batches, the quantile that corresponds to three standard errors of many.
     let last = LOOKS - 1;
     let of_many = Normal::standard().inverse_cdf(1.0 - TAILS[last]);
     let [of_run, of_later] = [run, later].map(|rate| 3.0 * rate.quantile(last) / of_many * rate.error());
@@ -192,7 +191,7 @@ mod tests {
             .collect();
         let mean = random.iter().map(|rate| rate.dispersion).sum::<f64>() / 200.0;
         assert!((0.9..1.5).contains(&mean), "{mean}");
-        // Bursts of all requests in flight, whose cycle is no multiple of a tick.
+        // Bursts of all requests in flight. The cycle is no multiple of a tick.
         let bursts: Vec<f64> = (0..400).map(|tick| if (tick * 10 % 37) < 10 { 8.0 } else { 0.0 }).collect();
         let bursts = MeasuredRate::from_ticks(&bursts, 8, 3.7).unwrap();
         assert!(bursts.error() < 0.02, "{bursts:?}");
@@ -207,7 +206,7 @@ mod tests {
         for (later, has) in [(7.5, true), (8.5, false), (12.5, true), (11.5, false)] {
             assert_eq!(has_drifted(&at(10.0, 400), &at(later, 20)), has, "{later}");
         }
-        // Half as many of a few, by chance.
+        // Half the rate over few responses, by chance.
         let few = MeasuredRate::from_ticks(&[0.0, 1.0, 0.0, 0.0, 1.0, 2.0, 0.0, 1.0], 4, 8.0).unwrap();
         assert!(!has_drifted(&at(1.2, 400), &few), "{few:?}");
     }

@@ -1,8 +1,7 @@
-//! Simulates closed loops whose truth is known, and checks a probe's results.
+//! Simulates closed loops with a known elasticity, and checks the results of probes.
 //!
-//! So many requests are in flight to workers that each serve one at a time, in the order of arrival; without workers,
-//! all are served at once. The rate with n in flight is min(n, workers) ÷ the mean service time, whatever its
-//! distribution.
+//! Requests go to workers that serve one at a time, in the order of arrival. Without workers, all are served at once.
+//! The rate with n in flight is min(n, workers) ÷ the mean service time, whatever its distribution.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -21,14 +20,14 @@ const STAYS: f64 = Elasticity::STAYS;
 enum ServiceModel {
     Constant,
     Exponential,
-    /// With this standard deviation, as a multiple of the mean.
+    /// Holds the standard deviation as a multiple of the mean.
     LogNormal(f64),
-    /// Half of the requests takes five times as long as the others.
+    /// Half of the requests take five times as long as the others.
     Bimodal,
 }
 
 impl ServiceModel {
-    /// A time whose mean is 1.
+    /// Draws a service time with mean 1.
     fn draw(self, random: &mut Random) -> f64 {
         match self {
             Self::Constant => 1.0,
@@ -44,15 +43,15 @@ impl ServiceModel {
     }
 }
 
-/// A target with so many requests in flight.
+/// A target and its requests in flight.
 struct SimulatedTarget {
     workers: u32,
     service: ServiceModel,
     mean_s: f64,
     random: Random,
-    /// The requests in service: the nanosecond at which each ends, and whether its connection sends again then.
+    /// Requests in service: end in nanoseconds, and whether the connection then sends again.
     served: BinaryHeap<Reverse<(u64, bool)>>,
-    /// The requests in the queue: whether the connection of each sends again.
+    /// Requests in the queue: whether the connection sends again after the response.
     waiting: VecDeque<bool>,
 }
 
@@ -66,7 +65,7 @@ impl SimulatedTarget {
         (self.served.len() + self.waiting.len()) as u32
     }
 
-    /// Lets so many requests be in flight, spread evenly over the connections.
+    /// Limits the requests in flight, spread evenly over the connections.
     fn limit(&mut self, limit: u32, now_ns: u64) {
         let (all, mut place) = (self.in_flight(), 0);
         let mut is_kept = || {
@@ -90,7 +89,7 @@ impl SimulatedTarget {
         }
     }
 
-    /// The responses up to this moment.
+    /// Number of responses up to this moment.
     fn run_until(&mut self, until_ns: u64) -> f64 {
         let mut responses = 0.0;
         while let Some(&Reverse((at_ns, kept))) = self.served.peek().filter(|it| it.0.0 <= until_ns) {
@@ -112,9 +111,9 @@ impl SimulatedTarget {
     }
 }
 
-/// The result of a simulated probe.
+/// Result of a simulated probe.
 struct SimulatedProbe {
-    /// Between the requests in flight in the run and this number; `None`: it was not carried out.
+    /// Elasticity between the run and this rate. `None` if no probe ran.
     result: Option<(MeasuredRate, Elasticity)>,
     took_s: f64,
     has_drifted: bool,
@@ -122,14 +121,14 @@ struct SimulatedProbe {
 }
 
 impl SimulatedProbe {
-    /// The limit between which the elasticity is said to be.
+    /// Range of elasticities that the probe decided for.
     fn side(&self) -> Option<[f64; 2]> {
         let (_, Elasticity { low, high, .. }) = self.result.filter(|_| !self.has_drifted)?;
         let sides = [[FOLLOWS, f64::INFINITY], [f64::NEG_INFINITY, STAYS], [STAYS, FOLLOWS]];
         sides.into_iter().find(|side| low > side[0] && high < side[1])
     }
 
-    /// True if that is wrong.
+    /// True if the true elasticity is outside the decided range.
     fn is_wrong(&self, target: &SimulatedTarget, in_flight: u32) -> bool {
         let (Some(side), Some((rate, _))) = (self.side(), self.result) else { return false };
         let truth = target.elasticity(in_flight, rate.in_flight);
@@ -137,12 +136,12 @@ impl SimulatedProbe {
     }
 }
 
-/// A run of so many seconds, and the probe after it.
+/// Simulates a run of this many seconds and the probe after it.
 fn probe(target: &mut SimulatedTarget, in_flight: u32, run_s: u64, probe_s: f64) -> SimulatedProbe {
     probe_in_ticks(target, in_flight, run_s * 10, probe_s)
 }
 
-/// A run of so many tenths of a second, and the probe after it.
+/// Simulates a run of this many tenths of a second and the probe after it.
 fn probe_in_ticks(target: &mut SimulatedTarget, in_flight: u32, run_ticks: u64, probe_s: f64) -> SimulatedProbe {
     const RUN_TICK_NS: u64 = 100_000_000;
     let tick_ns = (TICK_S * 1e9) as u64;
@@ -166,13 +165,13 @@ fn probe_in_ticks(target: &mut SimulatedTarget, in_flight: u32, run_ticks: u64, 
             ProbeStep::Limit(limit) => target.limit(limit, tick * tick_ns),
             ProbeStep::End => break,
         }
-        assert!(tick <= begin + base.ticks + 1, "it takes longer than it may");
+        assert!(tick <= begin + base.ticks + 1, "the probe exceeds its time");
     }
     let took_s = (tick - begin) as f64 * TICK_S;
     SimulatedProbe { result: course.result(), took_s, has_drifted: course.has_drifted(), is_affordable: true }
 }
 
-/// A closed loop drawn at random.
+/// Draws a closed loop at random.
 fn drawn(seed: u64) -> (SimulatedTarget, u32, String) {
     let mut random = Random::new(Random::new(seed).next());
     let order = |random: &mut Random, low: f64, high: f64| low * (high / low).powf(random.uniform());
@@ -194,12 +193,12 @@ fn drawn(seed: u64) -> (SimulatedTarget, u32, String) {
     (target, in_flight, name)
 }
 
-/// The outcomes of situations in one range of rates.
+/// Outcomes of situations in one range of rates.
 #[derive(Debug, Default)]
 struct RangeCounts {
     all: u32,
     decided: u32,
-    /// None of them changes.
+    /// Probes that reported a drift. The targets never change.
     drifted: u32,
     wrong: Vec<String>,
     undecided: Vec<String>,
@@ -212,8 +211,8 @@ impl RangeCounts {
     }
 }
 
-/// Counts the outcomes of probes in so many situations after runs of this length: above 250 responses a second, from 50
-/// to 250, and with a queue that takes longer than a second to become half as long.
+/// Counts the outcomes of one probe per seed: above 250 responses/s, from 50 to 250, and with a queue that takes longer
+/// than a second to halve.
 fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [RangeCounts; 3] {
     let mut counts = [RangeCounts::default(), RangeCounts::default(), RangeCounts::default()];
     for seed in seeds {
@@ -241,8 +240,7 @@ fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [RangeCounts; 3] {
     counts
 }
 
-/// Some situations in every test run, and with `CHECK_MACHINE` 600 after either length of a run, as `make
-/// check-machine` sets it.
+/// A few situations in every test run; 600 per run length with `CHECK_MACHINE`, as in `make check-machine`.
 #[test]
 fn random_closed_loops_are_never_judged_wrongly() {
     let is_whole = std::env::var_os("CHECK_MACHINE").is_some();
@@ -268,8 +266,7 @@ fn random_closed_loops_are_never_judged_wrongly() {
     }
 }
 
-/// How many of so many probes are wrong, and how many decide, where workers in front of so many in flight have an
-/// elasticity between all and half of these.
+/// Numbers of wrong and of decided probes for a target with this many workers, between `in_flight` and half of it.
 fn at(workers: u32, in_flight: u32, service: ServiceModel, per_s: f64, count: u64) -> [u64; 2] {
     let mut told = [0, 0];
     for seed in 0..count {
@@ -297,7 +294,7 @@ fn at_most_one_percent_is_misjudged() {
             all_decided += decided;
         }
     }
-    // Three quarters of 26 find all 16 workers busy.
+    // Three quarters of 26 keep all 16 workers busy.
     assert!(all_decided >= count / 2, "{all_decided} of {count}");
 }
 
@@ -319,12 +316,12 @@ fn random_service_needs_more_responses_than_constant() {
     for (service, most) in [(ServiceModel::Constant, 100.0), (ServiceModel::Exponential, 900.0)] {
         let mut target = SimulatedTarget::new(1, service, 1.5e-3, 1);
         let told = probe(&mut target, 8, 10, 2.0);
-        let (rate, _) = told.result.expect("it was carried out");
+        let (rate, _) = told.result.expect("the probe ran");
         assert!(told.side() == Some([f64::NEG_INFINITY, STAYS]) && rate.responses < most, "{service:?} {rate:?}");
     }
 }
 
-/// The table in docs/measuring.md: how many of the probes decide, after runs of 10 and 30 seconds; of 200 with
+/// The table in docs/measuring.md: share of decided probes after runs of 10 and 30 seconds. 200 probes with
 /// `CHECK_MACHINE`.
 #[test]
 fn how_often_a_probe_decides() {

@@ -1,18 +1,18 @@
-//! A single run, which is what onrush does unless another command is asked for: its output, and how it ends.
+//! A single run, the default without a subcommand: its output and its end.
 //!
 //! # One way to end
 //!
 //! 1. **Measure.** The measurements are kept, no matter what ends the run: time, requests, a signal, a script, a bug.
-//! 2. **Files.** Each is written in its own thread, so that a slow one does not delay the report. While a probe follows
-//!    the run, they are kept ready: a signal that ends the process writes them.
+//! 2. **Files.** Each is written in its own thread, so a slow file does not delay the report. During a probe, the files
+//!    are kept ready: a signal that ends the process writes them.
 //! 3. **Report**, and the notes.
-//! 4. **Wait** for unfinished files, for [`files::PATIENCE`] at most.
-//! 5. **`done()`** of the script, which may do anything at all.
+//! 4. **Wait** up to [`files::PATIENCE`] for unfinished files.
+//! 5. **`done()`** of the script, which may do anything.
 //! 6. **Exit code.** Zero means that every named file is new and complete. Any other code comes with a line about the
 //!    state of each file.
 //!
 //! Each step is taken even if an earlier one failed. Only a second signal, or a signal during a step that may never
-//! end, cuts this short; the line about the files is printed then as well.
+//! end, cuts this short. Even then, the line about the files is printed.
 
 mod opening;
 #[cfg(test)]
@@ -43,16 +43,16 @@ use crate::session::{self, SessionResult};
 use opening::RunOpening;
 use screen::{has_colours, say_lines};
 
-/// How long the report waits for the files. Files on a disk are complete by then.
+/// Time that the report waits for the files. Files on a disk are complete by then.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// Carries out a plan, up to the exit code.
+/// Runs a plan and returns the exit code.
 pub fn carry_out(plan: &mut Plan) -> u8 {
     let has_script = plan.script.is_some();
     with_stack(has_script, run::host::check_space(plan, has_script), || steps(plan))
 }
 
-/// Takes the steps, one after the other.
+/// Takes the steps in order.
 fn steps(plan: &mut Plan) -> u8 {
     let begun = Signals::listen(&[]).and_then(|signals| {
         let kept = KeptFiles::before_quitting(&signals);
@@ -102,7 +102,7 @@ fn steps(plan: &mut Plan) -> u8 {
         Ok(ran) => ending.conclude(ran, opening, files),
         Err(error) => {
             ending.give_up(&error);
-            // Files that were only opened are removed.
+            // Removes files that were only opened.
             drop(files);
             opening.screen
         }
@@ -110,31 +110,31 @@ fn steps(plan: &mut Plan) -> u8 {
     ending.last_words(screen)
 }
 
-/// The steps after the measurement, and their outcome so far.
+/// The steps after the measurement, and their results so far.
 struct RunEnding<'a> {
     plan: &'a Plan,
     interrupt: Interrupt,
     states: FileStates,
     kept: KeptFiles,
-    /// Messages about failures, printed at the very end.
+    /// Failure messages, printed at the very end.
     said: Vec<String>,
-    /// The gates that are broken or undecided.
+    /// Broken or undecided gates.
     broken: Vec<Gate>,
-    /// The verdict, where `--strict` makes it a failure.
+    /// The verdict, if `--strict` makes it a failure.
     our_fault: Option<Verdict>,
-    /// The options whose question a signal left open.
+    /// Options that a signal left undecided.
     undecided: Vec<&'static str>,
-    /// Which machines were lost in the run, and why.
+    /// Machines lost during the run, each with the cause.
     lost: Vec<String>,
     /// True if a probe followed the run.
     was_probed: bool,
     code: u8,
-    /// True if the files were to be written.
+    /// True if files were requested.
     was_written: bool,
 }
 
 impl RunEnding<'_> {
-    /// Files, report, wait, `done()`.
+    /// Writes the files, prints the report, waits, and calls `done()`.
     fn conclude(
         &mut self,
         SessionResult { mut outcome, script, tail, .. }: SessionResult,
@@ -158,12 +158,12 @@ impl RunEnding<'_> {
             self.undecided = vec!["--fail-if verdict"];
         }
         let (first_lines, mut screen) = (opening.text(), opening.screen);
-        // The files and the report are functions of it.
+        // The files and the report are functions of this judgement.
         let judged = self.step(|| Ok(JudgedRun::from_outcome(plan, &outcome)));
         self.our_fault = judged.as_ref().and_then(|judged| judged.strictly(plan)).cloned();
         let document = judged.as_ref().map(|judged| &judged.document);
         let gates = document.iter().flat_map(|document| &document.gates);
-        // A single request is one of one name.
+        // With `--once`, a gate may be undecided: there is only one request.
         let has_failed = |gate: &&Gate| gate.broken || gate.undecided && !plan.once;
         self.broken = gates.filter(|gate| has_failed(gate) && !gate.is_strict()).cloned().collect();
         if !plan.output.files().is_empty() {
@@ -176,7 +176,7 @@ impl RunEnding<'_> {
             }
             self.states.wait(GRACE);
         }
-        // The reader of the report may block, and `done` may loop: from here on the first signal quits.
+        // The reader of the report may block, and `done` may loop: from here on, the first signal quits.
         interrupt.blocking(|| {
             let text = document.and_then(|document| self.step(|| report(plan, &outcome, document))).unwrap_or_default();
             self.step(|| {
@@ -192,7 +192,7 @@ impl RunEnding<'_> {
             }
             self.wait_for_files();
             if let Some(mut script) = script.filter(|_| outcome.breakdown.is_none() && outcome.stuck.is_empty()) {
-                // `done` might touch the state of a stuck thread, which must not be touched.
+                // `done` might touch the state of a stuck thread, which is forbidden.
                 let done = guard(|| call_done(plan, &outcome, &mut script)).and_then(|done| done);
                 done.unwrap_or_else(|error| self.give_up(&error));
             }
@@ -207,8 +207,7 @@ impl RunEnding<'_> {
         screen
     }
 
-    /// The probe that follows the run, if one would tell more, and the files again; no files, if a signal has written
-    /// them meanwhile.
+    /// Runs the probe if it would reveal more, and returns the files. No files if a signal has written them meanwhile.
     fn follow_up(&mut self, outcome: &mut Outcome, tail: Option<Tail>, files: Files) -> (Option<Probe>, Option<Files>) {
         let (plan, interrupt, kept) = (self.plan, self.interrupt.clone(), self.kept.clone());
         if self.step(|| Ok(needs_probe(plan, outcome))) != Some(true) {
@@ -223,7 +222,7 @@ impl RunEnding<'_> {
         (probe(), kept.take())
     }
 
-    /// Takes one step, and continues even if it fails.
+    /// Takes one step; a failure does not end the remaining steps.
     fn step<T>(&mut self, work: impl FnOnce() -> anyhow::Result<T>) -> Option<T> {
         let done = guard(work).and_then(|done| done);
         done.map_err(|error| self.give_up(&error)).ok()
@@ -238,7 +237,7 @@ impl RunEnding<'_> {
         self.states.give_up();
     }
 
-    /// Handles an error, which may be a script's wish to end the program.
+    /// Handles an error, which may be a script's request to exit.
     fn give_up(&mut self, error: &anyhow::Error) {
         if let Some(&Exit(code)) = error.downcast_ref() {
             return self.exit(code);
@@ -247,7 +246,7 @@ impl RunEnding<'_> {
         self.said.push(format!("{}{error:#}", speaker(self.plan)));
     }
 
-    /// Notes why a run broke off, if it did.
+    /// Records why a run broke off, if it did.
     fn explain(&mut self, outcome: &Outcome) {
         for sentence in failure::stuck(outcome) {
             self.code = EXIT_WRONG;
@@ -267,13 +266,13 @@ impl RunEnding<'_> {
         }
     }
 
-    /// Ends with a script's exit code, of which the system keeps eight bits. A code of 0 does not hide a failure.
+    /// Sets a script's exit code, of which the system keeps eight bits. Code 0 does not hide a failure.
     fn exit(&mut self, code: i32) {
         let code = code as u8;
         self.code = if code == 0 && !self.said.is_empty() { EXIT_WRONG } else { code };
     }
 
-    /// Prints the remaining messages; returns the exit code.
+    /// Prints the remaining messages and returns the exit code.
     fn last_words(mut self, screen: Screen) -> u8 {
         let unwritten = if self.was_written { files::unwritable(&self.states) } else { Vec::new() };
         let mut said: Vec<String> = unwritten.iter().map(|error| format!("onrush: {error}")).collect();
@@ -301,7 +300,7 @@ impl RunEnding<'_> {
             said.extend(self.states.account().map(|account| format!("onrush: {account}")));
         }
         said.extend(std::mem::take(&mut self.said));
-        // With --quiet it was not announced while the run was going on.
+        // With --quiet, the loss was not announced during the run.
         let lost: Vec<String> = self.lost.iter().map(|why| format!("onrush: {why}")).collect();
         if self.plan.output.is_quiet {
             said.extend_from_slice(&lost);
@@ -315,7 +314,7 @@ impl RunEnding<'_> {
     }
 }
 
-/// True if a probe after the run would tell more.
+/// True if a probe after the run would reveal more.
 fn needs_probe(plan: &Plan, outcome: &Outcome) -> bool {
     let is_whole = matches!(outcome.ended, RunEnd::Duration | RunEnd::Requests)
         && outcome.breakdown.is_none()
@@ -324,7 +323,7 @@ fn needs_probe(plan: &Plan, outcome: &Outcome) -> bool {
     evidence.is_some_and(|evidence| judge::needs_probe(&evidence))
 }
 
-/// The options of a plan by which a run is judged: one that a signal ended early passes by none of them.
+/// Options of the plan that judge the run. A run interrupted by a signal passes none of them.
 fn questions(plan: &Plan) -> Vec<&'static str> {
     let asked = [
         ("--fail-if", !plan.output.gates.is_empty()),
@@ -338,12 +337,12 @@ fn asks_for_verdict(plan: &Plan) -> bool {
     plan.output.gates.iter().any(Condition::asks_for_verdict)
 }
 
-/// The line on the verdict that `--strict` makes a failure.
+/// Message for a verdict that `--strict` makes a failure.
 fn strict(verdict: &Verdict) -> String {
     format!("onrush: --strict: {verdict}")
 }
 
-/// The report after the run.
+/// Report after the run.
 fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result<String> {
     Ok(match plan.output.format {
         _ if plan.once => report::once(plan, outcome),
@@ -352,15 +351,15 @@ fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result
     })
 }
 
-/// With `--once` and a list whose requests have names, shows the outcome of the first request of every other name.
-/// Returns the resulting exit code, and the broken gates.
+/// With `--once` and a list of named requests, shows the first request of every other name. Returns the exit code and
+/// the broken gates.
 fn show_other_names(plan: &Plan, interrupt: &Interrupt, screen: &mut Screen) -> anyhow::Result<(u8, Vec<Gate>)> {
     let (mut code, mut broken) = (0, Vec::new());
     for list in plan.list.iter().flat_map(RequestList::of_other_names) {
         if interrupt.is_asked() {
             return Ok((EXIT_NOTHING_COMPLETED, broken));
         }
-        // The kernel gives the memory of a ring back only later, and users without rights have little for rings.
+        // The kernel frees the memory of a ring with a delay, and unprivileged users have little memory for rings.
         let io = if matches!(plan.io, Io::Sim(_)) { plan.io.clone() } else { Io::Epoll };
         let plan = Plan { list: Some(list), io, ..plan.clone() };
         let outcome = session::run(&plan, interrupt, &mut [])?.outcome;
@@ -382,7 +381,7 @@ fn exit_code(plan: &Plan, outcome: &Outcome) -> u8 {
     if nothing && !plan.dialect.is_compat() { EXIT_NOTHING_COMPLETED } else { 0 }
 }
 
-/// The prefix of error messages: none with wrk's own words.
+/// Prefix of error messages; empty in wrk mode.
 fn speaker(plan: &Plan) -> &'static str {
     if plan.dialect.is_compat() { "" } else { "onrush: " }
 }

@@ -10,7 +10,7 @@ use crate::program::{Screen, say};
 use crate::run::{self, Choice, Interrupt, Observer};
 use crate::{cli, failure, report};
 
-/// Prints everything before a single run, up to the first lines of its report.
+/// Prints everything before a single run, up to the first lines of the report.
 pub(super) struct RunOpening<'a> {
     plan: &'a Plan,
     interrupt: Interrupt,
@@ -20,12 +20,13 @@ pub(super) struct RunOpening<'a> {
 }
 
 impl<'a> RunOpening<'a> {
-    /// For the run of a plan; nothing has been printed on `screen`. A signal while its reader blocks quits.
+    /// Creates the opening of a plan. Nothing may have been printed on `screen`. A signal while its reader blocks
+    /// quits.
     pub fn new(plan: &'a Plan, interrupt: Interrupt, screen: Screen) -> Self {
         Self { plan, interrupt, screen, is_printed: false }
     }
 
-    /// Prints the version where wrk does, which is before anything can go wrong.
+    /// Prints the version at the same point as wrk: before anything can fail.
     pub fn greet(&mut self) {
         if self.plan.output.verbose
             && self.plan.dialect.is_compat()
@@ -35,17 +36,17 @@ impl<'a> RunOpening<'a> {
         }
     }
 
-    /// The first lines of the report, the first time.
+    /// Returns the first lines of the report, on the first call only.
     pub fn text(&mut self) -> String {
         let is_due = !std::mem::replace(&mut self.is_printed, true)
             && !self.plan.once
             && self.plan.output.format == Format::Text;
-        // Other machines have the connections.
+        // The connections are on other machines.
         let shortage = run::host::shortage(self.plan).filter(|_| self.plan.output.machines.is_none());
         if is_due { report::opening(self.plan, run::host::room(self.plan, shortage)) } else { String::new() }
     }
 
-    /// Prints something before the run. If the reader blocks, the run does not begin, and a signal quits.
+    /// Prints a text before the run. If the reader blocks, the run does not start, and a signal quits.
     fn print(&mut self, text: &str) {
         self.interrupt.blocking(|| self.screen.print(text));
     }
@@ -57,12 +58,12 @@ impl Observer for RunOpening<'_> {
         if plan.output.verbose && !plan.dialect.is_compat() {
             say(&verbose(plan, choice, addresses));
         }
-        // Other machines have the connections.
+        // The connections are on other machines.
         if plan.output.machines.is_some() {
             return;
         }
         let shortage = run::host::shortage(plan);
-        // A run with less than the requested load says so even without notes.
+        // A run with less than the requested load reports the shortage even without notes.
         let is_other = run::host::room(plan, shortage).is_some() && !plan.output.is_quiet;
         if plan.output.notes || is_other {
             let ports = run::host::too_few_ports(plan, addresses, run::Ports::read());
@@ -75,8 +76,8 @@ impl Observer for RunOpening<'_> {
         let is_silent = plan.output.format == Format::Json || plan.dialect.is_compat();
         if let Some(probing) = plan.output.probing.filter(|_| plan.output.notes && !is_silent) {
             say(&format!(
-                "onrush: after the run, up to {} with other numbers of requests in flight may tell what its limit was \
-                 (--probe off)",
+                "onrush: after the run, up to {} with other numbers of requests in flight may reveal the limit of the \
+                 run (--probe off)",
                 exact(probing.time)
             ));
         }

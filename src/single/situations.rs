@@ -1,9 +1,9 @@
-//! Situations with a known bottleneck, drawn at random, in virtual time: is the verdict right about them?
+//! Random situations with a known bottleneck, in virtual time: is the verdict right?
 //!
-//! A closed loop is limited by its connections if the elasticity between the verdict's two numbers of requests in
-//! flight is above 0.7, by its target if it is below 0.3; the truth comes from long runs without a probe. A rate is
-//! kept up with if it is below that of a long closed loop with as many connections. Situations on sockets are in
-//! `tests/it/situations.rs`.
+//! Let e be the elasticity between the two numbers of requests in flight that the verdict compares. A closed loop is
+//! limited by its connections if e > 0.7, and by its target if e < 0.3. The true value comes from long runs without a
+//! probe. A schedule is sustainable if its rate is below that of a long closed loop with as many connections.
+//! Situations on sockets are in `tests/it/situations.rs`.
 
 use std::fmt::Write as _;
 use std::{env, fs, process};
@@ -20,13 +20,13 @@ use crate::record::{Document, NoteId, Weight};
 use crate::run::Interrupt;
 use crate::session::{self, SessionResult};
 
-/// The seeds of every test run; `SITUATIONS_SEED` and `SITUATIONS` choose others.
+/// Seeds of every test run. `SITUATIONS_SEED` and `SITUATIONS` override them.
 const FIRST: u64 = 1;
 const SEEDS: u64 = 24;
-/// The responses of a long run, from which the truth comes.
+/// Number of responses of a long run, which yields the true value.
 const LONG: f64 = 20_000.0;
 
-/// An overload from here on must not be overlooked, beyond the chance of random arrivals.
+/// An overload from this factor on must be detected, apart from chance in random arrivals.
 const OVERLOAD: f64 = 1.01;
 
 /// A target and a load.
@@ -34,9 +34,9 @@ struct Situation {
     scenario: Scenario,
     connections: u32,
     duration_s: u64,
-    /// The time that a probe may take; `None`: the usual one.
+    /// Time budget of the probe; `None`: the default.
     probe_s: Option<u64>,
-    /// The rate as a share of the target's capacity.
+    /// Rate as a share of the target's capacity.
     load: Option<f64>,
     seed: u64,
     name: String,
@@ -45,12 +45,12 @@ struct Situation {
 /// The right verdict.
 #[derive(Debug)]
 enum KnownAnswer {
-    /// A closed loop: the elasticity and its standard error.
+    /// A closed loop: elasticity and its standard error.
     Loop { elasticity: f64, error: f64 },
-    /// A rate as a share of the possible rate with these connections, and its standard error by chance; infinite if
+    /// A rate as a share of the possible rate with these connections, and its standard error by chance. Infinite if
     /// responses are wrong.
     Rate { load: f64, error: f64 },
-    /// The target stops for a large part of the time.
+    /// The target pauses for a large part of the run.
     Silent,
 }
 
@@ -58,12 +58,12 @@ enum KnownAnswer {
 enum AnswerClass {
     Right,
     Unclear,
-    /// There was too little time for a probe.
+    /// Too little time for a probe.
     Unaffordable,
     Wrong,
 }
 
-/// Chooses between these.
+/// Draws from a list of choices, or from a range.
 struct ChoiceDraw(Random);
 
 impl ChoiceDraw {
@@ -71,12 +71,12 @@ impl ChoiceDraw {
         choices[self.0.below(choices.len() as u64) as usize]
     }
 
-    /// A number from `low` to `high` whose logarithm is evenly distributed.
+    /// Draws a number from `low` to `high` with a uniformly distributed logarithm.
     fn order(&mut self, low: f64, high: f64) -> f64 {
         low * (high / low).powf(self.0.uniform())
     }
 
-    /// A service that takes so many milliseconds on average.
+    /// Draws a service with this mean, in milliseconds.
     fn service(&mut self, mean_ms: f64) -> (Service, &'static str) {
         let service = Service { ms: mean_ms, sd: 0.0, dist: None, slow: None };
         match self.0.below(5) {
@@ -103,7 +103,7 @@ fn draw(seed: u64) -> Situation {
     let probe_s = draw.one_of(&[None, None, None, Some(6)]);
     let mut name = format!("{workers} workers, {dist}, {per_s:.0}/s");
     if draw.0.below(3) == 0 {
-        // One per cent of overload must be told from one per cent less than can be done.
+        // One per cent of overload must be distinguishable from one per cent of spare capacity.
         let load = draw.one_of(&[0.8, 0.9, 0.95, 0.98, 1.01, 1.02, 1.05, 1.2]);
         match draw.0.below(8) {
             0 => {
@@ -121,11 +121,11 @@ fn draw(seed: u64) -> Situation {
         let _ = write!(name, ", at {:.0} %", load * 100.0);
         return Situation { scenario, connections, duration_s, probe_s, load: Some(load), seed, name };
     }
-    // Around the number at which the workers begin to be busy all the time, and elsewhere.
+    // Around the number that keeps the workers busy all the time, and elsewhere.
     let connections = (f64::from(workers) * draw.order(0.2, 8.0)).round().clamp(2.0, 256.0) as u32;
     match draw.0.below(6) {
         0 => {
-            // Time that is spent without a queue before.
+            // Time spent before the pool, without a queue.
             let delay_ms = draw.0.uniform() * 3e3 * f64::from(workers) / per_s;
             let (delay, dist) = draw.service(delay_ms);
             scenario.delay = Some(delay);
@@ -152,15 +152,16 @@ fn draw(seed: u64) -> Situation {
 }
 
 impl Situation {
-    /// The plan of these words.
+    /// Plan of a command line with these arguments.
     fn plan(&self, words: &str) -> Box<Plan> {
         let file = env::temp_dir().join(format!("onrush-situations-{}-{}.toml", process::id(), self.seed));
-        fs::write(&file, toml::to_string(&self.scenario).expect("it is a table")).expect("it can be written");
+        fs::write(&file, toml::to_string(&self.scenario).expect("a scenario is a table"))
+            .expect("the scenario can be written");
         let words =
             format!("onrush -t1 --seed {} {words} --io sim:{} http://127.0.0.1:8080/", self.seed, file.display());
         match cli::parse(words.split(' ').map(Into::into), &Commands::NONE) {
             Invocation::Run { mut plan, .. } => {
-                plan.read_files().expect("there are none");
+                plan.read_files().expect("the plan names no files");
                 plan
             }
             other => panic!("{words}: {other:?}"),
@@ -168,10 +169,10 @@ impl Situation {
     }
 
     fn run(&self, plan: &Plan) -> SessionResult {
-        session::run(plan, &Interrupt::default(), &mut []).expect("it can be carried out")
+        session::run(plan, &Interrupt::default(), &mut []).expect("the plan can run")
     }
 
-    /// The rate of a long closed loop, in responses per second, and its relative standard error.
+    /// Rate of a long closed loop, in responses per second, and its relative standard error.
     fn reaches(&self, connections: u32, about_per_s: f64) -> (f64, f64) {
         let length_s = (LONG / about_per_s).clamp(15.0, 600.0).ceil();
         let long = Self {
@@ -190,7 +191,7 @@ impl Situation {
         (outcome.totals.counters.completed as f64 / outcome.elapsed.as_secs_f64(), error)
     }
 
-    /// The truth, in a closed loop between its requests in flight and this other number, and the possible rate.
+    /// The true answer, for a closed loop between its requests in flight and `other`, and the possible rate.
     fn truth(&self, other: u32) -> (KnownAnswer, f64) {
         let about_per_s = self.about_per_s();
         let (x, error) = self.reaches(self.connections, about_per_s);
@@ -198,7 +199,7 @@ impl Situation {
             let is_disturbed = !self.scenario.fault.is_empty() || !self.scenario.stall.is_empty();
             let asked_per_s = (load * about_per_s).round();
             let load = if is_disturbed { f64::INFINITY } else { asked_per_s / x };
-            // How many arrive in the run, and how long they take, are both drawn.
+            // The number of arrivals in the run and their service times are both random.
             let error = 1.0 / (asked_per_s * self.duration_s as f64).sqrt();
             return (KnownAnswer::Rate { load, error }, x);
         }
@@ -221,8 +222,7 @@ impl Situation {
         }
     }
 
-    /// Returns the verdict, whether the run was too short, and the other number of requests in flight that this is
-    /// about.
+    /// Returns the limit, the verdict, true if the run was too short, and the other number of requests in flight.
     fn verdict(&self) -> (LimitedBy, String, bool, u32) {
         let most = self.connections.max(8_192);
         let load = self.load.map_or(String::new(), |load| {
@@ -248,7 +248,7 @@ impl Situation {
     }
 }
 
-/// No note repeats the verdict, contradicts it, or advises something that cannot help.
+/// No note repeats the verdict, contradicts it, or gives useless advice.
 fn check_notes(plan: &Plan, judged: &JudgedRun) {
     let Document { notes, verdict: Some(verdict), evidence: Some(evidence), ledger, .. } = &judged.document else {
         unreachable!("something was measured")
@@ -272,7 +272,7 @@ fn mean_ms(service: &Service) -> f64 {
     service.slow.map_or(service.ms, |slow| f64::midpoint(service.ms, slow))
 }
 
-/// How right a verdict is. A truth within three standard errors of a limit may be on either side of it.
+/// Classifies a verdict. A true value within three standard errors of a limit may be on either side.
 fn class(truth: &KnownAnswer, limited_by: LimitedBy, is_short: bool) -> AnswerClass {
     use LimitedBy::{Connections, Knee, Schedule, Target, Unclear};
     let is_right = match (truth, limited_by) {
@@ -290,7 +290,7 @@ fn class(truth: &KnownAnswer, limited_by: LimitedBy, is_short: bool) -> AnswerCl
     if is_right { AnswerClass::Right } else { AnswerClass::Wrong }
 }
 
-/// With `SITUATIONS` in the environment, that many, from `SITUATIONS_SEED` on.
+/// Runs `SITUATIONS` situations, from `SITUATIONS_SEED` on, where the environment sets them.
 #[test]
 fn what_limits_a_run_is_never_confidently_wrong() {
     let number = |name: &str| env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
@@ -318,7 +318,7 @@ fn what_limits_a_run_is_never_confidently_wrong() {
     );
     println!("{counts}");
     assert_eq!(wrong, 0, "{counts}");
-    // Among few, some that are just between two verdicts weigh much.
+    // A few borderline verdicts weigh much in a small sample.
     let least = if all.len() >= 100 { 0.9 } else { 0.75 };
     assert!(decided as f64 >= least * (decided + unclear) as f64, "{counts}");
 }

@@ -253,8 +253,8 @@ fn probes_are_announced_on_standard_error_where_notes_are(context: &Context) {
         let output = simulate(context.onrush().words(words), DELAY);
         assert!(!output.stdout.contains("after the run"), "{output:?}");
         output.stderr.contains(
-            "onrush: after the run, up to 2s with other numbers of requests in flight may tell what its limit was \
-             (--probe off)\n",
+            "onrush: after the run, up to 2s with other numbers of requests in flight may reveal the limit of the \
+             run (--probe off)\n",
         )
     };
     for words in ["-c8 -d10s", "-c1 -d10s", "-c8 -d10s -X HEAD", "-c8 -d1s --probe 2s", "-c8 -d1s -X POST --probe up"] {
