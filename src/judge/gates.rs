@@ -1,4 +1,4 @@
-//! Decides whether gates are broken, from the figures that the text shows.
+//! Judges gates by the figures of the text output.
 
 use std::collections::BTreeSet;
 
@@ -14,13 +14,13 @@ use crate::figures::estimate::PercentileEstimates;
 use crate::record::gate::{Gate, Judged};
 use crate::record::{Document, Named, Note, NoteId, OfName, OpenLoop, Requests, Verdict};
 
-/// A line in GitHub's annotation syntax: an error of the workflow, in one line.
+/// Formats a line as an error in GitHub's annotation syntax, on one line.
 pub fn annotation(line: &str) -> String {
     let line = line.strip_prefix("onrush: ").unwrap_or(line);
     format!("::error title=onrush::{}", line.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A"))
 }
 
-/// Judges gates, some of which may be about the verdict.
+/// Judges gates, including gates on the verdict.
 pub(super) fn gates<'a>(
     conditions: impl IntoIterator<Item = &'a Condition>,
     document: &Document,
@@ -33,13 +33,13 @@ fn gate(condition: &Condition, document: &Document, verdict: Option<&Verdict>) -
     Gate::of(terms(condition, document, verdict))
 }
 
-/// The notes of a sum on gates that it does not have.
+/// The notes on gates that a sum lacks.
 pub fn on_missing(sum: &Document) -> impl Iterator<Item = &Note> {
     sum.notes.iter().filter(|note| note.id == NoteId::NoGate)
 }
 
-/// Gives a sum the gates that all its parts have, judged by its own figures. Notes name the others, because a gate that
-/// was not judged has not passed.
+/// Judges the gates common to all parts by the figures of their sum. Notes name the other gates, because an unjudged
+/// gate has not passed.
 pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) {
     let all = || parts.iter().flat_map(|part| &part.document.gates);
     let mut known = BTreeSet::new();
@@ -50,7 +50,7 @@ pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&
             continue;
         }
         let same: Vec<&Gate> = all().filter(|other| other.condition() == condition).collect();
-        // A term that a part knows and the sum does not is lost.
+        // A term with a figure in a part but not in the sum is lost.
         let is_lost = |(index, term): (usize, &Judged)| {
             let is_known = |other: &&Gate| other.terms.get(index).is_some_and(|term| term.was.is_some());
             term.was.is_none() && same.iter().any(is_known)
@@ -75,7 +75,7 @@ pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&
     }
 }
 
-/// Judges each term of a condition, such as the objective of a search.
+/// Judges each term of a condition, such as a search objective.
 pub fn objective(condition: &Condition, document: &Document) -> Vec<Judged> {
     terms(condition, document, document.verdict.as_ref())
 }
@@ -87,7 +87,7 @@ fn terms(condition: &Condition, document: &Document, verdict: Option<&Verdict>) 
 fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged {
     if let Threshold::LimitedBy(expected) = term.value {
         let limited_by = verdict.map(|verdict| verdict.limited_by);
-        // An unclear verdict is neither that limit nor another.
+        // An unclear verdict neither confirms nor excludes a limit.
         let is_known = |was: &LimitedBy| *was != LimitedBy::Unclear || expected == LimitedBy::Unclear;
         let is_met = |was| (was == expected) == (term.comparison == ComparisonOperator::Equal);
         let holds = limited_by.filter(is_known).is_some_and(is_met);
@@ -135,33 +135,33 @@ fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged 
     Judged { term: term.text.clone(), was, holds, undecided: figure.is_none() && !may_be_missing(term) }
 }
 
-/// True if a figure that does not exist passes: no response had a status that is a failure.
+/// True if a missing figure passes: without a failed status, there is no latency of failed statuses.
 fn may_be_missing(term: &Term) -> bool {
     matches!(term.metric, Metric::Latency(LatencyView::Class(3..), _)) && term.name.is_none()
 }
 
-/// The asked rate.
+/// The requested rate.
 #[derive(Clone, Copy)]
 struct AskedRate {
     per_s: f64,
-    /// The rate without requests that could not have had a response by the end.
+    /// The rate of the requests due early enough to have a response by the end.
     by_end_per_s: f64,
 }
 
 impl AskedRate {
-    /// The rate of an open loop.
+    /// The requested rate of an open loop.
     fn from_open_loop(open_loop: &OpenLoop) -> Self {
         Self { per_s: open_loop.asked_per_s, by_end_per_s: open_loop.asked_by_end_per_s }
     }
 
-    /// A rate beside it, where so many requests were in flight at the end.
+    /// Compares the reached rate with the requested one; `open` is the number of requests in flight at the end.
     fn beside(self, reached_per_s: f64, open: u64) -> String {
         let Self { per_s, by_end_per_s } = self;
         let (asked, late) = (format!("{per_s:.2}"), format!("{:.2}", per_s - by_end_per_s));
         if late == "0.00" {
             return format!("{reached_per_s:.2} of {asked} requests/s");
         }
-        // Where none was in flight, the last response of `-n` ended the run.
+        // Without requests in flight, the run ended with the last response of `-n`.
         let why = match open {
             0 => "because nothing was left to send while the last responses came",
             _ => "because they were due too close to the end to have a response",
@@ -173,7 +173,7 @@ impl AskedRate {
     }
 }
 
-/// A share of all requests; a count where they are few.
+/// A share of all requests, shown as a count if `total` is small.
 fn share(share: f64, total: f64) -> String {
     match total as u64 {
         few if few < units::PERCENT_MIN => units::share((share * total).round() as u64, few),
@@ -181,7 +181,7 @@ fn share(share: f64, total: f64) -> String {
     }
 }
 
-/// A clause if the percentile is just the largest of so few values.
+/// A clause for small runs, where the percentile is simply the largest value.
 fn largest(metric: Metric, values: u64) -> String {
     match metric {
         Metric::Latency(_, Statistic::Percentile(percent))
@@ -193,9 +193,9 @@ fn largest(metric: Metric, values: u64) -> String {
     }
 }
 
-/// Judges a percentile of the latency since requests were due, over all due requests: a request that failed, was
-/// abandoned or was dropped took too long. Undecided if it depends on the requests that were open when the run stopped.
-/// `None`: the term is about something else, or nothing was measured.
+/// Judges a percentile of the latency since the due time, over all due requests. Failed, abandoned and dropped requests
+/// count as too slow. Undecided if the outcome depends on requests still open when the run stopped. `None` for other
+/// terms, or if nothing was measured.
 fn percentile(term: &Term, document: &Document) -> Option<Judged> {
     let Metric::Latency(view @ (LatencyView::Shown | LatencyView::Scheduled), Statistic::Percentile(percent)) =
         term.metric
@@ -212,7 +212,7 @@ fn percentile(term: &Term, document: &Document) -> Option<Judged> {
     let mut lower_ns = estimate.bounds(percent)?.lower_ns;
     let [mut at_once, mut never] = estimate.extremes(percent);
     if view == LatencyView::Shown && !document.imitates(Dialect::Native) {
-        // The imitated tool prints latencies of complete responses only.
+        // The imitated tool prints only the latencies of complete responses.
         lower_ns = (document.value(term.metric)? * NS_PER_US).round() as u64;
         [at_once, never] = [at_once, never].map(|ns| ns.map(|ns| ns.max(lower_ns)));
     }
@@ -229,8 +229,8 @@ fn percentile(term: &Term, document: &Document) -> Option<Judged> {
     Some(Judged { term: term.text.clone(), was: Some(was), holds: holds(never) && !undecided, undecided })
 }
 
-/// Counts the requests whose latency has no upper bound, by how they ended. `any_open`: counts all requests that were
-/// open when the run stopped, and not only those older than any response.
+/// Counts the requests without an upper bound on latency, by outcome. `any_open` counts every request still open when
+/// the run stopped; otherwise only those older than any response count.
 pub(super) fn missing(
     requests: &Requests,
     open_loop: &OpenLoop,
@@ -270,13 +270,13 @@ mod tests {
         Term { text: String::new(), metric, name: None, comparison, value }
     }
 
-    /// The value of a metric, and whether it is more than `value`.
+    /// The value of a metric, and true if it exceeds `value`.
     fn asked(plan: &Plan, outcome: &Outcome, metric: Metric, value: Threshold) -> (Option<String>, bool) {
         let judged = judge(&term(metric, ComparisonOperator::More, value), &Document::of(plan, outcome), None);
         (judged.was, judged.holds)
     }
 
-    /// 1,000 requests: six got a 503, four a late response, and 20 none.
+    /// An outcome of 1,000 requests: six 503 responses, four late ones, and 20 requests without a response.
     fn flawed() -> Outcome {
         let mut outcome = flawless(980, 1);
         (0..6).for_each(|_| outcome.totals.statuses.record(503));
@@ -340,7 +340,7 @@ mod tests {
             assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?} {value:?}");
         }
         assert!(!asked(&plan, &outcome, Metric::Rate, Threshold::OfAsked(0.95)).1);
-        // Fewer requests being due in an overlong run does not bring it closer to the rate.
+        // In an overlong run, fewer due requests do not bring the reached rate closer to the requested one.
         outcome.totals.open_loop.as_mut().unwrap().due = 900;
         let slow = asked(&plan, &outcome, Metric::Rate, Threshold::OfAsked(0.95));
         assert_eq!(slow, (Some("900.00 of 1000.00 requests/s".to_owned()), false));
@@ -350,7 +350,7 @@ mod tests {
         assert_eq!(words(0), format!("{asked} because nothing was left to send while the last responses came"));
     }
 
-    /// The figure that a gate shows if 1 % of the requests failed.
+    /// The figure of a gate after 1 % failed requests.
     const ONE_PERCENT: &str = "at least 2.00ms, with no upper bound, because 1 % of the requests due failed and \
                                0.1 % had no response by the end";
     const TEN_PERCENT: &str = "at least 2.00ms, with no upper bound, because 10 % of the requests due failed and \
@@ -360,7 +360,7 @@ mod tests {
     fn gates_judge_percentile_upper_bounds() {
         let mut plan = plan(Dialect::Native, URL, 5, 1, 1);
         plan.schedule = Some(schedule(200));
-        // Of 1,000 requests that were due, this many failed, and one is in flight.
+        // 1,000 due requests: `failed` failed, and one is in flight.
         let outcome = |failed: u64| {
             let mut outcome = flawless(999 - failed, 1);
             let counters = &mut outcome.totals.counters;
@@ -382,12 +382,12 @@ mod tests {
             (100, LatencyView::Shown, "99", TEN_PERCENT, true),
             (100, LatencyView::Scheduled, "95", TEN_PERCENT, true),
             (100, LatencyView::Scheduled, "89", "2.00ms", false),
-            // Of requests that were sent and answered.
+            // The service latency counts only requests that were sent and answered.
             (100, LatencyView::Service, "99", "1.00ms", false),
         ] {
             let judged = asked(&plan, &outcome(failed), metric(view, percent), limit);
             assert_eq!(judged, (Some(was.to_owned()), breaks), "{failed} {view:?} p{percent}");
-            // A term that must hold, as in a search, does not hold either.
+            // A required term, as in a search, does not hold either.
             let held = judge(
                 &term(metric(view, percent), ComparisonOperator::Less, limit),
                 &Document::of(&plan, &outcome(failed)),
@@ -405,7 +405,7 @@ mod tests {
     fn open_requests_leave_gates_undecided() {
         let mut plan = plan(Dialect::Native, URL, 5, 1, 1);
         plan.schedule = Some(schedule(200));
-        // One of 1,000 requests was open when the run stopped, 20 ms old.
+        // One of 1,000 requests was still open when the run stopped, 20 ms after its due time.
         let mut outcome = flawless(999, 1);
         (outcome.totals.counters.started, outcome.totals.counters.open_at_end) = (1_000, 1);
         let open_loop = outcome.totals.open_loop.get_or_insert_default();
@@ -534,7 +534,7 @@ mod tests {
         assert_eq!((conditions(&both).as_str(), has(&both, lacks) + has(&both, lost)), ("errors requests", 0));
         let some = sum(&[result(&["requests"], 1), result(&["requests", "errors"], 2)]);
         assert_eq!((conditions(&some).as_str(), has(&some, lacks)), ("requests", 1), "{:?}", some.notes);
-        // Of a sum that is added to it is said once.
+        // A sum of sums reports a missing gate once.
         let more = sum(&[some, result(&["requests", "errors"], 3)]);
         assert_eq!((conditions(&more).as_str(), has(&more, lacks)), ("requests", 1), "{:?}", more.notes);
         let parts = [1, 2].map(|bytes| result(&["errors", "requests"], bytes));

@@ -1,8 +1,8 @@
-//! The judge: the limit of a run, its broken gates, and the notes for its user; each decided once, from the document
-//! alone, for everybody who shows it, writes it or ends with an exit code.
+//! The judge: the limit of a run, its broken gates, and the notes for its user. Each is decided once, from the document
+//! alone, for every output and exit code.
 //!
-//! `verdict` has the rules on the evidence of the document, `gates` compares metrics with the conditions of
-//! `--fail-if`, and `notes` has every sentence of doubt. Nothing here measures or prints.
+//! `verdict` holds the rules on the evidence, `gates` compares metrics with the conditions of `--fail-if`, and `notes`
+//! holds every sentence of doubt. Nothing here measures or prints.
 
 mod gates;
 mod notes;
@@ -23,12 +23,13 @@ use verdict::{usage as usage_of, verdict};
 pub use gates::{annotation, objective, on_missing};
 pub use verdict::{needs_probe, on, uses_all};
 
-/// The sum of several documents, which must be in the order of [`in_order`](crate::record::in_order), judged anew: its
-/// verdict, and the gates that all of them have, as far as `read` understands their conditions. Notes name the others.
+/// Sums several documents and judges the sum anew: its verdict, and the gates common to all parts whose conditions
+/// `read` understands. Notes name the other gates. The documents must be in the order of
+/// [`in_order`](crate::record::in_order).
 ///
 /// # Errors
 ///
-/// When no run can have measured one of them.
+/// If a document holds figures that no run can have measured.
 pub fn sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) -> Result<Document, Corrupt> {
     let mut sum = Document::sum(named)?;
     sum.verdict = verdict(&sum);
@@ -36,7 +37,7 @@ pub fn sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) -> Res
     Ok(sum)
 }
 
-/// The most lines below a run of which nothing failed and whose limit is known.
+/// Maximum number of lines below a run without failures and with a known limit.
 const LINES_MAX: usize = 3;
 
 /// Decisions about a run.
@@ -44,13 +45,13 @@ const LINES_MAX: usize = 3;
 pub struct Judgement {
     /// The limit of the run; `None` if nothing was measured, or for a single request.
     pub verdict: Option<Verdict>,
-    /// Doubts about the result, most important first; none if there are no doubts.
+    /// Doubts about the result, most important first; empty if there are none.
     pub notes: Vec<Note>,
-    /// The outcome of its gates, in their order; the last one is `--strict`.
+    /// Outcomes of the gates, in their order; `--strict` is last.
     pub gates: Vec<Gate>,
 }
 
-/// Judges the document of a run by the gates that are asked for.
+/// Judges a run by the requested gates.
 pub fn judge(document: &Document, asked: &OutputOptions) -> Judgement {
     let verdict = verdict(document);
     let mut notes = notes(document, verdict.as_ref(), is_printed(document, asked));
@@ -64,17 +65,17 @@ pub fn judge(document: &Document, asked: &OutputOptions) -> Judgement {
     Judgement { verdict, notes, gates }
 }
 
-/// A run that has been judged.
+/// A run with its judgement.
 #[derive(Debug)]
 pub struct JudgedRun {
-    /// Its document, with the judgement.
+    /// The document, including the judgement.
     pub document: Document,
-    /// Its notes, as they are printed after the run.
+    /// The notes printed after the run.
     notes: Vec<Note>,
 }
 
-/// True if the verdict is printed, so that no note need say it. A short run's is printed only on request. With `-v`
-/// everything is printed.
+/// True if the verdict is printed, so that no note need repeat it. The verdict on a short run is printed only on
+/// request or with `-v`.
 fn is_printed(document: &Document, output: &OutputOptions) -> bool {
     let was_probed = document.evidence.iter().filter_map(|evidence| evidence.probe.as_ref()).any(|it| it.requests > 0);
     let is_asked = output.is_strict || output.gates.iter().any(Condition::asks_for_verdict);
@@ -90,13 +91,13 @@ impl JudgedRun {
         Self { document: Document { verdict, gates, notes: written, ..document }, notes }
     }
 
-    /// The verdict if onrush itself was the limit, where `--strict` makes that a failure.
+    /// The verdict if onrush itself was the limit and `--strict` makes that a failure.
     pub fn strictly(&self, plan: &Plan) -> Option<&Verdict> {
         self.document.verdict.as_ref().filter(|verdict| plan.output.is_strict && verdict.limited_by.is_our_fault())
     }
 
-    /// The lines below a report: the requested notes and the verdict; in colours if `colour`. Below a run without
-    /// failures and with a known limit there are three at most, without the additions of `-v`.
+    /// The lines below a report: the requested notes and the verdict, with colours if `colour`. A run without failures
+    /// and with a known limit has at most three lines, plus those of `-v`.
     pub fn lines(&self, output: &OutputOptions, colour: bool) -> String {
         if !output.notes {
             return String::new();
@@ -127,7 +128,7 @@ impl JudgedRun {
     }
 }
 
-/// How often threads waited for several responses over HTTP/2, which latencies include.
+/// How often threads waited to collect several HTTP/2 responses. Latencies include these waits.
 fn lingered(http2: &Http2) -> String {
     let (times, longest) = (counted(http2.lingers, "time"), http2.linger_max_us);
     format!("; onrush waited for several responses {times}, each for {longest} µs at most")

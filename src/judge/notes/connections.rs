@@ -1,4 +1,4 @@
-//! Notes on connections: how many were established, and with which buffers.
+//! Notes on the number of connections established and on their buffers.
 
 use onrush_plan::Partition;
 use onrush_plan::levels::{self, ConnectionLevels};
@@ -9,8 +9,7 @@ use super::facts::{NoteFacts, duration};
 use crate::failure::{errno_words, too_few_files};
 use crate::record::{Buffer, Document, Ended, Level, Note, NoteId, Shortage};
 
-/// Connections that stages ask for only this long, in nanoseconds, may not be established before they are no longer
-/// wanted.
+/// Nanoseconds. Stages that need a connection for a shorter time may end before it is established.
 const OPENING_NS: u64 = 1_000_000_000;
 
 /// The buffers that the kernel made smaller than requested.
@@ -31,21 +30,21 @@ pub fn capped(document: &Document) -> Vec<Note> {
 pub fn fewer(facts: &NoteFacts<'_>) -> Option<Note> {
     let Document { connections, plan, errors, ended, .. } = facts.document;
     let (opened, shortage) = (connections.established, connections.shortage);
-    // With stages, only connections that there was time to open count.
+    // With stages, count only connections that there was time to open.
     let least_ns = OPENING_NS.min(facts.elapsed_ns).max(1);
     let stages = plan.connection_stages.as_deref();
     let asked = stages.map_or(plan.connections, |stages| planned(stages).most_for(least_ns, facts.elapsed_ns));
     let asked = u64::from(asked);
-    // Each of several machines that had room for fewer has its own note.
+    // Each machine with room for fewer connections has its own note.
     let machines = &facts.document.machines;
     let asked = if machines.is_empty() { asked } else { asked.min(machines.iter().map(|it| it.connections).sum()) };
     // Each kind of failure has its own note.
     let failures = errors.connect > 0;
-    // All requests completed before every connection was established: the others were not needed.
+    // All requests completed before every connection was established: the missing ones were not needed.
     let is_moot = *ended == Some(Ended::Requests) && !failures && shortage.is_none();
     let room = shortage.and_then(|shortage| shortage.room);
     let is_full = room.is_some_and(|room| opened >= room);
-    // A lack of room was reported before the run, and is not why even fewer were established.
+    // A lack of room was reported before the run. It does not explain an even smaller number.
     let asked = if is_full { asked } else { room.map_or(asked, |room| asked.min(room)) };
     if opened >= asked || is_moot || plan.once {
         return None;
@@ -55,7 +54,7 @@ pub fn fewer(facts: &NoteFacts<'_>) -> Option<Note> {
     Some(Note { was_announced: room == Some(opened), ..Note::doubt(NoteId::FewerConnections, text) })
 }
 
-/// The plan of the number of connections.
+/// The planned number of connections over time.
 fn planned(stages: &[Level]) -> ConnectionLevels {
     let level =
         |level: &Level| levels::ConnectionLevel { length: duration(level.length_s), from: level.from, to: level.to };
@@ -79,7 +78,7 @@ fn capped_line(option: &str, setting: &str, requested: u32, given: u32) -> Strin
 fn fewer_line(opened: u64, asked: u64, shortage: Option<&Shortage>, failures: bool, staged: bool) -> String {
     let is_one = asked == 1;
     let asked = counted(asked, "connection");
-    // At one time, and for long enough to be established.
+    // Counts connections requested at the same time, for long enough to be established.
     let (the, so_far) = if staged { ("the ", " that the stages had asked for so far") } else { ("", "") };
     let count = match opened {
         _ if is_one => format!("the connection{so_far} was not"),

@@ -10,10 +10,10 @@ use super::were;
 use crate::figures::NS_PER_US;
 use crate::record::{Document, Ended, Known, Note, NoteId, StoppedThread, Unknown, Until};
 
-/// From this many threads on, they are counted and not named.
+/// From this many threads on, a note counts threads instead of naming them.
 const NAMED: usize = 9;
 
-/// The note on a run that ended early, or before all its requests had ended.
+/// The note on a run that ended early or before all its requests completed.
 pub fn early(document: &Document) -> Option<Note> {
     let (plan, elapsed) = (&document.plan, document.elapsed());
     let (id, text) = match document.ended {
@@ -33,7 +33,7 @@ pub fn early(document: &Document) -> Option<Note> {
     Some(Note::doubt(id, text))
 }
 
-/// The duration ended before all requests completed. (A script may end a run before either.)
+/// The note on a duration too short for all requests. (A script may end a run earlier.)
 fn too_few_requests(document: &Document) -> Option<Note> {
     let (plan, elapsed, completed) = (&document.plan, document.elapsed(), document.requests.completed);
     let asked = plan.requests?;
@@ -42,7 +42,7 @@ fn too_few_requests(document: &Document) -> Option<Note> {
     is_over.then(|| Note::doubt(NoteId::TooFewRequests, text()))
 }
 
-/// The note on threads that the script ended.
+/// The note on threads ended by the script.
 pub fn by_script(document: &Document) -> Option<Note> {
     let stopped = &document.stopped_threads;
     let times = || stopped.iter().map(|thread| thread.at_s);
@@ -110,7 +110,7 @@ fn too_few_requests_line(elapsed: Duration, completed: u64, asked: u64, staged: 
 }
 
 fn until_line(until: &Until, elapsed: Duration, is_counted: bool) -> String {
-    // A batch lasts at least a second.
+    // A batch takes at least a second.
     let is_too_short = elapsed < Duration::from_secs(BATCHES_MIN as u64);
     let [after, elapsed] = [until.at_s, elapsed.as_secs_f64()].map(|seconds| time_us(seconds * 1e6));
     let percent = |share: Option<f64>| share.unwrap_or_default() * 100.0;

@@ -1,4 +1,4 @@
-//! A document with its distributions read, for all notes.
+//! A document with its distributions decoded, shared by all notes.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::record::evidence::Silence;
 use crate::record::{self, Document};
 use crate::run::nanos;
 
-/// A document, and facts that several notes need.
+/// A document, and facts needed by several notes.
 pub struct NoteFacts<'a> {
     /// The document.
     pub document: &'a Document,
@@ -19,14 +19,14 @@ pub struct NoteFacts<'a> {
     pub latency: Distribution<u64>,
     /// The ages of requests that were abandoned or in flight at the end.
     pub censored: Option<Distribution<u64>>,
-    /// How long was measured, in nanoseconds.
+    /// Measured time in nanoseconds.
     pub elapsed_ns: u64,
-    /// Responses.
+    /// Number of responses.
     pub completed: u64,
 }
 
 impl<'a> NoteFacts<'a> {
-    /// The facts of a document. Unreadable values count as empty: a document that was read has been checked.
+    /// Extracts the facts of a document. Unreadable values count as empty, because a loaded document has been checked.
     pub fn from_document(document: &'a Document) -> Self {
         Self {
             document,
@@ -37,30 +37,30 @@ impl<'a> NoteFacts<'a> {
         }
     }
 
-    /// True if another tool is imitated.
+    /// True if the run imitated another tool.
     pub fn is_compat(&self) -> bool {
         !self.document.imitates(Dialect::Native)
     }
 
-    /// The most connections that there could be at a time.
+    /// Maximum number of connections at a time.
     pub fn most_connections(&self) -> u64 {
         let plan = &self.document.plan;
         let planned = plan.max_inflight.unwrap_or(plan.connections);
         self.document.evidence.as_ref().map_or(planned.into(), |evidence| evidence.load.connections)
     }
 
-    /// The most requests that could be in flight, where a connection of HTTP/2 may have several.
+    /// Maximum number of requests in flight; `None` if a connection has at most one.
     pub fn most_in_flight(&self) -> Option<u64> {
         self.document.evidence.as_ref()?.load.in_flight_max
     }
 
-    /// True if the script held a thread up for long enough to be the limit.
+    /// True if the script blocked a thread long enough to be the limit.
     pub fn is_held_up(&self) -> bool {
         let mut threads = self.document.evidence.iter().flat_map(|evidence| &evidence.generator.threads);
         threads.any(|thread| thread.held_up >= HELD_UP)
     }
 
-    /// The silences that stand out.
+    /// The silences long enough to be notable.
     pub fn silences(&self) -> Vec<Silence> {
         let Document { evidence, open_loop, plan, .. } = self.document;
         if plan.once || self.completed == 0 {
@@ -77,12 +77,12 @@ pub fn values(view: &record::Distribution) -> Distribution<u64> {
     view.values().unwrap_or_default()
 }
 
-/// Seconds as whole nanoseconds.
+/// Converts seconds to whole nanoseconds.
 pub fn seconds_ns(seconds: f64) -> u64 {
     (seconds * 1e9).round() as u64
 }
 
-/// Seconds of a plan.
+/// Converts a plan's seconds to a duration.
 pub fn duration(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or_default()
 }

@@ -1,4 +1,4 @@
-//! Notes on the rows of the ledger: the failure, how often, when, an example, and the remedy.
+//! Notes on the rows of the ledger: the failure, its count and time, an example, and the remedy.
 
 use std::cmp::Reverse;
 
@@ -8,11 +8,11 @@ use rustix::io::Errno;
 use crate::failure::{errno_words, too_few_files};
 use crate::record::{Document, ExampleKind, LedgerRow, Note, NoteId, Weight};
 
-/// The phases that other notes are about.
+/// Phases covered by other notes.
 const HAVE_NOTES: [&str; 2] = ["status", "abandoned"];
 
-/// All of them, frequent ones first; statuses and abandoned requests have notes of their own. `is_said`: so has that
-/// there were too few open files.
+/// The notes on failures, most frequent first. Statuses and abandoned requests have notes of their own. `is_said`:
+/// another note reports the lack of open files.
 pub fn notes(document: &Document, is_said: bool) -> Vec<Note> {
     let mut rows: Vec<&LedgerRow> =
         document.ledger.iter().filter(|row| !HAVE_NOTES.contains(&row.phase.as_str())).collect();
@@ -30,14 +30,14 @@ pub fn notes(document: &Document, is_said: bool) -> Vec<Note> {
     rows.into_iter().map(note).collect()
 }
 
-/// A row of the ledger of a document.
+/// A row of a document's ledger.
 struct LedgerFailure<'a> {
     row: &'a LedgerRow,
     document: &'a Document,
 }
 
 impl LedgerFailure<'_> {
-    /// The sentence, with the example if it is to be part of it.
+    /// The sentence, ending with `example` if given.
     fn sentence(&self, example: Option<&str>, advice: Option<&String>) -> String {
         let LedgerRow { phase, cause, count, .. } = self.row;
         let seconds = self.seconds();
@@ -59,7 +59,7 @@ impl LedgerFailure<'_> {
         what + &example + &advice
     }
 
-    /// An example, unless the sentence names it already or the place does not matter.
+    /// An example, unless the sentence names it or the place does not matter.
     fn example(&self) -> Option<String> {
         let example = self.row.example.as_ref().filter(|_| !self.is_refusal() && !self.row.ours)?;
         Some(match self.row.example_is {
@@ -73,12 +73,12 @@ impl LedgerFailure<'_> {
         self.row.phase == "connect" && self.row.cause == errno_words(Errno::CONNREFUSED.raw_os_error())
     }
 
-    /// True if it happened from the first to the last tenth of a second of the run.
+    /// True if the failure occurred from the first to the last tenth of a second of the run.
     fn is_throughout(&self) -> bool {
         self.row.first_s == 0.0 && self.row.last_s + 0.1 >= self.document.duration_s
     }
 
-    /// When it happened, unless it happened throughout.
+    /// The time of the failure, unless it occurred throughout.
     fn seconds(&self) -> String {
         let (first_s, last_s) = (self.row.first_s, self.row.last_s);
         if self.is_throughout() {
@@ -91,7 +91,7 @@ impl LedgerFailure<'_> {
     }
 }
 
-/// wrk's word for the errors of a phase.
+/// wrk's term for the errors of a phase.
 fn class(phase: &str) -> &str {
     match phase {
         "resolve" | "connect" | "tls" => "connect",

@@ -1,7 +1,7 @@
-//! Notes on whether every connection had a request in flight, and whether the latencies account for all of them.
+//! Notes on idle connections and on requests missing from the latencies.
 //!
 //! By Little's law, the rate times the mean latency is the mean number of requests in flight that got a response. In a
-//! closed loop every connection has one in flight all the time; if the numbers differ, the figures miss something.
+//! closed loop every connection always has one in flight. If the numbers differ, the figures miss something.
 
 use onrush_stats::{Count, Distribution};
 use onrush_text::units::{counted, thousands, time_us};
@@ -14,27 +14,27 @@ use crate::record::{Document, Note, NoteId};
 
 /// Connections count as busy enough from this share on.
 const BUSY_SHARE: f64 = 0.95;
-/// Hanging requests are worth a note when they are more than this share of the requests in flight.
+/// Hanging requests are noted above this share of the requests in flight.
 const HANGING_SHARE: f64 = 0.05;
-/// A request younger than this, in nanoseconds, does not count as hanging.
+/// Minimum age of a hanging request, in nanoseconds.
 const HANGING_MIN_NS: u64 = 200_000_000;
 
-/// In a run shorter than this, in nanoseconds, the first connects take much of the time and mean nothing.
+/// In a run shorter than this, in nanoseconds, connecting takes much of the time and means nothing.
 const PLACES_MIN_NS: u64 = 200_000_000;
 
-/// The notes on requests in flight and on where connections were.
+/// The notes on requests in flight and on idle connections.
 pub fn notes(facts: &NoteFacts<'_>) -> Vec<Note> {
     let &NoteFacts { document, ref latency, ref censored, elapsed_ns, completed } = facts;
     let Document { evidence: Some(evidence), in_flight: Some(in_flight), plan, requests, connections, .. } = document
     else {
         return Vec::new();
     };
-    // The imitated tools leave responses out of the latencies, which then account for too few requests.
+    // The imitated tools leave responses out of the latencies, so that Little's law does not hold.
     if plan.once || facts.is_compat() || completed == 0 || elapsed_ns == 0 {
         return Vec::new();
     }
-    // Where the script holds a thread up, responses wait to be read. Where the run went on, the ends of its open
-    // requests are known.
+    // If the script blocks a thread, responses wait to be read. If the run went on, the ends of its open requests are
+    // known.
     let unread = facts.is_held_up() || document.open_loop.as_ref().is_some_and(|open_loop| open_loop.run_on_s > 0.0);
     let hanging = censored
         .as_ref()
@@ -44,7 +44,7 @@ pub fn notes(facts: &NoteFacts<'_>) -> Vec<Note> {
         connections: facts.most_connections(),
         elapsed_ns,
         mean: in_flight.mean,
-        // Latencies that began in the warm-up were partly in flight outside the measured time.
+        // Latencies that started in the warm-up were partly in flight outside the measured time.
         answered: (latency.sum() as f64 / elapsed_ns as f64).min(in_flight.mean),
         busy: in_flight.busy_connections,
         places: (elapsed_ns >= PLACES_MIN_NS).then_some(evidence.load.places),
@@ -56,49 +56,49 @@ pub fn notes(facts: &NoteFacts<'_>) -> Vec<Note> {
     flight.notes()
 }
 
-/// The requests in flight; means are over the measured time.
+/// Figures on the requests in flight. Means cover the measured time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct FlightFigures {
-    /// The number of connections that should have been busy.
+    /// Number of connections that should have been busy.
     connections: u64,
-    /// The measured time, in nanoseconds.
+    /// Measured time in nanoseconds.
     elapsed_ns: u64,
-    /// The mean number of requests in flight, no matter how they ended.
+    /// Mean number of requests in flight, regardless of their outcome.
     mean: f64,
-    /// The part of it that the latencies account for: the rate times the mean latency.
+    /// The part of `mean` explained by the latencies: the rate times the mean latency.
     answered: f64,
-    /// The mean number of connections with a request in flight.
+    /// Mean number of connections with a request in flight.
     busy: f64,
-    /// The other connections' activity, if it was measured.
+    /// The state of the other connections, if measured.
     places: Option<Places>,
-    /// True if connections carry only one or two requests each, so that connecting is part of the load.
+    /// True if a connection serves only one or two requests, so that connecting is part of the load.
     reconnects: bool,
-    /// Requests that hang at the end.
+    /// Requests that hung at the end.
     hanging: Option<Hanging>,
-    /// The slowest response, in nanoseconds.
+    /// Latency of the slowest response, in nanoseconds.
     slowest_ns: u64,
-    /// True if requests are due by a schedule: most connections have nothing to send most of the time, and the
-    /// percentiles include the ages of unanswered requests.
+    /// True if requests follow a schedule. Then most connections idle most of the time, and percentiles include the
+    /// ages of unanswered requests.
     is_scheduled: bool,
 }
 
-/// Requests in flight at the end that are older than responses took.
+/// Requests in flight at the end for longer than responses took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Hanging {
     count: u64,
-    /// The sum of their ages, in nanoseconds.
+    /// Sum of their ages, in nanoseconds.
     sum_ns: u128,
-    /// The age of the youngest of them, in nanoseconds.
+    /// Age of the youngest hanging request, in nanoseconds.
     youngest_ns: u64,
-    /// The age of the oldest of them, in nanoseconds.
+    /// Age of the oldest hanging request, in nanoseconds.
     oldest_ns: u64,
-    /// The number of responses that took at least as long as the youngest is old.
+    /// Number of responses at least as slow as the youngest hanging request is old.
     as_slow: u64,
 }
 
 impl Hanging {
-    /// The requests in flight at the end that outnumber the responses of their age or more; `None` if there are none.
-    /// The greatest ages in `censored` are abandoned requests'.
+    /// The requests in flight at the end that outnumber the responses of at least their age; `None` without such
+    /// requests. The largest `abandoned` ages in `censored` belong to abandoned requests.
     fn from_ages<A: Count, B: Count>(
         censored: &Distribution<A>,
         abandoned: u64,
@@ -141,9 +141,9 @@ impl FlightFigures {
         let idle = self.places.filter(|places| {
             let needed = self.connections as f64 - places.done;
             let connecting = if self.reconnects { 0.0 } else { places.connecting };
-            // Gaps between two requests are the generator's, and a busy thread has many of them.
+            // Gaps between two requests are the generator's. A busy thread has many of them.
             let away = places.never_established + places.waiting + places.pausing + places.leaving + connecting;
-            // A connection that another has replaced may be busy while that one is not yet.
+            // A replaced connection may be busy while its replacement is still idle.
             let is_idle = self.is_scheduled || self.busy < BUSY_SHARE * needed;
             is_idle && away > (1.0 - BUSY_SHARE) * needed
         });
@@ -157,7 +157,7 @@ impl FlightFigures {
     }
 }
 
-/// `None`: no reason is worth its number.
+/// Names the reasons for idle connections; `None` if all are negligible.
 fn idle_line(
     &FlightFigures { connections, busy, is_scheduled, .. }: &FlightFigures,
     places: &Places,
@@ -173,9 +173,9 @@ fn idle_line(
         (done, "were not needed"),
         (rest, "were idle between a response and the next request"),
     ];
-    // With a schedule, idle connections are there to be used.
+    // With a schedule, idle connections are spare capacity.
     let reasons = reasons.into_iter().take(if is_scheduled { 5 } else { 7 });
-    // A reason that would print as 0.0 is omitted.
+    // Skips reasons that would print as 0.0.
     let reasons = reasons.filter(|&(mean, _)| mean >= 0.05);
     let reasons: Vec<String> = reasons.map(|(mean, why)| format!("{} {why}", number(mean))).collect();
     let (busy, connections, list) = (number(busy), thousands(connections), reasons.join(", "));
@@ -187,7 +187,7 @@ fn idle_line(
     (!reasons.is_empty()).then_some(line)
 }
 
-/// A mean number: `7.4`, `5,565`.
+/// Formats a mean number: `7.4`, `5,565`.
 fn number(mean: f64) -> String {
     if mean < 99.95 { format!("{mean:.1}") } else { thousands(mean.round() as u64) }
 }
@@ -221,7 +221,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// Ten connections for ten seconds, all busy.
+    /// Ten connections, all busy for ten seconds.
     const BUSY: FlightFigures = FlightFigures {
         connections: 10,
         elapsed_ns: 10_000 * MS,
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn hanging_requests_follow_littles_law() {
-        // 93 of 100 have waited all the time; one response took 836 ms.
+        // 93 of 100 waited all the time; one response took 836 ms.
         let censored = distribution(&[(950, 93), (3, 7)]);
         let latency = distribution(&[(1, 6_000), (836, 1)]);
         let hanging = Hanging::from_ages(&censored, 0, &latency);

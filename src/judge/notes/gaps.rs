@@ -1,4 +1,4 @@
-//! Notes on times without a response, and on times in which onrush or the machine stood still.
+//! Notes on times without a response, on stalls of onrush, and on a suspended machine.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -11,13 +11,13 @@ use super::seconds;
 use crate::figures::NS_PER_US;
 use crate::record::{Document, Note, NoteId};
 
-/// Short stalls are worth a note above this share of the run.
+/// Short stalls are noted above this share of the run.
 const STALLED_SHARE: f64 = 0.2;
-/// Maximum number of silences or stalls that are named.
+/// Maximum number of silences or stalls named.
 const TIMES_NAMED: usize = 3;
 
-/// The note on the times without a response: whether the target was unavailable, or without a schedule only when they
-/// were.
+/// The note on times without a response. With a schedule it reports the target's unavailability, otherwise only the
+/// times.
 pub fn without_response(facts: &NoteFacts<'_>) -> Option<Note> {
     let unavailable = facts.document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
     if let Some(unavailable) = unavailable {
@@ -32,14 +32,14 @@ pub fn without_response(facts: &NoteFacts<'_>) -> Option<Note> {
     (!gaps.is_empty()).then(|| Note::failure(NoteId::Silences, text(gaps)))
 }
 
-/// The note on the times in which onrush was stalled.
+/// The note on stalls of onrush.
 pub fn stalled(facts: &NoteFacts<'_>) -> Option<Note> {
     let Document { requests, in_flight, evidence, duration_s, .. } = facts.document;
     let generator = &evidence.as_ref()?.generator;
     let gaps: Vec<Gap> = generator.long_stalls.iter().map(|it| gap(it.start_s, it.length_s)).collect();
     let share = generator.stalled_s / duration_s;
     let matters = !gaps.is_empty() || share > STALLED_SHARE;
-    // Requests in flight waited through it, and with a schedule also requests that became due.
+    // Requests in flight waited through the stall. With a schedule, requests that became due waited as well.
     let in_flight = in_flight.map_or(0.0, |in_flight| in_flight.mean);
     let due = requests.due.unwrap_or_default() as f64 * share;
     let waited = in_flight * generator.stalls as f64 + due;
@@ -49,24 +49,24 @@ pub fn stalled(facts: &NoteFacts<'_>) -> Option<Note> {
     matters.then(|| Note::doubt(NoteId::Stalled, text(gaps)))
 }
 
-/// The note on a machine that was suspended.
+/// The note on a suspended machine.
 pub fn suspended(document: &Document) -> Option<Note> {
     let lasted = duration(document.suspended_s);
     (!lasted.is_zero()).then(|| Note::doubt(NoteId::Suspended, suspended_line(lasted)))
 }
 
-/// A time, in nanoseconds since measuring began.
+/// Converts seconds since measuring began to a gap in nanoseconds.
 fn gap(start_s: f64, length_s: f64) -> Gap {
     let from_ns = seconds_ns(start_s);
     Gap { from_ns, until_ns: from_ns + seconds_ns(length_s) }
 }
 
-/// Some times, of which the longest few are named.
+/// The longest gaps by time, and the number of others.
 struct NamedTimes {
-    /// The longest of them, in chronological order.
+    /// The longest gaps, in chronological order.
     longest: Vec<Gap>,
     count: usize,
-    /// How long was measured, in nanoseconds.
+    /// Measured time in nanoseconds.
     elapsed_ns: u64,
 }
 
@@ -83,7 +83,7 @@ impl NamedTimes {
         self.count - self.longest.len()
     }
 
-    /// When they were.
+    /// The times of the gaps.
     fn words(&self) -> String {
         let text = |gap: &Gap| match gap.until_ns {
             until_ns if until_ns >= self.elapsed_ns => format!("from {} to the end", seconds(gap.from_ns)),
@@ -109,7 +109,7 @@ fn unavailable_line(times: &NamedTimes, share: f64, due: u64) -> String {
     format!("the target was unavailable for {percent} of the time: no response {}{due}", times.words())
 }
 
-/// How many latencies a stall inflated.
+/// The latencies inflated by a stall: a count or a share.
 fn inflated(touched: f64, latencies: u64) -> String {
     let percent = 100.0 * touched;
     match percent {

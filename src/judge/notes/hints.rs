@@ -6,24 +6,24 @@ use super::facts::NoteFacts;
 use super::were;
 use crate::record::{Addresses, Document, LeftOut, Note, NoteId, RequestLog};
 
-/// Resumed TLS handshakes are worth a note above this percentage of the responses.
+/// Resumed TLS handshakes are noted above this percentage of the responses.
 const RESUMED_PERCENT: u64 = 1;
-/// Requests from the warm-up are worth a note above this percentage of the responses.
+/// Requests left over from the warm-up are noted above this percentage of the responses.
 const CARRIED_PERCENT: u64 = 1;
-/// They are also worth a note where the latencies add up to at least this multiple of the time in flight.
+/// Leftover requests are also noted if the latencies add up to this multiple of the time in flight.
 const CARRIED_WEIGHT: f64 = 1.1;
-/// Idle connections that the server closed are worth a note above this percentage of the responses.
+/// Idle connections closed by the server are noted above this percentage of the responses.
 const IDLE_CLOSED_PERCENT: u64 = 1;
 /// The note on a script whose `delay` returned something other than a pause.
 const PAUSES_UNREAD: &str =
     "the script's delay() did not always return a number of milliseconds: any other result counts as 0 (no pause)";
 
-/// Notes that cast no doubt: hints.
+/// Hints: notes that cast no doubt.
 pub fn notes(facts: &NoteFacts<'_>) -> Vec<Note> {
     let Document { requests, connections, latency, in_flight, plan, .. } = facts.document;
     let (carried, interim, completed, cut) =
         (requests.carried, requests.interim, requests.completed, requests.cut_responses);
-    // Latencies can exceed the time in flight only if they began before measuring.
+    // Latencies can exceed the time in flight only if they started before measuring.
     let in_flight_ns = in_flight.map_or(f64::INFINITY, |in_flight| in_flight.mean * facts.elapsed_ns as f64);
     let weighs = facts.latency.sum() as f64 > CARRIED_WEIGHT * in_flight_ns;
     let matters = completed > 0 && carried > 0 && (carried * 100 > completed * CARRIED_PERCENT || weighs);
@@ -44,7 +44,7 @@ pub fn notes(facts: &NoteFacts<'_>) -> Vec<Note> {
         hint(is_closed, NoteId::IdleClosed, &|| idle_closed_line(idle_closed, requests.returned)),
         hint(cut > 0, NoteId::CutResponses, &|| cut_responses_line(cut, facts.most_in_flight().is_some())),
         facts.document.request_log.and_then(lost_lines),
-        // Where handshakes are part of the load.
+        // Noted only if handshakes are part of the load.
         hint(resumed * 100 > completed * RESUMED_PERCENT, NoteId::Resumed, &|| resumed_line(resumed, handshakes)),
     ];
     notes.extend(others.into_iter().flatten());
@@ -52,7 +52,7 @@ pub fn notes(facts: &NoteFacts<'_>) -> Vec<Note> {
 }
 
 fn idle_closed_line(times: u64, returned: u64) -> String {
-    // A 408 says that the server had waited for a request, which may have been on its way.
+    // A 408 means that the server had waited for a request, which may have been on its way.
     let (or, again) = match returned {
         0 => ("", String::new()),
         _ => (
@@ -63,7 +63,7 @@ fn idle_closed_line(times: u64, returned: u64) -> String {
     format!("the server closed connections between requests{or} {}; onrush reconnected{again}", counted(times, "time"))
 }
 
-/// The notes on addresses that were left out.
+/// The notes on addresses left out.
 fn left_out(Addresses { used, left_out }: &Addresses) -> Vec<Note> {
     let used = used.join(", ");
     let text = |LeftOut { address, cause }: &LeftOut| {
@@ -104,10 +104,10 @@ fn cut_responses_line(count: u64, has_streams: bool) -> String {
     )
 }
 
-/// The note on a log of requests that was not written fast enough.
+/// The note on a request log that was not written fast enough.
 fn lost_lines(RequestLog { one_of, lines, lost }: RequestLog) -> Option<Note> {
     let all = lines + lost;
-    // So few that there would have been room for all of them.
+    // A sample small enough to leave room for all lines.
     let enough = one_of.unwrap_or(1).saturating_mul(all).div_ceil(lines.max(1)).checked_next_power_of_two();
     let line = |enough: u64| {
         format!(

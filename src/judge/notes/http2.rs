@@ -1,4 +1,4 @@
-//! Notes on HTTP/2: limits of its servers, and the protocol where the server could choose.
+//! Notes on HTTP/2: server limits, and the negotiated protocol.
 
 use onrush_plan::limits;
 use onrush_proto::Code;
@@ -9,10 +9,10 @@ use super::open_loop::ConnectionsAdvice;
 use crate::record::evidence::were_often_in_use;
 use crate::record::{Document, Http2, Note, NoteId, OTHER};
 
-/// Closed windows are worth a note if they kept bodies back for this share of the time of all connections.
+/// Closed windows are noted if they held up request bodies for this share of the connections' total time.
 const WINDOW: f64 = 0.01;
 
-/// Requests that were sent again are worth a note above this share of the responses.
+/// Requests sent again are noted above this share of the responses.
 const RETURNED: f64 = 0.01;
 
 /// Notes on HTTP/2.
@@ -31,10 +31,10 @@ pub fn notes(document: &Document, more: ConnectionsAdvice) -> Vec<Note> {
     notes.into_iter().flatten().collect()
 }
 
-/// No server allowed any stream, once it had sent its SETTINGS.
+/// The note on servers whose SETTINGS allow no streams.
 fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
     let before = u64::from(STREAMS_ASSUMED) * document.connections.established;
-    // All that there were to send were answered.
+    // All requests to be sent were answered.
     let is_over = document
         .plan
         .requests
@@ -46,8 +46,8 @@ fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
     is_none.then(|| Note::failure(NoteId::NoStreams, text))
 }
 
-/// More streams were asked for than a server allows, and all that it allows were in use for at least a hundredth of the
-/// time, as the evidence has it. With `--max-inflight`, more connections make up for that.
+/// The note on a server's stream limit: lower than requested, and exhausted for at least a hundredth of the time
+/// according to the evidence. With `--max-inflight`, more connections make up for the limit.
 fn few_streams(document: &Document, http2: &Http2, more: ConnectionsAdvice) -> Option<Note> {
     if document.plan.max_inflight.is_some() {
         return None;
@@ -83,7 +83,7 @@ fn few_streams(document: &Document, http2: &Http2, more: ConnectionsAdvice) -> O
     Some(Note::doubt(NoteId::FewStreams, text))
 }
 
-/// Servers ended connections with an error that the ledger does not name: no request failed because of it.
+/// The note on connection errors missing from the ledger because no request failed.
 fn ended(document: &Document, http2: &Http2) -> Option<Note> {
     let named = |code: &str| if code == OTHER { Code::new(u32::MAX).to_string() } else { code.to_owned() };
     let is_in_ledger = |code: &str| {
@@ -112,7 +112,7 @@ fn ended(document: &Document, http2: &Http2) -> Option<Note> {
     (all > 0).then(|| Note::failure(NoteId::ConnectionsEnded, text))
 }
 
-/// Bodies of requests waited for windows.
+/// The note on request bodies that waited for windows.
 fn closed_windows(document: &Document, http2: &Http2) -> Option<Note> {
     let blocked_s = http2.window_blocked_us as f64 / 1e6;
     let share = blocked_s / (document.duration_s * document.connections.established as f64);
@@ -126,11 +126,11 @@ fn closed_windows(document: &Document, http2: &Http2) -> Option<Note> {
     })
 }
 
-/// Responses are so much larger than the windows that servers may have waited for new ones.
+/// The note on windows so small that servers may have waited for updates.
 fn small_window(document: &Document, http2: &Http2) -> Option<Note> {
     let asked = document.plan.http2?;
     let in_flight = document.in_flight?;
-    // Each response has at least so many bytes for its window, for some have not arrived whole.
+    // A lower bound per response, because some bodies have not arrived completely.
     let responses = document.requests.started + document.requests.carried;
     let each = http2.data_bytes_received as f64 / responses.max(1) as f64;
     let on_each = (in_flight.mean / in_flight.busy_connections.max(1.0)).max(1.0);
@@ -147,10 +147,10 @@ fn small_window(document: &Document, http2: &Http2) -> Option<Note> {
     Some(Note::doubt(NoteId::SmallWindow, text))
 }
 
-/// Many requests had to be sent again.
+/// The note on many requests that had to be sent again.
 fn returned(document: &Document, http2: &Http2) -> Option<Note> {
     let is_notable = http2.returned as f64 > RETURNED * document.requests.completed as f64;
-    // In that case nothing was sent again.
+    // Without streams, nothing was sent again.
     let is_notable = is_notable && no_streams(document, http2).is_none();
     let ended: u64 = http2.connections_ended.values().sum();
     let refused = http2.reset_received.get(&Code::REFUSED_STREAM.to_string()).copied().unwrap_or_default();
@@ -176,7 +176,7 @@ fn returned(document: &Document, http2: &Http2) -> Option<Note> {
     })
 }
 
-/// All requests share one connection, or its replacements.
+/// The note on a single connection, or its replacements, for all requests.
 fn one_connection(document: &Document, http2: &Http2) -> Option<Note> {
     let is_shared = document.connections.established == 1 && http2.streams_peak > 1;
     is_shared.then(|| {
@@ -192,7 +192,7 @@ fn one_connection(document: &Document, http2: &Http2) -> Option<Note> {
     })
 }
 
-/// Protocols by number of connections, where the server could choose.
+/// The note on the negotiated protocols, each with its number of connections.
 fn spoken(document: &Document) -> Option<Note> {
     let tls = document.plan.tls.as_ref().filter(|tls| tls.alpn.len() > 1)?;
     let agreed = &document.tls.as_ref()?.negotiated;

@@ -1,26 +1,26 @@
-//! How notes are printed after a run, and how many.
+//! The format and number of the notes printed after a run.
 
 use onrush_text::units::time_us;
 
 use crate::record::Note;
 
-/// Maximum number of lines of notes, examples included, where something is doubtful or failed.
+/// Maximum number of lines of notes, including examples, in a run with doubts or failures.
 const LINES_MAX: usize = 8;
 
-/// How much room there is for notes.
+/// Room for notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NoteRoom {
-    /// For all of them.
+    /// All notes.
     All,
-    /// For a few lines, and one more with the number of omitted notes.
+    /// A few lines, plus one with the number of omitted notes.
     Few,
-    /// For this many lines, at least one: nothing failed, and the limit of the run is known.
+    /// This many lines, at least one, after a run without failures and with a known limit.
     Lines(usize),
 }
 
-/// The notes that were not printed before the run, one per line after `note: `, with any example below; in colour if
-/// requested. Notes beyond the room are only counted. If all have room, the mean that wrk would have printed, if given,
-/// comes last.
+/// Formats the notes not printed before the run: one per line after `note: `, with any example below, in colour if
+/// requested. Notes without room are only counted. The mean that wrk would have printed, if given, comes last if all
+/// notes have room.
 pub fn lines(notes: &[Note], wrk_mean_us: Option<f64>, room: NoteRoom, colour: bool) -> String {
     let (before, after) = if colour { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
     let notes: Vec<&Note> = notes.iter().filter(|note| !note.was_announced).collect();
@@ -55,7 +55,7 @@ pub fn lines(notes: &[Note], wrk_mean_us: Option<f64>, room: NoteRoom, colour: b
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// How many of the first notes fit.
+/// Number of leading notes that fit.
 fn fitting(notes: &[&Note]) -> usize {
     let mut lines = 0;
     let fits = |note: &&&Note| {

@@ -1,4 +1,4 @@
-//! The notes on the machines of a run: which were lost, which were the limit, and how they differ.
+//! Notes on the machines of a run: losses, limits, and differences.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,15 +9,15 @@ use super::seconds;
 use crate::failure::too_few_files;
 use crate::record::{Document, Machine, Note, NoteId, Shortage, Weight};
 
-/// A machine is far if its round trip is so many times the nearest one's, and at least this long.
+/// A machine is far if its round trip is this many times the shortest one, and at least this long.
 const FAR_TIMES: f64 = 5.0;
 const FAR: Duration = Duration::from_millis(2);
-/// A machine that began at least this late is named.
+/// A machine that started at least this late is named.
 const LATE: Duration = Duration::from_millis(1);
-/// A machine that ended so much earlier, in seconds and as a share of the run, gets a note.
+/// A machine that ended this much earlier, in seconds and as a share of the run, gets a note.
 const SHORT_S: f64 = 0.2;
 const SHORT: f64 = 0.05;
-/// How many machines a note names.
+/// Maximum number of machines named in a note.
 const NAMED: usize = 5;
 
 pub(super) fn notes(document: &Document) -> Vec<Note> {
@@ -37,11 +37,11 @@ fn note(id: NoteId, weight: Weight, text: String) -> Note {
     Note { id, weight, text, lines: None, was_announced: false }
 }
 
-/// Note: a machine was lost, and its data is missing.
+/// The note on a lost machine and its missing data.
 fn lost(document: &Document, machine: &Machine) -> Option<Note> {
     let why = machine.lost.as_ref()?;
     let missing = match seconds((machine.duration_s * 1e9) as u64) {
-        // A machine that has sent its final report has left nothing out.
+        // A machine that sent its final report lost no data.
         end if machine.busiest.is_some() => format!("from {end} on, its part of the load was missing"),
         _ if document.duration_s == 0.0 => {
             "nothing was measured, because the run ended with it before that began".to_owned()
@@ -55,7 +55,7 @@ fn lost(document: &Document, machine: &Machine) -> Option<Note> {
     Some(note(NoteId::MachineLost, Weight::Doubt, format!("{why}; {missing}")))
 }
 
-/// Note: a machine had too few open files for its part.
+/// The note on a machine with too few open files for its part.
 fn fewer((number, machine): (usize, &Machine)) -> Option<Note> {
     let Shortage { needed, allowed, .. } = machine.shortage?;
     let connections = counted(machine.connections, "connection");
@@ -67,7 +67,7 @@ fn fewer((number, machine): (usize, &Machine)) -> Option<Note> {
     Some(note(NoteId::FewerConnections, Weight::Doubt, text))
 }
 
-/// Note: a machine was the limit of its part.
+/// The note on a machine that was the limit of its part.
 fn limit((number, machine): (usize, &Machine)) -> Option<Note> {
     let words = machine.limit.as_ref()?;
     let busy = machine.busiest.map(|busy| format!(" (its busiest thread: {})", percentage(busy))).unwrap_or_default();
@@ -75,7 +75,7 @@ fn limit((number, machine): (usize, &Machine)) -> Option<Note> {
     Some(note(NoteId::MachineLimit, Weight::Doubt, text))
 }
 
-/// Note: a machine measured at another time than the others.
+/// The note on a machine that measured later than the others.
 fn late((number, machine): (usize, &Machine)) -> Option<Note> {
     let late = machine.late_s.filter(|late_s| *late_s >= LATE.as_secs_f64())?;
     let text = format!(
@@ -87,8 +87,8 @@ fn late((number, machine): (usize, &Machine)) -> Option<Note> {
     Some(note(NoteId::MachineLate, Weight::Doubt, text))
 }
 
-/// Note: a machine stopped measuring before the others, without being lost. One that has sent its part of `-n`, or
-/// whose script has ended it, is not early.
+/// The note on a machine that stopped measuring before the others without being lost. A machine that has sent its part
+/// of `-n`, or was ended by its script, is not early.
 fn short(document: &Document, (number, machine): (usize, &Machine)) -> Option<Note> {
     let missing_s = document.duration_s - machine.duration_s;
     let is_short = missing_s >= SHORT_S.max(document.duration_s * SHORT);
@@ -103,7 +103,7 @@ fn short(document: &Document, (number, machine): (usize, &Machine)) -> Option<No
     Some(note(NoteId::MachineLate, Weight::Doubt, text))
 }
 
-/// Note: machines differ in something.
+/// The note on a property in which machines differ.
 fn differ(what: &str, machines: &[Machine], of: fn(&Machine) -> &String) -> Option<Note> {
     let all: BTreeSet<&String> = machines.iter().map(of).collect();
     let named: Vec<&str> = all.iter().map(|it| it.as_str()).take(NAMED).collect();
@@ -112,7 +112,7 @@ fn differ(what: &str, machines: &[Machine], of: fn(&Machine) -> &String) -> Opti
     (all.len() > 1).then(|| note(NoteId::MachinesDiffer, Weight::Hint, text))
 }
 
-/// Note: some machines are far from the coordinator.
+/// The note on machines far from the coordinator.
 fn far(machines: &[Machine]) -> Option<Note> {
     // The round trip of a lost machine is unknown.
     let known = machines.iter().map(|machine| machine.round_trip_s).filter(|trip_s| *trip_s > 0.0);

@@ -1,9 +1,10 @@
 //! The notes, which qualify a result: what happened, to what, why, and what to do next.
 //!
-//! A note is made, with its sentence, where it is decided: `ending` has the end of a run, `connections` and `flight`
-//! the connections and requests in flight, `open_loop` due against sent requests, `unanswered` requests without a
-//! response, `gaps` times without one, `statuses` the responses, `failures` the ledger, `http2` and `machines` their
-//! subjects, and `hints` whatever casts no doubt. `lines` prints them. Everything that came from a server is escaped.
+//! Each note and its sentence are made where the note is decided: `ending` covers the end of a run, `connections` and
+//! `flight` its connections and requests in flight, `open_loop` due against sent requests, `unanswered` requests
+//! without a response, `gaps` times without a response, `statuses` the responses, and `failures` the ledger. `http2`
+//! and `machines` cover their subjects. `hints` covers everything that casts no doubt. `lines` prints the notes.
+//! Everything received from a server is escaped.
 
 mod connections;
 mod ending;
@@ -29,8 +30,7 @@ use crate::record::{Document, Ended, Note, NoteId, Verdict};
 use facts::NoteFacts;
 use open_loop::ConnectionsAdvice;
 
-/// All notes on the document of a run, most important first; none if it is beyond doubt. They do not repeat the
-/// verdict, unless it is not printed.
+/// All notes on a run, most important first; empty if the run is beyond doubt. Notes do not repeat a printed verdict.
 pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -> Vec<Note> {
     let facts = &NoteFacts::from_document(document);
     let printed = verdict.filter(|_| is_printed);
@@ -38,7 +38,7 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -
     let verdict = verdict.zip(document.evidence.as_ref());
     // The requests and connections of a thread that never returned are unknown ...
     let is_known = document.lost_threads == 0 && document.ended != Some(Ended::NeverBegun);
-    // ... and a machine that was lost had no connections from then on.
+    // ... and a lost machine had no more connections.
     let is_whole = is_known && document.machines.iter().all(|machine| machine.lost.is_none());
     let mut flight = if is_whole { flight::notes(facts) } else { Vec::new() };
     // If every request was sent when it was due, no connection was missing.
@@ -65,14 +65,14 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -
     notes.extend(http2::notes(document, more));
     notes.extend(machines::notes(document));
     notes.extend(hints::notes(facts));
-    // Notes on a backlog say more than the verdict, and so does the one on statuses if there are redirects.
+    // Notes on a backlog say more than the verdict. After redirects, the note on statuses does as well.
     let has_more = |id: NoteId| match id {
         NoteId::Behind | NoteId::Crowded => true,
         NoteId::Statuses => document.location.is_some(),
         _ => false,
     };
     notes.retain(|note| !says.contains(&note.id) || has_more(note.id));
-    // Equally important ones keep their order.
+    // Equally important notes keep their order.
     notes.sort_by_key(|note| note.weight);
     notes
 }
@@ -81,12 +81,12 @@ fn has(notes: &[Note], id: NoteId) -> bool {
     notes.iter().any(|note| note.id == id)
 }
 
-/// The value of more connections, by the verdict and by requests that hang.
+/// The value of more connections, according to the verdict and to hanging requests.
 fn more_connections(verdict: Option<(&Verdict, &Evidence)>, has_hanging: bool) -> ConnectionsAdvice {
     let Some((Verdict { limited_by, .. }, evidence)) = verdict else { return ConnectionsAdvice::Unknown };
     let load = &evidence.load;
     match limited_by {
-        // Requests that hang hold any number of connections.
+        // Hanging requests occupy any number of connections.
         _ if has_hanging || load.hanging > 0 => ConnectionsAdvice::Useless,
         LimitedBy::Target | LimitedBy::GeneratorCpu | LimitedBy::GeneratorScript | LimitedBy::Ports => {
             ConnectionsAdvice::Useless
@@ -107,12 +107,12 @@ fn found(verdict: Option<(&Verdict, &Evidence)>) -> Vec<Note> {
     verdict.findings.iter().filter_map(|finding| note_on(*finding, evidence)).collect()
 }
 
-/// The verb for this number of things.
+/// The verb form for a count.
 fn were(count: u64) -> &'static str {
     if count == 1 { "was" } else { "were" }
 }
 
-/// Time since measuring began.
+/// Formats a time since measuring began.
 fn seconds(ns: u64) -> String {
     format!("{:.1} s", ns as f64 / 1e9)
 }

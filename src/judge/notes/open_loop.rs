@@ -1,4 +1,4 @@
-//! Notes on whether a schedule was kept and on how precise the latency since requests were due is.
+//! Notes on missed schedules and on the precision of the latency since the due time.
 
 use std::time::Duration;
 
@@ -19,61 +19,60 @@ use crate::record::evidence::{Latency, Room};
 use crate::record::{self, Document, Note, NoteId, OpenLoop, Plan, Requests, Row, Schedule};
 use crate::run::nanos;
 
-/// Requests that were late or not sent are worth a note above this percentage.
+/// Late and unsent requests are noted above this percentage.
 const MISSED_PERCENT: u64 = 1;
 /// Threads count as busy from this share of their time.
 const BUSY_SHARE: f64 = 0.95;
-/// A rate is constant if its mean is at least this share of its highest value.
+/// A rate is constant if its mean is at least this share of its maximum.
 const CONSTANT: f64 = 0.99;
-/// A latency rises if it is this many times the latency of the third before: a backlog that grows evenly gives 3 and
-/// 1.67.
+/// A latency rises if it is this many times the previous third's. A steadily growing backlog gives 3 and 1.67.
 const RISES: f64 = 1.3;
-/// A run shorter than this, in seconds, spent its time on its first connections.
+/// A run shorter than this, in seconds, consists mostly of connecting.
 const BUSY_MIN_S: f64 = 0.2;
-/// Requests due while all connections were busy are worth a note from [`CROWDED`] of the time, or from this share of
-/// the late requests, if late requests have a note.
+/// Requests due while all connections were busy are noted from [`CROWDED`] of the time. If late requests have a note,
+/// this share of the late requests suffices.
 const CROWDED_OF_LATE: f64 = 0.5;
-/// If responses take this many times as long when connections are busy, the target may be the bottleneck.
+/// If responses take this many times as long while connections are busy, the target may be the bottleneck.
 const SLOWED: f64 = 2.0;
-/// Requests that the warm-up left over are worth a mention from this many per second, which shows in a rate.
+/// Requests left over from the warm-up are mentioned from this many per second, the smallest visible rate.
 const SHOWN_PER_S: f64 = 0.01;
-/// More connections than this are not advised, unless ten times as few were used: latencies with so few do not tell how
-/// long responses take with so many.
+/// Maximum number of connections advised, unless a tenth of the advised number was used: latencies with few connections
+/// do not predict latencies with many.
 const NEEDED_MAX: u64 = 10_000;
-/// A thread that waited for a processor for this share of the time measured mostly that.
+/// A thread that waited for a processor for this share of the time measured mostly that wait.
 const STARVED: f64 = 0.2;
-/// Waiting for a processor is worth a mention from this share of a thread's time.
+/// Waiting for a processor is mentioned from this share of a thread's time.
 const WAITED: f64 = 0.05;
 
-/// A schedule that was not kept: fewer requests were sent than were due.
+/// A missed schedule: fewer requests were sent than were due.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Behind {
-    /// Requests that were due, including the warm-up's leftovers.
+    /// Number of due requests, including leftovers of the warm-up.
     due: u64,
-    /// Due requests left over from the warm-up; zero if they are less than a hundredth of a request per second.
+    /// Due requests left over from the warm-up; zero below a hundredth of a request per second.
     carried: u64,
     sent: u64,
     /// Sent requests per second.
     sent_per_s: f64,
-    /// Requests that were due and had not been sent at the end.
+    /// Due requests still unsent at the end.
     unsent: u64,
-    /// True if ever more requests waited all the time: the rate was constant, and none was dropped.
+    /// True if the backlog grew throughout: the rate was constant, and no request was dropped.
     grows: bool,
-    /// The bottleneck, where known.
+    /// The bottleneck, if known.
     bottleneck: Option<Bottleneck>,
 }
 
-/// The reason why requests were not sent.
+/// The bottleneck that kept requests from being sent.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bottleneck {
     /// All connections had a request in flight.
     Connections(Crowded),
-    /// The threads were busy all the time.
+    /// The threads were always busy.
     Threads {
         /// The number of threads.
         threads: u64,
     },
-    /// `--catch-up` limited how fast late requests were made up for.
+    /// `--catch-up` limited the pace of late requests.
     CatchUp(f64),
 }
 
@@ -84,15 +83,15 @@ struct Crowded {
     share: f64,
     /// The number of connections; `None`: stages set it.
     connections: Option<u64>,
-    /// The most requests that could be in flight, where a connection of HTTP/2 may have several.
+    /// Maximum number of requests in flight; `None` if a connection has at most one.
     in_flight: Option<u64>,
-    /// How many requests a script sends at once.
+    /// Number of requests that a script sends at once.
     batch: u64,
-    /// Among how many threads they are divided, if some of these have more than others.
+    /// Number of threads, if the connections are divided unevenly among them.
     unevenly: Option<u64>,
     /// True if connections paused for the script.
     pauses: bool,
-    /// The option that makes room for more.
+    /// The option that makes room for more requests.
     room: InflightOption,
     remedy: Remedy,
 }
@@ -102,14 +101,14 @@ struct Crowded {
 struct InflightOption {
     room: Room,
     connections: u64,
-    /// The streams of a connection: as many as were asked for and the server allows.
+    /// Streams per connection: the requested number, or fewer if the server's limit is lower.
     streams: u64,
-    /// The allowed number.
+    /// The server's limit on streams per connection.
     allowed: u64,
 }
 
 impl InflightOption {
-    /// The option for this many requests in flight. Beyond as many streams as are allowed, more connections help.
+    /// The option for this many requests in flight. Above the server's stream limit, more connections help.
     fn for_requests(self, requests: u64) -> String {
         let each = requests.div_ceil(self.connections);
         match self.room {
@@ -124,81 +123,81 @@ impl InflightOption {
 /// Remedies for busy connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Remedy {
-    /// About this many connections would do, or over HTTP/2 room for this many batches of requests.
+    /// About this many connections suffice; over HTTP/2, room for this many batches of requests.
     About(u64),
-    /// Not known: the more are busy, the longer responses take. Means in nanoseconds.
+    /// Unknown: the more connections are busy, the longer responses take. Means in nanoseconds.
     Target {
-        /// While less than half of them had a request in flight.
+        /// Mean latency while less than half of the connections had a request in flight.
         calm_ns: f64,
-        /// All the time.
+        /// Mean latency over the whole run.
         mean_ns: f64,
     },
-    /// Not more connections: the verdict is that the target was the limit.
+    /// Not more connections: the verdict names the target as the limit.
     Verdict,
     /// Not more connections: the target was silent.
     Silence,
-    /// Perhaps more connections: there was never a time with few busy ones to compare with.
+    /// Perhaps more connections: there was no time with few busy connections to compare with.
     Unknown,
 }
 
-/// A burst of more requests than connections can take.
+/// A burst larger than the connections can take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Burst {
     requests: u64,
-    /// The maximum number of connections.
+    /// Maximum number of connections.
     connections: u64,
-    /// The number of connections needed, or over HTTP/2 of batches in flight.
+    /// Number of connections needed; over HTTP/2, number of batches in flight.
     needed: u64,
-    /// The most requests that could be in flight, where a connection of HTTP/2 may have several.
+    /// Maximum number of requests in flight; `None` if a connection has at most one.
     in_flight: Option<u64>,
-    /// How many requests a script sends at once.
+    /// Number of requests that a script sends at once.
     batch: u64,
     /// True if stages set the number of connections.
     is_staged: bool,
 }
 
-/// The verdict on more connections.
+/// The verdict's advice on more connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ConnectionsAdvice {
-    /// They would not help: the target was the limit, for a reason that they do not change, or onrush was, or requests
-    /// hang.
+    /// More connections would not help: requests hang, onrush was the limit, or the target was the limit for a reason
+    /// unrelated to connections.
     Useless,
-    /// They may help, but the latencies do not tell how many would: the target was silent for a time.
+    /// More connections may help. The latencies do not predict the number, because the target was silent for a time.
     Uncounted,
-    /// The verdict does not tell.
+    /// The verdict gives no advice.
     Unknown,
 }
 
-/// Reasons for late requests although connections were free.
+/// Reasons for late requests despite free connections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum LateReason {
-    /// onrush was stalled for this long in all, in stalls that no other note mentions.
+    /// onrush was stalled for this long in total, in stalls that no other note mentions.
     Stalled(Duration),
-    /// The script held up a thread for this share (0 to 1) of the time.
+    /// The script blocked a thread for this share (0 to 1) of the time.
     Script(f64),
     /// A thread waited for a processor for this share (0 to 1) of the time.
     Waited(f64),
 }
 
-/// Shortest time after the end of a run that is mentioned.
+/// The run must have gone on for at least this long after its end to be mentioned.
 const RAN_ON_MIN_S: f64 = 0.1;
 
-/// A percentile that is not known.
+/// A percentile known only within bounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Uncertain {
     percent: Percent,
     between: PercentileBounds,
-    /// Why there are two.
+    /// The requests that leave the percentile uncertain.
     missing: UnboundedRequests,
 }
 
-/// True if more than a few requests were not sent when they were due.
+/// True if a notable share of the requests was late or unsent.
 pub fn is_missed(requests: &Requests) -> bool {
     let ScheduleCounts { due, late, dropped, unsent, .. } = ScheduleCounts::from_requests(requests);
     (late + dropped + unsent) * 100 > due * MISSED_PERCENT
 }
 
-/// Outcomes of the requests of a schedule.
+/// Outcomes of scheduled requests.
 #[derive(Clone, Copy)]
 struct ScheduleCounts {
     due: u64,
@@ -229,13 +228,13 @@ struct ScheduledRun<'a> {
     open_loop: &'a OpenLoop,
     counts: ScheduleCounts,
     lateness: &'a record::Distribution,
-    /// The total length of its silences, in nanoseconds.
+    /// Total length of the run's silences, in nanoseconds.
     silent_ns: u64,
     elapsed_s: f64,
 }
 
-/// The notes on a run with a schedule. `more`: the verdict on more connections; `is_said`: true if it says that the
-/// rate was not reached, and whether all connections were in use.
+/// The notes on a run with a schedule. `more` is the verdict's advice on more connections. `is_said`: the verdict
+/// reports the missed rate and whether all connections were in use.
 pub fn notes(facts: &NoteFacts<'_>, more: ConnectionsAdvice, is_said: bool) -> Vec<Note> {
     let Document { open_loop: Some(open_loop), plan, requests, .. } = facts.document else { return Vec::new() };
     let run = ScheduledRun {
@@ -289,7 +288,7 @@ impl ScheduledRun<'_> {
         self.schedule.and_then(|schedule| schedule.send_slice_s).map(duration)
     }
 
-    /// True if a slice ends while the run is measured; requests due after the last end are sent when they are due.
+    /// True if a slice ends during the measured time. Requests due after the last slice are sent when they are due.
     fn is_sliced(&self, slice: Duration) -> bool {
         let Some(duration_s) = self.plan.duration_s else { return true };
         let warmup = duration(self.plan.warmup_s.unwrap_or_default());
@@ -297,7 +296,7 @@ impl ScheduledRun<'_> {
         last_ns - last_ns % nanos(slice).max(1) > nanos(warmup)
     }
 
-    /// Why requests were late although connections were free.
+    /// The reason for late requests despite free connections.
     fn late_reason(&self) -> Option<LateReason> {
         let generator = &self.facts.document.evidence.as_ref()?.generator;
         let held_up = generator.threads.iter().map(|thread| thread.held_up).fold(0.0, f64::max);
@@ -306,18 +305,18 @@ impl ScheduledRun<'_> {
         }
         let waited = generator.threads.iter().filter_map(|thread| thread.queued).fold(0.0, f64::max);
         let waited = (waited >= WAITED).then_some(LateReason::Waited(waited));
-        // The stalls, if all were too short for a note of their own and they may explain why requests were late.
+        // Stalls too short for a note of their own, if they may explain the late requests.
         let stalled_s = generator.stalled_s;
         if stalled_s * 100.0 <= self.elapsed_s * MISSED_PERCENT as f64 || !generator.long_stalls.is_empty() {
             return waited;
         }
-        // The requests that were due during the stalls, and the requests that had to wait for them.
+        // Requests due during the stalls, and requests that waited for them.
         let explained = 2.0 * stalled_s / self.elapsed_s;
         let late = self.counts.late as f64 / self.lateness.count as f64;
         waited.filter(|_| late > explained).or(Some(LateReason::Stalled(duration(stalled_s))))
     }
 
-    /// True if the latency rose in every third of the run, as a backlog makes it.
+    /// True if the latency rose in every third of the run, as a backlog makes it rise.
     fn rises(&self) -> bool {
         let rows: Vec<RowFigures> = self.facts.document.timeline.iter().map(Row::figures).collect();
         let third = rows.len() / 3;
@@ -345,7 +344,7 @@ impl ScheduledRun<'_> {
         };
         let sent = self.lateness.count;
         let [sent_per_s, carried_per_s] = [sent, carried].map(|requests| requests as f64 / self.elapsed_s);
-        // The backlog of one silence does not grow afterwards; one that is worked off shrinks.
+        // The backlog of a silence does not grow afterwards. A backlog that is worked off shrinks.
         let is_overload = match bottleneck {
             Some(Bottleneck::Connections(crowded)) => crowded.remedy != Remedy::Silence,
             Some(Bottleneck::Threads { .. }) => true,
@@ -364,21 +363,21 @@ impl ScheduledRun<'_> {
         })
     }
 
-    /// True if the threads worked all the time.
+    /// True if the threads were always busy.
     fn are_threads_busy(&self) -> bool {
         let worked: Vec<f64> = self.facts.document.threads.iter().filter_map(|thread| thread.cpu_s).collect();
         let worked_s: f64 = worked.iter().sum();
         !worked.is_empty() && worked_s >= BUSY_SHARE * self.elapsed_s * worked.len() as f64
     }
 
-    /// True if `--catch-up` alone held back most of the requests that were not sent.
+    /// `--catch-up` as the bottleneck, if it alone held back most of the unsent requests.
     fn held_back(&self) -> Option<Bottleneck> {
         let factor = self.schedule.filter(|_| !self.facts.is_compat())?.catch_up?;
         let ScheduleCounts { dropped, unsent, .. } = self.counts;
         (2 * self.open_loop.held_back > unsent + dropped).then_some(Bottleneck::CatchUp(factor))
     }
 
-    /// Busy connections as the reason why requests waited, if they were, and a remedy.
+    /// Busy connections as the reason for waiting requests, with a remedy; `None` if they were not the reason.
     fn crowded(&self, more: ConnectionsAdvice) -> Option<Crowded> {
         let (counts, latency, silent_s) = (self.counts, &self.facts.latency, self.silent_ns as f64 / 1e9);
         let threads = self.facts.document.threads_of_all() as f64;
@@ -394,18 +393,18 @@ impl ScheduledRun<'_> {
         }
         let most = self.most_batches();
         let known = self.plan.connection_stages.is_none().then_some(most);
-        // Responses after a silence do not show how long responses take.
+        // Responses after a silence do not show the usual latency.
         let mean_ns = latency.sum().saturating_sub(u128::from(most * self.silent_ns)) as f64 / latency.count() as f64;
         let calm = self.facts.document.evidence.as_ref().and_then(|evidence| evidence.latency);
         let calm_ns = calm.and_then(|Latency { calm_us, .. }| calm_us).map(|calm_us| calm_us * NS_PER_US);
-        // By Little's law, if the target keeps its speed, plus a margin, because connections do not become free evenly.
+        // By Little's law if the target keeps its speed, plus a margin, because connections become free unevenly.
         let batch = self.batch() as f64;
         let pause_ns = self.open_loop.paused_s * 1e9 * batch / sent;
         let batches_per_ns = schedule.most_per_second() / 1e9 / batch;
         let taken = batches_per_ns * (mean_ns + pause_ns);
         let on_average = taken + 2.0 * taken.sqrt();
-        // If there were too few only for a while: one for each request that waited at the same time, which became due
-        // while the one that waited longest did.
+        // If connections were scarce only for a while: one more for each request that became due during the longest
+        // wait.
         let is_passing = counts.unsent * 100 <= counts.due * MISSED_PERCENT && self.silent_ns == 0;
         let due = counts.due as f64 / batch;
         let waited = known.filter(|_| is_passing).map_or(0.0, |most| {
@@ -422,7 +421,7 @@ impl ScheduledRun<'_> {
             _ if more == ConnectionsAdvice::Uncounted => Remedy::Unknown,
             (_, CONNECTIONS_MAX..) => Remedy::Unknown,
             (_, needed) if needed > NEEDED_MAX.max(10 * most) => Remedy::Unknown,
-            // The stages do reach this number, but not at the right time.
+            // The stages do reach this number, but at the wrong time.
             (_, needed) if needed <= most => Remedy::Unknown,
             (_, needed) => Remedy::About(needed),
         };
@@ -440,7 +439,7 @@ impl ScheduledRun<'_> {
         })
     }
 
-    /// True if threads waited for a processor for so long that latencies say little about the target.
+    /// True if threads waited so long for a processor that latencies say little about the target.
     fn is_starved(&self) -> bool {
         let mut threads = self.facts.document.evidence.iter().flat_map(|evidence| &evidence.generator.threads);
         threads.any(|thread| thread.queued.is_some_and(|queued| queued >= STARVED))
@@ -458,12 +457,12 @@ impl ScheduledRun<'_> {
         }
     }
 
-    /// How many requests the script sends at once.
+    /// Number of requests that the script sends at once.
     fn batch(&self) -> u64 {
         self.facts.document.batch.unwrap_or(1).max(1) as u64
     }
 
-    /// The most batches that could be in flight: one on each connection, or more over HTTP/2.
+    /// Maximum number of batches in flight: one per connection, or more over HTTP/2.
     fn most_batches(&self) -> u64 {
         let most = self.facts.most_in_flight().map(|requests| requests / self.batch());
         most.unwrap_or_else(|| self.facts.most_connections())
@@ -484,8 +483,8 @@ impl ScheduledRun<'_> {
         })
     }
 
-    /// The first unknown percentile, ignoring percentiles that are one of the few largest values or, if they were asked
-    /// for, the largest. A few requests that were due in the last instant and had not been sent make none doubtful.
+    /// The first uncertain percentile, skipping percentiles among the few largest values (or the largest, if
+    /// percentiles were requested). A few unsent requests due in the last instant make no percentile uncertain.
     fn uncertain(&self) -> Option<Uncertain> {
         let document = self.facts.document;
         if document.imitates(Dialect::Wrk2) {
@@ -545,7 +544,7 @@ fn behind_line(behind: &Behind) -> String {
     format!("{only}{sent} of {due} {were} sent ({per_s}/s){why}{rest}")
 }
 
-/// The number of requests left, and of connections that may be enough: the verdict on the rate has neither.
+/// The number of unsent requests and of connections that may be enough. The verdict on the rate reports neither.
 fn unsent_line(behind: &Behind) -> Option<String> {
     let number = match &behind.bottleneck {
         Some(Bottleneck::Connections(crowded)) => number_line(crowded),
@@ -560,7 +559,7 @@ fn unsent_line(behind: &Behind) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("; "))
 }
 
-/// How many connections would be needed, where that is known.
+/// The number of connections needed, if known.
 fn number_line(crowded: &Crowded) -> Option<String> {
     matches!(crowded.remedy, Remedy::About(_)).then(|| remedy_words(crowded))
 }
@@ -591,7 +590,7 @@ fn busy_words(&Crowded { connections, in_flight, unevenly, pauses, .. }: &Crowde
 }
 
 fn remedy_words(&Crowded { in_flight, batch, room, remedy, .. }: &Crowded) -> String {
-    // A connection of HTTP/2 is not one request.
+    // An HTTP/2 connection can have several requests in flight.
     let (more, half) = match in_flight {
         None => ("connections", "less than half of the connections were busy"),
         Some(_) => ("requests in flight", "less than half as many were in flight"),
@@ -615,7 +614,7 @@ fn remedy_words(&Crowded { in_flight, batch, room, remedy, .. }: &Crowded) -> St
     }
 }
 
-/// Microseconds as whole nanoseconds.
+/// Converts microseconds to whole nanoseconds.
 fn ns(us: f64) -> u64 {
     (us * NS_PER_US).round() as u64
 }
@@ -703,7 +702,7 @@ fn uncertain_line(Uncertain { percent, between, missing }: &Uncertain) -> String
     format!("percentiles from the {nth} up are uncertain; the {nth} is {}", between.because(*missing))
 }
 
-/// A number with its ending: `1st`, `50th`, `99.9th`.
+/// A number as an ordinal: `1st`, `50th`, `99.9th`.
 fn ordinal(number: &str) -> String {
     let ending = match number.as_bytes() {
         [.., b'1', b'1' | b'2' | b'3'] if !number.contains('.') => "th",

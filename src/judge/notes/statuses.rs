@@ -1,4 +1,4 @@
-//! Notes on responses that are not 2xx, whose status was not expected, or that came early.
+//! Notes on responses with an unexpected status and on early responses.
 
 use std::cmp::Reverse;
 
@@ -9,13 +9,13 @@ use super::were;
 use crate::failure::EXPECTS_TLS;
 use crate::record::{Document, Note, NoteId, STATUSES_NAMED};
 
-/// A class of statuses other than 2xx is worth a note above this percentage of the responses.
+/// A status class other than 2xx is noted above this percentage of the responses.
 const STATUS_PERCENT: u64 = 1;
 
-/// Responses that came before their requests had been sent are worth a note above this percentage of all.
+/// Responses that arrived before their request was sent are noted above this percentage.
 const EARLY_PERCENT: u64 = 1;
 
-/// The note on responses that came before their requests had been sent, if there are enough.
+/// The note on responses that arrived before their request was sent, if frequent.
 pub fn early(document: &Document) -> Option<Note> {
     let (early, answers) = (document.requests.early, document.requests.completed);
     let which = match early {
@@ -27,7 +27,7 @@ pub fn early(document: &Document) -> Option<Note> {
     (early * 100 > answers * EARLY_PERCENT).then(|| Note::doubt(NoteId::Early, text))
 }
 
-/// The note on statuses, if there are enough of one class.
+/// The note on statuses, if one class is frequent.
 pub fn note(document: &Document) -> Option<Note> {
     let Document { status, location, plan, requests, .. } = document;
     let answers = requests.completed;
@@ -35,7 +35,7 @@ pub fn note(document: &Document) -> Option<Note> {
         |class: u16| status.iter().filter(move |(status, _)| **status / 100 == class).map(|(_, count)| count);
     let doubtful = |class: u16| class != 2 && of_class(class).sum::<u64>() * 100 > answers * STATUS_PERCENT;
     let expected = plan.expected_status();
-    // An expectation that the user typed is meant exactly.
+    // An expectation set by the user is exact.
     let is_doubtful = if expected.is_some() { document.errors.status > 0 } else { (0..10).any(doubtful) };
     if !is_doubtful {
         return None;
@@ -67,7 +67,7 @@ pub fn note(document: &Document) -> Option<Note> {
     Some(Note::failure(NoteId::Statuses, line))
 }
 
-/// The beginning of a sentence about all responses.
+/// The start of a sentence about all responses.
 fn all_were(answers: u64) -> String {
     match answers {
         1 => "the only response was".to_owned(),
@@ -90,7 +90,7 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) ->
     }
 }
 
-/// How many of the responses had these statuses.
+/// The number of responses with each of these statuses.
 fn of_all(answers: u64, counts: &[(u16, u64)]) -> String {
     let (named, others) = counts.split_at(counts.len().min(STATUSES_NAMED));
     let mut parts: Vec<String> =

@@ -7,7 +7,7 @@ use super::were;
 use crate::figures::NS_PER_US;
 use crate::record::{Document, Note, NoteId};
 
-/// An open request younger than this, in nanoseconds, is not unusual, no matter how fast the responses were.
+/// An open request younger than this, in nanoseconds, is usual even if responses are fast.
 const USUAL_NS: u64 = 500_000_000;
 
 /// Outcomes of the requests without a response.
@@ -15,22 +15,22 @@ const USUAL_NS: u64 = 500_000_000;
 struct LostRequests {
     /// All requests started.
     started: u64,
-    /// Requests that failed; the ledger says how.
+    /// Failed requests. The ledger names the failures.
     failed: u64,
     abandoned: u64,
-    /// The option that set the limit after which they were.
+    /// The option that set the limit for abandoning requests.
     limit: &'static str,
-    /// Requests in flight at the end of the run; if others completed, only those older than any response.
+    /// Requests in flight at the end of the run. If others completed, only those older than any response count.
     open: u64,
-    /// Requests in flight on machines that were lost; if others completed, none.
+    /// Requests in flight on lost machines; zero if other requests completed.
     unknown: u64,
-    /// The age of the youngest of the abandoned and open requests, in nanoseconds, where known.
+    /// Age of the youngest abandoned or open request, in nanoseconds, if known.
     youngest_ns: Option<u64>,
-    /// The age of the oldest of the abandoned and open requests, in nanoseconds.
+    /// Age of the oldest abandoned or open request, in nanoseconds.
     oldest_ns: Option<u64>,
 }
 
-/// The note on them. `has_hanging`: requests that hang have their own.
+/// The note on requests without a response. `has_hanging`: another note covers hanging requests.
 pub fn note(facts: &NoteFacts<'_>, has_hanging: bool) -> Option<Note> {
     if facts.elapsed_ns == 0 {
         // A run that never began has no requests to account for.
@@ -41,7 +41,7 @@ pub fn note(facts: &NoteFacts<'_>, has_hanging: bool) -> Option<Note> {
     let censored = facts.censored.as_ref();
     let open = match nothing_answered {
         true => requests.open,
-        // Where the script holds a thread up, responses wait to be read.
+        // If the script blocks a thread, responses wait to be read.
         false if has_hanging || facts.is_held_up() => 0,
         false => unusual(facts),
     };
@@ -49,11 +49,11 @@ pub fn note(facts: &NoteFacts<'_>, has_hanging: bool) -> Option<Note> {
         started: requests.started + requests.carried,
         failed: requests.failed(),
         abandoned: requests.abandoned,
-        // It ends a single request, unless there is another limit.
+        // The timeout ends a single request, unless there is another limit.
         limit: if plan.once && plan.give_up_s == plan.timeout_s { "--timeout" } else { "--give-up" },
         open,
         unknown: if nothing_answered { requests.unknown } else { 0 },
-        // The distribution also has ordinary open requests.
+        // The distribution also contains ordinary open requests.
         youngest_ns: censored.filter(|_| open == requests.open).and_then(|censored| censored.min()),
         oldest_ns: censored.and_then(|censored| censored.max()),
     };
@@ -62,7 +62,7 @@ pub fn note(facts: &NoteFacts<'_>, has_hanging: bool) -> Option<Note> {
         true if plan.once && lost.started > 0 && lost.failed > 0 => None,
         // The loss has its own note.
         true if lost.started == 0 && facts.document.machines.iter().any(|machine| machine.lost.is_some()) => None,
-        // So have threads that the script ended.
+        // Threads ended by the script have their own note.
         true if lost.started == 0 && !facts.document.stopped_threads.is_empty() => None,
         true if lost.started == 0 => Some(Note::doubt(NoteId::NothingSent, nothing_sent(facts.document))),
         true => Some(Note::doubt(NoteId::NoResponse, no_response_line(&lost, plan.once))),
@@ -70,7 +70,7 @@ pub fn note(facts: &NoteFacts<'_>, has_hanging: bool) -> Option<Note> {
     }
 }
 
-/// Why a run sent nothing.
+/// The reason why a run sent nothing.
 fn nothing_sent(document: &Document) -> &'static str {
     let requests = &document.requests;
     if requests.due.is_some_and(|due| due + requests.due_before.unwrap_or_default() == 0) {
@@ -83,8 +83,8 @@ fn nothing_sent(document: &Document) -> &'static str {
     }
 }
 
-/// The number of requests in flight at the end that are unusually old: older than the slowest response if they are
-/// late, otherwise older than twice that and than half a second.
+/// The number of unusually old requests in flight at the end: older than the slowest response if they are late,
+/// otherwise older than twice that and older than half a second.
 fn unusual(facts: &NoteFacts<'_>) -> u64 {
     let Document { requests, plan, .. } = facts.document;
     let slowest_ns = facts.latency.max().unwrap_or(0);
@@ -100,8 +100,8 @@ impl LostRequests {
         self.failed + self.abandoned + self.open
     }
 
-    /// Their outcomes, each with its number unless `who` they all are; and after how long the ones ended that did not
-    /// fail, if that is known.
+    /// The outcomes, each with its number unless all `who` ended alike, and the ages of the requests that did not fail,
+    /// if known.
     fn endings(&self, who: Option<&str>) -> String {
         let who = |count: u64| who.map_or_else(|| thousands(count), str::to_owned);
         let failed = (self.failed > 0).then(|| format!("{} failed", who(self.failed)));
@@ -115,7 +115,7 @@ impl LostRequests {
         failed.into_iter().chain(others).chain(unknown).collect::<Vec<_>>().join("; ")
     }
 
-    /// How long the abandoned and open ones lasted, where that is known.
+    /// The ages of the abandoned and open requests, if known.
     fn ages(&self) -> String {
         let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
         let comma = if self.open > 0 { "," } else { "" };

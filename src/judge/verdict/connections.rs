@@ -1,4 +1,4 @@
-//! Rules on connections: missing ones, unused ones, and the queue in which they wait to be accepted.
+//! Rules on missing connections, idle connections, and the accept queue.
 
 use super::ruling::{Ruling, ruling};
 use super::words::{count, number, percent};
@@ -6,11 +6,11 @@ use crate::record::NoteId;
 use crate::record::evidence::{Evidence, Listening, Load, Places};
 use onrush_plan::LimitedBy;
 
-/// Missing connections matter from this share of the requested ones.
+/// Missing connections matter from this share of the requested number.
 const MISSING: f64 = 0.05;
-/// Connections that had no request in flight for this share of the time were the limit.
+/// Connections idle for this share of the time were the limit.
 const UNUSED: f64 = 0.5;
-/// The notes on connections that are missing.
+/// The notes on missing connections.
 const MISSED: &[NoteId] = &[NoteId::FewerConnections, NoteId::Idle];
 
 pub(super) fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
@@ -25,8 +25,8 @@ pub(super) fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     Some(ruling(LimitedBy::Ports, "onrush ran out of local ports", reason, advice)?.saying(MISSED))
 }
 
-/// Connections that had nothing in flight for half of the time: they paused, or waited for their end. A target that is
-/// silent then may have nothing to respond to.
+/// Connections idle for half of the time: they paused for the script, or waited for the server to close them. A silent
+/// target may have had nothing to respond to.
 pub(super) fn unused(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let idle = load.idle.filter(|idle| load.asked_per_s.is_none() && *idle >= UNUSED)?;
     let (why, advice) = match load.places {
@@ -61,12 +61,13 @@ pub(super) fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<R
     Some(ruling(LimitedBy::Target, "the target accepts connections too slowly", reason, advice)?.saying(MISSED))
 }
 
-/// True if an accept queue was seen full. Overflows alone may be another server's: the kernel counts all servers'.
+/// True if an accept queue was observed full. Overflows alone may come from another server: the kernel counts all
+/// servers.
 pub(super) fn is_full(listening: &Listening) -> bool {
     listening.waiting_max > 0 && listening.waiting_max >= listening.limit
 }
 
-/// True if connections that were asked for were missing.
+/// True if a notable share of the requested connections was missing.
 fn misses(load: &Load) -> bool {
     load.missing >= MISSING * load.connections as f64
 }

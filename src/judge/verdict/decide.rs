@@ -1,8 +1,8 @@
-//! The rules of the verdict, in the order in which they are tried; the first that applies decides.
+//! The rules of the verdict, in order; the first that applies decides.
 //!
-//! Observations come first: the generator, because its faults invalidate every other figure, then the target and the
-//! way to it. A rate is judged by counts. For a closed loop without such observations only the probe decides: the
-//! latencies alone do not tell whether requests queued.
+//! Observations come first: the generator, whose faults invalidate every other figure, then the target and the network.
+//! A rate is judged by counts. A closed loop without such observations is decided by the probe alone, because latencies
+//! do not show whether requests queued.
 
 use onrush_plan::LimitedBy;
 
@@ -46,7 +46,7 @@ pub(super) fn decide(evidence: &Evidence) -> Ruling {
     Ruling { reason: ruling.reason + &waits.unwrap_or_default(), ..ruling }
 }
 
-/// True if a probe would tell more: no observation decides about this closed loop.
+/// True if a probe would help: no observation decides this closed loop.
 pub fn needs_probe(evidence: &Evidence) -> bool {
     evidence.load.asked_per_s.is_none() && OBSERVED.iter().all(|rule| rule(evidence).is_none())
 }

@@ -1,4 +1,4 @@
-//! Failures, refusals and too few responses: their rules, and their words for others.
+//! Rules on failures, refusals and too few responses, and the sentences shared with other rules.
 
 use super::ruling::{Ruling, ruling};
 use super::words::{count, number, percent};
@@ -7,15 +7,15 @@ use crate::record::evidence::{Evidence, Load, MainFailure, Refusal, Unreadable};
 use onrush_plan::LimitedBy;
 use onrush_text::units::listed;
 
-/// Without a rate, the measured rate is one of error pages if they are this share of the responses.
+/// Without a rate, this share of unsuccessful responses makes the measured rate one of error pages.
 const REFUSED: f64 = 0.1;
-/// Failures matter from this share of the responses on: unsuccessful ones among them, or requests that failed.
+/// Failed requests and unsuccessful responses matter from this share of the responses.
 pub(super) const FAILED: f64 = 0.01;
-/// Failures count as all alike from this share on.
+/// From this share on, all failures count as alike.
 const ALIKE: f64 = 0.995;
-/// The head of the verdict; the reason follows.
+/// The summary of an unclear verdict; the reason follows.
 const UNCLEAR: &str = "the limit is unclear";
-/// The fewest responses from which anything is concluded.
+/// Minimum number of responses for any conclusion.
 const RESPONSES_MIN: u64 = 20;
 
 /// True if too many responses are unsuccessful.
@@ -23,12 +23,12 @@ pub(super) fn is_refused(load: &Load) -> bool {
     refused(load) as f64 >= FAILED * load.completed as f64 && refused(load) > 0
 }
 
-/// How many responses are unsuccessful, by their status or by a check: at least the larger number of the two.
+/// The number of unsuccessful responses, by status or by check, whichever is larger.
 fn refused(load: &Load) -> u64 {
     load.refused.max(load.failed_checks)
 }
 
-/// Unsuccessful responses in words: `83 % of the responses were 429`.
+/// Describes the unsuccessful responses: `83 % of the responses were 429`.
 pub(super) fn refusals(load: &Load) -> String {
     let share = percent(refused(load) as f64 / load.completed as f64);
     if load.failed_checks > load.refused {
@@ -41,20 +41,20 @@ pub(super) fn refusals(load: &Load) -> String {
     format!("{share} of the responses were {were}")
 }
 
-/// A closed loop with so many failures that its rate means little.
+/// A closed loop with too many failures for a meaningful rate.
 pub(super) fn failing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let failures = failures(load).filter(|_| load.asked_per_s.is_none() && fails(load))?;
     ruling(LimitedBy::Unclear, UNCLEAR, failures, advice_on_failures(load).unwrap_or("find out why first"))
 }
 
-/// A closed loop whose rate is one of error pages.
+/// A closed loop that measured the rate of error pages.
 pub(super) fn refusing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let is_refused = refused(load) as f64 >= REFUSED * load.completed as f64 && refused(load) > 0;
     (load.asked_per_s.is_none() && is_refused).then_some(())?;
     Some(ruling(LimitedBy::Unclear, UNCLEAR, refusals(load), "find out why first")?.saying(&[NoteId::Statuses]))
 }
 
-/// Returns the number of failures by kind, in words; `None`: there are none.
+/// The failures by kind, with their numbers; `None` without failures.
 pub(super) fn failures(load: &Load) -> Option<String> {
     let counted = |number: u64, noun| (number > 0).then(|| count(number, noun));
     let failed = [
@@ -64,16 +64,16 @@ pub(super) fn failures(load: &Load) -> Option<String> {
     ];
     let failed: Vec<String> = failed.into_iter().flatten().collect();
     let failed = (!failed.is_empty()).then(|| format!("{} failed{}", listed(&failed), most_failed(load)));
-    // Some of them may be among the failed ones.
+    // Some of the late requests may be among the failed ones.
     let late = counted(load.timeouts, "request").map(|requests| format!("{requests} took longer than --timeout"));
-    // Where --give-up is shorter, nothing times out.
+    // If --give-up is shorter than --timeout, nothing times out.
     let abandoned = counted(load.abandoned, "request").filter(|_| load.abandoned > load.timeouts);
     let late = abandoned.map(|requests| format!("{requests} were abandoned (--give-up)")).or(late);
     let all: Vec<String> = failed.into_iter().chain(late).collect();
     (!all.is_empty()).then(|| all.join(", "))
 }
 
-/// Why connects, requests and connections failed, and how many of them, if it is at least half.
+/// The most frequent cause and its share, if at least half of the failures have it.
 fn most_failed(load: &Load) -> String {
     let Some(MainFailure { count, why, .. }) = main_failure(load) else { return String::new() };
     match *count as f64 / load.failures().saturating_sub(load.abandoned) as f64 {
@@ -87,13 +87,13 @@ fn main_failure(load: &Load) -> Option<&MainFailure> {
     load.main_failure.as_ref().filter(|main| main.count.saturating_mul(2) >= failed)
 }
 
-/// Returns the remedy for most failures, if their reason is known.
+/// The remedy for most failures, if their cause is known.
 pub(super) fn advice_on_failures(load: &Load) -> Option<&str> {
     main_failure(load).filter(|_| fails(load))?.advice.as_deref()
 }
 
 pub(super) fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
-    // Requests that were due and got no response, or failed, say as much.
+    // Failed requests and due requests without a response count as evidence too.
     let failed = load.failures();
     let all = load.completed.saturating_add(load.behind().unwrap_or(0)).saturating_add(failed);
     (all < RESPONSES_MIN || load.completed == 0 && failed == 0).then_some(())?;
@@ -114,7 +114,7 @@ pub(super) fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 /// A target whose responses cannot be read.
 pub(super) fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let Unreadable { requests, why } = load.unreadable.as_ref()?;
-    // A failure before a request is one of the connection only.
+    // A failure before a request concerns only the connection.
     let failed = match load.failed_requests() {
         failed if *requests <= failed => count(*requests, "request"),
         0 => count(*requests, "connection"),
@@ -127,8 +127,7 @@ pub(super) fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 
 /// True if failures are frequent enough to disturb every figure.
 pub(super) fn fails(load: &Load) -> bool {
-    // In a closed loop, a late response is one like others, and the time until a connection is replaced is missing from
-    // the rate.
+    // In a closed loop, a late response is like any other. The time to replace a connection is missing from the rate.
     let (late, connections) = match load.asked_per_s {
         Some(_) => (load.timeouts.max(load.abandoned), 0),
         None => (load.abandoned, load.failed_connections()),

@@ -1,4 +1,4 @@
-//! Findings about a run, independent of its limit.
+//! Findings on a run, independent of its limit.
 
 use onrush_plan::LimitedBy;
 
@@ -8,18 +8,18 @@ use super::words::{number, percent, seconds, time};
 use crate::record::evidence::{Evidence, Latency, SLOW, Thirds};
 use crate::record::{Finding, Note, NoteId};
 
-/// A change of the rate is more than noise if it is at least this many standard errors …
+/// A change of the rate is more than noise from this many standard errors …
 const ERRORS: f64 = 4.0;
-/// … and at least this share of the rate.
+/// … and from this share of the rate.
 const CHANGED: f64 = 0.05;
 /// Throttling and stolen time matter from this share of the time.
 const TAKEN: f64 = 0.02;
 /// Stalls matter from this many seconds.
 const STALLED_S: f64 = 0.2;
-/// A 99th percentile below this, in microseconds, is not worth a sentence.
+/// A 99th percentile below this, in microseconds, is not worth a note.
 const TAIL_MIN_US: f64 = 1_000.0;
 /// Acknowledgements are delayed if this share of the latencies is about 40 ms, and this share of the samples caught a
-/// response that had arrived only in part.
+/// partially received response.
 const DELAYED: f64 = 0.05;
 /// A connection is hot if it served this many times the mean number of requests.
 const HOT: f64 = 3.0;
@@ -29,7 +29,7 @@ const LIMITED: f64 = 0.5;
 pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     let Evidence { generator, load, network, target, machine, .. } = evidence;
     let theirs = target.as_ref();
-    // Throttled time is summed over processors; less than one processor counts as one.
+    // Throttled time is the sum over all processors. Less than one processor counts as one.
     let is_target_throttled = theirs.is_some_and(|target| {
         let could_be_s = load.elapsed_s.max(f64::MIN_POSITIVE) * target.cpus_allowed.max(1.0);
         target.throttled_s.unwrap_or(0.0) / could_be_s >= TAKEN
@@ -38,7 +38,7 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     let delayed = evidence.latency.is_some_and(|latency| latency.delayed >= DELAYED);
     let half_answered = network.and_then(|network| network.half_answered).unwrap_or(0.0);
     let limited = |share: Option<f64>| share.is_some_and(|share| share >= LIMITED);
-    // A target that died explains all later failures.
+    // The target's death explains all later failures.
     let has_died = has_died(evidence);
     let change = load.thirds.and_then(change).filter(|_| !has_died);
     let is_there = [
@@ -61,7 +61,7 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
     is_there.into_iter().filter_map(|(is_there, finding)| is_there.then_some(finding)).collect()
 }
 
-/// True if slow responses make the 99th percentile, rather than requests that were sent late or a stall of onrush.
+/// True if slow responses cause the 99th percentile, not late requests or a stall of onrush.
 fn has_slow_tail(Evidence { generator, load, latency, .. }: &Evidence) -> bool {
     let late_us = load.lateness_p99_us.unwrap_or(0.0);
     let is_slow = |latency: &Latency| {
@@ -70,7 +70,7 @@ fn has_slow_tail(Evidence { generator, load, latency, .. }: &Evidence) -> bool {
     generator.stalled_s < STALLED_S && latency.as_ref().is_some_and(is_slow)
 }
 
-/// How the rate changed, if by more than noise.
+/// The change of the rate, if larger than noise.
 fn change(Thirds { first_per_s, last_per_s, error_per_s }: Thirds) -> Option<Finding> {
     let change = last_per_s - first_per_s;
     let is_noise =
@@ -79,12 +79,12 @@ fn change(Thirds { first_per_s, last_per_s, error_per_s }: Thirds) -> Option<Fin
     (!is_noise).then_some(finding)
 }
 
-/// The rates before and after a change.
+/// The rates before and after the change.
 fn rates(Thirds { first_per_s, last_per_s, .. }: Thirds) -> String {
     format!("from {} to {} requests/s between the first and the last third", number(first_per_s), number(last_per_s))
 }
 
-/// The note on a finding, with figures and advice; `None` if another one says it already.
+/// The note on a finding, with figures and advice; `None` if another note covers the finding.
 pub fn note_on(finding: Finding, evidence: &Evidence) -> Option<Note> {
     let Evidence { generator, load, machine, network, target, .. } = evidence;
     let throttled = |whose, throttled_s: Option<f64>| {

@@ -1,4 +1,4 @@
-//! Rules on onrush itself. Its faults invalidate every other figure, unless the target did worse.
+//! Rules on onrush itself. Faults of the generator invalidate every other figure, unless the target did worse.
 
 use super::ruling::{Ruling, ruling};
 use super::target::has_failed;
@@ -8,13 +8,13 @@ use crate::record::NoteId;
 use crate::record::evidence::{Evidence, Generator, Target, Thread};
 use onrush_plan::LimitedBy;
 
-/// A thread of the generator that waited for a processor for this share of the time measured only that.
+/// A thread that waited for a processor for this share of the time measured only that wait.
 const STARVED: f64 = 0.2;
-/// A target has processors that others wait for from this number on.
+/// A target that used this many processors may have taken them from the generator.
 const WORKS: f64 = 0.5;
-/// A generator that was stalled for this share of the run has measured only itself ...
+/// A generator stalled for this share of the run measured only itself ...
 const STOPPED: f64 = 0.05;
-/// ... and so has a thread that the script held up.
+/// ... and so did a thread blocked by the script.
 pub const HELD_UP: f64 = 0.05;
 
 pub(super) fn stopped(evidence: &Evidence) -> Option<Ruling> {
@@ -49,7 +49,7 @@ pub(super) fn script(evidence: &Evidence) -> Option<Ruling> {
 pub(super) fn ended(evidence: &Evidence) -> Option<Ruling> {
     let Generator { threads, stopped, .. } = &evidence.generator;
     (*stopped > 0).then_some(())?;
-    // None is described in virtual time.
+    // In virtual time, the evidence describes no thread.
     let ended = match threads.len() as u64 {
         all if all > *stopped => format!("{} of {} threads", number(*stopped as f64), number(all as f64)),
         _ => count(*stopped, "thread"),
@@ -64,7 +64,7 @@ pub(super) fn ended(evidence: &Evidence) -> Option<Ruling> {
 
 pub(super) fn held_up(evidence: &Evidence) -> Option<Ruling> {
     let (is_busy, has_failed) = (is_busy(evidence), has_failed(evidence));
-    // A thread that waits for a processor does so in callbacks, too.
+    // A thread that waits for a processor also waits inside callbacks.
     let is_held_up = |thread: &Thread| {
         thread.held_up >= HELD_UP.max(thread.queued.unwrap_or(0.0)) && !is_busy(thread) && !has_failed
     };
@@ -79,7 +79,7 @@ pub(super) fn cpu(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     let (waits_matter, is_busy) = (!has_failed(evidence), is_busy(evidence));
     let taken = |evidence| taken(evidence).filter(|_| waits_matter);
-    // A thread that its control group stops waits for a processor, too: another one would not help.
+    // Threads stopped by their control group also wait for a processor. Another processor would not help.
     if evidence.generator.throttled(load.elapsed_s) >= STARVED {
         return taken(evidence);
     }
@@ -110,7 +110,7 @@ pub(super) fn cpu(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::GeneratorCpu, "onrush itself is the limit", reason, advice)
 }
 
-/// Who had the processors that threads of onrush waited for, as far as it is known, and the remedy.
+/// The programs that used the processors that onrush waited for, if known, and the remedy.
 fn others(Evidence { generator, target, .. }: &Evidence) -> (String, String) {
     let Generator { threads, cpus, .. } = generator;
     if let Some(cpus) = cpus.filter(|cpus| threads.len() > *cpus) {
@@ -129,13 +129,13 @@ fn others(Evidence { generator, target, .. }: &Evidence) -> (String, String) {
     }
 }
 
-/// True if a thread worked, or waited for a processor where that matters, nearly all of the time.
+/// True if a thread worked nearly all of the time. Waits for a processor count as work where they matter.
 fn is_busy(evidence: &Evidence) -> impl Fn(&Thread) -> bool {
     let has_failed = has_failed(evidence);
     move |thread: &Thread| (if has_failed { thread.worked() } else { thread.busy }) >= BUSY
 }
 
-/// Processors that were taken from the generator: by the limit of its control group, or by the hypervisor.
+/// Processor time taken from the generator by the limit of its control group or by the hypervisor.
 fn taken(Evidence { generator, load, machine, .. }: &Evidence) -> Option<Ruling> {
     let throttled = generator.throttled(load.elapsed_s);
     let (share, who, advice, says): (_, _, _, &[NoteId]) = match machine.stolen {
@@ -151,7 +151,7 @@ fn taken(Evidence { generator, load, machine, .. }: &Evidence) -> Option<Ruling>
     Some(ruling(LimitedBy::GeneratorCpu, "onrush itself is the limit", reason, advice)?.saying(says))
 }
 
-/// The head of its verdict.
+/// The summary of the verdict on a doubtful closed loop.
 const DOUBTFUL: &str = "the limit is unclear (requests may have queued in onrush)";
 
 /// A closed loop whose requests may have queued in the generator.

@@ -1,7 +1,7 @@
 //! The verdict: the limit of a run, as a pure function of its [`Evidence`].
 //!
-//! `decide` lists the rules in order, and each file of rules has one subject. `find` has the findings, `usage` says how
-//! busy everything was, and `words` formats figures.
+//! `decide` lists the rules in order. Each file of rules covers one subject. `find` holds the findings, `usage` reports
+//! utilization, and `words` formats figures.
 
 mod connections;
 mod decide;
@@ -27,7 +27,7 @@ pub use generator::HELD_UP;
 pub use rate::{CROWDED, uses_all};
 pub use usage::usage;
 
-/// The limit of a run, or of several together; `None` if there is no evidence.
+/// The limit of one run or of several combined; `None` without evidence.
 pub fn verdict(document: &Document) -> Option<Verdict> {
     let mut verdict = document.evidence.as_ref().map(on)?;
     let machines = &document.machines;
@@ -52,7 +52,7 @@ pub fn verdict(document: &Document) -> Option<Verdict> {
     Some(verdict)
 }
 
-/// The verdict that this evidence leads to.
+/// Derives the verdict from the evidence.
 pub fn on(evidence: &Evidence) -> Verdict {
     let findings = find::findings(evidence);
     let ruling::Ruling { limited_by, summary, reason, advice, says } = decide::decide(evidence);

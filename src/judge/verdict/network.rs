@@ -1,4 +1,4 @@
-//! Rules on the way to the target.
+//! Rules on the network path to the target.
 
 use super::ruling::{Ruling, ruling};
 use super::words::{percent, time};
@@ -7,15 +7,15 @@ use onrush_plan::LimitedBy;
 
 /// Losses matter from this share of the segments.
 const LOST: f64 = 0.01;
-/// Fewer losses matter if waiting for retransmissions may account for this share of the mean latency ...
+/// Fewer losses matter if waits for retransmissions may account for this share of the mean latency ...
 const WAITED: f64 = 0.25;
-/// ... and they are at least this share of the segments.
+/// ... and the losses are at least this share of the segments.
 const LOST_MIN: f64 = 0.001;
-/// The fewest lost segments from which anything is concluded.
+/// Minimum number of lost segments for any conclusion.
 const LOSSES_MIN: u64 = 10;
-/// The shortest time Linux waits before it retransmits a segment, in microseconds (`TCP_RTO_MIN`).
+/// Linux's shortest wait before a retransmission, in microseconds (`TCP_RTO_MIN`).
 const RETRANSMISSION_US: f64 = 200_000.0;
-/// Segments queue on the way if a round trip takes this many times as long as the shortest ...
+/// Segments queue on the path if a round trip takes this many times the shortest ...
 const QUEUED: f64 = 3.0;
 /// ... and this share of the median latency.
 const ROUND_TRIP: f64 = 0.5;
@@ -26,7 +26,7 @@ const HALF_ANSWERED: f64 = 0.3;
 
 pub(super) fn losses(evidence: &Evidence) -> Option<Ruling> {
     let mean_us = evidence.latency.as_ref()?.mean_us;
-    // Older results do not say how many they were.
+    // Older results lack the number of lost segments.
     let ends = || ends(evidence).filter(|end| end.lost.is_none_or(|lost| lost >= LOSSES_MIN));
     let lost = ends().map(|end| end.retransmitted - end.needless.unwrap_or(0.0)).fold(0.0, f64::max);
     let waited_us = ends().map(|end| end.lost_per_request).fold(0.0, f64::max) * RETRANSMISSION_US;
@@ -46,15 +46,15 @@ pub(super) fn losses(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Network, "the network is the limit", reason, advice)
 }
 
-/// The share of the segments that arrived out of order, if nothing else may show losses: a target on this machine
-/// reports its own retransmissions, and a segment that only overtakes another costs nothing.
+/// The share of segments out of order, if nothing else can show losses. A target on this machine reports its own
+/// retransmissions, and there a segment that only overtakes another costs nothing.
 fn disordered(Evidence { network, target, .. }: &Evidence) -> Option<f64> {
     let network = network.as_ref().filter(|_| target.is_none())?;
     let are_many = network.out_of_order_segments.or(network.lost).is_none_or(|segments| segments >= LOSSES_MIN);
     network.out_of_order.filter(|share| are_many && *share >= LOST)
 }
 
-/// Both ends of the connections, as far as they could be seen.
+/// Both ends of the connections, if visible.
 fn ends(evidence: &Evidence) -> impl Iterator<Item = &Network> {
     evidence.network.iter().chain(evidence.target.as_ref().and_then(|target| target.network.as_ref()))
 }
@@ -76,14 +76,14 @@ pub(super) fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Optio
     )
 }
 
-/// Segments that queued on the way, as round trips show it.
+/// Segments that queued on the path, according to round trips.
 pub(super) fn queued_on_the_way(evidence: &Evidence) -> Option<Ruling> {
     let median_us = evidence.latency.as_ref()?.p50_us;
     let is_queued = |end: &&Network| {
         let is_long = |shortest_us: f64| end.rtt_us >= QUEUED * shortest_us;
         end.rtt_min_us.is_some_and(is_long) && end.rtt_us >= ROUND_TRIP * median_us
     };
-    // Round trips at the generator's end include the target's time, if it acknowledges with its response.
+    // Round trips at the generator's end include the target's time if it acknowledges together with its response.
     let end = evidence.target.as_ref()?.network.as_ref().filter(is_queued)?;
     let reason = format!(
         "round trips took {} on average and {} at best, while the median latency was {}",
@@ -91,7 +91,7 @@ pub(super) fn queued_on_the_way(evidence: &Evidence) -> Option<Ruling> {
         time(end.rtt_min_us?),
         time(median_us)
     );
-    // Only a target on this machine shows its end.
+    // Only a target on this machine shows its end of the connections.
     ruling(
         LimitedBy::Network,
         "the network is the limit (segments queued on the way)",

@@ -1,4 +1,4 @@
-//! The rule on the probe, and advice where nothing decides: the latencies alone do not tell whether requests queued.
+//! The rule on the probe, and advice if nothing decides: latencies alone do not show whether requests queued.
 
 use super::network::queued_on_the_way;
 use super::rate::{BEYOND, UNTOLD, may_grow, may_queue};
@@ -9,19 +9,19 @@ use super::words::{number, percent};
 use crate::record::evidence::{Backlog, Elasticity, Evidence, Probe};
 use onrush_plan::LimitedBy;
 
-/// Below this elasticity, more in flight bring less.
+/// Below this elasticity, more requests in flight reduce the rate.
 const BACKWARDS: f64 = -0.3;
 
-/// Why a closed loop is unclear if no probe was made.
+/// The reason for an unclear closed loop without a probe.
 const SHOWN: &str = "nothing that was observed tells which";
-/// The head of its verdict.
+/// The summary for an unclear closed loop without a probe.
 const EITHER: &str = "the limit is unclear (the target, or the number in flight)";
-/// A probe longer than this, in seconds, is not worth the advice where none was asked for.
+/// A probe longer than this, in seconds, is not advised unless one was requested.
 const PROBE_MAX_S: f64 = 120.0;
-/// How many times as long a probe should be if one was not precise enough.
+/// Factor by which to lengthen a probe that was not precise enough.
 const PRECISER: f64 = 4.0;
 
-/// Judges by the probe after the run, or by the stages of the run.
+/// Judges by the probe after the run or by the stages of the run.
 pub(super) fn probe(evidence: &Evidence) -> Option<Ruling> {
     let probe = evidence.probe.as_ref()?;
     let (first, other) = probe.in_flight()?;
@@ -72,9 +72,9 @@ pub(super) fn probe(evidence: &Evidence) -> Option<Ruling> {
     None
 }
 
-/// How many `other` requests in flight are beside `first`.
+/// Describes the number of `other` requests in flight relative to `first`.
 fn so_many(first: u32, other: u32) -> String {
-    // Among few requests, one more or less is another share.
+    // Among few requests, one more or less is a different share.
     let is_about = |exact: bool| exact || first >= 10;
     match (first, other) {
         (1, 2) => "twice as many in flight".to_owned(),
@@ -87,14 +87,14 @@ fn so_many(first: u32, other: u32) -> String {
     }
 }
 
-/// How much more or less one rate is than another.
+/// The relative change between two rates.
 fn brought(first_per_s: f64, other_per_s: f64) -> String {
     let change = other_per_s / first_per_s.max(f64::MIN_POSITIVE) - 1.0;
     format!("{} {}", percent(change.abs()), if change < 0.0 { "less" } else { "more" })
 }
 
-/// Options that put about `other` requests in flight, instead of `first` on this number of connections, on as many as
-/// the probe used; and whether it is exactly as many.
+/// The options that change the requests in flight from `first` on this number of connections to about `other`, with
+/// connections as in the probe. True if the number is exact.
 fn options(first: u64, other: u64, connections: u64) -> (String, bool) {
     let streams = (first / connections).max(1);
     let needed = other.div_ceil(streams);
@@ -112,11 +112,11 @@ fn options(first: u64, other: u64, connections: u64) -> (String, bool) {
     (options, needed * each == other)
 }
 
-/// Nothing decides; with advice on finding out.
+/// The verdict if nothing decides, with advice on how to find out.
 pub(super) fn unclear(evidence: &Evidence) -> Ruling {
     let Evidence { load, probe, .. } = evidence;
     if load.asked_per_s.is_some() {
-        // Of few responses it is not known how many requests are usually in flight.
+        // With few responses, the usual number of requests in flight is unknown.
         let is_short = load.usually_left.is_none() || may_grow(load) || may_queue(load);
         let advice = is_short.then(|| "run longer (-d)".to_owned());
         let grows = load.backlog.filter(|_| may_grow(load) || may_queue(load));
@@ -146,7 +146,7 @@ pub(super) fn unclear(evidence: &Evidence) -> Ruling {
             (format!("the probe after the run tells nothing: {failed}"), longer)
         }
         (_, Some((first, other)), Some(Elasticity { low, high, .. })) => {
-            // Change of the rate if the requests in flight change by this ratio.
+            // Converts an elasticity to the change of the rate at this ratio of requests in flight.
             let ratio = f64::from(other) / f64::from(first);
             let change = |elasticity: f64| percent((1.0 - ratio.powf(elasticity.clamp(0.0, 1.0))).abs());
             let reason = format!(

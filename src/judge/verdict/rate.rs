@@ -1,4 +1,4 @@
-//! Rules on a rate. It is judged by counts.
+//! Rules on a rate, which is judged by counts.
 
 use super::failures::{advice_on_failures, fails, failures, is_refused, refusals};
 use super::ruling::{Ruling, ruling, unclear_with};
@@ -7,36 +7,36 @@ use crate::record::NoteId;
 use crate::record::evidence::{Backlog, Elasticity, Evidence, Load};
 use onrush_plan::LimitedBy;
 
-/// Due requests had to wait for a connection if all were in use for this share of the time.
+/// Due requests had to wait for a connection if all connections were in use for this share of the time.
 pub const CROWDED: f64 = 0.05;
-/// A rate was kept up with if at least this share of the due requests was sent ...
+/// A target kept up with the rate if at least this share of the due requests was sent ...
 const SENT: f64 = 0.99;
 /// ... and the target was silent for less than this share of the run.
 const OUTAGE: f64 = 0.01;
-/// Above this elasticity the rate follows more than in proportion, as it does where connections are not alike.
+/// Above this elasticity the rate grows more than in proportion, as it does if connections are not alike.
 pub(super) const BEYOND: f64 = 1.3;
-/// A number of requests in flight that grows by more than this share of the square root of all requests may be a
-/// backlog.
+/// The requests in flight may be a growing backlog if they increase by more than this share of the square root of all
+/// requests.
 const WANDERS: f64 = 0.125;
-/// A rate was kept up with if the queue was shorter on average than this share of the square root of all responses. At
-/// a target that is at its limit or beyond it the queue is a random walk that does not come back: its mean is as long
-/// as the root, times the deviations of arrivals and of services (1 each for Poisson and exponential ones). With the
-/// least drift that the counts of a run can tell, three roots, it is as short as this in 1 to 3 of 100 simulated runs
-/// that leave few requests at the end.
+/// A target kept up with the rate if the mean queue was shorter than this share of the square root of all responses. At
+/// or beyond its limit, the queue is a random walk without return: its mean is that root times the deviations of
+/// arrivals and services (1 each for Poisson arrivals and exponential services). With the smallest drift visible in the
+/// counts of a run, three roots, the queue stays this short in 1 to 3 of 100 simulated runs that leave few requests at
+/// the end.
 const SHORT: f64 = 0.15;
-/// Two numbers of requests in flight are compared from this ratio on.
+/// Minimum ratio at which two numbers of requests in flight are compared.
 const FILLED: f64 = 2.0;
-/// A difference of two rates means something from this many standard errors on.
+/// A difference between two rates is significant from this many standard errors.
 const ERRORS: f64 = 3.0;
-/// The least credible dispersion of responses.
+/// The lowest credible dispersion of responses.
 const DISPERSED: f64 = 0.1;
-/// The head of a verdict that does not tell whether a rate was kept up with.
+/// The summary of a verdict that leaves open whether the target kept up.
 pub(super) const UNTOLD: &str = "it is unclear whether the target kept up";
-/// The notes on requests that were due and had to wait.
+/// The notes on due requests that had to wait.
 const WAITING: &[NoteId] = &[NoteId::Behind, NoteId::Crowded];
 
-/// A rate that was kept up with: no more requests than usual are left at the end, the latency does not grow, and the
-/// responses are right.
+/// A rate that the target kept up with: no more requests than usual are left at the end, the latency does not grow, and
+/// the responses are right.
 pub(super) fn schedule(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     let asked_per_s = load.asked_per_s?;
@@ -54,16 +54,16 @@ pub(super) fn schedule(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Schedule, format!("the target kept up with {asked} requests/s"), reason, "")
 }
 
-/// True if more requests are in flight later in the run than earlier, so that it may be a backlog that grows, or
-/// chance: in a queue at its limit their number wanders as far as the square root of all of them.
+/// True if more requests are in flight later in the run than earlier. This may be a growing backlog or chance: in a
+/// queue at its limit, the number in flight varies by up to the square root of all requests.
 pub(super) fn may_grow(load: &Load) -> bool {
     load.backlog.is_some_and(|Backlog { before, last, .. }| {
         last - before > 2.0 + WANDERS * (load.completed as f64).sqrt() + 2.0 * before.max(0.0).sqrt()
     })
 }
 
-/// True if the queue is so long on average that the target may be at its limit. Its length is the number in flight
-/// beyond that at the quietest time of the run, when workers and the way held all of them.
+/// True if the mean queue is so long that the target may be at its limit. The queue is the number in flight minus that
+/// at the quietest time of the run, when workers and network held all requests.
 pub(super) fn may_queue(load: &Load) -> bool {
     let is_long = |Backlog { before, last, least, .. }: Backlog| {
         least.is_some_and(|least| before.midpoint(last) - least > 0.5 + SHORT * (load.completed as f64).sqrt())
@@ -71,8 +71,8 @@ pub(super) fn may_queue(load: &Load) -> bool {
     load.backlog.is_some_and(is_long)
 }
 
-/// True if few requests are left or overdue at the end, or no more than are in flight on average: a backlog that grows
-/// slowly behind very variable latencies may be within the ordinary.
+/// True if few requests are left or overdue at the end, or no more than are in flight on average. A slowly growing
+/// backlog behind highly variable latencies may look ordinary.
 fn is_ordinary(Evidence { load, latency, .. }: &Evidence) -> bool {
     let left = load.behind().unwrap_or(0) as f64;
     let runs = if load.in_flight > 0.0 { load.all_in_flight() / load.in_flight } else { 1.0 };
@@ -80,7 +80,7 @@ fn is_ordinary(Evidence { load, latency, .. }: &Evidence) -> bool {
     left <= (1.0 - SENT) * (load.completed as f64 + left) || left <= in_flight + 3.0 * in_flight.sqrt() + 2.0
 }
 
-/// A rate that was not kept up with.
+/// A rate that the target did not keep up with.
 pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     let asked = format!("asked {} requests/s, reached {}", number(load.asked_per_s?), number(load.rate_per_s));
@@ -154,39 +154,40 @@ pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
     Some(ruling(LimitedBy::Target, "the target fell behind the rate", format!("{asked}, {why}"), "")?.saying(WAITING))
 }
 
-/// True if the latency grows by as much as the requests make that a target leaves behind: in a queue at its limit their
-/// number grows by the square root of all of them, and shrinks, by chance.
+/// True if the growth of the latency exceeds chance: in a queue at its limit, the number in flight grows and shrinks by
+/// the square root of all requests.
 fn is_backlog(load: &Load) -> bool {
     load.growth.is_some_and(|growth| growth * load.completed as f64 >= (load.completed as f64).sqrt())
 }
 
-/// True if as many requests may be left by chance: as many as three standard errors of the number of responses.
+/// True if the leftover requests may be chance: no more than three standard errors of the number of responses.
 fn is_chance(load: &Load) -> bool {
     let error = |dispersion: f64| (load.completed as f64 * dispersion.max(DISPERSED)).sqrt();
     load.dispersion.is_some_and(|dispersion| load.behind().unwrap_or(0) as f64 <= ERRORS * error(dispersion))
 }
 
-/// The rate at two numbers of requests in flight, in an open loop that has come to use all of its connections.
+/// The rates at two numbers of requests in flight, in an open loop that eventually used all of its connections.
 struct FilledConnections {
-    /// Requests in flight, on average: when requests were sent that found less than half of the connections busy, and
-    /// in the last third of the run.
+    /// Mean number of requests in flight: for requests sent while less than half of the connections were busy, and in
+    /// the last third of the run.
     in_flight: [f64; 2],
-    /// Responses per second at these: the first by Little's law, the second counted.
+    /// Responses per second at these numbers: the first by Little's law, the second counted.
     per_s: [f64; 2],
     elasticity: Elasticity,
 }
 
 impl FilledConnections {
-    /// A queue is longer by one for every request in it, so that the latency of a request tells the rate at the number
-    /// in flight when it was sent. The number is known for requests that found few in flight.
+    /// Compares the rates and computes the elasticity. Every request lengthens the queue by one, so that the latency of
+    /// a request gives the rate at the number in flight when it was sent. That number is known for requests that found
+    /// few in flight.
     fn from_evidence(Evidence { load, latency, .. }: &Evidence) -> Option<Self> {
         let latency = latency.as_ref()?;
         let Backlog { last: all, last_per_s, .. } = load.backlog?;
         let few = latency.calm_in_flight?;
         let per_s = [few / latency.calm_us? * 1e6, last_per_s];
         let (change, ratio) = ((per_s[1] / per_s[0]).ln(), (all / few).ln());
-        // In a queue that is never empty, responses vary as services do, and so does the sum of the services that a
-        // request waits for.
+        // In a queue that is never empty, responses vary as services do. The sum of the services ahead of a request
+        // varies equally.
         let counts = 1.0 / latency.calm as f64 + 3.0 / load.completed as f64;
         let error = ERRORS * (counts * load.dispersion?.max(DISPERSED)).sqrt();
         let is_telling = ratio >= FILLED.ln() && change.is_finite();
@@ -201,7 +202,7 @@ impl FilledConnections {
     }
 }
 
-/// Returns whether due requests had to wait for a connection.
+/// True if due requests had to wait for a connection.
 pub fn uses_all(Evidence { load, .. }: &Evidence) -> bool {
     load.crowded.is_some_and(|crowded| crowded >= CROWDED)
 }

@@ -6,12 +6,12 @@ use onrush_plan::LimitedBy;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Ruling {
     pub limited_by: LimitedBy,
-    /// In short.
+    /// The verdict in short.
     pub summary: String,
-    /// With the figures.
+    /// The reason, with figures.
     pub reason: String,
     pub advice: Option<String>,
-    /// The notes that would say it again.
+    /// Notes that would repeat the verdict.
     pub says: &'static [NoteId],
 }
 

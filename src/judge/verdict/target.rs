@@ -1,4 +1,4 @@
-//! Rules on the target: its behaviour, and its processes where they can be seen.
+//! Rules on the target: its behaviour and, if visible, its processes.
 
 use super::connections::unused;
 use super::failures::{FAILED, advice_on_failures, fails, failures};
@@ -10,23 +10,23 @@ use crate::record::NoteId;
 use crate::record::evidence::{Elasticity, Evidence, Load};
 use onrush_plan::LimitedBy;
 
-/// A target whose threads were on a processor, or waited for one, for less than this share of the time waited for
-/// something else.
+/// A target waited for something other than a processor if its threads ran, or waited for a processor, for less than
+/// this share of the time.
 const BLOCKED: f64 = 0.1;
-/// A target has died if it sent no response for this share of the run, at its end ...
+/// A target has died if it sent no response for this last share of the run ...
 const SILENT: f64 = 0.1;
 /// ... and for at least this long, in seconds.
 const SILENT_MIN_S: f64 = 0.2;
-/// A target that falls silent for this share of the run limits it.
+/// A target silent for this share of the run is its limit.
 const QUIET: f64 = 0.25;
-/// Requests that hang limit a run from this share of the requests in flight.
+/// Hanging requests are the limit from this share of the requests in flight.
 const HANGING: f64 = 0.05;
 
-/// True if the target failed so often, or was silent for so long, that this decides and not a stall of onrush or a wait
-/// for a processor: without these, more would have failed.
+/// True if the target's failures or silence decide, rather than a stall of onrush or a wait for a processor: without
+/// the latter, more requests would have failed.
 pub(super) fn has_failed(evidence: &Evidence) -> bool {
     let Evidence { generator, load, .. } = evidence;
-    // Both times leave out stalls.
+    // Both times exclude stalls.
     let is_longer = |silent_s: f64| silent_s > generator.stalled_s;
     let is_silent = is_silent(load) && is_longer(load.quiet_s) && unused(evidence).is_none();
     let requests = load.connect_errors.saturating_add(load.failed_requests()).saturating_add(load.abandoned);
@@ -46,14 +46,14 @@ pub(super) fn died(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Target, "the target stopped responding", reason, "check the target's log")
 }
 
-/// Returns whether the target responded at first and later stopped.
+/// True if the target responded at first and stopped later.
 pub(super) fn has_died(Evidence { load, target, .. }: &Evidence) -> bool {
     let is_silent = load.silent_at_end_s >= SILENT_MIN_S && load.silent_at_end_s >= SILENT * load.elapsed_s;
     let has_ended = target.as_ref().is_some_and(|target| target.ended);
     load.completed > 0 && is_silent && (load.failed_at_end || has_ended)
 }
 
-/// A closed loop whose target was busy, unless the probe tells otherwise: a target may busy-poll.
+/// A closed loop with a busy target. A probe may show otherwise, because a target may busy-poll.
 pub(super) fn busy_target(evidence: &Evidence) -> Option<Ruling> {
     let elasticity = evidence.probe.as_ref().and_then(|probe| probe.elasticity);
     let may_be = evidence.load.asked_per_s.is_none() && elasticity.is_none_or(|it| it.low <= Elasticity::STAYS);
@@ -73,12 +73,12 @@ pub(super) fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
     ruling(LimitedBy::Target, "the target is at its limit", reason + &meanwhile(evidence), "")
 }
 
-/// A target that falls silent as a whole for a good part of the run.
+/// A target that is silent for a large part of the run.
 pub(super) fn silent(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     is_silent(load).then_some(())?;
     let why = failures(load).filter(|_| fails(load)).map_or_else(|| meanwhile(evidence), |why| format!(": {why}"));
-    // A port that expects another protocol ends connections without a word.
+    // A port that expects another protocol closes connections without a response.
     if load.is_mute && load.failed_requests() > 0 {
         return ruling(
             LimitedBy::Target,
@@ -102,7 +102,7 @@ fn is_silent(load: &Load) -> bool {
 
 /// Requests that get no response while others do.
 pub(super) fn hanging(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
-    // With a rate, few are in flight at any time.
+    // With a rate, few requests are in flight at any time.
     let is_rare = load.asked_per_s.is_some() && (load.hanging as f64) < FAILED * load.completed as f64;
     (load.hanging as f64 >= HANGING * load.all_in_flight() && load.hanging > 0 && !is_rare).then_some(())?;
     let latencies = if load.asked_per_s.is_some() { "" } else { "; the latencies leave them out" };
@@ -119,11 +119,11 @@ pub(super) fn hanging(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     )
 }
 
-/// Words on a target that was hardly on a processor while requests were in flight: it was not computing.
+/// Describes a target that hardly used a processor while requests were in flight, and so was not computing.
 pub(super) fn waits_elsewhere(evidence: &Evidence) -> Option<String> {
     let Evidence { load, target, .. } = evidence;
     let target = target.as_ref().filter(|_| load.asked_per_s.is_none() && load.in_flight >= 1.0)?;
-    // One of its threads may have waited for a processor, or segments for the link.
+    // One of the target's threads may have waited for a processor, or segments for the link.
     let busy = target.busiest_thread + target.queued?;
     let is_idle = busy < BLOCKED && target.cpus_used < BLOCKED * load.in_flight.min(target.cpus_allowed);
     let is_free = target.throttled_s.unwrap_or(0.0) == 0.0 && queued_on_the_way(evidence).is_none();

@@ -1,4 +1,4 @@
-//! The rules on a table of evidence, the order among them, and the findings.
+//! The rules on a table of evidence, their order, and the findings.
 
 mod generator;
 mod network;
@@ -19,7 +19,7 @@ const MS: f64 = 1e3;
 /// A change to the evidence.
 type EvidenceChange = fn(&mut Evidence);
 
-/// Ten connections for ten seconds against a target that cannot be observed; nothing is the limit yet.
+/// Ten connections for ten seconds against an invisible target; nothing is the limit yet.
 fn idle() -> Evidence {
     let thread = Thread { busy: 0.3, queued: Some(0.01), ..Thread::default() };
     Evidence {
@@ -55,13 +55,13 @@ fn changed(change: impl FnOnce(&mut Evidence)) -> Evidence {
     evidence
 }
 
-/// The verdict on it.
+/// The verdict after a change to the idle evidence.
 fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
     on(&changed(change))
 }
 
-/// Situations that a later one explains: a stall of the whole target makes no rate, and a rate that is kept up with
-/// overrides everything else.
+/// Situations in the order of the rules. A stall of the whole target makes no rate, and a rate that the target kept up
+/// with overrides everything else.
 const SITUATIONS: [(LimitedBy, EvidenceChange); 19] = [
     (LimitedBy::Ports, |evidence| (evidence.load.without_port, evidence.load.missing) = (36, 3.6)),
     (LimitedBy::GeneratorCpu, |evidence| evidence.generator.stalled_s = 0.5),
@@ -99,7 +99,7 @@ const SITUATIONS: [(LimitedBy, EvidenceChange); 19] = [
     (LimitedBy::Target, |evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() })),
 ];
 
-/// A probe with these requests in flight and responses per second, and the ends of the interval.
+/// A probe with these requests in flight and responses per second, and the bounds of its elasticity.
 fn probe(first: u32, other: u32, per_s: [u64; 2], [low, high]: [f64; 2]) -> Probe {
     let slot = |(in_flight, per_s)| Slot { in_flight, tick_s: 1.0, completed: vec![per_s, per_s] };
     Probe {
@@ -134,7 +134,7 @@ fn each_situation_has_its_verdict() {
 fn earlier_rules_win() {
     for (number, (limited_by, first)) in SITUATIONS.into_iter().enumerate() {
         for (other, (_, second)) in SITUATIONS.into_iter().enumerate().skip(number + 1) {
-            // A target that dies or falls silent comes before a stall or a wait for a processor.
+            // A dying or silent target comes before a stall or a wait for a processor.
             let limited_by = if [1, 3, 5, 6, 7].contains(&number) && [8, 10].contains(&other) {
                 LimitedBy::Target
             } else {
@@ -341,7 +341,7 @@ fn verdicts_name_figures_and_what_to_change() {
     }
 }
 
-/// A rate of 500/s that was kept up with.
+/// A rate of 500/s that the target kept up with.
 fn kept(evidence: &mut Evidence) {
     let load = &mut evidence.load;
     (load.asked_per_s, load.sent, load.left, load.usually_left) = (Some(500.0), Some(1.0), Some(9), Some(9));
@@ -384,22 +384,22 @@ fn idle_targets_wait_for_something_else() {
 #[test]
 fn what_is_not_known_decides_nothing() {
     for change in [
-        // Latencies of 40 ms without a response seen in part: a target that takes 40 ms.
+        // Latencies of 40 ms without a partially received response: a target that takes 40 ms.
         (|evidence: &mut Evidence| evidence.latency.as_mut().unwrap().delayed = 1.0) as EvidenceChange,
         // Overflows of another server's queue: no connection is missing.
         |evidence| {
             let listening = Listening { waiting_max: 0, limit: 511, overflows: Some(40) };
             evidence.target = Some(Target { listening: Some(listening), ..target() });
         },
-        // No responses at the end of a run because no request was sent: nothing failed.
+        // A run ending without responses because no request was sent: nothing failed.
         |evidence| evidence.load.silent_at_end_s = 5.0,
-        // A long way, on which more connections would find room.
+        // A long network path with room for more connections.
         |evidence| {
             evidence.network = Some(Network { readings: 9, rtt_min_us: Some(10.0 * MS), ..Network::default() });
         },
-        // Ports that were missing for a moment.
+        // Ports missing for a moment.
         |evidence| evidence.load.without_port = 3,
-        // Latencies of any shape: a service time that varies looks like a queue.
+        // Any shape of latencies: a varying service time looks like a queue.
         |evidence| evidence.latency.as_mut().unwrap().p50_us = 0.18 * MS,
         |evidence| evidence.latency.as_mut().unwrap().p50_us = 17.0 * MS,
         |evidence| evidence.load.read_errors = 50,

@@ -1,21 +1,21 @@
-//! The threads of onrush in words: how busy they were, and the reason of their waits.
+//! Descriptions of onrush's threads: their utilization and the reason for their waits.
 
 use super::words::percent;
 use crate::record::evidence::{Evidence, Thread};
 
 /// A thread or a target counts as busy from this share of the time.
 pub(super) const BUSY: f64 = 0.9;
-/// A thread that is less busy than this leaves requests no time to queue in it.
+/// In a thread less busy than this, requests have no time to queue.
 pub(super) const UNDOUBTED: f64 = 0.75;
-/// A wait for a processor is worth a word from this share of a thread's time.
+/// Waits for a processor are mentioned from this share of a thread's time.
 const WAITED_FOR: f64 = 0.05;
 
-/// True if a thread waited for a processor for a time that is worth a word.
+/// True if a thread's waits for a processor are worth mentioning.
 pub(super) fn waits(thread: &Thread) -> bool {
     thread.queued.is_some_and(|queued| queued >= WAITED_FOR)
 }
 
-/// How much a thread worked, and how long it waited for a processor if that is worth a word, or made it busy.
+/// A thread's utilization, with its wait for a processor if notable or if it made the thread busy.
 pub(super) fn how_busy(thread: &Thread) -> String {
     let is_why = |limit: f64| thread.busy >= limit && thread.worked() < limit;
     let tells = is_why(BUSY) || is_why(UNDOUBTED);
@@ -24,7 +24,7 @@ pub(super) fn how_busy(thread: &Thread) -> String {
     format!("{} busy{waiting}", percent(thread.worked()))
 }
 
-/// Describes the threads that match, if any, with the figures of the first.
+/// Describes the matching threads with the figures of the first; `None` without a match.
 pub(super) fn busy_threads(
     evidence: &Evidence,
     is_busy: impl Fn(&Thread) -> bool,
@@ -42,12 +42,12 @@ pub(super) fn busy_threads(
     })
 }
 
-/// How busy the generator was meanwhile.
+/// A clause on the generator's utilization during the run.
 pub(super) fn meanwhile(evidence: &Evidence) -> String {
     busiest(evidence).map_or(String::new(), |thread| format!("; onrush's busiest thread was {}", how_busy(thread)))
 }
 
-/// Its busiest thread; none in virtual time.
+/// The busiest thread; `None` in virtual time.
 pub(super) fn busiest(Evidence { generator, .. }: &Evidence) -> Option<&Thread> {
     generator.threads.iter().max_by(|one, other| one.busy.total_cmp(&other.busy))
 }

@@ -1,12 +1,12 @@
-//! How busy everything was, as `-v` prints it.
+//! The utilization line of `-v`.
 
 use super::words::{count, number, percent};
 use crate::record::evidence::{Evidence, Load, Places, Target, Thread};
 
-/// The most threads that are listed one by one.
+/// Maximum number of threads listed one by one.
 const LISTED: usize = 4;
 
-/// A line on threads, connections and the target, as far as they were seen.
+/// A line on threads, connections and, if visible, the target.
 pub fn usage(evidence: &Evidence) -> String {
     let parts =
         [threads(&evidence.generator.threads), Some(connections(&evidence.load)), target(evidence.target.as_ref())];
@@ -45,7 +45,7 @@ fn connections(load: &Load) -> String {
         (leaving, "waited to be closed"),
         (done, "had nothing left to send"),
     ];
-    // Omits places that would print as 0.
+    // Skips states that would print as 0.
     let places =
         places.into_iter().filter(|(mean, _)| *mean >= 0.05).map(|(mean, what)| format!("{} {what}", number(mean)));
     let in_flight =

@@ -1,4 +1,4 @@
-//! Formats figures for the verdict's sentences.
+//! Formats figures for the sentences of the verdict.
 
 use onrush_text::units::thousands;
 
@@ -18,7 +18,7 @@ pub fn seconds(seconds: f64) -> String {
     if seconds >= 0.095 { format!("{seconds:.1} s") } else { format!("{:.0} ms", seconds * 1e3) }
 }
 
-/// A share (0 to 1) in percent, to two digits at least: `98 %`, `0.13 %`.
+/// A share (0 to 1) in percent, with at least two digits: `98 %`, `0.13 %`.
 pub fn percent(share: f64) -> String {
     let percent = share * 100.0;
     let decimals = if percent >= 9.95 || percent == 0.0 {
@@ -31,7 +31,7 @@ pub fn percent(share: f64) -> String {
     format!("{percent:.decimals$} %")
 }
 
-/// A number, without decimals where it is large: `2,950`, `9.5`.
+/// A number, without decimals if large: `2,950`, `9.5`.
 pub fn number(number: f64) -> String {
     if number < 99.95 {
         return format!("{number:.1}").trim_end_matches('0').trim_end_matches('.').to_owned();

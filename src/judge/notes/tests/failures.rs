@@ -5,7 +5,7 @@ use onrush_proto::Code;
 use super::*;
 use crate::run::Ports;
 
-/// A failure that happened from the beginning of the run to its end.
+/// A failure that occurred throughout the run.
 fn failing(times: u64, phase: Phase, cause: Cause, example: &str) -> Outcome {
     let mut outcome = good();
     for i in 0..times {

@@ -1,4 +1,4 @@
-//! The notes on requests without a response, or without one yet.
+//! The notes on failed, abandoned and open requests.
 
 use super::*;
 
@@ -52,7 +52,7 @@ fn open_requests_may_match_the_slowest_response() {
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.timeout = Some(Duration::from_millis(300));
     assert_eq!(said_of(&plan, &outcome), Vec::<String>::new());
-    // These requests are older than any response, and late.
+    // These requests are late and older than any response.
     outcome.totals.censored = None;
     outcome.totals.censored.get_or_insert_default().record_many(420_000_000, 4);
     assert_eq!(said_of(&plan, &outcome).len(), 1);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::run::MachineShare;
 
-/// A machine that did half of [`good`].
+/// A machine with half of the load of [`good`].
 fn half(name: &str) -> MachineShare {
     MachineShare {
         name: name.to_owned(),
@@ -17,7 +17,7 @@ fn half(name: &str) -> MachineShare {
     }
 }
 
-/// The notes on [`good`] if it was carried out by these two.
+/// The notes on [`good`] with its load shared by these two machines.
 fn said_of_both(outcome: Outcome, machines: [MachineShare; 2]) -> Vec<String> {
     said(&Outcome { machines: machines.into(), ..outcome })
 }
@@ -35,7 +35,7 @@ fn lost_machines_are_dated() {
         busiest,
         ..half("b")
     };
-    // Its requests in flight have neither failed nor hung, and its connections were not missing from the beginning.
+    // The machine's requests in flight neither failed nor hung. Its connections were not missing from the start.
     let mut outcome = good();
     outcome.totals.counters.started += 4;
     outcome.totals.counters.slots_opened = 7;

@@ -23,14 +23,14 @@ use crate::judge::{JudgedRun, Judgement, judge};
 use crate::record::Weight;
 use crate::run::{Breakdown, Outcome, RunEnd, Shortage, WorkerShare};
 
-/// All notes, including the ones that the verdict makes superfluous.
+/// All notes, including those made superfluous by the verdict.
 fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let document = Document::of(plan, outcome);
     let verdict = judge(&document, &plan.output).verdict.map(|verdict| Verdict { says: &[], ..verdict });
     super::notes(&document, verdict.as_ref(), true)
 }
 
-/// The notes on an outcome of 10 seconds of `http://h/` on 2 threads and 10 connections.
+/// The notes on an outcome of `http://h/` with 2 threads and 10 connections for 10 seconds.
 fn said(outcome: &Outcome) -> Vec<String> {
     let schedule = outcome.totals.open_loop.as_ref().map(|_| schedule(1_000));
     said_of(&Plan { schedule, ..plan(Dialect::Native, "http://h/", 10, 2, 10) }, outcome)
@@ -45,7 +45,7 @@ fn ids(plan: &Plan, outcome: &Outcome) -> Vec<NoteId> {
     notes(plan, outcome).iter().map(|note| note.id).collect()
 }
 
-/// 100,000 responses after 1 ms each on 10 connections in 10 seconds: beyond doubt.
+/// A run beyond doubt: 100,000 responses after 1 ms each, on 10 connections in 10 seconds.
 fn good() -> Outcome {
     flawless(100_000, 10)
 }
@@ -95,7 +95,7 @@ fn what_the_verdict_says_is_not_said_again() {
 fn a_buffer_that_the_kernel_capped_is_said() {
     let (mut plan, mut outcome) = (plan(Dialect::Native, "http://h/", 10, 2, 10), good());
     (plan.connect.socket.rcvbuf, plan.connect.socket.sndbuf) = (Some(16_777_216), Some(1));
-    // The kernel has a minimum size, so a smaller request is not capped.
+    // The kernel has a minimum buffer size: a smaller request is not capped.
     outcome.buffers =
         BufferSizes { rcvbuf: Some(Sizes { min: 8_388_608, max: 33_554_432 }), sndbuf: Some(Sizes::new(4_608)) };
     let words = "--rcvbuf: connections had 4,194,304 bytes, not 16,777,216: net.core.rmem_max allows no more; \
@@ -193,10 +193,10 @@ fn exhausted_stream_limits_are_noted() {
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.http = Http { versions: vec![HttpVersion::Http2], streams: Some(50), ..plan.http };
     let mut outcome = good();
-    // A hundredth of ten seconds of ten connections.
+    // A hundredth of the total time of ten connections in ten seconds.
     let seen = outcome.http2.get_or_insert_default();
     (seen.streams_allowed_min, seen.streams_blocked_ns) = (Some(20), 1_000_000_000);
-    // The first connection may have opened more before it knew.
+    // The first connection may have opened more streams before it knew the limit.
     (seen.streams_allowed_max, seen.streams_peak) = (Some(20), 50);
     let words = "--streams 50: the server allows 20 on a connection; for up to 500 requests in flight use more connections (-c 25 --streams 20)";
     assert_eq!(said_of(&plan, &outcome), [words]);
@@ -232,7 +232,7 @@ fn small_windows_are_noted() {
     let (mut plan, mut outcome) = (plan(Dialect::Native, "http://h/", 10, 2, 10), good());
     outcome.http2.get_or_insert_default().connections = 10;
     outcome.totals.counters.occupancy.in_flight_ns = 4 * outcome.totals.counters.occupancy.busy_ns;
-    // Requests that the warm-up left in flight send bytes, too.
+    // Requests left in flight by the warm-up also send bytes.
     outcome.totals.counters.carried = 40;
     let responses = outcome.totals.counters.started + 40;
     let said = |plan: &Plan, bytes_each: u64| {
@@ -250,7 +250,7 @@ fn small_windows_are_noted() {
     plan.http.settings.window = Some(1_000);
     assert_eq!(said(&plan, 1_000), Vec::<String>::new());
     assert_eq!(said(&plan, 1_001), words("--h2-window 1000", ""));
-    // Four in flight share it.
+    // Four requests in flight share the connection window.
     (plan.http.settings.window, plan.http.settings.connection_window) = (None, Some(70_000));
     assert_eq!(said(&plan, 17_500), Vec::<String>::new());
     assert_eq!(said(&plan, 17_501), words("--h2-connection-window 70000", " on a connection"));
@@ -278,7 +278,7 @@ fn unexplained_connection_errors_are_counted() {
     let reason = |text: &[u8], times| Reason { code: Code::INTERNAL_ERROR, text: text.to_vec(), times };
     seen.reasons.extend([reason(b"too many\x1b pings", 2), reason(b"another", 1)]);
     assert_eq!(ended(&outcome), "INTERNAL_ERROR 2 (\"too many\\x1b pings\", for instance)");
-    // A reset is another thing, and so is a code without a name.
+    // A stream reset and a code without a name are different errors.
     let mut outcome = good();
     let seen = &mut outcome.http2.get_or_insert_default().connections_ended;
     (seen.named[0xb], seen.other) = (1, 12);
@@ -327,7 +327,7 @@ fn returned_requests_are_counted_with_their_cause() {
     let mut outcome = good();
     outcome.totals.counters.returned = 5_000;
     let seen = outcome.http2.get_or_insert_default();
-    // Each connection's end was announced.
+    // Each connection end was announced by a GOAWAY.
     (seen.goaway_received.named[0], seen.connections_ended.named[0]) = (20, 10);
     let rest = "5,000 requests were sent again; latency counts from the first time";
     assert_eq!(said(&outcome), [format!("the server ended 10 connections (GOAWAY): {rest}")]);
@@ -419,7 +419,7 @@ fn failed_connections_are_counted_with_reason() {
     let mut outcome = flawless(100_000, 10);
     outcome.totals.counters.slots_opened = 7;
     assert_eq!(said(&outcome), ["only 7 of 10 connections were established before the run ended"]);
-    // There is room for none beside the threads, so that this is known before the run.
+    // The limit leaves no room for connections beside the threads. That is known before the run.
     outcome.descriptors = Some(Shortage { needed: 2_060, hard: 24 });
     let files =
         "the limit is 24 open files, and 2,060 are needed; 'sudo prlimit --pid $$ --nofile=2060' raises the limit";
@@ -432,7 +432,7 @@ fn failed_connections_are_counted_with_reason() {
     outcome.totals.counters.slots_opened = 2;
     assert_eq!(announced(&outcome), 1);
     outcome.totals.counters.slots_opened = 7;
-    // The imitated tools try, and the limit may not be reached.
+    // The imitated tools try anyway, and the limit may not be reached.
     let names_limit =
         |outcome: &Outcome| said_of(&plan(Dialect::Wrk, "http://h/", 10, 2, 10), outcome)[0].contains("open files");
     assert!(!names_limit(&outcome));
@@ -515,7 +515,7 @@ fn latencies_beyond_an_hour_are_counted() {
 
 #[test]
 fn wrks_mean_is_shown_on_request() {
-    // 100 us apart: a stall of 350 us makes a mean of 80 us, and wrk would add 250 us and 150 us.
+    // Requests are 100 µs apart. A stall of 350 µs makes the mean 80 µs; wrk would add 250 µs and 150 µs.
     let counters = Counters { started: 10, completed: 10, batches: 10, slots_opened: 1, ..Counters::default() };
     let mut outcome = outcome(1_000, counters);
     outcome.totals.latency.record_many(50_000, 9);

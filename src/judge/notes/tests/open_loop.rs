@@ -1,4 +1,4 @@
-//! The notes on a schedule that was not kept, and on unknown percentiles.
+//! The notes on missed schedules and on uncertain percentiles.
 
 use std::num::NonZeroU64;
 
@@ -14,7 +14,7 @@ use crate::run::WorkerShare;
 
 const MS: u64 = 1_000_000;
 
-/// 10 seconds in which 10,000 requests were due; all of them were sent at once and completed after a millisecond.
+/// 10 seconds with 10,000 due requests, all sent at once and completed after a millisecond.
 fn kept() -> Outcome {
     let mut outcome = flawless(10_000, 1);
     outcome.totals.counters.slots_opened = 10;
@@ -34,7 +34,7 @@ fn changed(change: impl FnOnce(&mut OpenLoopStats<u64>)) -> Outcome {
 #[test]
 fn a_schedule_that_was_kept_needs_no_words() {
     assert_eq!(said(&kept()), Vec::<String>::new());
-    // 1 % is not more than that.
+    // 1 % is not above the threshold of 1 %.
     assert_eq!(said(&changed(|open_loop| open_loop.late = 100)), Vec::<String>::new());
     assert_eq!(said(&changed(|open_loop| (open_loop.due, open_loop.unsent) = (10_100, 100))), Vec::<String>::new());
 }
@@ -45,7 +45,7 @@ fn closing_idle_connections_raises_no_doubt() {
     let counters = &mut outcome.totals.counters;
     counters.idle_closed = 100;
     let occupancy = &mut counters.occupancy;
-    // Four of ten connections wait before they reconnect.
+    // Four of ten connections are waiting to reconnect.
     (occupancy.busy_ns, occupancy.open_ns, occupancy.waiting_ns) = (1_000 * MS, 60_000 * MS, 40_000 * MS);
     assert_eq!(said(&outcome), Vec::<String>::new(), "1 % is not more than that");
     outcome.totals.counters.idle_closed = 117;
@@ -71,7 +71,7 @@ fn stalls_are_gaps_even_with_slow_responses() {
     assert!(!said(&outcome).concat().contains("no response"), "{:?}", said(&outcome));
 }
 
-/// Two threads that were always busy, busy-polling for so many milliseconds.
+/// Two threads that were always busy, `spun_ms` milliseconds of it busy-polling.
 fn working_for(spun_ms: u64) -> Vec<WorkerShare> {
     let activity = Activity { wall_ns: 10_000 * MS, user_ns: 9_750 * MS, spun_ns: spun_ms * MS, ..Activity::default() };
     vec![WorkerShare { connections: 5, counters: Counters::default(), activity: Some(activity) }; 2]
@@ -96,7 +96,7 @@ fn missed_rates_name_the_shortage() {
         !said_of(&with_rate(1_600), &working)[0].contains("threads"),
         "a run that is over before it has connections says nothing of threads"
     );
-    // With -n all are due long before such a run ends.
+    // With `-n` all requests are due long before such a run ends.
     let mut few = changed(|open_loop| (open_loop.due, open_loop.dropped) = (10_200, 200));
     few.elapsed = Duration::from_secs(40);
     assert_eq!(said_of(&with_rate(1_600), &few)[0], "only 10,000 of 10,200 due requests were sent (250/s)");
@@ -127,7 +127,7 @@ fn warm_up_leftovers_count_as_asked() {
     let words = "only 10,000 of 14,000 due requests were sent (1,000/s); 6,000 of those due were left over from the \
                  warm-up; 4,000 were still unsent at the end";
     assert_eq!(said_of(&with_rate(800), &outcome)[0], words);
-    // A request in a hundred seconds does not show in the rate.
+    // One request in a hundred seconds does not show in the rate.
     let mut long = changed(|open_loop| (open_loop.due, open_loop.carried, open_loop.unsent) = (13_999, 1, 4_000));
     long.elapsed = Duration::from_secs(101);
     assert!(!said_of(&with_rate(140), &long)[0].contains("warm-up"));
@@ -144,10 +144,10 @@ fn single_waiting_requests_are_singular() {
 fn connections_without_due_requests_do_not_pause() {
     let mut outcome = changed(|_| ());
     outcome.pauses = true;
-    // Ten of them, nine of which have nothing to send.
+    // Ten connections, nine of which have nothing to send.
     outcome.totals.counters.occupancy.open_ns *= 10;
     assert_eq!(said_of(&with_rate(1_000), &outcome), Vec::<String>::new());
-    // In a closed loop they do.
+    // In a closed loop, the nine connections pause.
     outcome.totals.open_loop = None;
     assert!(said(&outcome)[0].contains("9.0 were pausing for the script"), "{:?}", said(&outcome));
 }
@@ -162,7 +162,7 @@ fn runs_without_due_requests_blame_nobody() {
     assert_eq!(said(&outcome)[0], "no request could be sent");
 }
 
-/// Requests were due at a rate, with all ten connections busy for `busy_s` of ten seconds; responses took 10 ms.
+/// Scheduled requests with all ten connections busy for `busy_s` of ten seconds; responses took 10 ms.
 fn crowded(per_s: u64, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<String> {
     crowded_of(&with_rate(per_s), busy_s, unsent, calm_ms)
 }
@@ -174,9 +174,9 @@ fn with_rate(per_s: u64) -> Plan {
 fn crowded_of(plan: &Plan, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<String> {
     let mut outcome = changed(|open_loop| {
         (open_loop.due, open_loop.unsent) = (10_000 + unsent, unsent);
-        // Of two threads.
+        // The total of two threads.
         open_loop.all_busy_ns = 2 * busy_s * 1_000 * MS;
-        // They were busy for long, but no request waited longer than 20 ms.
+        // The connections were busy for long, but no request waited longer than 20 ms.
         open_loop.all_busy_max_ns = 700 * MS;
         open_loop.lateness.clear();
         open_loop.lateness.record_many(0, 9_999);
@@ -191,7 +191,7 @@ fn crowded_of(plan: &Plan, busy_s: u64, unsent: u64, calm_ms: &[u64]) -> Vec<Str
     said.into_iter().filter(|said| words.iter().any(|words| said.contains(words))).collect()
 }
 
-/// Connections speak HTTP/2 if the plan has streams.
+/// Makes the connections speak HTTP/2 if the plan has streams.
 fn speak(outcome: &mut Outcome, plan: &Plan) {
     if plan.http.streams.is_some() {
         outcome.http2.get_or_insert_default().connections = 10;
@@ -212,13 +212,13 @@ fn http2_needs_are_requests_in_flight() {
     assert_eq!(crowded_of(&plan, 9, 6_000, &[10, 9]), [words]);
     let words = "responses took 4.00ms while less than half as many were in flight, and 10.00ms on average";
     assert!(crowded_of(&plan, 9, 6_000, &[3, 5])[0].contains(words));
-    // Each of 20, and of the requests that waited at one time.
+    // Each of 20 requests in flight, and of the requests that waited at the same time.
     assert!(crowded_of(&with_streams(with_rate(1_000)), 2, 0, &[10])[0].ends_with("; use --streams 4"));
 }
 
 #[test]
 fn busy_connections_name_the_number_needed() {
-    // 16 are in flight, and twice their square root is 8.
+    // 16 are in flight, plus a margin of twice the square root of 16.
     let words = "only 10,000 of 16,000 due requests were sent (1,000/s): all 10 connections were busy; about 24 connections \
                  would be needed; use -c 24; 6,000 were still unsent at the end";
     assert_eq!(crowded(1_600, 9, 6_000, &[10, 9]), [words]);
@@ -226,7 +226,7 @@ fn busy_connections_name_the_number_needed() {
                  may be the limit; ";
     assert!(crowded(1_600, 9, 6_000, &[3, 5])[0].contains(words));
     assert!(crowded(1_600, 9, 6_000, &[])[0].contains("; more connections may help (-c); "));
-    // All were sent, but not on time: 20 waited at one time, or 2 where ten would suffice on average.
+    // All were sent, but some late: 20 waited at one time, or 2 where ten would suffice on average.
     let words = "for 20 % of the run, all 10 connections were busy while requests were due; about 30 connections would be needed; use -c 30";
     assert_eq!(crowded(1_000, 2, 0, &[10]), [words]);
     assert!(crowded(100, 2, 0, &[10])[0].ends_with("; use -c 12"));
@@ -282,7 +282,7 @@ fn connections_are_not_advised_for_an_unresponsive_target() {
     };
     assert!(of(0, 1_500, 1_500)[0].ends_with("; the target sent no response during that time"));
     assert!(of(1_500, 1_500, 1_500)[0].contains(": all 10 connections were busy while the target sent no response; "));
-    // No number of connections would have been enough while the target was silent.
+    // No number of connections is enough for a silent target.
     let advice = "; more connections may not help: they were probably not the limit";
     assert!(of(0, 6_000, 1_500)[0].ends_with(advice));
 }
@@ -312,7 +312,7 @@ fn advice_on_connections_names_the_limit_that_applies() {
     plan.levels = Some(ConnectionLevels { stages: vec![stage], part: Partition::WHOLE });
     let advice = "; about 24 connections would be needed; raise --stages c=";
     assert!(crowded_of(&plan, 2, 0, &[10])[0].ends_with(advice));
-    // A number that another stage had is not useful advice.
+    // The number of connections of another stage is not useful advice.
     plan.schedule = Some(schedule(100));
     assert!(crowded_of(&plan, 2, 0, &[10])[0].ends_with("; more connections may help (--stages c=)"));
 }
@@ -353,7 +353,7 @@ fn unreached_stages_miss_no_connections() {
     assert_eq!(of(1, 5), missed(1, 2));
     assert_eq!(of(8, 10), Vec::<String>::new());
     assert_eq!(of(7, 10), missed(7, 8));
-    // 2,000 connections that are asked for only 5 ms are not missed.
+    // 2,000 connections needed for only 5 ms are not missed.
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     let stages = [(1_000, 3), (5, 2_000), (9_000, 1)];
     let stages = stages.map(|(ms, to)| levels::ConnectionLevel { length: Duration::from_millis(ms), from: to, to });
@@ -412,7 +412,7 @@ fn requests_that_were_late_or_dropped_are_said() {
     waited.workers = vec![WorkerShare { connections: 10, counters, activity: Some(activity) }];
     let reason = format!("{words}; a thread of onrush waited for a processor for 12 % of the time");
     assert_eq!(said_of(&with_rate(1_000), &waited), [reason]);
-    // All connections were busy for long enough to make as many requests late.
+    // All connections were busy long enough to make as many requests late.
     let crowded = said_of(&with_rate(1_000), &late_too(|open_loop| open_loop.all_busy_ns = 300 * 2 * MS));
     assert!(
         crowded[0].starts_with("for 3 % of the run, all 10 connections were busy while requests were due"),
@@ -470,7 +470,7 @@ fn slice_waits_are_noted() {
         )
     };
     assert_eq!(said_of(&plan, &kept()), [sliced("20.00us")]);
-    // Lateness that a stalled target adds is not due to slices.
+    // Lateness caused by a stalled target is not due to slices.
     let stalled = changed(|open_loop| open_loop.lateness.record_many(90_000_000, 10_000));
     assert_eq!(said_of(&plan, &stalled), [sliced("45.01ms")]);
     // If no slice ends during the run, all requests are sent when they are due.
@@ -518,7 +518,7 @@ fn the_first_unknown_percentile_is_named() {
         said.into_iter().find_map(|words| Some(words.split_once("percentiles from ")?.1.to_owned()))
     };
     let first = |outcome: &Outcome| Some(note(outcome)?.split_once("; ")?.1.split(',').next()?.to_owned());
-    // All others are known: the 99.999th percentile of so few values is the largest one.
+    // All other percentiles are known: the 99.999th of so few values is the largest one.
     assert_eq!(note(&dropped(&[(MS, 1)])), None);
     assert_eq!(
         note(&dropped(&[(MS, 11)])).as_deref(),
@@ -580,7 +580,7 @@ fn ordinary_open_requests_keep_percentiles_certain() {
         said(&ordinary, &unsent),
         words("1.96 % of the requests due were not sent by the end and 0.98 % had no response by the end")
     );
-    // The backlog of a target that cannot keep up grows until the end.
+    // The backlog of an overloaded target grows until the end.
     let behind = |open_loop: &mut OpenLoopStats<u64>| {
         open_loop.scheduled.clear();
         (0..5_000).for_each(|ms| open_loop.scheduled.record(ms * MS));

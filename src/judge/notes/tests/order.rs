@@ -1,4 +1,4 @@
-//! The order of notes, and how many of them are printed.
+//! The order of notes and the number printed.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn invalidating_notes_come_first() {
     assert!(said.iter().zip(beginnings).all(|(note, beginning)| note.starts_with(beginning)), "{said:?}");
 }
 
-/// The report on as many failures, all of which have an example if `has_examples`.
+/// The report on `count` failures, each with an example if `has_examples`.
 fn printed(count: u16, has_examples: bool, all: bool, colour: bool) -> String {
     let mut outcome = good();
     for status in 0..count {

@@ -70,7 +70,7 @@ fn gaps_within_usual_latency_get_no_note() {
 fn a_script_that_blocks_makes_no_target_silent() {
     let mut outcome = silent(&[(1_000, 2_000), (5_000, 6_500)]);
     let blocked = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
-    // Several times in a row, and then the target for once.
+    // Several blocked callbacks in a row, and once the target itself.
     outcome.in_script =
         vec![blocked(1_000, 1_300), blocked(1_310, 1_640), blocked(1_650, 1_990), blocked(5_000, 5_100)];
     assert_eq!(said(&outcome), ["no response from 5.0 s to 6.5 s"]);

@@ -28,7 +28,7 @@ fn segments_that_were_not_lost_cost_nothing() {
         });
         (verdict.limited_by, verdict.to_string())
     };
-    // Processors that handle the two ends of a connection on one machine reorder large responses.
+    // Processors that handle both ends of a connection on one machine reorder large responses.
     assert_eq!(ruled([0.0124, 0.0121], Some(target())).0, LimitedBy::Unclear);
     assert_eq!(ruled([0.0124, 0.0121], None).0, LimitedBy::Unclear, "the peer had received them");
     let (_, lost) = ruled([0.0324, 0.0124], Some(target()));

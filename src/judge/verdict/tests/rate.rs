@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// An open loop whose connections were all in use in the end; with two of them responses took this many milliseconds.
+/// An open loop that used all of its connections in the end. With two in use, responses took `calm_ms`.
 fn filled(evidence: &mut Evidence, calm_ms: f64) {
     evidence.load.backlog = Some(Backlog { before: 9.0, last: 9.0, least: Some(9.0), last_per_s: 500.0 });
     let load = &mut evidence.load;
