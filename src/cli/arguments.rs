@@ -1,5 +1,5 @@
-//! The arguments of subcommands: each describes its options in a table, and one loop reads them all. Options and words
-//! come in any order, and `--` ends the options.
+//! The arguments of subcommands. Each subcommand describes its options in a table; one loop reads them all. Options and
+//! words come in any order, and `--` ends the options.
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -10,15 +10,15 @@ use super::described::{Described, entries};
 use super::hints;
 use super::spelling::Spelling;
 
-/// A subcommand whose arguments become a `T`.
+/// A subcommand whose arguments are read into a `T`.
 pub(crate) struct Subcommand<T: 'static> {
-    /// The word that names it.
+    /// Name of the subcommand.
     pub name: &'static str,
-    /// Its help above the options, which ends with the usage, and below.
+    /// Help text above the options, ending with the usage, and below them.
     pub help: (&'static str, &'static str),
-    /// Its options but for the help, which every subcommand has.
+    /// Options of the subcommand, except the help that every subcommand has.
     pub options: &'static [Setter<T>],
-    /// Takes an argument that is no option, or says why there should be none.
+    /// Takes a word that is not an option, or returns why none is allowed.
     pub word: fn(&mut T, OsString) -> Result<(), String>,
 }
 
@@ -29,28 +29,28 @@ pub(crate) struct Setter<T> {
     set: OptionAction<T>,
 }
 
-/// The option that prints the help of a subcommand.
+/// The help option of every subcommand.
 pub(crate) const HELP: Described =
     Described { spelling: Spelling::parse("-h, --help"), help: "print this text", choices: &[] };
 
-/// Effect of an option. The error says how the value is wrong, and follows it.
+/// Effect of an option. The error names the fault of the value, and is appended to it.
 enum OptionAction<T> {
     Switch(fn(&mut T)),
     Text(fn(&mut T, &str) -> Result<(), String>),
     Path(fn(&mut T, PathBuf) -> Result<(), String>),
 }
 
-/// An option that takes no value.
+/// An option without a value.
 pub(crate) const fn switch<T>(spelling: &'static str, set: fn(&mut T)) -> Setter<T> {
     Setter::new(spelling, OptionAction::Switch(set))
 }
 
-/// An option that takes a text.
+/// An option with a text value.
 pub(crate) const fn text<T>(spelling: &'static str, set: fn(&mut T, &str) -> Result<(), String>) -> Setter<T> {
     Setter::new(spelling, OptionAction::Text(set))
 }
 
-/// An option that takes a path.
+/// An option with a path value.
 pub(crate) const fn path<T>(spelling: &'static str, set: fn(&mut T, PathBuf) -> Result<(), String>) -> Setter<T> {
     Setter::new(spelling, OptionAction::Path(set))
 }
@@ -60,21 +60,21 @@ impl<T> Setter<T> {
         Self { described: Described { spelling: Spelling::parse(spelling), help: "", choices: &[] }, set }
     }
 
-    /// The option with this help.
+    /// Sets the help text.
     pub const fn help(self, help: &'static str) -> Self {
         Self { described: Described { help, ..self.described }, ..self }
     }
 
-    /// The option as one that takes only these values.
+    /// Limits the option to these values.
     pub const fn one_of(self, choices: &'static [&'static str]) -> Self {
         Self { described: Described { choices, ..self.described }, ..self }
     }
 
-    /// Takes the value; a switch has none.
+    /// Applies the value; a switch has none.
     ///
     /// # Errors
     ///
-    /// One line: the option, the value, and what would be right.
+    /// One line with the option, the value, and the right form.
     pub fn set(&self, asked: &mut T, value: &OsStr) -> Result<(), String> {
         let set = match self.set {
             OptionAction::Switch(set) => {
@@ -91,21 +91,21 @@ impl<T> Setter<T> {
 }
 
 impl<T> Subcommand<T> {
-    /// Its options, the help among them.
+    /// All options, including the help.
     pub fn described(&self) -> Vec<Described> {
         self.options.iter().map(|option| option.described).chain([HELP]).collect()
     }
 
-    /// Text of `--help`.
+    /// The text of `--help`.
     pub fn help(&self) -> String {
         help(self.help, self.described())
     }
 
-    /// Applies the arguments to `asked`; `None` if the help was asked for.
+    /// Applies the arguments to `asked`; `None` if help was requested.
     ///
     /// # Errors
     ///
-    /// One line that says which argument is wrong, and what would be right.
+    /// One line with the wrong argument and the right form.
     pub fn read(&self, args: &[OsString], mut asked: T) -> Result<Option<T>, String> {
         let mut parser = lexopt::Parser::from_args(args);
         while let Some(argument) = parser.next().map_err(misused)? {
@@ -140,13 +140,14 @@ impl<T> Subcommand<T> {
         option.ok_or_else(|| hints::unknown_option(&format!("-{letter}"), None, &self.asks_help()))
     }
 
-    /// The command that prints the help.
+    /// The command line that prints the help.
     fn asks_help(&self) -> String {
         format!("onrush {} --help", self.name)
     }
 }
 
-/// A help with these options between its two parts. Their texts begin beside the longest spelling that leaves room.
+/// A help text with these options between its two parts. Descriptions start next to the longest spelling that leaves
+/// room.
 pub(crate) fn help((above, below): (&str, &str), options: Vec<Described>) -> String {
     const SPELLING_MAX: usize = 24;
     let end = |option: &Described| option.spelling.whole.len() + if option.spelling.short.is_some() { 2 } else { 6 };
@@ -154,7 +155,7 @@ pub(crate) fn help((above, below): (&str, &str), options: Vec<Described>) -> Str
     format!("{above}\n\n{}\n{below}\n", entries(options, column))
 }
 
-/// One line about an option whose value was not taken: the parser reports it with the next argument.
+/// One line about a switch with a value, which the parser reports only with the next argument.
 fn misused(error: lexopt::Error) -> String {
     match error {
         lexopt::Error::UnexpectedValue { option, .. } => hints::takes_no_value(&option),

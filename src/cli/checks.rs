@@ -1,4 +1,4 @@
-//! The checks of responses: the options `--expect-status`, `--expect-header` and `--expect-body`.
+//! Response checks: the options `--expect-status`, `--expect-header` and `--expect-body`.
 
 use std::ffi::{OsStr, OsString};
 
@@ -10,7 +10,7 @@ use super::flags::{Flag, Id};
 use super::refusal::{PlanRefusal, wrong};
 use crate::requests::{field, is_token};
 
-/// The options about checks of responses, as typed.
+/// The options on response checks, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedChecks {
     checks: Checks,
@@ -18,7 +18,7 @@ pub(crate) struct TypedChecks {
 }
 
 impl TypedChecks {
-    /// Takes one option in. Checks of heads and bodies add up.
+    /// Applies one option. Checks of heads and bodies accumulate.
     pub fn take(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         self.first.get_or_insert(flag.spelling.long);
         if flag.id == Id::ExpectStatus {
@@ -45,7 +45,7 @@ impl TypedChecks {
         Ok(())
     }
 
-    /// The checks; `method`: of the requests, if all have one.
+    /// The checks. `method` is the common method of all requests, if any.
     pub fn decide(
         self,
         dialect: Dialect,
@@ -63,7 +63,7 @@ impl TypedChecks {
     }
 }
 
-/// A field as typed: `Name: value`, or `Name` for any value.
+/// Parses `Name: value`, or `Name` for any value.
 fn header(text: &str) -> Result<ExpectedHeader, &'static str> {
     if is_token(text) {
         return Ok(ExpectedHeader { name: text.to_owned(), value: None });
@@ -75,7 +75,7 @@ fn header(text: &str) -> Result<ExpectedHeader, &'static str> {
     Ok(ExpectedHeader { name: name.to_owned(), value: Some(value.trim_ascii().to_owned()) })
 }
 
-/// A value without its secrets.
+/// The value with its secrets replaced.
 fn shown(flag: &Flag, value: &OsStr) -> OsString {
     let text = value.to_string_lossy();
     if flag.id == Id::ExpectHeader { secrets::misspelt_header(&text).into() } else { secrets::text(&text).into() }

@@ -1,4 +1,4 @@
-//! The command line for result files: every word, quoted for a shell and without secrets.
+//! The command line for result files, quoted for a shell and without secrets.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -8,8 +8,8 @@ use onrush_plan::secrets::{self, KnownSecrets, REDACTED};
 
 use super::flags;
 
-/// The command line of a plan, quoted so that a shell can read it again. Secrets are replaced, unless they are to be
-/// kept.
+/// The command line of a plan, quoted so that a shell can read it again. Secrets are replaced unless the plan keeps
+/// them.
 pub(crate) fn shown(args: &[OsString], plan: &Plan) -> String {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
     if plan.output.keeps_secrets {
@@ -25,8 +25,8 @@ pub(crate) fn shown(args: &[OsString], plan: &Plan) -> String {
     shown.join(" ")
 }
 
-/// The secrets of a command line, which may be mistyped: of a header without quotes, the words after its name are
-/// secrets too.
+/// The secrets of a command line that may be mistyped. After the name of an unquoted header, the following words are
+/// secrets as well.
 pub(crate) fn secrets(args: &[OsString]) -> KnownSecrets {
     let words: Vec<_> = args.iter().map(|word| word.to_string_lossy()).collect();
     let (mut whole, mut is_value) = (Vec::new(), false);
@@ -38,17 +38,17 @@ pub(crate) fn secrets(args: &[OsString]) -> KnownSecrets {
         }
         let attached = word.split_once('=').filter(|(option, _)| *option == BASIC_AUTH);
         whole.extend(attached.map(|(_, login)| login.to_owned()));
-        // An option may be where its value should have been.
+        // The value may be missing, so that an option follows directly.
         is_value |= hides_next(word);
     }
-    // The name of an option of ours makes no secret of its value, such as a file.
+    // A value of onrush's own options, such as a file, is not secret because of the option's name.
     let is_ours =
         |(option, _): &(&str, &str)| option.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
     let texts = words.iter().map(|word| word.split_once('=').filter(is_ours).map_or(&**word, |(_, value)| value));
     KnownSecrets::of_words(texts, whole)
 }
 
-/// True for each word that ends a header without quotes whose name or scheme makes it a secret.
+/// True for each word that continues an unquoted header with a secret name or scheme.
 fn of_cut_headers<'a>(words: &'a [Cow<'_, str>], url: &str) -> Vec<bool> {
     let (mut is_in_header, mut previous) = (false, "");
     let is_of_header = |word: &'a str| {
@@ -63,9 +63,9 @@ fn of_cut_headers<'a>(words: &'a [Cow<'_, str>], url: &str) -> Vec<bool> {
     words.iter().map(|word| &**word).map(is_of_header).collect()
 }
 
-/// True if a word is an option whose value is a secret.
+/// True if the word is an option with a secret value.
 fn hides_next(word: &str) -> bool {
-    // The value of one of onrush's own options is not secret, unless the option is named below.
+    // Values of onrush's own options are not secret, except those named below.
     let is_ours = |word: &str| word.strip_prefix("--").is_some_and(|name| flags::by_name(name).is_some());
     word == BASIC_AUTH || (secrets::is_secret_option(word) && !is_ours(word))
 }
@@ -84,13 +84,13 @@ pub(crate) fn redacted(word: &str, previous: &str, url: &str) -> String {
     }
 }
 
-/// Its value is a user and a password.
+/// Option with a user and a password.
 const BASIC_AUTH: &str = "--basic-auth";
 
-/// Its value is a URL.
+/// Option with a URL.
 const HTTP_PROXY: &str = "--http-proxy";
 
-/// A word in single quotes, unless a shell takes it as it is.
+/// Puts a word in single quotes, unless a shell reads it unchanged without.
 pub(crate) fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@,+%".contains(c);
     if !word.is_empty() && word.chars().all(is_plain) {

@@ -1,5 +1,5 @@
-//! The commands other than a single run. Each has a room of its own, which reads its arguments and carries it out; the
-//! program lists them, and hands the list to [`super::parse`].
+//! The commands other than a single run. Each command has its own room for reading its arguments and for its work. The
+//! program lists the commands, and passes the list to [`super::parse`].
 
 use std::ffi::OsString;
 use std::fmt;
@@ -10,60 +10,60 @@ use super::described::{CompletionWord, Described};
 use super::refusal::PlanRefusal;
 use super::typed::Typed;
 
-/// The commands that a command line can ask for.
+/// The commands available on a command line.
 #[derive(Debug)]
 pub struct Commands {
     /// Commands named by the first word.
     pub named: &'static [Command],
-    /// Commands that options of a run ask for in its place.
+    /// Commands that options of a run select instead of a run.
     pub instead: InsteadOfRun,
 }
 
 impl Commands {
-    /// None: a command line asks for a run, or is a mistake.
+    /// No commands: only runs are understood.
     pub const NONE: Self = Self { named: &[], instead: InsteadOfRun(|_| Ok(None)) };
 
-    /// The words that name them.
+    /// The names of the commands.
     pub(super) fn names(&self) -> impl Iterator<Item = &'static str> {
         self.named.iter().map(|command| command.name)
     }
 }
 
-/// A command with a name.
+/// A named command.
 #[derive(Debug)]
 pub struct Command {
-    /// The word that names it.
+    /// Name of the command.
     pub name: &'static str,
-    /// Its purpose, in a few words.
+    /// Purpose, in a few words.
     pub about: &'static str,
     /// The text of its `--help`.
     pub help: fn() -> String,
-    /// Its options, the help among them.
+    /// All options, including the help.
     pub(crate) options: fn() -> Vec<Described>,
-    /// The kind of its arguments that are no options.
+    /// Kind of the arguments that are not options.
     pub(crate) word: CompletionWord,
-    /// Reads its arguments; `None` if the help was asked for. The error names their fault in one line.
+    /// Parses the arguments; `None` if help was requested. The error is one line that names the fault.
     pub parse: fn(&[OsString]) -> Result<Option<CommandWork>, String>,
 }
 
-/// A command that options of a run ask for in its place: takes its own from the typed ones, if they are there, and then
-/// the plan that is made of the others.
+/// A command that options of a run select instead of the run. It takes its own options from the typed ones, if present,
+/// and then gets the plan made from the others.
 #[derive(Debug)]
 pub struct InsteadOfRun(pub(crate) fn(&mut Typed) -> Result<Option<PlanAction>, PlanRefusal>);
 
 /// Work on a plan; returns the exit code.
 pub type PlanAction = Box<dyn FnOnce(Plan) -> u8>;
 
-/// Work of a command; returns the exit code.
+/// Work of a command.
 pub struct CommandWork(Box<dyn FnOnce() -> u8>);
 
 impl CommandWork {
-    /// Work that returns the exit code.
+    /// Wraps work that returns the exit code.
     pub fn new(work: impl FnOnce() -> u8 + 'static) -> Self {
         Self(Box::new(work))
     }
 
-    /// Carries the work out; returns the exit code.
+    /// Does the work; returns the exit code.
     pub fn carry_out(self) -> u8 {
         (self.0)()
     }

@@ -8,8 +8,8 @@ use onrush_plan::Dialect;
 use super::flags::{Flag, Id};
 use super::front::{Front, Item, Misuse};
 
-/// The dialect of a command line: from `--compat`, at any position, else from the program's name. An unknown name after
-/// `--compat` is ignored here, and refused when the option is read.
+/// The dialect of a command line: from `--compat` at any position, else from the program's name. An unknown name after
+/// `--compat` is ignored here and rejected when the option is read.
 pub(super) fn dialect(args: &[OsString], words_end_options: bool) -> Dialect {
     let Some((program, rest)) = args.split_first() else { return Dialect::Native };
     let called = Path::new(program).file_name().and_then(named).unwrap_or(Dialect::Native);
@@ -24,17 +24,17 @@ pub(super) fn dialect(args: &[OsString], words_end_options: bool) -> Dialect {
     }
 }
 
-/// The tool of this name.
+/// The dialect of the tool with this name.
 pub(super) fn named(name: &OsStr) -> Option<Dialect> {
     [Dialect::Wrk, Dialect::WrkCmm, Dialect::Wrk2].into_iter().find(|dialect| name == dialect.name())
 }
 
-/// getopt's message about a misused option, without the program's name; `None` if it has none.
+/// getopt's message about a misused option, without the program's name; `None` if getopt has no message for it.
 pub(super) fn getopt(misuse: &Misuse) -> Option<String> {
     let quoted = |flags: &[&Flag]| flags.iter().map(|flag| format!(" '--{}'", flag.spelling.long)).collect::<String>();
     match misuse {
         Misuse::Refused => None,
-        // Occurs natively only: getopt reads such a word letter by letter.
+        // Occurs only natively: getopt reads such a word letter by letter.
         Misuse::OneDash(_) => None,
         Misuse::Letter(letter) => Some(format!("invalid option -- '{letter}'")),
         Misuse::Name(name) => Some(format!("unrecognized option '--{name}'")),

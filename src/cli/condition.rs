@@ -20,24 +20,24 @@ use super::flaw::{Flaw, nearest};
 use super::units::{self, UnreadableNumber};
 use crate::requests::is_name;
 
-/// Purpose of a condition. The grammar is the same for all, but not the suggestion for a wrong one.
+/// Purpose of a condition. The grammar is the same for both, but suggestions differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Purpose {
-    /// `--fail-if`: must not hold.
+    /// `--fail-if`: the condition must not hold.
     Gate,
-    /// `--find-max`: must hold.
+    /// `--find-max`: the condition must hold.
     Objective,
 }
 
 impl Purpose {
-    /// A condition on a latency as an example.
+    /// An example of a condition on a latency.
     fn example(self, figure: &str) -> String {
         let sign = if self == Self::Gate { '>' } else { '<' };
         format!("{figure}{sign}50ms")
     }
 }
 
-/// Names that other tools have for some metrics.
+/// Other tools' names for some metrics.
 const ALIASES: [(&str, &str); 15] = [
     ("avg", "mean"),
     ("average", "mean"),
@@ -55,29 +55,29 @@ const ALIASES: [(&str, &str); 15] = [
     ("timeout", "errors.timeout"),
     ("timeouts", "errors.timeout"),
 ];
-/// Names of k6 for numbers of requests since the run began.
+/// k6's names for the number of requests since the start.
 const COUNTERS: [&str; 2] = ["http_reqs", "iterations"];
-/// Names that other tools have for all statuses of failures together.
+/// Other tools' names for all failure statuses together.
 const NON_2XX: [&str; 3] = ["non2xx", "non_2xx", "non-2xx"];
-/// Names that other tools and people have for the latency, of which a metric is one figure.
+/// Names of the latency as such, used by other tools and people. A metric is one figure of it.
 const LATENCIES: [&str; 6] =
     ["latency", "duration", "response_time", "http_req_duration", "iteration_duration", "http_req_waiting"];
-/// Parts of names that indicate a threshold of k6, which must hold.
+/// Parts of names that indicate a k6 threshold, which must hold.
 const K6: [&str; 3] = ["p(", "http_req", "iteration"];
 
-/// Signs and words that join terms elsewhere.
+/// Signs and words that join terms in other grammars.
 const JOINS: [&str; 5] = [";", "&&", "||", " and ", " or "];
 
-/// The signs between a metric and the precision it must reach.
+/// Signs between a metric and its required precision.
 const PLUS_MINUS: [&str; 2] = ["+-", "±"];
-/// The precisions that may be asked for, in per cent of the figure.
+/// Allowed precisions, in per cent of the figure.
 const HALF_WIDTHS: RangeInclusive<f64> = 0.1..=50.0;
 
 pub(super) fn condition(text: &str, purpose: Purpose) -> Result<Condition, Flaw> {
     Ok(Condition { terms: listed(text, |text, at| term(text, at, purpose))? })
 }
 
-/// The condition of a gate in a saved result; `None`: it is none that this version knows.
+/// The condition of a gate in a saved result; `None` if this version does not know it.
 pub fn saved_gate(text: &str) -> Option<Condition> {
     condition(text, Purpose::Gate).ok()
 }
@@ -86,7 +86,7 @@ pub(super) fn stop_terms(text: &str) -> Result<Vec<StopTerm>, Flaw> {
     listed(text, stop_term)
 }
 
-/// Reads the parts between the commas, each with its position.
+/// Reads the comma-separated parts, each with its position.
 fn listed<T>(text: &str, read: impl Fn(&str, usize) -> Result<T, Flaw>) -> Result<Vec<T>, Flaw> {
     let mut terms = Vec::new();
     let mut at = 0;
@@ -128,7 +128,7 @@ fn stop_term(text: &str, at: usize) -> Result<StopTerm, Flaw> {
     Ok(StopTerm { text: text.to_owned(), metric, half_width: percent / 100.0 })
 }
 
-/// True if a metric can be estimated from batches of the run: extremes grow with the run, and counts may be zero.
+/// True if batches of the run give an interval for the metric. Extremes grow with the run, and counts may be zero.
 fn has_interval(metric: Metric) -> bool {
     match metric {
         Metric::Latency(_, Statistic::Percentile(percent)) => (1.0..=99.9999).contains(&percent.value()),
@@ -161,7 +161,7 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
         let (comparison, sign) = ComparisonOperator::ALL.into_iter().find(|(_, sign)| rest.starts_with(sign))?;
         Some((name, comparison, sign, &rest[sign.len()..]))
     });
-    // A name alone, that is none.
+    // A name without a comparison that is not a metric.
     if text.chars().all(|c| c.is_ascii_alphanumeric() || "._()".contains(c)) {
         text.parse::<Metric>().map_err(|()| Flaw { at, reason: unknown(text, Some(purpose)) })?;
     }
@@ -209,7 +209,7 @@ fn term(text: &str, at: usize, purpose: Purpose) -> Result<Term, Flaw> {
     Ok(Term { text: text.to_owned(), metric, name: of_name.map(str::to_owned), comparison, value })
 }
 
-/// A metric, and in brackets the name whose requests it is of, if it has one: `p99[login]`.
+/// Parses a metric with the name of its requests in brackets, if any: `p99[login]`.
 fn by_name(text: &str) -> Result<(&str, Option<&str>), String> {
     let Some((metric, rest)) = text.split_once('[') else { return Ok((text, None)) };
     let name = rest.strip_suffix(']').filter(|name| is_name(name));
@@ -221,10 +221,10 @@ fn by_name(text: &str) -> Result<(&str, Option<&str>), String> {
     Ok((metric, Some(name)))
 }
 
-/// Suggestion for a term with another tool's name for a metric, if it is known.
+/// Suggestion for a term that uses another tool's name for a metric, if known.
 fn translated(name: &str, comparison: ComparisonOperator, value: &str, purpose: Purpose) -> Option<String> {
     let is_latency = LATENCIES.contains(&name);
-    // Nothing but a number, so that the suggestion needs no translation.
+    // Accepts only a number, so that the suggestion needs no translation.
     let percent = name.strip_prefix("p(").and_then(|rest| rest.strip_suffix(')')).filter(|it| decimal(it).is_some());
     let alias = ALIASES.into_iter().find(|(alias, _)| *alias == name);
     let figures = match percent {
@@ -234,15 +234,15 @@ fn translated(name: &str, comparison: ComparisonOperator, value: &str, purpose: 
         None => vec![alias?.1.to_owned()],
     };
     let is_k6 = K6.iter().any(|part| name.contains(part));
-    // With the other signs it is a gate's condition already.
+    // With the opposite signs, the term is a gate's condition already.
     let is_upper =
         matches!(comparison, ComparisonOperator::Less | ComparisonOperator::AtMost | ComparisonOperator::Equal);
     let is_turned = purpose == Purpose::Gate && is_k6 && is_upper;
     let sign = if is_turned { comparison.opposite() } else { comparison }.sign();
-    // Elsewhere, it may be a share, which 1 would be all of, per cent or a number of requests.
+    // In tools other than k6 the value may be a share of 1, a percentage, or a number of requests.
     let number = decimal(value).filter(|number| figures[0] == "errors" && !is_k6 && *number >= 1.0);
     let is_number = number.is_some();
-    // No share is greater than all.
+    // A share above 100 % is impossible.
     let is_share = number.is_none_or(|number| number < 100.0 || is_upper);
     let mut terms = Vec::new();
     for figure in figures {
@@ -254,7 +254,7 @@ fn translated(name: &str, comparison: ComparisonOperator, value: &str, purpose: 
             _ => value.to_owned(),
         };
         let write = format!("{figure}{sign}{value}");
-        // Suggests only readable terms.
+        // Suggests only valid terms.
         term(&write, 0, purpose).ok()?;
         terms.push(write);
     }
@@ -276,7 +276,7 @@ fn translated(name: &str, comparison: ComparisonOperator, value: &str, purpose: 
     Some(format!("{what}{turned}{joint}write {}", terms.join(" or ")))
 }
 
-/// Why a name is no metric, and similar names; without a `purpose` it is not for a condition.
+/// Rejects an unknown metric and suggests similar names. Without a `purpose`, the metric is not for a condition.
 fn unknown(name: &str, purpose: Option<Purpose>) -> String {
     if name.starts_with("status.") {
         return format!("{name:?} is not a status; write status.503 or status.5xx");
@@ -320,7 +320,7 @@ fn unknown(name: &str, purpose: Option<Purpose>) -> String {
     }
 }
 
-/// Reads the value that a metric is compared with; each metric has its own unit.
+/// Parses the threshold of a metric; each metric has its own unit.
 fn value(metric: Metric, text: &str, purpose: Purpose) -> Result<Threshold, String> {
     let unit = metric.about().unit;
     if unit == MetricUnit::Name {
@@ -369,7 +369,7 @@ fn example(unit: MetricUnit) -> &'static str {
     }
 }
 
-/// A number with a unit, or with decimals.
+/// Parses a number with a unit or with decimals.
 fn number(text: &str) -> Result<f64, UnreadableNumber> {
     units::metric(text, Dialect::Native).map(|count| count as f64).or_else(|error| decimal(text).ok_or(error))
 }
@@ -563,7 +563,7 @@ mod tests {
         );
     }
 
-    /// A gate that was copied from k6 with its sign would let pass exactly the failures.
+    /// A gate copied from k6 without turning its sign would let exactly the failures pass.
     #[test]
     fn objectives_suggest_the_opposite_gate() {
         for (text, gate, objective) in [
@@ -574,7 +574,7 @@ mod tests {
             ("iteration_duration <= 2s", "p99>2s or mean>2s", "p99<=2s or mean<=2s"),
             ("http_req_failed<0.07", "errors>=7%", "errors<7%"),
             ("http_req_failed==0", "errors!=0%", "errors=0%"),
-            // These would break every good run if they were turned round.
+            // Turned round, these would break every good run.
             ("http_req_duration>500ms", "p99>500ms or mean>500ms", "p99>500ms or mean>500ms"),
             ("p(99)>500", "p99>500ms", "p99>500ms"),
             ("http_req_failed>0.01", "errors>1%", "errors>1%"),
@@ -586,7 +586,7 @@ mod tests {
             ("non2xx>0", "status.4xx>0 or status.5xx>0", "status.4xx>0 or status.5xx>0"),
             ("failed>0.01", "errors>1%", "errors>1%"),
             ("dropped_iterations<10", "dropped>=10", "dropped<10"),
-            // Names that are not k6's have no direction of their own.
+            // Names unknown to k6 have no direction of their own.
             ("latency>1ms", "p99>1ms or mean>1ms", "p99>1ms or mean>1ms"),
             ("avg>5", "mean>5ms", "mean>5ms"),
             ("latency", "for instance p99>50ms or mean>50ms", "for instance p99<50ms or mean<50ms"),

@@ -1,4 +1,4 @@
-//! The options about connecting to the target, as typed, and the [`ConnectOptions`] that follows from them.
+//! The options on connecting to the target, as typed, and the resulting [`ConnectOptions`].
 
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
@@ -14,22 +14,22 @@ use super::proxy;
 use super::refusal::{PlanRefusal, wrong};
 use super::values::{buffer, congestion};
 
-/// The longest path of a Unix socket, in bytes, without the terminating zero.
+/// Maximum length of a Unix socket path, in bytes, without the terminating zero.
 const UNIX_MAX: usize = 107;
 
-/// The options about connecting, as typed.
+/// The options on connecting, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedConnect {
     options: ConnectOptions,
-    /// `--connect-to`, every one.
+    /// All `--connect-to`.
     instead: Vec<ConnectTo>,
-    /// `--resolve`, every one.
+    /// All `--resolve`.
     resolved: Vec<ResolvedHost>,
-    /// The last one of the options that have no meaning in a simulation.
+    /// The last option without a meaning in a simulation.
     last: Option<&'static Flag>,
 }
 
-/// One `--connect-to`. An empty host and a missing port mean any, or the URL's.
+/// One `--connect-to`. An empty host or a missing port means any, or that of the URL.
 #[derive(Debug)]
 struct ConnectTo {
     typed: String,
@@ -47,7 +47,7 @@ struct ResolvedHost {
 }
 
 impl TypedConnect {
-    /// Takes one option in.
+    /// Applies one option.
     pub fn take(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::BindIp => self.options.sources = Some(sources(flag, value, dialect)?),
@@ -66,7 +66,7 @@ impl TypedConnect {
         Ok(())
     }
 
-    /// Takes in one option about sockets.
+    /// Applies one socket option.
     pub fn take_socket(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         let socket = &mut self.options.socket;
         match flag.id {
@@ -78,7 +78,7 @@ impl TypedConnect {
         Ok(())
     }
 
-    /// The way to this target.
+    /// The options for connecting to this target.
     pub fn decide(
         mut self,
         target: &Target,
@@ -127,8 +127,7 @@ impl TypedConnect {
         Ok(self.options)
     }
 
-    /// Decides which host is connected to, and its addresses. Of the `--connect-to` that apply to the URL the last one
-    /// counts.
+    /// Decides the host and addresses to connect to. The last matching `--connect-to` counts.
     fn decide_host(&mut self, target: &Target, warnings: &mut Vec<String>) {
         let usual = if target.scheme == Scheme::Https { 443 } else { 80 };
         let host = &target.host;
@@ -155,7 +154,7 @@ impl TypedConnect {
     }
 }
 
-/// A range of source addresses. The compat dialects refuse one in wrk-cmm's words where it has a message.
+/// Parses a range of source addresses. The compat dialects use wrk-cmm's messages, if any.
 fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<SourceAddresses, PlanRefusal> {
     let text = value.to_string_lossy();
     SourceAddresses::parse(&text).map_err(|reason| match (reason, dialect.is_compat()) {
@@ -163,7 +162,7 @@ fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<SourceAddress
         (BadSources::Mask, true) => PlanRefusal::Wrk(format!("invalid mask in range: {text}")),
         (BadSources::Address, false) => {
             let meant = foreign::meant(flag.id, &text);
-            // curl's cookies are secrets.
+            // curl's `-b` takes cookies, which are secrets.
             let shown = text.split_once('=').map_or(text.to_string(), |(name, _)| format!("{name}=…"));
             wrong(flag, OsStr::new(&shown), meant.unwrap_or("not an address; try 10.0.0.5 or 10.0.0.0/28"))
         }
@@ -176,8 +175,8 @@ fn sources(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<SourceAddress
     })
 }
 
-/// `HOST:PORT`, `HOST`, or curl's `HOST1:PORT1:HOST2:PORT2` with any part empty. An IPv6 address is in brackets unless
-/// it is alone.
+/// Parses `HOST:PORT`, `HOST`, or curl's `HOST1:PORT1:HOST2:PORT2` with any part empty. An IPv6 address is in brackets
+/// unless it stands alone.
 fn instead(flag: &Flag, value: &OsStr) -> Result<ConnectTo, PlanRefusal> {
     const EXAMPLE: &str = "not a host and a port; try 10.0.0.5:8080";
     let bad = || wrong(flag, value, EXAMPLE);
@@ -211,7 +210,7 @@ fn instead(flag: &Flag, value: &OsStr) -> Result<ConnectTo, PlanRefusal> {
     Ok(ConnectTo { typed: typed.to_owned(), of, to })
 }
 
-/// The parts of a text between its colons, except for colons in brackets.
+/// Splits a text at its colons, except those in brackets.
 fn between_colons(text: &str) -> Vec<&str> {
     let mut is_inside = false;
     let is_border = |character: char| {
@@ -221,7 +220,7 @@ fn between_colons(text: &str) -> Vec<&str> {
     text.split(is_border).collect()
 }
 
-/// `HOST:ADDRESS`, or curl's `HOST:PORT:ADDRESS`; an IPv6 address may be in brackets.
+/// Parses `HOST:ADDRESS`, or curl's `HOST:PORT:ADDRESS`. An IPv6 address may be in brackets.
 fn resolved(flag: &Flag, value: &OsStr) -> Result<ResolvedHost, PlanRefusal> {
     const EXAMPLE: &str = "write a host and an address, for instance www.example.com:10.0.0.5";
     let bad = || wrong(flag, value, EXAMPLE);

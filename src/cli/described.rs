@@ -1,19 +1,19 @@
-//! Options as the help, the manual page and the completions of shells show them.
+//! Options as shown in the help, the manual page and shell completions.
 
 use super::spelling::Spelling;
 
-/// An option, and its possible values.
+/// An option with its description and possible values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Described {
-    /// How it is written.
+    /// Spelling of the option.
     pub spelling: Spelling,
-    /// Its purpose, in lines.
+    /// Purpose of the option, in lines.
     pub help: &'static str,
-    /// The values that it takes, if they are few.
+    /// Possible values, if they are few.
     pub choices: &'static [&'static str],
 }
 
-/// Kind of a word of a command line, for completion.
+/// Kind of a command-line word, for completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CompletionWord {
     /// Anything.
@@ -22,14 +22,14 @@ pub(crate) enum CompletionWord {
     File,
     /// A folder.
     Folder,
-    /// An address with its scheme.
+    /// A URL with its scheme.
     Url,
     /// One of these.
     Choice(&'static [&'static str]),
 }
 
 impl Described {
-    /// Kind of each word of its value: the name of the value tells, unless there are choices.
+    /// Kind of each word of the option's value: from the choices if any, else from the name of the value.
     pub fn words(&self) -> impl Iterator<Item = CompletionWord> {
         let names = self.spelling.value.unwrap_or_default().split_whitespace();
         names.map(|name| match name {
@@ -42,12 +42,12 @@ impl Described {
     }
 }
 
-/// Options with their help, which begins at a column: below a spelling that is too long for that.
+/// Formats options with their help starting at `column`. Below a longer spelling, the help starts on its own line.
 pub(crate) fn entries(options: impl IntoIterator<Item = Described>, column: usize) -> String {
     options.into_iter().map(|option| entry(&option.spelling, option.help.lines(), column)).collect()
 }
 
-/// One option: its spelling, then lines of its help.
+/// Formats one option: its spelling, then the lines of its help.
 pub(crate) fn entry<'a>(spelling: &Spelling, help: impl Iterator<Item = &'a str>, column: usize) -> String {
     let indent = if spelling.short.is_some() { "  " } else { "      " };
     let mut left = format!("{indent}{}", spelling.whole);

@@ -1,4 +1,4 @@
-//! The grammar of `--sockets=FILTER`, which is the one of `ss`.
+//! The grammar of `--sockets=FILTER`, the same as that of `ss`.
 //!
 //! ```text
 //! filter  = [states] list                            ; leading states apply to the whole list
@@ -20,10 +20,10 @@ use onrush_plan::filter::{AddressRange, ConnectionEnd, SocketFilter, States};
 
 use super::flaw::{Flaw, nearest};
 
-/// How deeply parentheses and negations may be nested.
+/// Maximum nesting of parentheses and negations.
 const DEPTH_MAX: usize = 32;
 
-/// The words that a term begins with.
+/// Words that can start a term.
 const TERMS: [&str; 8] = ["state", "exclude", "sport", "dport", "src", "dst", "not", "("];
 
 const COMPARISONS: [(&str, ComparisonOperator); 16] = [
@@ -45,7 +45,7 @@ const COMPARISONS: [(&str, ComparisonOperator); 16] = [
     ("leq", ComparisonOperator::AtMost),
 ];
 
-/// Reads a filter. If it names no states, it selects the usual ones.
+/// Parses a filter. Without named states, it selects the usual ones.
 pub(super) fn filter(text: &str) -> Result<SocketFilter, Flaw> {
     let mut parser = Parser { words: words(text), next: 0, end: text.chars().count(), depth: 0 };
     let filter = parser.filter()?;
@@ -58,14 +58,14 @@ pub(super) fn filter(text: &str) -> Result<SocketFilter, Flaw> {
     })
 }
 
-/// A word and its position, in characters.
+/// A word and its position in characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FilterWord {
     at: usize,
     text: String,
 }
 
-/// Splits a text at blanks, and before and after parentheses and signs.
+/// Splits a text at blanks and around parentheses and signs.
 fn words(text: &str) -> Vec<FilterWord> {
     let is_sign = |character: char| "<>=!&|".contains(character);
     let mut words: Vec<FilterWord> = Vec::new();
@@ -142,7 +142,7 @@ impl Parser {
         }
     }
 
-    /// One state or several, each after `word`.
+    /// One or several states, each after `word`.
     fn states(&mut self, word: &str) -> Result<SocketFilter, Flaw> {
         let mut states = 0;
         loop {
@@ -188,7 +188,7 @@ impl Parser {
         })
     }
 
-    /// The next comparison; equality if there is none.
+    /// The next comparison; equality by default.
     fn comparison(&mut self) -> ComparisonOperator {
         let named = |word: &str| COMPARISONS.iter().find(|(name, _)| *name == word);
         let found = self.peek().and_then(named).map(|(_, comparison)| *comparison);
@@ -207,7 +207,7 @@ impl Parser {
     }
 }
 
-/// A list with another term: a list of that kind grows, any other becomes the first term of a new one.
+/// Appends a term to a list. A list of the same kind grows; any other becomes the first term of a new list.
 fn joined(of: fn(Vec<SocketFilter>) -> SocketFilter, list: SocketFilter, term: SocketFilter) -> SocketFilter {
     match (list, of(Vec::new())) {
         (SocketFilter::All(mut terms), SocketFilter::All(_)) | (SocketFilter::Any(mut terms), SocketFilter::Any(_)) => {
@@ -247,7 +247,7 @@ fn number<T: std::str::FromStr>(digits: &str) -> Option<T> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-/// An address, a port, or both; either may be `*`.
+/// Parses an address, a port, or both; either may be `*`.
 fn range(text: &str) -> Option<AddressRange> {
     let is_address = text.starts_with('[') || text.matches(':').count() < 2;
     let inside = text.rfind(']').map_or(0, |end| end + 1);
@@ -262,10 +262,10 @@ fn range(text: &str) -> Option<AddressRange> {
     Some(AddressRange { prefix: if ["", "*"].contains(&address) { None } else { Some(prefix(address)?) }, port })
 }
 
-/// An address and the number of its bits that count: all unless given.
+/// Parses an address and its prefix length, by default the full length.
 fn prefix(text: &str) -> Option<(IpAddr, u8)> {
     let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
-    // The bits may be in the brackets or after them.
+    // The prefix length may be inside or after the brackets.
     let ip: IpAddr = address.trim_start_matches('[').trim_end_matches(']').parse().ok()?;
     let width = if ip.is_ipv4() { 32 } else { 128 };
     let bits = bits.map_or(Some(width), |bits| number(bits.trim_end_matches(']')))?;

@@ -1,4 +1,4 @@
-//! One option: its spelling, its help and its origin. [`super::flags`] has the table of all options.
+//! An option: its spelling, its help and its origin. [`super::flags`] holds the table of all options.
 
 use onrush_plan::Dialect;
 
@@ -6,21 +6,21 @@ use super::spelling::Spelling;
 
 #[derive(Debug)]
 pub(crate) struct Flag {
-    /// Its name in the parser.
+    /// Name of the option in the parser.
     pub id: Id,
-    /// How it is written.
+    /// Spelling of the option.
     pub spelling: Spelling,
-    /// Its purpose, in lines. The usage in the compat dialects shows only the first, which is true in every dialect.
+    /// Purpose, in lines. The usage of the compat dialects shows only the first line, which is true in every dialect.
     pub help: &'static str,
-    /// The values that it takes, if they are few.
+    /// Possible values, if they are few.
     pub choices: &'static [&'static str],
-    /// The tool it comes from.
+    /// The tool that introduced the option.
     pub origin: Origin,
-    /// True if `--help` has it, and not only `--help all`.
+    /// True if `--help` lists the option, not only `--help all`.
     pub is_common: bool,
 }
 
-/// The name of an option in the parser; the help in the table describes each one.
+/// Name of an option in the parser. The help in the table describes each one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Id {
     Connections,
@@ -120,46 +120,47 @@ pub(crate) enum Id {
     OnLoss,
 }
 
-/// The tool an option comes from.
+/// The tool that introduced an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
     /// wrk, and therefore also its forks.
     Wrk,
-    /// wrk-cmm, the centminmod fork, only.
+    /// Only wrk-cmm, the centminmod fork.
     WrkCmm,
-    /// wrk2, the constant-rate fork, only.
+    /// Only wrk2, the constant-rate fork.
     Wrk2,
     /// onrush.
     Ours,
 }
 
-/// Our own option with this spelling, without a help yet.
+/// An option of onrush with this spelling, still without help.
 pub(crate) const fn flag(id: Id, spelling: &'static str) -> Flag {
     Flag { id, spelling: Spelling::parse(spelling), help: "", choices: &[], origin: Origin::Ours, is_common: false }
 }
 
 impl Flag {
-    /// The option with this help.
+    /// Sets the help text.
     pub const fn help(self, help: &'static str) -> Self {
         Self { help, ..self }
     }
 
-    /// The option as one that takes only these values, or mostly these.
+    /// Suggests these values; most options accept no others.
     pub const fn one_of(self, choices: &'static [&'static str]) -> Self {
         Self { choices, ..self }
     }
 
-    /// The option as one that `--help` has.
+    /// Lists the option in `--help`.
     pub const fn common(self) -> Self {
         Self { is_common: true, ..self }
     }
 
-    /// The option as one of another tool.
+    /// Sets the tool that introduced the option.
     pub const fn from(self, origin: Origin) -> Self {
         Self { origin, ..self }
     }
 
-    /// True if it is in a dialect's own list of options; natively that list is wrk's. Only these may be abbreviated.
+    /// True if a dialect's own list contains the option; natively that is wrk's list. Only these options may be
+    /// abbreviated.
     pub fn is_listed_by(&self, dialect: Dialect) -> bool {
         match self.origin {
             Origin::Wrk => true,

@@ -2,17 +2,17 @@
 
 use strsim::damerau_levenshtein;
 
-/// A fault in a text, and its place.
+/// A fault in a text and its position.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Flaw {
-    /// Where it is, in characters from the start.
+    /// Position in characters from the start.
     pub at: usize,
-    /// The fault, and what would be right.
+    /// The fault and the right form.
     pub reason: String,
 }
 
 impl Flaw {
-    /// The place and the fault.
+    /// Formats the position and the fault.
     pub fn shown(&self, text: &str) -> String {
         let rest: String = text.chars().skip(self.at).collect();
         match rest.as_str() {
@@ -23,7 +23,7 @@ impl Flaw {
     }
 }
 
-/// The known word that is most similar to a mistyped one, if one is similar enough.
+/// The known word most similar to a mistyped one, if similar enough.
 pub(super) fn nearest<'a>(typed: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let nearest = known.map(|known| (damerau_levenshtein(typed, known), known)).min();
     nearest.filter(|(far, known)| *far <= known.len() / 2).map(|(_, known)| known)

@@ -1,12 +1,11 @@
-//! Options of other load generators that onrush does not have, values that only theirs can have, and the hint that each
-//! gets.
+//! Hints for options and values of other load generators that onrush does not have.
 
 use onrush_plan::Dialect;
 
 use super::flags::Id;
 use super::units;
 
-/// The hint for another tool's option, from its spelling in the table and as it was typed.
+/// The hint for another tool's option, given its spelling in the table and as typed.
 pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
     let rows: Vec<_> = FOREIGN.iter().filter(|row| is_in(row, spelling)).collect();
     match rows[..] {
@@ -20,7 +19,7 @@ pub(super) fn foreign(spelling: &str, typed: &str) -> Option<String> {
     }
 }
 
-/// True if another tool has an option spelled so, dashes included.
+/// True if another tool has an option with this spelling, including the dashes.
 pub(super) fn is_foreign(spelling: &str) -> bool {
     FOREIGN.iter().any(|row| is_in(row, spelling))
 }
@@ -29,18 +28,18 @@ fn is_in((spellings, ..): &(&str, &str, &str), spelling: &str) -> bool {
     spellings.split(' ').any(|known| known == spelling)
 }
 
-/// Suggestion for a value that an option cannot have but another tool's option of the same letter can.
+/// Suggestion for an invalid value that fits another tool's option with the same letter.
 pub(super) fn meant(id: Id, value: &str) -> Option<&'static str> {
     let (.., answer) = VALUES.iter().find(|(of, is_meant, _)| *of == id && is_meant(value))?;
     Some(answer)
 }
 
-/// True if it is a distribution of arrivals, which the wrk2 of DeathStarBench takes for `-D`.
+/// True for a distribution of arrivals, which DeathStarBench's wrk2 takes for `-D`.
 pub(super) fn is_distribution(id: Id, value: &str) -> bool {
     id == Id::DelayStats && ["exp", "fixed", "norm", "zipf"].contains(&value)
 }
 
-/// True for the name of a file, and not for a mistyped time.
+/// True for a file name, but not for a mistyped time.
 fn is_file(value: &str) -> bool {
     value.contains('/') || value.contains('.') && value.starts_with(|first: char| first.is_alphabetic() || first == '@')
 }
@@ -49,14 +48,14 @@ fn is_time(value: &str) -> bool {
     value.ends_with(|last: char| last.is_ascii_alphabetic()) && units::time(value, Dialect::Native).is_ok()
 }
 
-/// True for a stage of k6, such as `30s:10`.
+/// True for a k6 stage such as `30s:10`.
 fn is_stage(value: &str) -> bool {
     value.split_once(':').is_some_and(|(time, level)| is_time(time) && level.starts_with(|c: char| c.is_ascii_digit()))
 }
 
 type ForeignValue = (Id, fn(&str) -> bool, &'static str);
 
-/// Options of ours, the look of another tool's value, and the suggestion.
+/// Options of onrush, the form of another tool's value, and the suggestion.
 const VALUES: &[ForeignValue] = &[
     (
         Id::Timeout,
@@ -100,7 +99,7 @@ const VALUES: &[ForeignValue] = &[
 ];
 
 /// Options, the tools that have them, and the answer: onrush's counterpart, or why it needs none. A name with one dash,
-/// as vegeta writes it, is here only where it means something else.
+/// as in vegeta, is listed only if it has a different meaning.
 const FOREIGN: &[(&str, &str, &str)] = &[
     ("-z", "hey and oha", "-d, for instance -d 30s"),
     ("--concurrency --clients --vus -workers", "siege, h2load, k6 and vegeta", "-c, for instance -c 100"),

@@ -1,5 +1,4 @@
-//! Bodies as web forms send them: fields that are percent-encoded (`--data-urlencode`), or parts (`--form`), as curl
-//! has them.
+//! Bodies of web forms: percent-encoded fields (`--data-urlencode`) or parts (`--form`), as in curl.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +9,7 @@ use super::request::contents;
 use super::typed::Typed;
 use crate::requests::{Placeholder, TemplateToken, Tokens, percent_encoded};
 
-/// Refuses a form beside another option for the body.
+/// Rejects a form combined with another option for the body.
 pub(super) fn is_alone(typed: &Typed) -> Result<(), PlanRefusal> {
     let option = match (&typed.forms[..], &typed.urlencoded[..]) {
         ([], []) => return Ok(()),
@@ -31,7 +30,7 @@ pub(super) fn is_alone(typed: &Typed) -> Result<(), PlanRefusal> {
     Ok(())
 }
 
-/// The body of the form, if there is one; its `Content-Type` is added to the headers.
+/// The body of the form, if any. Adds its `Content-Type` to the headers.
 pub(super) fn decide(typed: &mut Typed) -> Result<Option<Vec<u8>>, PlanRefusal> {
     if typed.forms.is_empty() && typed.urlencoded.is_empty() {
         return Ok(None);
@@ -59,7 +58,7 @@ fn both(one: &str, other: &str, reason: &str) -> PlanRefusal {
     PlanRefusal::Misused(format!("{one} and {other}: {reason}; leave one of the two out"))
 }
 
-/// Reads every value of an option.
+/// Reads all values of an option.
 fn read<T>(
     option: &str,
     values: &[OsString],
@@ -72,7 +71,7 @@ fn read<T>(
     values.iter().map(one).collect()
 }
 
-/// One field: `CONTENT`, `=CONTENT`, `NAME=CONTENT`, `@FILE` or `NAME@FILE`. The name is sent as it is.
+/// Encodes one field: `CONTENT`, `=CONTENT`, `NAME=CONTENT`, `@FILE` or `NAME@FILE`. The name is sent unchanged.
 fn urlencoded(field: &[u8], has_templates: bool) -> Result<Vec<u8>, String> {
     let separator = field.iter().position(|byte| *byte == b'=').or(field.iter().position(|byte| *byte == b'@'));
     let (name, rest) = field.split_at(separator.unwrap_or(0));
@@ -84,12 +83,12 @@ fn urlencoded(field: &[u8], has_templates: bool) -> Result<Vec<u8>, String> {
     Ok(if name.is_empty() { value.into() } else { [name, b"=", value.as_bytes()].concat() })
 }
 
-/// Percent-encoded, with a plus for a blank.
+/// Percent-encodes a text, with a plus for a blank.
 fn encoded(text: &[u8]) -> String {
     percent_encoded(text).replace("%20", "+")
 }
 
-/// [`encoded`] except for placeholders, whose values are percent-encoded when they are filled in.
+/// [`encoded`], except for placeholders. Their values are percent-encoded when filled in.
 fn with_placeholders(text: &[u8]) -> Result<String, String> {
     let token = |token| match token? {
         TemplateToken::Text(text) => Ok(encoded(text)),

@@ -1,19 +1,19 @@
-//! The warning about headers that contradict the body. They are sent as typed, because the reaction of a server is
-//! worth a test.
+//! The warning about headers that contradict the body. Such headers are sent unchanged, because testing a server's
+//! reaction is legitimate.
 
 use onrush_plan::{FileContents, Request};
 use onrush_text::units::counted;
 
-/// A warning if a typed header gives the body another end than it has.
+/// A warning if a typed header ends the body at a different place.
 ///
-/// For `--once` only: a run shows the effect of such a request by its statuses and missing responses, with one
+/// Only for `--once`: a run shows the effect of such a request by its statuses and missing responses, with one
 /// exception. After a `Content-Length` that is too small, a server may take the rest of the body for the method of the
 /// next request and respond as usual.
 pub(super) fn contradiction(request: &Request, body: Option<&FileContents>, once: bool) -> Option<String> {
     let body = body.and_then(|body| body.contents().ok()).unwrap_or_default();
     let of = |wanted: &'static str| request.headers.iter().filter(move |(name, _)| name.eq_ignore_ascii_case(wanted));
     let is_chunked = of("Transfer-Encoding").next().is_some();
-    // In chunks, a body ends with an empty line, after trailers or without.
+    // A chunked body ends with an empty line, with or without trailers.
     let wrong_coding = of("Transfer-Encoding").filter(|_| !body.ends_with(b"\r\n\r\n"));
     let wrong_length = || of("Content-Length").filter(|(_, value)| is_chunked || length(value) != Some(body.len()));
     let too_small = || wrong_length().find(|(_, value)| length(value).is_some_and(|length| length < body.len()));

@@ -1,6 +1,5 @@
-//! The command line as a sequence of options and words, by the rules of GNU getopt: options and words in any order,
-//! `--` ends the options, letters can be bundled, long names abbreviated. It uses the table of options, not their
-//! meaning.
+//! The command line as a sequence of options and words, by the rules of GNU getopt: any order, `--` ends the options,
+//! letters can be bundled, long names abbreviated. Knows the table of options, not their meaning.
 
 use std::ffi::OsString;
 
@@ -15,9 +14,9 @@ use super::spelling::Spelling;
 pub(crate) struct Front {
     parser: lexopt::Parser,
     dialect: Dialect,
-    /// The subcommand's own options, besides a run's. They can be neither abbreviated nor written as letters.
+    /// Options of the subcommand, in addition to those of a run. They have no letters and cannot be abbreviated.
     own: Vec<&'static Spelling>,
-    /// True if the first word ends the options, as `POSIXLY_CORRECT` asks.
+    /// True if the first word ends the options, as `POSIXLY_CORRECT` demands.
     words_end_options: bool,
     /// True if all remaining arguments are words.
     only_words: bool,
@@ -25,48 +24,48 @@ pub(crate) struct Front {
     are_words: bool,
 }
 
-/// The next thing on a command line.
+/// The next element of a command line.
 #[derive(Debug)]
 pub(crate) enum Item {
-    /// An option; its value is empty if it takes none.
+    /// An option with its value, which is empty if the option takes none.
     Flag(&'static Flag, OsString),
-    /// An option of the subcommand itself, with its value.
+    /// An option of the subcommand with its value.
     Own(&'static Spelling, OsString),
-    /// The letter that natively prints the short help.
+    /// The letter for the short help, natively.
     ShortHelp,
     /// Anything else: the URL or an argument for a script.
     Word(OsString),
 }
 
-/// An unknown option, or one that is used wrongly.
+/// An unknown or misused option.
 #[derive(Debug)]
 pub(crate) enum Misuse {
     /// An unknown letter.
     Letter(char),
-    /// An unknown name, as typed but without dashes, with an attached value.
+    /// An unknown name as typed, without dashes, with an attached value.
     Name(String),
-    /// A name after a single dash, as typed but without it, with an attached value.
+    /// A name after a single dash as typed, without the dash, with an attached value.
     OneDash(String),
-    /// A letter that wrk declares but always refuses, without a message.
+    /// A letter that wrk declares but always rejects, without a message.
     Refused,
-    /// An abbreviation, as typed, of all of these.
+    /// An abbreviation as typed, and all the options it matches.
     Ambiguous(String, Vec<&'static Flag>),
-    /// The command line ends before the value of an option; whether this was typed as a letter.
+    /// The command line ends before the option's value. True if the option was typed as a letter.
     NoValue(&'static Spelling, bool),
-    /// A value is attached to an option that takes none.
+    /// An option that takes no value has one attached.
     Value(&'static Spelling),
 }
 
 impl Front {
-    /// Reads `args`, which do not include the program's name.
+    /// Reads `args`, which exclude the program's name.
     pub fn new(args: &[OsString], dialect: Dialect, words_end_options: bool) -> Self {
         let mut parser = lexopt::Parser::from_args(args);
-        // For getopt the equals sign of `-c=10` is a part of the value.
+        // In getopt, the equals sign of `-c=10` is part of the value.
         parser.set_short_equals(!dialect.is_compat());
         Self { parser, dialect, own: Vec::new(), words_end_options, only_words: false, are_words: false }
     }
 
-    /// Reads the options of a subcommand too.
+    /// Adds the options of a subcommand.
     pub fn with(mut self, own: impl Iterator<Item = &'static Spelling>) -> Self {
         self.own.extend(own);
         self
@@ -81,7 +80,7 @@ impl Front {
         if let Some(name) = self.name_behind_one_dash() {
             return Err(Misuse::OneDash(name));
         }
-        // The only possible error, a value attached to an option that takes none, is always handled below.
+        // The only possible error, a value attached to an option without one, is always handled below.
         let Ok(Some(argument)) = self.parser.next() else { return Ok(None) };
         match argument {
             Arg::Value(word) => {
@@ -96,7 +95,7 @@ impl Front {
         }
     }
 
-    /// Reads the rest, and whether there is a word in it.
+    /// Reads the rest; true if it contains a word.
     pub fn has_words(&mut self) -> bool {
         loop {
             match self.next() {
@@ -107,7 +106,7 @@ impl Front {
         }
     }
 
-    /// Takes a name after a single dash, as in ab and in Go programs (`-rate=5`); in wrk this is a bundle of letters.
+    /// Takes a name after a single dash, as in ab and in Go programs (`-rate=5`). In wrk this is a bundle of letters.
     fn name_behind_one_dash(&mut self) -> Option<String> {
         if self.dialect.is_compat() || self.are_words {
             return None;
@@ -129,7 +128,7 @@ impl Front {
 
     fn letter(&mut self, letter: char) -> Result<Item, Misuse> {
         match flags::by_letter(letter) {
-            // More letters after `-h` are a name, not a request for help.
+            // More letters after `-h` form a name; they do not request the help.
             Some(flag) if flag.id == Id::Help && !self.dialect.is_compat() => match self.parser.optional_value() {
                 Some(rest) => Err(Misuse::OneDash(format!("{letter}{}", rest.to_string_lossy()))),
                 None => Ok(Item::ShortHelp),
@@ -146,7 +145,7 @@ impl Front {
         }
         let found = match flags::by_name(&name) {
             Some(flag) => vec![flag],
-            // The name of another tool's option is not an abbreviation: `--head` would take the URL for a header.
+            // Another tool's option name is not an abbreviation: `--head` would take the URL for a header.
             None if !self.dialect.is_compat() && foreign::is_foreign(&format!("--{name}")) => Vec::new(),
             None => flags::by_prefix(&name, self.dialect),
         };
@@ -157,7 +156,7 @@ impl Front {
         }
     }
 
-    /// The value of an option; empty if there is none and none is needed.
+    /// The value of an option; empty if absent and not required.
     fn value_of(&mut self, spelling: &'static Spelling, by_letter: bool) -> Result<OsString, Misuse> {
         if spelling.takes_value() {
             let mut word = || self.parser.value().map_err(|_| Misuse::NoValue(spelling, by_letter));
@@ -168,7 +167,7 @@ impl Front {
             }
             return Ok(value);
         }
-        // A letter that takes no value is followed by more letters.
+        // More letters follow a letter without a value.
         let value = if by_letter { None } else { self.parser.optional_value() };
         match value {
             Some(_) if !spelling.may_take_value() => Err(Misuse::Value(spelling)),
@@ -176,7 +175,7 @@ impl Front {
         }
     }
 
-    /// A name as it was typed, with its attached value.
+    /// A name as typed, with its attached value.
     fn typed(&mut self, name: String) -> String {
         match self.parser.optional_value() {
             Some(value) => format!("{name}={}", value.to_string_lossy()),
@@ -189,7 +188,7 @@ impl Front {
 mod tests {
     use super::*;
 
-    /// Every item in a short notation: `c:10` for an option, the word for a word, `!` and the misuse for an error.
+    /// All items in a short notation: `c:10` for an option, the word itself, `!` and the misuse for an error.
     fn read(line: &str, dialect: Dialect, words_end_options: bool) -> Vec<String> {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         items(Front::new(&args, dialect, words_end_options))

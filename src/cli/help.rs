@@ -5,7 +5,7 @@ use onrush_plan::Dialect;
 use super::described;
 use super::flags::{self, Flag};
 
-/// Text of `onrush -h`: one screen.
+/// The text of `onrush -h`: one screen.
 pub(super) const SHORT: &str = "\
 onrush is an HTTP load generator with wrk's command line, report and scripts.
 
@@ -33,7 +33,7 @@ kubernetes; each has its own --help. More options, exit codes and examples:
 onrush --help
 ";
 
-/// Text of `onrush --help`: the common options, or with `all` every option.
+/// The text of `onrush --help`: the common options, or all if `has_all`.
 pub(super) fn help(has_all: bool) -> String {
     let mut text = String::from(
         "onrush is an HTTP load generator with wrk's command line, report and scripts.\n\n\
@@ -73,7 +73,7 @@ pub(super) fn help(has_all: bool) -> String {
         + "\nWhat \"see docs/...\" refers to: man onrush, or onrush --generate man | man -l -\n"
 }
 
-/// The usage printed when the command line is wrong: the imitated tool's, or natively a few lines.
+/// The usage printed for a wrong command line: the imitated tool's, or a few lines natively.
 pub(super) fn usage(dialect: Dialect) -> String {
     if !dialect.is_compat() {
         return "Usage: onrush [options] <url>\n\
@@ -92,22 +92,22 @@ pub(super) fn usage(dialect: Dialect) -> String {
     text
 }
 
-/// The column where the help of an option begins.
+/// Column of the options' help.
 const COLUMN: usize = 26;
 
-/// One option: its spelling, then lines of its help. A long spelling has a line of its own.
+/// One option: its spelling, then the lines of its help. A long spelling has a line of its own.
 fn entry<'a>(flag: &Flag, help: impl Iterator<Item = &'a str>) -> String {
     described::entry(&flag.spelling, help, COLUMN)
 }
 
-/// How values are written.
+/// Notation of values.
 pub(super) const NOTATION: &str = "
 N is a number, which may have a unit: k (thousand), M (million), G, T, P: 1.5M.
 T is a time in us, ms, s, m (minutes) or h: 500ms, 2m; without a unit, seconds.
 A URL without a scheme is an http:// URL. -- ends the options.
 ";
 
-/// Command lines, and their effects.
+/// Example command lines and their effects.
 pub(super) const EXAMPLES: &str = "  onrush http://127.0.0.1:8080/
       2 threads and 10 connections, for 10 seconds
   onrush -c400 -t4 -d30s --latency http://127.0.0.1:8080/
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn compat_usage_shows_whole_help_entries() {
-        // A sentence that continues on the next line would end in a small word here, or in an open parenthesis.
+        // A sentence continued on the next line would end here in a short word or an open parenthesis.
         for flag in flags::all().filter(|flag| flag.is_listed_by(Dialect::WrkCmm) || flag.is_listed_by(Dialect::Wrk2)) {
             let first = flag.help.lines().next().unwrap();
             assert_eq!(first.matches('(').count(), first.matches(')').count(), "{first}");

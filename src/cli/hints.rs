@@ -1,4 +1,4 @@
-//! The native messages about misused options and words, with the right spelling where it can be guessed. They also
+//! The native messages about misused options and words, with the right spelling if it can be guessed. They also
 //! recognise the options of other load generators.
 
 use std::ffi::{OsStr, OsString};
@@ -29,22 +29,22 @@ pub(crate) fn hint(misuse: &Misuse) -> String {
     }
 }
 
-/// The name without its possible value.
+/// The name without an attached value.
 fn name_of(typed: &str) -> &str {
     typed.split(['=', ':', ' ']).next().unwrap_or_default()
 }
 
-/// One line about an option whose value is missing.
+/// One line about a missing value.
 pub(crate) fn needs_value(spelling: &Spelling) -> String {
     format!("--{} needs a value: --{0} {}", spelling.long, spelling.value.unwrap_or_default())
 }
 
-/// One line about a value that was given to an option, as written, that takes none.
+/// One line about an option, as typed, that has a value attached but takes none.
 pub(crate) fn takes_no_value(option: &str) -> String {
     format!("{option} takes no value; leave out the = and what follows it")
 }
 
-/// One line about an unknown option, as typed: the name that may have been meant, or the command that lists all.
+/// One line about an unknown option as typed, with the probable name or the command that lists all options.
 pub(crate) fn unknown_option(typed: &str, meant: Option<&str>, help: &str) -> String {
     let typed = typed.escape_debug();
     match meant {
@@ -93,8 +93,8 @@ fn unlisted(typed: &str) -> String {
     unknown_option(typed, None, HELP)
 }
 
-/// One line about a first word that is not a host but a command: k6's, or one of these in the wrong place or one letter
-/// off.
+/// One line about a first word that is a command instead of a host: k6's `run`, or one of `names` in the wrong place or
+/// misspelt by one letter.
 pub(crate) fn command<'a>(
     words: &[OsString],
     has_script: bool,
@@ -111,7 +111,7 @@ pub(crate) fn command<'a>(
     }
     let is_bare = |word: &&str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(&byte));
     let word = word.to_str().filter(is_bare)?;
-    // Short words are all near one another.
+    // Short words are all similar to one another.
     let is_near = |name: &str| word == name || (name.len() > 3 && damerau_levenshtein(word, name) <= 1);
     let near = iter::once("help").chain(names).find(|name| is_near(name))?;
     let dashes = if near == "help" { "--" } else { "" };
@@ -123,7 +123,7 @@ pub(crate) fn command<'a>(
     Some(format!("{word:?} {reason}; {}", as_host(&format!("{word}/"))))
 }
 
-/// Suggestion if a word is a host after all; `rest` follows the scheme.
+/// The alternative in case the word is a host after all; `rest` follows the scheme.
 fn as_host(rest: &str) -> String {
     format!("for a host of that name write http://{rest}")
 }
@@ -135,14 +135,14 @@ const ELSEWHERE: [(&str, &str); 3] = [
     ("report", "onrush show result.json prints a saved result, and onrush table makes a table of several"),
 ];
 
-/// One line about words that must be misplaced: options and quotation marks as web pages set them, the end of a header
-/// without quotation marks, a number where the host is, or a URL after the first word. `cut`: name and value of a
+/// One line about words that must be misplaced: options or quotation marks in the typography of web pages, the rest of
+/// an unquoted header, a number instead of a host, or a URL after the first word. `cut` is the name and value of a
 /// header that ends before its secret.
 pub(crate) fn stray(words: &[OsString], has_script: bool, cut: Option<(&str, &str)>) -> Option<String> {
     let shown = |word: &OsStr| format!("{:?}", secrets::url(&word.to_string_lossy()));
     let has_scheme = |word: &OsStr| word.to_string_lossy().contains("://");
     let (first, rest) = words.split_first()?;
-    // Even a single word may be a secret then, and not a host.
+    // Then even a single word may be a secret instead of a host.
     let is_scheme = cut.is_some_and(|(_, value)| !value.is_empty()) && words.iter().any(|word| !has_scheme(word));
     let url_follows = rest.iter().any(|word| has_scheme(word));
     // The words after the URL of a script are its arguments.
@@ -186,10 +186,10 @@ pub(crate) fn stray(words: &[OsString], has_script: bool, cut: Option<(&str, &st
     Some(format!("{} is a number, not a host: {port}{}", shown(first), as_host(&format!("{host}{path}"))))
 }
 
-/// The dashes that web pages and word processors write in place of one hyphen or two.
+/// Typographic dashes that web pages and word processors write instead of one or two hyphens.
 const DASHES: [char; 6] = ['\u{2010}', '\u{2011}', '\u{2012}', '\u{2013}', '\u{2014}', '\u{2212}'];
 
-/// One line about an option that begins with such a dash, or a word that begins with a quotation mark of theirs.
+/// One line about a typographic dash before an option, or a typographic quotation mark before a word.
 fn typeset(word: &OsStr) -> Option<String> {
     let word = word.to_str()?;
     let first = word.chars().next()?;
@@ -197,7 +197,7 @@ fn typeset(word: &OsStr) -> Option<String> {
         return Some(format!("'{first}' quotes nothing in a shell; write ' or \""));
     }
     let name = word.trim_start_matches('-').strip_prefix(DASHES)?.trim_start_matches('-').split('=').next()?;
-    // The text after a letter may be a value, and a secret.
+    // The text after a letter may be a value, and may be secret.
     let option = match flags::by_name(name) {
         Some(flag) => format!("--{}", flag.spelling.long),
         None => format!("-{}", name.chars().next().filter(|&letter| flags::by_letter(letter).is_some())?),
@@ -206,8 +206,7 @@ fn typeset(word: &OsStr) -> Option<String> {
     Some(format!("'{dash}' begins no option, it is not a hyphen; write {option}"))
 }
 
-/// The name that begins with the typed word, else the most similar one, if it is similar enough, else the first with a
-/// common beginning.
+/// The name that starts with the typed word, else a sufficiently similar one, else the first with a long common prefix.
 pub(crate) fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<&'a str> {
     if let Some(name) = names.clone().find(|name| name.starts_with(typed)) {
         return Some(name);
@@ -217,7 +216,7 @@ pub(crate) fn nearest<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Cl
     if distance <= typed.chars().count() / 3 {
         return Some(name);
     }
-    // Such as --conns.
+    // Finds --connections for --conns.
     let shared = |name: &str| typed.bytes().zip(name.bytes()).take_while(|(one, other)| one == other).count();
     let longest = names.clone().map(shared).max().filter(|shared| *shared >= 4 && typed.len() - shared <= 3)?;
     names.clone().find(|name| shared(name) == longest)

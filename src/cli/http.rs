@@ -1,4 +1,4 @@
-//! The options about versions of HTTP, as typed, and the [`Http`] that follows from them for a target.
+//! The options on HTTP versions, as typed, and the resulting [`Http`] for a target.
 
 use std::ffi::OsStr;
 
@@ -13,19 +13,19 @@ use super::refusal::{PlanRefusal, wrong};
 use super::units;
 use super::values::count;
 
-/// The options about versions of HTTP, as typed.
+/// The options on HTTP versions, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedHttp {
-    /// Versions that `--http2`, `--http1.1` and `--alpn-list` ask for, with the option's name.
+    /// Versions requested by `--http2`, `--http1.1` and `--alpn-list`, each with the option's name.
     versions: Vec<(&'static str, Vec<HttpVersion>)>,
     streams: Option<u32>,
     settings: Http2Settings,
-    /// The names of the options that are for HTTP/2 only.
+    /// Names of the typed options that require HTTP/2.
     of_http2: Vec<&'static str>,
 }
 
 impl TypedHttp {
-    /// Takes one option in.
+    /// Applies one option.
     pub fn take(&mut self, flag: &'static Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         let name = flag.spelling.long;
         let versions = match flag.id {
@@ -53,7 +53,7 @@ impl TypedHttp {
         Ok(())
     }
 
-    /// How HTTP is spoken with this target. A window that may be meant as h2load's exponent gets a warning.
+    /// The HTTP settings for this target. Warns about a window that may be meant as h2load's exponent.
     pub fn decide(self, target: &Target, dialect: Dialect, warnings: &mut Vec<String>) -> Result<Http, PlanRefusal> {
         let first = self.versions.first().map(|(name, _)| *name).or_else(|| self.of_http2.first().copied());
         if let Some(name) = first.filter(|_| dialect.is_compat()) {
@@ -102,7 +102,7 @@ fn list(flag: &Flag, value: &OsStr) -> Result<Vec<HttpVersion>, PlanRefusal> {
     let mut versions = Vec::new();
     for name in text.split([',', ' ']).filter(|name| !name.is_empty()) {
         let version = match name {
-            // By the names of our options.
+            // The names of onrush's options are accepted as well.
             "http2" => Some(HttpVersion::Http2),
             "http1.1" => Some(HttpVersion::Http11),
             _ => HttpVersion::ALL.into_iter().find(|version| version.alpn() == name),
@@ -119,7 +119,7 @@ fn list(flag: &Flag, value: &OsStr) -> Result<Vec<HttpVersion>, PlanRefusal> {
     Ok(versions)
 }
 
-/// A size in bytes, with a decimal or a binary unit.
+/// Parses a size in bytes, with a decimal or binary unit.
 fn bytes(flag: &Flag, value: &OsStr, least: u32, most: u32) -> Result<u32, PlanRefusal> {
     let text = value.to_string_lossy();
     let size = units::size(&text).ok().and_then(|size| u32::try_from(size).ok());
@@ -132,10 +132,10 @@ fn bytes(flag: &Flag, value: &OsStr, least: u32, most: u32) -> Result<u32, PlanR
     })
 }
 
-/// The largest number of bits that h2load takes for a window.
+/// Maximum exponent of h2load's windows.
 const EXPONENT_MAX: u32 = 30;
 
-/// The power as one types it: `64KiB`.
+/// The power of two as typed: `64KiB`.
 fn power_of_two(bits: u32) -> String {
     match bits {
         20.. => format!("{}MiB", 1_u64 << (bits - 20)),
@@ -144,7 +144,7 @@ fn power_of_two(bits: u32) -> String {
     }
 }
 
-/// The number in the decimal and in the binary unit, for somebody who wrote `16K` or `16KB`, which may mean either.
+/// The number in both decimal and binary units: `16K` or `16KB` may mean either.
 fn both_units(text: &str) -> Option<String> {
     let (number, unit) = text.split_at(text.find(|character: char| character.is_ascii_alphabetic())?);
     let (decimal, binary) = match unit.to_ascii_lowercase().as_str() {

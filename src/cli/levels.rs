@@ -1,14 +1,14 @@
-//! The levels that a word of the command line stands for: `1,8,64`, `"1 8 64"`, or `1..64`, which doubles.
+//! Levels written as one word: `1,8,64`, `"1 8 64"`, or `1..64`, which doubles.
 
 use onrush_plan::Dialect;
 
 use super::units;
 
-/// The levels of the option with this name, none of them read yet; `None`: the word is a single value.
+/// Splits the levels of the option `key` without parsing them; `None` for a single value.
 ///
 /// # Errors
 ///
-/// The fault in the list, and what to write.
+/// The fault in the list, and the right form.
 pub(crate) fn levels(key: &str, word: &str) -> Result<Option<Vec<String>>, String> {
     let refused = |why: &str| format!("--{key} {word:?}: {why}");
     let parts: Vec<&str> = match word.contains(',') {
@@ -36,13 +36,13 @@ pub(crate) fn levels(key: &str, word: &str) -> Result<Option<Vec<String>>, Strin
     Ok(Some(levels))
 }
 
-/// The range that somebody means by `1-256`.
+/// The range probably meant by `1-256`.
 pub(crate) fn range(word: &str) -> Option<String> {
     let (first, last) = word.split_once('-')?;
     doubled(first, last).map(|_| format!("{first}..{last}"))
 }
 
-/// The numbers from the first to the last, each twice the one before; the last is always there.
+/// The numbers from the first to the last, doubling each time. The last is always included.
 fn doubled(first: &str, last: &str) -> Option<Vec<String>> {
     let (first, last) = (number(first)?, number(last)?);
     let numbers =

@@ -16,10 +16,10 @@ use super::request;
 use super::typed::Typed;
 use crate::requests::Entries;
 
-/// How many names a message shows.
+/// Maximum number of names in a message.
 const SHOWN: usize = 10;
 
-/// Reads the file of the list, if there is one.
+/// Reads the file of the list, if any.
 pub(super) fn read(typed: &mut Typed) -> Result<Option<FileContents>, PlanRefusal> {
     let Some(path) = typed.urls.take() else {
         let needless = typed
@@ -50,7 +50,7 @@ pub(super) fn read(typed: &mut Typed) -> Result<Option<FileContents>, PlanRefusa
     Ok(Some(file))
 }
 
-/// The URL of the target, if only the list has one.
+/// The URL of the target if only the list contains it.
 pub(super) fn url(file: &FileContents) -> Result<&str, PlanRefusal> {
     let url = file.contents().ok().and_then(Entries::first_url);
     url.ok_or_else(|| {
@@ -61,7 +61,7 @@ pub(super) fn url(file: &FileContents) -> Result<&str, PlanRefusal> {
     })
 }
 
-/// The list, whose requests go to the target; `seed`: of its order.
+/// The list of requests to the target. `seed` determines their order.
 pub(super) fn decide(
     typed: &mut Typed,
     file: FileContents,
@@ -114,7 +114,7 @@ pub(super) fn decide(
     Ok(if typed.once && !list.names.is_empty() { list.from_first_name() } else { list })
 }
 
-/// A gate about failed checks needs one, or HTTP/2, over which gRPC calls are checked unasked.
+/// Rejects a gate on failed checks without checks. Over HTTP/2, gRPC calls are always checked.
 pub(super) fn gates_have_their_checks(gates: &[Condition], checks: &Checks, http: &Http) -> Result<(), PlanRefusal> {
     if http.may_be_http2() {
         return Ok(());
@@ -128,7 +128,7 @@ pub(super) fn gates_have_their_checks(gates: &[Condition], checks: &Checks, http
     found.map_or(Ok(()), |term| Err(PlanRefusal::Misused(line(&term.text))))
 }
 
-/// A gate about the requests of a name needs a list that has it.
+/// Rejects a gate on a named request if no list contains the name.
 pub(super) fn gates_have_their_names(gates: &[Condition], list: Option<&RequestList>) -> Result<(), PlanRefusal> {
     let names = list.map_or(&[][..], |list| &list.names);
     let of_name = |term: &'_ Term| term.name.clone().map(|name| (term.text.clone(), name));

@@ -1,4 +1,4 @@
-//! The options about several machines, as typed, and the [`Machines`] that follow from them.
+//! The options on several machines, as typed, and the resulting [`Machines`].
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -16,13 +16,13 @@ use super::slurm::Task;
 use super::values::{count, time};
 
 const MACHINES_MAX: u64 = 4096;
-/// Default times for machines to join, and to be silent.
+/// Default time for machines to join, and default silence before a machine is lost.
 const JOIN: Duration = Duration::from_secs(300);
 const LOSS: Duration = Duration::from_secs(5);
-/// A shorter silence may be a busy machine's.
+/// A busy machine may be silent for less than this.
 const LOSS_MIN: Duration = Duration::from_secs(1);
 
-/// The options about several machines.
+/// The options on several machines.
 #[derive(Debug, Default)]
 pub(crate) struct TypedMachines {
     count: Option<u64>,
@@ -59,12 +59,12 @@ impl TypedMachines {
         Ok(())
     }
 
-    /// True if a run is to go on without a machine that it has lost.
+    /// True if the run continues after losing a machine.
     pub fn goes_on(&self) -> bool {
         self.on_loss == Some(OnLoss::Continue)
     }
 
-    /// True if any was typed.
+    /// True if any of the options was typed.
     pub fn is_typed(&self) -> bool {
         let Self { count, address, token_file, join, loss, on_loss } = self;
         count.is_some()
@@ -76,8 +76,8 @@ impl TypedMachines {
     }
 }
 
-/// The machines of a run of so many connections, if there are several. `alone`: another typed option that only one
-/// machine can carry out, with the reason.
+/// The machines of a run with this many connections; `None` for one machine. `alone`: a typed option that only a single
+/// machine supports, with the reason.
 pub(super) fn decide(
     machines: TypedMachines,
     connections: u64,
@@ -86,7 +86,8 @@ pub(super) fn decide(
     if !machines.is_typed() {
         return Ok(None);
     }
-    // The only configuration from the environment: the launcher of this process on all machines knows where they are.
+    // The only configuration from the environment: the program that launched this process on all machines knows their
+    // places.
     let task = if machines.address.is_none() { Task::from_environment(|name| env::var(name).ok()) } else { None };
     let (count, address, token_file, place) = gathering(&machines, task.as_ref()).map_err(PlanRefusal::Misused)?;
     if let Some((_, option, reason)) = alone.iter().find(|(is_typed, ..)| *is_typed) {
@@ -107,8 +108,8 @@ pub(super) fn decide(
     }))
 }
 
-/// Their number, meeting point and secret, and this machine's place among them, if known. The error names the missing
-/// part.
+/// The number of machines, their meeting point and token file, and this machine's rank, if known. The error names the
+/// missing part.
 fn gathering(
     machines: &TypedMachines,
     task: Option<&Task>,
@@ -134,7 +135,7 @@ fn gathering(
     }
 }
 
-/// An address to listen on; without a host, all of this machine's.
+/// An address to listen on. Without a host, all addresses of this machine.
 fn address(flag: &'static Flag, value: &OsStr) -> Result<SocketAddr, PlanRefusal> {
     let refused = || wrong(flag, value, "write ADDR:PORT with an address of this machine, or :PORT for all of them");
     let text = value.to_str().ok_or_else(refused)?;

@@ -1,10 +1,10 @@
 //! The command line: turns the arguments into a plan, or into a text to print.
 //!
-//! It resolves no name, opens no socket and starts nothing; it reads only the file of `--body`. One parser serves
-//! onrush and the tools it imitates: `front` reads options and words, `typed` collects them, `values` reads their
-//! values, `decide` makes the plan. Only the texts of a `refusal` differ: `hints` has the native ones, `compat` those
-//! of getopt and wrk. Commands with a name have a simpler parser, `arguments`; their tables are in their own rooms, and
-//! `commands` is all that is known of them here.
+//! No name is resolved, no socket opened and nothing started here; only files that options name are read. One parser
+//! serves onrush and the tools it imitates: `front` reads options and words, `typed` collects them, `values` parses
+//! their values, and `decide` makes the plan. Only the texts of a `refusal` differ: `hints` has the native ones,
+//! `compat` those of getopt and wrk. Named commands have a simpler parser, `arguments`. Their tables are in their own
+//! rooms; this module knows only `commands`.
 
 pub(crate) mod arguments;
 mod checks;
@@ -68,21 +68,21 @@ use typed::Typed;
 /// Outcome of parsing a command line.
 #[derive(Debug)]
 pub enum Invocation {
-    /// A run.
+    /// A single run.
     Run {
-        /// Its plan.
+        /// Plan of the run.
         plan: Box<Plan>,
         /// Lines for standard error before the run, without line ends.
         warnings: Vec<String>,
     },
     /// Another command.
     Command {
-        /// Its work.
+        /// Work of the command.
         work: CommandWork,
-        /// As for a run.
+        /// Lines for standard error before the work, without line ends.
         warnings: Vec<String>,
     },
-    /// Print texts and exit: the help, the version, a mistake.
+    /// Texts to print before exiting: the help, the version, or an error.
     Print {
         /// Text for standard output.
         stdout: String,
@@ -93,19 +93,19 @@ pub enum Invocation {
     },
 }
 
-/// Parses a command line; the first argument is the program's name.
+/// Parses a command line. The first argument is the program's name.
 pub fn parse(args: impl IntoIterator<Item = OsString>, commands: &Commands) -> Invocation {
     let args: Vec<OsString> = args.into_iter().collect();
     parse_ordered(&args, commands, env::var_os("POSIXLY_CORRECT").is_some(), &mut |_| ())
 }
 
-/// Parses a command line without commands, of which the first argument is the program's name, and shows the plan that
-/// follows from it, which may still be changed.
+/// Parses a command line without named commands; the first argument is the program's name. `show` gets the resulting
+/// plan, and may change it.
 pub(crate) fn parse_shown(args: &[OsString], instead: InsteadOfRun, show: &mut dyn FnMut(&mut Plan)) -> Invocation {
     parse_ordered(args, &Commands { named: &[], instead }, false, show)
 }
 
-/// The line that `--version` prints.
+/// The output of `--version`.
 pub fn version(dialect: Dialect, backend: &str) -> String {
     let version = env!("CARGO_PKG_VERSION");
     let imitated = match dialect {
@@ -150,7 +150,7 @@ fn parse_ordered(
     }
     let name = if dialect.is_compat() { program.map(|name| name.to_string_lossy()) } else { None };
     let name = name.as_deref().unwrap_or("onrush");
-    // A mistyped command is reported first: its options may be unknown here.
+    // A mistyped command is reported first, because its options may be unknown here.
     let command = || hints::command(&typed.words, typed.script.is_some(), commands.names());
     let command = if dialect.is_compat() { None } else { command() };
     let read = command.map_or(read, |line| Err(PlanRefusal::Misused(line)));
@@ -183,7 +183,8 @@ fn parse_ordered(
     }
 }
 
-/// The command that this process carries out in place of a plan, and its arguments, if another process coordinates.
+/// The worker command and its arguments, if another process coordinates the run: this process then does not execute the
+/// plan itself.
 fn worker<'a>(plan: &Plan, commands: &'a Commands) -> Option<(&'a Command, Vec<OsString>)> {
     let machines = plan.output.machines.as_ref()?;
     let place = machines.place.as_ref().filter(|place| place.rank > 0)?;
@@ -191,7 +192,7 @@ fn worker<'a>(plan: &Plan, commands: &'a Commands) -> Option<(&'a Command, Vec<O
     Some((worker, machines.arguments_of(place)))
 }
 
-/// Parses the arguments of a command with a name.
+/// Parses the arguments of a named command.
 fn named(command: &Command, args: &[OsString]) -> Invocation {
     match (command.parse)(args) {
         Ok(Some(work)) => Invocation::Command { work, warnings: Vec::new() },
@@ -203,8 +204,8 @@ fn named(command: &Command, args: &[OsString]) -> Invocation {
     }
 }
 
-/// Natively only a line on standard error; in the compat dialects also wrk's usage on standard output, after the
-/// version if that was asked for. No line has one of the `secrets`, except for lines in wrk's words.
+/// Formats a refusal: natively one line on standard error, in the compat dialects also wrk's usage on standard output,
+/// after the version if requested. No line contains one of the `secrets`, except lines in wrk's words.
 fn refused(refusal: PlanRefusal, dialect: Dialect, name: &str, version: String, secrets: &KnownSecrets) -> Invocation {
     let usage = if dialect.is_compat() { version + &help::usage(dialect) } else { String::new() };
     let said = |line: String| if dialect.is_compat() { line + "\n" } else { shown(&line) };
@@ -221,7 +222,7 @@ fn refused(refusal: PlanRefusal, dialect: Dialect, name: &str, version: String, 
     }
 }
 
-/// A refusal, which often quotes the command line: without the users of URLs and characters that move the cursor.
+/// A refusal, which often quotes the command line, without users of URLs and without control characters.
 fn shown(line: &str) -> String {
     printable_lines(&secrets::users(line)) + "\n"
 }
@@ -230,7 +231,7 @@ fn print(stdout: String, stderr: String, exit: u8) -> Invocation {
     Invocation::Print { stdout, stderr, exit }
 }
 
-/// The backend that a run would use.
+/// The backend of a run.
 fn backend(io: &Io) -> &'static str {
     match io {
         Io::Auto => backend::default_name(),

@@ -1,5 +1,5 @@
-//! A form in parts, multipart/form-data (RFC 7578), as curl's `--form` describes and writes it. The crates that write
-//! it are parts of HTTP clients; it takes fewer lines than to call one of them.
+//! multipart/form-data (RFC 7578), as described and written by curl's `--form`. The crates for it are parts of HTTP
+//! clients; calling one takes more lines than this file.
 
 use onrush_plan::file_contents::digest_of;
 
@@ -14,7 +14,7 @@ pub(super) struct FormPart {
     content: Vec<u8>,
 }
 
-/// The types that curl knows by the ending of a file's name; other files are just bytes.
+/// curl's types by file-name extension. Other files are plain bytes.
 const TYPES: [(&str, &str); 10] = [
     (".gif", "image/gif"),
     (".jpg", "image/jpeg"),
@@ -29,8 +29,9 @@ const TYPES: [(&str, &str); 10] = [
 ];
 
 impl FormPart {
-    /// Reads `NAME=CONTENT`, `NAME=@FILE`, whose name is sent too, or `NAME=<FILE`, each perhaps with `;type=TYPE` and
-    /// `;filename=NAME` after it. Files are sent as they are, the rest may have placeholders.
+    /// Parses `NAME=CONTENT`, `NAME=@FILE` (which also sends the file's name), or `NAME=<FILE`, each optionally
+    /// followed by `;type=TYPE` and `;filename=NAME`. Files are sent unchanged; everything else may contain
+    /// placeholders.
     pub fn read(field: &[u8], has_templates: bool) -> Result<Self, String> {
         let text = std::str::from_utf8(field).map_err(|_| "not UTF-8; put the content into a file".to_owned())?;
         let (name, value) = text.split_once('=').filter(|(name, _)| !name.is_empty()).ok_or("write NAME=CONTENT")?;
@@ -76,7 +77,7 @@ impl FormPart {
         Ok(part)
     }
 
-    /// The part as it is sent, from its header to the end of its content.
+    /// The encoded part, from its header to the end of its content.
     fn encoded(&self) -> Vec<u8> {
         let mut head = format!("Content-Disposition: form-data; name=\"{}\"", quoted(&self.name));
         if let Some(name) = &self.file_name {
@@ -89,7 +90,7 @@ impl FormPart {
     }
 }
 
-/// A text up to a semicolon, or in quotation marks, with a backslash before inner ones; and the rest.
+/// Splits off a text that ends at a semicolon, or is in quotation marks with inner ones escaped by a backslash.
 fn word(text: &str) -> Result<(String, &str), String> {
     let Some(quoted) = text.strip_prefix('"') else {
         let (word, rest) = text.split_at(text.find(';').unwrap_or(text.len()));
@@ -106,8 +107,8 @@ fn word(text: &str) -> Result<(String, &str), String> {
     }
 }
 
-/// The body of a form, and its `Content-Type`. The boundary follows from its parts, so that none of them contains it,
-/// and all runs have one boundary.
+/// The body of a form and its `Content-Type`. The boundary is derived from the parts, so that no part contains it, and
+/// all runs use the same one.
 pub(super) fn encode(parts: &[FormPart]) -> (Vec<u8>, String) {
     let parts: Vec<Vec<u8>> = parts.iter().map(FormPart::encoded).collect();
     let boundary = format!("------------------------{}", &digest_of(&parts.concat())[..22]);
@@ -117,7 +118,7 @@ pub(super) fn encode(parts: &[FormPart]) -> (Vec<u8>, String) {
     (body, format!("multipart/form-data; boundary={boundary}"))
 }
 
-/// A name in quotation marks, as the HTML standard has it.
+/// Quotes a name as the HTML standard requires.
 fn quoted(name: &str) -> String {
     name.replace('"', "%22").replace('\r', "%0D").replace('\n', "%0A")
 }

@@ -1,5 +1,4 @@
-//! The options about when requests are sent, and on how many connections over time, as typed, and the [`Schedule`] that
-//! follows from them.
+//! The options on send times and on the number of connections over time, as typed, and the resulting [`Schedule`].
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -17,10 +16,10 @@ use super::refusal::{PlanRefusal, wrong};
 use super::units::{self, UnreadableNumber};
 use super::values::{count, several, time};
 
-/// The options about when requests are sent, as typed.
+/// The options on send times, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedPace {
-    /// `--rate`. In the compat dialects it may be zero.
+    /// `--rate`. May be zero in the compat dialects.
     rate: Option<Rate>,
     /// `--stages` of the rate.
     stages: Option<Vec<Stage>>,
@@ -32,12 +31,12 @@ pub(crate) struct TypedPace {
     catch_up: Option<CatchUp>,
     max_late: Option<Duration>,
     send_slice: Option<Duration>,
-    /// The first option that has no meaning without a rate.
+    /// The first option that requires a rate.
     needs_rate: Option<&'static Flag>,
 }
 
 impl TypedPace {
-    /// Takes one option in.
+    /// Applies one option.
     pub fn take(&mut self, flag: &'static Flag, value: &OsStr, dialect: Dialect) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::Rate => self.rate = Some(rate(flag, value, dialect)?),
@@ -74,18 +73,18 @@ impl TypedPace {
         self.rate.is_some()
     }
 
-    /// The first rate of a search, if one was typed. From now on there is a rate in any case.
+    /// The first rate of a search, if typed. From now on the run has a rate in any case.
     pub fn take_first(&mut self) -> Option<Rate> {
         let first = self.rate;
         self.rate = first.or(Rate::from_per_second(1));
         first
     }
 
-    /// How long the stages last, if there are any.
+    /// Total duration of the stages, if any.
     ///
     /// # Errors
     ///
-    /// If `--duration` was typed too, or the stages of the rate and of the connections last for different times.
+    /// If `--duration` was also typed, or if the stages of the rate and of the connections differ in total duration.
     pub fn duration(&self, typed: Option<Duration>) -> Result<Option<Duration>, PlanRefusal> {
         let rates = self.stages.as_ref().map(|stages| stages.iter().filter_map(|stage| stage.length).sum::<Duration>());
         let levels = self.levels.as_ref().map(|levels| levels.iter().map(|level| level.length).sum::<Duration>());
@@ -104,24 +103,24 @@ impl TypedPace {
         }
     }
 
-    /// The most connections in any stage, if there are stages of connections.
+    /// Maximum number of connections in any stage, if stages set the number.
     pub fn most_connections(&self) -> Option<u32> {
         self.levels.as_ref()?.iter().map(|level| level.from.max(level.to)).max()
     }
 
-    /// The fewest connections, but at least one, that carry the rate at any time, if stages set their number.
+    /// Minimum number of connections, at least one, that share the rate at any time, if stages set the number.
     pub fn fewest_connections(&self) -> Option<u32> {
         let has_rate = self.rate.is_some() || self.stages.is_some();
         let fewest = |level: &ConnectionLevel| level.from.min(level.to).max(1);
         self.levels.as_ref().filter(|_| has_rate)?.iter().filter(|level| level.from.max(level.to) > 0).map(fewest).min()
     }
 
-    /// How many connections there are over time, if stages set it.
+    /// The number of connections over time, if stages set it.
     pub fn levels(&mut self) -> Option<ConnectionLevels> {
         self.levels.take().map(|stages| ConnectionLevels { stages, part: Partition::WHOLE })
     }
 
-    /// The schedule, if a rate was typed. wrk2 requires one, with its own message.
+    /// The schedule, if a rate was typed. wrk2 requires a rate, with its own message.
     pub fn decide(self, dialect: Dialect) -> Result<Option<Schedule>, PlanRefusal> {
         let rate = self.rate.filter(|rate| *rate > Rate::default());
         let stages = match (self.rate, self.stages) {
@@ -159,7 +158,7 @@ impl TypedPace {
 
 const AT_LEAST: &str = "must be at least 1; for less than one per second write a rate per minute, for instance 30/m";
 
-/// A rate. Zero is refused; in the compat dialects this is decided later.
+/// Parses a rate. Zero is rejected; in the compat dialects that is decided later.
 pub(crate) fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate, PlanRefusal> {
     let text = value.to_string_lossy();
     let is_rate = |level: &str| rate(flag, OsStr::new(level), Dialect::Native).is_ok();
@@ -170,7 +169,7 @@ pub(crate) fn rate(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Rate,
     if rate == Rate::default() && !dialect.is_compat() { Err(wrong(flag, value, AT_LEAST)) } else { Ok(rate) }
 }
 
-/// A rate, per second unless it has another unit; `text` is a part of `value`. The imitated tools have no other unit.
+/// Parses a rate, per second unless `text`, a part of `value`, has another unit. The imitated tools have no other unit.
 fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<Rate, PlanRefusal> {
     let (count, unit) = text.split_once('/').filter(|_| !dialect.is_compat()).unwrap_or((text, "s"));
     let made = match unit.to_ascii_lowercase().as_str() {
@@ -187,7 +186,7 @@ fn any_rate(flag: &Flag, value: &OsStr, text: &str, dialect: Dialect) -> Result<
     }
 }
 
-/// How examples describe stages of a kind.
+/// Words for stages of one kind, for examples.
 struct StageExample {
     what: &'static str,
     stage: &'static str,
@@ -198,7 +197,7 @@ const RATES: StageExample = StageExample { what: "a rate", stage: "10s:1k..20k",
 const LEVELS: StageExample =
     StageExample { what: "a number of connections", stage: "30s:10..200", list: "c=10s:10,30s:10..200" };
 
-/// Stages of the rate: a length, a colon and a rate or two of them, separated by commas.
+/// Parses stages of the rate, separated by commas: a duration, a colon, and one or two rates each.
 fn stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Stage>, PlanRefusal> {
     let rate = |stage: &OsStr, text: &str| any_rate(flag, stage, text, Dialect::Native);
     let stages = listed(flag, value, list, &RATES, rate)?.into_iter();
@@ -209,7 +208,7 @@ fn stages(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<Stage>, PlanRefu
     Ok(stages)
 }
 
-/// Stages of the connections, after the `c=`: numbers instead of rates.
+/// Parses stages of the connections, after the `c=`, with numbers instead of rates.
 fn levels(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<ConnectionLevel>, PlanRefusal> {
     let number = |stage: &OsStr, text: &str| {
         let most = || wrong(flag, stage, format_args!("at most {CONNECTIONS_MAX} connections"));
@@ -226,7 +225,7 @@ fn levels(flag: &Flag, value: &OsStr, list: &str) -> Result<Vec<ConnectionLevel>
     Ok(levels.into_iter().map(|(length, from, to)| ConnectionLevel { length, from, to }).collect())
 }
 
-/// Stages of any kind: the length of each, its beginning and its end.
+/// Parses stages of any kind: duration, start and end of each.
 fn listed<T>(
     flag: &Flag,
     value: &OsStr,
@@ -276,7 +275,7 @@ fn stage<T>(
     Ok((length, read(value, from)?, read(value, to)?))
 }
 
-/// The stage that was meant, where its length was typed last, or a ramp without its two dots.
+/// The stage probably meant: with its duration typed last, or as a ramp without its two dots.
 fn meant(first: &str, second: &str) -> Option<String> {
     let is_number = |text: &str| units::metric(text.split('/').next().unwrap_or(text), Dialect::Native).is_ok();
     let is_length = units::time(second, Dialect::Native).is_ok() && !is_number(second);
@@ -307,7 +306,7 @@ fn arrivals(flag: &Flag, value: &OsStr) -> Result<Arrivals, PlanRefusal> {
     }
 }
 
-/// A factor with at most three decimals, exactly.
+/// Parses a factor with at most three decimals, exactly.
 fn catch_up(flag: &Flag, value: &OsStr) -> Result<CatchUp, PlanRefusal> {
     const MOST: u64 = 1_000_000;
     let text = value.to_string_lossy();

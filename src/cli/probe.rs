@@ -1,4 +1,4 @@
-//! Reads `--probe`, and decides whether a probe follows a run.
+//! Parses `--probe`, and decides whether a probe follows a run.
 
 use std::ffi::OsStr;
 use std::time::Duration;
@@ -9,9 +9,9 @@ use super::flag::Flag;
 use super::refusal::{PlanRefusal, wrong};
 use super::values::time;
 
-/// Without `--probe`, only a run of at least this length has a probe ...
+/// Without `--probe`, only a run of at least this length is followed by a probe ...
 const LENGTH_MIN: Duration = Duration::from_secs(10);
-/// ... of this part of it ...
+/// ... that takes this fraction of the run ...
 const PART: u32 = 5;
 /// ... and at most this long.
 const TIME_MAX: Duration = Duration::from_secs(6);
@@ -20,7 +20,7 @@ const TIME_MAX: Duration = Duration::from_secs(6);
 pub(crate) enum TypedProbe {
     /// No probe.
     Off,
-    /// One that may take this long, or the usual time.
+    /// A probe of at most this duration, or of the usual one.
     On { up: bool, time: Option<Duration> },
 }
 
@@ -72,7 +72,7 @@ pub(super) fn decide(plan: &Plan, typed: Option<TypedProbe>) -> Result<Option<Pr
 ///
 /// # Errors
 ///
-/// When one was asked for.
+/// If a probe was requested.
 pub(crate) fn none_of_several(typed: &mut Option<TypedProbe>) -> Result<(), PlanRefusal> {
     match typed.replace(TypedProbe::Off) {
         None | Some(TypedProbe::Off) => Ok(()),

@@ -10,7 +10,7 @@ use super::flags::Flag;
 use super::refusal::{PlanRefusal, wrong};
 use super::request::basic;
 
-/// Reads `http://[user:password@]host:port`; the scheme is optional.
+/// Parses `http://[user:password@]host:port`. The scheme is optional.
 pub(super) fn proxy(flag: &Flag, value: &OsStr) -> Result<Proxy, PlanRefusal> {
     let refused = |reason: &str| wrong(flag, OsStr::new(&secrets::misspelt_url(&value.to_string_lossy())), reason);
     let text = value.to_str().ok_or_else(|| refused("not UTF-8"))?;

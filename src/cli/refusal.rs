@@ -1,4 +1,4 @@
-//! Why a command line is refused, and the message about a value that cannot be read.
+//! Reasons for rejecting a command line, and the message about an invalid value.
 
 use std::ffi::OsStr;
 use std::fmt::Display;
@@ -9,22 +9,22 @@ use onrush_text::printable;
 use super::flags::Flag;
 use super::spelling::Spelling;
 
-/// Why a command line has no plan.
+/// The reason why a command line has no plan.
 #[derive(Debug)]
 pub(crate) enum PlanRefusal {
-    /// Help was asked for.
+    /// The help was requested.
     Help(Length),
-    /// The usage says everything.
+    /// Nothing to add to the usage.
     Usage,
-    /// The command line is wrong: one line, after the program's name.
+    /// A wrong command line: one line, after the program's name.
     Misused(String),
     /// A misuse in wrk's words, without the program's name.
     Wrk(String),
-    /// The command line is right, but it cannot be done: one line, after the program's name. No usage follows.
+    /// A correct command line that cannot be executed: one line, after the program's name. No usage follows.
     Cannot(String),
 }
 
-/// How much help.
+/// Length of the help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Length {
     /// One screen (`-h`).
@@ -35,7 +35,7 @@ pub(crate) enum Length {
     All,
 }
 
-/// A value that cannot be read: the option, the value without secrets, and the right form.
+/// Rejects an invalid value with the option, the value without its secrets, and the right form.
 pub(crate) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> PlanRefusal {
     const SHOWN_MAX: usize = 80;
     let text = value.to_string_lossy();
@@ -45,7 +45,7 @@ pub(crate) fn wrong(flag: &Flag, value: &OsStr, reason: impl Display) -> PlanRef
     PlanRefusal::Misused(format!("--{} {shown:?}{dots}: {reason}", flag.spelling.long))
 }
 
-/// True if an option without its value may have taken the URL, which comes next, instead.
+/// True if an option without its value may have taken the URL after it instead.
 pub(crate) fn is_url(value: &OsStr) -> bool {
     let text = value.to_string_lossy();
     text.starts_with("http://") || text.starts_with("https://")

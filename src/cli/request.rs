@@ -1,6 +1,6 @@
 //! The method, headers and body of every request, from the options.
 //!
-//! It adds no `Content-Length`: the protocol does.
+//! The protocol adds `Content-Length`, not this module.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -22,8 +22,8 @@ use crate::requests::{field, raw_field};
 /// Name and value.
 pub(super) type HeaderField = (String, String);
 
-/// A header as typed, its value without leading blanks. Natively it must conform to RFC 9110; the compat dialects send
-/// it unchanged, as wrk does, and require only a name and a colon. The error names the fault.
+/// Parses a header, removing leading blanks from its value. Natively it must conform to RFC 9110. The compat dialects
+/// send it unchanged, as wrk does, and require only a name and a colon. The error names the fault.
 pub(super) fn header(text: &str, dialect: Dialect) -> Result<HeaderField, &'static str> {
     let (name, value) = if dialect.is_compat() { raw_field(text) } else { field(text) }?;
     Ok((name.to_owned(), value.to_owned()))
@@ -32,7 +32,7 @@ pub(super) fn header(text: &str, dialect: Dialect) -> Result<HeaderField, &'stat
 /// The methods of RFC 9110 and RFC 5789.
 const METHODS: [&str; 9] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE"];
 
-/// A warning about a `Host` that is not sent as typed over HTTP/2, where the first one becomes `:authority`.
+/// A warning about a `Host` that HTTP/2 changes: the first one becomes `:authority`.
 pub(super) fn host_of_http2(request: &Request) -> Option<String> {
     let hosts = request.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("Host"));
     let mut hosts = hosts.map(|(name, value)| (format!("'{name}: {value}'"), value.is_empty()));
@@ -50,7 +50,7 @@ pub(super) fn host_of_http2(request: &Request) -> Option<String> {
     }
 }
 
-/// A warning about headers that HTTP/2 does not have.
+/// A warning about headers that do not exist in HTTP/2.
 pub(super) fn of_http1(headers: &[(String, String)]) -> Option<String> {
     let is_other_te =
         |name: &str, value: &str| name.eq_ignore_ascii_case("TE") && !value.eq_ignore_ascii_case("trailers");
@@ -67,14 +67,14 @@ pub(super) fn of_http1(headers: &[(String, String)]) -> Option<String> {
         .then(|| format!("{} {is} left out with HTTP/2, which has no such {headers}{instead}", listed(&named)))
 }
 
-/// The warning about a method that is one of these in another case; `option`: with which it is written.
+/// The warning about a standard method in the wrong case, typed with `option`.
 pub(super) fn miscased(method: &str, option: &str) -> Option<String> {
     let meant = METHODS.into_iter().find(|known| known.eq_ignore_ascii_case(method) && *known != method)?;
     Some(format!("the case of a method matters, and servers know {meant}, not {method}; write {option}{meant}"))
 }
 
-/// The headers in the order in which they are sent: `Host`, which may be the user's; `Authorization`, if the URL has a
-/// user and there is no such header; then the user's headers in their order.
+/// The headers in sending order: `Host`, possibly the user's; `Authorization`, if the URL has a user and the header is
+/// missing; then the user's headers in their order.
 pub(super) fn headers(typed: Vec<HeaderField>, target: &Target) -> Vec<HeaderField> {
     let is = |header: &HeaderField, name: &str| header.0.eq_ignore_ascii_case(name);
     let (mut headers, rest): (Vec<_>, Vec<_>) = typed.into_iter().partition(|header| is(header, "Host"));
@@ -90,7 +90,7 @@ pub(super) fn headers(typed: Vec<HeaderField>, target: &Target) -> Vec<HeaderFie
     headers
 }
 
-/// The body of `--body`: the text itself, a file, or standard input. The error names the fault.
+/// The body of `--body`: a text, a file, or standard input. The error names the fault.
 pub(super) fn body(typed: &OsStr) -> Result<Vec<u8>, String> {
     let [b'@', name @ ..] = typed.as_bytes() else { return Ok(typed.as_bytes().to_vec()) };
     let name = Path::new(OsStr::from_bytes(name));
@@ -103,7 +103,7 @@ pub(super) fn body(typed: &OsStr) -> Result<Vec<u8>, String> {
     Ok(contents)
 }
 
-/// The contents of a file of a form, or of standard input for `-`.
+/// The contents of a form's file, or of standard input for `-`.
 pub(super) fn contents(file: &[u8]) -> Result<Vec<u8>, String> {
     match file {
         [] => Err("no file after the @ or <".to_owned()),

@@ -1,4 +1,4 @@
-//! The options about the log of requests, as typed, and the [`RequestLogOptions`] that follows from them.
+//! The options on the request log, as typed, and the resulting [`RequestLogOptions`].
 
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
@@ -10,24 +10,24 @@ use super::flags::{Flag, Id};
 use super::refusal::{PlanRefusal, wrong};
 use super::units;
 
-/// The endings of files that a log is not.
+/// File-name extensions of other formats.
 const OTHERS: [&str; 6] = ["gz", "zst", "json", "ndjson", "xml", "md"];
 
-/// The options about the log of requests, as typed.
+/// The options on the request log, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedLog {
     file: Option<PathBuf>,
-    /// `--log-sample`: of so many requests one.
+    /// `--log-sample`: one of this many requests is logged.
     one_of: Option<u64>,
 }
 
 impl TypedLog {
-    /// True if any was typed.
+    /// True if any of the options was typed.
     pub fn is_typed(&self) -> bool {
         self.file.is_some() || self.one_of.is_some()
     }
 
-    /// Takes one option in.
+    /// Applies one option.
     pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::LogSample => self.one_of = Some(one_of(flag, &value)?),
@@ -48,7 +48,7 @@ impl TypedLog {
         Ok(())
     }
 
-    /// The option that was typed, if one was.
+    /// The typed option, if any.
     pub fn option(&self) -> Option<&'static str> {
         let file = self.file.as_ref().map(|_| "--request-log");
         file.or(self.one_of.map(|_| "--log-sample"))
@@ -71,7 +71,7 @@ impl TypedLog {
     }
 }
 
-/// The N of `1/N`.
+/// Parses the N of `1/N`.
 fn one_of(flag: &Flag, value: &OsStr) -> Result<u64, PlanRefusal> {
     let text = value.to_string_lossy();
     match text.strip_prefix("1/").and_then(|number| units::metric(number, Dialect::Native).ok()) {

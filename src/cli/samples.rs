@@ -1,4 +1,4 @@
-//! The option about samples of responses, as typed, and the [`SampleOptions`] that follow from it.
+//! The option on response samples, as typed, and the resulting [`SampleOptions`].
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -9,10 +9,10 @@ use onrush_plan::{Dialect, SampleOptions};
 use super::flags::Flag;
 use super::refusal::{PlanRefusal, is_url, took_url, wrong};
 
-/// The most samples of each kind.
+/// Maximum number of samples of each kind.
 const EACH_MAX: u32 = 100;
 
-/// Reads the two words of the option, which are one value with a blank between them.
+/// Parses the two words of the option, joined by a blank into one value.
 pub(super) fn samples(flag: &'static Flag, value: &OsString) -> Result<SampleOptions, PlanRefusal> {
     let bytes = value.as_bytes();
     let (number, folder) = bytes.split_at(bytes.iter().position(|byte| *byte == b' ').unwrap_or(bytes.len()));
@@ -31,7 +31,7 @@ pub(super) fn samples(flag: &'static Flag, value: &OsString) -> Result<SampleOpt
     }
 }
 
-/// Refuses the option where a tool is imitated.
+/// Rejects the option if a tool is imitated.
 pub(super) fn decide(samples: Option<SampleOptions>, dialect: Dialect) -> Result<Option<SampleOptions>, PlanRefusal> {
     if samples.is_some() && dialect.is_compat() {
         let line = format!("--sample-responses: {} has no samples of responses; leave it out", dialect.name());

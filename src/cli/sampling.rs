@@ -1,4 +1,4 @@
-//! The options about sampling sockets, as typed, and the [`SocketSampling`] that follows from them.
+//! The options on socket sampling, as typed, and the resulting [`SocketSampling`].
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -9,21 +9,21 @@ use super::filter::filter;
 use super::flags::{Flag, Id};
 use super::refusal::{PlanRefusal, wrong};
 
-/// The options about sockets, as typed.
+/// The options on socket sampling, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedSampling {
-    /// `--sockets`, and the filter if there was one.
+    /// `--sockets`, with its filter if any.
     filter: Option<Option<SocketFilter>>,
     output: Option<PathBuf>,
 }
 
 impl TypedSampling {
-    /// True if any was typed.
+    /// True if any of the options was typed.
     pub fn is_typed(&self) -> bool {
         self.filter.is_some() || self.output.is_some()
     }
 
-    /// Takes one option in.
+    /// Applies one option.
     pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::Sockets => self.filter = Some(read(flag, &value)?),
@@ -35,7 +35,7 @@ impl TypedSampling {
         Ok(())
     }
 
-    /// Refuses a filter that was typed as a separate word, which would be taken for the URL.
+    /// Rejects a filter typed as a separate word, which would be taken for the URL.
     pub fn is_not_apart(&self, words: &[OsString]) -> Result<(), PlanRefusal> {
         let first = words.first().and_then(|word| word.to_str());
         let apart = first.filter(|word| self.filter == Some(None) && filter(word).is_ok());
@@ -43,13 +43,13 @@ impl TypedSampling {
         apart.map_or(Ok(()), |word| Err(PlanRefusal::Misused(line(word))))
     }
 
-    /// The option that was typed, if one was.
+    /// The typed option, if any.
     pub fn option(&self) -> Option<&'static str> {
         let named = self.filter.as_ref().map(|_| "--sockets");
         named.or(self.output.as_ref().map(|_| OutputKind::Sockets.option()))
     }
 
-    /// The sampling of sockets in a run.
+    /// The socket sampling of a run.
     pub fn decide(self, connect: &ConnectOptions, io: &Io, once: bool) -> Result<Option<SocketSampling>, PlanRefusal> {
         let Some(option) = self.option() else { return Ok(None) };
         let refused = |line: &str| Err(PlanRefusal::Misused(format!("{option}: {line}")));
@@ -73,10 +73,10 @@ impl TypedSampling {
     }
 }
 
-/// The longest filter, in bytes: its parser is recursive.
+/// Maximum length of a filter, in bytes. Its parser is recursive.
 const FILTER_MAX: usize = 4096;
 
-/// The filter; `None`: there is none.
+/// Parses the filter; `None` without one.
 fn read(flag: &Flag, value: &OsStr) -> Result<Option<SocketFilter>, PlanRefusal> {
     let text = value.to_string_lossy();
     if text.len() > FILTER_MAX {

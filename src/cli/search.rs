@@ -19,7 +19,7 @@ pub(crate) struct TypedSearch {
 }
 
 impl TypedSearch {
-    /// Takes one option in.
+    /// Applies one option.
     pub fn take(&mut self, flag: &Flag, value: &OsStr) -> Result<(), PlanRefusal> {
         if flag.id == Id::FindMax {
             let objective = condition(flag, value)?;

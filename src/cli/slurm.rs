@@ -1,37 +1,35 @@
-//! A step of Slurm, from the variables in the environment of its tasks: this task's number, and the address of the
-//! first.
+//! A Slurm step, according to the environment of its tasks: this task's rank, and the address of the first task.
 
 use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
 use onrush_plan::machines::MachineRank;
 
-/// First port, and number of ports, to choose from if Slurm reserves none: below the ports that systems give to
-/// clients.
+/// First port and number of ports to choose from if Slurm reserves none. They are below the usual ephemeral ports.
 const PORTS: (u32, u32) = (20_000, 10_000);
 
-/// A task, and its knowledge about its step.
+/// A task with what it knows of its step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Task {
-    /// Its number, from zero.
+    /// Rank of the task, from zero.
     rank: u32,
-    /// How many there are.
+    /// Number of tasks in the step.
     pub tasks: u32,
-    /// The first node of the step, where the first task should be ...
+    /// First node of the step, where the first task should run ...
     first: String,
-    /// ... and the one of this task.
+    /// ... and the node of this task.
     own: Option<String>,
     port: u16,
 }
 
 impl Task {
-    /// The task that this process is; `None`: it is none. A batch script and a shell of `salloc` are none, though they
-    /// have a rank and a number of tasks: the nodes of a step are only known in a step.
+    /// This process's task, if any. A batch script and a `salloc` shell are not tasks, though they have a rank and a
+    /// number of tasks. Only a step knows its nodes.
     pub fn from_environment(variable: impl Fn(&str) -> Option<String>) -> Option<Self> {
         let number = |name: &str| variable(name)?.parse::<u32>().ok();
         let first = first_host(&variable("SLURM_STEP_NODELIST")?)?;
         let (job, step) = (number("SLURM_JOB_ID")?, number("SLURM_STEP_ID")?);
-        // Simultaneous jobs on one node have similar numbers.
+        // Simultaneous jobs on one node have similar ids.
         let chosen = || PORTS.0 + job.wrapping_mul(37).wrapping_add(step) % PORTS.1;
         let reserved = variable("SLURM_STEP_RESV_PORTS").and_then(|ports| first_number(&ports).parse().ok());
         Some(Self {
@@ -43,12 +41,12 @@ impl Task {
         })
     }
 
-    /// Where the first task coordinates.
+    /// The address on which the first task coordinates.
     pub fn address(&self) -> SocketAddr {
         SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), self.port)
     }
 
-    /// Its place in a run. The error says why there is none.
+    /// The task's rank in a run, or the reason why it has none.
     pub fn place(&self) -> Result<MachineRank, String> {
         let Self { rank, first, own, port, .. } = self;
         match (rank, own) {
@@ -65,7 +63,7 @@ fn place(rank: u32, host: impl Display, port: u16) -> MachineRank {
     MachineRank { rank, coordinator: format!("{host}:{port}") }
 }
 
-/// The first of the hosts in a list in Slurm's form: `rack[07-10,12]n[1-4],gpu1` gives rack07n1.
+/// The first host of a list in Slurm's notation: rack07n1 for `rack[07-10,12]n[1-4],gpu1`.
 fn first_host(list: &str) -> Option<String> {
     let (mut host, mut rest) = (String::new(), list);
     while let Some(at) = rest.find(['[', ',']) {
@@ -82,7 +80,7 @@ fn first_host(list: &str) -> Option<String> {
     Some(host).filter(|host| !host.is_empty())
 }
 
-/// The first of the numbers in a list of numbers and ranges, with its zeros.
+/// The first number in a list of numbers and ranges, with its leading zeros.
 fn first_number(list: &str) -> &str {
     list.split(['-', ',']).next().unwrap_or(list)
 }
@@ -100,7 +98,7 @@ mod tests {
             ("SLURM_STEP_ID", "3"),
             ("SLURMD_NODENAME", "n3"),
         ];
-        // The last one counts; an empty one is not set.
+        // The last variable counts; an empty one is unset.
         let find = |name: &str| of_step.iter().chain(more).rev().find(|(known, _)| *known == name);
         Task::from_environment(|name| {
             find(name).map(|(_, value)| (*value).to_owned()).filter(|value| !value.is_empty())

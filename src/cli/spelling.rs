@@ -1,21 +1,21 @@
-//! How an option is written, as its help shows it: `-c, --connections N`.
+//! The spelling of an option, as in its help: `-c, --connections N`.
 
-/// The spelling of an option, taken apart.
+/// The parts of an option's spelling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spelling {
-    /// All of it.
+    /// The whole spelling.
     pub whole: &'static str,
-    /// Its letter, if it has one.
+    /// Letter of the option, if any.
     pub short: Option<char>,
-    /// Its name, without dashes.
+    /// Name without dashes.
     pub long: &'static str,
-    /// The name of its value; `None` if it takes none. `[=…]` is an optional value, attached with an equals sign, and
-    /// two names are two words.
+    /// Name of the value; `None` without a value. `[=…]` is an optional value, attached with an equals sign. Two names
+    /// mean two words.
     pub value: Option<&'static str>,
 }
 
 impl Spelling {
-    /// Takes `-c, --connections N` apart; only the name and its two dashes must be there.
+    /// Splits `-c, --connections N` into its parts. Only the name with its two dashes is required.
     pub const fn parse(whole: &'static str) -> Self {
         let (short, long) = match whole.as_bytes() {
             [b'-', b'-', ..] => (None, whole.split_at(2).1),
@@ -40,7 +40,7 @@ impl Spelling {
         self.value.is_some() && !self.may_take_value()
     }
 
-    /// How many words its value has, where it takes one.
+    /// Number of words in a required value.
     pub fn words(&self) -> usize {
         self.value.map_or(0, |value| value.split(' ').count())
     }

@@ -1,4 +1,4 @@
-//! The placeholders of requests, and the files that they name (`--templates`).
+//! The placeholders of requests, and the files named in them (`--templates`).
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::refusal::PlanRefusal;
 use super::typed::Typed;
 use crate::requests::{Entries, Template, Values, looks_like_one, placeholders};
 
-/// The parts of a plan that are sent, without those for connections.
+/// The parts of a plan that are sent, except those for connections.
 pub(super) struct SentRequest<'a> {
     pub request: &'a Request,
     pub body: Option<&'a FileContents>,
@@ -19,7 +19,7 @@ pub(super) struct SentRequest<'a> {
     pub target: &'a Target,
 }
 
-/// Refuses `--templates` where something else makes the requests.
+/// Rejects `--templates` if something else makes the requests.
 pub(super) fn are_possible(typed: &Typed) -> Result<(), PlanRefusal> {
     if !typed.templates {
         return Ok(());
@@ -36,7 +36,7 @@ pub(super) fn are_possible(typed: &Typed) -> Result<(), PlanRefusal> {
     })
 }
 
-/// Reads the files that placeholders name, and checks everything that will be filled in. Warns if nothing will be.
+/// Reads the files named in placeholders and checks all placeholders. Warns if there are none.
 pub(super) fn decide(
     sent: &SentRequest,
     seed: u64,
@@ -64,7 +64,7 @@ pub(super) fn decide(
     Ok(Some(Templates { files, seed, part: (0, 1) }))
 }
 
-/// A warning if something that is sent as it is looks like a placeholder.
+/// A warning if something sent unchanged looks like a placeholder.
 pub(super) fn missed(sent: &SentRequest) -> Option<String> {
     let headers = sent.request.headers.iter().map(|(_, value)| value.as_bytes());
     let body = sent.body.and_then(|body| body.contents().ok());
@@ -75,7 +75,7 @@ pub(super) fn missed(sent: &SentRequest) -> Option<String> {
 }
 
 impl SentRequest<'_> {
-    /// Passes on every part that may have placeholders, and says of an error where it is.
+    /// Passes on every part that may have placeholders. An error names the part.
     fn each(&self, each: &mut dyn FnMut(&RequestParts) -> Result<(), String>) -> Result<(), PlanRefusal> {
         let cannot = |place: String| move |reason: String| PlanRefusal::Cannot(format!("{place}: {reason}"));
         if self.list.is_none() {
@@ -104,7 +104,7 @@ impl SentRequest<'_> {
     }
 }
 
-/// The placeholders in all of this.
+/// All placeholders in these parts.
 fn all(parts: &RequestParts) -> Result<Vec<crate::requests::Placeholder>, String> {
     let headers = parts.headers.iter().map(|(_, value)| value.as_bytes());
     let texts = [parts.target.as_bytes(), &parts.body].into_iter().chain(headers);

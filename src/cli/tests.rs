@@ -1,4 +1,4 @@
-//! Whole command lines, and the plans or texts that they lead to.
+//! Whole command lines, and the resulting plans or texts.
 
 mod connect;
 mod connections;
@@ -24,7 +24,7 @@ fn parsed(args: &[OsString], words_end_options: bool) -> Invocation {
     parse_ordered(args, &COMMANDS, words_end_options, &mut |_| ())
 }
 
-/// Splits a line like a shell that has nothing but quotes.
+/// Splits a line like a shell that knows only quotes.
 fn words(line: &str) -> Vec<OsString> {
     let mut words = Vec::new();
     let (mut word, mut quote) = (None::<String>, None);
@@ -61,7 +61,7 @@ fn printed(line: &str) -> (String, String, u8) {
     }
 }
 
-/// The only line of a refusal, on standard error, without the line end.
+/// The only line of a refusal on standard error, without the line end.
 fn refused(line: &str) -> String {
     let (stdout, stderr, exit) = printed(line);
     assert_eq!((stdout.as_str(), exit), ("", 1), "{line}");
@@ -69,7 +69,7 @@ fn refused(line: &str) -> String {
     only.unwrap_or_else(|| panic!("{line}: {stderr:?}")).to_owned()
 }
 
-/// A refusal in compat, from standard error; checks that wrk's usage is on standard output.
+/// A refusal on standard error in a compat dialect. Checks that standard output has wrk's usage.
 fn refused_by_wrk(line: &str) -> String {
     let (stdout, stderr, exit) = printed(line);
     assert_eq!((stdout, exit), (help::usage(Dialect::Wrk), 1), "{line}");
@@ -155,7 +155,7 @@ fn notes_are_on_by_default_natively() {
         refused("onrush --quiet -v h"),
         "onrush: --quiet and -v: the one prints less than usual, the other more; leave one of the two out"
     );
-    // `-q` of hey and oha is a rate.
+    // In hey and oha, `-q` is a rate.
     assert!(refused("onrush -q 5 h").contains("-R"), "{}", refused("onrush -q 5 h"));
     let warned = |line: &str| match parsed(&words(line), false) {
         Invocation::Run { warnings, .. } => warnings,
@@ -631,7 +631,7 @@ fn option_messages_hide_other_secrets() {
         &["--basic-auth", "me:{}", "-c", "{}", "h"],
         &["--basic-auth=me:{}", "-c", "me:{}", "h"],
         &["--basic-auth", "--once", "me:{}", "http://h/"],
-        // Without quotes around the header.
+        // An unquoted header.
         &["-H", "Authorization:", "{}", "http://h/"],
         &["-HAuthorization:", "Bearer", "{}", "http://h/", "--conns"],
         &["http://h/", "-H", "Authorization:", "Bearer", "{}"],
@@ -648,7 +648,7 @@ fn option_messages_hide_other_secrets() {
         &["-header=Cookie: {}", "h"],
         &["--he=Cookie: {}", "h"],
         &["--label", "token={}", "--label", "token={}", "h"],
-        // The values of other tools' options.
+        // Values of other tools' options.
         &["-b", "theme={}", "h"],
         &["-c", "Cookie: a={}", "h"],
         &["-T", "Authorization: Bearer {}", "h"],

@@ -1,4 +1,4 @@
-//! The options about TLS, as typed, and the [`TlsOptions`] that follows from them for a target.
+//! The options on TLS, as typed, and the resulting [`TlsOptions`] for a target.
 
 use std::ffi::{OsStr, OsString};
 
@@ -9,7 +9,7 @@ use onrush_plan::{Dialect, FileContents, Http, Io, Target, TlsOptions};
 use super::flags::{Flag, Id};
 use super::refusal::{PlanRefusal, wrong};
 
-/// The options about TLS, as typed.
+/// The options on TLS, as typed.
 #[derive(Debug, Default)]
 pub(crate) struct TypedTls {
     insecure: bool,
@@ -22,12 +22,12 @@ pub(crate) struct TypedTls {
     suites: Vec<u16>,
     groups: Vec<u16>,
     resume: Option<bool>,
-    /// The names of the options that were typed, none twice.
+    /// Names of the typed options, without duplicates.
     names: Vec<&'static str>,
 }
 
 impl TypedTls {
-    /// Takes one option in.
+    /// Applies one option.
     pub fn take(&mut self, flag: &'static Flag, value: OsString) -> Result<(), PlanRefusal> {
         match flag.id {
             Id::CaCert => self.roots = Some(FileContents::named(value)),
@@ -47,7 +47,7 @@ impl TypedTls {
         Ok(())
     }
 
-    /// How TLS is spoken with this target. The imitated tools check no certificates, unless `--cacert` is given.
+    /// The TLS settings for this target. The imitated tools check certificates only with `--cacert`.
     pub fn decide(
         self,
         target: &Target,
@@ -126,7 +126,7 @@ fn on_or_off(flag: &Flag, value: &OsStr) -> Result<bool, PlanRefusal> {
     }
 }
 
-/// The numbers of a list of names. `why`: why a name is not offered, where that is known.
+/// The numbers of a list of names. `why` explains why a known name is not offered.
 fn list(
     flag: &Flag,
     value: &OsStr,
@@ -147,7 +147,7 @@ fn list(
     Ok(numbers)
 }
 
-/// Why a suite that OpenSSL knows is not offered.
+/// The reason why a suite known to OpenSSL is not offered.
 fn no_suite(name: &str) -> String {
     let name = name.to_ascii_uppercase();
     let has = |part: &str| name.contains(part);

@@ -1,29 +1,29 @@
 //! Parses numbers and times: `10k`, `2m`, `1.5s`. Pure functions, independent of options and limits.
 //!
-//! The compat dialects follow wrk's grammar exactly, whole numbers only, but refuse numbers that wrap around in wrk.
-//! The native one accepts `ms`, `us` and fractions, and refuses what wrk ignores: a sign, leading blanks, trailing
-//! text.
+//! The compat dialects follow wrk's grammar exactly, with whole numbers only, but reject numbers that wrap around in
+//! wrk. The native dialect accepts `ms`, `us` and fractions, and rejects everything that wrk ignores: a sign, leading
+//! blanks, trailing text.
 
 use std::time::Duration;
 
 use onrush_plan::Dialect;
 
-/// Why a text is not a number or not a time. Displayed without the text.
+/// The reason why a text is not a number or a time. Displayed without the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnreadableNumber {
-    /// It does not follow the grammar, or its unit is unknown.
+    /// A count with a bad grammar or an unknown unit.
     #[error("not a number")]
     NotNumber,
-    /// It does not follow the grammar, or its unit is unknown.
+    /// A time with a bad grammar or an unknown unit.
     #[error("not a time")]
     NotTime,
-    /// A minus sign at the beginning.
+    /// A leading minus sign.
     #[error("negative")]
     Negative,
-    /// A count with a fraction that its unit does not make whole.
+    /// A count whose fraction is not whole in its unit.
     #[error("not a whole number")]
     NotWhole,
-    /// A time that is not zero but less than a nanosecond.
+    /// A nonzero time below a nanosecond.
     #[error("less than a nanosecond")]
     TooShort,
     /// More than 64 bits.
@@ -31,7 +31,7 @@ pub enum UnreadableNumber {
     TooLarge,
 }
 
-/// A count with a decimal unit, of any case: `k`, `M`, `G`, `T`, `P`.
+/// Parses a count with a case-insensitive decimal unit: `k`, `M`, `G`, `T`, `P`.
 pub fn metric(text: &str, dialect: Dialect) -> Result<u64, UnreadableNumber> {
     let (digits, multiplier) = taken_apart(text, dialect, &METRIC).ok_or(UnreadableNumber::NotNumber)?;
     match scaled(digits, multiplier)? {
@@ -40,7 +40,7 @@ pub fn metric(text: &str, dialect: Dialect) -> Result<u64, UnreadableNumber> {
     }
 }
 
-/// A size in bytes, with a decimal unit (`k`, `M`, `G`) or a binary one (`KiB`, `MiB`, `GiB`), of any case.
+/// Parses a size in bytes with a case-insensitive decimal (`k`, `M`, `G`) or binary unit (`KiB`, `MiB`, `GiB`).
 pub fn size(text: &str) -> Result<u64, UnreadableNumber> {
     let (digits, multiplier) = taken_apart(text, Dialect::Native, &SIZE).ok_or(UnreadableNumber::NotNumber)?;
     match scaled(digits, multiplier)? {
@@ -49,7 +49,8 @@ pub fn size(text: &str) -> Result<u64, UnreadableNumber> {
     }
 }
 
-/// A time, in seconds unless a unit of any case says otherwise: `s`, `m` (minutes), `h`, natively `ms` and `us` too.
+/// Parses a time, in seconds without a unit. Case-insensitive units: `s`, `m` (minutes), `h`, natively also `ms` and
+/// `us`.
 pub fn time(text: &str, dialect: Dialect) -> Result<Duration, UnreadableNumber> {
     let units: &[_] = if dialect.is_compat() { &TIME_COMPAT } else { &TIME_NATIVE };
     let (digits, multiplier) = taken_apart(text, dialect, units).ok_or(UnreadableNumber::NotTime)?;
@@ -61,7 +62,7 @@ pub fn time(text: &str, dialect: Dialect) -> Result<Duration, UnreadableNumber> 
     }
 }
 
-/// The seconds that are meant by a time in a notation that onrush does not have, such as `1m30s` or `1min`.
+/// The seconds meant by a notation that onrush does not accept, such as `1m30s` or `1min`.
 pub fn seconds_meant(text: &str) -> Option<u64> {
     let mut rest = text;
     let mut seconds = 0_u64;
@@ -81,7 +82,7 @@ pub fn seconds_meant(text: &str) -> Option<u64> {
     (seconds > 0).then_some(seconds)
 }
 
-/// Units and their multipliers; the empty one is for a number without a unit.
+/// Units and their multipliers. The empty unit is for a plain number.
 type Units = [(&'static str, u64)];
 
 const METRIC: [(&str, u64); 6] = [
@@ -118,21 +119,21 @@ const TIME_NATIVE: [(&str, u64); 6] = [
     ("h", 3_600_000_000_000),
 ];
 
-/// A number's text, with a fraction or without, and the multiplier of the unit after it.
+/// Splits a number into its digits and the multiplier of its unit.
 fn taken_apart<'a>(text: &'a str, dialect: Dialect, units: &Units) -> Option<(Digits<'a>, u64)> {
     let (digits, unit) = if dialect.is_compat() { compat(text)? } else { native(text)? };
     let (_, multiplier) = units.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit))?;
     Some((digits, *multiplier))
 }
 
-/// The digits of a number, not computed yet.
+/// The digits of a number before conversion.
 struct Digits<'a> {
     negative: bool,
     whole: &'a str,
     fraction: &'a str,
 }
 
-/// wrk's grammar: blanks, a sign, digits, blanks, one word as the unit; all text after a further blank is ignored.
+/// wrk's grammar: blanks, a sign, digits, blanks, one word as the unit. All text after a further blank is ignored.
 fn compat(text: &str) -> Option<(Digits<'_>, &str)> {
     let blank = |character: char| character.is_ascii_whitespace() || character == '\u{b}';
     let text = text.trim_start_matches(blank);
@@ -142,8 +143,8 @@ fn compat(text: &str) -> Option<(Digits<'_>, &str)> {
     Some((Digits { negative: text.starts_with('-'), whole, fraction: "" }, unit))
 }
 
-/// onrush's grammar: digits, a point and more digits, blanks and the unit, nothing more. A minus sign is only
-/// recognised for the error.
+/// onrush's grammar: digits, a point and more digits, blanks and the unit, nothing more. A minus sign is recognised
+/// only for the error.
 fn native(text: &str) -> Option<(Digits<'_>, &str)> {
     let (whole, rest) = split_digits(text.strip_prefix('-').unwrap_or(text))?;
     let (fraction, rest) = match rest.strip_prefix('.') {
@@ -161,13 +162,13 @@ fn split_digits(text: &str) -> Option<(&str, &str)> {
     (end > 0).then(|| text.split_at(end))
 }
 
-/// The number times the multiplier, rounded down, and whether something was lost by that.
+/// The number times the multiplier, rounded down. True if rounding lost something.
 fn scaled(digits: Digits, multiplier: u64) -> Result<(u128, bool), UnreadableNumber> {
     if digits.negative {
         return Err(UnreadableNumber::Negative);
     }
     let fraction = digits.fraction.trim_end_matches('0');
-    // No multiplier has more factors of ten than this, so digits beyond it are always lost.
+    // No multiplier has more factors of ten, so that all further digits are lost.
     let kept = &fraction[..fraction.len().min(18)];
     let whole: u64 = digits.whole.parse().map_err(|_| UnreadableNumber::TooLarge)?;
     let parts: u128 = if kept.is_empty() { 0 } else { kept.parse().map_err(|_| UnreadableNumber::TooLarge)? };

@@ -1,4 +1,4 @@
-//! Checks `--until` against the other options, and limits runs whose figures never become precise enough.
+//! Checks `--until` against the other options, and limits runs that never become precise enough.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use onrush_text::units::{exact, thousands};
 use super::refusal::PlanRefusal;
 use super::typed::Typed;
 
-/// The stop terms without duplicates. They give the run a duration if it has no other end.
+/// The stop terms without duplicates. Sets a duration if nothing else ends the run.
 pub(super) fn decide(
     typed: &mut Typed,
     staged: Option<Duration>,
@@ -48,7 +48,7 @@ pub(super) fn decide(
     Ok(terms)
 }
 
-/// Refuses a percentile that needs more responses than the run can have.
+/// Rejects a percentile that needs more responses than the run can have.
 fn enough_responses(typed: &Typed, schedule: Option<&Schedule>) -> Result<(), PlanRefusal> {
     let most = most_responses(typed, schedule);
     for term in &typed.until {
@@ -67,7 +67,7 @@ fn enough_responses(typed: &Typed, schedule: Option<&Schedule>) -> Result<(), Pl
     Ok(())
 }
 
-/// The most responses that the run can have.
+/// Maximum number of responses in the run.
 fn most_responses(typed: &Typed, schedule: Option<&Schedule>) -> f64 {
     let asked = typed.requests.map_or(f64::INFINITY, |requests| requests as f64);
     let stage = schedule.and_then(|schedule| schedule.stages.first());

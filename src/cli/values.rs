@@ -1,4 +1,4 @@
-//! Parses the values of options; a bad one is refused with an example of a good one.
+//! Parses the values of options. Rejects a bad value with an example of a good one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -20,10 +20,10 @@ use super::refusal::{PlanRefusal, wrong};
 use super::units::{self, UnreadableNumber};
 use crate::requests::is_token;
 
-/// Rule for counts.
+/// The rule for counts.
 pub(super) const AT_LEAST_ONE: &str = "must be at least 1";
 
-/// A count up to `most`. In the compat dialects zero is checked later, in wrk's order and with its messages.
+/// Parses a count up to `most`. In the compat dialects zero is checked later, in wrk's order and with its messages.
 pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> Result<u64, PlanRefusal> {
     match units::metric(&value.to_string_lossy(), dialect) {
         Ok(0) if !dialect.is_compat() => Err(wrong(flag, value, AT_LEAST_ONE)),
@@ -43,7 +43,7 @@ pub(super) fn count(flag: &Flag, value: &OsStr, dialect: Dialect, most: u64) -> 
     }
 }
 
-/// Suggestion for several numbers in place of one: a sweep, if each `is_value` of the option, or thousands without
+/// Suggestion for several numbers instead of one: a sweep if each number `is_value` of the option, or thousands without
 /// commas.
 pub(super) fn several(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<String> {
     let option = match flag.id {
@@ -62,7 +62,7 @@ pub(super) fn several(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) 
     }
 }
 
-/// A number such as `1,500` without the commas between its groups of three digits.
+/// A number such as `1,500`, without the commas between groups of three digits.
 fn ungrouped(text: &str) -> Option<String> {
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let (first, rest) = text.split_once(',')?;
@@ -71,7 +71,7 @@ fn ungrouped(text: &str) -> Option<String> {
     is_grouped.then(|| text.replace(',', ""))
 }
 
-/// The list that a sweep takes in place of this text, if there is one.
+/// The list for a sweep instead of this text, if possible.
 fn list(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<String> {
     let list = levels::range(text).unwrap_or_else(|| text.to_owned());
     let levels = levels::levels(flag.spelling.long, &list).ok()??;
@@ -79,12 +79,12 @@ fn list(flag: &Flag, text: &str, is_value: impl Fn(&str) -> bool) -> Option<Stri
     (are_different && levels.iter().all(|level| is_value(level))).then_some(list)
 }
 
-/// The size of a buffer in bytes.
+/// Parses a buffer size in bytes.
 pub(super) fn buffer(flag: &Flag, value: &OsStr) -> Result<u32, PlanRefusal> {
     Ok(count(flag, value, Dialect::Native, BUFFER_MAX)? as u32)
 }
 
-/// The name of a congestion control; before the run it is checked whether the kernel has it.
+/// Parses the name of a congestion control. Its presence in the kernel is checked before the run.
 pub(super) fn congestion(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
     let name = value.to_str().filter(|text| SocketOptions::is_name(text));
     let most = SocketOptions::NAME_MAX;
@@ -92,7 +92,7 @@ pub(super) fn congestion(flag: &Flag, value: &OsStr) -> Result<String, PlanRefus
         .ok_or_else(|| wrong(flag, value, format_args!("a name has 1 to {most} characters; try cubic")))
 }
 
-/// A time of at most [`TIME_MAX`]. The meaning of zero is decided later.
+/// Parses a time of at most [`TIME_MAX`]. The meaning of zero is decided later.
 pub(super) fn time(flag: &Flag, value: &OsStr, dialect: Dialect) -> Result<Duration, PlanRefusal> {
     let most =
         || wrong(flag, value, format_args!("at most {}h, which is {} days", hours(TIME_MAX), hours(TIME_MAX) / 24));
@@ -127,7 +127,7 @@ fn hours(time: Duration) -> u64 {
     time.as_secs() / 3600
 }
 
-/// The file of a script; refuses stages of k6, which have the letter `-s`, too.
+/// Parses the file of a script. Rejects k6 stages, which use the same letter `-s`.
 pub(super) fn script(flag: &Flag, value: OsString, dialect: Dialect) -> Result<PathBuf, PlanRefusal> {
     let meant = foreign::meant(flag.id, &value.to_string_lossy()).filter(|_| !dialect.is_compat());
     match meant {
@@ -151,7 +151,7 @@ pub(super) fn method(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> 
     })
 }
 
-/// A user and a password; without a colon the password is empty.
+/// Parses a user and a password. Without a colon the password is empty.
 pub(super) fn user(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
     // The value must not be shown: it may contain a password.
     let bad = || wrong(flag, OsStr::new("…"), "no user before the colon; try 'user:password'");
@@ -159,7 +159,7 @@ pub(super) fn user(flag: &Flag, value: &OsStr) -> Result<String, PlanRefusal> {
     Ok(if text.contains(':') { text.to_owned() } else { format!("{text}:") })
 }
 
-/// A label and its value. The label must be neither one of the `known` ones nor a column of the tables.
+/// Parses a label and its value. The label must be new, and must not be a column of the tables.
 pub(super) fn label(
     flag: &Flag,
     value: &OsStr,
@@ -219,7 +219,7 @@ pub(super) fn breakout(flag: &Flag, value: &OsStr) -> Result<Breakout, PlanRefus
     }
 }
 
-/// True if notes are on.
+/// True if the notes are switched on.
 pub(super) fn notes(flag: &Flag, value: &OsStr) -> Result<bool, PlanRefusal> {
     match value.to_str() {
         Some("" | "on") => Ok(true),

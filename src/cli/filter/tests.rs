@@ -1,4 +1,4 @@
-//! Filters, and the messages about texts that are not filters.
+//! Filters, and the messages about invalid filters.
 
 use super::*;
 
@@ -11,7 +11,7 @@ fn port(end: ConnectionEnd, comparison: ComparisonOperator, port: u16) -> Socket
     SocketFilter::Port(end, comparison, port)
 }
 
-/// A filter that names no states is one for the usual ones.
+/// A filter without named states, limited to the usual ones.
 fn usual(filter: SocketFilter) -> Result<SocketFilter, Flaw> {
     Ok(SocketFilter::All(vec![SocketFilter::States(States::USUAL), filter]))
 }

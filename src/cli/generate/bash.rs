@@ -1,4 +1,4 @@
-//! Completions for bash, which need no other package.
+//! Completions for bash, without any other package.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -86,7 +86,7 @@ pub(super) fn script(program: &KnownProgram) -> String {
     text
 }
 
-/// Bash code that completes a value.
+/// Bash code to complete a value.
 fn action(kind: CompletionWord) -> String {
     match kind {
         CompletionWord::File => "_onrush_paths \"$3\" -f".to_owned(),
@@ -96,7 +96,7 @@ fn action(kind: CompletionWord) -> String {
     }
 }
 
-/// How an option can be written.
+/// All spellings of an option.
 fn spellings(option: &Described) -> impl Iterator<Item = String> + Clone {
     let short = option.spelling.short.map(|letter| format!("-{letter}"));
     short.into_iter().chain([format!("--{}", option.spelling.long)])

@@ -1,4 +1,4 @@
-//! The manual page, in the man macros that both groff and mandoc know.
+//! The manual page, in the man macros common to groff and mandoc.
 
 use std::time::UNIX_EPOCH;
 
@@ -57,7 +57,7 @@ pub(super) fn page(program: &KnownProgram) -> String {
     text
 }
 
-/// The places that messages refer to, each with the answer to the question that led there.
+/// Places that messages refer to, each with the answer to the question behind the message.
 const MESSAGES: [(&str, &str); 4] = [
     (
         "docs/kubernetes.md",
@@ -84,7 +84,7 @@ const MESSAGES: [(&str, &str); 4] = [
     ),
 ];
 
-/// The pages that come with it.
+/// Pages shipped with the manual page.
 pub(super) const PAGES: [(&str, &str); 34] = [
     ("tour.md", "a tour of ten minutes"),
     ("other-tools.md", "coming from other tools"),
@@ -122,7 +122,7 @@ pub(super) const PAGES: [(&str, &str); 34] = [
     ("search.md", "how a search works"),
 ];
 
-/// The day of the page: `SOURCE_DATE_EPOCH` where packages are made, or today.
+/// The date of the page: `SOURCE_DATE_EPOCH` when packaging, else today.
 fn date() -> String {
     let epoch = std::env::var("SOURCE_DATE_EPOCH").ok().and_then(|seconds| seconds.parse().ok());
     let now = || UNIX_EPOCH.elapsed().map_or(0, |since| since.as_secs() as i64);
@@ -136,7 +136,7 @@ fn entries(options: &[Described]) -> String {
     options.iter().map(entry).collect()
 }
 
-/// The spelling of an option: names are bold, values in italics.
+/// The spelling of an option, with names in bold and values in italics.
 fn spelling(option: &Described) -> String {
     let bold = |text: &str| format!("\\fB{}\\fR", escaped(text));
     let short = option.spelling.short.map(|letter| bold(&format!("-{letter}")) + ", ").unwrap_or_default();
@@ -147,7 +147,7 @@ fn spelling(option: &Described) -> String {
     format!("{short}{}{value}", bold(&format!("--{}", option.spelling.long)))
 }
 
-/// The help of a command before its options and after them.
+/// The help of a command, before and after its options.
 fn around(help: &str) -> (String, String) {
     let is_option = |paragraph: &&str| paragraph.trim_start().starts_with('-') && paragraph.starts_with("  ");
     let mut parts = help.trim_end().split("\n\n");
@@ -155,7 +155,7 @@ fn around(help: &str) -> (String, String) {
     (above.join("\n\n"), parts.collect::<Vec<_>>().join("\n\n"))
 }
 
-/// Paragraphs; indented ones, and ones that begin with a command's usage, keep their lines.
+/// Formats paragraphs. Indented ones and those starting with a command's usage keep their lines.
 fn paragraphs(text: &str) -> String {
     let one = |paragraph: &str| {
         let keeps_lines = paragraph.lines().any(|line| line.starts_with(' ')) || paragraph.starts_with("Usage: ");
@@ -164,24 +164,24 @@ fn paragraphs(text: &str) -> String {
     text.split("\n\n").filter(|paragraph| !paragraph.trim().is_empty()).map(one).collect()
 }
 
-/// A paragraph that follows a heading, which begins one.
+/// A paragraph after a heading, which already starts a paragraph.
 fn first(paragraph: &str) -> String {
     paragraph.strip_prefix(".PP\n").unwrap_or(paragraph).to_owned()
 }
 
-/// Lines that stay as they are.
+/// Formats lines without filling them.
 fn preformatted(text: &str) -> String {
     let lines: String = text.trim_matches('\n').lines().map(|line| sentence(line) + "\n").collect();
     format!(".PP\n.nf\n{lines}.fi\n")
 }
 
-/// A line of text: one that begins with a dot or a quotation mark would be a command.
+/// A line of text. A leading dot or quotation mark is escaped, because it would start a command.
 fn sentence(text: &str) -> String {
     let text = escaped(text);
     if text.starts_with(['.', '\'']) { format!("\\&{text}") } else { text }
 }
 
-/// An argument of a macro.
+/// Quotes an argument of a macro.
 fn quoted(text: &str) -> String {
     format!("\"{}\"", escaped(text).replace('"', "\\(dq"))
 }

@@ -1,5 +1,5 @@
-//! The manual page, and completions for shells, from the tables of options: `--generate` prints one of them. Packages
-//! install them.
+//! The manual page and shell completions, generated from the tables of options. `--generate` prints one of them for
+//! packages to install.
 
 mod bash;
 mod fish;
@@ -14,10 +14,10 @@ use super::commands::Commands;
 use super::described::{CompletionWord, Described};
 use super::flags;
 
-/// The option that asks for one of them. It is none of a run's, and only packages need it.
+/// The option that prints a generated text. It is not an option of a run, because only packages need it.
 const OPTION: &str = "--generate";
 
-/// Things that can be generated, and how.
+/// Generated texts and their generators.
 const ALL: [(&str, Generate); 4] = [
     ("man", man::page),
     ("complete-bash", bash::script),
@@ -25,15 +25,15 @@ const ALL: [(&str, Generate); 4] = [
     ("complete-fish", fish::script),
 ];
 
-/// Writes one of them.
+/// Generates one text.
 type Generate = fn(&KnownProgram) -> String;
 
 /// Commands and options of the program.
 struct KnownProgram {
-    /// Its own options: with a name for the section they are in.
+    /// Own options by section.
     sections: Vec<(&'static str, Vec<Described>)>,
     commands: Vec<KnownCommand>,
-    /// The options of wrk and its forks, under whose names it can be called.
+    /// Options of wrk and its forks, for calls by their names.
     wrk: Vec<Described>,
 }
 
@@ -41,7 +41,7 @@ struct KnownCommand {
     name: &'static str,
     about: &'static str,
     options: Vec<Described>,
-    /// True if it takes the options of a run, too.
+    /// True if the command also takes the options of a run.
     runs: bool,
     word: CompletionWord,
     help: String,
@@ -84,17 +84,17 @@ impl KnownProgram {
     }
 }
 
-/// True if the commands that make many runs take an option of a run. They have their own `-v` and help.
+/// True if the multi-run commands take this option of a run. They have their own `-v` and help.
 fn is_of_series(option: &Described) -> bool {
     let id = flags::by_name(option.spelling.long).map(|flag| flag.id);
     id.is_none_or(|id| id != flags::Id::Version && !flags::OF_ONE_RUN.contains(&id))
 }
 
-/// Generates the thing that the arguments ask for, if any.
+/// Generates the requested text, if any.
 ///
 /// # Errors
 ///
-/// One line: what can be generated.
+/// One line with the texts that can be generated.
 pub(super) fn asked(args: &[OsString], commands: &Commands) -> Option<Result<String, String>> {
     let first = args.first()?.to_str()?;
     let what = match first.strip_prefix(OPTION)?.strip_prefix('=') {
@@ -110,7 +110,7 @@ pub(super) fn asked(args: &[OsString], commands: &Commands) -> Option<Result<Str
     })
 }
 
-/// A help in one line.
+/// A help text on one line.
 fn in_short(help: &str) -> String {
     help.split_whitespace().collect::<Vec<_>>().join(" ")
 }

@@ -1,4 +1,4 @@
-//! Every option is in the generated texts, and every completion is accepted. Starts no shell but bash.
+//! Every option is in the generated texts, and every completion is accepted. Only bash is started.
 
 use std::collections::BTreeSet;
 use std::process::Command as Process;
@@ -23,7 +23,7 @@ fn what_cannot_be_generated_is_named() {
         assert!(stderr.ends_with(": write one of man, complete-bash, complete-zsh, complete-fish\n"), "{stderr}");
         assert_eq!(exit, 1);
     }
-    // To wrk it is an unknown option.
+    // In wrk's dialect the option is unknown.
     let args = ["wrk", "--generate", "man"].map(OsString::from);
     assert!(matches!(parse(args, &crate::COMMANDS), Invocation::Print { exit: 1, .. }));
 }
@@ -57,7 +57,7 @@ fn the_page_names_every_page_of_the_documentation() {
     assert_eq!(named, pages);
 }
 
-/// Every value that is offered is one that the option takes.
+/// The option accepts every offered value.
 #[test]
 fn every_choice_is_accepted() {
     for flag in flags::all() {

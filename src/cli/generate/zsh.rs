@@ -37,7 +37,7 @@ fn function(name: &str, options: &mut dyn Iterator<Item = &Described>, word: Com
     )
 }
 
-/// An option as `_arguments` has it; all of them may be repeated.
+/// An option in the form of `_arguments`; every option may be repeated.
 fn spec(option: &Described) -> String {
     let help = in_short(option.help).replace('\\', "\\\\").replace('[', "\\[").replace(']', "\\]");
     let long = option.spelling.long;

@@ -1,4 +1,4 @@
-//! Where connections go.
+//! The destination of connections.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Options and values that mean something in another load generator.
+//! Options and values with another meaning in another load generator.
 
 use super::*;
 
@@ -68,14 +68,14 @@ fn foreign_values_name_our_option() {
     }
     let compat_time = "wrk: --timeout \"text/xml\": not a time; try 10s, 2m or 1h\n";
     assert_eq!(refused_by_wrk("wrk -T text/xml http://h/"), compat_time);
-    // Scripts call the wrk2 of DeathStarBench wrk.
+    // Scripts call DeathStarBench's wrk2 `wrk`.
     let compat = "wrk: --delay-stats \"exp\": not a time; onrush's option for wrk2's -D exp is --arrivals poisson\n";
     assert_eq!(refused_by_wrk("wrk -D exp http://h/"), compat);
     assert_eq!(refused_by_wrk("wrk -t 4s http://h/"), "wrk: --threads \"4s\": not a number; try 2 or 8\n");
     assert!(run("wrk -s 30s:10 http://h/").script.is_some());
 }
 
-/// Every option that the page about other tools shows gets an answer.
+/// Every option on the page about other tools gets an answer.
 #[test]
 fn hints_agree_with_the_documents() {
     let page = include_str!("../../../docs/other-tools.md");
@@ -96,7 +96,7 @@ fn hints_agree_with_the_documents() {
             let named: Vec<String> =
                 said.split([' ', '\n', ';', ',', ':']).map(OsString::from).filter_map(option).collect();
             let is_needless = ours.is_empty() || said.ends_with("leave it out\n");
-            // A number is one of threads, though perhaps too large.
+            // A number means threads, even if too large.
             let agree = is_needless || options.starts_with(" -t ") || ours.iter().any(|ours| named.contains(ours));
             if !agree || said.contains("all options") {
                 apart.push(format!("{code}: the page has {here}, the hint is {said}"));
@@ -107,7 +107,7 @@ fn hints_agree_with_the_documents() {
     assert_eq!(apart, [""; 0]);
     assert!(answered > 50, "{answered}");
 
-    /// The full name of the option of onrush that a word is; `None`: it is none.
+    /// The full name of the onrush option in a word, if any.
     fn option(word: OsString) -> Option<String> {
         let word = word.into_string().ok()?;
         let name = word.split('=').next().unwrap_or_default();

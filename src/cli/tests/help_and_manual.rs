@@ -1,4 +1,4 @@
-//! The help, the versions and the manual: every option is in them.
+//! The help, the versions and the manual: each contains every option.
 
 use super::*;
 

@@ -1,4 +1,4 @@
-//! Options about versions of HTTP.
+//! Options on HTTP versions.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! The log of requests: its file, and which requests it has.
+//! The request log: its file and its requests.
 
 use onrush_plan::RequestLogOptions;
 

@@ -1,4 +1,4 @@
-//! Which sockets are sampled, and the file for the samples.
+//! The sampled sockets and the file for the samples.
 
 use onrush_plan::filter::{SocketFilter, States};
 

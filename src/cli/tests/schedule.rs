@@ -135,7 +135,7 @@ fn wrk2_catches_up_at_twice_the_rate() {
     assert_eq!(schedule.stages, [Stage::open(Rate::from_per_second(2_000).unwrap())]);
     assert_eq!(schedule.catch_up, Some(CatchUp::DOUBLE));
     assert_eq!(run("wrk2 -R1 --catch-up 3 http://h/").schedule.unwrap().catch_up, CatchUp::from_thousandths(3_000));
-    // It knows no minutes.
+    // wrk2 knows no minutes.
     let message = "wrk2: --rate \"60/m\": not a number; try 1000 or 10k\n";
     assert_eq!(printed("wrk2 -R60/m http://h/"), (usage, message.to_owned(), 1));
 }

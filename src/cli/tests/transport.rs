@@ -1,4 +1,4 @@
-//! Plans drawn at random, then sent, read and divided into parts.
+//! Random plans that are sent, parsed and divided.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use onrush_plan::{FileContents, OutputOptions, Partition, Plan, Random, TlsOptio
 
 use crate::cli::{self, Commands, Invocation};
 
-/// A plan with a random choice of everything that can be asked for.
+/// A plan with random choices for all options.
 fn any(random: &mut Random) -> Plan {
     let mut words: Vec<String> = vec!["onrush".to_owned()];
     let options: &[&[&str]] = &[
@@ -65,7 +65,7 @@ fn any(random: &mut Random) -> Plan {
     }
 }
 
-/// A plan with contents in all of its files, made from their names.
+/// Fills all files of a plan with contents derived from their names.
 fn read(mut plan: Plan) -> Plan {
     let script = plan.script.iter_mut().map(|script| &mut script.file);
     for file in script.chain(plan.tls.iter_mut().flat_map(TlsOptions::files_mut)) {

@@ -1,4 +1,4 @@
-//! Options that `--until` can be combined with, and how long such a run lasts.
+//! Options combined with `--until`, and the duration of such a run.
 
 use super::{refused, run};
 
