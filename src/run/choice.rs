@@ -1,16 +1,16 @@
-//! Picks the backend of a run, with the reason.
+//! Picks the backend of a run and gives the reason.
 
 use thiserror::Error;
 
 use onrush_engine::backend::{Backend, Epoll, Sim, Uring};
 use onrush_plan::Io;
 
-/// A backend that is available, and why it was picked.
+/// An available backend, and the reason it was picked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// Its name.
+    /// Name of the backend.
     pub name: &'static str,
-    /// Why it was picked, for `-v`.
+    /// The reason, for `-v`.
     pub reason: String,
 }
 
@@ -22,13 +22,13 @@ pub struct NoBackend {
     reason: String,
 }
 
-/// Picks the backend for `--io`: by default io_uring where the kernel allows it, else epoll.
+/// Picks the backend for `--io`: by default io_uring if the kernel allows it, else epoll.
 ///
 /// # Errors
 ///
-/// When `--io uring` is not available.
+/// Fails if `--io uring` is not available.
 pub fn choose(io: &Io) -> Result<Choice, NoBackend> {
-    // Tries io_uring only if the run may use it: some seccomp filters kill a process that tries.
+    // Try io_uring only if the run may use it: some seccomp filters kill a process that tries.
     let (name, reason) = match io {
         Io::Sim(_) => (Sim::NAME, "asked for with --io; time is virtual".to_owned()),
         Io::Epoll => (Epoll::NAME, ASKED_FOR.to_owned()),

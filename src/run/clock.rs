@@ -1,4 +1,4 @@
-//! The clock of runs and of the time between them: the machine's, or in a simulation a virtual one.
+//! The clock of runs and of the pauses between runs: the machine's, or a virtual one in simulations.
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -9,15 +9,15 @@ use onrush_proto::Nanos;
 
 use super::nanos;
 
-/// Readings of the two clocks to find their distance.
+/// Number of paired readings when measuring the offset between the two clocks.
 const READINGS: usize = 3;
 
-/// The clock of one run, or of several that follow one another. The virtual one begins with the year 1970, and advances
-/// only in [`Clock::sleep`]: between runs, and while the supervisor of a simulated run waits for its workers.
+/// The clock of one run or of several consecutive runs. A virtual clock starts at the year 1970 and advances only in
+/// [`Clock::sleep`]: between runs, and while the supervisor of a simulated run waits for its workers.
 #[derive(Clone, Debug)]
 pub struct Clock {
     origin: Instant,
-    /// The time now, if it is virtual.
+    /// The current virtual time; `None` on the machine's clock.
     simulated: Option<Instant>,
 }
 
@@ -28,17 +28,17 @@ impl Clock {
         Self { origin, simulated: matches!(io, Io::Sim(_)).then_some(origin) }
     }
 
-    /// The time now.
+    /// The current time.
     pub fn now(&self) -> Instant {
         self.simulated.unwrap_or_else(Instant::now)
     }
 
-    /// This moment of the machine's clock; in virtual time, which does not know it, now.
+    /// Maps a moment of the machine's clock to this clock; virtual time returns its current time instead.
     pub fn at(&self, moment: Instant) -> Instant {
         self.simulated.unwrap_or(moment)
     }
 
-    /// Lets this much time pass.
+    /// Waits, or advances virtual time, by this duration.
     pub fn sleep(&mut self, length: Duration) {
         match &mut self.simulated {
             Some(now) => *now += length,
@@ -46,29 +46,28 @@ impl Clock {
         }
     }
 
-    /// When this moment is since the beginning of 1970.
+    /// Converts a moment to the time since the Unix epoch.
     pub fn date(&self, moment: Instant) -> Duration {
         if self.simulated.is_some() {
             return moment - self.origin;
         }
-        // Others may have the processor between two readings.
+        // Another thread may get the processor between two readings.
         let read = |_| {
             let (before, date, after) = (Instant::now(), SystemTime::now(), Instant::now());
             (after - before, before, date)
         };
         let (_, now, date) = (0..READINGS).map(read).min().expect("there are some");
-        // A clock set before 1970 must not prevent the run.
+        // A clock set before 1970 must not abort the run.
         let date = date.duration_since(UNIX_EPOCH).unwrap_or_default();
         (date + moment.saturating_duration_since(now)).saturating_sub(now.saturating_duration_since(moment))
     }
 
-    /// For how long the machine was suspended before now, see [`backend::suspended_ns`]; virtual time never stands
-    /// still.
+    /// Total suspension of the machine so far, see [`backend::suspended_ns`]; zero in virtual time.
     pub(super) fn suspended_ns(&self) -> i64 {
         if self.simulated.is_some() { 0 } else { backend::suspended_ns() }
     }
 
-    /// How much time has passed since the clock was made.
+    /// Time since the clock was created.
     pub(super) fn passed(&self) -> Nanos {
         Nanos(nanos(self.now() - self.origin))
     }
@@ -85,7 +84,7 @@ mod tests {
         let (clock, moment) = (Clock::for_io(&Io::Epoll), Instant::now() + Duration::from_millis(20));
         let before = clock.date(moment);
         thread::sleep(Duration::from_millis(40));
-        // The wall clock runs a little faster or slower while it is being set.
+        // The wall clock runs slightly fast or slow while it is being adjusted.
         assert!(clock.date(moment).abs_diff(before) < Duration::from_millis(2), "{before:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Checks before the run that the kernel has the congestion control that the plan names.
+//! Checks before the run that the kernel supports the plan's congestion control.
 
 use onrush_engine::backend::socket;
 use onrush_plan::{Addresses, Io, Plan};
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use super::host;
 
-/// The kernel does not accept the congestion control.
+/// The kernel rejects the congestion control.
 #[derive(Debug, Error)]
 #[error("--congestion {name:?}: {why}")]
 pub struct BadCongestion {
@@ -16,7 +16,7 @@ pub struct BadCongestion {
     why: String,
 }
 
-/// Checks that connections can have the congestion control that the plan names, if it names one.
+/// Checks that connections can use the plan's congestion control, if the plan sets one.
 pub(super) fn try_congestion(plan: &Plan, addresses: &Addresses) -> Result<(), BadCongestion> {
     let wanted = plan.connect.socket.congestion.as_deref().filter(|_| !matches!(plan.io, Io::Sim(_)));
     let Some((name, address)) = wanted.zip(addresses.0.first()) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! Asks the kernel about TCP sockets of this network namespace: `sock_diag`, see `linux/inet_diag.h`.
+//! Queries the kernel for TCP sockets of this network namespace: `sock_diag`, see `linux/inet_diag.h`.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::ops::ControlFlow;
@@ -9,18 +9,18 @@ use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, 
 
 use onrush_stats::TcpInfo;
 
-/// The state of a listening socket, as a bit.
+/// State bit of listening sockets.
 pub const LISTEN: u32 = 1 << 10;
 /// State bit of established connections.
 pub const ESTABLISHED: u32 = 1 << 1;
-/// All states but listening.
+/// All states except listening.
 pub const ANY: u32 = !LISTEN;
 
-/// The attributes that are read from a reply.
+/// Numbers of the reply attributes that are parsed.
 const INFO: u16 = 2;
 const V6_ONLY: u16 = 11;
 
-/// The lengths of the headers of messages, requests and replies.
+/// Header lengths of messages, requests and replies.
 const HEADER: usize = 16;
 const REQUEST: usize = 56;
 const ANSWER: usize = 72;
@@ -31,31 +31,31 @@ const BUFFER: usize = 32 * 1024;
 /// Identity of a socket, as the kernel writes it: ports, addresses, interface and a unique cookie.
 pub type SocketId = [u8; 48];
 
-/// A socket, as the kernel reports it.
+/// A socket as the kernel reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SocketInfo {
     /// True for IPv6, false for IPv4.
     pub v6: bool,
-    /// Its identity.
+    /// Identity of the socket.
     pub id: SocketId,
-    /// Its own address and port.
+    /// Local address and port.
     pub local: SocketAddr,
-    /// Address and port of its peer.
+    /// Remote address and port.
     pub peer: SocketAddr,
-    /// Of a listening socket: the length of its accept queue.
+    /// Listening sockets: length of the accept queue.
     pub waiting: u32,
-    /// Of a listening socket: the limit of that queue, its backlog.
+    /// Listening sockets: limit of the accept queue, the backlog.
     pub limit: u32,
-    /// Its inode.
+    /// Inode of the socket.
     pub inode: u32,
-    /// True if it is for IPv6 only.
+    /// True if the socket accepts only IPv6.
     pub v6_only: bool,
-    /// Its `TCP_INFO`, if it was requested.
+    /// The socket's `TCP_INFO`, if requested.
     pub info: Option<TcpInfo>,
 }
 
-/// Finds the sockets of a family that are in one of these states and have these ports, local and remote (0 is any), and
-/// calls `each` until it breaks.
+/// Calls `each` for the sockets of a family that are in one of these states and have these ports, local and remote (0
+/// is any), until it breaks.
 pub fn dump(
     v6: bool,
     states: u32,
@@ -65,7 +65,7 @@ pub fn dump(
     dump_with(0, v6, states, ports, |body| socket(body).map_or(ControlFlow::Continue(()), &mut each))
 }
 
-/// [`dump`] with these extensions, a bit for each attribute to include; `each` gets the kernel's bytes.
+/// [`dump`] with extensions: one bit for each attribute to include. `each` gets the kernel's bytes.
 pub fn dump_with(
     extensions: u8,
     v6: bool,
@@ -84,7 +84,7 @@ pub fn dump_with(
     })
 }
 
-/// Calls `each` with every one of these sockets that still exists, with its `TCP_INFO`.
+/// Calls `each` with the `TCP_INFO` of every listed socket that still exists.
 pub fn read(
     sockets: impl IntoIterator<Item = (bool, SocketId)>,
     mut each: impl FnMut(SocketInfo),
@@ -105,17 +105,17 @@ pub fn read(
     })
 }
 
-/// Sends requests, and calls `each` with the replies until it breaks.
+/// Sends requests and calls `each` with the replies until it breaks.
 fn ask(
     requests: &[u8],
     mut each: impl FnMut(Result<SocketAttributes<'_>, Errno>) -> Result<ControlFlow<()>, Errno>,
 ) -> Result<(), Errno> {
-    // Each request has its own netlink socket: the unread rest of a reply is closed with it.
+    // Each request has its own netlink socket: closing the socket discards the unread rest of the reply.
     let fd = socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, Some(netlink::SOCK_DIAG))?;
     sendto(&fd, requests, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     let mut buffer = vec![0; BUFFER];
     loop {
-        // The reply is there as soon as the request is sent.
+        // The reply is ready as soon as the request is sent.
         let (length, _) = match recv(&fd, &mut buffer[..], RecvFlags::DONTWAIT) {
             Err(Errno::INTR) => continue,
             received => received?,
@@ -128,7 +128,7 @@ fn ask(
     }
 }
 
-/// A request as the kernel reads it.
+/// Encodes a request for the kernel.
 fn request(v6: bool, flags: u16, extensions: u8, states: u32, id: &SocketId) -> Vec<u8> {
     const SOCK_DIAG_BY_FAMILY: u16 = 20;
     const REQUESTED: u16 = 1;
@@ -143,10 +143,10 @@ fn request(v6: bool, flags: u16, extensions: u8, states: u32, id: &SocketId) -> 
     message
 }
 
-/// A message's bytes about a socket; `None`: it was the last message.
+/// The bytes of a message about a socket; `None` after the last message.
 type SocketAttributes<'a> = Option<&'a [u8]>;
 
-/// Reads the messages of a reply, up to a truncated one.
+/// Splits a reply into messages, up to a truncated one.
 fn parts(mut bytes: &[u8]) -> impl Iterator<Item = Result<SocketAttributes<'_>, Errno>> {
     const ERROR: u16 = 2;
     const DONE: u16 = 3;
@@ -165,13 +165,13 @@ fn parts(mut bytes: &[u8]) -> impl Iterator<Item = Result<SocketAttributes<'_>, 
     })
 }
 
-/// Reads the message about one socket.
+/// Parses the message about one socket.
 fn socket(body: &[u8]) -> Option<SocketInfo> {
     let (v6, [local, peer]) = ends(body)?;
     let mut socket = SocketInfo {
         v6,
         id: body.get(4..52)?.try_into().ok()?,
-        // IPv4 in IPv6 is IPv4.
+        // IPv4-mapped IPv6 addresses become IPv4.
         local: SocketAddr::new(local.ip().to_canonical(), local.port()),
         peer: SocketAddr::new(peer.ip().to_canonical(), peer.port()),
         waiting: u32_at(body, 56)?,
@@ -190,7 +190,7 @@ fn socket(body: &[u8]) -> Option<SocketInfo> {
     Some(socket)
 }
 
-/// True for IPv6, and the local and remote addresses, of the socket that a message is about.
+/// True for IPv6, with the local and remote address of the socket in a message.
 pub fn ends(body: &[u8]) -> Option<(bool, [SocketAddr; 2])> {
     let v6 = match i32::from(*body.first()?) {
         libc::AF_INET => false,
@@ -208,7 +208,7 @@ pub fn ends(body: &[u8]) -> Option<(bool, [SocketAddr; 2])> {
     Some((v6, [address(0, 4)?, address(2, 20)?]))
 }
 
-/// The attributes of a reply, each with its number.
+/// The attributes of a reply with their numbers.
 pub fn attributes(body: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = body.get(ANSWER..).unwrap_or_default();
     std::iter::from_fn(move || {
@@ -223,7 +223,7 @@ fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-/// The 32 bits at this position.
+/// The 32-bit integer at this position.
 pub fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
@@ -272,7 +272,7 @@ mod tests {
                 infos
             };
             assert_eq!(infos(&[connection, other]), [(connection.id, Some(5)), (other.id, Some(0))]);
-            // Bytes that were not read: the connection is reset, and gone at once.
+            // Closing a socket with unread bytes resets the connection, which then disappears at once.
             drop(accepted);
             assert_eq!(infos(&[connection, connection]), []);
             assert!(all(v6, ESTABLISHED, [address.port(), 0]).is_empty());

@@ -1,7 +1,7 @@
-//! The times of a run in which requests were due and no response came on any thread, whether they could be sent or not.
+//! Finds the periods of a run in which requests were due but no thread received a response, whether or not the requests
+//! could be sent.
 //!
-//! Due times follow from the plan, so nothing about them is recorded during the run except batches sent ahead: a
-//! request that was sent before it was due is not due any more.
+//! Due times follow from the plan, so a run records only its batches sent ahead: a request sent early is not due later.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -14,26 +14,26 @@ use super::dues::dues_of;
 use super::machine::MachineShare;
 use super::nanos;
 
-/// Due times that were drawn are drawn again for at most this many requests, which takes a second or so.
+/// Random due times are drawn again for at most this many requests, which takes about a second.
 const REDRAWN_MAX: f64 = 20e6;
 
-/// A time between two responses in which requests were due.
+/// A period between two responses in which requests were due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DueGap {
-    /// From the first due request to the next response on any thread, or to the end.
+    /// From the first due request to the next response on any thread, or to the end of the run.
     pub gap: Gap,
-    /// How many they were.
+    /// Number of requests that became due.
     pub due: u64,
 }
 
-/// The load of a worker.
+/// The load of one worker.
 pub(super) struct WorkerPart {
     part: Partition,
-    /// How many requests of it at most.
+    /// Maximum number of requests.
     requests: u64,
 }
 
-/// The load of each worker, in order; `machines` is empty unless there are several.
+/// The load of each worker, in order; `machines` is empty for a run on one machine.
 pub(super) fn worker_parts(plan: &Plan, machines: &[MachineShare]) -> Vec<WorkerPart> {
     let requests = plan.stop.requests;
     let of = |part: Partition, threads: u32, requests: Option<u64>| {
@@ -53,9 +53,8 @@ pub(super) fn worker_parts(plan: &Plan, machines: &[MachineShare]) -> Vec<Worker
     }
 }
 
-/// The parts of the gaps between responses, which are in order, from the moment when a first request was due on; and
-/// the gaps after the last request of `-n` was due. `ahead`: for each worker, the times in which requests became due
-/// that it had sent ahead.
+/// Shortens each response gap (in order) to start at its first due request. Also returns the gaps after the last
+/// request of `-n` was due. `ahead`: for each worker, the periods covered by batches sent ahead.
 pub(super) fn due_gaps(
     plan: &Plan,
     schedule: &Schedule,
@@ -94,13 +93,13 @@ pub(super) fn due_gaps(
     (due_gaps.filter(|due_gaps| due_gaps.gap.length_ns() > 0).collect(), gaps[before_last..].to_vec())
 }
 
-/// Up to when everything due has been sent at this moment, so that nothing is due until then.
+/// Latest end of the batches sent ahead that cover this moment; until then nothing is due.
 fn sent_until(ahead: &[Gap], at_ns: u64) -> u64 {
     let next = ahead.get(ahead.partition_point(|ahead| ahead.until_ns <= at_ns));
     next.filter(|ahead| ahead.from_ns < at_ns).map_or(at_ns, |ahead| ahead.until_ns)
 }
 
-/// The schedule; if there are too many requests to draw them again, one with equal rates and equal distances.
+/// The schedule; if it has too many random requests to draw again, one with equal rates and equal distances.
 fn affordable<'a>(plan: &Plan, schedule: &'a Schedule, until_ns: u64) -> Cow<'a, Schedule> {
     let until = plan.warmup + Duration::from_nanos(until_ns);
     let is_drawn = schedule.arrivals == Arrivals::Poisson;

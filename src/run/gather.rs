@@ -1,4 +1,4 @@
-//! Gathers the machines that carry a run out together, and gives each its part.
+//! Gathers the machines that run a plan together, and gives each its part.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -23,28 +23,28 @@ use super::threads::NotStarted;
 use super::workers::Workers;
 use super::{Choice, Interrupt, Observer, Prepared, nanos};
 
-/// How often a wait looks whether a signal has come.
+/// Interval of checks for a signal while waiting.
 const WATCH: Duration = Duration::from_millis(20);
-/// Up to this many machines, each sends ten rows a second and has a line when it comes; more send one.
+/// Up to this many machines, each sends ten rows a second and prints a line when it joins; above, one row a second.
 const FEW: u32 = 20;
 
-/// The machines of one run, or of several in succession.
+/// The machines of one run or of several consecutive runs.
 pub struct Gathered {
     server: Rc<CoordinatorServer>,
     count: u32,
     on_loss: OnLoss,
     /// True after the first wait for the machines.
     has_gathered: bool,
-    /// Dropped after the server, which dismisses it.
+    /// Dropped after the server, which dismisses this worker.
     _own: Option<OwnWorker>,
 }
 
 impl Gathered {
-    /// Begins to listen for the machines.
+    /// Starts to listen for the machines.
     ///
     /// # Errors
     ///
-    /// If the secret cannot be read or made, or nobody can listen at the address.
+    /// Fails if the secret cannot be read or created, or the address cannot be listened on.
     pub fn listen(machines: &Machines) -> anyhow::Result<Self> {
         let token = Token::read_or_make(&machines.token_file)?;
         let rules = CoordinatorRules { machines: machines.count, join: machines.join, loss: machines.loss };
@@ -54,12 +54,12 @@ impl Gathered {
         Ok(Self { server, count: machines.count, on_loss: machines.on_loss, has_gathered: false, _own: own })
     }
 
-    /// Waits until each machine has set its part of a plan up; returns everything that a supervisor needs to carry it
-    /// out, and its beginning. `None`: a signal came first.
+    /// Waits until each machine has set up its part of a plan. Returns the prepared run and its start; `None` if a
+    /// signal came first.
     ///
     /// # Errors
     ///
-    /// If a machine cannot set its part up, or too few have come.
+    /// Fails if a machine cannot set up its part, or too few machines joined.
     pub fn prepare(
         &mut self,
         plan: &Plan,
@@ -67,12 +67,12 @@ impl Gathered {
         observers: &mut [&mut dyn Observer],
     ) -> anyhow::Result<Option<(Prepared, Instant)>> {
         let row = row_length(plan, self.count, observers);
-        // A run of a search may have fewer connections or requests than there are machines.
+        // A run of a search may have fewer connections or requests than machines.
         let parts: Vec<Plan> = (0..self.count).map_while(|index| plan.share(index, self.count)).collect();
         let mut frames = frames(plan, &parts, row)?;
         frames.resize(self.count as usize, Vec::new());
         self.server.ask(CoordinatorRequest::Prepare(WorkerJobs { frames, row }));
-        // Of many machines, each tenth that has come.
+        // With many machines, report each tenth of them.
         let step = |count: u32| if self.count <= FEW { count } else { count * 10 / self.count };
         let mut told = None;
         let mut tell = |observers: &mut [&mut dyn Observer], there, prepared| {
@@ -83,7 +83,7 @@ impl Gathered {
             let gathering = Gathering { address: self.server.address, machines: self.count, there, prepared };
             observers.iter_mut().for_each(|observer| observer.gathering(&gathering));
         };
-        // The runs of a search after the first wait for nobody.
+        // Only the first run of a search waits for machines.
         let is_first = !std::mem::replace(&mut self.has_gathered, true);
         if is_first {
             tell(observers, 0, 0);
@@ -141,7 +141,7 @@ impl Gathered {
     }
 }
 
-/// Length of the rows in which machines send their measurements.
+/// Length of the rows that machines send.
 fn row_length(plan: &Plan, machines: u32, observers: &[&mut dyn Observer]) -> Duration {
     let (second, tenth) = (Duration::from_secs(1), Duration::from_millis(100));
     let is_whole = |time: Duration| time.subsec_nanos() == 0;
@@ -170,7 +170,7 @@ fn frames(plan: &Plan, parts: &[Plan], row: Duration) -> anyhow::Result<Vec<Vec<
     parts.iter().map(of_part).collect()
 }
 
-/// The backend of all machines, if they have one in common, and the addresses that any of them uses.
+/// The common backend of all machines, if there is one, and the addresses that any of them uses.
 fn common(facts: &[Facts]) -> (Choice, Addresses) {
     let is_uring = facts.iter().all(|facts| facts.backend.0 == Uring::NAME);
     let mut addresses: Vec<SocketAddr> = Vec::new();

@@ -1,16 +1,16 @@
-//! Progress of waiting for machines.
+//! Progress of the wait for machines.
 
 use std::net::SocketAddr;
 
-/// Progress of waiting for machines.
+/// Progress of the wait for machines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gathering {
-    /// Where they are waited for.
+    /// Address the coordinator listens on.
     pub address: SocketAddr,
-    /// How many are to take part.
+    /// Number of machines expected.
     pub machines: u32,
-    /// Machines that have come.
+    /// Number of machines that have joined.
     pub there: u32,
-    /// How many of these have set their part up.
+    /// Number of joined machines that have set up their part.
     pub prepared: u32,
 }

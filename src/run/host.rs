@@ -1,4 +1,4 @@
-//! Facts and limits of this machine: file descriptors, local ports, and the facts that a result has.
+//! Limits of this machine (file descriptors, local ports) and the machine facts included in a result.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -12,28 +12,28 @@ use onrush_plan::{Addresses, Io, Plan};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde::{Deserialize, Serialize};
 
-/// Descriptors of a run besides its connections and threads: standard streams, name service, files.
+/// File descriptors a run needs apart from connections and threads: standard streams, name service, files.
 const SPARE: u64 = 32;
 
-/// Descriptors of a thread: its ring or epoll instance, and its [`SCHEDSTAT`].
+/// File descriptors per thread: its ring or epoll instance, and its [`SCHEDSTAT`].
 const PER_THREAD: u64 = 2;
 
-/// Scheduler counts of the thread that opens it.
+/// Scheduler statistics of the thread that opens this file.
 pub const SCHEDSTAT: &str = "/proc/thread-self/schedstat";
 
 /// The machine allows fewer descriptors than a run needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Shortage {
-    /// How many the run needs.
+    /// Number of descriptors the run needs.
     pub needed: u64,
     /// The hard limit, which only an administrator can raise.
     pub hard: u64,
 }
 
-/// The oldest kernel on which every part is tried before a release.
+/// The oldest kernel on which every part is tested before a release.
 const OLDEST: (u32, u32) = (5, 10);
 
-/// The end of a message if this release of the kernel is too old; it follows the reason.
+/// End of an error message if this kernel release is too old; follows the reason.
 pub fn too_old(release: &str) -> Option<String> {
     let mut numbers = release.split(|character: char| !character.is_ascii_digit()).map(str::parse);
     let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return None };
@@ -42,17 +42,17 @@ pub fn too_old(release: &str) -> Option<String> {
     ((major, minor) < OLDEST).then(words)
 }
 
-/// The remedy for too few descriptors; it follows the reason in a message.
+/// The remedy for too few descriptors; follows the reason in a message.
 pub fn remedy(needed: u64) -> String {
     format!("; the run needs {needed} open files: {}", raise_files(needed))
 }
 
-/// How to raise the limit on open files.
+/// Command that raises the open-file limit.
 pub fn raise_files(needed: u64) -> String {
     format!("'sudo prlimit --pid $$ --nofile={needed}' raises the limit")
 }
 
-/// How many descriptors a run needs.
+/// Number of descriptors a run needs.
 pub fn needed(connections: u32, threads: u32) -> u64 {
     u64::from(connections) + PER_THREAD * u64::from(threads) + SPARE
 }
@@ -63,33 +63,33 @@ pub fn shortage(plan: &Plan) -> Option<Shortage> {
     (hard < needed).then_some(Shortage { needed, hard })
 }
 
-/// Raises the soft limit of open files to the run's need, as far as the hard limit allows. Returns the shortage if that
-/// is not enough; the run then continues with fewer connections.
+/// Raises the soft open-file limit to the run's need, up to the hard limit. Returns the shortage if that is not enough;
+/// the run then continues with fewer connections.
 pub fn raise_descriptor_limit(plan: &Plan) -> Option<Shortage> {
     raise_descriptors(needed_by(plan));
     shortage(plan)
 }
 
-/// Raises the limit of open files to `needed`, as far as possible; returns the limit if it is lower.
+/// Raises the open-file limit to `needed` as far as possible; returns the limit if it is lower.
 pub fn raise_descriptors(needed: u64) -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|soft| soft < needed) {
         let most = limit.maximum.unwrap_or(u64::MAX);
-        // If the kernel refuses, connects will fail with a cause of their own.
+        // If the kernel refuses, later connects fail with their own error.
         let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(needed.min(most)), maximum: limit.maximum });
     }
     getrlimit(Resource::Nofile).current.filter(|soft| *soft < needed)
 }
 
-/// How many connections of a thread may wait for their last responses while others have taken their places already.
+/// Maximum number of a thread's connections that wait for their last responses while replacements are already open.
 pub(super) const STAND_INS_MAX: u32 = 64;
 
-/// How many descriptors a plan needs; in simulation, none.
+/// Number of descriptors a plan needs; zero in simulations.
 pub fn needed_by(plan: &Plan) -> u64 {
     if matches!(plan.io, Io::Sim(_)) { 0 } else { needed(useful(plan), plan.load.threads) }
 }
 
-/// How many of a plan's connections have a request to send: no more than there are requests, but every thread has one.
+/// Number of a plan's connections that have a request to send: at most one per request, at least one per thread.
 fn useful(plan: &Plan) -> u32 {
     let Load { threads, max_inflight, .. } = plan.load;
     let stand_ins = if plan.http.may_be_http2() { max_inflight.min(STAND_INS_MAX * threads) } else { 0 };
@@ -97,8 +97,8 @@ fn useful(plan: &Plan) -> u32 {
     plan.stop.requests.map_or(most, |requests| requests.min(most)).max(u64::from(threads)) as u32
 }
 
-/// Connections of a plan that there is room for, if that is known to be too few for all of the run. wrk tries all of
-/// them, again and again; a changing number may be reached only for a moment.
+/// Number of connections that fit under the open-file limit, if that is known to be too few for the whole run. wrk
+/// keeps trying to open all of them, and a changing number of connections may be reached only briefly.
 pub fn room(plan: &Plan, shortage: Option<Shortage>) -> Option<u32> {
     let load = &plan.load;
     let is_constant = !load.grows() && plan.levels.is_none() && !plan.dialect.is_compat();
@@ -107,25 +107,25 @@ pub fn room(plan: &Plan, shortage: Option<Shortage>) -> Option<u32> {
     Some(u32::try_from(left).unwrap_or(u32::MAX).clamp(load.threads, load.connections))
 }
 
-/// A run whose limit on address space leaves too little.
+/// The address-space limit leaves too little for a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cramped {
-    /// The threads of the run.
+    /// Threads of the run.
     pub threads: u32,
-    /// The connections that it would have.
+    /// Connections the run would open.
     pub connections: u32,
-    /// The address space that they need, in MiB.
+    /// Address space needed, in MiB.
     pub needed_mib: u64,
-    /// Available under the limit, in MiB.
+    /// Address space available under the limit, in MiB.
     pub left_mib: u64,
 }
 
-/// Checks that a limit on address space leaves enough for a run, because some memory that a thread needs is not asked
-/// for in a way that can fail. `has_script`: true if the program has a script, be it that of another run.
+/// Checks that the address-space limit leaves enough for a run, because some memory of a thread is allocated in a way
+/// that cannot fail gracefully. `has_script`: true if the program has a script, even that of another run.
 ///
 /// # Errors
 ///
-/// The memory needed, and the memory left.
+/// Fails if too little is left, with the memory needed and the memory left.
 pub fn check_space(plan: &Plan, has_script: bool) -> Result<(), Cramped> {
     let Some(limit) = getrlimit(Resource::As).current else { return Ok(()) };
     let size = file("/proc/self/status").and_then(|status| value(&status, "VmSize"));
@@ -138,11 +138,11 @@ pub fn check_space(plan: &Plan, has_script: bool) -> Result<(), Cramped> {
     if left < needed { Err(cramped) } else { Ok(()) }
 }
 
-/// Address space of a run with so many connections, in bytes, on the safe side.
+/// Upper estimate of the address space of a run with this many connections, in bytes.
 fn address_space(plan: &Plan, connections: u32, has_script: bool) -> u64 {
     let large = SCRIPT_STACK_BYTES as u64;
     let stack = if plan.script.is_some() { large } else { 2 * MIB };
-    // The script is loaded in a thread of its own, and called from the one that reports.
+    // The script is loaded in its own thread, and called from the reporting thread.
     let scripts = if has_script { 2 * large } else { 0 };
     let threads = u64::from(plan.load.threads) * (stack + THREAD_BYTES);
     let is_encrypted = plan.tls.is_some() && !matches!(plan.io, Io::Sim(_));
@@ -160,33 +160,33 @@ fn address_space(plan: &Plan, connections: u32, has_script: bool) -> u64 {
 }
 
 const MIB: u64 = 1024 * 1024;
-/// Address space of a run as a whole: threads for signals, files and monitoring, the reserve, the results.
+/// Shared by the run: threads for signals, files and monitoring, the reserve, the results.
 const RUN_BYTES: u64 = 64 * MIB;
-/// Of a thread, in addition to its stack: receive buffers, ring, histograms, the state of a script.
+/// Per thread, in addition to its stack: receive buffers, ring, histograms, script state.
 const THREAD_BYTES: u64 = 12 * MIB;
-/// State of a connection, real or simulated: about 1 KiB in fact.
+/// Per connection, real or simulated: about 1 KiB measured.
 const CONNECTION_BYTES: u64 = 2 * 1024;
-/// Of one with TLS: about 8 KiB with small responses, and room for a record of up to 16 KiB.
+/// Per TLS connection: about 8 KiB measured with small responses, plus room for a record of up to 16 KiB.
 const TLS_CONNECTION_BYTES: u64 = 32 * 1024;
-/// Additional state of one that may speak HTTP/2: about 2 KiB in fact ...
+/// Per connection that may use HTTP/2, in addition: about 2 KiB measured ...
 const HTTP2_CONNECTION_BYTES: u64 = 4 * 1024;
 /// ... and about 350 bytes for each stream with a request in flight.
 const STREAM_BYTES: u64 = 512;
 
-/// Facts about the machine for readers of a result. Facts that cannot be read are omitted.
+/// Facts about the machine for readers of a result. Unreadable facts are omitted.
 #[derive(Clone, Debug, Default)]
 pub struct HostFacts {
     /// The identifier of this boot of the machine.
     pub boot_id: Option<String>,
     /// The kernel's release.
     pub kernel: Option<String>,
-    /// The processor's name.
+    /// The processor model.
     pub cpu_model: Option<String>,
-    /// Processors this process may use.
+    /// Number of processors available to this process.
     pub cpus: usize,
-    /// Limit on open files.
+    /// Soft open-file limit.
     pub open_files_soft: Option<u64>,
-    /// Highest limit that can be set.
+    /// Hard open-file limit.
     pub open_files_hard: Option<u64>,
     /// Kernel settings and their values.
     pub sysctls: Vec<(String, String)>,
@@ -213,7 +213,7 @@ const SYSCTLS: [&str; 17] = [
     "net.ipv4.tcp_wmem",
 ];
 
-/// Reads the facts.
+/// Reads the facts of this machine.
 pub fn facts() -> HostFacts {
     let limit = getrlimit(Resource::Nofile);
     let named = |name: &&str| Some(((*name).to_owned(), sysctl(name)?));
@@ -228,18 +228,18 @@ pub fn facts() -> HostFacts {
     }
 }
 
-/// The value of a kernel setting, its parts separated by single spaces.
+/// Value of a kernel setting, with its parts separated by single spaces.
 pub fn sysctl(name: &str) -> Option<String> {
     let value = file(&format!("/proc/sys/{}", name.replace('.', "/")))?;
     Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Contents of a small file, without blanks around them; `None` if it cannot be read.
+/// Contents of a small file, trimmed; `None` if the file cannot be read.
 pub fn file(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
-/// The value that `/proc/cpuinfo` has under this name for the first processor; not every architecture has every name.
+/// Value under this name in `/proc/cpuinfo` for the first processor; the names depend on the architecture.
 pub fn cpu(name: &str) -> Option<String> {
     value(&file("/proc/cpuinfo")?, name)
 }
@@ -250,41 +250,42 @@ pub fn value(text: &str, name: &str) -> Option<String> {
     lines.find(|(key, _)| key.trim_end() == name).map(|(_, value)| value.trim().to_owned())
 }
 
-/// Opens the [`SCHEDSTAT`] of the calling thread; `None` if the kernel has none, or there are too few descriptors.
+/// Opens the calling thread's [`SCHEDSTAT`]; `None` if the kernel has none or no descriptor is free.
 pub fn schedstat(path: &str) -> Option<OwnedFd> {
     fs::File::open(path).ok().map(OwnedFd::from)
 }
 
-/// The local ports of this machine. Connections between two addresses and to one port need one each.
+/// Local ports of this machine. Connections between the same two addresses to the same port need one each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ports {
-    /// How many there are between two addresses.
+    /// Number of usable ports between two addresses.
     pub usable: u64,
-    /// How many connections, to any peer, this machine closed first: each blocks its port for a minute (TIME_WAIT).
+    /// Number of connections, to any peer, that this machine closed first: each blocks its port for a minute
+    /// (TIME_WAIT).
     pub time_wait: u64,
 }
 
 impl Ports {
-    /// Reads them from the kernel; `None` where it does not say.
+    /// Reads the counts from the kernel; `None` if they are unavailable.
     pub fn read() -> Option<Self> {
         let sockets = fs::read_to_string("/proc/net/sockstat").ok()?;
         Some(Self { usable: ports::usable()?.len() as u64, time_wait: time_wait(&sockets)? })
     }
 }
 
-/// The number after `tw` in the line about TCP.
+/// The number after `tw` in the TCP line.
 fn time_wait(sockets: &str) -> Option<u64> {
     let line = sockets.lines().find_map(|line| line.strip_prefix("TCP: "))?;
     line.split_whitespace().skip_while(|word| *word != "tw").nth(1)?.parse().ok()
 }
 
-/// Why the kernel chooses the local ports of a run, if it does.
+/// Reason why the kernel chooses the local ports of a run; `None` if the run chooses them.
 pub fn unchosen_ports(plan: &Plan) -> Option<Unchosen> {
     let has_ports = plan.connect.unix.is_none() && !matches!(plan.io, Io::Sim(_));
     PortRing::of_this_machine().err().filter(|_| has_ports)
 }
 
-/// How many local ports there are for a plan, if they are fewer than its connections.
+/// Number of local ports for a plan, if fewer than its connections.
 pub fn too_few_ports(plan: &Plan, addresses: &Addresses, ports: Option<Ports>) -> Option<u64> {
     let pairs = addresses.0.len() as u64 * plan.connect.sources.map_or(1, |sources| u64::from(sources.count()));
     let there_are = ports?.usable * pairs;

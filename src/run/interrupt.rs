@@ -1,4 +1,4 @@
-//! Ends a run early, from another thread.
+//! Ends a run early from another thread.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,17 +15,17 @@ struct Flags {
 }
 
 impl Interrupt {
-    /// Tells the run to end.
+    /// Asks the run to end.
     pub fn ask(&self) {
         self.0.asked.store(true, Ordering::Relaxed);
     }
 
-    /// True if the run has been told to end.
+    /// True if the run was asked to end.
     pub fn is_asked(&self) -> bool {
         self.0.asked.load(Ordering::Relaxed)
     }
 
-    /// Makes a call that may block for good, such as a script's `setup`: nobody checks the flag during it.
+    /// Makes a call that may block forever, such as a script's `setup`. The flag is not checked during the call.
     pub fn blocking<T>(&self, work: impl FnOnce() -> T) -> T {
         self.0.is_blocked.store(true, Ordering::Relaxed);
         let done = work();
@@ -33,7 +33,7 @@ impl Interrupt {
         done
     }
 
-    /// True during a call of [`Self::blocking`], in which a signal is not noticed.
+    /// True during a call of [`Self::blocking`], when signals go unnoticed.
     pub fn is_blocked(&self) -> bool {
         self.0.is_blocked.load(Ordering::Relaxed)
     }

@@ -1,50 +1,50 @@
-//! One of the machines that carry a run out together, when the run is over.
+//! The share of one machine in a finished run on several machines.
 
 use std::time::Duration;
 
 use super::{Shortage, nanos};
 
-/// One machine's part in a run.
+/// One machine's share of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MachineShare {
-    /// The name of the machine.
+    /// Name of the machine.
     pub name: String,
-    /// The release of its kernel.
+    /// Kernel release.
     pub kernel: String,
-    /// The backend that it used.
+    /// Backend used.
     pub backend: String,
-    /// How many threads it had.
+    /// Number of threads.
     pub threads: u32,
-    /// How many processors it could use.
+    /// Number of available processors.
     pub processors: u32,
-    /// The most connections that it could have ...
+    /// Maximum number of connections ...
     pub connections: u64,
-    /// ... and the limit on open files that kept it from having all that were planned, if there is one.
+    /// ... and the open-file limit that kept it below the plan, if any.
     pub shortage: Option<Shortage>,
-    /// Requests it sent.
+    /// Requests sent.
     pub started: u64,
-    /// Complete responses it received.
+    /// Complete responses received.
     pub completed: u64,
     /// Failures of all kinds.
     pub failures: u64,
-    /// Length of its part since measuring began, or of the part whose measurements have arrived.
+    /// Time from the start of measuring to the end of this share, or to the last row received.
     pub elapsed: Duration,
-    /// The share of a processor that its busiest thread took; `None`: unknown.
+    /// Share of a processor that the busiest thread used; `None` if unknown.
     pub busiest: Option<f64>,
-    /// The shortest round trip to it.
+    /// Shortest round trip between the coordinator and this machine.
     pub round_trip: Duration,
-    /// How much later than the others it began to measure.
+    /// Delay of the start of measuring against the other machines.
     pub late: Duration,
-    /// Drift of its clock against the coordinator's, in nanoseconds; `None`: unknown.
+    /// Clock drift against the coordinator, in nanoseconds; `None` if unknown.
     pub drift_ns: Option<i64>,
-    /// The verdict's name and sentence, if the machine itself limited its part.
+    /// Name and sentence of the verdict, if the machine itself limited its share.
     pub limit: Option<(String, String)>,
-    /// Why it was lost; its measurements after its last row are missing.
+    /// Reason the machine was lost; measurements after its last row are missing.
     pub lost: Option<String>,
 }
 
 impl MachineShare {
-    /// True if it was lost, and some of its part is missing before this time after measuring began.
+    /// True if the machine was lost and measurements are missing before this time (since measuring began).
     pub fn is_missing_before(&self, until_ns: u64) -> bool {
         self.lost.is_some() && nanos(self.elapsed) < until_ns
     }

@@ -1,14 +1,14 @@
-//! Carries a plan out: starts the workers, watches them, stops them and adds up what they measured.
+//! Runs a plan: starts the workers, watches them, stops them and sums their measurements.
 //!
-//! Only this module and the embedded target spawn threads. It prints nothing: progress goes to observers.
+//! Only this module and the embedded target spawn threads. Nothing is printed here: observers receive the progress.
 //!
-//! Reading order: `prepare` sets the workers up, each a `worker`; `supervisor` releases, watches and stops them;
-//! `outcome` adds up what they return. To the supervisor they are `workers`: `threads`, engines in virtual time
-//! (`simulated`), or `machines`, which `gather` waits for. `snapshot` has the sums during the run, for each `observer`,
-//! and `stages` those of each stage. `until`, `interrupt` and `waiting` are about the end of a run, `tail` about
-//! workers that stay after it, `dues` and `due_gaps` about the schedule. `choice`, `congestion`, `spin`, `host` and
-//! `reach` ask the machine before the start. `monitor` watches a target here, `sockets` samples connections, and both
-//! ask the kernel through `diag`.
+//! Reading order: `prepare` sets up the workers, each a `worker`. `supervisor` releases, watches and stops them, and
+//! `outcome` sums their results. The supervisor sees them as `workers`: `threads`, engines in virtual time
+//! (`simulated`), or `machines`, collected by `gather`. `snapshot` keeps the sums during the run for each `observer`,
+//! and `stages` the sums of each stage. `until`, `interrupt` and `waiting` end a run, `tail` keeps workers after the
+//! end, and `dues` and `due_gaps` compute the schedule. `choice`, `congestion`, `spin`, `host` and `reach` check the
+//! machine before the start. `monitor` watches a local target and `sockets` samples connections, both through the
+//! kernel interface in `diag`.
 
 pub mod choice;
 mod clock;
@@ -74,11 +74,11 @@ use std::time::Duration;
 
 use onrush_plan::limits::SCRIPT_STACK_BYTES;
 
-/// Runs work that calls a script in a thread whose stack is large enough for it.
+/// Runs work that calls a script, in a thread with a large enough stack.
 ///
 /// # Errors
 ///
-/// When the thread cannot be created.
+/// Fails if the thread cannot be created.
 pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NotStarted> {
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("script".to_owned()).stack_size(SCRIPT_STACK_BYTES);
@@ -88,11 +88,11 @@ pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Not
     })
 }
 
-/// Runs work that may never end in a thread that is not joined.
+/// Runs work that may never end, in a thread that is not joined.
 ///
 /// # Errors
 ///
-/// When the thread cannot be created.
+/// Fails if the thread cannot be created.
 pub fn beside(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
 }

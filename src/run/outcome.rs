@@ -1,4 +1,4 @@
-//! Measurements of a run, and how it went.
+//! Measurements and course of a run.
 
 use std::net::SocketAddr;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -21,131 +21,130 @@ use super::snapshot::Collector;
 use super::until::StopRule;
 use super::{Choice, MonitorReport, Ports, Probe, Shortage, StopRuleResult, host, nanos};
 
-/// Measurements of a run, and how it went: plain data.
+/// Measurements and course of a run, as plain data.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// The sum of all workers.
+    /// Totals of all workers.
     pub totals: Totals,
-    /// From the common start to the end of the last worker.
+    /// Time from the common start to the end of the last worker.
     pub elapsed: Duration,
-    /// How long it went on after that, uncounted, to learn how the requests that were due had ended.
+    /// Uncounted time after the run, in which the remaining due requests ended.
     pub ran_on: Duration,
-    /// The processor time of other threads than the workers while those ran; unknown with a warm-up, and in virtual
+    /// Processor time of threads other than the workers while the workers ran; unknown with a warm-up and in virtual
     /// time.
     pub beside: Option<Duration>,
-    /// How long the machine was suspended during the run, warm-up included. No other time here includes it.
+    /// Total suspension of the machine during the run, including the warm-up. No other duration here includes it.
     pub suspended: Duration,
-    /// Why the run ended.
+    /// Reason the run ended.
     pub ended: RunEnd,
-    /// How precisely the figures of `--until` were known at the end.
+    /// Precision of the `--until` metrics at the end.
     pub until: Option<StopRuleResult>,
-    /// The backend that ran.
+    /// Name of the backend.
     pub backend: &'static str,
-    /// Addresses that refused at the start while another worked, with the error number.
+    /// Addresses that refused at the start while another accepted, with the error number.
     pub dropped: Vec<(SocketAddr, i32)>,
-    /// The addresses that worked.
+    /// The addresses that accepted.
     pub addresses: Vec<SocketAddr>,
-    /// True if the hard limit of open files was too low.
+    /// The shortage if the hard open-file limit was too low.
     pub descriptors: Option<Shortage>,
-    /// How much later than planned the warm-up ended and measuring began.
+    /// Delay of the end of the warm-up, and so of the start of measuring, against the plan.
     pub delayed: Duration,
-    /// When measuring began, since the beginning of 1970.
+    /// Start of measuring, since the Unix epoch.
     pub started_at: Duration,
-    /// The rows of the run.
+    /// Rows of the run.
     pub timeline: Timeline,
-    /// Totals of each stage of the plan, in order; none if it has fewer than two.
+    /// Totals of each stage of the plan, in order; empty if the plan has fewer than two stages.
     pub stages: Vec<Totals>,
     /// Shares of the workers, in order.
     pub workers: Vec<WorkerShare>,
-    /// The machine.
+    /// Facts about the machine.
     pub host: host::HostFacts,
-    /// The local ports at the end, if the run ran out of them.
+    /// Local ports at the end, if the run exhausted them.
     pub ports: Option<Ports>,
-    /// Times in which requests were in flight and no response came, in order.
+    /// Periods without a response while requests were in flight, in order.
     pub silences: Vec<Gap>,
-    /// Times in which requests were due and no response came, in order; `None`: there is no schedule, or it is unknown.
+    /// Periods without a response while requests were due, in order; `None` if there is no schedule or it is unknown.
     pub due_gaps: Option<Vec<DueGap>>,
-    /// Times in which at least one worker waited for a response.
+    /// Periods in which at least one worker waited for a response.
     pub awaited: Vec<Gap>,
-    /// For each worker, in order, times in which requests became due that it had sent ahead, in a batch.
+    /// For each worker, in order: periods covered by batches sent ahead.
     pub ahead: Vec<Vec<Gap>>,
-    /// Times in which at least one worker was stalled, in order and without overlaps.
+    /// Periods in which at least one worker was stalled, in order and without overlaps.
     pub stalls: Vec<Gap>,
-    /// Times in which the script held up at least one worker, in order and without overlaps.
+    /// Periods in which the script held up at least one worker, in order and without overlaps.
     pub in_script: Vec<Gap>,
-    /// How requests were spread over the connections that were open at the end.
+    /// Distribution of requests over the connections that were open at the end.
     pub spread: ConnectionSpread,
-    /// How large the kernel made the buffers of connections, if the plan sets their size.
+    /// Actual buffer sizes of connections, if the plan sets a size.
     pub buffers: BufferSizes,
-    /// Observations on its HTTP/2 connections, if there can be any.
+    /// Counts of the HTTP/2 connections, if there can be any.
     pub http2: Option<onrush_proto::http2::Http2Counts>,
-    /// Transcript of the wire, if the plan asks for it.
+    /// Transcript of the wire, if the plan asks for one.
     pub transcript: Option<Box<Transcript>>,
-    /// The secrets of the plan; none if they may be shown.
+    /// Secrets of the plan; empty if they may be shown.
     pub known: KnownSecrets,
-    /// How many requests the script pipelines, if that was known before the run.
+    /// Number of requests that the script pipelines, if known before the run.
     pub batch: usize,
     /// True if a script delayed requests.
     pub pauses: bool,
-    /// True if `delay()` of the script ever returned something other than a number.
+    /// True if the script's `delay()` ever returned something other than a number.
     pub pauses_unread: bool,
-    /// Why the run broke off early, if it did.
+    /// Reason the run broke off early, if it did.
     pub breakdown: Option<Breakdown>,
-    /// Threads (numbered from 1) that never returned from their script, and the callback they are in. Their
-    /// measurements since the last hand-over are missing.
+    /// Threads (numbered from 1) that never returned from their script, with the blocking callback. Their measurements
+    /// since the last hand-over are missing.
     pub stuck: Vec<(usize, &'static str)>,
-    /// Threads (numbered from 1) that their script ended before the run was over, and when, since measuring began; zero
-    /// in the warm-up.
+    /// Threads (numbered from 1) that their script ended before the end of the run, with the time since measuring
+    /// began; zero in the warm-up.
     pub stopped: Vec<(usize, Duration)>,
-    /// Observations of the target and the machine; `None`: they were not watched.
+    /// Observations of the target and the machine; `None` if they were not watched.
     pub seen: Option<MonitorReport>,
-    /// The responses in each tenth of a second of the last minute at least, if a probe may follow.
+    /// Responses in each tenth of a second, for at least the last minute; empty unless a probe may follow.
     pub recent: Vec<f64>,
-    /// The experiment that followed; `None`: none did.
+    /// The probe after the run, if there was one.
     pub probe: Option<Probe>,
-    /// The sums of the socket samples; `None`: none were asked for.
+    /// Sums of the socket samples; `None` if no samples were requested.
     pub sampled: Option<SocketSamples>,
-    /// The machines that took part, if it was a run on several.
+    /// Shares of the machines; empty for a run on one machine.
     pub machines: Vec<MachineShare>,
 }
 
-/// One worker's part in a run.
+/// One worker's share of a run.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct WorkerShare {
-    /// Its connections.
+    /// Number of connections.
     pub connections: u32,
-    /// Its counters.
+    /// Counters of the worker.
     pub counters: Counters,
-    /// Where its own time went; `None`: it never returned, so its end is not known.
+    /// Breakdown of the worker's time; `None` if the worker never returned, so its end is unknown.
     pub activity: Option<Activity>,
 }
 
-/// Where a worker's thread is stuck, and when it should have ended, counted from the start.
+/// The callback that blocks a worker's thread, and the due time of the worker's end (since the start).
 #[derive(Clone, Copy, Debug)]
 pub(super) struct StuckThread {
     pub callback: &'static str,
     pub since: Duration,
 }
 
-/// Why a run broke off. Earlier measurements are kept.
+/// Reason a run broke off. Earlier measurements are kept.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Breakdown {
-    /// The script failed: the error and its place, as shown to the user.
+    /// The script failed: the error and its position, as shown to the user.
     Script(String),
-    /// The script asked for the program to exit with this code.
+    /// The script asked the program to exit with this code.
     Exit(i32),
-    /// A thread (numbered from 1) panicked, which is a bug in onrush. Its measurements since the last hand-over are
-    /// missing.
+    /// A thread (numbered from 1) panicked: a bug in onrush. Its measurements since the last hand-over are missing.
     Bug(usize),
 }
 
-/// Why a run ended.
+/// Reason a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum RunEnd {
-    /// Its time was up.
+    /// The duration elapsed.
     #[default]
     Duration,
-    /// All its requests had ended.
+    /// All requests ended.
     Requests,
     /// A signal arrived.
     Signal,
@@ -153,17 +152,17 @@ pub enum RunEnd {
     NeverBegun,
     /// Every first connection was refused.
     Refused {
-        /// The address that was tried last.
+        /// The last address tried.
         address: SocketAddr,
-        /// Why.
+        /// The cause of the last refusal.
         cause: Cause,
     },
-    /// No connection could be established any more.
+    /// Connections could no longer be established.
     StayedAway,
 }
 
 impl Outcome {
-    /// A run of this backend that measured nothing yet; `started_at`: since the beginning of 1970.
+    /// A run on this backend without measurements; `started_at` counts from the Unix epoch.
     pub(crate) fn new(backend: &'static str, descriptors: Option<Shortage>, started_at: Duration) -> Self {
         Self {
             totals: Totals::default(),
@@ -209,13 +208,13 @@ impl Outcome {
         }
     }
 
-    /// A run that a signal ended before it began.
+    /// A run that a signal ended before the start.
     pub fn interrupted(choice: &Choice) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Self { ended: RunEnd::NeverBegun, host: host::facts(), ..Self::new(choice.name, None, now) }
     }
 
-    /// Records a worker that returned nothing: it is stuck, or panicked before `now`.
+    /// Records a worker without a result: stuck, or panicked before `now`.
     pub(super) fn lose(&mut self, plan: &Plan, index: usize, stuck: Option<StuckThread>, now: Duration) {
         if let Some(StuckThread { callback, .. }) = stuck {
             self.stuck.push((index + 1, callback));
@@ -223,17 +222,17 @@ impl Outcome {
             self.breakdown.get_or_insert(Breakdown::Bug(index + 1));
         }
         let until = stuck.map_or(now, |stuck| stuck.since);
-        // Requests after the end do not count.
+        // Requests after the end are not counted.
         let most = plan.stop.duration.filter(|_| !plan.run_on.is_zero()).unwrap_or(Duration::MAX);
         self.elapsed = self.elapsed.max(until.saturating_sub(plan.warmup).min(most));
         let connections = plan.load.most_of(index as u32);
         self.workers.push(WorkerShare { connections, counters: Counters::default(), activity: None });
         self.ahead.push(Vec::new());
-        // Completions since its last hand-over are unknown.
+        // Completions since the worker's last hand-over are unknown.
         self.silences.clear();
     }
 
-    /// Records a thread of another machine that returned nothing.
+    /// Records a thread without a result on another machine.
     pub(super) fn lack(&mut self) {
         self.workers.push(WorkerShare { connections: 0, counters: Counters::default(), activity: None });
         self.ahead.push(Vec::new());
@@ -269,7 +268,7 @@ impl Outcome {
         self.compute_response_gaps(plan);
         self.host = host::facts();
         if matches!(plan.io, Io::Sim(_)) {
-            // Virtual time passes on no machine in particular.
+            // Virtual time is not tied to a machine.
             self.host.boot_id = None;
         }
         for (worker, share) in self.workers.iter_mut().zip(collector.shares) {
@@ -278,7 +277,7 @@ impl Outcome {
         }
     }
 
-    /// Finds the times without a response.
+    /// Finds the periods without a response.
     pub(super) fn compute_response_gaps(&mut self, plan: &Plan) {
         let run = Gap { until_ns: nanos(self.elapsed), ..Gap::ALL };
         let gaps = silences::common(&self.silences, &[run]);
@@ -287,19 +286,19 @@ impl Outcome {
         else {
             return;
         };
-        // The machines of a run draw their times themselves.
+        // Each machine of a distributed run draws its own due times.
         if schedule.arrivals == Arrivals::Poisson && !self.machines.is_empty() {
             return;
         }
-        // Requests that the script holds back are not the target's.
+        // Requests held back by the script are not the target's fault.
         let gaps = if self.pauses { &self.silences } else { &gaps };
         let (mut found, mut after) = due_gaps(plan, schedule, gaps, &worker_parts(plan, &self.machines), &self.ahead);
         let open_loop = self.totals.open_loop.as_deref();
         let unsent = open_loop.map_or(0, |open_loop| open_loop.unsent);
-        // Where `-n` ends the schedule before the run, its last requests may still be in flight, or wait to be sent.
+        // If `-n` ends the schedule before the run, the last requests may still be in flight or unsent.
         let rest = after.pop_if(|last| last.until_ns == run.until_ns && unsent > 0);
         let waited = silences::common(&after, &self.silences).into_iter().map(|gap| {
-            // Requests that got their response after the gap waited as long as it lasted; bins are a thousandth wide.
+            // A request answered after the gap waited at least the length of the gap; bins are a thousandth wide.
             let at_least_ns = gap.length_ns() - gap.length_ns() / 500;
             let waits = open_loop
                 .into_iter()
@@ -313,14 +312,15 @@ impl Outcome {
     }
 
     /// True if the latencies add up to no more than the time that requests were in flight (Little's law). Not checked
-    /// with a warm-up, whose requests count with their whole latency, nor for imitated tools, which leave some out.
+    /// with a warm-up, whose requests count with their whole latency, nor for imitated tools, which leave out some
+    /// latencies.
     fn follows_littles_law(&self, plan: &Plan) -> bool {
         let Totals { latency, counters, .. } = &self.totals;
         let is_all = plan.warmup.is_zero() && !plan.dialect.is_compat() && !self.has_lost_threads();
         !is_all || latency.sum() <= u128::from(counters.occupancy.in_flight_ns)
     }
 
-    /// Removes the secrets from texts of servers and scripts, before they can be shown.
+    /// Redacts secrets in texts of servers and scripts before they are shown.
     fn hide_secrets(&mut self, plan: &Plan) {
         self.known = KnownSecrets::from_plan(plan);
         let known = &self.known;
@@ -345,7 +345,7 @@ impl Outcome {
         }
     }
 
-    /// Adds a worker's results.
+    /// Adds the results of a worker.
     pub(super) fn add(&mut self, end: WorkerEnd, refused: bool) {
         self.elapsed = self.elapsed.max(Duration::from_nanos(end.elapsed_ns));
         self.ran_on = self.ran_on.max(Duration::from_nanos(end.ran_on_ns));
@@ -387,29 +387,29 @@ impl Outcome {
         self.breakdown = self.breakdown.take().or(breakdown);
     }
 
-    /// True if a thread returned nothing at the end: data that it had not handed over is missing.
+    /// True if a thread returned no result, so that its last measurements are missing.
     pub fn has_lost_threads(&self) -> bool {
         self.lost_threads() > 0
     }
 
-    /// How many threads returned nothing at the end.
+    /// Number of threads that returned no result.
     pub fn lost_threads(&self) -> u64 {
         self.stuck.len() as u64 + u64::from(matches!(self.breakdown, Some(Breakdown::Bug(_))))
     }
 
-    /// The most connections that there could be at a time: fewer than planned if the limit on open files is too low.
+    /// Maximum number of simultaneous connections: lower than planned if the open-file limit is too low.
     pub fn most_connections(&self, plan: &Plan) -> u64 {
         if !self.machines.is_empty() {
             return self.machines.iter().map(|machine| machine.connections).sum();
         }
         let most = u64::from(host::room(plan, self.descriptors).unwrap_or(plan.load.max_inflight));
-        // Where a connection has several streams, the limit is reached with fewer.
+        // With several streams per connection, fewer connections reach the limit.
         let is_reached_earlier = plan.load.grows() && plan.http.streams.is_some_and(|streams| streams > 1);
         if is_reached_earlier { most.min(self.totals.counters.slots_opened.max(1)) } else { most }
     }
 
-    /// How many requests could be in flight on a connection: as many as were asked for and a server allowed. Where that
-    /// varied, as many as there were.
+    /// Maximum number of requests in flight per connection: as requested, or as the server allowed. If the server's
+    /// limit varied, the highest observed number.
     pub fn streams(&self, plan: &Plan) -> u32 {
         let asked = plan.http.streams.unwrap_or(1);
         let seen = self.http2.as_ref().filter(|seen| seen.connections > 0);
@@ -422,7 +422,7 @@ impl Outcome {
         })
     }
 
-    /// The share (0 to 1) of their time that the threads spent inside the script, estimated.
+    /// Estimated share (0 to 1) of the threads' time spent inside the script.
     pub fn script_share(&self) -> f64 {
         let time_ns = self.elapsed.as_nanos() as f64 * self.workers.len() as f64;
         if time_ns > 0.0 { (self.totals.activity.script_ns as f64 / time_ns).min(1.0) } else { 0.0 }

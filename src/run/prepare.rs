@@ -1,4 +1,4 @@
-//! Sets up the workers of a plan: their parts of it, their sockets, their threads.
+//! Sets up the workers of a plan: their shares, sockets and threads.
 
 use std::borrow::Cow;
 use std::net::IpAddr;
@@ -33,11 +33,11 @@ use super::workers::Workers;
 use super::{host, nanos, spin};
 use crate::requests::{Entries, Listed, Picker, RequestNumbering, Values};
 
-/// How many bytes of unfinished heads the connections of HTTP/2 may keep together. A server that never ends them can
-/// make each keep 80 KiB.
+/// Maximum memory of all HTTP/2 connections for unfinished header blocks, in bytes. A server that never ends a block
+/// can make each connection keep 80 KiB.
 const BLOCKS_MAX: usize = 64 << 20;
 
-/// This machine does not have one of the source addresses. Worded as in wrk-cmm.
+/// A source address does not belong to this machine. Worded as in wrk-cmm.
 #[derive(Debug, Error)]
 #[error("{program}bind({address}): {reason}{remedy}")]
 pub struct BadSource {
@@ -47,14 +47,14 @@ pub struct BadSource {
     remedy: &'static str,
 }
 
-/// Sets up all workers of a plan on the backend that [`choose`](super::choice::choose) chose.
+/// Sets up all workers of a plan on the backend from [`choose`](super::choice::choose).
 ///
-/// - `spares`: idle connections of an earlier session to the same target, if this session leaves its own to the next.
-/// - `takers`: get the entries of the request log, and samples of responses.
+/// - `spares`: idle connections of an earlier session to the same target, if this session also passes on its own.
+/// - `takers`: receive the entries of the request log, and samples of responses.
 ///
 /// # Errors
 ///
-/// [`NotStarted`](super::NotStarted), or the fault in a file that the plan names: a scenario, certificates, keys.
+/// Fails with [`NotStarted`](super::NotStarted), or if a scenario, certificate or key file of the plan is faulty.
 pub fn prepare(
     plan: &Plan,
     addresses: &Addresses,
@@ -118,7 +118,7 @@ pub fn prepare(
     Ok(Prepared { backend, descriptors, control, links, workers, monitor, sockets })
 }
 
-/// Returns a function that makes each worker's dialer.
+/// Returns a factory for the workers' dialers.
 fn dialers(plan: &Plan) -> impl Fn(&Config) -> Result<Dialer, Errno> + Clone + Send + use<> {
     let first = plan.first_connection as usize;
     let (connect, connections, ring) = (plan.connect.clone(), plan.load.max_inflight, PortRing::of_this_machine().ok());
@@ -143,7 +143,7 @@ fn try_sources(sources: SourceAddresses, dialect: Dialect) -> Result<(), BadSour
     Ok(())
 }
 
-/// The workers that carry a plan out together.
+/// The workers that run a plan together.
 pub(super) fn workers(
     plan: &Plan,
     parts: &RequestParts,
@@ -174,7 +174,7 @@ pub(super) fn workers(
     (0..plan.load.threads).map(worker).collect()
 }
 
-/// The requests of a run in which they differ, as a single worker would send them.
+/// The differing requests of a run, in the order in which a single worker would send them.
 pub(super) fn listed(plan: &Plan, parts: &RequestParts) -> anyhow::Result<Option<Listed>> {
     let (list, templates) = (&plan.list, &plan.templates);
     let first = list.as_ref().map(|list| (list.part, list.seed));
@@ -199,12 +199,12 @@ pub(super) fn listed(plan: &Plan, parts: &RequestParts) -> anyhow::Result<Option
     listed.prepared().map(Some).map_err(Error::msg)
 }
 
-/// Takes one worker's share of the rest, which is for `workers` of them.
+/// Removes one worker's share from the rest, which is shared by `workers` workers.
 fn deal<T>(rest: &mut Vec<T>, workers: u32) -> Vec<T> {
     rest.split_off(rest.len() - rest.len() / workers as usize)
 }
 
-/// When the requests of worker `index` are due.
+/// The pacer of worker `index`.
 pub(super) fn pacer(plan: &Plan, config: &Config, index: u32) -> Pacer {
     plan.schedule.as_ref().map_or(Pacer::Closed, |schedule| {
         let slice_ns = config.rules.open_loop.map_or(0, |rules| rules.slice_ns);
@@ -212,14 +212,14 @@ pub(super) fn pacer(plan: &Plan, config: &Config, index: u32) -> Pacer {
     })
 }
 
-/// Approximate buffer of a connection before the server waits for a reader. Linux lets TCP's grow to a part of the
-/// maximum in `net.ipv4.tcp_rmem`; for a Unix socket the sender's buffer counts, 208 KiB by default. `--rcvbuf` gets no
-/// more than that by default (`net.core.rmem_max`).
+/// Approximate receive buffer of a connection. Linux grows a TCP buffer up to a share of the maximum in
+/// `net.ipv4.tcp_rmem`. For a Unix socket the sender's buffer counts, 208 KiB by default. By default
+/// `net.core.rmem_max` limits `--rcvbuf` to 208 KiB.
 const TCP_BUFFERED: u64 = 1024 * 1024;
 const UNIX_BUFFERED: u64 = 128 * 1024;
 const RCVBUF_MAX: u32 = 208 * 1024;
 
-/// How much a server may send while its windows wait to be renewed, or until the socket is full.
+/// Maximum amount that a server may send before its windows are renewed or the socket is full.
 fn ahead(http: &Http, connect: &ConnectOptions) -> Ahead {
     let options = options(http, 1);
     let [response, connection] = [options.window, options.connection_window].map(|window| u64::from(window) / 2);
@@ -231,7 +231,7 @@ fn ahead(http: &Http, connect: &ConnectOptions) -> Ahead {
     Ahead { response, connection: connection.min(buffered) }
 }
 
-/// The part of the plan that worker `index` carries out.
+/// Configuration of worker `index`: its share of the plan.
 pub(super) fn config(
     plan: &Plan,
     addresses: &Addresses,
@@ -240,7 +240,7 @@ pub(super) fn config(
     index: u32,
 ) -> Config {
     let requests = plan.stop.requests.map(|requests| load::share(requests, plan.load.threads, index));
-    // More connections than requests would only be opened and closed.
+    // Connections beyond the number of requests would only be opened and closed.
     let at_most = |connections| u64::from(connections).min(requests.unwrap_or(u64::MAX).max(1)) as u32;
     Config {
         max_inflight: at_most(plan.load.most_of(index)),
@@ -278,7 +278,7 @@ pub(super) fn config(
             open_loop: plan.schedule.as_ref().map(|schedule| {
                 let slice = schedule.send_slice.unwrap_or_default();
                 OpenLoop {
-                    // A request that waits for the end of a slice is not late because of that.
+                    // The wait for the end of a slice does not make a request late.
                     max_late_ns: schedule.max_late.map(|late| nanos(late + slice)),
                     late_ns: nanos(schedule.late_after()),
                     slice_ns: nanos(slice),

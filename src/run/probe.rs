@@ -1,91 +1,91 @@
-//! The probe after a run, and its results.
+//! Results of the probe after a run.
 
 use serde::{Deserialize, Serialize};
 
-/// A probe after the run, with other numbers of requests in flight, which no other figure includes; or the evidence of
-/// the run's stages in its place, without a request of its own.
+/// A probe after the run, with other numbers of requests in flight, excluded from all other figures. The stages of a
+/// run can replace a probe, without additional requests.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Probe {
-    /// How long it took, in seconds; zero if none took place.
+    /// Duration in seconds; zero without a probe.
     pub duration_s: f64,
-    /// The requests that it sent.
+    /// Requests sent by the probe.
     pub requests: u64,
-    /// The end of the run, and times in the probe, with one number of requests in flight each; first the two that are
+    /// The end of the run and the slots of the probe, each with one number of requests in flight. The first two are
     /// compared.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slots: Vec<Slot>,
-    /// The elasticity that it found.
+    /// The estimated elasticity.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elasticity: Option<Elasticity>,
-    /// Why it has no result, as the end of a sentence.
+    /// Reason for a missing result, as the end of a sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<String>,
-    /// True if a probe with more requests in flight was wanted, not with fewer; only for one that was too short or did
-    /// not take place.
+    /// True if a probe with more requests in flight was wanted, not with fewer. Set only if the probe was too short or
+    /// did not take place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub up: bool,
-    /// True if a probe was to follow, for which there was too little time.
+    /// True if a probe was planned but too little time was left.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub was_planned: bool,
-    /// A probe that might tell, in seconds, where none took place or it was too short.
+    /// Probe duration in seconds that may give a result, if the probe was too short or did not take place.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needed_s: Option<f64>,
 }
 
-/// A time with one number of requests in flight.
+/// A period with one number of requests in flight.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Slot {
-    /// The requests in flight.
+    /// Number of requests in flight.
     pub in_flight: u32,
-    /// The length of a batch, in seconds.
+    /// Length of a batch, in seconds.
     pub tick_s: f64,
-    /// The responses in each batch of its counted part.
+    /// Responses in each batch of the counted part.
     pub completed: Vec<u64>,
 }
 
-/// By how much the rate follows the requests in flight: 1, in proportion; 0, not at all.
+/// Elasticity of the rate with respect to the requests in flight: 1 is proportional, 0 is no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Elasticity {
     /// The estimate.
     pub value: f64,
-    /// The lower end of its interval, which holds the true value in 99 of 100 cases, although there were several looks
-    /// at it.
+    /// Lower end of the interval, which holds the true value in 99 of 100 cases, with repeated evaluation accounted
+    /// for.
     pub low: f64,
-    /// The upper end.
+    /// Upper end of the interval.
     pub high: f64,
 }
 
 impl Elasticity {
-    /// The rate follows the requests in flight from this elasticity on ...
+    /// From this elasticity on, the rate follows the requests in flight ...
     pub const FOLLOWS: f64 = 0.7;
-    /// ... and below this one, it does not.
+    /// ... and below this elasticity, the rate does not follow.
     pub const STAYS: f64 = 0.3;
 }
 
 impl Probe {
-    /// Why a probe that a signal ended has no result.
+    /// Reason for a missing result if a signal ended the probe.
     pub const SIGNAL: &str = "a signal ended it";
 
-    /// True if a signal ended it.
+    /// True if a signal ended the probe.
     pub fn is_interrupted(&self) -> bool {
         self.failed.as_deref() == Some(Self::SIGNAL)
     }
 
-    /// True if nothing was sent for it: the stages of the run gave the answer.
+    /// True if the stages of the run gave the answer and the probe sent nothing.
     pub fn is_of_stages(&self) -> bool {
         self.requests == 0 && !self.slots.is_empty()
     }
 
-    /// The requests in flight in the run, and the other number; `None` if no probe took place.
+    /// Requests in flight in the run, and in the compared slot; `None` without a probe.
     pub fn in_flight(&self) -> Option<(u32, u32)> {
         let first = self.slots.first()?.in_flight;
         Some((first, self.slots.iter().map(|slot| slot.in_flight).find(|&count| count != first)?))
     }
 
-    /// The responses per second in the slots with this many requests in flight.
+    /// Responses per second in the slots with this number of requests in flight.
     pub fn rate_per_s(&self, in_flight: u32) -> f64 {
         let slots = self.slots.iter().filter(|slot| slot.in_flight == in_flight);
         let (sum, seconds) = slots.fold((0, 0.0), |(sum, seconds), Slot { tick_s, completed, .. }| {
@@ -94,8 +94,8 @@ impl Probe {
         sum as f64 / seconds.max(f64::MIN_POSITIVE)
     }
 
-    /// The probes after several runs as one, with only their common results; `None` if there was none. `overlap`: some
-    /// of the runs took place at the same time.
+    /// Combines the probes of several runs into one with only their common results; `None` if no run had a probe.
+    /// `overlap`: some of the runs took place at the same time.
     pub fn of_several(each: &[Option<&Self>], overlap: bool) -> Option<Self> {
         if let [only] = each {
             return only.cloned();
@@ -132,7 +132,7 @@ impl Probe {
         let (None, None, Some(intervals)) = (&failed, sum.needed_s, intervals) else {
             return Some(Self { failed, ..sum });
         };
-        // Wide enough for all of them.
+        // Wide enough to cover the interval of every run.
         let elasticity = Elasticity {
             value: intervals.iter().map(|it| it.value).sum::<f64>() / intervals.len() as f64,
             low: intervals.iter().map(|it| it.low).fold(f64::INFINITY, f64::min),

@@ -1,4 +1,4 @@
-//! The extra connection to every address that compatible runs make before they start, as the imitated tools do.
+//! The extra connection to every address that compatible runs make before the start, as the imitated tools do.
 
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::Interrupt;
 
-/// How long an address may take to accept. The imitated tools wait as long as the kernel does, about two minutes.
+/// Timeout for the connection to an address. The imitated tools wait as long as the kernel does, about two minutes.
 const PROBE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// No address accepted a connection.
@@ -23,11 +23,12 @@ pub struct Unreachable {
     reason: String,
 }
 
-/// Connects to each address, from the last to the first, closes the connection, and keeps the addresses that accepted.
+/// Connects to each address, from the last to the first, and closes the connection. Returns the addresses that
+/// accepted.
 ///
 /// # Errors
 ///
-/// When none is left, with the reason of the one tried last; or when a scenario cannot be read.
+/// Fails if no address accepted, with the reason of the last one tried, or if a scenario cannot be read.
 pub fn reachable(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> anyhow::Result<Addresses> {
     let scenario = match &plan.io {
         Io::Sim(path) => Some(Scenario::read(path)?),
@@ -43,7 +44,7 @@ pub fn reachable(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> a
     for &address in addresses.0.iter().rev() {
         match accepts(address) {
             Ok(()) => accepting.insert(0, address),
-            // A peer that resets a connection accepted it before.
+            // A peer that resets the connection had accepted it.
             Err(Errno::CONNRESET) => accepting.insert(0, address),
             Err(errno) => reason = onrush_text::reason(&errno.into()),
         }

@@ -1,6 +1,6 @@
-//! Workers in virtual time, which take turns: a run goes one way, whatever the machine does meanwhile.
+//! Workers in virtual time. They take turns, so that a run is deterministic whatever the machine does.
 //!
-//! Each has a thread of its own, so that a script that never returns costs one worker and not the supervisor.
+//! Each worker has its own thread: a script that never returns blocks one worker but not the supervisor.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,8 +15,8 @@ use onrush_proto::Nanos;
 use super::threads::{self, NotStarted};
 use super::worker::Worker;
 
-/// A worker whose script has not returned for this long, by the machine's clock, is given up. It is far more than any
-/// callback takes, so that the lost worker does not depend on how busy the machine is.
+/// A worker is given up after its script has not returned for this long on the machine's clock. No callback takes
+/// nearly as long, so the outcome does not depend on the load of the machine.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub(super) struct Simulated {
@@ -24,25 +24,25 @@ pub(super) struct Simulated {
     workers: Vec<WorkerHandle>,
 }
 
-/// A worker as the others see it.
+/// The supervisor's handle to a worker.
 struct WorkerHandle {
     link: Arc<WorkerLink>,
-    /// The moment up to which it is to run.
+    /// Sends the time up to which the worker should run.
     orders: Sender<Nanos>,
-    /// The outcomes of orders.
+    /// Outcomes of the orders.
     turns: Receiver<TurnOutcome>,
-    /// Its measurements, from the end of the run until they are taken.
+    /// Measurements of the worker, from the end of the run until taken.
     end: Option<Box<WorkerEnd>>,
-    /// Its end after that, if it stayed, until it is taken.
+    /// Final results of a worker that stayed, until taken.
     stayed: Option<Box<Stayed>>,
     state: WorkerState,
 }
 
-/// The outcome of an order.
+/// Outcome of an order.
 enum TurnOutcome {
-    /// The run goes on.
+    /// The run continues.
     Running,
-    /// It has ended, with these results; whether the worker stays.
+    /// The run of this worker has ended, with these results; true if the worker stays.
     Ended(Box<WorkerEnd>, bool),
     /// A worker that stayed was stopped.
     Left(Box<Stayed>),
@@ -52,20 +52,20 @@ enum TurnOutcome {
 enum WorkerState {
     /// Waits for an order.
     Waiting,
-    /// Its script did not return from the last one.
+    /// The script did not return from the last order.
     Lost,
     /// Has ended, and waits for an order.
     Staying,
-    /// Has ended, and is gone; one that panicked leaves nothing.
+    /// Has ended and left; a panicked worker leaves nothing.
     Gone,
 }
 
 impl Simulated {
-    /// Workers that wait to be released, each with its part of the server.
+    /// Workers that wait to be released, each with its part of the simulated server.
     ///
     /// # Errors
     ///
-    /// If a thread could not be created.
+    /// Fails if a thread could not be created.
     pub fn spawn(workers: Vec<Worker>, scenario: Scenario) -> Result<Self, NotStarted> {
         let spawn = |(index, worker): (usize, Worker)| {
             let (orders, ordered) = mpsc::channel();
@@ -80,8 +80,8 @@ impl Simulated {
         Ok(Self { scenario: Box::new(scenario), workers })
     }
 
-    /// Lets each worker in turn run up to this moment, or a little further, to the next event after it; the first time,
-    /// lets it begin there.
+    /// Runs each worker in turn up to this time, or on to the next event after it. The first call starts the workers at
+    /// that time.
     pub fn advance(&mut self, until: Nanos) {
         self.workers.iter_mut().for_each(|worker| worker.advance(until));
     }
@@ -96,17 +96,17 @@ impl Simulated {
         matches!(self.workers[index].state, WorkerState::Waiting | WorkerState::Lost)
     }
 
-    /// The results of worker `index`, once, if it has ended.
+    /// The results of worker `index`, once, after its end.
     pub fn take_end(&mut self, index: usize) -> Option<WorkerEnd> {
         self.workers[index].end.take().map(|end| *end)
     }
 
-    /// Takes the end of worker `index`, which stayed, if it has been stopped since.
+    /// Takes the final results of worker `index`, if it stayed and was stopped.
     pub fn take_stayed(&mut self, index: usize) -> Option<Stayed> {
         self.workers[index].stayed.take().map(|stayed| *stayed)
     }
 
-    /// True if worker `index` is gone.
+    /// True if the thread of worker `index` has left.
     pub fn has_returned(&self, index: usize) -> bool {
         self.workers[index].state == WorkerState::Gone
     }
@@ -117,7 +117,7 @@ impl WorkerHandle {
         if !matches!(self.state, WorkerState::Waiting | WorkerState::Staying) {
             return;
         }
-        // A worker that is gone is found below.
+        // A departed worker is detected below.
         let _ = self.orders.send(until);
         self.state = loop {
             match self.turns.recv_timeout(PATIENCE) {
@@ -138,20 +138,20 @@ impl WorkerHandle {
     }
 }
 
-/// Carries out a worker's part, one order after the other.
+/// Runs a worker's share, one order at a time.
 fn work(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<TurnOutcome>) {
     let control = Arc::clone(&worker.control);
     if catch_unwind(AssertUnwindSafe(|| turns(worker, scenario, ordered, turned))).is_err() {
-        // The others end, too.
+        // End the other workers too.
         control.stop();
     }
 }
 
 fn turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<TurnOutcome>) {
-    // A run that could not begin, or that has ended without this worker, has no use for its further turns.
+    // A run that could not start, or ended without this worker, has no use for its further turns.
     let hand_back = |turn| drop(turned.send(turn));
     let Ok(begin) = ordered.recv() else { return };
-    // The runs of a search are not all alike.
+    // The runs of a search must not all be alike.
     let network = scenario.network(worker.config.seed.wrapping_add(begin.0));
     let backend = Sim::new(worker.config.slots(), network).starting_at(begin);
     let mut engine = Box::new(worker.engine(backend).without_account());

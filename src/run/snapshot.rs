@@ -1,4 +1,4 @@
-//! Adds up the workers' intervals, for the progress of a run and for its result.
+//! Sums the workers' intervals for the progress of a run and for its result.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -11,44 +11,44 @@ use onrush_stats::{Activity, Cause, Count, Counters, ProxyFailure, RowFigures, S
 use super::stages::Stages;
 use super::until::StopRule;
 
-/// Workers that are not idle hand over their interval at least this often.
+/// Maximum time between two hand-overs of a busy worker.
 const HAND_OVER: Duration = Duration::from_millis(200);
 
 /// The progress of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunProgress<'a> {
-    /// How long the run, or its warm-up, has lasted.
+    /// Time since the start of the run, or of its warm-up.
     pub elapsed: Duration,
-    /// How long the warm-up lasts, if it is not over.
+    /// Length of the warm-up; `None` after its end.
     pub warm_up: Option<Duration>,
-    /// Responses so far, without the warm-up's.
+    /// Responses so far, without the warm-up.
     pub requests: u64,
-    /// Responses to requests carried over from the warm-up, at most.
+    /// Upper bound on the responses to requests carried over from the warm-up.
     pub carried: u64,
-    /// Responses per second over about the last second.
+    /// Responses per second over roughly the last second.
     pub requests_per_s: f64,
-    /// The beginning and the end of that second, since the end of the warm-up.
+    /// Start and end of that second, since the end of the warm-up.
     pub rate_of: (Duration, Duration),
-    /// Requests without a good response in time so far, each once, as the metric `errors` counts them.
+    /// Requests so far without a good response in time, each counted once, as in the metric `errors`.
     pub errors: u64,
-    /// How late, in nanoseconds, requests were sent on average over about the last second; `None` without a schedule,
-    /// or if none was sent.
+    /// Mean lateness of the requests sent in roughly the last second, in nanoseconds; `None` without a schedule or if
+    /// none was sent.
     pub late_ns: Option<f64>,
-    /// Measurements since the last progress, with distributions. The sum of all of these, and of the rest after the
-    /// last one, is the run's total.
+    /// Measurements since the last progress, with distributions. All of these plus the rest after the last one add up
+    /// to the run's total.
     pub recent: &'a Totals,
 }
 
-/// A row of the timeline: one second of the run; the last row may be shorter.
+/// A row of the timeline: one second of the run. The last row may be shorter.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TimelineRow {
-    /// When it began, in nanoseconds since measuring began.
+    /// Start of the row, in nanoseconds since measuring began.
     pub from_ns: u64,
-    /// When it ended, in nanoseconds since measuring began.
+    /// End of the row, in nanoseconds since measuring began.
     pub until_ns: u64,
     /// Figures of the row.
     pub figures: RowFigures,
-    /// How many machines were lost by its end, so that some of their part is missing.
+    /// Number of machines lost by the end of the row, which therefore lacks part of their measurements.
     pub machines_lost: u64,
 }
 
@@ -57,15 +57,15 @@ pub struct TimelineRow {
 pub struct WorkerProgress {
     /// Its counters.
     pub counters: Counters,
-    /// Where its own time went.
+    /// Breakdown of the worker's time.
     pub activity: Activity,
 }
 
-/// Rows with everything that was measured in them.
+/// Rows with all their measurements.
 #[derive(Debug)]
 pub(super) struct WholeRows {
     row_ns: u64,
-    /// How many have been returned.
+    /// Number of rows returned.
     given: u64,
     rows: VecDeque<Totals>,
 }
@@ -84,7 +84,7 @@ impl WholeRows {
         self.rows[place] += interval;
     }
 
-    /// The next row, if everybody is past it; a row before them in which nothing was recorded, too.
+    /// The next row that all workers have passed. Leading rows may be empty.
     fn next(&mut self, past_ns: u64) -> Option<Totals> {
         let from_ns = self.given * self.row_ns;
         if self.rows.is_empty() || past_ns <= from_ns + self.row_ns {
@@ -92,27 +92,27 @@ impl WholeRows {
         }
         self.given += 1;
         let mut row = self.rows.pop_front()?;
-        // An interval that a stalled thread handed over late extends past its row, but nobody is past the next rows
-        // because of that. A run that ended in its warm-up has no time.
+        // A stalled thread that hands over late makes its row longer, but no worker has passed the next rows because of
+        // that. A run that ended in its warm-up has no time.
         let least_ns = from_ns + u64::from(row.until_ns > 0);
         (row.from_ns, row.until_ns) = (from_ns, row.until_ns.clamp(least_ns, from_ns + self.row_ns));
         Some(row)
     }
 }
 
-/// The responses in each tenth of a second of the last minute at least.
+/// Responses in each tenth of a second, for at least the last minute.
 #[derive(Debug, Default)]
 pub(super) struct RecentCounts {
-    /// The number of the first tenth.
+    /// Number of the first tenth.
     first: u64,
     counts: Vec<f64>,
 }
 
 impl RecentCounts {
-    /// How many are kept at least.
+    /// Minimum number of tenths kept.
     const KEPT: usize = 600;
 
-    /// Adds responses that came between these moments: in whole tenths, unless a worker handed over late.
+    /// Adds responses received between these times: whole tenths, unless a worker handed over late.
     fn add(&mut self, [from_ns, until_ns]: [u64; 2], completed: u64) {
         let (from, until) = (from_ns / SAMPLE_NS, until_ns.div_ceil(SAMPLE_NS).max(from_ns / SAMPLE_NS + 1));
         let place = |tenth: u64| tenth.saturating_sub(self.first) as usize;
@@ -127,7 +127,7 @@ impl RecentCounts {
         }
     }
 
-    /// Returns the counts of whole tenths of a second of a run that lasted so long.
+    /// Returns the counts of the complete tenths of a second of a run of this length.
     pub fn end(mut self, elapsed_ns: u64) -> Vec<f64> {
         self.counts.truncate((elapsed_ns / SAMPLE_NS).saturating_sub(self.first) as usize);
         let first = self.counts.len().saturating_sub(Self::KEPT);
@@ -135,12 +135,12 @@ impl RecentCounts {
     }
 }
 
-/// Adds up the intervals that the workers hand over.
+/// Sums the intervals that the workers hand over.
 pub struct Collector {
     links: Vec<Arc<WorkerLink>>,
     /// The sum up to the last progress.
     totals: Totals,
-    /// The sum since then.
+    /// Sum since the last progress.
     recent: Totals,
     /// Share of each worker.
     pub shares: Vec<WorkerProgress>,
@@ -150,21 +150,21 @@ pub struct Collector {
     pub(super) stages: Stages,
     /// Decides when the run may end early, if the plan has `--until`.
     pub(super) stop_rule: Option<StopRule>,
-    /// How far each worker's intervals reach, in nanoseconds; `u64::MAX` when it has ended.
+    /// End of each worker's last interval, in nanoseconds; `u64::MAX` after the worker's end.
     past_ns: Vec<u64>,
-    /// How many rows have been returned.
+    /// Number of rows returned.
     given: u64,
-    /// The rows after them, as far as something was recorded.
+    /// The following rows, as far as there are recordings.
     seconds: VecDeque<RowFigures>,
-    /// The rows with everything that was measured in them, if an observer wants that.
+    /// Rows with all their measurements, if an observer wants them.
     pub(super) wholes: Option<WholeRows>,
     /// The responses of the last minute, if an observer wants them.
     pub(super) recent_counts: Option<RecentCounts>,
-    /// The times and numbers of responses of about the last second; the warm-up included.
+    /// Start time and response count of the window for the current rate, about a second ago; including the warm-up.
     mark: (Duration, u64),
     rate: f64,
     rate_of: (Duration, Duration),
-    /// The sum of the lateness of the requests sent, in nanoseconds, and their number, at most a second ago.
+    /// Total lateness (in nanoseconds) and number of the requests sent, as of at most a second ago.
     late_mark: (u128, u64),
 }
 
@@ -191,7 +191,7 @@ impl Collector {
         }
     }
 
-    /// Takes everything that was handed over.
+    /// Takes all intervals handed over so far.
     pub fn collect(&mut self) {
         (0..self.links.len()).for_each(|index| self.collect_from(index));
     }
@@ -201,14 +201,14 @@ impl Collector {
         link.mailbox.collect(|interval| self.add(index, interval));
     }
 
-    /// Takes the rest of a worker that has ended, with `last` as its last interval.
+    /// Takes the rest of a finished worker, with `last` as its last interval.
     pub fn end<C: Count>(&mut self, index: usize, last: &Stats<C>) {
         self.collect_from(index);
         self.add(index, last);
         self.past_ns[index] = u64::MAX;
     }
 
-    /// Notes that worker `index`, which left nothing, has ended.
+    /// Records the end of worker `index`, which returned nothing.
     pub(super) fn leave(&mut self, index: usize) {
         self.past_ns[index] = u64::MAX;
     }
@@ -240,27 +240,27 @@ impl Collector {
         }
     }
 
-    /// Adds a row of several workers of another machine, the first of which has this index.
+    /// Adds a row covering several workers of another machine.
     pub(super) fn add_of(&mut self, workers: std::ops::Range<usize>, row: &Totals) {
         self.add(workers.start, row);
         self.past_ns[workers].fill(row.until_ns);
     }
 
-    /// The next row wanted as a whole, if all workers are past it, or at their end.
+    /// The next full row that all workers have passed or ended in.
     pub(super) fn whole(&mut self) -> Option<Totals> {
         let past_ns = self.past_ns.iter().copied().min().unwrap_or(u64::MAX);
         self.wholes.as_mut()?.next(past_ns)
     }
 
-    /// Ends the sums with the run, also for workers that have not returned.
+    /// Ends the sums with the run, including workers that have not returned.
     pub(super) fn end_lost(&mut self) {
         self.past_ns.fill(u64::MAX);
     }
 
-    /// The next row that all workers are past.
+    /// The next row that all workers have passed.
     pub fn finished(&mut self) -> Option<TimelineRow> {
         let until_ns = (self.given + 1) * SECOND_NS;
-        // A worker that is exactly at the end of the row may end there, and then hands over more. When all have ended,
+        // A worker exactly at the end of the row may end there, and then hands over more. After all workers have ended,
         // the end is known.
         let is_past = |past_ns: &u64| *past_ns > until_ns;
         let is_running = self.past_ns.iter().any(|past_ns| *past_ns < u64::MAX);
@@ -294,7 +294,7 @@ impl Collector {
         self.links.iter().find_map(|link| link.take_refusal())
     }
 
-    /// True if something failed for a reason that waiting does not change.
+    /// True if an error occurred that waiting does not resolve.
     pub fn is_hopeless(&self) -> bool {
         let mut rows = self.totals.ledger.rows().iter().chain(self.recent.ledger.rows());
         rows.any(|row| is_hopeless(row.cause))
@@ -307,7 +307,7 @@ impl Collector {
         &mut self.totals
     }
 
-    /// Tells the observers the progress at this time since the beginning, which has a warm-up of this length.
+    /// Reports the progress. `since_start` includes the warm-up.
     pub fn progress<T>(
         &mut self,
         since_start: Duration,
@@ -356,8 +356,8 @@ impl Collector {
         result
     }
 
-    /// The time up to which the workers have handed over, on average. A worker that has not handed over for longer is
-    /// stalled, and counts as if it had.
+    /// Mean time up to which the workers have handed over. A stalled worker, whose last hand-over is older, counts as
+    /// up to date.
     fn handed_over(&self, elapsed: Duration) -> Duration {
         let reach = |&past_ns: &u64| Duration::from_nanos(past_ns).clamp(elapsed.saturating_sub(HAND_OVER), elapsed);
         self.past_ns.iter().map(reach).sum::<Duration>() / self.past_ns.len().max(1) as u32
@@ -370,7 +370,7 @@ impl Collector {
 /// - the server speaks another version of HTTP, or neither TLS nor text
 /// - a proxy refused with a status that blames the client
 ///
-/// A status of the server refuses a connection only if it says that the port expects TLS.
+/// A status from the server means a refusal only if it says that the port expects TLS.
 pub fn is_hopeless(cause: Cause) -> bool {
     match cause {
         Cause::Protocol(error) => error.is_other_protocol(),
@@ -444,7 +444,7 @@ mod tests {
         assert_eq!(collector.finished(), None);
     }
 
-    /// Workers that hand over early, late and not at all, end at different times, and are collected in any order.
+    /// Workers hand over early, late or never, end at different times, and are collected in any order.
     #[test]
     fn seconds_match_the_timeline_and_cover_the_run() {
         let mut random = Random::new(5);
@@ -560,7 +560,7 @@ mod tests {
         assert_eq!(at(1_007, 10), (1_000.0, (ms(0), ms(1_000))));
         assert_eq!(at(1_950, 19), (1_000.0, (ms(0), ms(1_000))));
         assert_eq!(at(2_014, 20), (1_000.0, (ms(1_000), ms(2_000))));
-        // A worker that is stalled completes nothing.
+        // A stalled worker completes nothing.
         assert_eq!(at(3_200, 20), (0.0, (ms(2_000), ms(3_000))));
     }
 

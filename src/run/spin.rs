@@ -1,8 +1,8 @@
 //! Decides whether the workers of a run busy-poll before they block.
 //!
-//! With one connection, waking a blocked thread can cost more than the whole request. But a thread that busy-polls
-//! occupies a processor, and slows down a target that needs it. So workers busy-poll only if every thread has a
-//! processor and a target on this machine has one left.
+//! With one connection, waking a blocked thread can cost more than the whole request. But a busy-polling thread
+//! occupies a processor and slows down a target that needs it. So workers busy-poll only if every thread has a
+//! processor and a local target keeps one.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::thread;
@@ -16,7 +16,7 @@ use crate::proc;
 pub struct Decision {
     /// True if workers busy-poll.
     pub spins: bool,
-    /// Why.
+    /// Reason for the decision.
     pub reason: &'static str,
 }
 
@@ -44,7 +44,7 @@ fn judge(asked: Spin, threads: usize, allowed: usize, online: usize, is_local: b
     }
 }
 
-/// True if an address belongs to this machine: only then can a socket be bound to it. Nothing is sent.
+/// True if this machine has the address: a socket can be bound only to a local address. Nothing is sent.
 pub(super) fn is_here(mut address: SocketAddr) -> bool {
     address.set_port(0);
     UdpSocket::bind(address).is_ok()
@@ -71,7 +71,7 @@ mod tests {
     fn every_address_of_this_machine_is_local() {
         let address = |text: &str| text.parse::<SocketAddr>().unwrap();
         assert!(is_here(address("127.0.0.1:80")) && is_here(address("127.1.2.3:80")));
-        // No machine has the first address (RFC 5737). The second is the one that a packet to it would leave from.
+        // No machine has the first address (RFC 5737). The second is the source address of a packet to the first.
         let elsewhere = address("203.0.113.1:80");
         assert!(!is_here(elsewhere));
         let socket = UdpSocket::bind("0.0.0.0:0").unwrap();

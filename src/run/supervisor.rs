@@ -1,4 +1,4 @@
-//! Watches workers while they run, stops them, and takes over their measurements.
+//! Watches workers during the run, stops them, and collects their measurements.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,25 +20,23 @@ use super::until::StopRule;
 use super::workers::Workers;
 use super::{Interrupt, MonitorReport, Observer, Outcome, RunEnd, RunProgress, Shortage, SocketSample, Waiting, nanos};
 
-/// Interval of checks for signals and hand-overs, unless workers hand over more often: at first, when nobody may
-/// listen, and where the run may end early ...
+/// Interval of checks for signals and hand-overs at first, when the target may not listen yet, and in runs that need
+/// close watching (finer hand-overs, `--until`, virtual time) ...
 const WATCH: Duration = Duration::from_millis(20);
-/// ... and otherwise once between two hand-overs, because each time takes the processor from a worker that has no
-/// other.
+/// ... and later: once between two hand-overs, because each check may take the processor from a worker.
 const WATCH_LATER: Duration = Duration::from_nanos(SAMPLE_NS);
-/// How long the former lasts, once measuring has begun.
+/// Time after the start of measuring up to which [`WATCH`] applies.
 const AT_FIRST: Duration = Duration::from_millis(50);
-/// Interval of progress for the observers.
+/// Interval of progress reports.
 const SHOW: Duration = Duration::from_millis(200);
-/// The shortest time that counts as a suspension: no machine is suspended and awake again in less.
+/// Shortest time that counts as a suspension: suspending and resuming a machine takes longer.
 const SUSPENDED_MIN: Duration = Duration::from_millis(10);
-/// How long a callback may last at the end of a run.
+/// Time allowed for a callback at the end of a run.
 const PATIENCE_WITH_SCRIPTS: Duration = Duration::from_secs(1);
-/// Steps of a single request, each with its own time limit: connecting and the response.
+/// Steps of a single request, each with its own timeout: connecting and the response.
 const ONCE_WAITS: u32 = 2;
 
-/// Workers that are set up and wait to be released together. If this is dropped instead, they end without sending
-/// anything.
+/// Workers that are set up and wait for a common release. Dropping this ends them without sending anything.
 pub struct Prepared {
     pub(super) backend: &'static str,
     pub(super) descriptors: Option<Shortage>,
@@ -52,8 +50,8 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Releases the workers at the start, watches them until the last has ended, and adds up. `clock`: of their
-    /// backend. Returns idle connections at the end if the workers were given any, and the workers if they stay.
+    /// Releases the workers at the start, watches them until the last has ended, and sums the results. `clock` is the
+    /// clock of their backend. Returns idle connections if the workers were given any, and the workers if they stay.
     pub fn run(
         self,
         plan: &Plan,
@@ -63,7 +61,7 @@ impl Prepared {
         observers: &mut [&mut dyn Observer],
     ) -> (Outcome, Vec<Spare>, Option<Tail>) {
         let row = observers.iter().filter_map(|observer| observer.row()).min();
-        // In virtual time, watching takes none.
+        // In virtual time, watching is free.
         let is_close = row.is_some() || !plan.until.is_empty() || matches!(self.workers, Workers::Simulated(_));
         let mut supervisor = Supervisor::new(self, plan, start, clock, row);
         let whole_row = observers.iter().find_map(|observer| observer.whole_row());
@@ -88,42 +86,42 @@ impl Prepared {
     }
 }
 
-/// A run as its supervisor sees it.
+/// The supervisor's state of a run.
 struct Supervisor<'a> {
     prepared: Prepared,
     plan: &'a Plan,
     start: Instant,
-    /// The processor time of the process then, in nanoseconds.
+    /// Processor time of the process at the start, in nanoseconds.
     cpu_before_ns: u64,
-    /// When that is, since the beginning of 1970.
+    /// The start since the Unix epoch.
     started_at: Duration,
     clock: &'a mut Clock,
-    /// The clock's reading of [`Clock::suspended_ns`] at the beginning.
+    /// Reading of [`Clock::suspended_ns`] at the start.
     suspended_ns: i64,
     collector: Collector,
     ends: Vec<Option<WorkerEnd>>,
     is_interrupted: bool,
-    /// Facts that are final once the run is over and goes on uncounted.
+    /// Facts that are final once the counted run ends and an uncounted rest follows.
     over: Option<FinalFacts>,
-    /// True if the run ends because nobody accepts a connection.
+    /// True if the run ends because no address accepts a connection.
     found_no_address: bool,
     has_told_waiting: bool,
-    /// When progress was last shown, after the start.
+    /// Time of the last progress report, since the start.
     shown_at: Duration,
-    /// When the workers were told to end, after the start.
+    /// Time of the order to end, since the start.
     stopped_at: Option<Duration>,
     overdue: Overdue,
 }
 
-/// Facts that are final at the end of a run, even if it goes on uncounted.
+/// Facts that are final at the end of a run, even if an uncounted rest follows.
 struct FinalFacts {
-    /// The processor time of the process since the start, in nanoseconds.
+    /// Processor time of the process since the start, in nanoseconds.
     cpu_ns: u64,
     /// Observations of the target and the machine.
     seen: Option<MonitorReport>,
     /// The sums of the socket samples.
     sampled: Option<SocketSamples>,
-    /// True if a signal had ended the run.
+    /// True if a signal ended the run.
     is_interrupted: bool,
 }
 
@@ -155,7 +153,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Releases the workers and the samplers of sockets.
+    /// Releases the workers and the socket sampler.
     fn release(&mut self) {
         let Prepared { workers, sockets, .. } = &mut self.prepared;
         workers.release(self.start, self.clock);
@@ -167,15 +165,15 @@ impl<'a> Supervisor<'a> {
         self.clock.now().saturating_duration_since(self.start)
     }
 
-    /// Returns a value once every worker has ended or is stuck in its script and overdue: for each, the callback that
-    /// it is stuck in, if it is.
+    /// Returns `Some` once every worker has ended, or is overdue and stuck in its script. For each worker: the callback
+    /// that blocks it, if any.
     fn stuck_at_end(&mut self) -> Option<Vec<Option<StuckThread>>> {
         let look = |(index, link): (usize, &Arc<WorkerLink>)| match self.prepared.workers.is_at_work(index) {
             true => link.callback().name().map(Some),
             false => Some(None),
         };
         let callbacks: Option<Vec<_>> = self.prepared.links.iter().enumerate().map(look).collect();
-        // A single request may be late for other reasons, such as a pause: only the time in callbacks counts.
+        // A single request may be late for other reasons, such as a pause: only time in callbacks counts.
         let due = self.due().filter(|_| !self.plan.once || callbacks.is_some());
         let since = self.overdue.since(due, self.elapsed());
         let stuck = |callback: Option<_>| match callback {
@@ -185,7 +183,7 @@ impl<'a> Supervisor<'a> {
         callbacks?.into_iter().map(stuck).collect()
     }
 
-    /// When the workers should end, after the start; `None`: when all requests have ended.
+    /// Due time of the workers' end, since the start; `None`: when all requests have ended.
     fn due(&self) -> Option<Duration> {
         let planned = if self.plan.once {
             self.plan.give_up.map(|give_up| give_up.saturating_mul(ONCE_WAITS))
@@ -195,18 +193,18 @@ impl<'a> Supervisor<'a> {
         planned.into_iter().chain(self.stopped_at).min()
     }
 
-    /// When the run is planned to end, after the start.
+    /// Planned end of the run, since the start.
     fn planned_end(&self) -> Option<Duration> {
         self.plan.stop.duration.map(|duration| self.begins() + duration)
     }
 
-    /// How long the run still lasts, if it goes on uncounted then.
+    /// Remaining time of the counted run, if an uncounted rest follows.
     fn until_over(&self) -> Duration {
         let end = self.planned_end().filter(|_| !self.plan.run_on.is_zero() && self.over.is_none());
         end.map_or(Duration::MAX, |end| end.saturating_sub(self.elapsed()).max(Duration::from_millis(1)))
     }
 
-    /// Ends the measurements beside the workers when the run is over and goes on uncounted.
+    /// Ends the additional measurements when the counted run is over and an uncounted rest follows.
     fn close_if_over(&mut self, observers: &mut [&mut dyn Observer]) {
         let is_over = self.planned_end().is_some_and(|end| self.elapsed() >= end) || self.prepared.control.has_enough();
         if is_over && !self.plan.run_on.is_zero() && self.over.is_none() {
@@ -214,7 +212,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Ends the measurements beside the workers.
+    /// Ends the additional measurements: processor time, monitor, socket samples.
     fn seen_so_far(&mut self, observers: &mut [&mut dyn Observer]) -> FinalFacts {
         let begins = self.start + self.begins();
         FinalFacts {
@@ -225,13 +223,13 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// When measuring began or will begin, after the start: later than planned if a worker was busy.
+    /// Actual or expected start of measuring, since the start of the run: later than planned if a worker was busy.
     fn begins(&self) -> Duration {
         let delay = self.prepared.links.iter().map(|link| link.delay()).max();
         self.plan.warmup + delay.unwrap_or_default()
     }
 
-    /// Takes over measurements, and tells the observers.
+    /// Takes over measurements and informs the observers.
     fn take(&mut self, observers: &mut [&mut dyn Observer]) {
         let (begins, elapsed) = (self.begins(), self.elapsed());
         if let Some(monitor) = &mut self.prepared.monitor {
@@ -248,8 +246,8 @@ impl<'a> Supervisor<'a> {
         self.tell_wholes(observers);
     }
 
-    /// Collects handed-over intervals, and the results of workers that have ended; one that panicked leaves none.
-    /// Reports events of machines.
+    /// Collects handed-over intervals and the results of finished workers (none from a panicked one). Reports machine
+    /// events.
     fn collect(&mut self, observers: &mut [&mut dyn Observer]) {
         self.collector.collect();
         while let Some((count, row)) = self.prepared.workers.take_row() {
@@ -258,14 +256,14 @@ impl<'a> Supervisor<'a> {
         for (index, ended) in self.ends.iter_mut().enumerate() {
             if let Some(end) = self.prepared.workers.take_end(index) {
                 match self.prepared.workers {
-                    // Its last row has come before.
+                    // Its last row has arrived already.
                     Workers::Remote(_) => self.collector.leave(index),
                     Workers::Threads(_) | Workers::Simulated(_) => self.collector.end(index, &end.interval),
                 }
                 observers.iter_mut().for_each(|observer| observer.ended(index, &end));
                 *ended = Some(end);
             } else if self.prepared.workers.is_lost(index) {
-                // Nobody waits for its rows.
+                // Rows must not wait for a lost worker.
                 self.collector.leave(index);
             }
         }
@@ -275,21 +273,21 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Tells the observers everything that was measured in each row.
+    /// Passes full rows to the observers.
     fn tell_wholes(&mut self, observers: &mut [&mut dyn Observer]) {
         while let Some(row) = self.collector.whole() {
             observers.iter_mut().for_each(|observer| observer.whole(&row));
         }
     }
 
-    /// True if a run to which nobody accepts a connection goes on. One with `-n` waits for its target; `--once` does
-    /// not. Waiting helps neither with a bad certificate or another version of HTTP nor with a wrong password.
+    /// True if a run keeps trying although no connection is accepted. A run with `-n` waits for its target, `--once`
+    /// does not. Waiting cannot fix a bad certificate, another version of HTTP or a wrong password.
     fn is_patient(&self) -> bool {
         let waits = self.plan.stop.requests.is_some() && !self.plan.once;
         self.plan.dialect.is_compat() || (waits && !self.collector.is_hopeless())
     }
 
-    /// Stops the workers if there is a reason to; if the run waits for its target, says so once.
+    /// Stops the workers if there is a reason to. Announces once that the run waits for its target.
     fn decide(&mut self, interrupt: &Interrupt, observers: &mut [&mut dyn Observer]) {
         if self.prepared.workers.is_signalled(self.clock) {
             interrupt.ask();
@@ -316,10 +314,10 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Shows the progress if it is time to.
+    /// Reports the progress if it is due.
     fn show(&mut self, observers: &mut [&mut dyn Observer]) {
         let elapsed = self.elapsed();
-        // A look that comes a little early must not put it off to the next one.
+        // A check that comes slightly early must not delay the report to the next one.
         if elapsed + WATCH > self.shown_at + SHOW && self.over.is_none() {
             self.shown_at = elapsed;
             let notify =
@@ -328,7 +326,7 @@ impl<'a> Supervisor<'a> {
         }
     }
 
-    /// Adds up when the run is over; `stuck`: for each worker, the callback that it is stuck in.
+    /// Sums the finished run; `stuck`: for each worker, the callback that blocks it.
     fn end(
         mut self,
         stuck: &[Option<StuckThread>],
@@ -370,12 +368,12 @@ impl<'a> Supervisor<'a> {
                 Some(Tail::new(workers, control, parts, self.clock.clone(), begun, outcome.elapsed))
             }
             _ => {
-                // Where a thread was lost, the others must not stay.
+                // If a thread was lost, the others must not stay.
                 control.stop();
                 None
             }
         };
-        // A thread that never returned may have handed over after the time at which it should have ended.
+        // A thread that never returned may have handed over after its due end.
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals().until_ns));
         let elapsed_ns = nanos(outcome.elapsed);
         if !matches!(outcome.ended, RunEnd::Refused { .. }) {
@@ -404,21 +402,21 @@ fn sampled(observers: &mut [&mut dyn Observer], sample: &SocketSample) {
     observers.iter_mut().for_each(|observer| observer.sampled(sample));
 }
 
-/// Time until the middle between two hand-overs, this long after measuring began: a worker that is a little late hands
-/// over in time, and has an empty interval again for the next time.
+/// Time to the midpoint between two hand-overs, given the time since measuring began. A slightly late worker has then
+/// handed over, and has an empty interval ready for the next time.
 fn until_between(passed: Duration) -> Duration {
     let middle = nanos(WATCH_LATER) / 2;
     Duration::from_nanos(SAMPLE_NS - (nanos(passed) + middle) % SAMPLE_NS)
 }
 
-/// How long the machine was suspended between two readings of [`Clock::suspended_ns`].
+/// Suspension of the machine between two readings of [`Clock::suspended_ns`].
 fn suspended(before_ns: i64, after_ns: i64) -> Duration {
     let passed = Duration::from_nanos(u64::try_from(after_ns - before_ns).unwrap_or_default());
-    // A thread that loses the processor in the middle of a reading reads a little too much.
+    // A thread that loses the processor during a reading slightly overestimates the time.
     if passed >= SUSPENDED_MIN { passed } else { Duration::ZERO }
 }
 
-/// How long the supervisor has waited for workers that should have ended.
+/// Time the supervisor has waited for overdue workers.
 #[derive(Debug, Default)]
 struct Overdue {
     looked_at: Duration,
@@ -426,9 +424,8 @@ struct Overdue {
 }
 
 impl Overdue {
-    /// Adds the time since the last call; returns when the workers were due to end if that is too long ago. It begins
-    /// anew when they are not due. Between two calls that are far apart the process was stopped: that time does not
-    /// count.
+    /// Adds the time since the last call. Returns the due time if the workers are overdue for too long. Restarts when
+    /// they are not due. A long time between two calls means that the process was stopped, and is not counted.
     fn since(&mut self, due: Option<Duration>, now: Duration) -> Option<Duration> {
         let passed = now.saturating_sub(self.looked_at).min(2 * WATCH_LATER);
         self.looked_at = now;
@@ -449,7 +446,7 @@ mod tests {
 
     #[test]
     fn a_suspension_is_the_difference_of_two_clocks() {
-        // The machine may have been suspended before the run as well, and a time namespace may set either clock back.
+        // The machine may have been suspended before the run, and a time namespace may set either clock back.
         for before_ns in [0, 86_400_000_000_000, -100_000_000_000] {
             assert_eq!(suspended(before_ns, before_ns), Duration::ZERO);
             assert_eq!(suspended(before_ns, before_ns + 40_000), Duration::ZERO, "a little time between two clocks");

@@ -1,5 +1,5 @@
-//! Workers that stay after the end of their run, on its connections: uncounted, with as many requests in flight as
-//! ordered, and none before the first order.
+//! Workers that stay on their connections after the end of the run. Their requests are not counted. They keep as many
+//! requests in flight as ordered, and none before the first order.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,26 +11,26 @@ use super::clock::Clock;
 use super::workers::Workers;
 use super::{Interrupt, nanos};
 
-/// How often the hand-overs are taken.
+/// Interval of collecting hand-overs.
 const LOOK: Duration = Duration::from_millis(5);
-/// How long workers may take to end once they are stopped: a script may be in a callback.
+/// Time allowed for workers to end after the stop: a script may be in a callback.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The length of a tick.
 pub const TICK: Duration = Duration::from_nanos(LOOK_NS);
-/// The tick of the counts of the run itself, see [`Outcome::recent`](super::Outcome::recent).
+/// Tick of the run's own counts, see [`Outcome::recent`](super::Outcome::recent).
 pub const RUN_TICK: Duration = Duration::from_nanos(SAMPLE_NS);
 
-/// The workers of a run that is over. They end when this is dropped.
+/// The workers of a finished run. Dropping this ends them.
 pub struct Tail {
     workers: Workers,
     control: Arc<Control>,
     parts: Vec<TailWorker>,
     clock: Clock,
-    /// When measuring began: ticks count from then.
+    /// Start of measuring, which is the origin of ticks.
     begun: Instant,
-    /// The responses in each tick, of all workers, from the first on.
+    /// Responses of all workers in each tick.
     ticks: Vec<f64>,
-    /// The number of the first tick.
+    /// Number of the first tick.
     first: u64,
     totals: Totals,
 }
@@ -38,23 +38,23 @@ pub struct Tail {
 struct TailWorker {
     link: Arc<WorkerLink>,
     connections: u32,
-    /// The number of the tick up to which it has handed over.
+    /// Number of the tick up to which the worker has handed over.
     until: u64,
 }
 
-/// The records of a tail until it was ended.
+/// Records of a tail up to its end.
 pub struct TailEnd {
     /// The records since the run.
     pub totals: Totals,
-    /// How long workers were stalled, in nanoseconds.
+    /// Total stall of the workers, in nanoseconds.
     pub stalled_ns: u64,
-    /// The threads (numbered from 1) that never returned from their script, and the callback they are in.
+    /// Threads (numbered from 1) that never returned from their script, with the blocking callback.
     pub stuck: Vec<(usize, &'static str)>,
 }
 
 impl Tail {
-    /// Workers that have ended, with the number of their connections, and stay; measuring began at `begun` and ended at
-    /// `ended`, after that.
+    /// Workers of a finished run that stay, with the number of their connections. Measuring began at `begun` and ended
+    /// at a time `ended` later.
     pub(super) fn new(
         workers: Workers,
         control: Arc<Control>,
@@ -69,7 +69,7 @@ impl Tail {
         Self { workers, control, parts, clock, begun, ticks: Vec::new(), first, totals: Totals::default() }
     }
 
-    /// Limits the requests in flight, of all lanes together; `lanes`: per connection.
+    /// Limits the total requests in flight over all lanes; `lanes`: per connection.
     pub fn limit(&self, in_flight: u32, lanes: u32) {
         let of: u64 = self.parts.iter().map(|worker| u64::from(worker.connections)).sum();
         let mut before = 0;
@@ -81,12 +81,12 @@ impl Tail {
         }
     }
 
-    /// The time now.
+    /// The current time.
     pub fn now(&self) -> Instant {
         self.clock.now()
     }
 
-    /// Waits a moment, and takes the intervals handed over meanwhile. Returns whether the workers go on.
+    /// Waits briefly and takes the intervals handed over meanwhile. Returns true while the workers continue.
     pub fn wait(&mut self, interrupt: &Interrupt) -> bool {
         self.workers.wait(LOOK, &mut self.clock);
         self.collect();
@@ -96,17 +96,17 @@ impl Tail {
         !self.control.is_stopped() && !(0..self.parts.len()).any(|index| self.workers.has_returned(index))
     }
 
-    /// How many requests were in flight at the last hand-over.
+    /// Number of requests in flight at the last hand-over.
     pub fn in_flight(&self) -> u64 {
         self.parts.iter().map(|worker| worker.link.in_flight()).sum()
     }
 
-    /// The number of the tick that goes on now.
+    /// Number of the current tick.
     pub fn tick(&self) -> u64 {
         nanos(self.now().saturating_duration_since(self.begun)) / LOOK_NS
     }
 
-    /// The responses in each tick from this one on that every worker has handed over.
+    /// Responses in each tick from this one on, as far as every worker has handed over.
     pub fn ticks(&self, from: u64) -> &[f64] {
         let place = |tick: u64| (tick.saturating_sub(self.first) as usize).min(self.ticks.len());
         let until = self.parts.iter().map(|worker| worker.until).min().unwrap_or(0);
@@ -127,7 +127,7 @@ impl Tail {
                 if ticks.len() < to {
                     ticks.resize(to, 0.0);
                 }
-                // Responses that a worker handed over late came at any time in between.
+                // A late hand-over does not say when its responses came: spread them evenly.
                 let each = interval.counters.completed as f64 / (to - from) as f64;
                 ticks[from..to].iter_mut().for_each(|tick| *tick += each);
                 *until = through;
@@ -135,7 +135,7 @@ impl Tail {
         }
     }
 
-    /// Ends the workers, and adds up.
+    /// Ends the workers and sums their records.
     pub fn end(mut self) -> TailEnd {
         self.control.stop();
         let mut stayed: Vec<Option<Stayed>> = self.parts.iter().map(|_| None).collect();

@@ -1,4 +1,4 @@
-//! The threads of the workers: sets them up, releases them together, and joins them.
+//! The worker threads: sets them up, releases them together and joins them.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -19,31 +19,31 @@ use thiserror::Error;
 use super::host::{self, Cramped};
 use super::worker::Worker;
 
-/// How often a worker that waits for its start checks whether the run was stopped.
+/// Interval at which a worker waiting for its start checks for a stop.
 const LOOK: Duration = Duration::from_millis(20);
-/// How often the supervisor checks whether a worker has returned that was about to.
+/// Interval at which the supervisor checks for the return of a worker that is about to return.
 const RETURN: Duration = Duration::from_millis(1);
 
-/// The workers could not be set up; nothing was sent.
+/// The workers could not be set up. Nothing was sent.
 #[derive(Debug, Error)]
 pub enum NotStarted {
     /// A thread could not be created.
     #[error("unable to create thread {number}: {}; fewer threads (-t) need less memory and processes", words(.reason))]
     Thread {
-        /// Which thread, from 1.
+        /// Number of the thread, from 1.
         number: usize,
-        /// Why.
+        /// The reason.
         reason: io::Error,
     },
-    /// A thread that the run needs beside its workers could not be created.
+    /// A thread other than a worker could not be created.
     #[error("cannot create a thread for {job}: {}; the limits on memory (ulimit -v) or processes are too low", words(.reason))]
     Helper {
-        /// Its purpose.
+        /// Purpose of the thread.
         job: &'static str,
-        /// Why.
+        /// The reason.
         reason: io::Error,
     },
-    /// The limit on address space is too low.
+    /// The address-space limit is too low.
     #[error(
         "{} and {} need about {} MiB of address space, and the limit leaves {} MiB: raise it with 'ulimit -v', or use \
          fewer threads (-t), connections (-c, --max-inflight) or, over HTTP/2, streams (--streams)",
@@ -53,13 +53,13 @@ pub enum NotStarted {
         .0.left_mib
     )]
     AddressSpace(Cramped),
-    /// Several machines cannot carry the run out: which, and why.
+    /// Several machines cannot run the plan: names the machines and the reason.
     #[error("{0}")]
     Machines(String),
     /// The backend of a thread could not be created.
     #[error("cannot set up a thread: {}{remedy}", words(.reason))]
     Backend {
-        /// Why.
+        /// The reason.
         reason: io::Error,
         /// The remedy, if known.
         remedy: String,
@@ -69,7 +69,8 @@ pub enum NotStarted {
 /// The return value of a worker's thread, or the panic that ended it.
 type Worked = thread::Result<ThreadResult>;
 
-/// The return value of a worker's thread: its measurements, or its end if it had handed them over and stayed.
+/// Return value of a worker's thread: its measurements, or its final results if it handed over its measurements and
+/// stayed.
 enum ThreadResult {
     Ended(Box<WorkerEnd>),
     Stayed(Box<Stayed>),
@@ -79,7 +80,7 @@ enum ThreadResult {
 #[derive(Default)]
 struct Handover {
     end: Mutex<Option<Box<WorkerEnd>>>,
-    /// True from the end of the worker on, even after the end was taken.
+    /// True after the end of the worker, even if its results were taken.
     has_ended: AtomicBool,
 }
 
@@ -94,24 +95,23 @@ impl Handover {
     }
 }
 
-/// Workers that are set up and wait to be released together. If this is dropped instead, they end without sending
-/// anything.
+/// Workers that are set up and wait for a common release. Dropping this ends them without sending anything.
 pub(super) struct Threads {
     gate: Arc<StartGate>,
-    /// How many workers have returned or are about to.
+    /// Number of workers that have returned or are about to.
     returning: Arc<AtomicUsize>,
-    /// The workers that have not been joined.
+    /// Workers not yet joined.
     workers: Vec<Option<JoinHandle<Option<Worked>>>>,
     handovers: Vec<Arc<Handover>>,
 }
 
 impl Threads {
-    /// Creates every worker in its own thread; each creates its backend itself, because only that thread can use it.
-    /// `files`: open files that the requested load needs; the actual load may be smaller.
+    /// Creates every worker in its own thread, which also creates the backend, because only that thread can use it.
+    /// `files`: open files needed for the requested load; the actual load may be smaller.
     ///
     /// # Errors
     ///
-    /// The reason one of them could not be set up.
+    /// Fails if a worker could not be set up.
     pub fn spawn<B: OfThread>(
         workers: Vec<Worker>,
         files: u64,
@@ -155,7 +155,7 @@ impl Threads {
         })
     }
 
-    /// Lets the workers run from this moment on.
+    /// Starts the workers at this moment.
     pub fn release(&self, start: Instant) {
         self.gate.open(Some(start));
     }
@@ -172,7 +172,7 @@ impl Threads {
         !self.handovers[index].has_ended() && self.workers[index].as_ref().is_some_and(|worker| !worker.is_finished())
     }
 
-    /// The results of worker `index`, once, if it has ended; one that panicked leaves nothing.
+    /// The results of worker `index`, once, after its end; none from a panicked worker.
     pub fn take_end(&mut self, index: usize) -> Option<WorkerEnd> {
         let handover = &self.handovers[index];
         if handover.has_ended() {
@@ -184,7 +184,7 @@ impl Threads {
         }
     }
 
-    /// Takes the end of worker `index`, which stayed, if it has been stopped since; one that panicked leaves nothing.
+    /// Takes the final results of worker `index`, if it stayed and was stopped; none from a panicked worker.
     pub fn take_stayed(&mut self, index: usize) -> Option<Stayed> {
         match self.join(index)? {
             ThreadResult::Ended(_) => None,
@@ -208,14 +208,14 @@ impl Drop for Threads {
     }
 }
 
-/// The thread of worker `index`, to be spawned.
+/// The builder of the thread of worker `index`.
 pub(super) fn builder(index: usize, worker: &Worker) -> thread::Builder {
     let thread = thread::Builder::new().name(format!("worker-{index}"));
     if worker.script.is_some() { thread.stack_size(SCRIPT_STACK_BYTES) } else { thread }
 }
 
-/// Sets a worker up, reports that, waits to be released and runs it; if it stays, hands its results over. `None`: it
-/// was never released.
+/// Sets up a worker, reports readiness, waits for the release and runs the worker. A worker that stays hands over its
+/// results first. `None` if it was never released.
 fn work<B: OfThread>(
     worker: Worker,
     make: impl Fn(&Config) -> io::Result<B>,
@@ -251,17 +251,17 @@ fn work<B: OfThread>(
     worked
 }
 
-/// Holds workers back until all are set up and the moment has come.
+/// Holds workers back until all are set up and the start is reached.
 #[derive(Default)]
 struct StartGate(OnceLock<Option<Instant>>);
 
 impl StartGate {
-    /// Lets the workers run from that moment on, or end; only the first call counts.
+    /// Releases the workers to start at this moment, or to end without a start; only the first call counts.
     fn open(&self, begin: Option<Instant>) {
         let _ = self.0.set(begin);
     }
 
-    /// Waits for that, or until the run is stopped; returns when the run begins, if it does.
+    /// Waits for the release or for a stop. Returns the start of the run, if it starts.
     fn wait(&self, control: &Control) -> Option<Instant> {
         let begin = (*self.0.wait())?;
         loop {

@@ -1,7 +1,7 @@
-//! The stop rule of `--until`: a run ends when its figures are known well enough.
+//! The stop rule of `--until`: ends a run once its metrics are known precisely enough.
 //!
-//! It keeps batches of the run for each of its terms, filled from the intervals that are collected anyway, and
-//! evaluates them each time the run has grown by a tenth.
+//! The rule keeps batches of the run for each term, filled from the intervals collected anyway, and evaluates the
+//! batches each time the run has grown by a tenth.
 
 use std::time::Duration;
 
@@ -10,23 +10,23 @@ use onrush_plan::condition::StopTerm;
 use onrush_plan::metric::{LatencyView, Metric, Statistic};
 use onrush_stats::{BATCHES_MIN, Batch, Batches, ByClass, Count, Distribution, PrecisionEstimate, Stats, Unknown};
 
-/// How precisely the figures of a run were known at its end.
+/// Precision of a run's metrics at its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StopRuleResult {
-    /// True if each was known as precisely as requested.
+    /// True if each metric was as precise as requested.
     pub reached: bool,
-    /// The part of the run that was evaluated, from its start.
+    /// The evaluated part of the run, from its start.
     pub at: Duration,
-    /// The figures.
+    /// The metrics of the rule.
     pub terms: Vec<MetricPrecision>,
 }
 
-/// How precisely a figure was known.
+/// Precision of a metric.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MetricPrecision {
-    /// The figure, and how precisely it was requested.
+    /// The metric and the requested precision.
     pub term: StopTerm,
-    /// How precisely it was known.
+    /// The achieved precision.
     pub estimate: Result<PrecisionEstimate, Unknown>,
 }
 
@@ -34,16 +34,16 @@ pub struct MetricPrecision {
 #[derive(Debug)]
 pub(super) struct StopRule {
     terms: Vec<(StopTerm, Batches)>,
-    /// True if latency in the report counts from when requests were due.
+    /// True if the reported latency counts from the due time.
     is_scheduled: bool,
     seconds: u64,
-    /// When the batches are evaluated next, in seconds.
+    /// Time of the next evaluation, in seconds.
     look_at: u64,
     until: Option<StopRuleResult>,
 }
 
 impl StopRule {
-    /// The rule of a plan, if it has one.
+    /// The rule of a plan, if the plan has `--until`.
     pub fn from_plan(plan: &Plan) -> Option<Self> {
         let terms: Vec<_> = plan.until.iter().map(|term| (term.clone(), Batches::default())).collect();
         let is_scheduled = plan.schedule.is_some();
@@ -75,7 +75,7 @@ impl StopRule {
         }
     }
 
-    /// Ends a second, and evaluates the batches if it is time to.
+    /// Ends a second, and evaluates the batches if that is due.
     pub fn end_second(&mut self) {
         self.terms.iter_mut().for_each(|(_, batches)| batches.end_second());
         self.seconds += 1;
@@ -85,12 +85,12 @@ impl StopRule {
         }
     }
 
-    /// True if every figure is known as precisely as requested.
+    /// True if every metric is as precise as requested.
     pub fn is_reached(&self) -> bool {
         self.until.as_ref().is_some_and(|until| until.reached)
     }
 
-    /// Evaluates the batches once more, at the end of the run.
+    /// Evaluates the batches a last time, at the end of the run.
     pub fn end(mut self) -> Option<StopRuleResult> {
         if !self.is_reached() {
             self.look();
@@ -110,12 +110,12 @@ impl StopRule {
 }
 
 impl MetricPrecision {
-    /// True if it is known as precisely as requested.
+    /// True if the metric is as precise as requested.
     pub fn is_enough(&self) -> bool {
         self.estimate.is_ok_and(|estimate| estimate.half_width <= self.term.half_width)
     }
 
-    /// How many responses each batch needs for this figure.
+    /// Number of responses that each batch needs for this metric.
     pub fn completed_min(&self) -> u64 {
         self.term.completed_min()
     }
@@ -153,8 +153,7 @@ mod tests {
         StopRule::from_plan(&plan).unwrap()
     }
 
-    /// A second of 1,000 responses whose latency was 1 ms since they were sent, and about twice that since they were
-    /// due.
+    /// A second with 1,000 responses of 1 ms from sending, and about twice that from the due time.
     fn second(random: &mut Random, spread: u64) -> Interval {
         let mut interval = Interval::default();
         interval.counters.completed = 1_000;
@@ -165,7 +164,7 @@ mod tests {
         interval
     }
 
-    /// After how many seconds the rule ends the run.
+    /// Number of seconds after which the rule ends the run.
     fn ends(rule: &mut StopRule, seconds: u64, spread: u64) -> Option<u64> {
         let mut random = Random::new(1);
         (1..=seconds).find(|_| {
@@ -196,7 +195,7 @@ mod tests {
         let mut rules = words.map(|words| rule(&format!("--until {words}")));
         for second_s in 1..=30 {
             let mut interval = second(&mut random, 1);
-            // Error pages take ever longer, which changes no success.
+            // Slower and slower error pages do not affect successes.
             for _ in 0..100 {
                 interval.latency.record(10_000_000 * second_s);
                 interval.by_class.get_or_insert_default().record(503, 10_000_000 * second_s);
@@ -230,7 +229,7 @@ mod tests {
         let mut looks = Vec::new();
         for _ in 0..35 {
             let before = rule.look_at;
-            // The interval of a latency that keeps growing never gets narrow.
+            // The interval of a steadily growing latency never gets narrow.
             let mut interval = second(&mut random, 1);
             interval.latency.record_many(1_000_000 * (1 + rule.seconds), 1_000);
             rule.record(0, &interval);

@@ -8,23 +8,22 @@ use onrush_stats::Cause;
 
 use super::snapshot::{Collector, is_hopeless};
 
-/// How long a run waits for its target if the plan sets no limit.
+/// Default limit on the wait for the target.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Which address a run waits for, why, and how long at most.
+/// Address that a run waits for, the cause, and the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// The address that was tried last.
+    /// The last address tried.
     pub address: SocketAddr,
-    /// Why there was no connection.
+    /// The cause of the failure to connect.
     pub cause: Cause,
-    /// The longest the run waits, from its start.
+    /// Limit on the wait, from the start of the run.
     pub limit: Duration,
 }
 
 impl Waiting {
-    /// The thing that the run waits for, if every first connection was refused and the run does not end because of
-    /// that.
+    /// The wait, if every first connection was refused and the run does not end because of that.
     pub(super) fn for_plan(plan: &Plan, collector: &Collector) -> Option<Self> {
         if !collector.all_refused() {
             return None;

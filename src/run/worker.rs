@@ -1,4 +1,4 @@
-//! A worker before it runs: its part of the plan, and the engine that carries it out.
+//! A worker before the run: its share of the plan, and the engine to run it.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,11 +16,11 @@ use onrush_engine::{
 
 /// A script's part in a run.
 pub struct RunScript {
-    /// The number of requests in its first batch.
+    /// Number of requests in the script's first batch.
     pub depth: usize,
-    /// True if it writes every batch anew.
+    /// True if the script writes every batch anew.
     pub writes_batches: bool,
-    /// Parts of the workers.
+    /// Scripts of the workers.
     pub workers: Vec<WorkerScript>,
 }
 
@@ -28,35 +28,35 @@ pub struct RunScript {
 pub struct WorkerScript {
     /// The requests, if they never change.
     pub prebuilt: Option<Vec<u8>>,
-    /// The callbacks into it.
+    /// Creates the callbacks into the script.
     pub callbacks: MakeCallbacks,
 }
 
-/// Everything that a worker is given.
+/// Input of a worker.
 pub(super) struct Worker {
     pub config: Config,
-    /// When its requests are due.
+    /// Schedule of the worker's requests.
     pub pacer: Pacer,
     pub parts: RequestParts,
-    /// Which versions of HTTP its connections speak.
+    /// HTTP versions of the worker's connections.
     pub http: Http,
-    /// Its part of the memory for unfinished heads, in bytes.
+    /// The worker's share of the memory for unfinished header blocks, in bytes.
     pub blocks_max: usize,
     pub script: Option<WorkerScript>,
-    /// Its share of the list of requests, if there is one.
+    /// The worker's share of the list of requests, if there is one.
     pub list: Option<Listed>,
-    /// Its log of requests, if there is one.
+    /// The worker's request log, if there is one.
     pub log: Option<RequestLog>,
-    /// Its samples of responses, if there are to be any.
+    /// Sampler of the worker's responses, if requested.
     pub samples: Option<Samples>,
-    /// The connections of an earlier session that it may use; `None`: it leaves none to a later one either.
+    /// Idle connections of an earlier session for reuse; `None` if the worker leaves none to a later session either.
     pub spares: Option<Vec<Spare>>,
     pub control: Arc<Control>,
     pub link: Arc<WorkerLink>,
 }
 
 impl Worker {
-    /// The engine that does the worker's part on this backend.
+    /// The engine that runs the worker's share on this backend.
     pub fn engine<B: Backend>(self, backend: B) -> Engine<B> {
         // A script may pipeline any number of requests.
         let depth = if self.script.is_some() { usize::MAX } else { 1 };
@@ -94,7 +94,7 @@ impl Worker {
     }
 }
 
-/// Options of HTTP/2 connections. `batch`: the most requests that a script may send at once.
+/// HTTP/2 options. `batch`: maximum number of requests that a script may send at once.
 pub(super) fn options(Http { streams, settings, .. }: &Http, batch: usize) -> Http2Options {
     let usual = Http2Options::default();
     Http2Options {
@@ -107,7 +107,7 @@ pub(super) fn options(Http { streams, settings, .. }: &Http, batch: usize) -> Ht
     }
 }
 
-/// The requests that a script wrote before the run, which were checked to be complete then.
+/// The requests that a script wrote before the run; they were checked then to be complete.
 fn requests(bytes: &[u8]) -> Vec<Request> {
     let mut outlines = Vec::new();
     let complete = outline_any(bytes, &mut outlines);

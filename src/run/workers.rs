@@ -1,4 +1,4 @@
-//! The workers of a run as their supervisor sees them: by the machine's clock, or in virtual time.
+//! The supervisor's view of the workers of a run: on the machine's clock, or in virtual time.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -12,16 +12,16 @@ use super::simulated::Simulated;
 use super::threads::Threads;
 
 pub(super) enum Workers {
-    /// Threads of this process, at once.
+    /// Threads of this process, running in parallel.
     Threads(Threads),
-    /// They take turns, and run while their supervisor waits.
+    /// Workers that take turns, and run while their supervisor waits.
     Simulated(Simulated),
-    /// They run on other machines.
+    /// Workers on other machines.
     Remote(Remote),
 }
 
 impl Workers {
-    /// Lets the workers run from this moment on.
+    /// Starts the workers at this moment.
     pub fn release(&mut self, start: Instant, clock: &Clock) {
         match self {
             Self::Threads(threads) => threads.release(start),
@@ -30,7 +30,7 @@ impl Workers {
         }
     }
 
-    /// Waits for this long, in which the workers run; by the machine's clock only until one of them has ended.
+    /// Waits for this long while the workers run; on the machine's clock, only until one of them has ended.
     pub fn wait(&mut self, length: Duration, clock: &mut Clock) {
         match self {
             Self::Threads(threads) => threads.wait(length),
@@ -42,7 +42,7 @@ impl Workers {
         }
     }
 
-    /// True if a simulated signal has come.
+    /// True if the simulated signal has arrived.
     pub fn is_signalled(&self, clock: &Clock) -> bool {
         match self {
             Self::Threads(_) | Self::Remote(_) => false,
@@ -59,7 +59,7 @@ impl Workers {
         }
     }
 
-    /// The results of worker `index`, once, if it has ended; one that panicked leaves nothing.
+    /// The results of worker `index`, once, after its end; none from a panicked worker.
     pub fn take_end(&mut self, index: usize) -> Option<WorkerEnd> {
         match self {
             Self::Threads(threads) => threads.take_end(index),
@@ -68,7 +68,7 @@ impl Workers {
         }
     }
 
-    /// Takes the end of worker `index`, which stayed after the end of the run, if it has been stopped since.
+    /// Takes the final results of worker `index`, if it stayed after the run and was stopped.
     pub fn take_stayed(&mut self, index: usize) -> Option<Stayed> {
         match self {
             Self::Threads(threads) => threads.take_stayed(index),
@@ -77,7 +77,7 @@ impl Workers {
         }
     }
 
-    /// True if worker `index` is gone; workers on another machine are, at their end.
+    /// True if worker `index` has returned. A worker on another machine has returned at its end.
     pub fn has_returned(&self, index: usize) -> bool {
         match self {
             Self::Threads(threads) => threads.has_returned(index),
@@ -86,8 +86,8 @@ impl Workers {
         }
     }
 
-    /// The next row of measurements from workers on another machine, and their indices. Other workers' measurements are
-    /// in their links.
+    /// The next row of measurements from another machine, with the indices of its workers. Local workers deliver their
+    /// measurements through their links.
     pub fn take_row(&mut self) -> Option<(Range<usize>, Box<Totals>)> {
         match self {
             Self::Threads(_) | Self::Simulated(_) => None,
@@ -111,7 +111,7 @@ impl Workers {
         }
     }
 
-    /// How many other machines were lost before this time after measuring began.
+    /// Number of other machines lost before this time (since measuring began).
     pub fn count_lost(&self, until_ns: u64) -> u64 {
         match self {
             Self::Threads(_) | Self::Simulated(_) => 0,
@@ -119,7 +119,7 @@ impl Workers {
         }
     }
 
-    /// True if every other machine says that no first connection was accepted.
+    /// True if every other machine reports that no first connection was accepted.
     pub fn was_refused(&self) -> bool {
         match self {
             Self::Threads(_) | Self::Simulated(_) => false,

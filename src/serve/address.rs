@@ -21,7 +21,7 @@ impl Address {
     ///
     /// # Errors
     ///
-    /// When the name has none.
+    /// Fails if the name has none.
     pub fn resolve(&self) -> anyhow::Result<SocketAddr> {
         let (host, port) = match self {
             Self::Numeric(address) => return Ok(*address),

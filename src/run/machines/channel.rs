@@ -1,7 +1,7 @@
-//! One connection between the coordinator and a worker: TLS 1.3, and frames in it.
+//! A connection between the coordinator and a worker: frames over TLS 1.3.
 //!
-//! It never waits: [`Channel::pump`] moves as much as it can. The certificate is made for the run and says nothing; the
-//! first frames prove who is at the other end ([`onrush_plan::token`]).
+//! A channel never blocks: [`Channel::pump`] moves as much as it can. The certificate is made for the run and proves
+//! nothing; the first frames prove the identity of the peer ([`onrush_plan::token`]).
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -21,25 +21,25 @@ use rustls::{
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// Label of the exported secret that the proofs of both sides are bound to.
+/// Label of the exported secret to which both sides bind their proofs.
 const EXPORTER: &[u8] = b"EXPORTER-onrush-machines";
-/// The bytes before a frame: its length.
+/// Bytes of the length before each frame.
 const LENGTH: usize = 4;
-/// How much is read at a time at most.
+/// Maximum number of bytes per read.
 const READ: usize = 64 << 10;
-/// Reads of a socket before it is the turn of others. A read can bring hundreds of empty records.
+/// Number of reads per turn of a socket. A read can return hundreds of empty records.
 const READS: usize = 16;
 
-/// The certificate of a coordinator, for its connections.
+/// The TLS certificate of a coordinator.
 #[derive(Clone)]
 pub struct CoordinatorCertificate(Arc<ServerConfig>);
 
 impl CoordinatorCertificate {
-    /// A new one.
+    /// Creates a new certificate.
     ///
     /// # Errors
     ///
-    /// If no key can be made.
+    /// Fails if no key can be created.
     pub fn new() -> io::Result<Self> {
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed(vec!["coordinator.invalid".to_owned()]).map_err(io::Error::other)?;
@@ -48,7 +48,7 @@ impl CoordinatorCertificate {
             .with_protocol_versions(&[&TLS13])
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![cert.der().clone()], key))
             .map_err(io::Error::other)?;
-        // A worker connects once.
+        // A worker connects only once.
         config.send_tls13_tickets = 0;
         Ok(Self(Arc::new(config)))
     }
@@ -58,29 +58,29 @@ fn provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
-/// A connection.
+/// A connection to a peer.
 pub struct Channel {
     socket: TcpStream,
     tls: Connection,
-    /// Received and decrypted bytes that are not taken yet.
+    /// Received and decrypted bytes not yet parsed.
     received: Vec<u8>,
-    /// Frames that are not encrypted yet, and how much of the first one is.
+    /// Frames waiting for encryption, and the number of bytes of the first one already encrypted.
     outgoing: VecDeque<Arc<[u8]>>,
     encrypted: usize,
-    /// The longest frame that is taken.
+    /// Maximum frame length accepted.
     most: usize,
     /// True if the peer sends nothing more.
     has_ended: bool,
-    /// True if something was received since the last question.
+    /// True if bytes were received since the last query.
     has_received: bool,
 }
 
 impl Channel {
-    /// The worker's end of a connection, whose frames have at most so many bytes.
+    /// The worker's end of a connection, with a maximum frame length of `most` bytes.
     ///
     /// # Errors
     ///
-    /// If the socket cannot be used.
+    /// Fails if the socket cannot be used.
     pub fn to_coordinator(socket: TcpStream, most: usize) -> io::Result<Self> {
         let algorithms = provider().signature_verification_algorithms;
         let mut config = ClientConfig::builder_with_provider(provider())
@@ -95,11 +95,11 @@ impl Channel {
         Self::new(socket, tls.into(), most)
     }
 
-    /// The coordinator's end of it.
+    /// The coordinator's end of a connection, with a maximum frame length of `most` bytes.
     ///
     /// # Errors
     ///
-    /// If the socket cannot be used.
+    /// Fails if the socket cannot be used.
     pub fn to_worker(socket: TcpStream, identity: &CoordinatorCertificate, most: usize) -> io::Result<Self> {
         let tls = ServerConnection::new(Arc::clone(&identity.0)).map_err(io::Error::other)?;
         Self::new(socket, tls.into(), most)
@@ -121,7 +121,7 @@ impl Channel {
         })
     }
 
-    /// A secret of this connection's two ends; `None` until the handshake is over.
+    /// A secret shared by the two ends of this connection; `None` before the end of the handshake.
     pub fn exporter(&self) -> Option<[u8; 32]> {
         if self.tls.is_handshaking() {
             return None;
@@ -134,12 +134,12 @@ impl Channel {
         self.most = most;
     }
 
-    /// Puts a message into the queue.
+    /// Queues a message.
     pub fn send(&mut self, message: &impl Serialize) {
         self.send_frame(frame(message));
     }
 
-    /// Puts the bytes of a message into the queue, which other channels may share.
+    /// Queues an encoded message, which may be shared with other channels.
     pub fn send_frame(&mut self, frame: Arc<[u8]>) {
         self.outgoing.push_back(frame);
     }
@@ -149,7 +149,7 @@ impl Channel {
         self.tls.wants_write() || (!self.outgoing.is_empty() && !self.tls.is_handshaking())
     }
 
-    /// True if there is room for the next bytes of the peer.
+    /// True if there is room for more bytes from the peer.
     pub fn wants_read(&self) -> bool {
         !self.has_ended && self.received.len() < LENGTH + self.most + READ
     }
@@ -159,23 +159,23 @@ impl Channel {
         self.has_ended
     }
 
-    /// Forgets received bytes; true if everything is written and the peer sends nothing more.
+    /// Discards received bytes. True if everything is written and the peer sends nothing more.
     pub fn is_over(&mut self) -> bool {
         self.received.clear();
         self.has_ended && !self.wants_write()
     }
 
-    /// True if a whole message has not been taken, or if one is too long.
+    /// True if a complete message is waiting, or one that is too long.
     pub fn has_message(&self) -> bool {
         let length = self.received.first_chunk::<LENGTH>().map(|length| u32::from_le_bytes(*length) as usize);
         length.is_some_and(|length| length > self.most || self.received.len() >= LENGTH + length)
     }
 
-    /// Writes as much as is possible without waiting, and reads a bounded amount: nobody keeps the others waiting.
+    /// Writes as much as possible without blocking, and reads a bounded amount, so that no channel delays the others.
     ///
     /// # Errors
     ///
-    /// If the connection is broken, or the peer does not speak TLS.
+    /// Fails if the connection is broken or the peer does not use TLS.
     pub fn pump(&mut self) -> io::Result<()> {
         self.write()?;
         for _ in 0..READS {
@@ -190,7 +190,7 @@ impl Channel {
                 Err(error) => return Err(error),
             }
             let state = self.tls.process_new_packets().map_err(|error| {
-                // TLS tells the peer about the fault, if it listens.
+                // TLS alerts the peer to the error if it still listens.
                 let _ = self.tls.write_tls(&mut self.socket);
                 io::Error::new(ErrorKind::InvalidData, error)
             })?;
@@ -199,7 +199,7 @@ impl Channel {
             self.tls.reader().read_exact(&mut self.received[length..])?;
             self.has_ended |= state.peer_has_closed();
         }
-        // A handshake may have something to say now.
+        // The handshake may have output now.
         self.write()
     }
 
@@ -228,16 +228,16 @@ impl Channel {
         }
     }
 
-    /// True if something was received since the last call.
+    /// True if bytes were received since the last call.
     pub fn take_received(&mut self) -> bool {
         std::mem::take(&mut self.has_received)
     }
 
-    /// The next message, if all of it has arrived.
+    /// The next message, if it has arrived completely.
     ///
     /// # Errors
     ///
-    /// If it is too long or invalid, or if the peer has closed in the middle of it.
+    /// Fails if the message is too long or invalid, or the peer has closed in the middle of it.
     pub fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let invalid = |words: &str| io::Error::new(ErrorKind::InvalidData, words.to_owned());
         let Some(length) = self.received.first_chunk::<LENGTH>() else { return self.nothing() };
@@ -262,7 +262,7 @@ impl AsFd for Channel {
     }
 }
 
-/// The bytes of a message.
+/// Encodes a message as a frame.
 pub fn frame(message: &impl Serialize) -> Arc<[u8]> {
     let bytes = postcard::to_extend(message, vec![0; LENGTH]).expect("messages have no maps and no unknown lengths");
     let mut bytes = bytes;
@@ -271,7 +271,7 @@ pub fn frame(message: &impl Serialize) -> Arc<[u8]> {
     bytes.into()
 }
 
-/// Accepts any certificate whose key the peer has.
+/// Accepts any certificate if the peer has its key.
 #[derive(Debug)]
 struct AnyCertificate(WebPkiSupportedAlgorithms);
 

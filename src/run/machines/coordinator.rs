@@ -1,9 +1,9 @@
-//! The coordinator's view of its workers and its next steps, without sockets and without a clock: input comes by
-//! [`Coordinator::hear`] and [`Coordinator::order`]; messages to send and events to report come out.
+//! The coordinator's state machine, without sockets or a clock. Input arrives through [`Coordinator::hear`] and
+//! [`Coordinator::order`]; output is messages to send and events to report.
 //!
-//! No request is sent before every worker has joined and set up its part. Each then begins at the same moment, given on
-//! its own clock: the shortest of several round trips gives the offset from the coordinator's clock, to half that trip.
-//! Clocks are never compared otherwise, and never corrected.
+//! No request is sent before every worker has joined and set up its part. All workers then start at the same moment,
+//! given on each worker's own clock: the shortest of several round trips gives the offset from the coordinator's clock,
+//! to within half that trip. Clocks are never compared otherwise, and never corrected.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -17,46 +17,46 @@ use super::figures::{Bound, ErrorKinds};
 use super::message::{CoordinatorMessage, Done, JoinRefusal, RowSums, WorkerMessage, WorkerSetup};
 use crate::run::nanos;
 
-/// How many round trips a worker has before it begins, once everybody has set its part up, and how long they may take
-/// altogether: clocks drift meanwhile.
+/// Number of round trips per worker between the end of all setups and the start, and their total time limit: clocks
+/// drift meanwhile.
 const TRIPS: u32 = 12;
 const TRIPS_TAKE: Duration = Duration::from_millis(500);
-/// How long a run is announced ahead, beside a few of the longest round trips.
+/// Lead time of the start, in addition to a few of the longest round trips.
 const AHEAD: Duration = Duration::from_millis(50);
-/// Linux sends a lost packet again after this time, besides a round trip.
+/// Linux retransmits a lost packet after this time, plus a round trip.
 const SENT_AGAIN: Duration = Duration::from_millis(200);
-/// A standstill is named as the reason of events for this long afterwards.
+/// A standstill is given as the reason for events up to this long afterwards.
 const RECENTLY: Duration = Duration::from_secs(1);
-/// How many rows more than time has passed a worker may send: it may have been stalled.
+/// Number of rows that a worker may send ahead of the elapsed time: the worker may have been stalled.
 const ROWS_AHEAD: u64 = 20;
-/// Addresses of a worker that are compared with others'; a name has fewer.
+/// Maximum number of a worker's addresses that are compared; a name has fewer.
 const ADDRESSES: usize = 256;
-/// How much longer a part may have lasted than the run, in nanoseconds.
+/// Maximum excess of a part's length over the run's, in nanoseconds.
 const SECONDS_AHEAD_NS: u64 = 10_000_000_000;
 
-/// Why a worker is lost whose figures cannot be added up.
+/// Reason for losing a worker whose figures cannot be summed.
 const IMPOSSIBLE: &str = "it sent figures that no machine can measure";
 
-/// A connection, by its number.
+/// Number of a connection.
 pub type PeerId = u64;
 
 /// A command to the coordinator.
 pub enum CoordinatorRequest {
-    /// Have each worker set its part up.
+    /// Ask each worker to set up its part.
     Prepare(WorkerJobs),
-    /// Begin at this moment.
+    /// Start the run at this moment.
     Start(Duration),
     /// End the run.
     Stop,
-    /// Let all workers go.
+    /// Dismiss all workers.
     Dismiss,
 }
 
-/// The work that the workers are to set up.
+/// The parts that the workers should set up.
 pub struct WorkerJobs {
-    /// For each, the order and the pieces of the files, as frames; none for one that has no part in this run.
+    /// For each worker, the order and the pieces of the files as frames; empty for a worker without a part in this run.
     pub frames: Vec<Vec<Arc<[u8]>>>,
-    /// How long their rows are.
+    /// Length of the workers' rows.
     pub row: Duration,
 }
 
@@ -66,104 +66,104 @@ pub enum ConnectionAction {
     Send(PeerId, CoordinatorMessage),
     /// Send frames.
     Frames(PeerId, Vec<Arc<[u8]>>),
-    /// Close it.
+    /// Close the connection.
     Close(PeerId),
 }
 
 /// An event to report.
 pub enum CoordinatorEvent {
-    /// Workers that have come, and workers that have set their part up.
+    /// Progress of the wait for workers.
     Waiting {
-        /// Workers that have come.
+        /// Number of workers that have joined.
         there: u32,
-        /// How many have set their part up.
+        /// Number of workers that have set up their part.
         prepared: u32,
     },
-    /// All have set their parts up, in this way, and with this shortest round trip. The run may begin in so long.
+    /// All workers are set up. Holds each worker's setup and shortest round trip, and the lead time of the start.
     Ready(Vec<(WorkerSetup, Duration)>, Duration),
-    /// A worker cannot set its part up, or there are too few: why, for people, and whether the command line is at
+    /// A worker cannot set up its part, or too few joined: the reason for the user, and true if the command line is at
     /// fault.
     Hopeless(String, bool),
-    /// Measurements of a worker in one row.
+    /// One row of a worker's measurements.
     Row(u32, Box<Totals>),
-    /// End of a worker's part, with the drift of its clock against ours during the run, in nanoseconds, if it exceeds
-    /// the error of both round trips.
+    /// End of a worker's part, with the drift of its clock against the coordinator's during the run, in nanoseconds, if
+    /// the drift exceeds the error of both round trips.
     Done(u32, Box<Done>, Option<i64>),
-    /// A worker was lost in the run: why, for people.
+    /// A worker was lost during the run: the reason for the user.
     Lost(u32, String),
-    /// A worker was refused, or has left before the run: which and why, for people.
+    /// A worker was refused, or left before the run: its name and the reason for the user.
     Refused(String),
 }
 
-/// Offset of a worker's clock from ours.
+/// Offset of a worker's clock from the coordinator's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Offset {
-    /// Its clock minus ours, in nanoseconds.
+    /// The worker's clock minus the coordinator's, in nanoseconds.
     pub ns: i64,
-    /// The round trip that this was found with, in nanoseconds: the error is at most half of it.
+    /// Round trip of the measurement, in nanoseconds: the error is at most half of it.
     pub trip_ns: u64,
 }
 
 impl Offset {
-    /// Drift of the clock up to the later offset, in nanoseconds; `None` if it is within the error of both.
+    /// Clock drift between this offset and a later one, in nanoseconds; `None` if within the error of both.
     fn drift_until(self, later: Self) -> Option<i64> {
         let moved_ns = later.ns.wrapping_sub(self.ns);
         (moved_ns.unsigned_abs() > (self.trip_ns / 2).saturating_add(later.trip_ns / 2)).then_some(moved_ns)
     }
 }
 
-/// A worker's part of the run.
+/// A slot for a worker of the run.
 #[derive(Default)]
 struct WorkerSlot {
     peer: Option<PeerId>,
     name: String,
     state: SlotState,
-    /// Time of its last message.
+    /// Time of the worker's last message.
     heard: Duration,
-    /// When the last ping was sent, and its number.
+    /// Time and number of the last ping.
     pinged: Duration,
     ping: u64,
     trips: u32,
     best: Option<Offset>,
-    /// The longest of the round trips.
+    /// Longest round trip.
     worst_ns: u64,
-    /// The offset when the run began, and the best round trip's since.
+    /// Offset at the start of the run, and the offset of the best round trip since.
     begun: Option<Offset>,
     prepared: WorkerSetup,
     rows: RowSums,
     kinds: ErrorKinds,
-    /// The bounds on the figures of its rows, and of its end, which are equal for all.
+    /// Bounds on the figures of the worker's rows and final report, the same for all workers.
     bound: Bound,
     bound_of_end: Bound,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum SlotState {
-    /// Has not come, or has gone again.
+    /// No worker: not joined yet, or left.
     #[default]
     Empty,
-    /// Has come.
+    /// The worker has joined.
     There,
-    /// Was told to set its part up.
+    /// The worker was ordered to set up its part.
     Preparing,
-    /// Has set its part up.
+    /// The worker has set up its part.
     Prepared,
-    /// Runs.
+    /// The worker's part is running.
     Running,
-    /// Its part has ended.
+    /// The worker's part has ended.
     Done,
-    /// Was lost in the run.
+    /// The worker was lost during the run.
     Lost,
 }
 
-/// Rules of a coordinator.
+/// Parameters of a coordinator.
 #[derive(Clone, Copy, Debug)]
 pub struct CoordinatorRules {
-    /// How many workers take part.
+    /// Number of workers that take part.
     pub machines: u32,
-    /// How long they may take to come.
+    /// Time allowed for the workers to join.
     pub join: Duration,
-    /// How long a worker may be silent.
+    /// Maximum silence of a worker.
     pub loss: Duration,
 }
 
@@ -171,22 +171,22 @@ pub struct CoordinatorRules {
 pub struct Coordinator {
     rules: CoordinatorRules,
     slots: Vec<WorkerSlot>,
-    /// The work of each worker, if it is known.
+    /// The parts of the workers, once known.
     job: Option<WorkerJobs>,
-    /// Start of waiting for them.
+    /// Start of the wait for the workers.
     asked: Duration,
-    /// Since when all have set their parts up and their clocks' offsets are being measured.
+    /// Start of the offset measurement, after all workers have set up their parts.
     measuring: Option<Duration>,
     is_ready: bool,
-    /// True if any run has begun: a lost worker is not replaced after that.
+    /// True if any run has started: from then on a lost worker is not replaced.
     has_run: bool,
-    /// Time of the last look at everything, and the last standstill of this machine: its end and its length.
+    /// Time of the last check, and the end and length of this machine's last standstill.
     looked: Duration,
     stood_still: Option<(Duration, Duration)>,
-    /// When the run began, and how long its rows are.
+    /// Start of the run, and the length of its rows.
     started: Duration,
     row: Duration,
-    /// How many connections that had not proved the secret were closed to make room for others.
+    /// Number of unproven connections that were closed to make room for others.
     pub strangers: u32,
     /// Actions to take next.
     pub acts: VecDeque<ConnectionAction>,
@@ -195,7 +195,7 @@ pub struct Coordinator {
 }
 
 impl Coordinator {
-    /// A coordinator, at time zero.
+    /// A coordinator at time zero.
     pub fn new(rules: CoordinatorRules) -> Self {
         Self {
             slots: (0..rules.machines).map(|_| WorkerSlot::default()).collect(),
@@ -215,11 +215,11 @@ impl Coordinator {
         }
     }
 
-    /// Gives a worker that has proved itself a slot: the one with its number, or the first that is empty.
+    /// Assigns a proven worker to a slot: the one with its number, or the first empty one.
     ///
     /// # Errors
     ///
-    /// Why it takes no part.
+    /// Fails if the worker cannot take part, with the reason.
     pub fn join(&mut self, peer: PeerId, name: &str, index: Option<u32>, now: Duration) -> Result<u32, JoinRefusal> {
         let is_empty = |slot: &WorkerSlot| slot.state == SlotState::Empty;
         if self.has_run {
@@ -243,7 +243,7 @@ impl Coordinator {
         Ok(index)
     }
 
-    /// Carries out a command.
+    /// Runs a command.
     pub fn order(&mut self, ask: CoordinatorRequest, now: Duration) {
         match ask {
             CoordinatorRequest::Prepare(job) => {
@@ -272,7 +272,7 @@ impl Coordinator {
                     slot.state = SlotState::Running;
                     (slot.rows, slot.kinds) = (RowSums::default(), ErrorKinds::default());
                     (slot.bound, slot.bound_of_end) = (Bound::default(), Bound::default());
-                    // Offsets found from now on tell how the clock drifts.
+                    // Offsets measured from now on show the drift of the clock.
                     (slot.begun, slot.best) = (Some(offset), None);
                     self.acts.push_back(ConnectionAction::Send(peer, CoordinatorMessage::Start(theirs.max(0) as u64)));
                 }
@@ -287,7 +287,7 @@ impl Coordinator {
         self.acts.extend(peers.map(|peer| ConnectionAction::Send(peer, order())));
     }
 
-    /// Has a worker set its part up, if it is known.
+    /// Orders a worker to set up its part, once the part is known.
     fn prepare(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let (Some(job), Some(peer), SlotState::There) = (&self.job, slot.peer, slot.state) else { return };
@@ -310,14 +310,14 @@ impl Coordinator {
         self.slots.iter().position(|slot| slot.peer == Some(peer)).map(|index| index as u32)
     }
 
-    /// Records that bytes have arrived: a long message is no silence.
+    /// Records the arrival of bytes: a long message is not silence.
     pub fn heard(&mut self, peer: PeerId, now: Duration) {
         if let Some(index) = self.find(peer) {
             self.slots[index as usize].heard = now;
         }
     }
 
-    /// Takes a worker's report.
+    /// Handles a worker's report.
     pub fn hear(&mut self, peer: PeerId, report: WorkerMessage, now: Duration) {
         let Some(index) = self.find(peer) else { return };
         let machines = self.slots.len();
@@ -352,7 +352,7 @@ impl Coordinator {
             }
             (WorkerMessage::Row { number, totals }, SlotState::Running) => {
                 let row_ns = nanos(self.row).max(1);
-                // A clock may be a little faster than this one.
+                // The worker's clock may be slightly faster than this one.
                 let passed_ns = nanos(now.saturating_sub(self.started));
                 let most_ns = passed_ns + passed_ns / 1_000 + ROWS_AHEAD * row_ns;
                 let is_in_time = totals.from_ns <= totals.until_ns && totals.until_ns <= most_ns + row_ns;
@@ -392,7 +392,7 @@ impl Coordinator {
         }
     }
 
-    /// Measures clock offsets when all have set their parts up, and then reports once that everybody is ready.
+    /// Measures clock offsets once all workers are set up, and then reports once that the run is ready.
     fn see_whether_ready(&mut self, now: Duration) {
         let Some(job) = self.job.as_ref().filter(|_| !self.is_ready) else { return };
         let is_set_up = |(slot, frames): (&WorkerSlot, &Vec<Arc<[u8]>>)| match slot.state {
@@ -420,8 +420,8 @@ impl Coordinator {
             return;
         }
         self.is_ready = true;
-        // The order should arrive in time even if it is lost once, and no sooner: clocks drift until the beginning,
-        // too.
+        // The order should arrive in time even if it is lost once, and no earlier than needed: clocks drift until the
+        // start.
         let longest = |trip: fn(&WorkerSlot) -> u64| {
             self.slots.iter().map(trip).max().map_or(Duration::ZERO, Duration::from_nanos)
         };
@@ -439,12 +439,12 @@ impl Coordinator {
         self.told.push_back(CoordinatorEvent::Waiting { there, prepared: count(|state| state == SlotState::Prepared) });
     }
 
-    /// Ends a connection; `why`: for people.
+    /// Ends a connection; `why` is the reason for the user.
     pub fn lose(&mut self, peer: PeerId, why: &str) {
         self.acts.push_back(ConnectionAction::Close(peer));
         let Some(index) = self.find(peer) else { return };
         let words = self.words(index);
-        // Workers leave a coordinator that is silent.
+        // Workers leave a silent coordinator.
         let is_recent =
             |(when, length): &(Duration, Duration)| self.looked < *when + RECENTLY && *length >= self.rules.loss;
         let still = self
@@ -459,7 +459,7 @@ impl Coordinator {
                 slot.state = SlotState::Lost;
                 self.told.push_back(CoordinatorEvent::Lost(index, format!("{words}: {why}")));
             }
-            // Its measurements have arrived, if it had a part; the next run of a search would wait for it in vain.
+            // The worker's measurements have arrived, if it had a part. The next run of a search must not wait for it.
             SlotState::Done => slot.state = SlotState::Lost,
             SlotState::There if self.is_ready => slot.state = SlotState::Lost,
             SlotState::Empty | SlotState::There | SlotState::Preparing | SlotState::Prepared
@@ -478,13 +478,13 @@ impl Coordinator {
         }
     }
 
-    /// A worker, for people: its number, from one, and the name of its machine.
+    /// Describes a worker to the user: its number (from one) and the name of its machine.
     fn words(&self, index: u32) -> String {
         let name = onrush_text::escape(self.slots[index as usize].name.as_bytes());
         format!("machine {} ({name})", index + 1)
     }
 
-    /// Notices that this machine stood still since the last call: it was suspended, or had no processor.
+    /// Detects a standstill of this machine since the last call: suspension, or no processor.
     pub fn look(&mut self, now: Duration) {
         let stood_still = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         if stood_still >= self.rules.loss / 5 {
@@ -493,7 +493,7 @@ impl Coordinator {
         }
     }
 
-    /// Looks for workers that were silent for too long, and pings workers when it is time.
+    /// Loses workers that were silent for too long, and sends due pings.
     pub fn tick(&mut self, now: Duration) {
         self.look(now);
         if !self.is_ready && self.job.is_some() && now >= self.asked + self.rules.join {
@@ -506,7 +506,7 @@ impl Coordinator {
             let slot = &self.slots[index as usize];
             let Some(peer) = slot.peer else { continue };
             let silent = now.saturating_sub(slot.heard);
-            // A worker that is still receiving its files sends nothing; --join-timeout ends that.
+            // A worker that still receives its files sends nothing; --join-timeout limits that time.
             let has_files = self.job.as_ref().is_some_and(|job| job.frames[index as usize].len() > 1);
             let is_receiving = slot.state == SlotState::Preparing && has_files;
             if silent >= self.rules.loss && !is_receiving {
@@ -518,7 +518,7 @@ impl Coordinator {
         }
     }
 
-    /// Who is missing, for people.
+    /// Lists the missing workers for the user.
     fn missing(&self) -> String {
         let mut never = Vec::new();
         let mut unprepared = Vec::new();
@@ -547,12 +547,12 @@ impl Coordinator {
     }
 }
 
-/// How long the longest thread of a part lasted, in nanoseconds.
+/// Length of the longest thread of a part, in nanoseconds.
 fn longest_ns(done: &Done) -> u64 {
     done.ends.iter().flatten().map(|end| end.elapsed_ns).max().unwrap_or_default()
 }
 
-/// The first of many.
+/// The first entries of a long list.
 fn shortened(all: &[String]) -> String {
     let (shown, rest) = all.split_at(all.len().min(10));
     let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };

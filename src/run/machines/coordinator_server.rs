@@ -1,4 +1,4 @@
-//! The coordinator's sockets, and the thread that carries them.
+//! The coordinator's sockets and their thread.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -22,23 +22,23 @@ use super::coordinator::{
 use super::message::{Hello, JoinRefusal, PROVEN_MAX, UNPROVEN_MAX, VERSION, Welcome, WorkerMessage};
 use crate::run::{self, NotStarted, host, nanos};
 
-/// How long a peer may take to prove itself, and how long one that was refused is kept.
+/// Time allowed for a peer's proof, and for a refused peer to hang up.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// How long workers that are dismissed may take to hang up.
+/// Time allowed for dismissed workers to hang up.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// How often everything is looked at, at least.
+/// Maximum interval of checks.
 const LOOK: Duration = Duration::from_millis(50);
-/// How long it does nothing when a connection cannot be accepted.
+/// Pause after a failure to accept a connection.
 const NAP: Duration = Duration::from_millis(5);
-/// How many connections of strangers there may be beside two of each machine.
+/// Number of unproven connections allowed, in addition to two per machine.
 const STRANGERS: usize = 16;
-/// Descriptors of a coordinator beside its connections, at most.
+/// Maximum number of descriptors of a coordinator apart from its connections.
 const DESCRIPTORS: usize = 48;
 const REFUSALS: u32 = 20;
-/// Messages of one worker read before it is the turn of others.
+/// Maximum number of messages read per turn of a worker.
 const MESSAGES: usize = 64;
 
-/// The address of a coordinator cannot be used.
+/// The coordinator cannot listen on its address.
 #[derive(Debug, Error)]
 #[error("--coordinate {address}: {reason}{remedy}")]
 pub struct NoAddress {
@@ -47,24 +47,24 @@ pub struct NoAddress {
     remedy: &'static str,
 }
 
-/// The coordinator's thread, as the rest of the program sees it. It ends when this is dropped.
+/// Handle to the coordinator's thread, which ends when this is dropped.
 pub struct CoordinatorServer {
-    /// `None` once there is nothing more to ask.
+    /// `None` once there are no more requests.
     asks: Option<Sender<CoordinatorRequest>>,
     told: Receiver<CoordinatorEvent>,
     waker: Arc<OwnedFd>,
-    /// When its time began.
+    /// Origin of the coordinator's clock.
     origin: Instant,
-    /// Where it listens.
+    /// The listening address.
     pub address: SocketAddr,
 }
 
 impl CoordinatorServer {
-    /// Listens, and begins to take workers in.
+    /// Listens and starts to accept workers.
     ///
     /// # Errors
     ///
-    /// If nobody can listen there, if there can be no thread, or too few open files.
+    /// Fails if the address cannot be listened on, the thread cannot be created, or the open-file limit is too low.
     pub fn open(address: SocketAddr, token: Token, rules: CoordinatorRules) -> anyhow::Result<Self> {
         let no_address = |error: io::Error| NoAddress {
             address,
@@ -85,7 +85,7 @@ impl CoordinatorServer {
         }
         let listener =
             TcpListener::bind(address).or_else(|error| match error.raw_os_error().map(Errno::from_raw_os_error) {
-                // A machine without IPv6 has IPv4 addresses only.
+                // A machine without IPv6 has only IPv4 addresses.
                 Some(Errno::AFNOSUPPORT | Errno::ADDRNOTAVAIL) if address.ip() == Ipv6Addr::UNSPECIFIED => {
                     TcpListener::bind((Ipv4Addr::UNSPECIFIED, address.port()))
                 }
@@ -116,19 +116,19 @@ impl CoordinatorServer {
         Ok(Self { asks: Some(asks), told, waker, origin, address })
     }
 
-    /// The time of the coordinator at this moment.
+    /// Converts a moment to the coordinator's time.
     pub fn at(&self, moment: Instant) -> Duration {
         moment.saturating_duration_since(self.origin)
     }
 
-    /// Asks for something.
+    /// Sends a request to the coordinator.
     pub fn ask(&self, ask: CoordinatorRequest) {
-        // The thread only ends with this.
+        // The thread ends only when this sender is dropped.
         let _ = self.asks.as_ref().map(|asks| asks.send(ask));
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
     }
 
-    /// The next event, if one comes within this time.
+    /// The next event, if one arrives within this time.
     pub fn hear(&self, patience: Duration) -> Option<CoordinatorEvent> {
         match self.told.recv_timeout(patience) {
             Ok(told) => Some(told),
@@ -146,7 +146,7 @@ impl Drop for CoordinatorServer {
         self.ask(CoordinatorRequest::Dismiss);
         self.asks = None;
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
-        // Workers should get this before the process ends; the thread ends when they have.
+        // Workers should be told before the process ends; the thread ends afterwards.
         let begun = Instant::now();
         while begun.elapsed() < FAREWELL && !matches!(self.told.recv_timeout(LOOK), Err(RecvTimeoutError::Disconnected))
         {
@@ -163,16 +163,16 @@ struct PeerConnection {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PeerState {
-    /// Has not proved anything.
+    /// Has not proved that it knows the secret.
     Unproven,
-    /// Takes part.
+    /// Takes part in the run.
     Proven,
-    /// It was refused or dismissed, and is dropped once the peer hangs up.
+    /// Was refused or dismissed; dropped once the peer hangs up.
     Closing,
 }
 
 impl CoordinatorRules {
-    /// How many connections there may be at a time.
+    /// Maximum number of simultaneous connections.
     fn peers_max(&self) -> usize {
         2 * self.machines as usize + STRANGERS
     }
@@ -198,7 +198,7 @@ impl CoordinatorThread {
         self.origin.elapsed()
     }
 
-    /// Carries messages until there are no more orders, and all workers know it.
+    /// Runs the connections until there are no more requests and all workers have been told.
     fn carry(mut self) {
         let mut is_over = false;
         while !(is_over && self.peers.is_empty()) {
@@ -225,13 +225,13 @@ impl CoordinatorThread {
             self.coordinator.tick(now);
             self.act();
             for told in self.coordinator.told.drain(..) {
-                // At the end there is no listener.
+                // At the end nobody listens any more.
                 let _ = self.tell.send(told);
             }
         }
     }
 
-    /// Waits for something to do; returns which connections have something.
+    /// Waits for something to do. Returns the connections that are ready.
     fn wait(&self) -> Vec<PeerId> {
         let has_room = self.peers.len() < self.rules.peers_max() || self.oldest_stranger().is_some();
         let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN)];
@@ -246,7 +246,7 @@ impl CoordinatorThread {
         }
         let is_behind = self.peers.values().any(|conn| conn.channel.has_message());
         let patience = Timespec::try_from(if is_behind { Duration::ZERO } else { LOOK }).expect("it is short");
-        // A signal only makes it look sooner.
+        // A signal only causes an early check.
         let _ = poll(&mut fds, Some(&patience));
         let _ = read(&*self.waker, &mut [0_u8; 8]);
         let of_peers = &fds[fds.len() - self.peers.len()..];
@@ -254,15 +254,15 @@ impl CoordinatorThread {
         ready.map(|(peer, _)| *peer).collect()
     }
 
-    /// The first of the connections that have not proved the secret.
+    /// The oldest unproven connection.
     fn oldest_stranger(&self) -> Option<PeerId> {
         let mut strangers = self.peers.iter().filter(|(_, conn)| conn.state == PeerState::Unproven);
         strangers.next().map(|(peer, _)| *peer)
     }
 
     fn accept(&mut self, now: Duration) {
-        // Strangers who say nothing keep no worker out. A crowd of them does not keep this thread from the others
-        // either.
+        // Silent strangers must not keep workers out, and a crowd of strangers must not keep this thread from the
+        // workers.
         for _ in 0..self.rules.peers_max() {
             let is_full = self.peers.len() >= self.rules.peers_max();
             let oldest = self.oldest_stranger().filter(|_| is_full);
@@ -272,7 +272,7 @@ impl CoordinatorThread {
             let (socket, from) = match self.listener.accept() {
                 Ok(accepted) => accepted,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
-                // Tries again, with a pause: descriptors may be exhausted for long.
+                // Retry after a pause: descriptors may be exhausted for a long time.
                 Err(_) => return thread::sleep(NAP),
             };
             if let Some(oldest) = oldest {
@@ -309,7 +309,7 @@ impl CoordinatorThread {
         }
     }
 
-    /// Pumps connections on which something has arrived, that have something to send, or that do not take part.
+    /// Pumps connections that have received bytes, have bytes to send, or do not take part.
     fn pump(&mut self, ready: Vec<PeerId>) {
         let wants = |conn: &PeerConnection| {
             conn.state != PeerState::Proven || conn.channel.wants_write() || conn.channel.has_message()
@@ -322,20 +322,20 @@ impl CoordinatorThread {
             let now = self.now();
             let Some(conn) = self.peers.get_mut(&peer) else { continue };
             if let Err(error) = conn.channel.pump() {
-                // Earlier bytes are read first.
+                // Read earlier bytes first.
                 self.listen(peer, now);
                 self.coordinator.lose(peer, &lost(&error));
                 self.peers.remove(&peer);
                 continue;
             }
-            // Bytes that just arrived were not there before.
+            // These bytes arrived only now.
             let now = self.now();
             let Some(conn) = self.peers.get_mut(&peer) else { continue };
             if conn.channel.take_received() {
                 self.coordinator.heard(peer, now);
             }
             let is_late = now.saturating_sub(conn.since) >= PATIENCE;
-            // Dropping it with unread data would reset it, and the peer might never learn why.
+            // Dropping a connection with unread data would reset it, and the peer might never learn the reason.
             let is_done = conn.state == PeerState::Closing && conn.channel.is_over();
             if is_done || (conn.state != PeerState::Proven && is_late) {
                 self.peers.remove(&peer);
@@ -346,7 +346,7 @@ impl CoordinatorThread {
         self.act();
     }
 
-    /// Takes a connection's received messages.
+    /// Handles the received messages of a connection.
     fn listen(&mut self, peer: PeerId, now: Duration) {
         for _ in 0..MESSAGES {
             let Some(conn) = self.peers.get_mut(&peer) else { return };
@@ -376,7 +376,7 @@ impl CoordinatorThread {
         }
     }
 
-    /// Takes a worker in, or tells it why not.
+    /// Accepts a worker, or sends it the reason for a refusal.
     fn welcome(&mut self, peer: PeerId, hello: &Hello, now: Duration) {
         let Some(conn) = self.peers.get_mut(&peer) else { return };
         let exporter = conn.channel.exporter().unwrap_or_default();
@@ -417,12 +417,12 @@ impl CoordinatorThread {
             }
         };
         conn.channel.send(&welcome);
-        // The order to set its part up comes after it.
+        // The order to set up follows the welcome.
         self.act();
     }
 }
 
-/// Two versions of the program, one of which is too many.
+/// Describes a version mismatch between two programs.
 pub(super) fn differing(theirs: &str, ours: &str) -> String {
     match theirs == ours {
         true => format!("another build of onrush {ours}"),
@@ -430,11 +430,11 @@ pub(super) fn differing(theirs: &str, ours: &str) -> String {
     }
 }
 
-/// Why a worker was refused, for people at the coordinator.
+/// Describes a refusal to the user of the coordinator.
 fn refused(refusal: &JoinRefusal, hello: &Hello) -> String {
     let name = onrush_text::escape(hello.name.as_bytes());
     match refusal {
-        // Without a proof, its name is not believed either.
+        // Without a proof, the claimed name is not believed either.
         JoinRefusal::Secret => "it has another secret; copy the file of --token-file from here".to_owned(),
         JoinRefusal::Version(ours) => {
             let theirs = onrush_text::escape(hello.program.as_bytes());
@@ -447,10 +447,10 @@ fn refused(refusal: &JoinRefusal, hello: &Hello) -> String {
     }
 }
 
-/// Why a connection was lost, for people.
+/// Describes the loss of a connection to the user.
 fn lost(error: &io::Error) -> String {
     match error.kind() {
-        // A process that is killed resets a connection on which it has not read everything.
+        // A killed process resets a connection with unread data.
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
             "it has ended".to_owned()
         }

@@ -1,5 +1,5 @@
-//! Bounds on the figures of workers, so that they can be added up: figures near 2^64 and kinds of errors without end
-//! are no measurement.
+//! Bounds on the figures of workers, so that sums cannot overflow: figures near 2^64 or endless kinds of errors are not
+//! measurements.
 
 use std::io::{self, Write};
 
@@ -8,22 +8,23 @@ use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::Formatter;
 
-/// The largest sum of a figure over all machines, so that no sum of several figures exceeds 64 bits, or 128 for squares
-/// ...
+/// Maximum sum of a figure over all machines, so that no sum of several figures exceeds 64 bits, or 128 bits for
+/// squares ...
 const MOST: u64 = 1 << 60;
 const MOST_WIDE: u128 = 1 << 124;
-/// ... and of times, which are added up over requests and connections: 20,000 at a time reach it in five days.
+/// ... and maximum sum of times over requests and connections: with 20,000 at a time, five days.
 const MOST_NS: u64 = 1 << 63;
-/// How many kinds of errors, and of agreements of TLS, one machine may have, and how long an example may be.
+/// Maximum number of kinds of errors, and of TLS agreements, per machine; and maximum length of an example.
 const KINDS: usize = 1_000;
 const EXAMPLE: usize = 4_096;
 
-/// The sums of the largest figures that one of several machines has sent.
+/// Sums of the largest figures that a machine has sent.
 #[derive(Default)]
 pub struct Bound(Largest);
 
 impl Bound {
-    /// Adds figures of one of `machines`. Returns whether the figures of all can be added up with all earlier ones.
+    /// Adds the figures of one of `machines` machines. Returns true if the figures of all machines, added to all
+    /// earlier ones, stay within the bounds.
     pub fn admits(&mut self, figures: &impl Serialize, machines: usize) -> bool {
         let machines = machines.max(1);
         let is_possible = |sum: &Largest| {
@@ -35,7 +36,7 @@ impl Bound {
     }
 }
 
-/// The kinds of errors and of agreements of TLS that a machine has sent.
+/// The kinds of errors and of TLS agreements that a machine has sent.
 #[derive(Default)]
 pub struct ErrorKinds {
     ledger: Ledger,
@@ -43,10 +44,10 @@ pub struct ErrorKinds {
 }
 
 impl ErrorKinds {
-    /// Adds a row. Returns whether there are no more of them than there can be.
+    /// Adds a row. Returns true if the numbers of kinds stay within the limits.
     pub fn admit(&mut self, row: &Totals) -> bool {
         let (errors, agreed) = (row.ledger.rows(), row.handshakes.kinds());
-        // Adding one that is too long would take too long.
+        // Adding a row that is too large would take too long.
         if errors.len() > KINDS || agreed > KINDS || errors.iter().any(|error| error.example.len() > EXAMPLE) {
             return false;
         }
@@ -56,7 +57,7 @@ impl ErrorKinds {
     }
 }
 
-/// The largest count and the largest time of up to 64 bits, and the largest integer of 128 bits.
+/// The largest count and largest time of up to 64 bits, and the largest 128-bit integer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Largest {
     count: u64,
@@ -65,7 +66,7 @@ struct Largest {
 }
 
 impl Largest {
-    /// Returns the figures in anything that can be written as JSON; `None` if it cannot.
+    /// The largest figures of a serializable value; `None` if it cannot be serialized.
     fn in_figures(figures: &impl Serialize) -> Option<Self> {
         let mut integers = Integers::default();
         figures.serialize(&mut Serializer::with_formatter(io::sink(), &mut integers)).ok()?;
@@ -81,14 +82,14 @@ impl Largest {
     }
 }
 
-/// Fields that are never added up: the least of a distribution, which is checked where it is read, and times.
+/// Fields that are never summed: the minimum of a distribution, which is checked on reading, and times.
 const NO_SUMS: [&str; 3] = ["min", "from_ns", "until_ns"];
 
-/// Takes note of the integers that would be written as JSON.
+/// Serializer that records integers.
 #[derive(Default)]
 struct Integers {
     largest: Largest,
-    /// The name of the field that is being written.
+    /// Name of the field being written.
     field: String,
     is_name: bool,
 }
@@ -105,7 +106,7 @@ impl Integers {
     }
 }
 
-/// Methods of a formatter that take note of an integer of up to 64 bits.
+/// Formatter methods that record an integer of up to 64 bits.
 macro_rules! note {
     ($($method:ident($kind:ty);)*) => {
         $(fn $method<W: Write + ?Sized>(&mut self, _: &mut W, value: $kind) -> io::Result<()> {

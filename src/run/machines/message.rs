@@ -1,7 +1,7 @@
 //! Messages between the coordinator of a run and its workers.
 //!
-//! The first message of each side proves that it knows the secret of the run; until then nothing else is read. Each
-//! message is a frame: its length, then the bytes.
+//! The first message of each side proves knowledge of the run's secret; nothing else is read before that. Each message
+//! is a frame: its length, then the bytes.
 
 use std::net::SocketAddr;
 
@@ -12,28 +12,28 @@ use serde::{Deserialize, Serialize};
 use crate::run::Shortage;
 use crate::run::outcome::{Breakdown, RunEnd, WorkerShare};
 
-/// The version of these messages. A worker of another version is refused.
+/// Version of the protocol. A worker with another version is refused.
 pub const VERSION: u32 = 4;
 
-/// The longest frame, in bytes, of a peer that has not proved anything ...
+/// Maximum frame length, in bytes, of a peer without a proof ...
 pub const UNPROVEN_MAX: usize = 4 << 10;
-/// ... and of one that has.
+/// ... and of a peer with one.
 pub const PROVEN_MAX: usize = 32 << 20;
-/// The length of the pieces in which files are sent.
+/// Length of the pieces of files.
 pub const PIECE: usize = 1 << 20;
 
-/// A worker's first message. It never changes: from a worker of another version, only this is understood.
+/// A worker's first message. Its format never changes, because it is all that is understood from another version.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Hello {
-    /// The proof that it knows the secret.
+    /// Proof of knowledge of the secret.
     pub proof: [u8; 32],
-    /// The version of its messages.
+    /// Protocol version of the worker.
     pub version: u32,
-    /// The version of its program.
+    /// Program version of the worker.
     pub program: String,
-    /// The name of its machine.
+    /// Name of the worker's machine.
     pub name: String,
-    /// The number of its part, from zero, if something has numbered the workers.
+    /// Number of the worker's part, from zero, if the workers were numbered.
     pub index: Option<u32>,
 }
 
@@ -42,58 +42,58 @@ pub struct Hello {
 pub enum Welcome {
     /// The worker takes part in the run.
     Joined {
-        /// The proof that the coordinator knows the secret.
+        /// Proof that the coordinator knows the secret.
         proof: [u8; 32],
-        /// The number of its part.
+        /// Number of the worker's part.
         index: u32,
-        /// How many machines take part.
+        /// Number of machines that take part.
         machines: u32,
-        /// A peer that has been silent for so many nanoseconds is lost.
+        /// Maximum silence of a peer, in nanoseconds.
         loss_ns: u64,
     },
-    /// The worker takes no part.
+    /// The worker does not take part.
     Refused {
-        /// Why.
+        /// The reason.
         refusal: JoinRefusal,
-        /// The proof that the coordinator knows the secret, unless the worker's is another one.
+        /// Proof that the coordinator knows the secret, unless the worker's secret differs.
         proof: [u8; 32],
     },
 }
 
-/// Why a worker is refused.
+/// Reason for refusing a worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JoinRefusal {
-    /// Its secret is another one.
+    /// The worker's secret differs.
     Secret,
-    /// It has another version; the coordinator's.
+    /// The worker's version differs; holds the coordinator's version.
     Version(String),
-    /// Another worker has the number of its part.
+    /// Another worker has the same number.
     Taken(u32),
-    /// All parts are taken; how many there are.
+    /// All parts are taken; holds the number of parts.
     TooMany(u32),
-    /// There is no part with its number; how many there are.
+    /// No part has this number; holds the number of parts.
     NoPart(u32),
-    /// The run has begun.
+    /// The run has started.
     Begun,
 }
 
 /// Messages from the coordinator to a worker that takes part.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum CoordinatorMessage {
-    /// Set this part of a run up.
+    /// Set up this part of a run.
     Prepare {
         /// The part of the plan, as JSON.
         plan: String,
-        /// The files that it needs, as their digests and lengths; their contents follow.
+        /// Digests and lengths of the required files; the contents follow.
         files: Vec<(String, u64)>,
         /// Length of a row, in nanoseconds.
         row_ns: u64,
     },
-    /// The next piece of the files, in their order.
+    /// The next piece of the files, in order.
     Piece(Vec<u8>),
     /// Answer with [`WorkerMessage::Pong`] at once.
     Ping(u64),
-    /// Begin at this moment of your own clock, in nanoseconds.
+    /// Start at this moment of the worker's own clock, in nanoseconds.
     Start(u64),
     /// End the run now.
     Stop,
@@ -104,88 +104,88 @@ pub enum CoordinatorMessage {
 /// Messages from a worker that takes part.
 #[derive(Serialize, Deserialize)]
 pub enum WorkerMessage {
-    /// Its part is set up.
+    /// The worker's part is set up.
     Prepared(WorkerSetup),
-    /// Its part cannot be set up.
+    /// The worker's part cannot be set up.
     Unprepared {
-        /// Why.
+        /// The reason.
         reason: String,
-        /// True if the fault is in the command line, such as a script.
+        /// True if the command line is at fault, for instance a script.
         is_wrong: bool,
     },
-    /// The answer to a ping with this number, and its own clock then, in nanoseconds.
+    /// Answer to a ping.
     Pong {
-        /// The number of the ping.
+        /// Number of the ping.
         number: u64,
-        /// The worker's clock.
+        /// The worker's clock, in nanoseconds.
         clock_ns: u64,
     },
-    /// Measurements in the next row.
+    /// Measurements of the next row.
     Row {
-        /// The number of the row, from zero.
+        /// Number of the row, from zero.
         number: u64,
         /// The measurements.
         totals: Box<Totals>,
     },
-    /// Its part has ended.
+    /// The worker's part has ended.
     Done(Box<Done>),
 }
 
-/// How a worker has set its part up.
+/// The setup of a worker's part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkerSetup {
-    /// The name of its machine.
+    /// Name of the worker's machine.
     pub name: String,
     /// The addresses of the target that accept connections.
     pub addresses: Vec<SocketAddr>,
-    /// The backend, and why it was picked.
+    /// Name of the backend, and the reason it was picked.
     pub backend: (String, String),
-    /// How many threads it has.
+    /// Number of threads.
     pub threads: u32,
-    /// The release of its kernel.
+    /// Kernel release.
     pub kernel: String,
-    /// How many processors it may use.
+    /// Number of available processors.
     pub processors: u32,
 }
 
-/// The end of a worker's part, without its rows.
+/// Final report on a worker's part, without its rows.
 #[derive(Default, Serialize, Deserialize)]
 pub struct Done {
-    /// Results of its threads; `None`: the thread returned nothing.
+    /// Results of the threads; `None` for a thread without a result.
     pub ends: Vec<Option<WorkerEnd>>,
-    /// Shares of its threads.
+    /// Shares of the threads.
     pub shares: Vec<WorkerShare>,
-    /// Its threads that never returned from their script, numbered from zero, and the callback.
+    /// Threads (numbered from zero) that never returned from their script, with the blocking callback.
     pub stuck: Vec<(u32, String)>,
-    /// Why it broke off, if it did.
+    /// Reason the part broke off, if it did.
     pub breakdown: Option<Breakdown>,
-    /// Why it ended.
+    /// Reason the part ended.
     pub ended: RunEnd,
-    /// How late it began to measure, because the order to begin came late or it was stopped in the warm-up, in
-    /// nanoseconds; 0 if it was in time.
+    /// Delay of the start of measuring, in nanoseconds, because the order to start came late or the worker was stopped
+    /// in the warm-up; 0 if in time.
     pub late_ns: u64,
-    /// How long it lasted, in nanoseconds.
+    /// Length of the part, in nanoseconds.
     pub elapsed_ns: u64,
-    /// For how long its machine was suspended, in nanoseconds.
+    /// Total suspension of the machine, in nanoseconds.
     pub suspended_ns: u64,
-    /// The processor time of its other threads, in nanoseconds.
+    /// Processor time of threads other than the workers, in nanoseconds.
     pub beside_ns: Option<u64>,
-    /// The most connections that it could have ...
+    /// Maximum number of connections ...
     pub connections: u64,
-    /// ... and why these are fewer than planned, if they are.
+    /// ... and the open-file shortage, if that kept it below the plan.
     pub shortage: Option<Shortage>,
-    /// How many requests its script pipelines.
+    /// Number of requests that the script pipelines.
     pub batch: u64,
-    /// Name and sentence of the verdict, if the generator limited its part.
+    /// Name and sentence of the verdict, if the generator limited this part.
     pub limit: Option<(String, String)>,
-    /// Sum of its rows.
+    /// Sums over the rows.
     pub sum: RowSums,
 }
 
-/// Sum of rows, enough to notice that one is missing.
+/// Sums over rows, enough to detect a missing one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RowSums {
-    /// How many there are.
+    /// Number of rows.
     pub rows: u64,
     /// Requests sent.
     pub started: u64,
@@ -193,9 +193,9 @@ pub struct RowSums {
     pub completed: u64,
     /// Bytes received.
     pub bytes_received: u64,
-    /// The count of the metric `errors`.
+    /// The value of the metric `errors`.
     pub failures: u64,
-    /// The fingerprint of all latencies.
+    /// Fingerprint of all latencies.
     pub latencies: u64,
 }
 

@@ -1,8 +1,8 @@
 //! One run on several machines: a coordinator, and a worker on each of them.
 //!
-//! Coordinator: `coordinator_server` carries the connections, a `coordinator` decides what comes next, and
-//! `remote` is a supervisor's view of it; a coordinator that takes part has a worker of its `own`. Worker:
-//! [`worker_client`]. Both speak in [`message`]s on a `channel`, and know the same secret ([`onrush_plan::token`]).
+//! Coordinator: `coordinator_server` runs the connections, `coordinator` decides the next steps, and `remote` is the
+//! supervisor's view of both. A coordinator that takes part starts its `own` worker. Worker: [`worker_client`]. Both
+//! exchange [`message`]s over a `channel` and share a secret ([`onrush_plan::token`]).
 
 mod channel;
 mod coordinator;

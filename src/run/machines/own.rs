@@ -1,5 +1,5 @@
-//! The worker beside a coordinator that takes part itself. It is a process of its own, as on any other machine, so that
-//! memory, signals and processor time are separate. It ends with the coordinator, whatever ends that.
+//! The worker beside a coordinator that takes part itself. As on any other machine, the worker is a separate process
+//! with its own memory, signals and processor time. The worker ends with the coordinator, however that ends.
 
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -9,24 +9,24 @@ use std::time::{Duration, Instant};
 
 use onrush_plan::machines::Machines;
 
-/// Time for it to end after its dismissal, and the interval of looks.
+/// Time allowed for the worker to end after its dismissal, and the interval of checks.
 const PATIENCE: Duration = Duration::from_secs(2);
 const LOOK: Duration = Duration::from_millis(1);
 
-/// The process. Dropping this waits for its end.
+/// The worker process. Dropping this waits for its end.
 pub struct OwnWorker(Child);
 
 impl OwnWorker {
-    /// Starts it, if the coordinator takes part.
+    /// Starts the worker, if the coordinator takes part.
     ///
     /// # Errors
     ///
-    /// If there can be no process.
+    /// Fails if the process cannot be created.
     pub fn start(machines: &Machines) -> io::Result<Option<Self>> {
         let Some(place) = &machines.place else { return Ok(None) };
         let mut command = Command::new("/proc/self/exe");
         command.arg("worker").args(machines.arguments_of(place)).stdin(Stdio::null());
-        // Ctrl-C is for this process, which tells the worker how the run goes on.
+        // Ctrl-C is meant for this process, which tells the worker how to proceed.
         command.process_group(0);
         Ok(Some(Self(command.spawn()?)))
     }
@@ -37,7 +37,7 @@ impl Drop for OwnWorker {
         let begun = Instant::now();
         while matches!(self.0.try_wait(), Ok(None)) {
             if begun.elapsed() >= PATIENCE {
-                // It has nothing left to say, or has never joined.
+                // The worker has nothing left to report, or never joined.
                 let _ = self.0.kill();
                 let _ = self.0.wait();
                 return;

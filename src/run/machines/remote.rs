@@ -1,4 +1,4 @@
-//! The workers of a run on other machines, as their supervisor sees them.
+//! The supervisor's view of the workers on other machines.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -22,12 +22,12 @@ use crate::run::nanos;
 use crate::run::outcome::{Breakdown, Outcome, RunEnd, WorkerShare};
 use crate::run::snapshot::{Collector, WorkerProgress};
 
-/// Time for machines to end after they were told to, and from the end of their time to that order.
+/// Time allowed for machines to end after the order to end, and between their planned end and that order.
 const PATIENCE: Duration = Duration::from_secs(5);
 const OVERDUE: Duration = Duration::from_secs(10);
-/// How many requests that a lost machine had not sent are counted with their own age.
+/// Maximum number of a lost machine's unsent requests that are counted with their own age.
 const AGES: u64 = 1_000_000;
-/// How long a signal that has ended a machine may take to come here.
+/// Maximum delay between the end of a machine by a signal and the arrival of the signal here.
 const SIGNAL: Duration = Duration::from_millis(300);
 
 /// The workers of a run on other machines.
@@ -35,27 +35,28 @@ pub struct Remote {
     server: Rc<CoordinatorServer>,
     machines: Vec<RemoteMachine>,
     rows: VecDeque<(Range<usize>, Box<Totals>)>,
-    /// Messages about machines, for people.
+    /// Messages about machines for the user.
     said: Vec<String>,
     control: Arc<Control>,
     on_loss: OnLoss,
     started: Option<Instant>,
     /// Time of the order to end.
     stopped: Option<Instant>,
-    /// When they should all have ended, after the start.
+    /// Due time of the end of all machines, since the start.
     due: Option<Duration>,
-    /// Machines that a signal has ended, why, and when: the signal may come here, too, which ends the run everywhere.
+    /// Machines ended by a signal, with the reason and the time. The signal may also arrive here, which ends the run
+    /// everywhere.
     signalled: Vec<(usize, String, Instant)>,
 }
 
-/// A machine, with its threads.
+/// A machine and its threads.
 pub struct RemoteMachine {
-    /// Its threads, numbered over all machines.
+    /// Threads of the machine, numbered over all machines.
     threads: Range<usize>,
     share: MachineShare,
     ends: Vec<Option<WorkerEnd>>,
     done: Option<Box<Done>>,
-    /// Its part of the plan, and how many requests of its rows were due.
+    /// The machine's part of the plan, and the number of requests due in its rows.
     part: Plan,
     due: u64,
 }
@@ -83,7 +84,7 @@ impl RemoteMachine {
 }
 
 impl Remote {
-    /// The machines of a run that begins and ends at these times, which wait for it.
+    /// The machines of a run with these start and end times, waiting for the start.
     pub fn new(
         server: Rc<CoordinatorServer>,
         machines: Vec<RemoteMachine>,
@@ -106,13 +107,13 @@ impl Remote {
         }
     }
 
-    /// Lets all machines begin at this moment.
+    /// Starts all machines at this moment.
     pub fn release(&mut self, start: Instant) {
         self.started = Some(start);
         self.server.ask(CoordinatorRequest::Start(self.server.at(start)));
     }
 
-    /// Waits for this long, or until something is told.
+    /// Waits for this long, or until an event arrives.
     pub fn wait(&mut self, length: Duration) {
         let is_overdue = self.started.zip(self.due).is_some_and(|(started, due)| started.elapsed() > due);
         if (self.control.is_stopped() || is_overdue) && self.stopped.is_none() {
@@ -140,7 +141,7 @@ impl Remote {
                     machine.share.drift_ns = drift_ns;
                     let is_early = matches!(done.ended, RunEnd::Signal | RunEnd::NeverBegun) && self.stopped.is_none();
                     machine.end(done);
-                    // A script that fails on one of them would have ended the run on a single one, too.
+                    // A script that fails on one machine would have ended a run on a single machine.
                     if machine.is_broken() {
                         self.control.stop();
                     } else if is_early {
@@ -156,7 +157,7 @@ impl Remote {
         }
     }
 
-    /// Counts a machine as lost if a signal ended it so long ago and nothing has ended the run.
+    /// Counts a machine as lost if a signal ended it more than `patience` ago and nothing has ended the run.
     fn judge_signals(&mut self, patience: Duration) {
         if self.stopped.is_none() {
             let all = std::mem::take(&mut self.signalled);
@@ -184,7 +185,7 @@ impl Remote {
         self.miss(index, why);
     }
 
-    /// From now on a machine measures nothing.
+    /// Records that a machine delivers no more measurements.
     fn miss(&mut self, index: usize, why: String) {
         self.machines[index].share.lost = Some(why.clone());
         let (ends, goes_on) = match self.on_loss {
@@ -202,22 +203,22 @@ impl Remote {
         &self.machines[self.machines.partition_point(|machine| machine.threads.end <= index)]
     }
 
-    /// True if the machine of a thread was lost.
+    /// True if the machine of this thread was lost.
     pub fn is_lost(&self, index: usize) -> bool {
         self.of_thread(index).share.lost.is_some()
     }
 
-    /// How many machines were lost before this time after measuring began.
+    /// Number of machines lost before this time (since measuring began).
     pub fn count_lost(&self, until_ns: u64) -> u64 {
         MachineShare::count_missing(self.machines.iter().map(|machine| &machine.share), until_ns)
     }
 
-    /// True if a thread has not ended.
+    /// True if the thread has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
         !self.of_thread(index).has_ended()
     }
 
-    /// The results of a thread, once, if its machine has ended; one that was lost leaves nothing.
+    /// The results of a thread, once, after the end of its machine; none from a lost machine.
     pub fn take_end(&mut self, index: usize) -> Option<WorkerEnd> {
         let at = self.machines.partition_point(|machine| machine.threads.end <= index);
         let machine = &mut self.machines[at];
@@ -230,12 +231,12 @@ impl Remote {
         std::mem::take(&mut self.said)
     }
 
-    /// The next row of measurements, and the threads of the machine.
+    /// The next row of measurements, with the threads of its machine.
     pub fn take_row(&mut self) -> Option<(Range<usize>, Box<Totals>)> {
         self.rows.pop_front()
     }
 
-    /// True if every machine says that no first connection was accepted.
+    /// True if every machine reports that no first connection was accepted.
     pub fn was_refused(&self) -> bool {
         let is_refused = |machine: &RemoteMachine| {
             machine.done.as_ref().is_some_and(|done| matches!(done.ended, RunEnd::Refused { .. }))
@@ -243,7 +244,7 @@ impl Remote {
         self.machines.iter().all(is_refused)
     }
 
-    /// Adds facts about machines that their threads do not have.
+    /// Adds facts about machines that their threads lack.
     pub(in crate::run) fn settle(mut self, outcome: &mut Outcome, collector: &mut Collector) {
         if !self.control.is_stopped() {
             self.judge_signals(Duration::ZERO);
@@ -255,7 +256,7 @@ impl Remote {
                 let mut unsent = Totals { from_ns: at_ns, until_ns: at_ns, ..Totals::default() };
                 machine.count_unsent(&mut unsent);
                 *collector.totals() += &unsent;
-                // Those older than the timeout are errors of a row, too.
+                // Unsent requests older than the timeout count as errors of a row.
                 collector.timeline.record(&unsent);
             }
             let RemoteMachine { threads, share, done, .. } = machine;
@@ -266,7 +267,7 @@ impl Remote {
                     collector.shares[index] = WorkerProgress { counters, activity: activity.unwrap_or_default() };
                     outcome.workers[index] = *of_thread;
                 }
-                // Only threads that it has.
+                // Ignore thread numbers that the machine does not have.
                 let stuck = done.stuck.iter().take(done.shares.len()).filter_map(|(thread, callback)| {
                     let known = Callback::named(callback).filter(|_| (*thread as usize) < done.shares.len())?;
                     Some((first + *thread as usize + 1, known))
@@ -274,7 +275,7 @@ impl Remote {
                 outcome.stuck.extend(stuck);
                 let breakdown = match done.breakdown {
                     Some(Breakdown::Bug(thread)) => Some(Breakdown::Bug(first + thread.min(done.shares.len()))),
-                    // All of them have one script, and the reason may be the machine's.
+                    // All machines have the same script, so the reason may lie in the machine.
                     Some(Breakdown::Script(words)) => Some(Breakdown::Script(format!(
                         "machine {} ({}): {words}",
                         outcome.machines.len() + 1,
@@ -295,7 +296,7 @@ impl Remote {
 }
 
 impl RemoteMachine {
-    /// Counts requests that were due on a lost machine up to its last row, and had not been sent by then.
+    /// Counts the requests that were due on a lost machine up to its last row but had not been sent.
     fn count_unsent(&self, totals: &mut Totals) {
         let Self { part, share, .. } = self;
         let (Some(schedule), false) = (&part.schedule, share.elapsed.is_zero()) else { return };
@@ -310,8 +311,8 @@ impl RemoteMachine {
         let unsent = due.saturating_sub(self.due);
         let open_loop = totals.open_loop.get_or_insert_default();
         (open_loop.due, open_loop.unsent) = (open_loop.due + unsent, open_loop.unsent + unsent);
-        // The thread that they were due on is unknown: takes the last ones of all threads together, and about those if
-        // times are drawn.
+        // The thread of the unsent requests is unknown: take the last ones of all threads together, which is only
+        // approximate for random times.
         let mut last = dues(&Plan { load: Load::new(1, part.load.connections), ..part.clone() }, schedule, 0);
         last.pass_before(from_ns, u64::MAX);
         last.take(due - unsent);
@@ -326,12 +327,12 @@ impl RemoteMachine {
         leave(until_ns.saturating_sub(last.next_ns()), unsent.saturating_sub(AGES));
     }
 
-    /// True if its part broke off.
+    /// True if the machine's part broke off.
     fn is_broken(&self) -> bool {
         self.done.as_ref().is_some_and(|done| done.breakdown.is_some())
     }
 
-    /// Takes its final report.
+    /// Records the machine's final report.
     fn end(&mut self, mut done: Box<Done>) {
         let mut ends = std::mem::take(&mut done.ends);
         ends.resize_with(self.threads.len(), || None);
@@ -342,7 +343,7 @@ impl RemoteMachine {
         self.share.shortage = done.shortage;
         self.share.late = Duration::from_nanos(done.late_ns);
         self.share.elapsed = Duration::from_nanos(done.elapsed_ns);
-        // One that never measured has no load.
+        // A machine that never measured has no load.
         let load = |share: &WorkerShare| {
             let activity = share.activity.filter(|_| done.elapsed_ns > 0)?;
             Some(activity.worked_ns() as f64 / activity.wall_ns.max(done.elapsed_ns) as f64)
@@ -364,8 +365,8 @@ mod tests {
     use super::*;
     use crate::fixtures::{plan, schedule};
 
-    /// Requests counted as unsent for a machine of 400 requests a second whose last row ended after 1.1 s, if it sent
-    /// `sent`.
+    /// Number of requests counted as unsent for a machine with 400 requests a second whose last row ended after 1.1 s,
+    /// if it sent `sent`.
     fn unsent(sent: u64, change: impl FnOnce(&mut Plan)) -> (u64, Totals) {
         let mut part = plan(Dialect::Native, "http://h/", 3, 2, 4);
         part.schedule = Some(schedule(400));
@@ -385,9 +386,9 @@ mod tests {
         assert_eq!((count, open_loop.due, open_loop.censored.count()), (390, 390, 390));
         let [oldest, youngest] = [open_loop.censored.max(), open_loop.censored.min()].map(Option::unwrap_or_default);
         assert!((970_000_000..=980_000_000).contains(&oldest) && youngest <= 2_500_000, "{oldest} {youngest}");
-        // All were sent, or more than were due by then.
+        // All were sent, or more than were due by that time.
         assert_eq!((unsent(440, |_| ()).0, unsent(441, |_| ()).0), (0, 0));
-        // No more than there are, and none from the warm-up.
+        // No more than the plan has, and none from the warm-up.
         assert_eq!(unsent(50, |part| part.stop.requests = Some(60)).0, 10);
         assert_eq!(unsent(50, |part| part.warmup = Duration::from_secs(5)).0, 390);
         let bursts = |part: &mut Plan| {
@@ -397,7 +398,7 @@ mod tests {
         assert_eq!(unsent(200, bursts).0, 300);
         let drawn = |part: &mut Plan| part.schedule.as_mut().unwrap().arrivals = Arrivals::Poisson;
         assert!((330..=450).contains(&unsent(50, drawn).0));
-        // A closed loop has nothing due.
+        // In a closed loop nothing is due.
         assert!(unsent(50, |part| part.schedule = None).1.open_loop.is_none());
     }
 }

@@ -1,5 +1,5 @@
-//! Coordinator and workers in virtual time, on a network with delays and losses, on which connections end, machines
-//! fall silent, and some are cut off for a while.
+//! Coordinator and workers in virtual time, on a network with delays and losses. Connections end, machines fall silent,
+//! and some are cut off for a while.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -32,16 +32,16 @@ const ROW_NS: u64 = 1_000 * MS;
 enum WorkerFate {
     /// Nothing.
     Well,
-    /// Its connection ends at this time after it began.
+    /// The connection ends this long after the worker's start.
     Killed(u64),
-    /// From this time after it began on, nothing arrives from it or at it.
+    /// From this long after the worker's start, nothing arrives in either direction.
     Silent(u64),
-    /// Cut off during this time after it began: messages from and to it arrive afterwards.
+    /// Cut off during this period after the worker's start: messages arrive afterwards.
     Cut(u64, u64),
 }
 
 impl WorkerFate {
-    /// Any of them.
+    /// Draws a random fate.
     fn draw(random: &mut Random) -> Self {
         let at = random.next() % (8_000 * MS);
         match random.next() % 8 {
@@ -52,8 +52,8 @@ impl WorkerFate {
         }
     }
 
-    /// True if a coordinator that hears from it at least every second, but for this fate, must lose it, false if it
-    /// must not; `None` if neither is certain. `rows`: seconds that it runs.
+    /// True if a coordinator that otherwise hears from the worker at least every second must lose it, false if it must
+    /// not, `None` if both are possible. `rows`: length of the run in seconds.
     fn must_be_lost(self, rows: u64) -> Option<bool> {
         let end = rows * ROW_NS;
         match self {
@@ -67,23 +67,23 @@ impl WorkerFate {
     }
 }
 
-/// A worker: its clock, its network, and its measurements.
+/// A worker: clock, network and measurements.
 struct SimulatedWorker {
     peer: PeerId,
-    /// Its clock minus the coordinator's at time zero, and how much faster it is, in millionths.
+    /// The worker's clock minus the coordinator's at time zero, and its drift in millionths.
     offset_ns: i64,
     drift_ppm: i64,
-    /// The shortest time on the way, and how much longer it may take.
+    /// Minimum network delay, and the maximum addition to it.
     way_ns: u64,
     jitter_ns: u64,
-    /// One of so many messages arrives only when it is sent again, 200 ms later.
+    /// One in this many messages is lost and arrives 200 ms later, after a retransmit.
     loses_one_in: Option<u64>,
     fate: WorkerFate,
-    /// When it began, by the time of the simulation.
+    /// Start of the worker, in simulated time.
     began: Option<u64>,
     late_ns: u64,
     sent: RowSums,
-    /// When everything that was sent to it and from it has arrived: messages do not overtake each other.
+    /// Arrival time of everything sent in each direction so far: messages do not overtake each other.
     there_ns: u64,
     back_ns: u64,
     is_stopped: bool,
@@ -95,7 +95,7 @@ impl SimulatedWorker {
         (moved + self.offset_ns) as u64
     }
 
-    /// When its clock shows this.
+    /// Simulated time at which the worker's clock shows this.
     fn when(&self, clock: u64) -> u64 {
         let since = clock as i64 - self.offset_ns;
         (since - since / 1_000_000 * self.drift_ppm).max(0) as u64
@@ -109,10 +109,10 @@ impl SimulatedWorker {
 
 enum SimulationEvent {
     ToWorker(usize, CoordinatorMessage),
-    /// A worker has set its part up.
+    /// A worker has set up its part.
     IsPrepared(usize),
     Begins(usize),
-    /// It ends its next row.
+    /// A worker ends its next row.
     Row(usize, u64),
     Gone(usize),
     ToCoordinator(usize, WorkerMessage),
@@ -123,13 +123,13 @@ enum SimulationEvent {
 #[derive(Default)]
 struct SimulationResult {
     merged: Totals,
-    /// Measurements of workers, in the rows that arrived before they were lost.
+    /// Measurements of workers in the rows that arrived before the loss of the worker.
     whole: Totals,
     ready_ns: u64,
     start_ns: u64,
-    /// The shortest round trips.
+    /// Shortest round trips.
     trips: Vec<u64>,
-    /// How far from the start each worker began, in nanoseconds, by its number.
+    /// Start error of each worker, in nanoseconds, by its number.
     errors: BTreeMap<usize, u64>,
     done: usize,
     lost: Vec<(u32, u64)>,
@@ -208,7 +208,7 @@ impl World {
         }
     }
 
-    /// Carries everything out until nothing more happens; `absent`: who does not come at all.
+    /// Runs the simulation until nothing more happens; `absent`: workers that never join.
     fn run(mut self, absent: &[usize]) -> SimulationResult {
         let order = CoordinatorMessage::Prepare { plan: String::new(), files: Vec::new(), row_ns: ROW_NS };
         let frames = self.workers.iter().map(|_| vec![frame(&order)]).collect();
@@ -248,7 +248,7 @@ impl World {
                 }
                 self.coordinator.hear(self.workers[worker].peer, report, now);
             }
-            // Messages that it has sent arrive before that.
+            // Messages already sent arrive first.
             SimulationEvent::Gone(worker) if self.workers[worker].back_ns > self.now => {
                 self.at(self.workers[worker].back_ns, SimulationEvent::Gone(worker));
             }
@@ -280,7 +280,7 @@ impl World {
         }
     }
 
-    /// A worker measures something, and reports it.
+    /// A worker measures something and reports it.
     fn end_row(&mut self, worker: usize, number: u64) {
         let mut row = Totals { from_ns: number * ROW_NS, until_ns: (number + 1) * ROW_NS, ..Totals::default() };
         for _ in 0..20 + self.random.next() % 50 {
@@ -308,7 +308,7 @@ impl World {
         );
     }
 
-    /// Carries out the coordinator's actions.
+    /// Executes the coordinator's actions.
     fn act(&mut self) {
         loop {
             while let Some(act) = self.coordinator.acts.pop_front() {
@@ -340,10 +340,10 @@ impl World {
                 CoordinatorEvent::Row(_, row) => self.seen.merged += &*row,
                 CoordinatorEvent::Done(index, done, drift_ns) => {
                     let error_ns = self.seen.errors[&(index as usize)];
-                    // Clocks drift from the round trip on to the beginning.
+                    // Clocks drift between the round trip and the start.
                     let known_ns = done.late_ns + self.seen.trips[index as usize] / 2 + 100_000;
                     assert!(error_ns <= known_ns, "{error_ns} of {known_ns}");
-                    // A clock's drift never has the wrong sign.
+                    // The sign of a drift is never wrong.
                     let drift_ppm = self.workers[index as usize].drift_ppm;
                     assert!(drift_ns.is_none_or(|ns| ns.signum() == drift_ppm.signum()), "{drift_ns:?}, {drift_ppm}");
                     self.seen.done += 1;
@@ -365,10 +365,10 @@ fn same(one: &Totals, other: &Totals) {
     );
 }
 
-/// How many seeds every test run tries, from 1 on.
+/// Number of seeds in every test run, starting from 1.
 const SEEDS: u64 = 120;
 
-/// Carries a run out on machines to which a seed lets something happen, or nothing.
+/// Runs a simulation in which the seed determines each machine's fate.
 fn try_out(seed: u64) {
     let mut random = Random::new(seed);
     let (machines, rows) = (1 + (random.next() % 12) as u32, 1 + random.next() % 12);
@@ -378,7 +378,7 @@ fn try_out(seed: u64) {
     };
     let seen = World::new(seed, machines, rows, |index, _| fates[index as usize]).run(&[]);
     assert_eq!((seen.done + seen.lost.len(), &seen.hopeless), (machines as usize, &None), "seed {seed}");
-    // Nobody begins before everybody is ready, and whatever has arrived is in the sum, once.
+    // Nobody starts before everybody is ready, and everything that arrived is summed exactly once.
     assert_eq!(seen.errors.len(), machines as usize);
     same(&seen.merged, &seen.whole);
     for (index, fate) in (0..).zip(&fates) {
@@ -395,7 +395,7 @@ fn try_out(seed: u64) {
     }
 }
 
-/// With `SIMULATE_SECONDS` in the environment, it runs that long, from `SIMULATE_SEED` on.
+/// With `SIMULATE_SECONDS` in the environment, the test runs that long, starting from `SIMULATE_SEED`.
 #[test]
 fn everything_that_arrived_is_in_the_sum() {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
@@ -411,7 +411,7 @@ fn nobody_begins_before_all_have_joined() {
     let seen = World::new(7, 4, 3, |_, _| WorkerFate::Well).run(&[1, 3]);
     assert!(seen.errors.is_empty() && seen.ready_ns == 0);
     let said = seen.hopeless.expect("two are missing");
-    // Seats are taken in turn, so the last ones are empty.
+    // Slots are filled in order, so the last ones are empty.
     assert!(said.starts_with("2 of 4 machines had joined after 60 s; missing: 3, 4; no request was sent"), "{said}");
 }
 
@@ -426,7 +426,7 @@ fn two_thousand_machines_finish_despite_losses() {
     same(&seen.merged, &seen.whole);
 }
 
-/// A coordinator of a run that has begun, in which the first of so many machines has a part.
+/// A coordinator of a started run with this many machines; only the first has a part.
 fn begun(machines: u32) -> Coordinator {
     let mut frames = vec![Vec::new(); machines as usize];
     frames[0] = vec![frame(&CoordinatorMessage::Stop)];
@@ -449,7 +449,7 @@ fn begun(machines: u32) -> Coordinator {
 
 #[test]
 fn clock_drift_beyond_round_trips_is_reported() {
-    // Before the run, no time passes on the way; in it, the round trip takes 4 ms.
+    // Before the run, messages take no time; during it, the round trip takes 4 ms.
     for (clock_ns, drift_ns) in [(2 * MS + 5, None), (MS / 2, None), (4 * MS + 6, Some(2 * MS as i64 + 1))] {
         let mut coordinator = begun(1);
         let ms = Duration::from_millis;
@@ -520,7 +520,7 @@ fn addresses_of_workers_are_bounded() {
     assert_eq!(ready, Some(256));
 }
 
-/// One error of its own kind.
+/// One error with its own kind.
 fn error(code: i32) -> onrush_stats::FailureRow {
     let example = Vec::new();
     onrush_stats::FailureRow {
@@ -569,7 +569,7 @@ fn inconsistent_messages_lose_the_worker() {
     let shares = vec![WorkerShare { connections: 1, counters: Counters::default(), activity }];
     let said = why(&mut ready(), WorkerMessage::Done(Box::new(Done { shares, ..Done::default() })));
     assert_eq!(said.unwrap(), "machine 1 (a): it sent figures that no machine can measure");
-    // A ledger of 32 MiB, which would take hours to add.
+    // A ledger of 32 MiB that would take hours to add.
     let mut row = Totals::default();
     row.ledger.record(Phase::Send, Cause::Errno(1), 0, || vec![b'x'; 32 << 20]);
     let said = why(&mut ready(), WorkerMessage::Row { number: 0, totals: Box::new(row) });
@@ -588,7 +588,7 @@ fn inconsistent_messages_lose_the_worker() {
 
 #[test]
 fn remote_error_codes_are_bounded_like_local_ones() {
-    // The number is at the end of its bytes.
+    // The number is at the end of the encoded bytes.
     let read = |error: Error, number: u32| -> Error {
         let mut bytes = postcard::to_stdvec(&error).unwrap();
         bytes.pop();
@@ -601,7 +601,7 @@ fn remote_error_codes_are_bounded_like_local_ones() {
     }
 }
 
-/// A row with something in every part of it.
+/// A row with data in every part.
 fn full_row() -> Totals {
     let mut row = Totals::default();
     for value in 1..2_000 {
@@ -703,7 +703,7 @@ fn whoever_closes_the_connection_is_asked_again_soon() {
     let joining = Joining { coordinator: &address, token: &token, index: None, name: "a", patience, waiting: &waiting };
     let begun = Instant::now();
     let said = joining.join(&Interrupt::default()).err().unwrap().to_string();
-    // The third one closed the port, too.
+    // The third peer also closed the port.
     assert!(begun.elapsed() < Duration::from_secs(30) && said.contains("Connection refused"), "{said}");
     assert_eq!((closes.join().unwrap(), waits.borrow().len()), (3, 1));
 }
@@ -715,7 +715,7 @@ fn silent_strangers_make_room_and_are_counted() {
     let rules = CoordinatorRules { machines: 1, join: Duration::from_millis(10), loss: Duration::from_secs(5) };
     let server = CoordinatorServer::open("127.0.0.1:0".parse().unwrap(), token, rules).unwrap();
     let strangers: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(server.address).unwrap()).collect();
-    // There is room for 18; nothing but that closes a connection so soon.
+    // There is room for 18. No other rule closes a connection so early.
     let (mut first, began) = (&strangers[0], Instant::now());
     assert_eq!(first.read(&mut [0]).unwrap_or_default(), 0);
     assert!(began.elapsed() < Duration::from_secs(4));

@@ -1,5 +1,5 @@
-//! A worker's connection to its coordinator, which has a thread of its own: whatever the run does meanwhile, pings are
-//! answered, and a coordinator that has gone is noticed.
+//! A worker's connection to its coordinator. It has its own thread, so that pings are answered and a lost coordinator
+//! is noticed whatever the run does.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -23,62 +23,62 @@ use super::coordinator_server::differing;
 use super::message::{CoordinatorMessage, Hello, JoinRefusal, PROVEN_MAX, VERSION, Welcome, WorkerMessage};
 use crate::run::{self, Interrupt, nanos};
 
-/// How long one attempt to connect may take, and how long the next one waits.
+/// Timeout of one attempt to connect, and the pause before the next.
 const ATTEMPT: Duration = Duration::from_secs(2);
 const PAUSE: Duration = Duration::from_millis(200);
-/// How long a coordinator may take to say whether a worker takes part.
+/// Time allowed for a coordinator to accept or refuse a worker.
 const WELCOME: Duration = Duration::from_secs(5);
-/// Fault of a peer that proves nothing.
+/// Error for a peer without a proof.
 const NO_SECRET: &str = "it does not know the secret of --token-file";
-/// How often everything is looked at, at least.
+/// Maximum interval of checks.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// Why a worker takes no part in a run.
+/// Reason why a worker does not take part in a run.
 #[derive(Debug, Error)]
 pub enum NotJoined {
     /// The coordinator cannot be reached.
     #[error("--coordinator {address}: {reason}; tried for {} s (--join-timeout)", .tried.as_secs())]
     Unreachable {
-        /// Its address as typed.
+        /// The address as typed.
         address: String,
-        /// Why.
+        /// The reason.
         reason: String,
-        /// How long it was tried.
+        /// Total time spent trying.
         tried: Duration,
     },
-    /// Something other than a coordinator of this run answers there.
+    /// The peer is not a coordinator of this run.
     #[error("--coordinator {address}: {reason}")]
     NoCoordinator {
-        /// Its address as typed.
+        /// The address as typed.
         address: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// Something accepts the connection and sends nothing.
+    /// The peer accepts the connection but sends nothing.
     #[error("--coordinator {address}: {reason}")]
     NoAnswer {
-        /// Its address as typed.
+        /// The address as typed.
         address: String,
-        /// The end of the wait, in words.
+        /// The reason the wait ended.
         reason: String,
     },
-    /// The coordinator has refused it.
+    /// The coordinator refused the worker.
     #[error("--coordinator {address}: {}", said(.refusal))]
     Refused {
-        /// Its address as typed.
+        /// The address as typed.
         address: String,
-        /// Why.
+        /// The reason.
         refusal: JoinRefusal,
     },
     /// A signal came first.
     #[error("a signal came before the run began")]
     Interrupted,
-    /// There can be no thread or no descriptor for it.
+    /// The thread or a descriptor cannot be created.
     #[error("cannot talk to the coordinator: {}", reason(.0))]
     Machine(#[from] io::Error),
 }
 
-/// Why a worker was refused, for people.
+/// Describes a refusal to the user of the worker.
 fn said(refusal: &JoinRefusal) -> String {
     match refusal {
         JoinRefusal::Secret => "it has another secret: give both the same --token-file".to_owned(),
@@ -93,64 +93,64 @@ fn said(refusal: &JoinRefusal) -> String {
     }
 }
 
-/// An order for a worker, or the loss of its coordinator.
+/// A command to a worker, or the loss of its coordinator.
 pub enum WorkerCommand {
-    /// An order of the coordinator. Pings, and the end of a run, have been taken care of.
+    /// A command of the coordinator. Pings and the end of a run are handled already.
     Order(CoordinatorMessage),
-    /// The coordinator is lost: why, for people.
+    /// The coordinator is lost: the reason for the user.
     Lost(String),
 }
 
-/// A worker's place in a run.
+/// A worker's membership in a run.
 pub struct WorkerClient {
-    /// The number of its part, from zero ...
+    /// Number of the worker's part, from zero ...
     pub index: u32,
-    /// ... and how many there are.
+    /// ... and the number of parts.
     pub machines: u32,
-    /// The name of its machine.
+    /// Name of the machine.
     pub name: String,
-    /// When its clock began.
+    /// Origin of the worker's clock.
     pub origin: Instant,
     reports: Sender<WorkerMessage>,
     orders: Receiver<WorkerCommand>,
     waker: Arc<OwnedFd>,
     is_stopped: Arc<AtomicBool>,
-    /// True if it has been told that it was dismissed, which it may ask again.
+    /// True once `next` has returned the dismissal; later calls return it again.
     is_dismissed: Cell<bool>,
-    /// How many reports are not sent yet.
+    /// Number of reports not yet sent.
     unsent: Arc<AtomicUsize>,
-    /// True if the coordinator is lost, or has dismissed it.
+    /// True if the coordinator is lost or has dismissed the worker.
     is_over: Arc<AtomicBool>,
 }
 
 /// Parameters of joining.
 pub struct Joining<'a> {
-    /// The coordinator's address, as typed.
+    /// The coordinator's address as typed.
     pub coordinator: &'a str,
     /// The secret.
     pub token: &'a Token,
-    /// The number of its part, if it has one.
+    /// Number of the worker's part, if given.
     pub index: Option<u32>,
-    /// The name of its machine.
+    /// Name of the machine.
     pub name: &'a str,
-    /// How long to try.
+    /// Total time to keep trying.
     pub patience: Duration,
-    /// Called once with the thing that it waits for, if the coordinator cannot be reached at first.
+    /// Called once with a description of the wait, if the coordinator cannot be reached at first.
     pub waiting: &'a dyn Fn(&str),
 }
 
 impl Joining<'_> {
-    /// Connects, proves itself, and takes its place. Tries until the coordinator is there.
+    /// Connects, proves knowledge of the secret, and joins the run. Retries until the coordinator is reachable.
     ///
     /// # Errors
     ///
-    /// Why it takes no part.
+    /// Fails if the worker cannot take part, with the reason.
     pub fn join(&self, interrupt: &Interrupt) -> Result<WorkerClient, NotJoined> {
         let begun = Instant::now();
         let has_told = Cell::new(false);
         loop {
             match self.attempt(begun, &has_told, interrupt) {
-                // Others may take up all that it answers at a time.
+                // Other connections may occupy all the coordinator's places.
                 Err(NotJoined::NoAnswer { address, reason })
                     if begun.elapsed() < self.patience && !interrupt.is_asked() =>
                 {
@@ -191,7 +191,7 @@ impl Joining<'_> {
         let shaken = Instant::now();
         let exporter = loop {
             channel.pump().map_err(|error| match error.kind() {
-                // It may have no room at this moment.
+                // The coordinator may have no room right now.
                 io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
                     NotJoined::NoAnswer { address: address.clone(), reason: reason(&error) }
                 }
@@ -235,7 +235,7 @@ impl Joining<'_> {
                 let place = (index, machines, self.name.to_owned());
                 Ok(WorkerClient::new(channel, place, Duration::from_nanos(loss_ns), interrupt)?)
             }
-            // Whoever does not know the secret cannot say that this worker is not needed.
+            // A peer that does not know the secret cannot declare this worker unneeded.
             Welcome::Refused { refusal, proof }
                 if refusal != JoinRefusal::Secret && !self.token.is_proof(Role::Coordinator, &exporter, &proof) =>
             {
@@ -257,7 +257,7 @@ fn connect(address: &str) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Waits until the connection has something to do, or until it is woken.
+/// Waits until the connection is ready or the waker is triggered.
 fn wait(channel: &Channel, waker: Option<&OwnedFd>) {
     let mut wanted = PollFlags::empty();
     wanted.set(PollFlags::IN, channel.wants_read());
@@ -265,7 +265,7 @@ fn wait(channel: &Channel, waker: Option<&OwnedFd>) {
     let mut fds = vec![PollFd::from_borrowed_fd(channel.as_fd(), wanted)];
     fds.extend(waker.map(|waker| PollFd::new(waker, PollFlags::IN)));
     let patience = Timespec::try_from(LOOK).expect("it is short");
-    // A signal only makes it look sooner.
+    // A signal only causes an early check.
     let _ = poll(&mut fds, Some(&patience));
     if let Some(waker) = waker {
         let _ = read(waker, &mut [0_u8; 8]);
@@ -316,15 +316,15 @@ impl WorkerClient {
         })
     }
 
-    /// Reports something.
+    /// Queues a report.
     pub fn report(&self, report: WorkerMessage) {
         self.unsent.fetch_add(1, Ordering::Relaxed);
-        // The thread ends when the coordinator is lost, which is told otherwise.
+        // The thread ends when the coordinator is lost, which is reported elsewhere.
         let _ = self.reports.send(report);
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
     }
 
-    /// The next order; `None`: a signal came first.
+    /// The next command; `None` if a signal came first.
     pub fn next(&self, interrupt: &Interrupt) -> Option<WorkerCommand> {
         loop {
             match self.orders.recv_timeout(LOOK) {
@@ -346,22 +346,22 @@ impl WorkerClient {
         }
     }
 
-    /// True if the run is to end.
+    /// True if the run should end.
     pub fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed)
     }
 
-    /// Becomes true when the coordinator is lost or has dismissed the worker, whose further work is for nobody.
+    /// A flag that becomes true when the coordinator is lost or has dismissed the worker: further work is useless then.
     pub fn over(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_over)
     }
 
-    /// Begins a run, which is not to end yet.
+    /// Clears the stop flag for a new run.
     pub fn begin(&self) {
         self.is_stopped.store(false, Ordering::Relaxed);
     }
 
-    /// Waits until everything that was reported is sent, or the coordinator is lost.
+    /// Waits until all reports are sent or the coordinator is lost.
     pub fn flush(&self, patience: Duration) {
         let begun = Instant::now();
         let is_carried = || Arc::strong_count(&self.unsent) > 1;
@@ -371,7 +371,7 @@ impl WorkerClient {
     }
 }
 
-/// The thread that carries the connection.
+/// State of the connection's thread.
 struct ClientThread {
     channel: Channel,
     reported: Receiver<WorkerMessage>,
@@ -383,7 +383,7 @@ struct ClientThread {
     origin: Instant,
     loss: Duration,
     interrupt: Interrupt,
-    /// Time of the coordinator's last message, and of the last look at everything.
+    /// Time of the coordinator's last message, and of the last check.
     heard: Instant,
     looked: Instant,
 }
@@ -402,7 +402,7 @@ impl ClientThread {
                     }
                     Err(mpsc::TryRecvError::Empty) => has_more = false,
                     Err(mpsc::TryRecvError::Disconnected) => {
-                        // The worker has nothing more to say.
+                        // The worker has nothing more to report.
                         let _ = self.channel.pump();
                         return;
                     }
@@ -420,7 +420,7 @@ impl ClientThread {
             let now = Instant::now();
             let stood_still = now.saturating_duration_since(std::mem::replace(&mut self.looked, now));
             if stood_still >= self.loss / 5 {
-                // It was this machine that was suspended, or had no processor.
+                // This machine was suspended or had no processor.
                 self.heard += stood_still;
             }
             if self.channel.take_received() {
@@ -437,7 +437,7 @@ impl ClientThread {
                         let _ = self.order.send(WorkerCommand::Order(CoordinatorMessage::Stop));
                     }
                     CoordinatorMessage::Dismiss => {
-                        // The end of the connection is no loss now; a run under way has nobody to report to.
+                        // The end of the connection is no longer a loss; a run in progress has no recipient.
                         self.is_stopped.store(true, Ordering::Relaxed);
                         let _ = self.order.send(WorkerCommand::Order(CoordinatorMessage::Dismiss));
                         self.is_over.store(true, Ordering::Relaxed);
@@ -462,7 +462,7 @@ impl ClientThread {
                 break format!("the coordinator was silent for {} s", self.loss.as_secs_f64());
             }
         };
-        // Nobody adds up later requests.
+        // Nobody sums later requests.
         self.is_stopped.store(true, Ordering::Relaxed);
         let _ = self.order.send(WorkerCommand::Lost(why));
         self.is_over.store(true, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! Reads the `TCP_INFO` of the target's end of some connections.
+//! Reads the `TCP_INFO` of some connections at the target's end.
 
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
@@ -9,31 +9,32 @@ use rustix::io::Errno;
 use crate::run::diag::{self, SocketInfo};
 
 const WATCHED: usize = 8;
-/// The most candidates that they are chosen from.
+/// Maximum number of candidates for the choice.
 const CANDIDATES: usize = 256;
-/// Shortest time between two choices while some are watched. The kernel goes through all possible connections each
-/// time, so that it doubles with each choice that finds none, up to a limit.
+/// Minimum time between two choices while connections are watched. The kernel goes through all possible connections
+/// each time, so the interval doubles with each choice that finds none, up to a limit.
 const CHOICE_US: u64 = 1_000_000;
 const DOUBLINGS: u32 = 2;
 
-/// The watched connections of the target: they stay as long as they exist.
+/// The watched connections of the target. A connection is watched as long as it exists.
 #[derive(Debug, Default)]
 pub struct Connections {
     watched: Vec<WatchedConnection>,
     sums: SocketStats,
-    /// When the last choice was made, and how many have found none since some were found or one was gone.
+    /// Time of the last choice, and the number of choices without a result since the last success or the last lost
+    /// connection.
     chosen_us: Option<u64>,
     in_vain: u32,
-    /// True if one was ever seen at the target's end.
+    /// True if a connection was ever seen at the target's end.
     was_any: bool,
-    /// True if one was ever seen at the other end, and none at the target's.
+    /// True if connections were seen at the generator's end but never at the target's.
     passed_by: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct WatchedConnection {
     socket: SocketInfo,
-    /// Its last reading, and when that was.
+    /// Last reading and its time.
     last: Option<(TcpInfo, u64)>,
 }
 
@@ -49,8 +50,8 @@ impl Connections {
         !self.watched.is_empty()
     }
 
-    /// Reads the watched connections, and replaces missing ones. Connections to these addresses are sockets of one of
-    /// these families.
+    /// Reads the watched connections and replaces missing ones. `addresses` are the target's, `families` the address
+    /// families of its sockets (true for IPv6).
     pub fn look(&mut self, addresses: &[SocketAddr], families: &[bool], now_us: u64) -> Result<(), Errno> {
         let is_due =
             self.chosen_us.is_none_or(|chosen_us| now_us >= chosen_us + (CHOICE_US << self.in_vain.min(DOUBLINGS)));
@@ -75,12 +76,12 @@ impl Connections {
         Ok(())
     }
 
-    /// The sums of the readings.
+    /// Sums of the readings.
     pub fn sums(&self) -> &SocketStats {
         &self.sums
     }
 
-    /// True if connections to the target's address end somewhere else.
+    /// True if connections to the target's address end elsewhere.
     pub fn are_forwarded(&self) -> bool {
         self.passed_by && !self.was_any
     }
@@ -110,7 +111,7 @@ impl Connections {
     }
 }
 
-/// True if one of the connections in these states has one of the addresses at that end.
+/// True if a connection in these states has one of the addresses at this end.
 fn any(
     addresses: &[SocketAddr],
     states: u32,
@@ -127,7 +128,7 @@ fn any(
     Ok(is_any)
 }
 
-/// At most `most` positions of a list, evenly spread.
+/// Up to `most` evenly spread positions of a list.
 fn spread(length: usize, most: usize) -> impl Iterator<Item = usize> {
     let count = length.min(most);
     (0..count).map(move |at| at * length / count)
@@ -163,7 +164,7 @@ mod tests {
         assert_eq!(first.len(), WATCHED);
         assert_eq!(look(&mut connections, 250_000), first);
         assert_eq!(connections.sums().readings, 16);
-        // The end that closes first stays listed for a while, and the target does not close first.
+        // The end that closes first stays listed for a while, so the target must not close first.
         pairs.drain(4..).for_each(|(peer, (own, _))| {
             drop(peer);
             drop(own);
@@ -179,7 +180,7 @@ mod tests {
         connections.restart();
         assert_eq!(*connections.sums(), SocketStats::default());
         assert_eq!(look(&mut connections, 1_250_000), others);
-        // Readings from before do not count.
+        // Earlier readings are not counted.
         assert_eq!((connections.sums().readings, connections.sums().segments_received), (8, 0));
         assert!(!connections.are_forwarded());
     }
@@ -199,7 +200,7 @@ mod tests {
         pairs.push(connect());
         assert_eq!([2, 3, 4, 6].map(&mut look), [1, 2, 2, 2]);
         pairs.push(connect());
-        // One is gone: the next choice is not put off until the tenth second.
+        // One connection is gone: the next choice must not wait until the tenth second.
         drop(pairs.swap_remove(0));
         assert_eq!([7, 8].map(&mut look), [1, 2]);
         assert_eq!([9, 11, 15].map(&mut look), [2; 3]);

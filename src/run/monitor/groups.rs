@@ -1,25 +1,25 @@
-//! Control groups, versions 1 and 2: how many processors one may use, and how long it was throttled.
+//! Control groups, versions 1 and 2: allowed processors and throttled time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The control groups that limit processors, of some processes.
+/// The CPU-limiting control groups of a set of processes.
 #[derive(Debug, Default)]
 pub struct ControlGroups {
-    /// Their directories, each with its parents up to the topmost that is visible.
+    /// The directory of each group, followed by its parents up to the topmost visible one.
     levels: BTreeSet<Vec<PathBuf>>,
-    /// True if a process has a group that is not visible.
+    /// True if the group of a process is not visible.
     has_hidden: bool,
-    /// The reading of each directory when it was added, or at the [restart](Self::restart).
+    /// Throttled time of each directory when it was added, or at the last [restart](Self::restart).
     before_ns: BTreeMap<PathBuf, u64>,
 }
 
 impl ControlGroups {
-    /// Adds the group of a process: a number, or `self`.
+    /// Adds the group of a process, given by number or `self`.
     pub fn add(&mut self, process: &str) {
         let root = Path::new("/sys/fs/cgroup");
-        // Both exist in hybrid mode, where version 2 only does the rest.
+        // Hybrid mode has both versions, but version 2 then does not limit processors.
         let is_v2 = root.join("cgroup.controllers").is_file();
         let mount = if is_v2 { root.to_owned() } else { root.join("cpu") };
         let text = fs::read_to_string(format!("/proc/{process}/cgroup")).ok();
@@ -40,35 +40,35 @@ impl ControlGroups {
         !self.has_hidden && !self.levels.is_empty()
     }
 
-    /// Counts from now on.
+    /// Restarts the counts.
     pub fn restart(&mut self) {
         for (level, before_ns) in &mut self.before_ns {
             *before_ns = throttled_ns(level);
         }
     }
 
-    /// How long the group that was throttled most was throttled. The kernel sums this over processors: it may exceed
-    /// the length of the run.
+    /// Throttled time of the most throttled group. The kernel sums this time over processors, so it may exceed the
+    /// length of the run.
     pub fn throttled_ns(&self) -> u64 {
         let gained = self.before_ns.iter().map(|(level, before_ns)| throttled_ns(level).saturating_sub(*before_ns));
         gained.max().unwrap_or_default()
     }
 
-    /// How many processors they may use together; `None`: as many as there are.
+    /// Number of processors that the groups allow together; `None` if unlimited.
     pub fn processors(&self) -> Option<f64> {
-        // A limit that several of them share counts once.
+        // A limit shared by several groups counts once.
         let limits: Option<BTreeMap<&Path, f64>> = self.levels.iter().map(|levels| least(levels)).collect();
         limits.filter(|limits| !limits.is_empty()).map(|limits| limits.values().sum())
     }
 }
 
-/// The directory with the tightest limit of a directory and its parents, and how many processors it allows.
+/// The directory with the tightest limit among a group and its parents, and the number of processors allowed.
 fn least(levels: &[PathBuf]) -> Option<(&Path, f64)> {
     let limits = levels.iter().filter_map(|level| Some((level.as_path(), processors(level)?)));
     limits.min_by(|one, other| one.1.total_cmp(&other.1))
 }
 
-/// How many processors a directory allows.
+/// Number of processors that a directory allows.
 fn processors(directory: &Path) -> Option<f64> {
     let read = |name: &str| fs::read_to_string(directory.join(name)).ok();
     let limit = read("cpu.max")
@@ -76,19 +76,19 @@ fn processors(directory: &Path) -> Option<f64> {
     quota(&limit)
 }
 
-/// A quota and its period, in microseconds; `max` and -1 are no limit.
+/// Quota divided by its period, both in microseconds; `max` and -1 mean unlimited.
 fn quota(text: &str) -> Option<f64> {
     let (quota, period) = text.trim().split_once(' ')?;
     let (quota, period): (f64, f64) = (quota.parse().ok()?, period.parse().ok()?);
     (quota > 0.0 && period > 0.0).then(|| quota / period)
 }
 
-/// How long a directory was throttled; one without a limit never was.
+/// Throttled time of a directory; zero without a limit.
 fn throttled_ns(directory: &Path) -> u64 {
     fs::read_to_string(directory.join("cpu.stat")).ok().and_then(|text| throttled(&text)).unwrap_or_default()
 }
 
-/// Version 2 has microseconds, version 1 nanoseconds.
+/// Version 2 reports microseconds, version 1 nanoseconds.
 fn throttled(text: &str) -> Option<u64> {
     text.lines().find_map(|line| match line.split_once(' ')? {
         ("throttled_usec", us) => Some(us.parse::<u64>().ok()?.saturating_mul(1_000)),
@@ -97,7 +97,7 @@ fn throttled(text: &str) -> Option<u64> {
     })
 }
 
-/// The path of the group that limits processors, from a `/proc/PID/cgroup`; `None` if it is not visible here.
+/// Path of the CPU-limiting group in `/proc/PID/cgroup`; `None` if the group is not visible here.
 fn path(text: &str, is_v2: bool) -> Option<&str> {
     let path = text.lines().find_map(|line| {
         let (hierarchy, rest) = line.split_once(':')?;
@@ -108,8 +108,8 @@ fn path(text: &str, is_v2: bool) -> Option<&str> {
     (!path.split('/').any(|part| part == "..")).then_some(path)
 }
 
-/// A directory and all its parents, up to the mount. In a container the path may be the host's, of which only the end
-/// is visible.
+/// A directory and all its parents, up to the mount. In a container the path may be the host's, with only its end
+/// visible.
 fn levels(mount: &Path, path: &str) -> Vec<PathBuf> {
     let directory = mount.join(path.trim_start_matches('/'));
     directory.ancestors().take_while(|level| level.starts_with(mount)).map(Path::to_owned).collect()

@@ -1,4 +1,4 @@
-//! Finds the processes that hold a socket, by their descriptors.
+//! Finds the processes that hold a socket, through their file descriptors.
 
 use std::collections::HashSet;
 use std::fs;
@@ -7,21 +7,21 @@ use std::path::Path;
 
 use crate::proc;
 
-/// A search for the processes that hold sockets, which can be continued.
+/// A resumable search for the processes that hold sockets.
 #[derive(Debug, Default)]
 pub struct Holders {
     inodes: HashSet<u64>,
-    /// The processes that were inspected.
+    /// The inspected processes.
     seen: HashSet<u32>,
-    /// True if some of them could not be inspected.
+    /// True if some processes could not be inspected.
     pub were_denied: bool,
     /// True if all processes were inspected.
     pub are_complete: bool,
 }
 
 impl Holders {
-    /// Searches until time is up, and returns the processes that hold one of these sockets and were not found before.
-    /// Process 1, which may hold sockets for others, and this process are left out.
+    /// Searches until time is up. Returns the newly found processes that hold one of these sockets. Skips this process,
+    /// and process 1, which may hold sockets for others.
     pub fn search(&mut self, inodes: HashSet<u64>, is_over: &dyn Fn() -> bool) -> Vec<u32> {
         if inodes.is_empty() {
             return Vec::new();
@@ -58,17 +58,17 @@ impl Holders {
     }
 }
 
-/// The inodes of the sockets that a process, or `self`, has descriptors of.
+/// Inodes of the sockets held by a process, given by number or `self`.
 ///
 /// # Errors
 ///
-/// When its descriptors cannot be read.
+/// Fails if the descriptors of the process cannot be read.
 pub fn sockets_of(process: &str) -> io::Result<impl Iterator<Item = u64> + use<>> {
     let directory = fs::read_dir(format!("/proc/{process}/fd"))?;
     Ok(directory.filter_map(|entry| inode(&fs::read_link(entry.ok()?.path()).ok()?)))
 }
 
-/// The inode of a descriptor that is a socket.
+/// The inode, if the descriptor is a socket.
 fn inode(link: &Path) -> Option<u64> {
     link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }

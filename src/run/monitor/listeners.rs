@@ -1,4 +1,4 @@
-//! Finds the sockets that listen where the load goes.
+//! Finds the listening sockets that receive the load.
 
 use std::fs;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -11,44 +11,44 @@ use super::unseen::Unobserved;
 use crate::run::diag::{self, SocketInfo};
 use crate::run::spin;
 
-/// Where the load goes on this machine.
+/// A local destination of the load.
 #[derive(Clone, Debug)]
 pub enum LocalTarget {
-    /// To these addresses.
+    /// TCP at these addresses.
     Tcp(Vec<SocketAddr>),
-    /// To a Unix socket, by its names.
+    /// A Unix socket, by its names.
     Unix(Vec<PathBuf>),
 }
 
 /// A listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listener {
-    /// Its inode.
+    /// Inode of the socket.
     pub inode: u64,
-    /// The length of its accept queue and its limit; `None` for a Unix socket, which has no such counters.
+    /// Length and limit of the accept queue; `None` for a Unix socket, which has no such counters.
     pub queue: Option<(u32, u32)>,
-    /// True if connections that it accepts are IPv6 sockets.
+    /// True if accepted connections are IPv6 sockets.
     pub v6: bool,
 }
 
 impl LocalTarget {
-    /// Where connections to these addresses or to a Unix socket go, if that is on this machine. Connections through a
-    /// proxy go to the proxy.
+    /// The local destination of connections to these addresses or to a Unix socket; `None` for a remote target.
+    /// Connections through a proxy go to the proxy.
     pub fn for_addresses(unix: Option<PathBuf>, Addresses(addresses): Addresses) -> Option<Self> {
         let Some(path) = unix else {
             let are_here = addresses.iter().all(|&address| spin::is_here(address));
             return are_here.then(|| Self::Tcp(addresses.into_iter().map(effective).collect()));
         };
-        // It may have been bound under another of its names.
+        // The socket may have been bound under another of its names.
         let other = fs::canonicalize(&path);
         Some(Self::Unix(std::iter::once(path).chain(other).collect()))
     }
 
-    /// The sockets of these families (whether IPv6) that listen there now.
+    /// The sockets of these families (true for IPv6) that currently listen at the destination.
     pub fn listeners(&self, families: &[bool]) -> Result<Vec<Listener>, Unobserved> {
         match self {
             Self::Tcp(addresses) => {
-                // All addresses of a target have one port.
+                // All addresses of a target have the same port.
                 let (mut sockets, port) = (Vec::new(), addresses.first().map_or(0, SocketAddr::port));
                 for &v6 in families {
                     let keep = |socket| {
@@ -67,7 +67,7 @@ impl LocalTarget {
     }
 }
 
-/// The address that a connection to this one really has, as the kernel writes it.
+/// The actual destination of a connection to this address, in the kernel's notation.
 fn effective(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip().to_canonical() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
@@ -81,7 +81,7 @@ fn effective(address: SocketAddr) -> SocketAddr {
 fn serving(sockets: &[SocketInfo], addresses: &[SocketAddr]) -> Vec<Listener> {
     let mut serving = Vec::new();
     for address in addresses {
-        // The kernel prefers a socket bound to the very address over one bound to any, and an IPv4 socket over a
+        // The kernel prefers a socket bound to the exact address over a wildcard socket, and an IPv4 socket over a
         // dual-stack one.
         let rank = |socket: &SocketInfo| match socket.local {
             local if local.port() != address.port() => None,
@@ -102,11 +102,11 @@ fn serving(sockets: &[SocketInfo], addresses: &[SocketAddr]) -> Vec<Listener> {
     serving
 }
 
-/// The sockets in `/proc/net/unix` that listen and were bound under one of these names.
+/// The listening sockets in `/proc/net/unix` that were bound under one of these names.
 fn unix(table: &str, names: &[PathBuf]) -> Vec<Listener> {
     const ACCEPTS: u32 = 1 << 16;
     let listener = |line: &str| {
-        // Address, references, protocol, flags, type, state, inode, name; the name may contain blanks.
+        // Address, references, protocol, flags, type, state, inode, name. The name may contain blanks.
         let mut words = line.splitn(7, ' ');
         let flags = u32::from_str_radix(words.nth(3)?, 16).ok()?;
         let (inode, name) = words.nth(2)?.trim_start().split_once(' ')?;

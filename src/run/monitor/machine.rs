@@ -1,20 +1,20 @@
-//! Disturbances of the machine: stolen time, steps of the wall clock, overflows of accept queues.
+//! Disturbances of the machine: stolen time, wall-clock steps, accept-queue overflows.
 
 use std::fs;
 
 use onrush_engine::backend::wall_offset_ns;
 
-/// The smallest step of the wall clock that is reported: well above the time between two readings.
+/// Smallest wall-clock step that is reported: well above the time between two readings.
 const STEP_MIN_S: f64 = 0.05;
 
 /// A reading of the machine.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MachineReading {
-    /// Stolen time and all time of all processors, in ticks.
+    /// Stolen ticks and all ticks of all processors.
     stolen: Option<(u64, u64)>,
-    /// How often an accept queue overflowed in this network namespace.
+    /// Number of accept-queue overflows in this network namespace.
     overflows: Option<u64>,
-    /// How far the wall clock is ahead of the time since boot.
+    /// Offset of the wall clock from the time since boot.
     offset_ns: i64,
 }
 
@@ -28,34 +28,34 @@ impl MachineReading {
         }
     }
 
-    /// The share of the processors' time that the hypervisor stole since an earlier reading.
+    /// Share of the processors' time stolen by the hypervisor since an earlier reading.
     pub fn stolen_since(&self, before: &Self) -> Option<f64> {
         let (now, before) = self.stolen.zip(before.stolen)?;
         let all = now.1.saturating_sub(before.1);
-        // Nothing is counted in less than a tick.
+        // Within one tick nothing is counted.
         Some(if all > 0 { now.0.saturating_sub(before.0) as f64 / all as f64 } else { 0.0 })
     }
 
-    /// How often an accept queue overflowed since then.
+    /// Number of accept-queue overflows since an earlier reading.
     pub fn overflows_since(&self, before: &Self) -> Option<u64> {
         self.overflows.zip(before.overflows).map(|(now, before)| now.saturating_sub(before))
     }
 
-    /// Distance by which the wall clock was set since then, if it was.
+    /// Step of the wall clock since an earlier reading; `None` if it was not set.
     pub fn step_since_s(&self, before: &Self) -> Option<f64> {
         let step_s = (self.offset_ns - before.offset_ns) as f64 / 1e9;
         (step_s.abs() >= STEP_MIN_S).then_some(step_s)
     }
 }
 
-/// The stolen ticks of all processors, and all their ticks. The ticks of guests are contained in others.
+/// Stolen ticks and all ticks, over all processors. Guest ticks are included in other fields.
 fn stolen(text: &str) -> Option<(u64, u64)> {
     let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> = line.split_ascii_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
     Some((*ticks.get(7)?, ticks.iter().sum()))
 }
 
-/// The value of `ListenOverflows`: one line has the names, the next one the values.
+/// The value of `ListenOverflows`: one line holds the names, the next one the values.
 fn overflows(text: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt: "));
     let (names, values) = (lines.next()?, lines.next()?);

@@ -1,9 +1,9 @@
 //! Observes a target on this machine, and the machine itself, during a run.
 //!
-//! A separate thread asks the kernel a few times a second: `listeners` finds the sockets that listen where the load
-//! goes, `holders` the processes that hold them, `processes` reads their processor time, `groups` their limits,
-//! `connections` their end of some connections, and `machine` the disturbances of the machine. It sends nothing to the
-//! target, touches no connection, and takes less than 1 % of a processor.
+//! A separate thread queries the kernel a few times a second. `listeners` finds the listening sockets that receive the
+//! load, `holders` the processes that hold them. `processes` reads processor time, `groups` control-group limits,
+//! `connections` the target's end of some connections, and `machine` disturbances of the machine. The thread sends
+//! nothing to the target, touches no connection, and takes less than 1 % of a processor.
 
 mod connections;
 mod groups;
@@ -33,29 +33,29 @@ pub use unseen::Unobserved;
 
 use onrush_plan::{Addresses, Io, Plan};
 
-/// How long a run waits for the first search.
+/// Maximum wait of a run for the first search.
 const FIRST_SEARCH_WAIT: Duration = Duration::from_millis(50);
 
-/// Watches the target and the machine until the run has ended, or until this is dropped.
+/// Watches the target and the machine until the end of the run, or until dropped.
 pub struct Monitor {
     orders: Arc<PollerOrders>,
     thread: Option<JoinHandle<MonitorReport>>,
-    /// Disconnected when the first search has ended.
+    /// Disconnected after the first search.
     has_found: Receiver<()>,
-    /// When counting began, after the start; `None`: not yet.
+    /// Start of counting, since the start of the run; `None` before that.
     counts_from: Option<Duration>,
 }
 
 #[derive(Debug, Default)]
 struct PollerOrders {
-    /// Number of orders to start counting over.
+    /// Number of restarts ordered.
     restarts: AtomicU32,
-    /// True if the poller is to end.
+    /// True once the poller should end.
     ended: AtomicBool,
 }
 
 impl Monitor {
-    /// Begins to watch. `None` in simulations, for `--once`, and if the thread cannot be created.
+    /// Starts watching. `None` in simulations, for `--once`, and if the thread cannot be created.
     pub fn begin(plan: &Plan, addresses: &Addresses) -> Option<Self> {
         if plan.once || matches!(plan.io, Io::Sim(_)) {
             return None;
@@ -70,13 +70,13 @@ impl Monitor {
         Some(Self { orders, thread: Some(thread), has_found, counts_from: None })
     }
 
-    /// Waits for the first search, but not for long: its processor time should not fall into the run.
+    /// Waits briefly for the first search, whose processor time should not fall into the run.
     pub fn wait(&self) {
         // A longer search continues during the run.
         let _ = self.has_found.recv_timeout(FIRST_SEARCH_WAIT);
     }
 
-    /// Measuring, and with it counting, begins at `begins` after the start; `passed` is the time since the start.
+    /// Starts counting at `begins`, together with measuring. `passed` is the time since the start of the run.
     pub fn count_from(&mut self, begins: Duration, passed: Duration) {
         if passed >= begins && self.counts_from != Some(begins) {
             self.counts_from = Some(begins);
@@ -85,7 +85,7 @@ impl Monitor {
         }
     }
 
-    /// Ends watching when measuring has ended, and returns the observations.
+    /// Ends watching together with measuring, and returns the observations.
     pub fn end(mut self) -> MonitorReport {
         self.dismiss();
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
@@ -110,12 +110,12 @@ impl Drop for Monitor {
 }
 
 impl PollerOrders {
-    /// True if the poller is to end; earlier orders are visible then.
+    /// True if the poller should end; earlier orders are then visible too.
     fn have_ended(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
-    /// Waits for an order, but no longer than `pause`; `restarts`: number of restarts carried out.
+    /// Waits for an order, up to `pause`; `restarts`: number of restarts already handled.
     fn wait(&self, restarts: u32, pause: Duration) {
         let until = Instant::now() + pause;
         while !self.have_ended() && self.restarts.load(Ordering::Relaxed) == restarts {

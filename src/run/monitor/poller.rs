@@ -1,4 +1,4 @@
-//! The thread that takes readings a few times a second and adds them up.
+//! The thread that takes and accumulates readings a few times a second.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
@@ -17,24 +17,24 @@ use super::seen::{self, Listening, MonitorReport, Network, Target};
 use super::{PollerOrders, Unobserved};
 use crate::run::nanos;
 
-/// How often queues and connections are read.
+/// Interval of reading queues and connections.
 const LOOK: Duration = Duration::from_millis(250);
-/// Processes are read in every this many-th round.
+/// Number of rounds between two readings of processes.
 const LOOKS_PER_ROUND: u32 = 4;
-/// A pause is at least this many times as long as the readings before it: watching takes less than 0.5 % of a
+/// A pause is at least this many times as long as the readings before it, so watching takes less than 0.5 % of a
 /// processor.
 const REST: u32 = 200;
-/// How much processor time the first search for processes may take, each later one, and the last one, which the end of
-/// a run waits for.
+/// Processor time allowed for the first search for processes, for each later search, and for the last one, which delays
+/// the end of the run.
 const FIRST_SEARCH: Duration = Duration::from_millis(50);
 const SEARCH: Duration = Duration::from_millis(5);
 const LAST_SEARCH: Duration = Duration::from_millis(3);
 
-/// The monitor's thread, which looks at the target from time to time.
+/// State of the monitor thread.
 pub(super) struct Poller {
     place: Option<LocalTarget>,
     listeners: Result<Vec<Listener>, Unobserved>,
-    /// The longest queue that was seen, and its limit.
+    /// Longest accept queue seen, and its limit.
     queue: Option<(u32, u32)>,
     holders: Holders,
     processes: Processes,
@@ -42,14 +42,14 @@ pub(super) struct Poller {
     connections: Connections,
     connections_unseen: Option<Unobserved>,
     own_group: ControlGroups,
-    /// A reading taken before the run, if counting begins with it.
+    /// Reading from before the run, if counting starts with the run.
     before: Option<MachineReading>,
-    /// When counting began, and a reading of the machine at that time.
+    /// Start of counting, and the machine's reading at that time.
     began: Option<(u64, MachineReading)>,
 }
 
 impl Poller {
-    /// Creates a poller of the target at a place, or only of the machine; `before` is a reading taken before the run.
+    /// Creates a poller of a local target, or only of the machine; `before` is a reading from before the run.
     pub fn new(place: Option<LocalTarget>, before: Option<MachineReading>) -> Self {
         let mut own_group = ControlGroups::default();
         own_group.add("self");
@@ -68,10 +68,10 @@ impl Poller {
         }
     }
 
-    /// Watches until it is told to end, and drops `searched` after the first search.
+    /// Watches until ordered to end. Drops `searched` after the first search.
     pub fn watch(mut self, orders: &PollerOrders, searched: Sender<()>) -> MonitorReport {
         let (mut looks, mut restarts) = (1_u32, 0);
-        // There are no connections yet, and to look for some takes the kernel a millisecond or two each time.
+        // There are no connections yet, and each search for them costs the kernel a millisecond or two.
         self.listen();
         let is_late = limit(FIRST_SEARCH);
         self.search(&|| is_late() || orders.have_ended());
@@ -89,7 +89,7 @@ impl Poller {
             looks = looks.wrapping_add(1);
             let rest = Duration::from_nanos(thread_cpu_ns() - cpu_ns) * REST;
             orders.wait(restarts, rest.max(LOOK));
-            // Both may have been ordered since the last round.
+            // Both orders may have arrived since the last round.
             if orders.have_ended() && orders.restarts.load(Ordering::Relaxed) == restarts {
                 break;
             }
@@ -97,19 +97,19 @@ impl Poller {
         self.end(LAST_SEARCH)
     }
 
-    /// Reads everything once more.
+    /// Takes a last reading of everything.
     fn end(mut self, time: Duration) -> MonitorReport {
         let Some((began_ns, before)) = self.began.take() else { return MonitorReport::default() };
         self.look_around(time);
         self.seen(Duration::from_nanos(monotonic_ns() - began_ns), &before)
     }
 
-    /// Counting begins.
+    /// Restarts all counts.
     fn restart(&mut self) {
         (self.queue, self.connections_unseen) = (None, None);
         self.connections.restart();
         self.listen();
-        // The first of them may just be being opened.
+        // The first connections may be opening right now.
         if self.connections.are_watched() {
             self.read_connections();
         }
@@ -119,12 +119,12 @@ impl Poller {
         self.began = Some((monotonic_ns(), self.before.take().unwrap_or_else(MachineReading::read)));
     }
 
-    /// Finds the listeners, and reads their queues.
+    /// Finds the listeners and reads their queues.
     fn listen(&mut self) {
         self.listen_at(&[false, true]);
     }
 
-    /// Finds listeners of these families, and reads their queues.
+    /// Finds the listeners of these families and reads their queues.
     fn listen_at(&mut self, families: &[bool]) {
         let Some(place) = &self.place else { return };
         self.listeners = place.listeners(families);
@@ -155,7 +155,7 @@ impl Poller {
         }
     }
 
-    /// Reads everything, and finds new listeners.
+    /// Reads everything and finds new listeners.
     fn look_around(&mut self, time: Duration) {
         self.listen();
         self.read_connections();
@@ -164,14 +164,14 @@ impl Poller {
         // Known processes come first.
         self.processes.look(&is_over);
         if self.processes.have_ended() && !self.processes.is_empty() {
-            // Before the target counts as dead, search once more: another process may have taken over.
+            // Search once more before the target counts as dead: another process may have taken over.
             self.search(&limit(FIRST_SEARCH));
         } else {
             self.search(&is_over);
         }
     }
 
-    /// Looks for processes that hold the listening sockets.
+    /// Searches for processes that hold the listening sockets.
     fn search(&mut self, is_over: &dyn Fn() -> bool) {
         let inodes = self.listeners.iter().flatten().map(|listener| listener.inode).collect();
         for process in self.holders.search(inodes, is_over) {
@@ -180,7 +180,7 @@ impl Poller {
         }
     }
 
-    /// Observations since counting began.
+    /// Observations since the start of counting.
     fn seen(&self, passed: Duration, before: &MachineReading) -> MonitorReport {
         let now = MachineReading::read();
         let mut unseen: Vec<Unobserved> = self.connections_unseen.into_iter().collect();
@@ -200,7 +200,7 @@ impl Poller {
         MonitorReport { target, machine, throttled_s: own, unseen }
     }
 
-    /// Why nothing can be said about the target.
+    /// Reason why the target cannot be observed.
     fn why_unseen(&self) -> Option<Unobserved> {
         match (&self.place, &self.listeners) {
             (None, _) => Some(Unobserved::Remote),
@@ -243,13 +243,13 @@ impl Poller {
     }
 }
 
-/// True if this thread has used that much processor time from now on. The time of other threads does not count.
+/// Returns a function that is true once this thread has used this much processor time. Other threads do not count.
 fn limit(time: Duration) -> impl Fn() -> bool {
     let until_ns = thread_cpu_ns() + nanos(time);
     move || thread_cpu_ns() >= until_ns
 }
 
-/// The poller without its thread: on a busy machine nobody knows when the thread gets its turn.
+/// Tests the poller without its thread, whose scheduling is unpredictable on a busy machine.
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader, Write};
@@ -265,20 +265,20 @@ mod tests {
     use super::*;
     use crate::proc;
 
-    /// Time for everything.
+    /// Enough time for everything.
     const LONG: Duration = Duration::from_secs(3_600);
 
-    /// `work` takes some hundredths of a second of processor time, `next` waits for [`ListeningShell::next`].
+    /// `work` uses some hundredths of a second of processor time, `next` waits for [`ListeningShell::next`].
     const BEGINNING: &str = "
         exec 3<&0
         work() { i=0; while [ $i -lt 100000 ]; do i=$((i + 1)); done; }
         next() { echo; read line <&3; }
         ";
 
-    /// A shell that holds a listening socket, as its standard error.
+    /// A shell that holds a listening socket as its standard error.
     struct ListeningShell {
         child: Child,
-        /// It ends with this, if it has not before.
+        /// Closing this ends the shell, unless it has ended already.
         input: ChildStdin,
         said: BufReader<ChildStdout>,
     }
@@ -294,18 +294,18 @@ mod tests {
             target
         }
 
-        /// Waits until it waits.
+        /// Waits until the shell waits.
         fn wait(&mut self) {
             self.said.read_line(&mut String::new()).unwrap();
         }
 
-        /// Lets it go on until it waits again.
+        /// Lets the shell continue until it waits again.
         fn next(&mut self) {
             self.input.write_all(b"\n").unwrap();
             self.wait();
         }
 
-        /// Its processor time so far.
+        /// Processor time of the shell so far.
         fn cpu_ns(&self) -> u64 {
             proc::stat(&self.child.id().to_string()).unwrap().cpu_ns
         }
@@ -322,7 +322,7 @@ mod tests {
         (listener, address)
     }
 
-    /// A poller of this address that has looked around, and counts from now on.
+    /// A poller of this address after its first look, with counting started.
     fn watching(place: Option<LocalTarget>) -> Poller {
         let mut poller = Poller::new(place, None);
         poller.look();
@@ -344,7 +344,7 @@ mod tests {
         shell.next();
         let took_ns = shell.cpu_ns() - before_ns;
         poller.look_around(LONG);
-        // The former is exact to a tick, the latter to one or a nanosecond.
+        // The shell's time is exact to a tick, the poller's to a tick or a nanosecond.
         let used_ns = poller.processes.cpu_ns();
         assert!(took_ns > proc::TICK_NS && used_ns.abs_diff(took_ns) <= 2 * proc::TICK_NS, "{used_ns} of {took_ns}");
         let target = poller.end(LONG).target.unwrap();
@@ -370,7 +370,7 @@ mod tests {
         let (listener, address) = listener(64);
         let mut shell = ListeningShell::start(listener, "next; { work; next; } & exit");
         let poller = watching(at(address));
-        // The kernel says in ticks when it was started.
+        // The kernel reports the start time in ticks.
         thread::sleep(Duration::from_nanos(2 * proc::TICK_NS));
         shell.next();
         shell.child.wait().unwrap();
@@ -393,7 +393,7 @@ mod tests {
         let (listener, address) = listener(1);
         let mut shell = ListeningShell::start(listener, "next");
         let poller = watching(at(address));
-        // The kernel lets one more connection wait than the backlog, and drops the packets of a third.
+        // The kernel queues one connection more than the backlog, and drops the packets of further ones.
         let _waiting = [(); 2].map(|()| TcpStream::connect(address).unwrap());
         TcpStream::connect_timeout(&address, Duration::from_millis(50)).unwrap_err();
         let seen = poller.end(LONG);

@@ -6,36 +6,36 @@ use onrush_engine::backend::{monotonic_ns, suspended_ns};
 
 use crate::proc::{self, Stat, members};
 
-/// How many threads of a process are read when there is no time for all.
+/// Minimum number of threads read per process when time is short.
 const THREADS: usize = 4;
 
-/// The target's processes.
+/// The processes of the target.
 #[derive(Debug, Default)]
 pub struct Processes {
     all: BTreeMap<u32, Process>,
-    /// When counting began, since boot.
+    /// Start of counting, since boot.
     began_ns: u64,
-    /// The distinct lists of processors that their threads may run on.
+    /// The distinct processor lists that the threads may run on.
     allowed: HashSet<String>,
-    /// The largest number of processes at once.
+    /// Maximum number of processes at the same time.
     pub most: usize,
 }
 
 #[derive(Debug)]
 struct Process {
     stat: Stat,
-    /// Its processor time when counting began.
+    /// Processor time of the process at the start of counting.
     base_ns: u64,
     threads: HashMap<u32, ThreadTimes>,
-    /// True if all its threads were read: any other is new.
+    /// True if all threads of the process were read, so that any other is new.
     knows_threads: bool,
-    /// The most processor time of one of its threads, including ended ones.
+    /// Maximum processor time of a thread, including ended ones.
     busiest_ns: u64,
-    /// The longest that one of them was ready to run and had no processor; `None`: the kernel does not say.
+    /// Maximum time that a thread was ready to run without a processor; `None` if the kernel does not report it.
     queued_ns: Option<u64>,
 }
 
-/// A thread: its processor time, and its time in the run queue, when counting began, and now.
+/// Processor time and run-queue time of a thread, at the start of counting and now.
 #[derive(Clone, Copy, Debug, Default)]
 struct ThreadTimes {
     base_ns: u64,
@@ -59,10 +59,10 @@ impl ThreadTimes {
 }
 
 impl Processes {
-    /// Adds a process, unless it is gone.
+    /// Adds a process, unless it has ended.
     pub fn add(&mut self, id: u32) {
         let Some(stat) = proc::stat(&id.to_string()).filter(|stat| stat.is_alive) else { return };
-        // If the process was started since then, all its time counts.
+        // All the time of a process started after the start of counting counts.
         let is_new = stat.started_ns >= self.began_ns && self.began_ns > 0;
         let base_ns = if is_new { 0 } else { stat.cpu_ns };
         let process =
@@ -71,7 +71,7 @@ impl Processes {
         self.count();
     }
 
-    /// Counts from now on.
+    /// Restarts counting.
     pub fn restart(&mut self, is_over: &dyn Fn() -> bool) {
         self.look(is_over);
         self.began_ns = monotonic_ns().saturating_add_signed(suspended_ns());
@@ -84,7 +84,7 @@ impl Processes {
         }
     }
 
-    /// Reads all of them; when time is up, only a few threads of each.
+    /// Reads all processes; when time is up, only a few threads of each.
     pub fn look(&mut self, is_over: &dyn Fn() -> bool) {
         for (&id, process) in self.all.iter_mut().filter(|(_, process)| process.stat.is_alive) {
             // Process numbers are reused.
@@ -109,44 +109,44 @@ impl Processes {
         self.all.is_empty()
     }
 
-    /// True if all have ended.
+    /// True if all processes have ended.
     pub fn have_ended(&self) -> bool {
         self.all.values().all(|process| !process.stat.is_alive)
     }
 
-    /// The name of the one that was started first.
+    /// Name of the oldest process.
     pub fn name(&self) -> String {
         let first = self.all.iter().min_by_key(|(id, process)| (process.stat.started_ns, **id));
         first.map(|(_, process)| process.stat.name.clone()).unwrap_or_default()
     }
 
-    /// The processor time that all of them took.
+    /// Total processor time of the processes.
     pub fn cpu_ns(&self) -> u64 {
         self.all.values().map(Process::cpu_ns).sum()
     }
 
-    /// The processor time that the busiest of their threads took.
+    /// Processor time of the busiest thread.
     pub fn busiest_ns(&self) -> u64 {
         self.all.values().map(Process::busiest_ns).max().unwrap_or_default()
     }
 
-    /// The longest that one of their threads was ready to run and had no processor; `None`: the kernel does not say.
+    /// Maximum time that a thread was ready to run without a processor; `None` if the kernel does not report it.
     pub fn queued_ns(&self) -> Option<u64> {
         self.all.values().filter_map(|process| process.queued_ns).max()
     }
 
-    /// How many of the online processors their threads may run on.
+    /// Number of online processors on which the threads may run.
     pub fn processors(&self) -> usize {
         let online = proc::online().and_then(|list| members(&list)).unwrap_or_default();
         let allowed: HashSet<u32> = self.allowed.iter().filter_map(|list| members(list)).flatten().collect();
-        // The kernel also lists processors that are not online.
+        // The kernel's lists include offline processors.
         let count = online.iter().filter(|&processor| allowed.contains(processor)).count();
         if count > 0 { count } else { online.len().max(1) }
     }
 }
 
 impl Process {
-    /// The processor time of its busiest thread: at least the mean of all known threads, if there was no time to read
+    /// Processor time of the busiest thread: at least the mean over all known threads, if there was no time to read
     /// them again.
     fn busiest_ns(&self) -> u64 {
         let mean_ns = self.cpu_ns().checked_div(self.threads.len() as u64).filter(|_| self.knows_threads);
@@ -156,11 +156,11 @@ impl Process {
     fn look_at_threads(&mut self, id: u32, is_over: &dyn Fn() -> bool, allowed: &mut HashSet<String>) {
         let Ok(mut ids) = proc::numbers(&format!("/proc/{id}/task")) else { return };
         self.threads.retain(|thread, _| ids.binary_search_by(|other| thread.cmp(other)).is_ok());
-        // The busiest come first, in case there is no time for all.
+        // The busiest threads come first, in case time runs out.
         ids.sort_by_key(|thread| std::cmp::Reverse(self.threads.get(thread).map_or(0, ThreadTimes::gained_ns)));
         let mut are_all = true;
         for (index, thread) in ids.into_iter().enumerate() {
-            // A few are always read: most processes have no more.
+            // A few threads are always read: most processes have no more.
             if index >= THREADS && is_over() {
                 are_all = false;
                 break;
@@ -179,7 +179,7 @@ impl Process {
         self.knows_threads |= are_all;
     }
 
-    /// Its processor time since counting began: from ticks, or from its threads, some of which may have ended.
+    /// Processor time since the start of counting: from ticks, or from the threads, some of which may have ended.
     fn cpu_ns(&self) -> u64 {
         let by_threads = self.threads.values().map(ThreadTimes::gained_ns).sum();
         self.stat.cpu_ns.saturating_sub(self.base_ns).max(by_threads).max(self.busiest_ns)
@@ -199,7 +199,7 @@ mod tests {
     fn the_busiest_thread_is_found_among_others() {
         let (ready, is_ready) = mpsc::channel();
         let (go, may_go) = mpsc::channel();
-        // It is there when counting begins, and still there when it has worked.
+        // The thread exists when counting starts, and still exists after its work.
         let thread = thread::spawn(move || {
             for took_ns in [0, 30_000_000] {
                 let until_ns = thread_cpu_ns() + took_ns;

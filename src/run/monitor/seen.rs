@@ -1,51 +1,50 @@
-//! Observations of a target on this machine, of the machine, and of connections: plain numbers. Shares are between 0
-//! and 1.
+//! Observations of a local target, of the machine, and of connections, as plain numbers. Shares are between 0 and 1.
 
 use onrush_stats::SocketStats;
 use serde::{Deserialize, Serialize};
 
 use super::Unobserved;
 
-/// Observations of a target on this machine, and of the machine, during a run.
+/// Observations of a local target and of the machine during a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MonitorReport {
-    /// The target, if it is on this machine and could be seen.
+    /// The target, if it is local and observable.
     pub target: Option<Target>,
-    /// The machine; the run fills in how long it was suspended.
+    /// The machine; the run fills in the suspension.
     pub machine: Machine,
-    /// How long the generator's control group was throttled, summed over processors.
+    /// Throttled time of the generator's control group, summed over processors.
     pub throttled_s: Option<f64>,
     /// Facts that could not be observed.
     pub unseen: Vec<Unobserved>,
 }
 
-/// The processes that listen on the address under load, all of them together.
+/// The processes that listen on the tested address, taken together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Target {
-    /// The name of the first one.
+    /// Name of the oldest process.
     pub name: String,
-    /// How many there are.
+    /// Number of processes.
     pub processes: usize,
-    /// True if all of them ended during the run; in a sum: during the last one.
+    /// True if all processes ended during the run; in a sum: during the last run.
     pub ended: bool,
-    /// How many processors they kept busy, on average.
+    /// Mean number of processors used.
     pub cpus_used: f64,
-    /// How many processors they may use, by affinity and control group.
+    /// Number of processors allowed by affinity and control group.
     pub cpus_allowed: f64,
-    /// The share of the time in which the busiest of their threads was on a processor.
+    /// Share of the time that the busiest thread was on a processor.
     pub busiest_thread: f64,
-    /// The longest that one of their threads was ready to run and had no processor, as a share of the time; left out if
-    /// the kernel does not report it.
+    /// Maximum time that a thread was ready to run without a processor, as a share of the time; left out if the kernel
+    /// does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued: Option<f64>,
-    /// How long their control group was throttled, summed over processors.
+    /// Throttled time of the control group, summed over processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub throttled_s: Option<f64>,
-    /// Its listening sockets.
+    /// Listening sockets of the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub listening: Option<Listening>,
-    /// Its end of some connections.
+    /// The target's end of some connections.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network: Option<Network>,
 }
@@ -54,11 +53,11 @@ pub struct Target {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Listening {
-    /// The most connections seen waiting to be accepted.
+    /// Maximum number of connections seen waiting to be accepted.
     pub waiting_max: u32,
-    /// How many connections may wait.
+    /// Limit on the number of waiting connections.
     pub limit: u32,
-    /// How often a queue in this network namespace overflowed.
+    /// Number of accept-queue overflows in this network namespace.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overflows: Option<u64>,
 }
@@ -67,13 +66,13 @@ pub struct Listening {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Machine {
-    /// The share of its processors' time that the hypervisor gave to others.
+    /// Share of the processors' time that the hypervisor gave to others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stolen: Option<f64>,
-    /// Step of the wall clock, forwards or backwards. In a sum: the largest of its runs.
+    /// Step of the wall clock, forwards or backwards. In a sum: the largest step of any run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock_step_s: Option<f64>,
-    /// How long it was suspended.
+    /// Total suspension in seconds.
     pub suspended_s: f64,
 }
 
@@ -81,22 +80,22 @@ pub struct Machine {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Network {
-    /// The number of readings.
+    /// Number of readings.
     pub readings: u64,
-    /// The mean of the smoothed round trips.
+    /// Mean of the smoothed round trips.
     pub rtt_us: f64,
-    /// The shortest round trip; left out if the kernel does not report it.
+    /// Shortest round trip; left out if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rtt_min_us: Option<f64>,
-    /// The share of the segments that were retransmitted.
+    /// Share of segments that were retransmitted.
     pub retransmitted: f64,
-    /// The share of the segments that were retransmitted needlessly: the peer had them already and reported it (DSACK).
+    /// Share of segments that were retransmitted needlessly: the peer reported a duplicate (DSACK).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub needless: Option<f64>,
-    /// The share of the segments that arrived out of order.
+    /// Share of segments that arrived out of order.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_order: Option<f64>,
-    /// How many segments arrived out of order, counted between the first and the last reading of each connection.
+    /// Number of segments that arrived out of order, counted between the first and the last reading of each connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub out_of_order_segments: Option<u64>,
     /// Lost segments: retransmitted, but not needlessly. Older versions added segments out of order.
@@ -104,16 +103,16 @@ pub struct Network {
     pub lost: Option<u64>,
     /// Lost segments per request.
     pub lost_per_request: f64,
-    /// The share of the time with data in flight.
+    /// Share of the time with data in flight.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy: Option<f64>,
-    /// The share of the time in which the peer's window was the limit.
+    /// Share of the time limited by the peer's window.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub window_limited: Option<f64>,
-    /// The share of the time in which the send buffer was the limit.
+    /// Share of the time limited by the send buffer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub buffer_limited: Option<f64>,
-    /// Of the readings with a request in flight, the share in which only part of the response had arrived.
+    /// Share of the readings with a request in flight in which only part of the response had arrived.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub half_answered: Option<f64>,
 }

@@ -1,4 +1,4 @@
-//! Tests when a target and a machine are watched.
+//! Tests of when a target and a machine are watched.
 
 use std::net::SocketAddr;
 
@@ -28,7 +28,7 @@ fn the_machine_is_observed_without_a_target() {
     monitor.count_from(Duration::from_secs(1), Duration::from_millis(999));
     assert_eq!(monitor.counts_from, None, "the warm-up is not over");
     monitor.count_from(Duration::from_secs(1), Duration::from_secs(1));
-    // It ended later than planned.
+    // The warm-up ended later than planned.
     monitor.count_from(Duration::from_secs(2), Duration::from_secs(2));
     let seen = monitor.end();
     assert_eq!((seen.target, seen.unseen), (None, vec![Unobserved::Remote]));

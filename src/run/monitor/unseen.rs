@@ -1,4 +1,4 @@
-//! Facts about a target or the machine that could not be observed, and why.
+//! Reasons why facts about a target or the machine could not be observed.
 
 use std::fmt;
 use std::io;
@@ -7,14 +7,14 @@ use rustix::io::Errno;
 
 use onrush_text::reason;
 
-/// A fact that could not be observed, and why; shown as `what: why`.
+/// A fact that could not be observed, with the reason; shown as `what: why`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unobserved {
     /// The target is on another machine.
     Remote,
-    /// Nothing listens where the load goes.
+    /// Nothing listens on the target's address.
     NoListener,
-    /// Connections to a listening socket end somewhere else, such as in a container.
+    /// Connections to a listening socket end elsewhere, for instance in a container.
     Forwarded,
     /// The kernel does not report sockets.
     Sockets(Errno),
@@ -24,7 +24,7 @@ pub enum Unobserved {
     Denied,
     /// The processes that hold the listening sockets are not visible here.
     NoProcess,
-    /// There was no time to search all processes for the listening sockets.
+    /// Time ran out before all processes were searched for the listening sockets.
     Unsearched,
     /// Stolen time.
     Stolen,

@@ -1,22 +1,22 @@
-//! The keys of a socket's `struct tcp_info` (`include/uapi/linux/tcp.h`), with the position and the unit of each.
+//! The fields of `struct tcp_info` (`include/uapi/linux/tcp.h`) with offset and unit.
 
 use super::value::SocketValue;
 
-/// A figure of a socket's `struct tcp_info`.
+/// A field of a socket's `struct tcp_info`.
 #[derive(Clone, Copy, Debug)]
 pub struct Key {
-    /// Its name in files: `ss`'s name, or the usual one of scripts around `ss`.
+    /// Name in files: `ss`'s name, or the usual one in scripts around `ss`.
     pub name: &'static str,
-    /// Its offset, in bytes.
+    /// Offset of the field, in bytes.
     at: usize,
     width: usize,
-    /// The kernel's unit.
+    /// Unit in the kernel.
     unit: ValueUnit,
-    /// The value that means that there is no figure.
+    /// Value that means "not available".
     none: Option<u64>,
 }
 
-/// The unit of a figure, and its conversion.
+/// Unit of a field, and its conversion.
 #[derive(Clone, Copy, Debug)]
 enum ValueUnit {
     /// A count: unchanged.
@@ -44,12 +44,12 @@ pub const RTT: Key = unless(0, key("rtt", 68, 4, ValueUnit::Us));
 pub const MSS: Key = key("mss", 16, 4, ValueUnit::Count);
 /// The congestion window, in segments.
 pub const CWND: Key = key("cwnd", 80, 4, ValueUnit::Count);
-/// How fast data has arrived at the peer lately.
+/// Recent rate at which data reached the peer.
 pub const DELIVERY_RATE: Key = key("delivery_rate", 160, 8, ValueUnit::BytesPerS);
-/// Segments that were retransmitted.
+/// Retransmitted segments.
 pub const RETRANS_TOTAL: Key = key("retrans_total", 100, 4, ValueUnit::Count);
 
-/// All figures but single bits, in the order in which `ss` prints them.
+/// All fields except single bits, in the order of `ss`.
 pub const KEYS: [Key; 48] = [
     key("rto", 8, 4, ValueUnit::Us),
     key("backoff", 4, 1, ValueUnit::Count),
@@ -61,7 +61,7 @@ pub const KEYS: [Key; 48] = [
     key("rcvmss", 20, 4, ValueUnit::Count),
     key("advmss", 84, 4, ValueUnit::Count),
     CWND,
-    // The largest signed number: slow start has not ended yet.
+    // The maximum signed integer: slow start has not ended yet.
     unless(0x7fff_ffff, key("ssthresh", 76, 4, ValueUnit::Count)),
     key("bytessent", 200, 8, ValueUnit::Count),
     key("bytesretrans", 208, 8, ValueUnit::Count),
@@ -103,7 +103,7 @@ pub const KEYS: [Key; 48] = [
 ];
 
 impl Key {
-    /// Reads the figure from `TCP_INFO`, which is shorter on older kernels; `None`: there is none.
+    /// Reads the field from `TCP_INFO`, which is shorter on older kernels; `None` if unavailable.
     pub fn read(&self, info: &[u8]) -> Option<SocketValue<'static>> {
         let whole = self.raw(info)?;
         Some(match self.unit {
@@ -113,7 +113,7 @@ impl Key {
         })
     }
 
-    /// The figure in the kernel's unit.
+    /// The field in the kernel's unit.
     pub fn raw(&self, info: &[u8]) -> Option<u64> {
         let bytes = info.get(self.at..self.at + self.width)?;
         let whole = match *bytes {

@@ -1,7 +1,7 @@
 //! Samples sockets during a run, as `ss` shows them: a separate thread asks the kernel once a second.
 //!
-//! It sends nothing to the target, touches no connection, and takes less than 1 % of a processor. It samples the
-//! connections of the run, or the sockets that a filter of the plan selects.
+//! The thread sends nothing to the target, touches no connection, and takes less than 1 % of a processor. It samples
+//! the connections of the run, or the sockets matched by the plan's filter.
 
 mod keys;
 mod own;
@@ -38,26 +38,26 @@ pub use value::SocketValue;
 #[error("--sockets: the kernel does not report sockets: {}; leave the option out", reason(&(*.0).into()))]
 pub struct SocketsUnavailable(Errno);
 
-/// One sample: the readings of the chosen sockets at one moment.
+/// One sample: the readings of the selected sockets at one moment.
 #[derive(Clone, Debug)]
 pub struct SocketSample {
-    /// When it was taken.
+    /// Time of the sample.
     pub at: Instant,
-    /// The seconds since measuring began; negative during the warm-up.
+    /// Seconds since measuring began; negative during the warm-up.
     pub at_s: f64,
-    /// `at` on the wall clock, since the beginning of 1970.
+    /// `at` as time since the Unix epoch.
     pub time: Duration,
     /// The reading of each socket.
     pub readings: Vec<SocketReading>,
-    /// How many sockets were left out.
+    /// Number of sockets left out.
     pub left_out: u64,
-    /// Why there are no readings, if the kernel refused.
+    /// The kernel's error, if it refused the request.
     pub failure: Option<Errno>,
 }
 
-/// Samples sockets until the run has ended, or until this is dropped.
+/// Samples sockets until the end of the run, or until dropped.
 pub struct SocketSampler {
-    /// Where the thread waits for the start.
+    /// Sends the start to the waiting thread.
     start: Option<Sender<Instant>>,
     samples: Receiver<SocketSample>,
     has_ended: Arc<AtomicBool>,
@@ -66,12 +66,12 @@ pub struct SocketSampler {
 }
 
 impl SocketSampler {
-    /// Prepares sampling, if the plan asks for it. `None` also for a run over a Unix socket without a filter: it has no
-    /// TCP connections to sample.
+    /// Prepares sampling if the plan asks for it. Also `None` for a run over a Unix socket without a filter, which has
+    /// no TCP connections.
     ///
     /// # Errors
     ///
-    /// When the kernel does not report sockets, or the thread cannot be created.
+    /// Fails if the kernel does not report sockets, or the thread cannot be created.
     pub fn prepare(plan: &Plan, addresses: &Addresses) -> anyhow::Result<Option<Self>> {
         let Some(sampling) = &plan.output.sockets else { return Ok(None) };
         let is_without_tcp = plan.connect.unix.is_some() && sampling.filter.is_none();
@@ -86,7 +86,7 @@ impl SocketSampler {
         let has_ended = Arc::new(AtomicBool::new(false));
         let (is_over, warmup) = (Arc::clone(&has_ended), plan.warmup);
         let work = move || {
-            // The sender is dropped if the run never begins.
+            // The sender is dropped if the run never starts.
             let Ok(start) = started.recv() else { return };
             sampler.run(start, start + warmup, &is_over, &sender);
         };
@@ -97,13 +97,13 @@ impl SocketSampler {
         Ok(Some(Self { start, samples, has_ended, thread, summary: SampleSums::default() }))
     }
 
-    /// Begins the run.
+    /// Starts sampling with the run.
     pub fn start(&mut self, start: Instant) {
-        // A thread that panicked samples nothing.
+        // A panicked thread samples nothing.
         self.start.take().map(|waiting| waiting.send(start));
     }
 
-    /// Passes the samples since the last call on; measuring begins at `begins`.
+    /// Passes on the samples taken since the last call; measuring starts at `begins`.
     pub fn pass_on(&mut self, begins: Instant, mut pass: impl FnMut(&SocketSample)) {
         for mut sample in self.samples.try_iter() {
             let since = sample.at.saturating_duration_since(begins).as_secs_f64();
@@ -113,10 +113,10 @@ impl SocketSampler {
         }
     }
 
-    /// Ends sampling with the run: passes the last samples on, and returns the sums of all.
+    /// Ends sampling, passes on the last samples, and returns the sums of all samples.
     pub fn end(mut self, begins: Instant, pass: impl FnMut(&SocketSample)) -> SocketSamples {
         self.dismiss();
-        // Samples that a thread sent before it panicked are kept.
+        // Samples sent before a panic are kept.
         self.thread.take().map(JoinHandle::join);
         self.pass_on(begins, pass);
         std::mem::take(&mut self.summary).end()

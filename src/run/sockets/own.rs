@@ -1,4 +1,4 @@
-//! Finds the connections of the run: the sockets of this process that are connected to where the load goes.
+//! Finds the connections of the run: the sockets of this process that are connected to the target or proxy.
 
 use std::collections::{HashMap, HashSet};
 use std::net::{IpAddr, SocketAddr};
@@ -12,30 +12,30 @@ use super::reservoir::Reservoir;
 use crate::run::diag;
 use crate::run::monitor;
 
-/// The connections of the run. Other processes may be connected to the target, too: their sockets are told apart by the
-/// inodes of this process's descriptors, and reading the inodes takes longer than a sample.
+/// The connections of the run. Other processes may also be connected to the target, so sockets are matched by the
+/// inodes of this process's descriptors. Reading the inodes takes longer than a sample.
 #[derive(Debug)]
 pub struct OwnConnections {
     addresses: Vec<(IpAddr, u16)>,
-    /// The sockets of the last sample, by inode, and whether they are this process's.
+    /// Sockets of the last sample by inode; true if they belong to this process.
     known: HashMap<u32, bool>,
 }
 
 impl OwnConnections {
-    /// The connections to these addresses.
+    /// Selects connections to these addresses.
     pub fn new(addresses: &[SocketAddr]) -> Self {
         let ends = addresses.iter().map(|address| (address.ip(), address.port())).collect();
         Self { addresses: ends, known: HashMap::new() }
     }
 
-    /// Offers all connections to the reservoir.
+    /// Offers all connections of the run to the reservoir.
     pub fn sample(&mut self, reservoir: &mut Reservoir) -> Result<(), Errno> {
         let (mut known, mut new) = (HashMap::new(), Vec::new());
         let ports: HashSet<(bool, u16)> = self.addresses.iter().map(|(ip, port)| (ip.is_ipv6(), *port)).collect();
         for (v6, port) in ports {
             diag::dump_with(EXTENSIONS, v6, States::USUAL.0, [0, port], |body| {
                 let is_there = subject(body).is_some_and(|socket| self.is_there(socket.peer));
-                // A socket that no process holds any more is about to end.
+                // A socket without an owning process is about to disappear.
                 let inode = inode(body).filter(|inode| is_there && *inode != 0);
                 match inode.map(|inode| (inode, self.known.get(&inode))) {
                     None => {}
@@ -51,7 +51,7 @@ impl OwnConnections {
             })?;
         }
         if !new.is_empty() {
-            // Without `/proc`, no socket is known to be another process's.
+            // Without `/proc`, no socket is excluded as another process's.
             let own: Option<HashSet<u64>> = monitor::sockets_of("self").ok().map(Iterator::collect);
             for (inode, body) in new {
                 let is_own = own.as_ref().is_none_or(|own| own.contains(&inode.into()));
@@ -66,7 +66,7 @@ impl OwnConnections {
     }
 
     fn is_there(&self, peer: SocketAddr) -> bool {
-        // No socket is connected to `0.0.0.0`: the kernel takes an address of this machine instead.
+        // No socket is connected to `0.0.0.0`: the kernel substitutes a local address.
         let is_it = |(ip, port): &(IpAddr, u16)| (ip.is_unspecified() || *ip == peer.ip()) && *port == peer.port();
         self.addresses.iter().any(is_it)
     }

@@ -1,4 +1,4 @@
-//! A reading of one socket at one moment, under the names that files use.
+//! A reading of one socket at one moment, under the names used in files.
 
 use onrush_plan::filter::Subject;
 
@@ -6,7 +6,7 @@ use super::keys::{CWND, DELIVERY_RATE, KEYS, MSS, RETRANS_TOTAL, RTT};
 use super::value::SocketValue;
 use crate::run::diag::{self, u32_at};
 
-/// The numbers of the requested attributes, and of the ones that some congestion controls add.
+/// Numbers of the requested attributes, and of the attributes that some congestion controls add.
 const INFO: u16 = 2;
 const VEGAS: u16 = 3;
 const CONG: u16 = 4;
@@ -14,10 +14,10 @@ const SKMEM: u16 = 7;
 const DCTCP: u16 = 9;
 const BBR: u16 = 16;
 
-/// The extension bits that request them.
+/// Extension bits that request these attributes.
 pub const EXTENSIONS: u8 = 1 << (INFO - 1) | 1 << (VEGAS - 1) | 1 << (CONG - 1) | 1 << (SKMEM - 1);
 
-/// The names of the states, by the kernel's numbers.
+/// Names of the states, indexed by the kernel's numbers.
 const STATES: [&str; 13] = [
     "UNKNOWN",
     "ESTAB",
@@ -34,27 +34,27 @@ const STATES: [&str; 13] = [
     "SYN-RECV",
 ];
 
-/// The names of timers, by the kernel's numbers.
+/// Names of the timers, indexed by the kernel's numbers.
 const TIMERS: [&str; 5] = ["off", "on", "keepalive", "timewait", "persist"];
 
-/// Options of a connection, by their bits.
+/// Connection options and their bits.
 const OPTIONS: [(&str, u8); 5] = [("ts", 1), ("sack", 2), ("ecn", 8), ("ecnseen", 16), ("fastopen", 32)];
 
-/// The memory of a socket, in the kernel's order: received and unread, and its limit; in the send queues of this
-/// machine, and the limit of written data; reserved, written, options, backlog, and packets dropped.
+/// Names of the socket memory fields, in the kernel's order: received and unread, limit of that; in local send queues,
+/// limit of written data; reserved, written, options, backlog, dropped packets.
 const MEMORY: [&str; 9] = ["r", "rb", "t", "tb", "f", "w", "o", "bl", "d"];
 
-/// A reading of one socket: the kernel's bytes.
+/// A reading of one socket, as the kernel's bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SocketReading(Box<[u8]>);
 
 impl SocketReading {
-    /// The reading in a message of the kernel's reply.
+    /// The reading from a message of the kernel's reply.
     pub fn from_message(body: &[u8]) -> Option<Self> {
         diag::ends(body).and(u32_at(body, 68)).map(|_| Self(body.into()))
     }
 
-    /// The cookie: a number that no other socket ever has.
+    /// The cookie: a number unique to this socket.
     pub fn cookie(&self) -> u64 {
         u64::from(self.word(48)) << 32 | u64::from(self.word(44))
     }
@@ -69,17 +69,17 @@ impl SocketReading {
         CWND.raw(self.info())
     }
 
-    /// How fast data has arrived at the peer lately, in bits per second; `None`: none was sent.
+    /// Recent rate at which data reached the peer, in bits per second; `None` if nothing was sent.
     pub fn delivery_bps(&self) -> Option<u64> {
         DELIVERY_RATE.raw(self.info()).filter(|rate| *rate > 0).map(|rate| rate.saturating_mul(8))
     }
 
-    /// Segments that were retransmitted since the connection was opened.
+    /// Segments retransmitted since the connection was opened.
     pub fn retransmits(&self) -> Option<u64> {
         RETRANS_TOTAL.raw(self.info())
     }
 
-    /// The shares (0 to 1) of the receive and send buffers' limits that are used.
+    /// Used shares (0 to 1) of the receive and send buffer limits.
     pub fn buffer_use(&self) -> Option<[f64; 2]> {
         let memory = self.attribute(SKMEM)?;
         let share = |used: usize, limit: usize| {
@@ -88,7 +88,7 @@ impl SocketReading {
         Some([share(0, 1)?, share(5, 3)?])
     }
 
-    /// Calls `each` with every known value and its name.
+    /// Calls `each` with the name and value of every known key.
     pub fn each<E>(&self, mut each: impl FnMut(&'static str, SocketValue<'_>) -> Result<(), E>) -> Result<(), E> {
         let Some((_, [local, peer])) = diag::ends(&self.0) else { return Ok(()) };
         each("state", SocketValue::Text(STATES.get(usize::from(self.0[1])).unwrap_or(&STATES[0])))?;
@@ -108,7 +108,7 @@ impl SocketReading {
             .try_for_each(|(name, group)| group.map_or(Ok(()), |group| each(name, SocketValue::Group(group))))
     }
 
-    /// The values of its connection.
+    /// Calls `each` with the values of the TCP connection.
     fn connection<E>(&self, each: &mut impl FnMut(&'static str, SocketValue<'_>) -> Result<(), E>) -> Result<(), E> {
         let info = self.info();
         if let Some(&[options, scales, rate]) = info.get(5..8).and_then(|bits| bits.first_chunk()) {
@@ -129,13 +129,13 @@ impl SocketReading {
         self.send_bps().map_or(Ok(()), |rate| each("send", SocketValue::Whole(rate)))
     }
 
-    /// A full window in each round trip, in bits per second.
+    /// Rate of a full window per round trip, in bits per second.
     fn send_bps(&self) -> Option<u64> {
         let (mss, cwnd, rtt_us) = (MSS.raw(self.info())?, self.cwnd()?, self.rtt_us()?);
         Some(u64::try_from(u128::from(mss) * u128::from(cwnd) * 8_000_000 / u128::from(rtt_us)).unwrap_or(u64::MAX))
     }
 
-    /// Its timer: the purpose, the time left, and how often it has fired.
+    /// The active timer: purpose, remaining time and number of expirations.
     fn timer(&self) -> Option<SocketValue<'_>> {
         let (timer, retransmits) = (self.0[2], self.0[3]);
         let name = TIMERS.get(usize::from(timer)).copied().unwrap_or("unknown");
@@ -202,18 +202,18 @@ impl SocketReading {
     }
 }
 
-/// Two half-byte fields in the order of the structure: compilers begin with the low bits or with the high ones.
+/// Two half-byte fields in structure order: compilers start with either the low or the high bits.
 fn bits([low, high]: [u8; 2]) -> [u8; 2] {
     if cfg!(target_endian = "little") { [low, high] } else { [high, low] }
 }
 
-/// A socket for filters, from a message of the kernel's reply.
+/// The socket as the subject of filters, from a message of the kernel's reply.
 pub fn subject(body: &[u8]) -> Option<Subject> {
     let (_, [local, peer]) = diag::ends(body)?;
     Some(Subject { state: *body.get(1)?, local, peer })
 }
 
-/// The inode of a socket, from a message of the kernel's reply; 0 if no process holds it.
+/// The inode of a socket, from a message of the kernel's reply; 0 if no process holds the socket.
 pub fn inode(body: &[u8]) -> Option<u32> {
     u32_at(body, 68)
 }

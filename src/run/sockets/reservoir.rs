@@ -1,4 +1,4 @@
-//! Chooses the sockets of a sample if there are too many: a chosen socket stays as long as it exists.
+//! Limits the sockets of a sample: a selected socket stays selected as long as it exists.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -7,13 +7,12 @@ use onrush_plan::Random;
 
 use super::reading::SocketReading;
 
-/// The sockets of a sample: the ones whose addresses and ports hash to the smallest numbers; the hash depends on the
-/// seed.
+/// The sockets of a sample: those whose addresses and ports hash to the smallest numbers. The hash depends on the seed.
 #[derive(Debug)]
 pub struct Reservoir {
     seed: u64,
     most: usize,
-    /// The largest number first.
+    /// Heap with the largest number first.
     chosen: BinaryHeap<Numbered>,
     left_out: u64,
 }
@@ -50,7 +49,7 @@ impl Reservoir {
         Self { seed, most, chosen: BinaryHeap::new(), left_out: 0 }
     }
 
-    /// Adds the message about one socket to the sample, and leaves out another one if the sample is full.
+    /// Adds a socket's message to the sample; a full sample drops the largest number.
     pub fn offer(&mut self, body: &[u8]) {
         let number = number(self.seed, body);
         if self.chosen.len() == self.most {
@@ -63,14 +62,14 @@ impl Reservoir {
         self.chosen.extend(SocketReading::from_message(body).map(|reading| Numbered { number, reading }));
     }
 
-    /// The sockets, always in one order, and how many were left out.
+    /// The selected sockets in a fixed order, and the number of sockets left out.
     pub fn end(self) -> (Vec<SocketReading>, u64) {
         let chosen = self.chosen.into_sorted_vec();
         (chosen.into_iter().map(|numbered| numbered.reading).collect(), self.left_out)
     }
 }
 
-/// The number of a socket, from its ports and addresses.
+/// Hash of a socket's ports and addresses.
 fn number(seed: u64, body: &[u8]) -> u64 {
     let ends = body.get(4..40).unwrap_or_default();
     let words = ends.chunks(8).map(|part| part.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));

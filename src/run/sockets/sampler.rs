@@ -18,13 +18,13 @@ use crate::run::diag;
 
 /// The time between two samples.
 const PERIOD: Duration = Duration::from_secs(1);
-/// The first sample is taken half of that after measuring begins, so that each row of the timeline has one in its
+/// The first sample is taken this long after measuring starts, so that each row of the timeline has a sample in its
 /// middle.
 const PHASE: Duration = Duration::from_millis(500);
-/// Sockets of a sample, at most.
+/// Maximum number of sockets per sample.
 const SOCKETS_MAX: usize = 1_000;
-/// The time between two samples is at least this many times as long as one takes: with the writing of it, less than 1 %
-/// of a processor.
+/// The time between two samples is at least this many times the duration of one. Together with the writing, sampling
+/// takes less than 1 % of a processor.
 const REST: u32 = 150;
 
 /// Takes samples.
@@ -34,7 +34,7 @@ pub struct Sampler {
     seed: u64,
 }
 
-/// Which sockets are sampled.
+/// The sockets to sample.
 #[derive(Debug)]
 enum SampledSockets {
     Own(OwnConnections),
@@ -42,7 +42,7 @@ enum SampledSockets {
 }
 
 impl Sampler {
-    /// A sampler of the sockets that a filter selects, or else of the connections to these addresses.
+    /// A sampler of the sockets matched by a filter, or without one, of the connections to these addresses.
     pub fn new(filter: Option<SocketFilter>, addresses: &Addresses, seed: u64) -> Self {
         Self {
             which: filter
@@ -51,7 +51,7 @@ impl Sampler {
         }
     }
 
-    /// Takes a sample every second from the start until the end; measuring begins at `begins`.
+    /// Takes a sample every second from the start to the end; measuring starts at `begins`.
     pub fn run(mut self, start: Instant, begins: Instant, is_over: &AtomicBool, samples: &Sender<SocketSample>) {
         let mut due = first(start, begins);
         loop {
@@ -82,7 +82,7 @@ impl Sampler {
         SocketSample { at, at_s: 0.0, time, readings, left_out, failure }
     }
 
-    /// Offers all sockets that may be sampled.
+    /// Offers all candidate sockets to the reservoir.
     fn offer(&mut self, reservoir: &mut Reservoir) -> Result<(), Errno> {
         let filter = match &mut self.which {
             SampledSockets::Own(own) => return own.sample(reservoir),
@@ -100,13 +100,13 @@ impl Sampler {
     }
 }
 
-/// When the first sample is due, so that the later ones are in the middle of every second from `begins` on.
+/// Due time of the first sample, so that later ones fall into the middle of every second from `begins` on.
 fn first(start: Instant, begins: Instant) -> Instant {
     let warmup = begins.saturating_duration_since(start) + PHASE;
     start + Duration::from_nanos((warmup.as_nanos() % PERIOD.as_nanos()) as u64)
 }
 
-/// The next time at which a sample may be due: after `due`, and not before `earliest`.
+/// Due time of the next sample: after `due`, and not before `earliest`.
 fn next(due: Instant, earliest: Instant) -> Instant {
     let periods = earliest.saturating_duration_since(due).as_nanos().div_ceil(PERIOD.as_nanos()).max(1);
     due + PERIOD * u32::try_from(periods).unwrap_or(u32::MAX)

@@ -1,4 +1,4 @@
-//! Adds up the samples of a run.
+//! Sums the samples of a run.
 
 use std::collections::HashMap;
 
@@ -6,16 +6,16 @@ use onrush_stats::SocketSamples;
 
 use super::SocketSample;
 
-/// The sums of the samples of a run, so far.
+/// Running sums of a run's samples.
 #[derive(Debug, Default)]
 pub struct SampleSums {
     sampled: SocketSamples,
-    /// The sockets of the last sample, by their cookies: how many segments each had retransmitted.
+    /// Sockets of the last sample by cookie, with the retransmitted segments of each.
     last: HashMap<u64, Option<u64>>,
 }
 
 impl SampleSums {
-    /// Adds a sample. Samples of the warm-up do not count, but a connection's retransmits count from the last of them.
+    /// Adds a sample. Samples in the warm-up are not counted, but the last of them is the baseline for retransmits.
     pub fn add(&mut self, sample: &SocketSample) {
         let last = std::mem::take(&mut self.last);
         let counts = sample.at_s >= 0.0;
@@ -46,7 +46,7 @@ impl SampleSums {
         }
     }
 
-    /// The sums at the end.
+    /// The final sums.
     pub fn end(self) -> SocketSamples {
         self.sampled
     }

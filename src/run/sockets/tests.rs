@@ -10,7 +10,7 @@ use super::own::OwnConnections;
 use super::reservoir::Reservoir;
 use super::*;
 
-/// Every value of a reading, with its name.
+/// All names and values of a reading.
 fn all(reading: &SocketReading) -> Vec<(&'static str, String)> {
     let mut all = Vec::new();
     let each = |key, value: SocketValue<'_>| {
@@ -25,7 +25,7 @@ fn value_of(reading: &SocketReading, name: &str) -> Option<String> {
     all(reading).into_iter().find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
-/// The sockets of this process that are connected there, at most `most` of them.
+/// The sockets of this process connected to this address, up to `most`.
 fn own(address: SocketAddr, most: usize) -> (Vec<SocketReading>, u64) {
     let mut reservoir = Reservoir::new(7, most);
     OwnConnections::new(&[address]).sample(&mut reservoir).unwrap();
@@ -74,7 +74,7 @@ fn older_kernels_leave_fields_empty() {
         let known = KEYS.iter().filter(|key| key.read(&info[..length]).is_some()).count();
         assert_eq!(known == KEYS.len(), length == 240, "{length}");
     }
-    // The counters of segments were added to the kernel after the counters of bytes.
+    // The kernel added the segment counters after the byte counters.
     let read = |length: usize, name: &str| KEYS.iter().find(|key| key.name == name).unwrap().read(&info[..length]);
     assert_eq!(read(136, "segsout"), None);
     assert_eq!(read(140, "segsout"), Some(SocketValue::Whole(u32::from_ne_bytes([136, 137, 138, 139]).into())));

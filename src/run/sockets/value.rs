@@ -1,8 +1,8 @@
-//! The value of a socket's key.
+//! The value of a socket key.
 
 use serde::{Serialize, Serializer};
 
-/// The value of a socket's key.
+/// The value of a socket key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SocketValue<'a> {
     /// A whole number.
@@ -15,7 +15,7 @@ pub enum SocketValue<'a> {
     Text(&'a str),
     /// An address and port, or an identifying number.
     Id(String),
-    /// Several values with names of their own.
+    /// Several named values.
     Group(Vec<(&'static str, Self)>),
 }
 
