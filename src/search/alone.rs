@@ -1,4 +1,4 @@
-//! Requests that were sent one at a time, without any load: how fast the target can be at all.
+//! Requests sent one at a time, without any load: the best latency that the target can reach.
 
 use std::time::Duration;
 
@@ -11,30 +11,30 @@ use super::point::term_limit_ns;
 use super::{ClosedLoop, Point, Starvation};
 use crate::run::Outcome;
 
-/// The requests that were sent one at a time while nobody waited for a processor.
+/// Requests sent one at a time while no thread waited for a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Alone {
-    /// How many had a response.
+    /// Number of requests with a response.
     pub responses: u64,
-    /// The shortest latency of them, in nanoseconds.
+    /// Shortest latency, in nanoseconds.
     pub least_ns: u64,
-    /// When the first of them had its response, since the search began.
+    /// Time of the first response since the start of the search.
     pub from: Duration,
-    /// When the last one had.
+    /// Time of the last response since the start of the search.
     pub until: Duration,
 }
 
-/// If an objective held, all of these requests were too slow by chance with no higher probability than this.
+/// Highest probability that all of these requests are slow by chance although the objective holds.
 const CHANCE: f64 = 1e-3;
 
-/// A target may be slow at first: the requests are spread over at least this part of the search.
+/// A target may be slow at first: the requests are spread over at least one third of the search.
 const PARTS: u32 = 3;
 
 impl Alone {
-    /// None yet.
+    /// No requests yet.
     pub const NONE: Self = Self { responses: 0, least_ns: u64::MAX, from: Duration::MAX, until: Duration::ZERO };
 
-    /// Adds a run in which one request was in flight at a time, and which ended at this time since the search began.
+    /// Adds a run with one request in flight at a time that ended at `now`, counted from the start of the search.
     pub fn record(&mut self, outcome: &Outcome, now: Duration) {
         let latency = &outcome.totals.latency;
         if latency.count() > 0 && !Starvation::from_outcome(outcome).matters() {
@@ -45,34 +45,33 @@ impl Alone {
         }
     }
 
-    /// Over how much of the search they are spread.
+    /// Time between the first and the last response.
     pub fn time(&self) -> Duration {
         self.until.saturating_sub(self.from)
     }
 
-    /// How long a search sends single requests before it is certain that no load can hold.
+    /// Time for which a search sends single requests before it concludes that no load can hold.
     pub fn enough_time(search: &Search) -> Duration {
         search.budget / PARTS
     }
 
-    /// True if no load can hold in this search, in which nothing has shown the contrary or casts doubt on it.
+    /// True if no load can hold in this search. False if any run held, or if starvation casts doubt on a failure.
     pub fn is_hopeless(&self, search: &Search, look: Option<ClosedLoop>, points: &[Point]) -> bool {
         let has_held = look.is_some_and(|look| look.holds) || points.iter().any(Point::holds);
         let is_doubted = points.iter().any(|point| point.is_clean() && point.starved.matters());
         !has_held && !is_doubted && self.time() >= Self::enough_time(search) && self.exceeds(&search.objective)
     }
 
-    /// True if all of them were so much slower than an objective allows that it holds at no load: load makes no request
-    /// faster.
+    /// True if the responses were so slow that the objective holds at no load. Load makes no request faster.
     pub fn exceeds(&self, objective: &Condition) -> bool {
         let upper = objective.terms.iter().filter(|term| is_upper(term));
         let mut limits = upper.filter_map(|term| Some((term, term_limit_ns(term)?)));
         limits.any(|(term, limit_ns)| self.least_ns as f64 > limit_ns && self.responses >= self.enough(term, limit_ns))
     }
 
-    /// How many requests in a row are too slow by no chance.
+    /// Number of consecutive slow requests that rules out chance.
     fn enough(&self, term: &Term, limit_ns: f64) -> u64 {
-        // The largest share of requests that may be as slow as these if the objective holds.
+        // The largest share of requests this slow if the objective holds.
         let slow = match term.metric {
             Metric::Latency(_, Statistic::Percentile(percent)) => 1.0 - percent.value() / 100.0,
             Metric::Latency(_, Statistic::Max) => 0.0,
@@ -83,7 +82,7 @@ impl Alone {
     }
 }
 
-/// True if a term limits how slow requests may be.
+/// True if a term is an upper bound.
 fn is_upper(term: &Term) -> bool {
     matches!(term.comparison, ComparisonOperator::Less | ComparisonOperator::AtMost)
 }
@@ -122,7 +121,7 @@ mod tests {
             (&p50, alone(9, 300), false),
             (&p50, alone(10, 300), true),
             (&above, alone(100, 300), false),
-            // Four of five requests may take 60 ms, and the others 10 ms, which is 50 ms on average.
+            // Four of five requests may take 60 ms and the others 10 ms: 50 ms on average.
             (&mean, alone(37, 60), false),
             (&mean, alone(38, 60), true),
             (&mean, alone(3, 300), false),

@@ -1,6 +1,6 @@
-//! The document of a search, as a `.json` file holds it.
+//! JSON document of a search.
 //!
-//! These structs define the format; `docs/search.schema.json` is generated from them. A key that does not apply is left
+//! These structs define the format. `docs/search.schema.json` is generated from them. Keys that do not apply are left
 //! out.
 
 use onrush_plan::Search;
@@ -13,76 +13,75 @@ use crate::record::gate::Judged;
 use crate::record::json;
 use crate::record::{self, Host, Moment, Tool};
 
-/// The version of the format.
+/// Version of the format.
 const SCHEMA: u32 = 1;
 
 /// Result of a search.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Document {
-    /// The version of the format; additions do not raise it.
+    /// The version of the format. Additions do not increase it.
     pub schema: u32,
     /// Always `search`: the document of a run has no kind.
     pub kind: String,
     /// The program that measured.
     pub tool: Tool,
-    /// The machine that it ran on.
+    /// The machine that the tool ran on.
     pub host: Host,
     /// The command line, quoted for a shell; secrets are redacted.
     pub command: String,
-    /// The plan of the last run, with the seed of the search, from which each run draws its own; otherwise the plans
-    /// differ only in the varied quantity. Secrets are redacted.
+    /// The plan of the last run, with the seed of the search. Each run derives its own seed. Otherwise, plans differ
+    /// only in the varied quantity. Secrets are redacted.
     pub plan: record::Plan,
-    /// When the first run began: RFC 3339, UTC.
+    /// Start of the first run: RFC 3339, UTC.
     #[cfg_attr(test, schemars(with = "String"))]
     pub started_at: Moment,
-    /// How long the search took, in seconds.
+    /// Duration of the search, in seconds.
     pub duration_s: f64,
     /// The condition that must hold.
     pub objective: String,
     /// The quantity that varied: `rate`, `connections` or `threads`.
     pub over: String,
-    /// Why it ended: `done`, `time` (`-d` was over), `unconfirmed` (every load that was to be confirmed failed),
-    /// `signal`, `machine_lost` (one of several machines was lost: without it, runs would not have been alike), `died`
-    /// (the target stopped responding), `hopeless` (even one request at a time took longer than the condition allows)
-    /// or `limited`.
+    /// Why the search ended: `done`, `time` (the limit of `-d`), `unconfirmed` (every long run that was to confirm a
+    /// load failed), `signal`, `machine_lost` (a machine was lost, and runs would no longer be alike), `died` (the
+    /// target stopped responding), `hopeless` (even single requests took longer than the condition allows) or
+    /// `limited`.
     pub ended: String,
-    /// Which machine was lost, and why, if the search ended because of it.
+    /// The machine whose loss ended the search, and the cause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost: Option<String>,
-    /// The limit other than the target, if the search ended because of it.
+    /// The limit other than the target that ended the search.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limited_by: Option<String>,
-    /// The highest load that a long run has confirmed; left out if none was confirmed.
+    /// The highest confirmed load; left out if no load was confirmed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub highest: Option<Highest>,
-    /// Instead of `highest`, if no load was confirmed: the highest load that held in a run and is no higher than
-    /// `interval`, if any did. The target carries at least this load; how much more is unknown. Also if every load
-    /// held.
+    /// Without a confirmed load, the highest load that held in a run and does not exceed `interval`. The target
+    /// sustains at least this load; its limit is unknown. Present if every load held.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
-    /// Between which loads the limit is, confirmed or not; left out if no load held, or none failed.
+    /// The interval of the limit, confirmed or not. Left out if no load held, or if none failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<Interval>,
-    /// How many runs the others contradict: something disturbed them; left out if none.
+    /// Number of runs that contradict the others because of a disturbance; left out if 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contradicting: Option<usize>,
     /// The runs, in order.
     pub points: Vec<Run>,
 }
 
-/// The highest load that holds. Rates are requests per second.
+/// The highest load that holds. Rates are in requests per second.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Highest {
-    /// The highest load that was confirmed.
+    /// The highest confirmed load.
     pub load: f64,
-    /// The lowest load above it that failed; left out if none did.
+    /// The lowest higher load that failed; left out if none failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fails: Option<f64>,
 }
 
-/// The loads between which the limit is.
+/// Interval of the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Interval {
@@ -90,8 +89,8 @@ pub struct Interval {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// The probability (0 to 1) that the limit is between them. Left out for a search that was shorter than a minute,
-    /// was interrupted, or had few responses: it is lower there.
+    /// The probability (0 to 1) that the limit is in the interval. Left out, because lower, for a search that was
+    /// interrupted, had few responses, or took less than a minute.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub confidence: Option<f64>,
 }
@@ -100,46 +99,45 @@ pub struct Interval {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct Run {
-    /// Its load: requests per second, connections or threads.
+    /// The load: requests per second, connections or threads.
     pub load: f64,
     /// True if the load holds.
     pub holds: bool,
-    /// The reason, if it does not hold:
+    /// Why the load does not hold:
     ///
-    /// - `unanswered`
+    /// - `unanswered`: no response
     /// - `objective`: a term does not hold
-    /// - `unreached`: fewer responses or connections than asked for
+    /// - `unreached`: fewer responses or connections than requested
     /// - `rising`: the latency rises
     /// - `recovering`: the target had not recovered from an earlier run
     /// - `cold`: no load had held before, and later runs contradict this one, so the target was slower at first
-    /// - a limit other than the target: `stalled` (onrush was stalled), `open_files`, or the limit that the verdict
-    ///   names; then the run says nothing about the target
+    /// - a limit other than the target: `stalled` (onrush was stalled), `open_files`, or the limit of the verdict; then
+    ///   the run says nothing about the target
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<String>,
-    /// How long the run measured, in seconds.
+    /// Measured time, in seconds.
     pub duration_s: f64,
-    /// Complete responses per second in that time.
+    /// Complete responses per second of the measured time.
     pub rate_per_s: f64,
     /// Complete responses, including those that arrived after the last request was sent.
     pub completed: u64,
-    /// How fast the mean latency rose, in microseconds per second; left out with too few responses.
+    /// Increase of the mean latency, in microseconds per second; left out with too few responses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub slope_us_per_s: Option<f64>,
-    /// True if the run was to confirm that its load holds.
+    /// True if the run was to confirm its load.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub confirms: bool,
-    /// True if the run was stopped early, because it could no longer pass: it has fewer requests than planned, and
-    /// `rate_per_s` leaves out those that were still in flight.
+    /// True if the run was stopped early, because it could no longer pass. It has fewer requests than planned, and
+    /// `rate_per_s` excludes requests still in flight.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended_early: bool,
-    /// The share of the time for which the thread of onrush that waited longest for a processor did so; left out if
-    /// none did.
+    /// Share of the time for which the onrush thread that waited longest had no processor; left out if none waited.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queued: Option<f64>,
-    /// `queued` of the target's threads; left out if it is unknown.
+    /// Like `queued`, for the target's threads; left out if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_queued: Option<f64>,
-    /// How long onrush itself was stalled in that time, in seconds; left out if it was not.
+    /// Time for which onrush itself was stalled, in seconds; left out if 0.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stalled_s: Option<f64>,
     /// The terms of the objective.
@@ -147,7 +145,7 @@ pub struct Run {
 }
 
 impl Document {
-    /// The document of a search that took `duration_s` seconds; `runs` are the documents of its first and its last run.
+    /// Document of a search that took `duration_s` seconds. `runs` are the documents of the first and the last run.
     pub fn new(
         search: &Search,
         points: &[Point],
@@ -191,13 +189,13 @@ impl Document {
         }
     }
 
-    /// The document as text, with a line end.
+    /// The document as JSON, with a final newline.
     pub fn to_json(&self) -> String {
         json::pretty(self) + "\n"
     }
 }
 
-/// The `kind` that distinguishes a search's document from a run's.
+/// The `kind` that distinguishes the document of a search from the document of a run.
 pub const KIND: &str = "search";
 
 impl Run {

@@ -24,19 +24,19 @@ pub(super) struct Draft {
     first: Option<u64>,
 }
 
-/// How long a search may take, and the shortest time in which it can find anything.
+/// Default limit of a search, and the shortest useful one.
 const BUDGET: Duration = Duration::from_secs(60);
 const BUDGET_MIN: Duration = Duration::from_secs(5);
 
-/// The most connections that a search over the rate opens by default.
+/// Default maximum of connections for a search over the rate.
 const MAX_INFLIGHT: u64 = 1_000;
 
 impl Draft {
-    /// Takes the options of a search, if one was asked for; the rest stays for a run.
+    /// Takes the options of a search, if requested. The remaining options describe a run.
     pub fn take(typed: &mut Typed) -> Result<Option<Self>, PlanRefusal> {
         let TypedSearch { objective, over } = std::mem::take(&mut typed.search);
         let Some(objective) = objective else {
-            let line = "--over: there is no search; add --find-max, for instance --find-max 'p99<50ms'";
+            let line = "--over: no search was requested; add --find-max, for instance --find-max 'p99<50ms'";
             return if over.is_some() { Err(PlanRefusal::Misused(line.to_owned())) } else { Ok(None) };
         };
         let over = over.unwrap_or(SearchVariable::Rate);
@@ -47,7 +47,7 @@ impl Draft {
         refuse_others(typed, over)?;
         if let Some(term) = objective.terms.iter().find(|term| is_turned_round(term)) {
             let line = format!(
-                "--find-max {}: this holds above a load, not below it; write what must hold, as in p99<50ms",
+                "--find-max {}: this condition holds above a load, not below; reverse it, as in p99<50ms",
                 term.text
             );
             return Err(PlanRefusal::Misused(line));
@@ -57,11 +57,11 @@ impl Draft {
                 && matches!(term.comparison, ComparisonOperator::Equal | ComparisonOperator::Unequal)
         };
         if let Some(term) = objective.terms.iter().find(is_exact) {
-            let line = format!("--find-max {}: a latency is never exactly that; use < instead", term.text);
+            let line = format!("--find-max {}: no latency has exactly this value; use < instead", term.text);
             return Err(PlanRefusal::Misused(line));
         }
         if let Some(term) = objective.needs_rate().filter(|_| over != SearchVariable::Rate) {
-            let line = format!("--find-max {}: this needs a rate; use --over rate or another term", term.text);
+            let line = format!("--find-max {}: this term needs a rate; use --over rate or another term", term.text);
             return Err(PlanRefusal::Misused(line));
         }
         let first = match over {
@@ -80,7 +80,7 @@ impl Draft {
         Ok(Some(Self { objective, over, budget, first }))
     }
 
-    /// The search with this plan.
+    /// Completes the search with a plan.
     pub fn with_plan(self, mut plan: Plan) -> Search {
         let Self { objective, over, budget, first } = self;
         plan.phases = false;
@@ -93,7 +93,7 @@ impl Draft {
     }
 }
 
-/// Refuses options that make no sense in a search.
+/// Refuses options that conflict with a search.
 fn refuse_others(typed: &Typed, over: SearchVariable) -> Result<(), PlanRefusal> {
     let is_other = |kind: OutputKind| kind != OutputKind::Json;
     let (sampling, log) = (typed.sampling.option(), typed.log.option());
@@ -101,25 +101,21 @@ fn refuse_others(typed: &Typed, over: SearchVariable) -> Result<(), PlanRefusal>
         (typed.requests.is_some(), "-n", "a search decides how many requests a run has"),
         (typed.once, "--once", "a search sends many requests"),
         (typed.pace.has_stages(), "--stages", "each run of a search has one load"),
-        (!typed.until.is_empty(), "--until", "a search decides how long a run lasts"),
+        (!typed.until.is_empty(), "--until", "a search decides the length of each run"),
         (!typed.gates.is_empty(), "--fail-if", "add the term to --find-max instead"),
         (over != SearchVariable::Rate && typed.pace.has_rate(), "-R", "only --over rate has a rate"),
         (typed.outputs.iter().any(|output| is_other(output.kind)), "-o", "a search writes .json only"),
-        (
-            sampling.is_some(),
-            sampling.unwrap_or_default(),
-            "a search has many runs; sample one at the rate that it finds",
-        ),
-        (log.is_some(), log.unwrap_or_default(), "a search has many runs; log one at the load that it finds"),
-        (typed.samples.is_some(), "--sample-responses", "a search has many runs; sample one at the load that it finds"),
-        (typed.machines.goes_on(), "--on-loss continue", "without one of the machines, runs would not be alike"),
+        (sampling.is_some(), sampling.unwrap_or_default(), "a search has many runs; sample one at the rate found"),
+        (log.is_some(), log.unwrap_or_default(), "a search has many runs; log one at the load found"),
+        (typed.samples.is_some(), "--sample-responses", "a search has many runs; sample one at the load found"),
+        (typed.machines.goes_on(), "--on-loss continue", "the runs would not be alike after the loss of a machine"),
     ];
     let line = |option: &str, reason: &str| format!("--find-max and {option}: {reason}; leave one of the two out");
     let wrong = reasons.into_iter().find(|(is_there, ..)| *is_there);
     wrong.map_or(Ok(()), |(_, option, reason)| Err(PlanRefusal::Misused(line(option, reason))))
 }
 
-/// True if a term holds once the load is too high, as the terms of gates do.
+/// True if a term holds only above a load, like the terms of gates.
 fn is_turned_round(term: &Term) -> bool {
     let is_lower_bound = matches!(term.comparison, ComparisonOperator::More | ComparisonOperator::AtLeast);
     is_lower_bound && term.metric.about().better == Better::Lower

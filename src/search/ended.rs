@@ -1,23 +1,23 @@
-//! How a search ended.
+//! End of a search.
 
 use super::{Alone, ClientLimit};
 
 /// Why a search ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchEnd {
-    /// There was nothing left to find out.
+    /// The result is complete.
     Done,
-    /// Its time was over.
+    /// The time limit was reached.
     Time,
-    /// Every load that was to be confirmed failed in the long run.
+    /// Every long run that was to confirm a load failed.
     Unconfirmed,
-    /// A signal ended it.
+    /// A signal ended the search.
     Signal,
-    /// A machine of several was lost: without it, runs would not have been alike.
+    /// One of several machines was lost. Without it, runs would not be alike.
     Lost,
     /// The target stopped responding.
     Died,
-    /// Even one request at a time took longer than the objective allows: no load can hold.
+    /// Even single requests took longer than the objective allows: no load can hold.
     Hopeless(Alone),
     /// Something other than the target was the limit.
     Limited(ClientLimit),

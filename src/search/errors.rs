@@ -1,4 +1,4 @@
-//! Requests that failed, or got a status of an error, as a reason why an objective cannot hold at any load.
+//! Failed requests and error statuses that rule out an objective at any load.
 
 use onrush_plan::condition::Threshold;
 use onrush_plan::{Condition, Metric};
@@ -6,8 +6,8 @@ use onrush_plan::{Condition, Metric};
 use super::excess::percentile;
 use crate::run::Outcome;
 
-/// True if an objective cannot hold, however fast the responses are: more requests failed than may be slower than one
-/// of its percentiles, or, together with error statuses, than it permits.
+/// True if errors alone break an objective, however fast the responses are. Either a percentile allows fewer slow
+/// requests than failed, or the error limit is exceeded.
 pub fn break_it(objective: &Condition, outcome: &Outcome) -> bool {
     let counters = &outcome.totals.counters;
     let all = (counters.completed + counters.failed).max(1) as f64;

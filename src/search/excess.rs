@@ -1,4 +1,4 @@
-//! How many requests of a run were slower than a percentile allows.
+//! Requests of a run that were slower than a percentile allows.
 
 use onrush_plan::condition::{ComparisonOperator, Term, Threshold};
 use onrush_plan::metric::{LatencyView, Metric, Statistic};
@@ -8,33 +8,34 @@ use onrush_stats::{Distribution, Latencies, OpenLoopStats, RowFigures};
 
 use crate::run::{Outcome, nanos};
 
-/// How many requests of a run were slower than a percentile of the objective allows.
+/// Requests of a run that were slower than a percentile of the objective allows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SlowExcess {
-    /// The share that may be: 0.01 for a p99, less the share of requests that failed, if that leaves any.
+    /// Allowed share of slow requests: 0.01 for a p99. Failed requests are subtracted, unless nothing would remain.
     pub allowed: f64,
     /// Equal parts of the run.
     pub windows: Vec<PartCounts>,
 }
 
-/// The requests of a part of a run.
+/// Request counts of a part of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct PartCounts {
-    /// All of them.
+    /// All requests.
     pub requests: f64,
-    /// Requests that were too slow, or not answered in time; failed ones only if they leave no room for slow ones.
+    /// Requests that were too slow or not answered in time. Failed requests count only if they leave no room for slow
+    /// ones.
     pub slow: f64,
 }
 
 impl SlowExcess {
-    /// Of the percentiles of an objective, the one that is closest to being broken, or broken most; `None` if there is
-    /// none. The rows of the run's timeline are its parts, the last of which has everything that came later.
+    /// Counts for the percentile of the objective that is closest to failing, or fails by most. `None` without a
+    /// percentile. The parts are the rows of the run's timeline; the last part includes everything later.
     pub fn from_outcome(objective: &Condition, plan: &Plan, outcome: &Outcome, parts: usize) -> Option<Self> {
         let all = objective.terms.iter().filter_map(|term| Self::of_term(term, plan, outcome, parts));
         all.max_by(|one, other| one.ratio().total_cmp(&other.ratio()))
     }
 
-    /// The number of slow requests, as a multiple of the allowed number.
+    /// Number of slow requests, divided by the allowed number.
     pub fn ratio(&self) -> f64 {
         let sum = |of: fn(&PartCounts) -> f64| self.windows.iter().map(of).sum::<f64>();
         sum(|window| window.slow) / sum(|window| window.requests).max(1.0) / self.allowed
@@ -57,7 +58,7 @@ impl SlowExcess {
         };
         let slow = (slower(latency, limit_ns) + unanswered) as f64;
         let requests = (latency.count() + unanswered) as f64 + failed;
-        // Requests that fail at any load say nothing about the limit: they leave less room for slow ones.
+        // Requests that fail at any load say nothing about the limit: they reduce the room for slow ones.
         let room = allowed * requests - failed;
         let (allowed, slow) =
             if failed > 0.0 && room >= 1.0 { (room / requests, slow) } else { (allowed, slow + failed) };
@@ -68,7 +69,7 @@ impl SlowExcess {
             window.requests += latencies.count() as f64;
             window.slow += slower_in_bins(latencies, limit_ns);
         }
-        // The bins are coarse, and have no requests without a response: the sums are the exact ones.
+        // The bins are coarse, and exclude unanswered requests: scale to the exact sums.
         let scale = |windows: &mut [PartCounts], field: fn(&mut PartCounts) -> &mut f64, exact: f64| {
             let sum: f64 = windows.iter_mut().map(|window| *field(window)).sum();
             let parts = windows.len() as f64;
@@ -84,8 +85,8 @@ impl SlowExcess {
     }
 }
 
-/// The view of the latency, the share of requests that may be slower, and the limit in nanoseconds; `None`: the term is
-/// about something else, such as the responses of one class, which the timeline does not tell apart.
+/// The latency view, the allowed share of slower requests, and the limit in nanoseconds. `None` for other terms, such
+/// as those of one response class, which the timeline does not distinguish.
 pub(super) fn percentile(term: &Term) -> Option<(LatencyView, f64, u64)> {
     match (term.metric, term.comparison, term.value) {
         (
@@ -100,32 +101,32 @@ pub(super) fn percentile(term: &Term) -> Option<(LatencyView, f64, u64)> {
     }
 }
 
-/// Knows when a run at a rate has failed, however fast the rest of its requests may be: going on would only overload
-/// the target.
+/// Detects that a run at a rate has failed, however fast its remaining requests are. Continuing would only overload the
+/// target.
 #[derive(Debug)]
 pub struct Hopeless {
-    /// For each percentile: the view of its latency, the limit in nanoseconds, and how many may be slower.
+    /// Latency view, limit in nanoseconds, and allowed number of slower requests, for each percentile.
     terms: Vec<(LatencyView, u64, f64)>,
-    /// How many were.
+    /// Slow requests so far, for each percentile.
     slow: Vec<f64>,
 }
 
-/// A run has failed with this many times the slow requests that all of it may have.
+/// A run has failed at this multiple of its allowed slow requests.
 const HOPELESS: f64 = 2.0;
 
 impl Hopeless {
-    /// For a run that has at most this many requests.
+    /// Detector for a run with at most `requests` requests.
     pub fn new(objective: &Condition, requests: f64) -> Self {
         let most = |term: &Term| percentile(term).map(|(view, allowed, ns)| (view, ns, HOPELESS * allowed * requests));
         let terms: Vec<_> = objective.terms.iter().filter_map(most).collect();
         Self { slow: vec![0.0; terms.len()], terms }
     }
 
-    /// Another part of the run is over.
+    /// Adds a finished part of the run.
     pub fn record(&mut self, part: &RowFigures) {
         for ((view, limit_ns, _), slow) in self.terms.iter().zip(&mut self.slow) {
             let latencies = if *view == LatencyView::Service { &part.latency } else { &part.scheduled };
-            // Requests in the limit's bin may be faster: a run that holds must not be stopped.
+            // Requests in the bin of the limit may be faster. A run that holds must not be stopped.
             *slow += beyond(latencies, bin_of(*limit_ns)) as f64;
         }
     }
@@ -136,12 +137,12 @@ impl Hopeless {
     }
 }
 
-/// The number of values above a limit.
+/// Number of values above a limit.
 fn slower(all: &Distribution<u64>, limit_ns: u64) -> u64 {
     all.values().filter(|(ns, _)| *ns > limit_ns).map(|(_, count)| count).sum()
 }
 
-/// [`slower`] as far as bins show it: in the bin of the limit, the values are taken to be spread evenly.
+/// [`slower`], estimated from bins. Values in the bin of the limit are assumed to be uniformly distributed.
 fn slower_in_bins(latencies: &Latencies, limit_ns: u64) -> f64 {
     let limit_bin = bin_of(limit_ns);
     let (start, end) = (bin_start_ns(limit_bin), bin_start_ns(limit_bin + 1));
@@ -150,7 +151,7 @@ fn slower_in_bins(latencies: &Latencies, limit_ns: u64) -> f64 {
     beyond(latencies, limit_bin) as f64 + share * within as f64
 }
 
-/// The number of values in the bins after this one.
+/// Number of values in later bins.
 fn beyond(latencies: &Latencies, bin: u16) -> u64 {
     latencies.bins.iter().filter(|(other, _)| *other > bin).map(|(_, count)| count).sum()
 }
@@ -188,9 +189,9 @@ mod tests {
         }
         let excess = SlowExcess::from_outcome(&search(SearchVariable::Rate).objective, &plan, &outcome, 2).unwrap();
         assert!((excess.allowed - 0.01).abs() < 1e-9 && (excess.ratio() - 1_800.0 / 306.0).abs() < 1e-6, "{excess:?}");
-        // 18 slow ones, none in the first part.
+        // 18 slow requests, none in the first part.
         assert_eq!([excess.windows[0].slow, excess.windows[1].slow.round()], [0.0, 18.0]);
-        // Of 1,000 requests eight are slow, and a few failed.
+        // Eight of 1,000 requests are slow, and a few failed.
         for (failed, allowed, slow, ratio) in [(0, 0.01, 8.0, 0.8), (4, 0.006, 8.0, 8.0 / 6.0), (10, 0.01, 18.0, 1.8)] {
             let mut outcome = fixtures::flawless(0, 1);
             (outcome.timeline, outcome.totals.counters.failed) = (Timeline::default(), failed);

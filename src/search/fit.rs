@@ -1,62 +1,61 @@
-//! The limit from all runs together: a probability for every load that it is the highest at which the objective holds
-//! in the long run.
+//! Estimates the limit from all runs together: the probability distribution of the highest load at which the objective
+//! holds in the long run.
 //!
-//! A percentile holds as long as few enough requests are slower than it allows. The share of slow requests, unlike the
-//! percentile of a short run, is right on average however short the runs are, so runs are pooled by it. It is assumed
-//! to grow as a power of the load: allowed × (load ÷ limit)^steepness. Slow requests come in clusters, since one waits
-//! behind the other; clusters are as good as independent, so that a likelihood counts once a cluster and not once a
-//! request. Limit, steepness and size of the clusters are unknown: all combinations of a grid are weighed by how well
-//! they explain the runs, and the weights of those with the same limit are added up. A run without such a share held or
-//! failed with the probability that follows from the same curve.
+//! A percentile holds as long as the share of slower requests stays below the allowed share. Unlike the percentile of a
+//! short run, the share of slow requests is unbiased for runs of any length, so runs are pooled by this share. The
+//! model is a power of the load: allowed × (load ÷ limit)^steepness. Slow requests come in clusters, because one delays
+//! the next. Clusters are nearly independent, so the likelihood counts once per cluster, not once per request. Limit,
+//! steepness and cluster size are unknown: every combination of a grid is weighted by its likelihood, and the weights
+//! for one limit are added. A run without such a share held or failed with the probability that follows from the same
+//! curve.
 
 use super::excess::SlowExcess;
 use super::{ClientLimit, Point, at_first};
 
-/// The probability that the limit is within its interval.
+/// Probability that the limit is in its interval.
 pub(super) const CONFIDENCE: f64 = 0.95;
 
-/// The steepness of the curve, from a server with a long tail to one that fails all at once.
+/// Steepness of the curve, from a server with a long tail to an abrupt failure.
 const STEEPNESSES: [f64; 7] = [3.0, 8.0, 20.0, 50.0, 125.0, 320.0, 800.0];
 
-/// Slow requests in a cluster on average, as a multiple of the number that follows from the steepness: the steeper the
-/// curve, the longer a queue takes to come and go. Near the limit of a queue, the share of slow requests is e to the
-/// power of -steepness × spare capacity, and it takes about (1 ÷ spare capacity)² requests to come and go (heavy
-/// traffic).
+/// Mean number of slow requests per cluster, as a multiple of the number that follows from the steepness. Steep curves
+/// have long queues. Near the limit of a queue, the share of slow requests is e to the power of -steepness × spare
+/// capacity, and a queue lasts for about (1 ÷ spare capacity)² requests (heavy traffic).
 const CLUSTERS: [f64; 4] = [1.0 / 18.0, 1.0 / 3.0, 2.0, 12.0];
 
-/// The largest clusters are as long as this many of the longest run: larger ones would explain anything.
+/// Upper bound of a cluster, as a multiple of the longest run. Larger clusters would explain anything.
 const RUNS_PER_CLUSTER: f64 = 4.0;
 
-/// The probability that a run was disturbed and has no meaning: no single run may shift the limit by more.
+/// Probability that a run was disturbed and is meaningless: bounds the influence of a single run.
 const DISTURBED: f64 = 0.04;
 
-/// The number of limits that are tried, first in all of the range and then where they are likely ...
+/// Number of limits tried, first in the whole range, then in the likely part ...
 const STEPS: usize = 60;
-/// ... which leaves out this much at either end.
+/// ... which excludes this probability at either end.
 const UNLIKELY: f64 = 1e-3;
 
-/// The limit may be beyond the loads that were tried by this much, as a logarithm.
+/// The limit may exceed the range of the tried loads by this much, as a logarithm.
 const BEYOND: f64 = 0.1;
 
-/// From this many times the slow requests that are allowed, a target is overloaded.
+/// A target with this multiple of the allowed slow requests is overloaded.
 const OVERLOADED: f64 = 4.0;
 
-/// Windows with at least this share of slow requests say nothing about the size of clusters: they are full.
+/// Windows with at least this share of slow requests say nothing about the cluster size: they are full.
 const FULL: f64 = 0.5;
 
-/// The limit, by the runs.
+/// Distribution of the limit.
 #[derive(Clone, Debug)]
 pub struct LimitFit {
-    /// The lower end of the range, and the length of a step, as logarithms of the load.
+    /// Lower end of the range and length of a step, as logarithms of the load.
     from: f64,
     step: f64,
-    /// The probability that the limit is no higher than the end of each step.
+    /// Probability that the limit does not exceed the end of each step.
     until: Vec<f64>,
-    /// The most likely steepness and size of clusters.
+    /// Most likely steepness and cluster size.
     curve: (f64, f64),
 }
 
-/// A run, reduced to the data of its likelihood.
+/// Data of a run that its likelihood depends on.
 struct FitRun {
     load: f64,
     outcome: FitOutcome,
@@ -64,26 +63,26 @@ struct FitRun {
 
 /// A run's evidence about the limit.
 enum FitOutcome {
-    /// How many requests there were and how many of them were slow.
+    /// Numbers of requests and of slow requests.
     Share {
         allowed: f64,
         requests: f64,
         slow: f64,
-        /// The logarithm of the likelihood of the shares that the windows have, negated.
+        /// Negated log-likelihood of the windows at their own shares.
         own: f64,
-        /// The likelihood at the one share that the run has.
+        /// Log-likelihood at the share of the whole run.
         best: f64,
-        /// The number of windows that show the size of clusters.
+        /// Number of windows that reveal the cluster size.
         mixed: f64,
-        /// True if the target was overloaded: the run was too short for all the slow requests that there would be.
+        /// True if the target was overloaded: the run was too short to show all slow requests of its load.
         is_overloaded: bool,
     },
-    /// True if it held.
+    /// True if the load held.
     Held(bool),
 }
 
 impl LimitFit {
-    /// The fit of these runs; `None` unless at least one held and one failed.
+    /// Fits the runs. `None` unless at least one held and one failed.
     pub fn from_points(points: &[Point]) -> Option<Self> {
         let clean = || points.iter().filter(|point| point.is_clean());
         let is_bracketed = clean().any(Point::holds) && clean().any(|point| !point.holds());
@@ -130,12 +129,12 @@ impl LimitFit {
         Self { from, step, until: weights, curve }
     }
 
-    /// The load, in the unit of the points, that the limit exceeds with the probability 1 - `share`.
+    /// The load, in the unit of the points, that the limit exceeds with probability 1 - `share`.
     pub fn at(&self, share: f64) -> f64 {
         self.logarithm(share).exp()
     }
 
-    /// The interval that has the limit in it with a probability of `CONFIDENCE`.
+    /// The interval that contains the limit with probability `CONFIDENCE`.
     pub fn interval(&self) -> (f64, f64) {
         let beyond = (1.0 - CONFIDENCE) / 2.0;
         (self.at(beyond), self.at(1.0 - beyond))
@@ -148,7 +147,7 @@ impl LimitFit {
         self.from + (index as f64 + inside.clamp(0.0, 1.0)) * self.step
     }
 
-    /// True if the most likely curve does not explain a run beyond the interval: something disturbed it. Within the
+    /// True if the most likely curve does not explain a run outside the interval: the run was disturbed. Within the
     /// interval, a run may hold or fail.
     pub fn contradicts(&self, point: &Point) -> bool {
         let (limit, (steepness, cluster)) = (self.logarithm(0.5), self.curve);
@@ -158,8 +157,9 @@ impl LimitFit {
     }
 }
 
-/// The target was slower at first if the runs since the first that held contradict one before it, or if all runs do
-/// because nothing has failed since. Earlier failures at a load that has held since tell nothing then.
+/// Marks early failures as cold. The target was slower at first if the runs since the first success contradict an
+/// earlier one, or if all runs do because nothing has failed since. Early failures at loads that have held since are
+/// then meaningless.
 pub fn excuse_cold(points: &mut [Point]) {
     let (first, since) = points.split_at_mut(at_first(points).len());
     let held = since.iter().filter(|point| point.holds()).map(|point| point.load).max();
@@ -192,27 +192,27 @@ impl FitRun {
         let mut best = likelihood(slow, requests, own_share) + own;
         let is_overloaded = own_share > OVERLOADED * allowed;
         if is_overloaded {
-            // Its queue grows from window to window, which tells nothing about clusters.
+            // The queue of the run grows from window to window, which says nothing about clusters.
             (own, best, mixed) = (own - best, 0.0, 0.0);
         }
         Self { load, outcome: FitOutcome::Share { allowed, requests, slow, own, best, mixed, is_overloaded } }
     }
 
-    /// The logarithms of the likelihood of this run and of one that was disturbed, for a size of clusters.
+    /// Log-likelihoods of this run and of a disturbed run, as functions of the cluster size.
     fn likelihoods(&self, limit: f64, steepness: f64) -> impl Fn(f64) -> (f64, f64) {
         let power = steepness * (self.load - limit);
-        // Neither depends on the size of clusters but by a factor.
+        // The cluster size only scales both.
         let (this, disturbed, most) = match self.outcome {
             FitOutcome::Share { allowed, requests, slow, own, best, is_overloaded, .. } => {
                 let share = (allowed.ln() + power).min(0.0).exp();
-                // Runs begin without a queue. No queue says little about a target whose queues take long to form; a
-                // queue says at least as much as one request would.
+                // Runs start without a queue. The absence of a queue says little about a target whose queues form
+                // slowly; a queue counts at least as much as one request.
                 let most = if slow > share * requests { requests } else { f64::INFINITY };
                 let is_enough = is_overloaded && share * requests > slow;
                 (if is_enough { best } else { likelihood(slow, requests, share) + own }, best, most)
             }
             FitOutcome::Held(held) => {
-                // Half of the runs hold at the limit.
+                // At the limit, half of the runs hold.
                 let expected = std::f64::consts::LN_2 * power.min(HUGE).exp();
                 (if held { -expected } else { (-(-expected).exp()).ln_1p() }, 0.0, 1.0)
             }
@@ -232,7 +232,7 @@ impl FitRun {
         let likelihoods = self.likelihoods(limit, steepness);
         for (sum, cluster) in cell.iter_mut().zip(clusters) {
             let (this, disturbed) = likelihoods(cluster);
-            // The density of a number of slow requests is the lower the larger clusters are.
+            // The density of a number of slow requests decreases with the cluster size.
             *sum += this.max(disturbed) - mixed / 2.0 * cluster.ln();
         }
     }
@@ -243,25 +243,25 @@ impl FitRun {
     }
 }
 
-/// The sizes of clusters that are tried with a steepness, and no larger ones than `most`.
+/// Cluster sizes tried with a steepness, limited to `most`.
 fn clusters(steepness: f64, most: f64) -> [f64; CLUSTERS.len()] {
     let usual = (steepness / STEEP).powi(2);
     CLUSTERS.map(|multiple| (multiple * usual).min(most).max(1.0))
 }
 
-/// The log-likelihood of so many slow requests, if each is slow with this probability.
+/// Log-likelihood of the number of slow requests if each is slow with probability `share`.
 fn likelihood(slow: f64, requests: f64, share: f64) -> f64 {
     let share = share.clamp(CERTAIN, 1.0 - CERTAIN);
     slow * share.ln() + (requests - slow) * (1.0 - share).ln()
 }
 
-/// Spare capacity × steepness: the logarithm of 100, for a p99. The multiples include other percentiles.
+/// Spare capacity × steepness: ln(100), for a p99. The multiples cover other percentiles.
 const STEEP: f64 = 4.6;
 
-/// No request is slow, or fast, more certainly than up to this probability.
+/// Bound on the certainty that a request is slow, or fast.
 const CERTAIN: f64 = 1e-12;
 
-/// A power from which on every run fails.
+/// Exponent above which every run fails.
 const HUGE: f64 = 5.0;
 
 #[cfg(test)]
@@ -279,10 +279,10 @@ mod tests {
         };
         let first = [(90, false), (90, false), (65, false), (65, true)];
         assert_eq!(cold(&first[..3]), 0);
-        assert_eq!(cold(&first), 0, "it may have been chance");
+        assert_eq!(cold(&first), 0, "the failure may be chance");
         let held = [(90, true), (112, true), (140, true), (210, true), (421, true)];
         assert_eq!(cold(&[&first[..], &held].concat()), 3);
-        // A failure that comes later is no sign of a cold target, nor is one at a load that fails later.
+        // Neither a later failure nor one at a load that fails again indicates a cold target.
         assert_eq!(cold(&[&first[3..], &first[..3], &held].concat()), 0);
         assert_eq!(cold(&[(600, false), (600, false), (480, true), (600, false), (500, true), (520, true)]), 0);
     }

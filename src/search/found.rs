@@ -1,4 +1,4 @@
-//! The result of a search: one conclusion from all its runs, for the line, the document and the exit code.
+//! Result of a search: one conclusion from all runs, for the output, the document and the exit code.
 
 use std::time::Duration;
 
@@ -7,63 +7,62 @@ use onrush_plan::search::{Search, SearchVariable};
 use super::strategy::{WIDE, is_exact};
 use super::{Alone, ClientLimit, ClosedLoop, LimitFit, LoadFailure, Point, SearchEnd, Starvation, confirmed, needed};
 
-/// The result of a search. Loads are in the unit of the points.
+/// Result of a search. Loads are in the unit of the points.
 #[derive(Clone, Debug)]
 pub struct SearchResult<'a> {
     /// How the search ended.
     pub ended: SearchEnd,
     /// Kind of result.
     pub kind: ResultKind,
-    /// The interval of the limit; `None`: no load held, none failed, or loads are counted and the limit is known
+    /// Interval of the limit. `None` if no load held, if none failed, or if loads are counted and the limit is known
     /// exactly.
     pub interval: Option<(f64, f64)>,
-    /// The lowest run that failed above the load that was found, or of all.
+    /// The lowest failed run above the load found, or of all runs.
     pub beyond: Option<&'a Point>,
-    /// The runs that the others contradict.
+    /// Runs that contradict the others.
     pub contradicting: Vec<&'a Point>,
-    /// Who waited for a processor in runs that failed.
+    /// Starvation in failed runs.
     pub starved: Starvation,
-    /// Signs in runs that contradict the others: the time without a response, and the number of failed connects, each
-    /// at its worst.
+    /// Longest time without a response in a contradicting run.
     pub silent: Duration,
-    /// See above.
+    /// Most failed connects in a contradicting run.
     pub unconnected: u64,
-    /// The closed loop, if the objective held in it while no lower load did.
+    /// The closed loop, if the objective held there but at no lower load.
     pub look: Option<ClosedLoop>,
 }
 
-/// The kinds of results.
+/// Kinds of results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResultKind {
-    /// The highest load that a long run has confirmed.
+    /// The highest confirmed load.
     Highest(u64),
-    /// The limit of the target is unknown, but not below this load: the highest that held in a run, without a long run
-    /// to confirm it, within the interval of the limit, if there is one.
+    /// The limit is unknown, but at least this load: the highest that held in a run and lies within the interval,
+    /// without a long run that confirms it.
     AtLeast(u64),
     /// Every load held, up to this one.
     All(u64),
     /// No load held, down to this one.
     None(u64),
-    /// No load can hold: even one request at a time took too long.
+    /// No load can hold: even single requests took too long.
     Never(Alone),
     /// No run has a result.
     Unknown,
 }
 
-/// From this share of all runs on, one in three, contradicting runs leave no conclusion.
+/// The result is inconclusive if at least one run in this many contradicts the others ...
 const CONTRADICTING_MAX: usize = 3;
-/// A single run may have been disturbed.
+/// ... and at least this many runs do. A single run may have been disturbed.
 const CONTRADICTING_MIN: usize = 2;
 
-/// Failed runs that it takes to say that no load holds.
+/// Failed runs required to conclude that no load holds.
 const FAILED_MIN: usize = 2;
 
-/// The interval has its confidence in a search that may take this long, and had this many times the responses that its
-/// objective needs: in others, the limit is outside of it more often.
+/// The confidence of the interval applies to searches that may take this long, and have this multiple of the responses
+/// that the objective needs. Otherwise the limit is outside the interval more often.
 const CONFIDENT: Duration = Duration::from_secs(60);
 const CONFIDENT_TIMES: f64 = 5.0;
 
-/// True if a search with these runs that ended like this shows enough for that confidence.
+/// True if a search with these runs and this end supports the confidence of the interval.
 pub(super) fn is_confident(search: &Search, points: &[Point], ended: SearchEnd) -> bool {
     let responses: u64 = points.iter().filter(|point| point.is_clean()).map(|point| point.completed).sum();
     let is_enough = responses as f64 >= CONFIDENT_TIMES * needed(&search.objective);
@@ -71,7 +70,7 @@ pub(super) fn is_confident(search: &Search, points: &[Point], ended: SearchEnd) 
 }
 
 impl<'a> SearchResult<'a> {
-    /// The conclusion; `look`: the closed loop that the first rate comes from.
+    /// Draws the conclusion. `look` is the closed loop behind the first rate.
     pub fn new(over: SearchVariable, points: &'a [Point], look: Option<ClosedLoop>, ended: SearchEnd) -> Self {
         if let SearchEnd::Hopeless(alone) = ended {
             return Self::never(alone, points);
@@ -84,7 +83,7 @@ impl<'a> SearchResult<'a> {
         let cold = points.iter().filter(|point| point.fault == Some(LoadFailure::Limited(ClientLimit::Cold)));
         let others = points.iter().filter(|point| fit.as_ref().is_some_and(|fit| fit.contradicts(point)));
         let contradicting: Vec<&Point> = cold.chain(others).collect();
-        // Where runs were disturbed, the load to confirm may have followed from them: others held at higher ones.
+        // Disturbed runs may have misled the choice of the load to confirm: others held at higher ones.
         let known = fit.as_ref().filter(|_| !contradicting.is_empty()).and_then(|fit| sure(points, fit));
         let is_outdone = |load: u64| known.is_some_and(|known| known as f64 > load as f64 * WIDE);
         let kind = match (confirmed(points), held, failed().map(|point| point.load).min()) {
@@ -101,7 +100,7 @@ impl<'a> SearchResult<'a> {
             _ => 0,
         };
         let beyond = failed().filter(|point| point.load > above).min_by_key(|point| point.load);
-        // Failures that others contradict bound nothing. The interval has the load in it that was confirmed.
+        // Contradicted failures bound nothing. The interval includes the confirmed load.
         let has_failed = failed().any(|point| !contradicting.iter().any(|other| std::ptr::eq(*other, point)));
         let fitted = fit.as_ref().filter(|_| has_failed && !is_exact(over, points));
         let interval = fitted.map(LimitFit::interval).map(|(low, high)| match kind {
@@ -122,7 +121,7 @@ impl<'a> SearchResult<'a> {
         Self { ended, look, kind, interval, beyond, contradicting, starved, silent, unconnected }
     }
 
-    /// The conclusion that no load can hold, if the runs cast no doubt on it ([`Alone::is_hopeless`]).
+    /// The conclusion that no load can hold, unless the runs cast doubt on it ([`Alone::is_hopeless`]).
     fn never(alone: Alone, points: &'a [Point]) -> Self {
         Self {
             ended: SearchEnd::Hopeless(alone),
@@ -137,13 +136,13 @@ impl<'a> SearchResult<'a> {
         }
     }
 
-    /// True if so many runs contradict one another that the result is in doubt.
+    /// True if so many runs contradict the others that the result is in doubt.
     pub fn is_contradicted(&self, points: &[Point]) -> bool {
         let contradicting = self.contradicting.len();
         contradicting >= CONTRADICTING_MIN && contradicting * CONTRADICTING_MAX >= points.len()
     }
 
-    /// True if it is certain that no load that was tried holds: a single run may have been disturbed.
+    /// True if certainly no tried load holds. A single run may have been disturbed.
     pub fn is_none(&self, points: &[Point]) -> bool {
         match self.kind {
             ResultKind::Never(_) => true,
@@ -155,7 +154,7 @@ impl<'a> SearchResult<'a> {
         }
     }
 
-    /// True if the question is still open, and not only because a signal cut the search short.
+    /// True if the question is still open for a reason other than a signal.
     pub fn is_inconclusive(&self, points: &[Point]) -> bool {
         match (self.ended, self.kind) {
             (SearchEnd::Died, _) | (_, ResultKind::Never(_)) => false,
@@ -170,20 +169,20 @@ impl<'a> SearchResult<'a> {
         }
     }
 
-    /// True if there is evidence against a result of no load.
+    /// True if there is evidence that some load holds after all.
     fn is_doubted(&self) -> bool {
         self.starved.matters() || self.look.is_some()
     }
 }
 
-/// The highest load that held and is no higher than the limit is likely to be.
+/// The highest load that held and is probably below the limit.
 fn sure(points: &[Point], fit: &LimitFit) -> Option<u64> {
     let (_, high) = fit.interval();
     let held = points.iter().filter(|point| point.holds() && point.load as f64 <= high);
     held.map(|point| point.load).max()
 }
 
-/// The last run that was to confirm a load, if it failed.
+/// The last run that was to confirm a load, if that run failed.
 pub(super) fn unconfirmed(points: &[Point]) -> Option<&Point> {
     let failed = |point: &&Point| point.confirms && point.is_clean() && !point.holds();
     points.iter().rev().find(failed).filter(|point| point.fault != Some(LoadFailure::NoResponse))

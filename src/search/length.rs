@@ -1,4 +1,4 @@
-//! How long a run of a search lasts.
+//! Length of the runs of a search.
 
 use std::time::Duration;
 
@@ -8,29 +8,29 @@ use onrush_plan::search::Search;
 
 use super::point::limit_ns;
 
-/// The shortest time that a run measures, if the search is long enough for that.
+/// Shortest measured time of a run, if the search is long enough.
 const SHORTEST: Duration = Duration::from_secs(2);
 
-/// Lengths are multiples of this, so that each part is a multiple of a tenth of a second.
+/// Lengths are multiples of this, so that each window is a multiple of a tenth of a second.
 const GRAIN: Duration = Duration::from_millis(500);
 
-/// A run takes at least this part of a search ...
+/// A run takes at least this fraction of a search ...
 const RUNS: u32 = 30;
-/// ... and at most this one, however many responses its percentile needs: runs are added up.
+/// ... and at most this one, however many responses its percentile needs: runs are pooled.
 const RUNS_MIN: u32 = 8;
 
-/// Settling time of a target: at least this, else this part of the measured time, or this many times the latency that
-/// the objective allows, because a queue that long takes that time to form. The last is skipped for runs shorter than
-/// twice that time.
+/// Settling time of a target. The maximum of three values: this minimum, a fraction of the measured time, and a
+/// multiple of the latency limit, because a queue of that length takes that time to form. The last is skipped for runs
+/// shorter than twice its value.
 const SETTLE: Duration = Duration::from_millis(500);
 const SETTLE_SHARE: u32 = 5;
 const SETTLE_LATENCIES: f64 = 10.0;
 
-/// The fewest requests of a run: beyond each percentile of the objective, and in total.
+/// Minimum number of requests per run: beyond each percentile of the objective, and in total.
 const BEYOND: f64 = 10.0;
 const REQUESTS_MIN: f64 = 100.0;
 
-/// The number of responses that it takes to judge an objective.
+/// Number of responses needed to judge an objective.
 pub fn needed(objective: &Condition) -> f64 {
     let needed = objective.terms.iter().map(|term| match term.metric {
         Metric::Latency(_, Statistic::Percentile(percent)) if percent.value() < 100.0 => {
@@ -38,12 +38,11 @@ pub fn needed(objective: &Condition) -> f64 {
         }
         _ => REQUESTS_MIN,
     });
-    // The rounding error of the subtraction is no request.
+    // The subtraction has a rounding error below one request.
     needed.fold(REQUESTS_MIN, f64::max).round()
 }
 
-/// How long a run measures, in a search that may take `budget` in total, at `per_s` responses per second, if it should
-/// be no shorter than `least`.
+/// Measured time of a run at `per_s` responses per second, at least `least`. `budget` is the limit of the whole search.
 pub(super) fn length(budget: Duration, needed: f64, per_s: f64, least: Duration) -> Duration {
     let for_requests = Duration::try_from_secs_f64(needed / per_s).unwrap_or(Duration::MAX);
     let length = for_requests.max(SHORTEST).min(budget / RUNS_MIN).max(budget / RUNS).max(least);
@@ -51,12 +50,12 @@ pub(super) fn length(budget: Duration, needed: f64, per_s: f64, least: Duration)
     GRAIN.saturating_mul(u32::try_from(grains).unwrap_or(u32::MAX))
 }
 
-/// The time rounded down to whole grains.
+/// Rounds down to whole grains.
 pub(super) fn whole_grains(length: Duration) -> Duration {
     GRAIN * u32::try_from(length.as_millis() / GRAIN.as_millis()).unwrap_or(u32::MAX)
 }
 
-/// How long the target settles before a run measures for this length.
+/// Settling time before a run that measures for `length`.
 pub(super) fn settle(search: &Search, length: Duration) -> Duration {
     let typed = search.plan.warmup;
     if !typed.is_zero() {

@@ -1,4 +1,4 @@
-//! Limits other than the target, of a run that does not hold.
+//! Limits other than the target, for a run that does not hold.
 
 use onrush_plan::LimitedBy;
 use onrush_plan::search::SearchVariable;
@@ -10,33 +10,33 @@ use crate::run::Outcome;
 /// A limit other than the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClientLimit {
-    /// The limit that the verdict on the run names.
+    /// The limit of the verdict on the run.
     Verdict(LimitedBy),
-    /// The load needs more open files than are allowed.
+    /// The load needs more open files than allowed.
     OpenFiles,
-    /// onrush itself was stalled in run after run.
+    /// onrush itself was stalled in several successive runs.
     Stalled,
-    /// The target had not recovered from an overload before.
+    /// The target had not recovered from an earlier overload.
     Recovering,
-    /// The target was slower before any load held than it was later.
+    /// The target was slower before the first success than later.
     Cold,
-    /// The objective depends on requests that were still open when the run stopped.
+    /// The objective depends on requests that were still open at the end of the run.
     Open,
 }
 
-/// Requests queue at the target if the median is this many times the lowest median of any run.
+/// Requests queue at the target if the median is this multiple of the lowest median of any run.
 const QUEUEING: f64 = 2.0;
 
 impl ClientLimit {
-    /// The limit of a run by its judged document; `None`: it was the target, or is unknown. `calm_ns`: the lowest
-    /// median of any run of the search.
+    /// The limit of a run, from its document. `None` if it was the target or is unknown. `calm_ns`: the lowest median
+    /// of any run of the search.
     pub fn from_document(over: SearchVariable, outcome: &Outcome, document: &Document, calm_ns: u64) -> Option<Self> {
         if over != SearchVariable::Rate && outcome.descriptors.is_some() {
             return Some(Self::OpenFiles);
         }
         let limited_by = document.verdict.as_ref()?.limited_by;
         // In a closed loop, the search varies the number of connections. In a run that is overloaded throughout, all
-        // responses take equally long; only other runs show that the target has a queue.
+        // responses are equally slow; only other runs reveal the queue at the target.
         let is_queue = outcome.totals.latency.percentile(50.0) as f64 >= QUEUEING * calm_ns as f64;
         if over == SearchVariable::Rate
             && !is_queue
@@ -48,7 +48,7 @@ impl ClientLimit {
         limited_by.is_our_fault().then_some(Self::Verdict(limited_by))
     }
 
-    /// True if it is onrush itself, or a limit of its machine (`--strict`).
+    /// True if the limit is onrush itself or its machine (`--strict`).
     pub fn is_our_fault(self) -> bool {
         match self {
             Self::Verdict(limited_by) => limited_by.is_our_fault(),
@@ -57,7 +57,7 @@ impl ClientLimit {
         }
     }
 
-    /// Its name in results.
+    /// Name of the limit in results.
     pub fn name(self) -> &'static str {
         match self {
             Self::Verdict(limited_by) => limited_by.name(),
@@ -69,16 +69,16 @@ impl ClientLimit {
         }
     }
 
-    /// The event, for the end of a sentence.
+    /// The limit as a clause, for the end of a sentence.
     pub fn clause(self) -> String {
         match self {
             Self::Verdict(LimitedBy::Ports) => "onrush ran out of local ports".to_owned(),
             Self::Verdict(limited_by) => format!("{} was the limit", limited_by.words()),
-            Self::OpenFiles => "the limit on open files was too low (ulimit -n)".to_owned(),
+            Self::OpenFiles => "the open-file limit was too low (ulimit -n)".to_owned(),
             Self::Stalled => "onrush itself was stalled".to_owned(),
             Self::Recovering => "the target was still recovering from an overload".to_owned(),
             Self::Cold => "the target was slower at first".to_owned(),
-            Self::Open => "requests were still open when the run stopped".to_owned(),
+            Self::Open => "requests were still open at the end of the run".to_owned(),
         }
     }
 }
@@ -117,7 +117,7 @@ mod tests {
                 "{limited_by:?}"
             );
         }
-        // With all connections in use, responses that take ten times as long as in other runs wait in a queue.
+        // With all connections in use, responses ten times as slow as in other runs wait in a queue.
         let full = |calm_ns| {
             ClientLimit::from_document(SearchVariable::Rate, &outcome, &judged(LimitedBy::Unclear, Some(1.0)), calm_ns)
         };

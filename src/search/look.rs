@@ -1,12 +1,12 @@
-//! The closed loop before the first run of a search.
+//! Closed loop before the first run of a search.
 
-/// The closed loop before the first run.
+/// Closed loop before the first run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClosedLoop {
-    /// Its connections.
+    /// Number of connections.
     pub connections: u32,
-    /// Its responses per second.
+    /// Responses per second.
     pub per_s: f64,
-    /// True if the objective held in it.
+    /// True if the objective held.
     pub holds: bool,
 }

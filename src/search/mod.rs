@@ -1,12 +1,12 @@
-//! Searches (`--find-max`) for the highest load at which a condition holds, with one run after the other.
+//! Searches (`--find-max`) for the highest load at which a condition holds, with successive runs.
 //!
-//! `draft` reads the options, and `runner` makes the runs. A [`Point`] judges one run, and [`SlowExcess`] counts its
-//! requests that were too slow. [`LimitFit`] derives the limit from all points; [`SearchProgress::next`]
-//! chooses the next run;
-//! `length.rs` decides how long it is and when the search is over. [`ClientLimit`] is a limit other than the target, [`Starvation`] says who had no processor. All of these are pure functions: nothing but
-//! the `runner` runs, waits, prints
-//! or reads a clock. [`words`] has the lines for the user, and [`Document`] is the
-//! search as a file.
+//! - `draft` reads the options.
+//! - `runner` runs, waits, prints and reads the clock. Everything else is a pure function.
+//! - A [`Point`] judges one run. [`SlowExcess`] counts its slow requests.
+//! - [`LimitFit`] derives the limit from all points.
+//! - [`SearchProgress::next`] chooses the next run, and `length.rs` its length.
+//! - [`ClientLimit`] is a limit other than the target. [`Starvation`] records waits for a processor.
+//! - [`words`] formats the output. [`Document`] is the file.
 
 mod alone;
 mod document;
@@ -47,7 +47,7 @@ use onrush_plan::Plan;
 use crate::cli::{InsteadOfRun, PlanAction};
 use draft::Draft;
 
-/// The search that the options of a run ask for with `--find-max`.
+/// The search requested by `--find-max`.
 pub const SEARCH: InsteadOfRun = InsteadOfRun(|typed| {
     let search =
         |draft: Draft| -> PlanAction { Box::new(move |plan: Plan| runner::carry_out(&mut draft.with_plan(plan))) };

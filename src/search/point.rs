@@ -1,4 +1,4 @@
-//! One run of a search, judged: whether its load holds, and if not, why.
+//! One judged run of a search: whether the load holds, and if not, why.
 
 use std::time::Duration;
 
@@ -21,33 +21,33 @@ use crate::run::{Outcome, nanos};
 pub struct Point {
     /// The load, in the unit of [`SearchVariable`].
     pub load: u64,
-    /// How long the run measured.
+    /// Measured time.
     pub length: Duration,
-    /// Complete responses per second in that time.
+    /// Complete responses per second of the measured time.
     pub per_s: f64,
     /// Complete responses, including those that arrived after the last request was sent.
     pub completed: u64,
     /// The terms of the objective.
     pub terms: Vec<Judged>,
-    /// How fast the mean latency rose, in nanoseconds per second; `None`: too few windows have responses.
+    /// Increase of the mean latency, in nanoseconds per second. `None`: too few windows have responses.
     pub slope_ns_per_s: Option<f64>,
-    /// How long onrush itself was stalled in that time.
+    /// Time for which onrush itself was stalled.
     pub stalled: Duration,
-    /// How many requests were slower than a percentile of the objective allows; `None`: it has none.
+    /// Requests slower than a percentile of the objective allows. `None` without a percentile.
     pub excess: Option<SlowExcess>,
-    /// Who waited for a processor in that time.
+    /// Waits for a processor during the run.
     pub starved: Starvation,
-    /// How long no response came although one was due.
+    /// Time without a response although one was due.
     pub silent: Duration,
-    /// How many attempts to connect failed.
+    /// Number of failed attempts to connect.
     pub unconnected: u64,
-    /// True if the run was to confirm that the load holds.
+    /// True if the run was to confirm the load.
     pub confirms: bool,
-    /// True if it was stopped early, because it could no longer pass.
+    /// True if the run was stopped early, because it could no longer pass.
     pub is_early: bool,
-    /// True if its errors alone break the objective, which no processor time would have changed.
+    /// True if errors alone break the objective. More processor time would not have changed that.
     pub is_broken_by_errors: bool,
-    /// Why the load does not hold; `None`: it does.
+    /// Why the load does not hold; `None` if the load holds.
     pub fault: Option<LoadFailure>,
 }
 
@@ -58,28 +58,28 @@ pub enum LoadFailure {
     NoResponse,
     /// A term of the objective does not hold.
     Objective,
-    /// The load was not reached: due requests were not sent, or remained without an end, or there were fewer
-    /// connections than asked for.
+    /// The load was not reached: due requests were not sent or never completed, or there were fewer connections than
+    /// requested.
     Unreached,
     /// The latency was still rising: the load would not hold for long.
     Rising,
-    /// Something other than the target was the limit: the run tells nothing about the target.
+    /// The limit was not the target: the run says nothing about the target.
     Limited(ClientLimit),
 }
 
-/// Measurements of a run, as far as they matter here.
+/// Measurements of a run that judge its load.
 #[derive(Clone, Debug)]
 pub struct MeasuredRun {
-    /// The asked load, the reached load, and their ordinary difference, in requests or connections. Failed requests
-    /// have been sent: the objective judges them. `None` for threads, which are always reached.
+    /// The requested load, the reached load, and their ordinary difference, in requests or connections. Failed requests
+    /// count as sent; the objective judges them. `None` for threads, which are always reached.
     pub reached: Option<(f64, f64, f64)>,
     /// Equal parts of the measured time.
     pub windows: Vec<Window>,
     /// Complete responses.
     pub completed: u64,
-    /// How long onrush itself was stalled.
+    /// Time for which onrush itself was stalled.
     pub stalled: Duration,
-    /// How many requests were slower than a percentile of the objective allows.
+    /// Requests slower than a percentile of the objective allows.
     pub excess: Option<SlowExcess>,
     /// The terms of the objective.
     pub terms: Vec<Judged>,
@@ -90,30 +90,30 @@ pub struct MeasuredRun {
 pub struct Window {
     /// Complete responses.
     pub completed: u64,
-    /// The sum of their latencies, in nanoseconds.
+    /// Sum of the latencies, in nanoseconds.
     pub sum_ns: f64,
 }
 
-/// The number of windows of a run.
+/// Number of windows of a run.
 pub const WINDOWS: u32 = 5;
 
-/// A load counts as reached if no more than this share of it, or a few requests, are missing.
+/// A load counts as reached if at most this share, or a few requests, are missing.
 const MISSING: f64 = 0.01;
 const MISSING_REQUESTS: f64 = 2.0;
 
-/// A run in which onrush itself was stalled for this share of the time is not held against the target.
+/// A failure is not attributed to the target if onrush itself was stalled for this share of the run.
 const STILL: f64 = 0.01;
 
-/// The latency is rising if its slope is this many times its standard error (with five windows, once in a hundred runs
+/// The latency is rising if its slope is this multiple of its standard error (with five windows, once in a hundred runs
 /// by chance, and rarely in a queue that comes and goes) ...
 const STEEP: f64 = 5.0;
-/// ... and if it rose during the run by this share of the lowest latency that the objective allows ...
+/// ... and if the latency rose during the run by this share of the lowest latency limit of the objective ...
 const RISE_OF_LIMIT: f64 = 0.1;
-/// ... or, if the objective has no latency, of its own mean.
+/// ... or, without a latency limit, by this share of its own mean.
 const RISE_OF_MEAN: f64 = 0.5;
 
 impl Point {
-    /// Judges a run that measured for this length.
+    /// Judges a run with this measured length.
     pub fn from_outcome(
         search: &Search,
         plan: &Plan,
@@ -152,7 +152,7 @@ impl Point {
         Self { confirms, starved: Starvation::from_outcome(outcome), silent, unconnected, is_broken_by_errors, ..point }
     }
 
-    /// Judges a run's measurements; `limit_ns`: the lowest latency that the objective allows.
+    /// Judges the measurements of a run. `limit_ns`: the lowest latency limit of the objective.
     pub fn judge(load: u64, length: Duration, measured: MeasuredRun, limit_ns: Option<f64>) -> Self {
         let MeasuredRun { reached, windows, completed, stalled, excess, terms } = measured;
         let in_time: u64 = windows.iter().map(|window| window.completed).sum();
@@ -193,19 +193,19 @@ impl Point {
         }
     }
 
-    /// The number of requests that were too slow, if it decides whether the load holds.
+    /// The slow requests, if their number decides whether the load holds.
     pub fn share(&self) -> Option<&SlowExcess> {
         let excess = self.excess.as_ref()?;
         let is_broken = excess.ratio() > 1.0;
         (is_broken || self.holds()).then_some(excess).filter(|_| self.completed > 0)
     }
 
-    /// True if it says something about the target.
+    /// True if the run says something about the target.
     pub fn is_clean(&self) -> bool {
         !matches!(self.fault, Some(LoadFailure::Limited(_)))
     }
 
-    /// Records the limit, if the load does not hold.
+    /// Records a limit other than the target, if the load does not hold.
     pub fn blame(&mut self, limit: Option<ClientLimit>) {
         if let (Some(fault), Some(limit)) = (&mut self.fault, limit) {
             *fault = LoadFailure::Limited(limit);
@@ -218,18 +218,18 @@ impl Point {
     }
 }
 
-/// The runs before the first that held, in which the target may have been slower than it was later.
+/// The runs before the first success, in which the target may have been slower than later.
 pub fn at_first(points: &[Point]) -> &[Point] {
     &points[..points.iter().position(Point::holds).unwrap_or(points.len())]
 }
 
-/// How long onrush itself was stalled within the first `length` of a run.
+/// Time for which onrush itself was stalled within the first `length` of a run.
 fn stalled(outcome: &Outcome, length: Duration) -> Duration {
     let run = Gap { until_ns: nanos(length), ..Gap::ALL };
     silences::common(&outcome.stalls, &[run]).iter().map(|gap| Duration::from_nanos(gap.length_ns())).sum()
 }
 
-/// How many requests may be in flight when a run ends without saying that its target cannot keep up.
+/// Number of requests in flight at the end of a run that is normal for a target that keeps up.
 pub(super) fn ordinarily_in_flight(windows: &[Window], length: Duration, together: u64) -> f64 {
     let completed: u64 = windows.iter().map(|window| window.completed).sum();
     bounds::most_in_flight(completed as f64 / length.as_secs_f64(), mean_ns(windows), together)
@@ -241,7 +241,7 @@ fn mean_ns(windows: &[Window]) -> f64 {
     windows.iter().map(|window| window.sum_ns).sum::<f64>() / completed.max(1) as f64
 }
 
-/// Ordinary deviation of the requests due in a given time from their mean.
+/// Ordinary deviation of the number of due requests from its mean.
 pub(super) fn by_chance(plan: &Plan, due: f64) -> f64 {
     match plan.schedule.as_ref().map(|schedule| schedule.arrivals) {
         Some(Arrivals::Poisson) => 3.0 * due.sqrt(),
@@ -250,12 +250,12 @@ pub(super) fn by_chance(plan: &Plan, due: f64) -> f64 {
     }
 }
 
-/// The lowest latency that an objective allows, in nanoseconds, if it limits latencies.
+/// The lowest latency limit of an objective, in nanoseconds.
 pub(super) fn limit_ns(objective: &Condition) -> Option<f64> {
     objective.terms.iter().filter_map(term_limit_ns).min_by(f64::total_cmp)
 }
 
-/// The latency that a term is about, in nanoseconds; a deviation is none.
+/// The latency limit of a term, in nanoseconds. A limit on a deviation does not count.
 pub(super) fn term_limit_ns(term: &Term) -> Option<f64> {
     match (term.metric, term.value) {
         (Metric::Latency(_, Statistic::Stdev), _) => None,
@@ -264,7 +264,7 @@ pub(super) fn term_limit_ns(term: &Term) -> Option<f64> {
     }
 }
 
-/// How fast the mean latency of the windows rises, in nanoseconds per second, and its standard error, by least squares.
+/// Slope of the mean latency of the windows, in nanoseconds per second, and its standard error, by least squares.
 /// `None`: too few windows have responses.
 fn slope(windows: &[Window], length: Duration) -> Option<(f64, f64)> {
     let step_s = length.as_secs_f64() / windows.len().max(1) as f64;
@@ -283,12 +283,12 @@ fn slope(windows: &[Window], length: Duration) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
 
-    /// A run of two seconds at 1000/s, with these means in its windows.
+    /// A run of two seconds at 1000/s, with these mean latencies in its windows.
     fn run(means_ms: [f64; 5], completed: f64, holds: bool) -> Point {
         stalled(means_ms, completed, holds, Duration::ZERO)
     }
 
-    /// A point at which onrush itself was stalled for this long.
+    /// The same run, with a stall of onrush.
     fn stalled(means_ms: [f64; 5], completed: f64, holds: bool, stalled: Duration) -> Point {
         let per_window = completed / 5.0;
         let window = |ms: f64| Window { completed: per_window as u64, sum_ns: ms * 1e6 * per_window };
@@ -314,9 +314,9 @@ mod tests {
             (calm, 2_000.0, false, Some(LoadFailure::Objective)),
             (calm, 0.0, false, Some(LoadFailure::NoResponse)),
             ([1.0, 3.0, 5.0, 7.0, 9.0], 2_000.0, true, Some(LoadFailure::Rising)),
-            // Steadily, but by far less than the objective allows.
+            // Steady, but far below the objective.
             ([1.0, 1.3, 1.6, 1.9, 2.2], 2_000.0, true, None),
-            // By more than that, but up and down.
+            // A larger difference, but without a trend.
             ([1.0, 9.0, 2.0, 10.0, 6.0], 2_000.0, true, None),
             ([9.0, 7.0, 5.0, 3.0, 1.0], 2_000.0, true, None),
         ] {
@@ -334,7 +334,7 @@ mod tests {
         assert_eq!(fault(2_000.0, false, ms(20)), Some(LoadFailure::Limited(ClientLimit::Stalled)));
         assert_eq!(fault(1_500.0, true, ms(500)), Some(LoadFailure::Limited(ClientLimit::Stalled)));
         assert_eq!(fault(0.0, false, ms(500)), Some(LoadFailure::NoResponse));
-        assert_eq!(fault(2_000.0, true, ms(500)), None, "a stall does no harm to a load that holds");
+        assert_eq!(fault(2_000.0, true, ms(500)), None, "a load that holds is unaffected by a stall");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Carries out a search: its runs one after the other, its output on each, and its end.
+//! Runs a search: its successive runs, their output, and the end.
 
 use std::time::{Duration, Instant};
 
@@ -34,31 +34,32 @@ use crate::script::Exit;
 use crate::session::{self, SessionResult, ask};
 use screen::{has_colours, say_lines};
 
-/// Duration of the closed loop that finds the first load, and of its uncounted beginning.
+/// Duration of the closed loop that finds the first load, and of its uncounted start.
 const FIRST_LOOK: Duration = Duration::from_secs(1);
 const FIRST_SETTLE: Duration = Duration::from_millis(500);
-/// The longest time that its connections may take to be opened before that.
+/// Longest time to open the connections of the closed loop.
 const CONNECT_MAX: Duration = Duration::from_secs(3);
-/// The first rate, as a share of that loop's throughput: the target should sustain it.
+/// The first rate, as a share of the throughput of the closed loop: the target should sustain it.
 const FIRST_SHARE: f64 = 0.9;
-/// How long a run waits for responses after its end: this many times its length, and the constant below.
+/// Time that a run waits for responses after its end: this multiple of its length, plus the constant below.
 const DRAIN_LENGTHS: u32 = 1;
 const DRAIN: Duration = Duration::from_secs(1);
-/// The longest pause for requests that are still in flight after that.
+/// Longest pause for requests still in flight after the wait.
 const PAUSE_MAX: Duration = Duration::from_secs(2);
-/// Requests sent in succession after an overload, to see whether the target has recovered: the median is at most twice
-/// the lowest median, and a little.
+/// Number of successive requests after an overload that check for recovery. The target has recovered if their median is
+/// at most this multiple of the lowest median, plus the margin below.
 const PROBES: u64 = 3;
 const RECOVERED: u32 = 2;
 const RECOVERED_ABOVE: Duration = Duration::from_millis(1);
-/// How long a probe waits, and how long the search waits for recovery: at least this long, or a part of its time.
+/// Longest wait of a recovery check, pause between checks, and time limit for the recovery: this minimum or a fraction
+/// of the search.
 const PROBE: Duration = Duration::from_secs(1);
 const PROBE_PAUSE: Duration = Duration::from_millis(100);
 const RECOVERY: Duration = Duration::from_secs(5);
 const RECOVERY_PARTS: u32 = 6;
-/// Requests sent in succession, to see whether the target is too slow without any load.
+/// Number of successive requests that check whether the target is too slow without load.
 const ALONE: u64 = 10;
-/// Carries out a search, from the first run to the exit code.
+/// Runs a search, and returns the exit code.
 pub(super) fn carry_out(search: &mut Search) -> u8 {
     let has_script = search.plan.script.is_some();
     with_stack(has_script, run::host::check_space(&search.plan, has_script), || steps(search))
@@ -97,7 +98,7 @@ fn steps(search: &mut Search) -> u8 {
     }
 }
 
-/// Checks that every run of a search can begin: one that cannot would lose all earlier ones.
+/// Checks that every run of a search can start: a failure would lose all earlier runs.
 fn check(search: &Search) -> anyhow::Result<()> {
     if let (Io::Sim(path), SearchVariable::Threads) = (&search.plan.io, search.over)
         && Scenario::read(path)?.is_limited()
@@ -110,7 +111,7 @@ fn check(search: &Search) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The exit code of a search that found nothing because of this error.
+/// Exit code of a search that found nothing because of this error.
 fn exit_code(error: &anyhow::Error) -> u8 {
     match (error.downcast_ref::<NoResult>(), error.downcast_ref::<Exit>()) {
         (Some(fruitless), _) => fruitless.code,
@@ -119,7 +120,7 @@ fn exit_code(error: &anyhow::Error) -> u8 {
     }
 }
 
-/// Why a search ended without a result.
+/// A search ended without a result.
 #[derive(Debug, Error)]
 #[error("{line}")]
 struct NoResult {
@@ -127,19 +128,19 @@ struct NoResult {
     code: u8,
 }
 
-/// A search has lost one of its machines.
+/// A search lost one of its machines.
 #[derive(Debug, Error)]
 #[error("the search ends here, because its runs would not be alike without all machines")]
 struct MachineLost(String);
 
-/// A search that is over.
+/// A finished search.
 struct FinishedSearch {
     points: Vec<Point>,
     look: Option<ClosedLoop>,
     ended: SearchEnd,
-    /// Which machine was lost, and why, if that ended it.
+    /// The machine whose loss ended the search, and the cause.
     lost: Option<String>,
-    /// The documents of the first and the last run; `None`: there was none.
+    /// Documents of the first and the last run; `None` without a run.
     runs: Option<[Box<record::Document>; 2]>,
     elapsed: Duration,
 }
@@ -183,7 +184,7 @@ impl FinishedSearch {
         code
     }
 
-    /// The exit code of a result.
+    /// Exit code of a result.
     fn code(&self, search: &Search, found: &SearchResult) -> u8 {
         let is_interrupted = self.ended == SearchEnd::Signal;
         let is_our_fault = matches!(self.ended, SearchEnd::Limited(limit) if limit.is_our_fault());
@@ -208,24 +209,24 @@ struct SearchRuns<'a> {
     search: &'a Search,
     interrupt: &'a Interrupt,
     clock: Clock,
-    /// The machines that carry the runs out, if there are several, and the one that was lost, with the reason.
+    /// The machines that run the search, if there are several, and the lost one with the cause.
     gathered: Option<Gathered>,
     lost: Option<String>,
     started: Instant,
-    /// How many responses are needed to decide whether the objective holds.
+    /// Responses needed to judge the objective.
     needed: f64,
-    /// The last load of a closed loop, and its responses per second.
+    /// Last load of a closed loop, and its responses per second.
     known: (u64, f64),
     points: Vec<Point>,
     look: Option<ClosedLoop>,
-    /// The requests that were sent one at a time.
+    /// Requests sent one at a time.
     alone: Alone,
-    /// True if the target had not recovered from the last run when the search went on.
+    /// True if the search continued before the target had recovered from the last run.
     is_recovering: bool,
     runs: Option<[Box<record::Document>; 2]>,
     /// Idle connections that the last run left for the next one.
     spares: Vec<Spare>,
-    /// The lowest median of the service latency of any run, in nanoseconds; the maximum: there was no response yet.
+    /// Lowest median service latency of any run, in nanoseconds; `u64::MAX` before the first response.
     calm_ns: u64,
     has_begun: bool,
     has_said_gathered: bool,
@@ -258,7 +259,7 @@ impl<'a> SearchRuns<'a> {
         }
     }
 
-    /// Tries one load after the other until the limit is known, or there is a reason to stop.
+    /// Tries loads until the limit is known, or until there is a reason to stop.
     fn all(mut self) -> anyhow::Result<FinishedSearch> {
         let ended = match self.first().and_then(|first| first.map_or(Ok(SearchEnd::Signal), |first| self.from(first))) {
             Ok(ended) => ended,
@@ -278,25 +279,25 @@ impl<'a> SearchRuns<'a> {
         Ok(FinishedSearch { points: self.points, look: self.look, ended, lost: self.lost, runs: self.runs, elapsed })
     }
 
-    /// Prints a line about the progress of the search.
+    /// Prints a progress line.
     fn say_progress(&self, line: &str) {
         if !self.search.plan.output.is_quiet {
             say(line);
         }
     }
 
-    /// The time since the search began.
+    /// Time since the start of the search.
     fn elapsed(&self) -> Duration {
         self.clock.now() - self.started
     }
 
-    /// The first load: as typed, or nearly the throughput of a short closed loop. `None`: a signal came.
+    /// The first load: the given one, or almost the throughput of a short closed loop. `None` after a signal.
     fn first(&mut self) -> anyhow::Result<Option<u64>> {
         let over = self.search.over;
         if let (Some(first), SearchVariable::Rate) = (self.search.first, over) {
             return Ok(Some(first));
         }
-        // A single request finds a wrong port at once, and the connections exist before anything counts.
+        // A single request detects a wrong port at once. Besides, the connections exist before anything counts.
         let (once, judged) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
         self.record_alone(&once);
         if self.interrupt.is_asked() {
@@ -318,7 +319,7 @@ impl<'a> SearchRuns<'a> {
         }
         self.say_statuses(&plan, &judged.document);
         let per_s = completed.max(1) as f64 / outcome.elapsed.as_secs_f64();
-        // A percentile of a closed loop is one of the responses only.
+        // A percentile of a closed loop covers the responses only.
         let holds = judge::objective(&self.search.objective, &judged.document).iter().all(|term| term.holds)
             && !errors::break_it(&self.search.objective, &outcome);
         self.look = Some(ClosedLoop { connections: plan.load.connections, per_s, holds });
@@ -329,13 +330,13 @@ impl<'a> SearchRuns<'a> {
         Ok(Some(first))
     }
 
-    /// Searches from this load; returns why it ended.
+    /// Searches from this load, and returns the kind of end.
     fn from(&mut self, first: u64) -> anyhow::Result<SearchEnd> {
         if let Some(ended) = self.check_length(first)? {
             return Ok(ended);
         }
         if !self.has_begun {
-            // A run of a number of requests waits for a target that refuses; a single request finds a wrong port at
+            // A run with a number of requests waits for a target that refuses. A single request detects a wrong port at
             // once.
             let (once, _) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
             self.record_alone(&once);
@@ -371,12 +372,12 @@ impl<'a> SearchRuns<'a> {
         }
     }
 
-    /// True if no load can hold: even one request at a time takes longer than the objective allows.
+    /// True if no load can hold: even single requests take longer than the objective allows.
     fn is_hopeless(&self) -> bool {
         self.alone.is_hopeless(self.search, self.look, &self.points)
     }
 
-    /// Counts the requests of a run that sent one at a time.
+    /// Adds the requests of a run that sent one at a time.
     fn record_alone(&mut self, outcome: &Outcome) {
         let now = self.elapsed();
         self.alone.record(outcome, now);
@@ -387,7 +388,7 @@ impl<'a> SearchRuns<'a> {
         SearchProgress { search: self.search, first, points: &self.points, elapsed, per_s: &per_s }.next()
     }
 
-    /// The responses per second to expect under this load.
+    /// Expected responses per second at this load.
     fn expected(&self, load: u64) -> f64 {
         let (known, per_s) = self.known;
         match self.search.over {
@@ -396,13 +397,13 @@ impl<'a> SearchRuns<'a> {
         }
     }
 
-    /// Refuses a search that has no time for its first run, or not for as many responses as its percentile needs;
-    /// unless time would not help because the target is too slow without any load: then the search is over.
+    /// Refuses a search without time for its first run, or for the responses that its percentile needs. If the target
+    /// is too slow without any load, more time would not help: returns the end of the search instead.
     fn check_length(&mut self, first: u64) -> anyhow::Result<Option<SearchEnd>> {
         let per_s = self.expected(first);
         let is_too_short = self.needed / per_s > self.search.budget.as_secs_f64();
         if is_too_short || matches!(self.next(first), Next::End(_)) {
-            // A rate that was typed is refused before anything is sent.
+            // A rate given on the command line is refused before anything is sent.
             if is_too_short
                 && self.has_begun
                 && let Some(ended) = self.ask_alone()?
@@ -415,7 +416,7 @@ impl<'a> SearchRuns<'a> {
         Ok(None)
     }
 
-    /// Sends one request at a time until it is certain that no load can hold, or no longer likely (`None`).
+    /// Sends one request at a time until no load can hold with certainty, or until this is unlikely (`None`).
     fn ask_alone(&mut self) -> anyhow::Result<Option<SearchEnd>> {
         loop {
             let known = self.alone.responses;
@@ -435,7 +436,7 @@ impl<'a> SearchRuns<'a> {
         }
     }
 
-    /// A plan that sends `requests` in succession, in at most `longest`.
+    /// A plan with `requests` successive requests, in at most `longest`.
     fn one_at_a_time(&self, requests: u64, longest: Duration) -> Plan {
         let mut plan = self.search.closed_loop(longest);
         plan.load = Load::new(1, 1);
@@ -443,21 +444,21 @@ impl<'a> SearchRuns<'a> {
         plan
     }
 
-    /// Keeps the documents of the first and of the last run.
+    /// Keeps the documents of the first and the last run.
     fn keep(&mut self, document: record::Document) {
         let document = Box::new(document);
         let [first, _] = self.runs.take().unwrap_or_else(|| [document.clone(), document.clone()]);
         self.runs = Some([first, document]);
     }
 
-    /// After an overload: sends one request at a time until the latency is as low as it was.
+    /// After an overload: sends one request at a time until the latency is as low as before.
     fn recover(&mut self) -> anyhow::Result<()> {
         let until = self.elapsed() + RECOVERY.max(self.search.budget / RECOVERY_PARTS);
         // A run with one connection would close all others.
         let kept = self.spares.split_off(self.spares.len().min(1));
         loop {
             let calm_ns = self.calm_ns;
-            // The requests take that long if the target is only slow.
+            // The requests take this long if the target is merely slow.
             let calm = Duration::from_nanos(if calm_ns == u64::MAX { 0 } else { calm_ns });
             let left = self.search.budget.saturating_sub(self.elapsed());
             let longest = (calm * RECOVERED * PROBES as u32).min(left).max(PROBE);
@@ -487,7 +488,7 @@ impl<'a> SearchRuns<'a> {
         }
     }
 
-    /// Makes a run; `None`: a signal came.
+    /// Makes a run. `None` after a signal.
     fn point(&mut self, step: PlannedRun) -> anyhow::Result<Option<Point>> {
         let Search { budget, over, .. } = *self.search;
         let PlannedRun { load, length, .. } = step;
@@ -496,9 +497,9 @@ impl<'a> SearchRuns<'a> {
         }
         let left = budget.saturating_sub(self.elapsed() + step.ends());
         let drain = (length * DRAIN_LENGTHS + DRAIN).min(left.max(DRAIN));
-        // Nobody needs the digits beyond tenths.
+        // Tenths of a second are precise enough.
         let drain = Duration::from_millis(drain.as_millis() as u64 / 100 * 100);
-        // If all runs began with the same arrivals, all would be a little too easy, or too hard.
+        // With the same arrivals in every run, all would be slightly too easy, or too hard.
         let seed = Random::new(self.search.plan.seed.wrapping_add(self.points.len() as u64)).next();
         let plan = Plan { warmup: step.settle, seed, ..self.search.run(load, length, drain) };
         let row = length / WINDOWS;
@@ -510,10 +511,9 @@ impl<'a> SearchRuns<'a> {
             return Ok(None);
         }
         let rows = match outcome.ended {
-            // Its last response may come before the end of its last row, in which nothing more was due.
+            // The last response may arrive before the end of the last row, in which nothing more was due.
             RunEnded::Requests => WINDOWS,
-            // A run that was hopeless has gone on until its first row was over. One whose warm-up ended late is a
-            // little shorter.
+            // A hopeless run has continued to the end of its first row. A run with a late warm-up is slightly shorter.
             _ => ((outcome.elapsed + row / 20).as_nanos() / row.as_nanos().max(1)).clamp(1, WINDOWS.into()) as u32,
         };
         let document = &judged.document;
@@ -538,15 +538,15 @@ impl<'a> SearchRuns<'a> {
 
     /// The limit of a run, if it was not the target.
     fn limit(&self, outcome: &Outcome, document: &record::Document) -> Option<ClientLimit> {
-        // Until a load has held, it is unknown whether the target has a queue.
+        // Before the first success, it is unknown whether the target has a queue.
         let is_known = |limit: &ClientLimit| {
             *limit != ClientLimit::Verdict(LimitedBy::Connections) || self.points.iter().any(Point::holds)
         };
         ClientLimit::from_document(self.search.over, outcome, document, self.calm_ns).filter(is_known)
     }
 
-    /// Waits until the target should have handled the requests in flight at the end of a run, so that they do not
-    /// burden the next one.
+    /// Waits until the target should have handled the requests in flight at the end of a run, which would burden the
+    /// next run.
     fn pause(&mut self, outcome: &Outcome, per_s: f64) {
         let open = outcome.totals.counters.open_at_end as f64;
         let pause = Duration::try_from_secs_f64(open / per_s).unwrap_or(PAUSE_MAX);
@@ -558,7 +558,7 @@ impl<'a> SearchRuns<'a> {
         self.watch(plan, row, None)
     }
 
-    /// Runs one session, which ends early if it is hopeless.
+    /// Runs one session, which ends early if hopeless.
     fn watch(
         &mut self,
         plan: &Plan,
@@ -582,7 +582,7 @@ impl<'a> SearchRuns<'a> {
             }
             ran => ran?,
         };
-        // Its result would not be about the target.
+        // The result would not be about the target.
         if let Some(why) = outcome.machines.iter().find_map(|machine| machine.lost.clone()) {
             return Err(MachineLost(why).into());
         }
@@ -609,8 +609,8 @@ impl<'a> SearchRuns<'a> {
         }
     }
 
-    /// Ends the search, as it would a run, if the target refuses connections and has given no response before.
-    /// `waiting`: the address that the run waited for, as runs of a number of requests do.
+    /// Ends the search if the target refuses connections and has never responded. `waiting`: the address that the run
+    /// waited for, in a run with a number of requests.
     fn refuse(&self, plan: &Plan, outcome: &Outcome, waiting: Option<Waiting>) -> Result<(), NoResult> {
         let refusal = match (outcome.ended, waiting) {
             (RunEnded::Refused { address, cause }, _) => Some((address, cause)),
@@ -647,14 +647,15 @@ impl Observer for SearchOpening<'_> {
     }
 }
 
-/// A search's interest in a run: how long its rows are, that it ends when it has failed, and whom it waited for.
+/// Observer of a run for a search: sets the length of its rows, ends it when it has failed, and records the address it
+/// waited for.
 struct RunInterest {
     row: Duration,
-    /// Tells whether the run has already failed; `None`: it cannot.
+    /// Detects that the run has already failed; `None` if it cannot fail early.
     hopeless: Option<Hopeless>,
-    /// How much of the measured time it knows.
+    /// Measured time seen so far.
     known: Duration,
-    /// The address that the run has waited for.
+    /// The address that the run waited for.
     waiting: Option<Waiting>,
 }
 

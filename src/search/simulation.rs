@@ -1,5 +1,5 @@
-//! Whole searches in virtual time, against targets with one queue whose limit is known: the highest rate at which the
-//! percentile holds in the long run, from a formula where there is one, otherwise from a run of hours.
+//! Whole searches in virtual time, against targets with one queue and a known limit: the highest rate at which the
+//! percentile holds in the long run. The limit comes from a formula where one exists, otherwise from a run of hours.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use super::{
 use crate::fixtures;
 use crate::record::gate::Judged;
 
-/// Points of runs that ended like this, without any figures.
+/// Points of runs with these results, without any measurements.
 pub fn points(runs: &[(u64, bool)]) -> Vec<Point> {
     let point = |&(load, holds): &(u64, bool)| Point {
         load,
@@ -42,7 +42,7 @@ pub fn points(runs: &[(u64, bool)]) -> Vec<Point> {
     runs.iter().map(point).collect()
 }
 
-/// The latency that a search allows.
+/// Latency that a search allows.
 const LIMIT_S: f64 = 0.05;
 
 /// A search for the highest rate with a p99 below 50 ms.
@@ -64,20 +64,20 @@ pub fn search(over: SearchVariable) -> Search {
 /// A target with one queue.
 #[derive(Clone, Debug)]
 struct SimulatedTarget {
-    /// How many requests it serves in a second, on average.
+    /// Mean service rate, per second.
     per_s: f64,
     spread: ServiceSpread,
-    /// True if requests come at random.
+    /// True for random arrivals.
     is_poisson: bool,
-    /// In each second, a service takes longer or shorter by a random share of up to this.
+    /// In each second, service times differ by a random share of up to this.
     noise: f64,
-    /// With more than so many requests waiting, a service takes this many times as long.
+    /// With more waiting requests than the first number, services are slower by the factor.
     cliff: Option<(usize, f64)>,
-    /// It begins at half its speed, and approaches the whole with this time constant.
+    /// The target starts at half its speed, and approaches full speed with this time constant.
     cold_s: Option<f64>,
-    /// Before this time it responds ten times a second only, at any load.
+    /// Until this time, the target responds ten times a second, at any load.
     slow_s: f64,
-    /// One run in this many begins with a queue that something else on the machine has caused.
+    /// One run in this many starts with a queue caused by something else on the machine.
     bad_every: Option<u64>,
     seed: u64,
     random: Random,
@@ -85,7 +85,7 @@ struct SimulatedTarget {
     free_s: f64,
 }
 
-/// How service times vary.
+/// Variation of service times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum ServiceSpread {
     Constant,
@@ -93,7 +93,7 @@ enum ServiceSpread {
     LogNormal(f64),
 }
 
-/// A target that serves 500 a second, all in equal times.
+/// A target that serves 500 requests per second, in constant time.
 fn even() -> SimulatedTarget {
     SimulatedTarget {
         per_s: 500.0,
@@ -142,8 +142,8 @@ impl SimulatedTarget {
         drawn * factor / self.per_s
     }
 
-    /// Sends for this long after a settling time. Passes each latency on, with the times since then when the request
-    /// was due and done, until that says it is enough. Returns how long it sent.
+    /// Sends for `length_s` after a settling time. Passes each request's due and done times, relative to the settled
+    /// start, to `each`, until `each` returns true. Returns the sending time.
     fn send(&mut self, per_s: f64, settle_s: f64, length_s: f64, mut each: impl FnMut(f64, f64) -> bool) -> f64 {
         let begin_s = self.now_s;
         if let Some(every) = self.bad_every
@@ -199,7 +199,7 @@ impl SimulatedTarget {
                 share.requests += 1.0;
                 share.slow += if latency_s >= LIMIT_S { 1.0 } else { 0.0 };
             }
-            // A row is known when it is over.
+            // A row is known at its end.
             while f64::from(over) < place(due_s) {
                 hopeless.record(&rows[over as usize]);
                 over += 1;
@@ -229,10 +229,10 @@ impl SimulatedTarget {
         Point { confirms, ..Point::judge(load, length, measured, Some(LIMIT_S * 1e9)) }
     }
 
-    /// A search that begins at this rate.
+    /// A search that starts at this rate.
     fn search(&mut self, search: &Search, first_per_s: f64) -> (Vec<Point>, SearchEnd) {
         let mut points = Vec::new();
-        // The first look comes before.
+        // The first look precedes.
         self.now_s = 1.6;
         loop {
             let course = SearchProgress {
@@ -255,11 +255,11 @@ impl SimulatedTarget {
     /// The highest rate at which the percentile holds in the long run.
     fn truth(&self) -> f64 {
         match (self.spread, self.noise > 0.0, self.is_poisson) {
-            // Whatever comes evenly and is served evenly does not wait.
+            // With uniform arrivals and constant service, nothing waits.
             (ServiceSpread::Constant, false, false) => self.per_s,
-            // M/M/1: a response takes longer than t with the probability e^-((μ - λ) t).
+            // M/M/1: a response takes longer than t with probability e^-((μ - λ) t).
             (ServiceSpread::Exponential, false, true) => self.per_s - 100f64.ln() / LIMIT_S,
-            // D/M/1: with the probability e^-((1 - σ) μ t), where σ = e^-((1 - σ) ÷ ρ).
+            // D/M/1: the same with probability e^-((1 - σ) μ t), where σ = e^-((1 - σ) ÷ ρ).
             (ServiceSpread::Exponential, false, false) => {
                 let rest = 100f64.ln() / (LIMIT_S * self.per_s);
                 -rest / (1.0 - rest).ln() * self.per_s
@@ -287,28 +287,28 @@ impl SimulatedTarget {
     }
 }
 
-/// To a tenth of a per cent.
+/// Bisections for a precision of a tenth of a per cent.
 const HALVES: u32 = 9;
 const LONG_S: f64 = 10_000.0;
 
 /// Results of many searches against one target.
 #[derive(Debug)]
 struct Accuracy {
-    /// Relative errors of the found rates against the truth, ascending; infinite if none was found.
+    /// Relative errors of the rates found, ascending; infinite for a search that found none.
     errors: Vec<f64>,
-    /// The share of searches whose interval has the truth in it.
+    /// Share of searches whose interval contains the true limit.
     covered: f64,
-    /// The share of searches that found a rate.
+    /// Share of searches that found a rate.
     confirmed: f64,
     widths: Vec<f64>,
 }
 
 impl Accuracy {
-    /// Of one search per seed. The target's speed and the first rate are random, or many seeds would be one.
+    /// Measures one search per seed. Speed and first rate are random: otherwise, many seeds would be one.
     fn measure(target: &SimulatedTarget, budget: Duration, seeds: u64) -> Self {
         let (mut errors, mut widths, mut covered, mut confirmed) = (Vec::new(), Vec::new(), 0u32, 0u32);
         let truth = target.truth() / target.per_s;
-        // The truth of one whose time is spent waiting depends on its speed.
+        // For a target whose time is spent waiting, the true limit depends on the speed.
         let varies = target.spread == ServiceSpread::Constant;
         for seed in 0..seeds {
             let mut random = Random::new(seed ^ 0x5eed_0000);
@@ -355,14 +355,14 @@ fn at(sorted: &[f64], share: f64) -> f64 {
     sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or(f64::INFINITY)
 }
 
-/// 400 searches with `CHECK_MACHINE`, as `make check-machine` sets it.
+/// 400 searches with `CHECK_MACHINE`, as in `make check-machine`.
 fn seeds() -> u64 {
     if std::env::var_os("CHECK_MACHINE").is_some() { 400 } else { SEEDS_MIN }
 }
 
 const SEEDS_MIN: u64 = 40;
 
-/// Result of a run of hours for the noisy target, as a share of its speed; `make check-machine` makes that run.
+/// Limit of the noisy target in a run of hours, as a share of its speed. `make check-machine` makes that run.
 const LONG_RUN_SHARE: f64 = 0.9367;
 
 #[test]
@@ -376,8 +376,8 @@ fn one_minute_searches_find_every_limit() {
     }
 }
 
-/// The higher the rate, the longer a queue takes to come and go: at 200/s a twentieth of a second, at 5,000/s some
-/// seconds.
+/// The higher the rate, the longer a queue takes to come and go: a twentieth of a second at 200/s, some seconds at
+/// 5,000/s.
 #[test]
 fn intervals_cover_the_limit_at_other_rates() {
     for per_s in [200.0, 1_500.0, 5_000.0] {
@@ -389,7 +389,7 @@ fn intervals_cover_the_limit_at_other_rates() {
     }
 }
 
-/// At 74/s a run has a few hundred requests: its queue comes and goes by more than one per cent of them.
+/// At 74/s, a run has a few hundred requests: its queue varies by more than one per cent of them.
 #[test]
 fn requests_in_flight_do_not_shorten_slow_runs() {
     let step = PlannedRun {
@@ -444,7 +444,7 @@ fn small_numbers_are_found_exactly() {
     }
 }
 
-/// The runs of a search for a whole number, in which this decides whether one holds.
+/// The runs of a search over a counted load, with `holds` as the result of each.
 fn counted(search: &Search, first: u64, holds: impl Fn(u64) -> bool) -> Vec<Point> {
     let (mut runs, mut elapsed): (Vec<Point>, _) = (Vec::new(), Duration::ZERO);
     while let Next::Run(step) = (SearchProgress { search, first, points: &runs, elapsed, per_s: &|_| 1_000.0 }).next() {

@@ -1,30 +1,30 @@
-//! Who waited for a processor during a run: the machine's part in its measurements.
+//! Waits for a processor during a run: the effect of the machine on the measurements.
 
 use crate::run::Outcome;
 
-/// Shares of a run in which a thread was ready to run and had no processor; zero where unknown.
+/// Shares of a run in which a thread was runnable without a processor; zero if unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Starvation {
-    /// The thread of onrush that waited longest.
+    /// The onrush thread that waited longest.
     pub generator: f64,
-    /// The thread of the target that waited longest.
+    /// The target thread that waited longest.
     pub target: f64,
-    /// The processor time that the hypervisor gave to others.
+    /// Processor time that the hypervisor gave to others.
     pub stolen: f64,
 }
 
-/// Waiting matters from this share of the time: the latency of as many requests has it in it.
+/// Waiting matters from this share of the time on: the latency of the same share of requests includes a wait.
 const MATTERS: f64 = 0.01;
 
 impl Starvation {
-    /// Observations of a run.
+    /// Starvation during a run.
     pub fn from_outcome(outcome: &Outcome) -> Self {
         let share = |activity: &onrush_stats::Activity| {
             activity.queued_ns.filter(|_| activity.wall_ns > 0).map(|ns| ns as f64 / activity.wall_ns as f64)
         };
         let threads = outcome.workers.iter().filter_map(|worker| share(worker.activity.as_ref()?));
         let seen = outcome.seen.as_ref();
-        // The kernel counts a wait when it is over, which may have begun before the run.
+        // The kernel counts a wait at its end; the wait may have started before the run.
         Self {
             generator: threads.fold(0.0, f64::max).min(1.0),
             target: seen.and_then(|seen| seen.target.as_ref()?.queued).unwrap_or(0.0).min(1.0),
@@ -32,7 +32,7 @@ impl Starvation {
         }
     }
 
-    /// Observations of several runs, each at its worst.
+    /// Worst values over several runs.
     pub fn worst(all: impl Iterator<Item = Self>) -> Self {
         all.fold(Self::default(), |one, other| Self {
             generator: one.generator.max(other.generator),
@@ -41,12 +41,12 @@ impl Starvation {
         })
     }
 
-    /// True if anybody waited long enough to matter.
+    /// True if any thread waited long enough to matter.
     pub fn matters(&self) -> bool {
         self.generator.max(self.target).max(self.stolen) >= MATTERS
     }
 
-    /// Who waited long enough to matter, each in a clause for the middle of a sentence.
+    /// Waits long enough to matter, as clauses for the middle of a sentence.
     pub fn clauses(&self) -> Vec<String> {
         let waited = |who: &str, share: f64| {
             (share >= MATTERS).then(|| format!("{who} waited for a processor {:.0} % of the time", share * 100.0))

@@ -1,22 +1,22 @@
-//! A run that a search is to make.
+//! A planned run of a search.
 
 use std::time::Duration;
 
-/// A run to make.
+/// A planned run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedRun {
-    /// Its load.
+    /// Load of the run.
     pub load: u64,
-    /// How long the target settles before the run measures: queues of a new load take time to form.
+    /// Settling time before the run measures: queues of a new load take time to form.
     pub settle: Duration,
-    /// How long the run measures.
+    /// Measured time.
     pub length: Duration,
-    /// True if it is to confirm that the load holds.
+    /// True if the run is to confirm the load.
     pub confirms: bool,
 }
 
 impl PlannedRun {
-    /// How long it takes until the last request is due.
+    /// Time until the last request is due.
     pub fn ends(&self) -> Duration {
         self.settle + self.length
     }

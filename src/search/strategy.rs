@@ -1,5 +1,5 @@
-//! Chooses the next run: growing steps until a load held and another failed, then loads where the limit is likely, then
-//! a long run that confirms the result, and higher ones as long as there is time.
+//! Chooses the next run: growing steps until a load held and another failed, then loads near the probable limit, then a
+//! long run that confirms the result, and higher loads while time remains.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use onrush_plan::search::{Search, SearchVariable};
 
 use super::{ClientLimit, LimitFit, LoadFailure, PlannedRun, Point, SearchEnd, at_first, length};
 
-/// The next action.
+/// Next action of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
-    /// Another run.
+    /// Make another run.
     Run(PlannedRun),
-    /// Nothing: the search is over.
+    /// End the search.
     End(SearchEnd),
 }
 
@@ -20,61 +20,61 @@ pub enum Next {
 pub struct SearchProgress<'a> {
     /// The search.
     pub search: &'a Search,
-    /// The load to begin with.
+    /// First load of the search.
     pub first: u64,
-    /// The runs until now.
+    /// Runs so far.
     pub points: &'a [Point],
-    /// The time since it began.
+    /// Time since the start of the search.
     pub elapsed: Duration,
-    /// The responses per second that a load has.
+    /// Expected responses per second at a load.
     pub per_s: &'a dyn Fn(u64) -> f64,
 }
 
-/// The factors by which the load grows, or shrinks, as long as runs in a row end alike: slowly at first, because the
-/// first load is close to the limit if the target is limited by its processor.
+/// Factors of successive steps in one direction. The first steps are small: if the processor limits the target, the
+/// first load is close to the limit.
 const STEPS: [f64; 4] = [1.25, 1.25, 1.5, 2.0];
 
-/// An overloaded target still reaches about its limit; a load that is lower by this should hold.
+/// An overloaded target still reaches about its limit. The next load is lower by this factor, and should hold.
 const GUESS: f64 = 0.985;
 
-/// A guess is new if it is this far from all loads that were tried.
+/// A guess is new if it differs from all tried loads by this factor.
 const GUESSED: f64 = 1.02;
 
-/// A search ends when its interval is this narrow.
+/// A search ends when the ratio of its interval is this small.
 pub const NARROW: f64 = 1.02;
 
-/// Up to this width of the interval, the next load is its middle, and after that ...
+/// While the interval is wider, the next load is its middle, later ...
 pub(super) const WIDE: f64 = 1.15;
-/// ... the loads that exceed the limit with these probabilities, in turns.
+/// ... one of the loads that exceed the limit with these probabilities, in turn.
 const AROUND: [f64; 3] = [0.6, 0.3, 0.75];
 
-/// The load that is to be confirmed exceeds the limit with this probability, ...
+/// Probability that the load to be confirmed exceeds the limit, ...
 const CONFIRMED: f64 = 0.15;
-/// ... after one has failed, with this one, of the range that is known then, ...
+/// ... the same after a failed confirmation, within the range then known, ...
 const LOWER: f64 = 0.04;
-/// ... and after one has held, with this one, if it is higher by at least this factor.
+/// ... and the same after a successful one, if the load is higher by at least the factor below.
 const HIGHER: f64 = 0.45;
 const HIGHER_BY: f64 = 1.01;
 
-/// How many runs are to confirm a result until there is none.
+/// Maximum number of attempts to confirm a result.
 const CONFIRMATIONS_MAX: usize = 3;
 
-/// The part of the search that a confirmation takes, and its least remainder if the time is nearly over.
+/// Fraction of the search for a confirmation, and its least remainder if little time is left.
 const PARTS: u32 = 3;
 const SHORTENED: f64 = 0.6;
 
 /// From this width of the interval on, the load to confirm is unclear.
 const UNCLEAR: f64 = 1.06;
 
-/// A lone failure is repeated after so many later runs that held (at once if the target collapsed): the next may fail
-/// as well.
+/// A single failure is repeated after this many later successes (at once if the target collapsed): the next run may
+/// fail, too.
 const LONE_FOR: usize = 2;
 
-/// A search ends after this many runs at one load in which something other than the target was the limit.
+/// A search ends after this many runs at one load with a limit other than the target.
 const LIMITED_MAX: usize = 3;
 
 impl SearchProgress<'_> {
-    /// The next run, or how the search has ended.
+    /// Returns the next run, or the end of the search.
     pub fn next(&self) -> Next {
         let range = LoadRange { over: self.search.over, least: self.search.over.least(), most: self.search.most };
         let Some(last) = self.points.last() else {
@@ -98,17 +98,17 @@ impl SearchProgress<'_> {
         let fails = clean().filter(|point| !point.holds()).map(|point| point.load).min();
         match (holds, fails, LimitFit::from_points(self.points)) {
             (Some(holds), None, _) if holds == range.most => Next::End(SearchEnd::Done),
-            // If anything has failed, it has held since: the limit may be anywhere above.
+            // All failures were at loads that have held since: the limit may be anywhere above.
             (Some(holds), ..) if holds < range.most && !clean().any(|point| is_beyond(point, holds)) => {
                 self.explore(range.above(holds, steps), Duration::ZERO)
             }
-            // Nothing below it is worth a look before it has failed twice.
+            // Nothing below is worth a run before this load has failed twice.
             (None, Some(fails), _) if clean().filter(|point| point.load == fails).count() < 2 => {
                 self.explore(fails, Duration::ZERO)
             }
             (None, Some(fails), _) if fails == range.least => Next::End(SearchEnd::Done),
             (None, Some(fails), _) => {
-                // A target that reached less than half of it has collapsed: that is not its limit.
+                // A target that reached less than half of the load has collapsed: the reached rate is not its limit.
                 let is_limit =
                     |per_s: &f64| range.over == SearchVariable::Rate && *per_s * 2.0 > range.over.number(fails);
                 let reached = reached(self.points, fails).filter(is_limit).unwrap_or(f64::MAX);
@@ -119,7 +119,7 @@ impl SearchProgress<'_> {
         }
     }
 
-    /// The last run once more.
+    /// Repeats the last run.
     fn again(&self, last: &Point) -> Next {
         let step = PlannedRun {
             load: last.load,
@@ -130,7 +130,7 @@ impl SearchProgress<'_> {
         self.in_time(step)
     }
 
-    /// After a run without a response: the target has died if the highest load that held has none either.
+    /// After a run without a response: the target has died if the highest load that held gets no response either.
     fn silent(&self, last: &Point, holds: Option<u64>) -> Option<Next> {
         let silent = self.points.iter().rev().take_while(|point| point.fault == Some(LoadFailure::NoResponse)).count();
         match holds {
@@ -140,7 +140,7 @@ impl SearchProgress<'_> {
         }
     }
 
-    /// The next run once a load held and another failed.
+    /// Next run between a success and a failure.
     fn near(&self, range: &LoadRange, holds: u64, fit: &LimitFit) -> Next {
         let Self { search, points, .. } = *self;
         let (low, high) = fit.interval();
@@ -155,8 +155,8 @@ impl SearchProgress<'_> {
         }
         let third = search.budget / PARTS;
         let left = search.budget.saturating_sub(self.elapsed);
-        // A failed result can be followed by a lower one, and one that held by a higher one: in a shorter run, if the
-        // place is still unclear.
+        // A failed confirmation can be followed by a lower one, a successful one by a higher one. While the limit is
+        // unclear, the run is shorter.
         let is_unclear = high > low * UNCLEAR;
         let last = if is_unclear { third.mul_f64(SHORTENED) } else { third };
         let reserved = if confirmed.is_none() && failed == 0 { third + last } else { last };
@@ -174,7 +174,7 @@ impl SearchProgress<'_> {
             candidate = holds;
         }
         let is_due = is_narrow || self.run(candidate, near).ends() > free;
-        // A run may have been disturbed; a confirmed result must not depend on one alone.
+        // A run may have been disturbed. A confirmed result must not depend on a single run.
         if is_due
             && confirmed.is_none()
             && failed == 0
@@ -194,7 +194,7 @@ impl SearchProgress<'_> {
         self.explore(self.informative(range, holds, fit), near)
     }
 
-    /// The load from which most can be learned about the limit.
+    /// The load whose result is most informative about the limit.
     fn informative(&self, range: &LoadRange, holds: u64, fit: &LimitFit) -> u64 {
         let (low, high) = fit.interval();
         let points = self.points;
@@ -211,7 +211,7 @@ impl SearchProgress<'_> {
         range.nearest(fit.at(AROUND[points.len() % AROUND.len()]))
     }
 
-    /// The rate that the overloaded target still reached, if it is new: most servers do as much as they can at any
+    /// The rate that the overloaded target still reached, if it is new. Most servers stay near their capacity at any
     /// load.
     fn guess(&self, range: &LoadRange) -> Option<u64> {
         let clean = || self.points.iter().filter(|point| point.is_clean());
@@ -222,7 +222,7 @@ impl SearchProgress<'_> {
         (range.over == SearchVariable::Rate && is_new).then_some(load)
     }
 
-    /// A run that is no shorter than this, if there is time for it.
+    /// A run of at least this length, if time permits.
     fn explore(&self, load: u64, least: Duration) -> Next {
         self.in_time(self.run(load, least))
     }
@@ -238,7 +238,7 @@ impl SearchProgress<'_> {
         PlannedRun { load, settle, length: length::whole_grains(whole.saturating_sub(settle)), confirms: true }
     }
 
-    /// True if a run has as many responses as the objective needs: a run that has fewer confirms nothing.
+    /// True if a run has enough responses for the objective. A shorter run confirms nothing.
     fn is_enough(&self, step: PlannedRun) -> bool {
         (self.per_s)(step.load) * step.length.as_secs_f64() >= length::needed(&self.search.objective)
     }
@@ -252,7 +252,7 @@ impl SearchProgress<'_> {
         if is_in_time { Next::Run(step) } else { Next::End(self.out_of_time()) }
     }
 
-    /// Why a search ended that ran out of time.
+    /// End of a search that ran out of time.
     fn out_of_time(&self) -> SearchEnd {
         let is_silent = self.points.last().is_some_and(|point| point.fault == Some(LoadFailure::NoResponse));
         let failed = self.points.iter().any(|point| point.is_clean() && point.confirms && !point.holds());
@@ -264,13 +264,13 @@ impl SearchProgress<'_> {
     }
 }
 
-/// True if a run failed above a load.
+/// True if a run failed above this load.
 fn is_beyond(point: &Point, load: u64) -> bool {
     !point.holds() && point.load > load
 }
 
-/// The lowest load that failed above every one that held, if the evidence is weak: it is the only failure, or all
-/// failures came before any run held, when the target may have been slower. A long run is evidence enough.
+/// The lowest failure above all successes, if the evidence is weak: either a single failure, or only failures before
+/// the first success, when the target may have been slower. A long run is sufficient evidence.
 fn lone(points: &[Point], holds: u64) -> Option<&Point> {
     let failed =
         |points: &'_ [Point]| points.iter().filter(|point| point.is_clean() && is_beyond(point, holds)).count();
@@ -281,23 +281,23 @@ fn lone(points: &[Point], holds: u64) -> Option<&Point> {
     (!is_sure).then_some(lowest)
 }
 
-/// True if a run that failed did less than half of the work of others at lower loads: it has collapsed, or was
-/// disturbed.
+/// True if the failed run had less than half the throughput of a success at a lower load: the target collapsed, or the
+/// run was disturbed.
 fn has_collapsed(points: &[Point], failed: &Point) -> bool {
     points.iter().any(|point| point.holds() && point.load < failed.load && point.per_s > 2.0 * failed.per_s)
 }
 
-/// How many runs held since the last one at a load.
+/// Number of successes since the last run at this load.
 fn held_since(points: &[Point], load: u64) -> usize {
     points.iter().rev().take_while(|point| point.load != load).filter(|point| point.holds()).count()
 }
 
-/// The highest load that a long run has confirmed.
+/// The highest load confirmed by a long run.
 pub fn confirmed(points: &[Point]) -> Option<u64> {
     points.iter().filter(|point| point.confirms && point.holds()).map(|point| point.load).max()
 }
 
-/// The limit that ends a search: because of it, run after run said nothing about the target.
+/// The limit that ends a search: several successive runs said nothing about the target because of it.
 pub fn limited(points: &[Point]) -> Option<ClientLimit> {
     let last = points.last()?;
     let Some(LoadFailure::Limited(limit)) = last.fault else { return None };
@@ -305,12 +305,12 @@ pub fn limited(points: &[Point]) -> Option<ClientLimit> {
     (runs >= LIMITED_MAX).then_some(limit)
 }
 
-/// The responses per second of the last run at a load.
+/// Responses per second of the last run at this load.
 fn reached(points: &[Point], load: u64) -> Option<f64> {
     points.iter().rev().find(|point| point.load == load).map(|point| point.per_s)
 }
 
-/// The range of possible loads.
+/// Range of possible loads.
 struct LoadRange {
     over: SearchVariable,
     least: u64,
@@ -318,17 +318,17 @@ struct LoadRange {
 }
 
 impl LoadRange {
-    /// The load nearest to a number of its kind.
+    /// The load nearest to a value in its own unit.
     fn load(&self, number: f64) -> u64 {
         self.over.load(number).clamp(self.least, self.most)
     }
 
-    /// The load nearest to one that is no whole number.
+    /// The load nearest to a fractional load.
     fn nearest(&self, load: f64) -> u64 {
         self.load(load * self.over.number(1))
     }
 
-    /// The highest load that is no higher, if loads are counted.
+    /// Rounds down if loads are counted, otherwise to the nearest load.
     fn floor(&self, load: f64) -> u64 {
         if self.over == SearchVariable::Rate { self.nearest(load) } else { (load as u64).clamp(self.least, self.most) }
     }
@@ -337,18 +337,17 @@ impl LoadRange {
         self.load(self.over.number(load) * factor)
     }
 
-    /// A higher load.
+    /// A higher load, by this factor and at least one step.
     fn above(&self, load: u64, factor: f64) -> u64 {
         self.times(load, factor).max(load + 1).min(self.most)
     }
 
-    /// A lower load.
+    /// A lower load, by this factor and at least one step.
     fn below(&self, load: u64, factor: f64) -> u64 {
         self.times(load, 1.0 / factor).min(load - 1).max(self.least)
     }
 
-    /// Half-way between the highest load that held and the lowest that failed, if loads are counted, no run contradicts
-    /// another, and the two are no neighbours.
+    /// Middle of the highest success and the lowest failure, if loads are counted and the two are not neighbours.
     fn middle(&self, points: &[Point]) -> Option<u64> {
         let (holds, fails) = ends(points)?;
         let middle = ((holds as f64 * fails as f64).sqrt().round() as u64).clamp(holds + 1, fails.max(holds + 2) - 1);
@@ -356,7 +355,7 @@ impl LoadRange {
     }
 }
 
-/// The highest load that held and the lowest that failed.
+/// The highest success and the lowest failure.
 fn ends(points: &[Point]) -> Option<(u64, u64)> {
     let clean = || points.iter().filter(|point| point.is_clean());
     let holds = clean().filter(|point| point.holds()).map(|point| point.load).max()?;
@@ -364,7 +363,7 @@ fn ends(points: &[Point]) -> Option<(u64, u64)> {
     Some((holds, fails))
 }
 
-/// True if loads are counted, and the limit is between two neighbours, of which the higher failed twice.
+/// True if loads are counted, and the limit is between two neighbours, the higher of which failed twice.
 pub(super) fn is_exact(over: SearchVariable, points: &[Point]) -> bool {
     let failed = |load: u64| points.iter().filter(|point| point.is_clean() && point.load == load).count();
     over != SearchVariable::Rate && ends(points).is_some_and(|(holds, fails)| fails == holds + 1 && failed(fails) > 1)
@@ -412,7 +411,7 @@ mod tests {
         assert_eq!(per_s(&[(100.0, true), (125.0, true), (156.3, true)]), 234.5);
         assert_eq!(per_s(&[(400.0, false)]), 400.0);
         assert_eq!(per_s(&[(400.0, false), (400.0, false)]), 320.0);
-        // If it reached nearly all of it, the next rate is still lower by a whole step.
+        // If the target reached nearly all of the load, the next rate is lower by a whole step.
         for (reached, expected) in [(390.0, 320.0), (250.0, 246.3), (150.0, 320.0)] {
             let mut points = points(&[(24_000, false), (24_000, false)]);
             points[1].per_s = reached;
@@ -429,12 +428,12 @@ mod tests {
             points.iter_mut().for_each(|point| point.per_s = SearchVariable::Rate.number(point.load));
             let number = |points: &[Point]| SearchVariable::Rate.number(load(next(&rate, 6_000, points, 9)));
             let usual = number(&points);
-            // One that reached nothing has been disturbed.
+            // A run without responses was disturbed.
             points.last_mut().unwrap().per_s = 0.0;
             [usual, number(&points)]
         };
         let mut runs = vec![(50.0, true), (62.5, false)];
-        // The next run may fail as well, and then this one does not stand alone.
+        // The next run may fail, too. The failure is then not alone.
         assert_eq!(per_s(&runs)[1], 62.5);
         for _ in 0..2 {
             let [next, _] = per_s(&runs);
@@ -444,12 +443,12 @@ mod tests {
         assert_eq!(per_s(&runs)[0], 62.5);
         let [twice, _] = per_s(&[&runs[..], &[(62.5, false)]].concat());
         assert!(50.0 < twice && twice < 62.5, "{twice}");
-        // A load that held when it was repeated was no limit: the steps upwards go on, and grow.
+        // A load that held when repeated was no limit: the upward steps continue to grow.
         for next in [62.5, 93.8, 187.6] {
             assert_eq!(per_s(&runs)[0], next);
             runs.push((next, true));
         }
-        // All that failed before the first that held may have failed because the target was slower then.
+        // Failures before the first success may be due to a slower target.
         let mut cold = vec![(90.0, false), (90.0, false), (65.0, false), (65.0, true), (75.0, true)];
         assert_eq!(per_s(&cold)[0], 90.0);
         let [warm, _] = per_s(&[&cold[..], &[(90.0, false)]].concat());
@@ -498,7 +497,7 @@ mod tests {
         assert_eq!(next(&rate, 6_000, &near(&[(59_900, true)]), 40), Next::End(SearchEnd::Done));
         let Next::Run(lower) = next(&rate, 6_000, &near(&[(59_990, false)]), 30) else { panic!() };
         assert!(lower.confirms && lower.load < 59_990, "{lower:?}");
-        // The rest is too short for another one.
+        // The remaining time is too short for another run.
         assert_eq!(next(&rate, 6_000, &near(&[(59_990, false)]), 50), Next::End(SearchEnd::Unconfirmed));
         let thrice = [(59_990, false), (59_900, false), (59_800, false)];
         assert_eq!(next(&rate, 6_000, &near(&thrice), 30), Next::End(SearchEnd::Unconfirmed));

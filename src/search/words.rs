@@ -1,4 +1,4 @@
-//! The lines of a search: one for each run, and the result.
+//! Output lines of a search: one for each run, and the result.
 
 use onrush_plan::Condition;
 use onrush_plan::search::{Search, SearchVariable};
@@ -11,19 +11,19 @@ use super::{ClientLimit, ClosedLoop, LoadFailure, Point, ResultKind, SearchEnd, 
 use crate::record::NO_RESPONSE;
 use crate::record::gate::Judged;
 
-/// The line before the first run.
+/// Line before the first run.
 pub fn opening(search: &Search) -> String {
     let Search { objective, over, budget, .. } = search;
     format!("searching for the highest {} at which {objective} holds, for up to {}", noun(*over), units::exact(*budget))
 }
 
-/// The line about the closed loop that the first rate comes from.
+/// Line about the closed loop behind the first rate.
 pub fn first(connections: u32, per_s: f64) -> String {
     let plural = if connections == 1 { "" } else { "s" };
     format!("a closed loop on {connections} connection{plural} reached {per_s:.1}/s")
 }
 
-/// The line if the single request before that had no response.
+/// Message for a first request without a response.
 pub fn silent(over: SearchVariable) -> String {
     let first_rate = if over == SearchVariable::Rate {
         ", or, if it is just slow, give the rate at which the search starts (-R)"
@@ -33,24 +33,24 @@ pub fn silent(over: SearchVariable) -> String {
     format!("no response to the first request; check the target with onrush --once{first_rate}")
 }
 
-/// The line if a signal came before anything was found out.
+/// Message for a signal before the first result.
 pub fn interrupted(search: &Search) -> String {
     let budget = units::exact(search.budget);
     format!(
-        "interrupted before the first run of the search was over, so there is no result; let it run for up to {budget}, or \
-         set another time with -d"
+        "interrupted before the first run of the search was complete, so there is no result; allow up to {budget}, or \
+         set another limit with -d"
     )
 }
 
-/// The note on high rates.
+/// Note on high rates.
 pub const GATHERED: &str = "note: above 10,000/s sends are batched every 200us, which adds up to 200us of latency";
 
-/// The headings of the columns of [`run`].
+/// Column headings of [`run`].
 pub fn headings(search: &Search) -> String {
     format!("{:>12}  {:<7}  reached, measured", search.over.name(), "result")
 }
 
-/// The line of a run.
+/// Line of a run.
 pub fn run(search: &Search, point: &Point) -> String {
     let load = load(search.over, point.load);
     let was = |term: &Judged| format!("{}: {}", term.term, term.figure());
@@ -96,7 +96,7 @@ fn why(point: &Point) -> Option<String> {
     })
 }
 
-/// The failure of a run, in brackets; empty if it is unknown.
+/// The failure of a run, in parentheses; empty if unknown.
 fn wrong(point: &Point) -> String {
     let terms = point.terms.iter().filter(|term| !term.holds);
     let broken: Vec<String> =
@@ -105,7 +105,7 @@ fn wrong(point: &Point) -> String {
     why.map_or_else(String::new, |why| format!(" ({why})"))
 }
 
-/// Why a search cannot begin: there is no time for as many responses as it needs, or for a typed warm-up.
+/// Message for a search that cannot start: no time for the responses needed, or for a given warm-up.
 pub fn too_long(search: &Search, needed: f64, per_s: f64) -> String {
     let Search { objective, budget, plan, .. } = search;
     let budget_s = budget.as_secs_f64();
@@ -117,15 +117,15 @@ pub fn too_long(search: &Search, needed: f64, per_s: f64) -> String {
         );
     }
     format!(
-        "--find-max {objective}: it takes {} responses to judge that ({:.0}s at {per_s:.1}/s), but the search is limited to \
-         {}; raise the limit with -d, or ask for a lower percentile",
+        "--find-max {objective}: judging this condition takes {} responses ({:.0}s at {per_s:.1}/s), but the search is \
+         limited to {}; raise the limit with -d, or ask for a lower percentile",
         units::thousands(needed as u64),
         needed / per_s,
         units::exact(*budget)
     )
 }
 
-/// The line on standard output.
+/// Result line on standard output.
 pub fn result(search: &Search, points: &[Point], found: &SearchResult) -> String {
     let Search { objective, over, .. } = search;
     let (noun, ended) = (noun(*over), found.ended);
@@ -190,7 +190,7 @@ pub fn result(search: &Search, points: &[Point], found: &SearchResult) -> String
     }
 }
 
-/// The outcome of the last run that was to confirm a load.
+/// Result of the last run that was to confirm a load.
 fn unconfirmable(over: SearchVariable, point: &Point) -> String {
     let (load, length, wrong) = (load(over, point.load), units::spaced(point.length), wrong(point));
     if point.is_early {
@@ -202,14 +202,14 @@ fn unconfirmable(over: SearchVariable, point: &Point) -> String {
     }
 }
 
-/// The load at which the target fell silent: the first of the last runs, after which the last good load was tried
-/// again.
+/// The load at which the target fell silent: the first of the last silent runs. The later ones retry the last good
+/// load.
 fn silent_at(points: &[Point]) -> u64 {
     let silent = points.iter().rev().take_while(|point| point.fault == Some(LoadFailure::NoResponse));
     silent.last().or(points.last()).map_or(0, |point| point.load)
 }
 
-/// The interval of the limit; `is_confident`: whether the search was long enough for its confidence.
+/// The interval of the limit. `is_confident`: true if the search was long enough for a confidence.
 fn sure(over: SearchVariable, (low, high): (f64, f64), is_confident: bool) -> String {
     let plain = |load: f64| {
         let number = load * over.number(1);
@@ -223,7 +223,7 @@ fn sure(over: SearchVariable, (low, high): (f64, f64), is_confident: bool) -> St
     }
 }
 
-/// The note on runs that contradict the result, or one another; `None`: there are none.
+/// Note on runs that contradict the result, or one another; `None` if there are none.
 pub fn contradicted(search: &Search, points: &[Point], found: &SearchResult) -> Option<String> {
     let against = &found.contradicting;
     if against.is_empty() {
@@ -255,9 +255,9 @@ pub fn contradicted(search: &Search, points: &[Point], found: &SearchResult) -> 
             "the target was slower at first; add --warmup, or search for longer (-d)".to_owned()
         }
         () if number > 0 => {
-            format!("the target was slower at first, and why later runs differ was not observed; {advice}")
+            format!("the target was slower at first, and no cause of the later differences was observed; {advice}")
         }
-        () => format!("the target, or this machine, was slower in some runs, and why was not observed; {advice}"),
+        () => format!("the target or this machine was slower in some runs, and no cause was observed; {advice}"),
     };
     Some(format!(
         "{} of {} runs {} the others ({}): {why}",
@@ -268,7 +268,7 @@ pub fn contradicted(search: &Search, points: &[Point], found: &SearchResult) -> 
     ))
 }
 
-/// Signs that the target was not there in runs that contradict the others.
+/// Signs that the target was unreachable in contradicting runs.
 fn gone(found: &SearchResult) -> Vec<String> {
     let silent = (!found.silent.is_zero())
         .then(|| format!("the target did not respond for {}", units::time_us(found.silent.as_secs_f64() * 1e6)));
@@ -277,7 +277,7 @@ fn gone(found: &SearchResult) -> Vec<String> {
     silent.into_iter().chain(unconnected).collect()
 }
 
-/// The note if no load held, and something speaks against that.
+/// Note on evidence against a result of no load.
 fn none_held(objective: &Condition, found: &SearchResult) -> Option<String> {
     let look = found.look.map(|ClosedLoop { connections, per_s, .. }| {
         format!(
@@ -297,7 +297,7 @@ fn none_held(objective: &Condition, found: &SearchResult) -> Option<String> {
     })
 }
 
-/// How many contradicting runs a note names.
+/// Number of contradicting runs that a note names.
 const SHOWN_MAX: usize = 3;
 
 /// A load with its unit.
@@ -317,7 +317,7 @@ fn flag(over: SearchVariable) -> &'static str {
     }
 }
 
-/// The quantity that varies, for the middle of a sentence.
+/// The varied quantity, for the middle of a sentence.
 fn noun(over: SearchVariable) -> &'static str {
     match over {
         SearchVariable::Rate => "rate",
@@ -339,7 +339,7 @@ mod tests {
         result(search, points, &SearchResult::new(search.over, points, None, ended))
     }
 
-    /// Rates, the last of which was to be confirmed.
+    /// Runs at these rates. The last was to confirm its load.
     fn per_s(runs: &[(u64, bool)], confirms: bool) -> Vec<Point> {
         let mut points = points(&runs.iter().map(|(load, holds)| (load * 60, *holds)).collect::<Vec<_>>());
         if let Some(last) = points.last_mut() {
@@ -430,7 +430,7 @@ mod tests {
             line(&rate, &silent, SearchEnd::Died),
             "Highest rate with p99<50ms: unknown: the target did not respond at 10.0/s"
         );
-        // The last good rate failed as well.
+        // The last good rate failed, too.
         let mut died = per_s(&[(10, true), (20, false), (10, false)], false);
         died[1..].iter_mut().for_each(|point| point.fault = fault);
         assert_eq!(
@@ -479,8 +479,8 @@ mod tests {
         let disturbed = [&agree[..], &[(50, false)]].concat();
         assert_eq!(
             note(&points(&disturbed)).unwrap(),
-            "1 of 8 runs contradicts the others (the run at 50 connections failed): the target, or this machine, was slower \
-             in some runs, and why was not observed; repeat the search when nothing else runs on the machines of onrush and the target"
+            "1 of 8 runs contradicts the others (the run at 50 connections failed): the target or this machine was slower \
+             in some runs, and no cause was observed; repeat the search when nothing else runs on the machines of onrush and the target"
         );
         let mut starved = points(&disturbed);
         starved[7].starved = Starvation { generator: 0.004, target: 0.31, stolen: 0.02 };
@@ -502,7 +502,7 @@ mod tests {
             "1 of 8 runs contradicts the others (the run at 50 connections failed): the target was slower at first; add \
              --warmup, or search for longer (-d)"
         );
-        // A failure at a load that is beyond the limit anyway contradicts nothing.
+        // A failure beyond the limit contradicts nothing.
         let between = points(&[&[(120, false), (50, false)][..], &agree].concat());
         assert!(note(&between).unwrap().contains(
             "runs contradicts the others (the run at 50 connections failed): the target was slower at first;"
@@ -511,12 +511,12 @@ mod tests {
         assert_eq!(
             note(&later).unwrap(),
             "2 of 9 runs contradict the others (the run at 50 connections failed, the run at 50 connections failed): the \
-             target was slower at first, and why later runs differ was not observed; repeat the search when nothing else \
+             target was slower at first, and no cause of the later differences was observed; repeat the search when nothing else \
              runs on the machines of onrush and the target"
         );
     }
 
-    /// Runs that do not count because the target was cold contradict the others as much as any.
+    /// Runs that do not count because the target was cold contradict the others like any run.
     #[test]
     fn a_third_of_contradictions_leaves_no_result() {
         let agree = [(90, true), (95, true), (100, true), (100, true), (103, false), (103, false), (105, false)];

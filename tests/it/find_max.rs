@@ -334,7 +334,7 @@ fn a_real_signal_ends_the_first_look(context: &Context) {
     assert!(
         output
             .stderr
-            .contains("onrush: interrupted before the first run of the search was over, so there is no result; "),
+            .contains("onrush: interrupted before the first run of the search was complete, so there is no result; "),
         "{output:?}"
     );
 }
@@ -360,7 +360,7 @@ fn what_makes_no_search_is_refused(context: &Context) {
         ),
         (
             "--find-max dropped<1 --over threads",
-            "--find-max dropped<1: this needs a rate; use --over rate or another term",
+            "--find-max dropped<1: this term needs a rate; use --over rate or another term",
         ),
         ("--find-max p99<5ms -o a.csv", "--find-max and -o: a search writes .json only; leave one of the two out"),
         (
@@ -369,20 +369,20 @@ fn what_makes_no_search_is_refused(context: &Context) {
         ),
         (
             "--find-max p99>50ms",
-            "--find-max p99>50ms: this holds above a load, not below it; write what must hold, as in p99<50ms",
+            "--find-max p99>50ms: this condition holds above a load, not below; reverse it, as in p99<50ms",
         ),
-        ("--find-max p99=50ms", "--find-max p99=50ms: a latency is never exactly that; use < instead"),
+        ("--find-max p99=50ms", "--find-max p99=50ms: no latency has exactly this value; use < instead"),
         (
             "--find-max p99<5ms --find-max errors<1%",
             "--find-max is given twice; write one list: --find-max 'p99<5ms,…'",
         ),
         ("--find-max p99<5ms -d 2s", "--duration \"2s\": a search takes at least 5s; try 60s"),
         ("--find-max p99<5ms --over bytes", "--over \"bytes\": unknown; write rate, connections or threads"),
-        ("--over rate", "--over: there is no search; add --find-max, for instance --find-max 'p99<50ms'"),
+        ("--over rate", "--over: no search was requested; add --find-max, for instance --find-max 'p99<50ms'"),
         ("--find-max p99<5ms --compat wrk", "--find-max: wrk has no searches; leave it out"),
         (
             "--find-max p99.99<5ms -R 100",
-            "--find-max p99.99<5ms: it takes 100,000 responses to judge that (1000s at 100.0/s), but the search is limited to 60s; raise the limit with -d, or ask for a lower percentile",
+            "--find-max p99.99<5ms: judging this condition takes 100,000 responses (1000s at 100.0/s), but the search is limited to 60s; raise the limit with -d, or ask for a lower percentile",
         ),
     ] {
         let output = context.onrush().words(words).word("http://127.0.0.1:1/").run_plain();

@@ -32,7 +32,7 @@ fn impossible_request_logs_are_refused_with_remedies() {
         ),
         (
             "--request-log r.csv --find-max 'p99<5ms' h",
-            "--find-max and --request-log: a search has many runs; log one at the load that it finds; leave one of the two out"
+            "--find-max and --request-log: a search has many runs; log one at the load found; leave one of the two out"
                 .to_owned(),
         ),
     ] {

@@ -53,7 +53,7 @@ fn impossible_socket_sampling_is_refused_with_remedies() {
         ),
         (
             "--sockets-output s.ndjson --find-max 'p99<5ms' h",
-            "--find-max and --sockets-output: a search has many runs; sample one at the rate that it finds; leave one of the two out",
+            "--find-max and --sockets-output: a search has many runs; sample one at the rate found; leave one of the two out",
         ),
     ];
     for (words, expected) in table {
