@@ -1,4 +1,4 @@
-//! Exit codes, and which of several counts. docs/command-line.md has them as a table.
+//! Exit codes and their order of precedence. docs/command-line.md has a table of them.
 
 /// A bad option, URL or file, an unresolvable host, a failed script or write; in compatible runs, any failure.
 pub const EXIT_WRONG: u8 = 1;
@@ -10,12 +10,12 @@ pub(crate) const EXIT_BROKEN: u8 = 3;
 pub(crate) const EXIT_OUR_FAULT: u8 = 4;
 /// The run ended without a single response, or its target was unreachable.
 pub(crate) const EXIT_NOTHING_COMPLETED: u8 = 5;
-/// The question is still open, and more than a signal is the reason.
+/// The result is inconclusive for a reason other than a signal.
 pub(crate) const EXIT_INCONCLUSIVE: u8 = 6;
-/// A first signal came before all that was to be decided was decided, or a second signal quit.
+/// A first signal left a question undecided, or a second signal quit.
 pub(crate) const EXIT_INTERRUPTED: u8 = 130;
 
-/// The codes of runs and experiments, the most important first.
+/// Codes of runs and experiments, in descending order of precedence.
 pub(crate) const ORDER: [u8; 7] = [
     EXIT_WRONG,
     EXIT_NOT_STARTED,
@@ -26,7 +26,7 @@ pub(crate) const ORDER: [u8; 7] = [
     EXIT_INTERRUPTED,
 ];
 
-/// Exit codes of searches: a load that onrush could not generate is no load at which the objective fails.
+/// Exit codes of searches. A load that onrush could not generate is not a failed objective, so that code comes first.
 pub(crate) const SEARCH_ORDER: [u8; 7] = [
     EXIT_WRONG,
     EXIT_NOT_STARTED,
@@ -37,7 +37,7 @@ pub(crate) const SEARCH_ORDER: [u8; 7] = [
     EXIT_INTERRUPTED,
 ];
 
-/// Of the codes that apply, the first in this order; 0: none does.
+/// The applicable code with the highest precedence; 0 if none applies.
 pub(crate) fn foremost(order: [u8; 7], codes: &[(u8, bool)]) -> u8 {
     let applies = |code: &u8| codes.iter().any(|(known, applies)| known == code && *applies);
     order.into_iter().find(applies).unwrap_or(0)

@@ -20,8 +20,8 @@ pub(crate) use exit::{
 pub use screen::{Screen, print, print_noted, say};
 pub use signals::{Signals, end_after, leave};
 
-/// Does the work of runs, if there is memory for them: in a thread with a larger stack if there is a script, whose
-/// recursion may overflow the main thread's.
+/// Runs `work` if there is memory for it. With a script, `work` runs in a thread with a larger stack, because a
+/// script's recursion may overflow the main thread's.
 pub(crate) fn with_stack(has_script: bool, space: Result<(), Cramped>, work: impl FnOnce() -> u8 + Send) -> u8 {
     let done = space
         .map_err(NotStarted::AddressSpace)
@@ -32,8 +32,8 @@ pub(crate) fn with_stack(has_script: bool, space: Result<(), Cramped>, work: imp
     })
 }
 
-/// Prepares the process: it has no more memory in use than is needed, and one heap under a limit on address space. Must
-/// be called before the first thread is created.
+/// Prepares the process: large freed blocks return to the system, threads share one heap under an address-space
+/// limit, and file-size limits do not kill the process. Call before the first thread is created.
 pub fn prepare() {
     memory::return_large_pieces();
     if getrlimit(Resource::As).current.is_some() {
@@ -42,11 +42,11 @@ pub fn prepare() {
     signals::outlive_file_limits();
 }
 
-/// Does work that any signal ends at once.
+/// Runs `work`, which any signal ends at once.
 pub fn until_signal(work: impl FnOnce(&Signals) -> u8) -> u8 {
     match Signals::listen(&[]) {
         Ok(signals) => signals.interrupt.blocking(|| {
-            // It came just before.
+            // The signal arrived just before.
             if signals.interrupt.is_asked() { EXIT_INTERRUPTED } else { work(&signals) }
         }),
         Err(error) => {
@@ -56,12 +56,12 @@ pub fn until_signal(work: impl FnOnce(&Signals) -> u8) -> u8 {
     }
 }
 
-/// The exit code of an error that kept a run from starting.
+/// Exit code of an error that prevented a run.
 pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
     if error.is::<NotStarted>() || error.is::<NoBackend>() { EXIT_NOT_STARTED } else { EXIT_WRONG }
 }
 
-/// Does work whose panic must not end the rest. The panic hook has printed the panic.
+/// Runs `work`, whose panic must not end the remaining steps. The panic hook has printed the panic.
 pub(crate) fn guard<T>(work: impl FnOnce() -> T) -> anyhow::Result<T> {
     let words = "part of the output is missing because of the bug named above";
     catch_unwind(AssertUnwindSafe(work)).map_err(|_| anyhow!(words))

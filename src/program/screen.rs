@@ -1,4 +1,4 @@
-//! Standard output and standard error during a run: a failed write is remembered and stops nothing.
+//! Standard output and standard error during a run. A failed write is remembered, and does not stop the run.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
@@ -14,23 +14,22 @@ use rustix::stdio::{dup2_stdout, stderr, stdout};
 use super::exit::EXIT_WRONG;
 use crate::script;
 
-/// Where the report goes.
+/// Destination of the report.
 pub struct Screen {
-    /// Standard output; `None` where there is none.
+    /// Standard output; `None` if closed.
     out: Option<File>,
-    /// Why there is none, which is an error once there is something to write.
+    /// Why standard output is unavailable: an error once there is something to write.
     missing: Option<io::Error>,
     failure: Option<io::Error>,
 }
 
 impl Screen {
-    /// Opens standard output. `is_ours`: reserves it, so that the output of a script, and of its commands, goes to
-    /// standard error.
+    /// Opens standard output. `is_ours` reserves it: output of a script and of its commands goes to standard error.
     pub fn open(is_ours: bool) -> Self {
-        // A descriptor of 3 or above, so that it does not become one of the standard streams.
+        // A descriptor of 3 or above does not become one of the standard streams.
         let out = fcntl_dupfd_cloexec(stdout(), 3).map(File::from);
         if is_ours {
-            // Without a standard error, the script's output stays where it is.
+            // If standard error is closed, the script's output stays on standard output.
             let _ = dup2_stdout(stderr());
         }
         match out {
@@ -39,7 +38,7 @@ impl Screen {
         }
     }
 
-    /// Writes text, after a script's output. After a failure nothing more is written.
+    /// Writes text, after a script's output. Writes nothing after a failure.
     pub fn print(&mut self, text: &str) {
         script::flush();
         if !text.is_empty() && self.failure.is_none() {
@@ -55,15 +54,15 @@ impl Screen {
         self.failure.as_ref().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
     }
 
-    /// The sentence on the first error; `what`: the text that could not be written. A closed pipe is no error: its
-    /// reader has seen enough.
+    /// Message for the first error. `what`: the text that could not be written. A closed pipe is no error: the reader
+    /// has seen enough.
     pub fn failure(self, what: &str) -> Option<String> {
         let failure = self.failure.filter(|error| error.kind() != io::ErrorKind::BrokenPipe);
         failure.map(|error| format!("cannot write {what} to standard output: {}", reason(&error)))
     }
 }
 
-/// Prints the text that a command makes, or why there is none; returns the exit code.
+/// Prints the output of a command, or its error, and returns the exit code.
 pub fn print(speaker: &str, text: anyhow::Result<String>, exit: u8) -> u8 {
     let mut screen = Screen::open(false);
     let printed = text.and_then(|text| {
@@ -90,35 +89,35 @@ pub fn print_noted(speaker: &str, printed: anyhow::Result<(String, Vec<String>)>
     exit
 }
 
-/// The secrets that no line contains. One for the process, because any part of it may have to say something.
+/// Secrets that no line may contain. Global, because any part of the process may print a message.
 static HIDDEN: OnceLock<KnownSecrets> = OnceLock::new();
 
-/// Hides these secrets in every line from now on; only the first call counts.
+/// Hides these secrets in every later line. Only the first call has an effect.
 pub fn hide(known: KnownSecrets) {
     let _ = HIDDEN.set(known);
 }
 
-/// A text without the secrets that [`hide`] was given.
+/// Replaces the secrets given to [`hide`].
 pub fn hidden(text: &str) -> String {
     HIDDEN.get().map_or_else(|| text.to_owned(), |known| known.hide_in(text))
 }
 
-/// Writes a line to standard error; if that is closed, the line is lost. Secrets are redacted, also where a misspelt
-/// file name contains one. A very long line is cut. No byte of a name or message moves the cursor.
+/// Writes a line to standard error; lost if that is closed. Secrets are redacted, even in a misspelt file name. A very
+/// long line is truncated. No byte of a name or message moves the cursor.
 pub fn say(line: &str) {
     let line = printable_lines(&cut(&secrets::users(&hidden(line))));
     let _ = io::stderr().lock().write_all((line + "\n").as_bytes());
 }
 
-/// Writes lines to standard error as they are; if that is closed, they are lost.
+/// Writes lines to standard error unchanged; lost if that is closed.
 pub fn say_lines(lines: &str) {
     let _ = io::stderr().lock().write_all(lines.as_bytes());
 }
 
-/// The longest line on standard error in bytes: several screens. Only names and messages of others are longer.
+/// Longest line on standard error, in bytes: several screens. Only lines with foreign names or messages are longer.
 const LINE_MAX: usize = 4096;
 
-/// Lines of which the longest are cut.
+/// Truncates long lines.
 fn cut(lines: &str) -> String {
     let one = |line: &str| {
         let end = (0..=LINE_MAX.min(line.len())).rfind(|&at| line.is_char_boundary(at)).unwrap_or(0);
@@ -128,7 +127,7 @@ fn cut(lines: &str) -> String {
     lines.split('\n').map(one).collect::<Vec<_>>().join("\n")
 }
 
-/// True if output on standard error may have colours.
+/// True if output on standard error may be coloured.
 pub fn has_colours() -> bool {
     io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }

@@ -1,6 +1,6 @@
-//! Handles Ctrl-C: the first SIGINT, SIGTERM or SIGHUP ends a run early, with its report; the second one quits. SIGQUIT
-//! does likewise if asked for, and otherwise ends the process at once, with a core file, but leaves no file half
-//! written.
+//! Handles Ctrl-C: the first SIGINT, SIGTERM or SIGHUP ends a run early, with its report. The second one quits. On
+//! request, SIGQUIT is handled in the same way. Otherwise it ends the process at once, with a core file, but without a
+//! partially written file.
 
 use std::io;
 use std::process::ExitCode;
@@ -21,20 +21,20 @@ use super::screen::say;
 use crate::run::{self, Interrupt, NotStarted};
 use crate::script;
 
-/// The exit code of a run that was quit by a second signal.
+/// Exit code of a run after a second signal.
 pub const EXIT_QUIT: i32 = 130;
 
-/// A signal that repeats one of its kind within this time counts as its echo: timeout(1), for instance, signals the
-/// process and then its group.
+/// A repeated signal within this time counts as an echo: timeout(1), for instance, signals the process and then its
+/// group.
 const ECHO: Duration = Duration::from_millis(20);
 
-/// How often it is looked whether a process is to end.
+/// Interval between checks for the end of a process.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// How long the last flush of all streams may take.
+/// Time limit for the last flush of all streams.
 const FLUSH_MAX: Duration = Duration::from_millis(200);
 
-/// Steps before a signal ends the process, in this order, after the commands of scripts have been ended.
+/// Steps before a signal ends the process, in this order. The commands of scripts have already been ended.
 #[derive(Clone, Default)]
 struct Before(Arc<Mutex<Vec<SignalWork>>>);
 
@@ -54,18 +54,18 @@ impl Before {
 /// Handles signals until the process ends.
 #[expect(missing_debug_implementations, reason = "what is to be done is code")]
 pub struct Signals {
-    /// Asked for by the first signal.
+    /// Requested by the first signal.
     pub interrupt: Interrupt,
     before: Before,
 }
 
 impl Signals {
-    /// Starts to handle SIGINT, SIGTERM, SIGHUP and `also`, in a thread of its own. An experiment handles SIGQUIT like
+    /// Starts to handle SIGINT, SIGTERM, SIGHUP and `also`, in a separate thread. An experiment handles SIGQUIT like
     /// the others, to restore host settings.
     ///
     /// # Errors
     ///
-    /// When a handler or the thread cannot be installed.
+    /// A handler or the thread cannot be installed.
     pub fn listen(also: &[i32]) -> anyhow::Result<Self> {
         let (listen, signals) =
             Self::handle(also).map_err(|error| anyhow!("cannot listen for signals: {}", reason(&error)))?;
@@ -73,14 +73,14 @@ impl Signals {
         Ok(signals)
     }
 
-    /// Installs the handlers; returns the work of their thread.
+    /// Installs the handlers, and returns the work of their thread.
     fn handle(also: &[i32]) -> io::Result<(impl FnOnce() + Send + 'static + use<>, Self)> {
-        // Under nohup(1), a terminal that goes away must not end the run; nor may the quit key end one in the
+        // Under nohup(1), the loss of the terminal must not end the run. The quit key must not end a run in the
         // background.
         let can_end = |signal: &i32| ![SIGHUP, SIGQUIT].contains(signal) || !is_ignored(*signal);
         let handled: Vec<_> = [SIGINT, SIGTERM, SIGHUP].iter().chain(also).copied().filter(can_end).collect();
-        // A signal while the process is quitting ends it at once. Registered first, this handler checks its flag before
-        // the thread below receives that signal and decides to quit.
+        // A signal during the exit ends the process at once. This handler is registered first, so it checks the flag
+        // before the thread below receives the signal and decides to quit.
         let is_quitting = Arc::<AtomicBool>::default();
         for &signal in &handled {
             flag::register_conditional_shutdown(signal, EXIT_QUIT, Arc::clone(&is_quitting))?;
@@ -96,7 +96,7 @@ impl Signals {
                 for signal in signals.forever() {
                     if signal == SIGQUIT && !handled.contains(&SIGQUIT) {
                         before.work();
-                        // It never returns: the signal's own action ends the process.
+                        // Never returns: the default action of the signal ends the process.
                         let _ = emulate_default_handler(SIGQUIT);
                     }
                     match first {
@@ -112,20 +112,20 @@ impl Signals {
         Ok((listen, Self { interrupt, before }))
     }
 
-    /// Adds work to do before a signal ends the process, after earlier work.
+    /// Adds work to do before a signal ends the process, after previously added work.
     pub fn before_quitting(&self, work: impl Fn() + Send + 'static) {
         self.before.add(work);
     }
 }
 
-/// From now on a file that outgrows the shell's limit is a write error like others, and does not kill the process.
+/// Turns SIGXFSZ into an ordinary write error: a file over the shell's limit does not kill the process.
 pub fn outlive_file_limits() {
-    // Without the handler, the signal kills the process as it would any other.
+    // Without a handler, the signal kills the process.
     let _ = flag::register(SIGXFSZ, Arc::default());
 }
 
-/// Ends the process with an exit code, which takes the steps that the C library takes at the end only where no script
-/// can hold them up: a thread may be inside the script, and wait there for ever.
+/// Ends the process with an exit code. The exit handlers of the C library run only if no script can block them: a
+/// thread may be inside the script, and wait forever.
 pub fn leave(code: u8) -> ExitCode {
     if script::are_threads_inside() {
         script::end_commands();
@@ -134,8 +134,8 @@ pub fn leave(code: u8) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Ends the process. A script's output is flushed first: standard output, and for a moment all other streams, of which
-/// it may hold one for ever.
+/// Ends the process. A script's output is flushed first: standard output, then briefly all other streams, one of which
+/// the script may hold forever.
 fn exit_at_once(code: i32) -> ! {
     script::flush_printed();
     let (done, is_done) = mpsc::channel();
@@ -156,19 +156,19 @@ fn quit(is_quitting: &AtomicBool, before: &Before) -> ! {
     exit_at_once(EXIT_QUIT)
 }
 
-/// True if the process was started with a signal ignored; false if the kernel does not tell.
+/// True if the process was started with the signal ignored; false if unknown.
 fn is_ignored(signal: i32) -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// Ends the process with these words if it is still running this long after `is_over` has become true: loading a script
-/// or resolving a name cannot be interrupted.
+/// Ends the process with this message if it is still running at the end of `grace`, counted from when `is_over` becomes
+/// true. Loading a script or resolving a name cannot be interrupted.
 ///
 /// # Errors
 ///
-/// If there can be no thread for it.
+/// The thread cannot be created.
 pub fn end_after(is_over: Arc<AtomicBool>, grace: Duration, words: &'static str) -> io::Result<()> {
     run::beside("end", move || {
         while !is_over.load(Ordering::Relaxed) {

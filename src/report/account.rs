@@ -1,12 +1,11 @@
-//! The account of the requests: how each ended, and how many are errors, as the metric `errors` counts them.
+//! Account of the requests: their ends, and the errors among them as defined by the metric `errors`.
 
 use onrush_text::units::{share_of, thousands};
 
 use crate::record::Requests;
 
-/// The ends of requests, each with its number, and the requests carried over from a warm-up: `20 completed, 10
-/// abandoned`. Without a schedule it is about the sent requests. `None`: all were completed, or are ordinarily in
-/// flight.
+/// Number of requests per kind of end, and the requests carried over from a warm-up: `20 completed, 10 abandoned`.
+/// Without a schedule, covers sent requests. `None` if all requests were completed or are ordinarily in flight.
 pub fn ends(requests: &Requests) -> Option<String> {
     let Requests { completed, abandoned, open, unknown, .. } = *requests;
     let (failed, dropped, unsent) = (requests.failed(), requests.dropped.unwrap_or(0), requests.unsent.unwrap_or(0));
@@ -27,12 +26,12 @@ pub fn ends(requests: &Requests) -> Option<String> {
     Some(words(&ends) + &before.unwrap_or_default())
 }
 
-/// The requests that [`ends`] has.
+/// Name of the requests that [`ends`] covers.
 pub fn whole(requests: &Requests) -> &'static str {
     if requests.due.is_some() { "due" } else { "sent" }
 }
 
-/// How many of all requests are errors, and of which kinds; `None`: none is.
+/// Number of errors among all requests, by kind; `None` without errors.
 pub fn errors(requests: &Requests) -> Option<String> {
     let errors = Some(requests.errors()).filter(|errors| *errors > 0)?;
     let kinds = [
@@ -46,7 +45,7 @@ pub fn errors(requests: &Requests) -> Option<String> {
     Some(format!("{} ({})", share_of(errors, requests.all(), "request"), words(&kinds)))
 }
 
-/// The ones that are not zero.
+/// The nonzero parts.
 fn words(parts: &[(u64, &str)]) -> String {
     let some = parts.iter().filter(|(count, _)| *count > 0);
     some.map(|(count, what)| format!("{} {what}", thousands(*count))).collect::<Vec<_>>().join(", ")
@@ -62,7 +61,7 @@ mod tests {
     use crate::record::Document;
     use crate::run::Outcome;
 
-    /// 30 requests of which ten were abandoned before they were late, in a row of the timeline.
+    /// 30 requests, ten of which were abandoned before they were late, in a row of the timeline.
     fn abandoned() -> Outcome {
         let mut outcome = flawless(20, 1);
         let counters = &mut outcome.totals.counters;

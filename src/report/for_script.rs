@@ -1,4 +1,4 @@
-//! The arguments of a script's `done`.
+//! Arguments of a script's `done`.
 
 use onrush_plan::{Dialect, Plan};
 use onrush_stats::{FailureRow, OpenLoopStats};
@@ -10,8 +10,8 @@ use crate::figures::rate::counted;
 use crate::run::Outcome;
 use crate::script::{LedgerRow, ScriptSummary, StatisticsView};
 
-/// The results as a script sees them. With a schedule, latencies count from when requests were due; otherwise, where
-/// wrk is imitated, they are wrk's.
+/// Summary of the results for a script. With a schedule, latencies start when requests were due. Otherwise, in wrk
+/// mode, they follow wrk.
 pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> ScriptSummary {
     let totals = &outcome.totals;
     let measured = StatisticsView::measured(&totals.latency, NS_PER_US);
@@ -48,7 +48,7 @@ pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> ScriptSummary {
     }
 }
 
-/// The latencies since requests were due, of complete responses; where wrk2 is imitated, in its microseconds.
+/// Latencies of complete responses since requests were due; in wrk2 mode, in wrk2's microseconds.
 fn scheduled(open_loop: &OpenLoopStats<u64>) -> StatisticsView {
     match &open_loop.wrk2 {
         Some(wrk2) => StatisticsView::binned(&wrk2.recorded),

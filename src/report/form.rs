@@ -1,7 +1,7 @@
-//! Prints a document in a form: the text of the report, another tool's, or the document itself.
+//! Prints a document in one of several forms: the text of the report, another tool's, or the document itself.
 //!
-//! One function of the document makes the output at the end of a run, the output of `onrush show`, and the text of a
-//! sum. A form is only a layout; the figures are the document's.
+//! The same function produces the output at the end of a run, the output of `onrush show`, and the text of a sum. A
+//! form is only a layout; the figures come from the document.
 
 use std::fmt::Write;
 
@@ -20,7 +20,7 @@ use crate::figures::latency::ShownLatency;
 use crate::figures::{Incomplete, NS_PER_US, SummaryStatistics, rate};
 use crate::record::{Distribution, Document, Phases, Requests, VERDICT_MIN};
 
-/// The form of a result on standard output.
+/// Form of a result on standard output.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReportForm {
     /// The text of the report, with the notes.
@@ -34,14 +34,14 @@ pub enum ReportForm {
     Wrk2,
     /// The document.
     Json,
-    /// The block of JSON that the script of wrk-cmm writes.
+    /// The JSON block of wrk-cmm's script.
     CmmJson,
     /// Markdown, to paste into a ticket.
     Markdown,
 }
 
 impl ReportForm {
-    /// All forms with a name for `--format`.
+    /// Forms with a name for `--format`.
     pub const NAMED: [(Self, &'static str); 6] = [
         (Self::Wrk, "wrk"),
         (Self::WrkCmm, "wrk-cmm"),
@@ -57,7 +57,7 @@ impl ReportForm {
 pub struct PrintedReport {
     /// Text for standard output.
     pub text: String,
-    /// Lines about it, for standard error.
+    /// Notes for standard error.
     pub notes: Vec<String>,
 }
 
@@ -65,7 +65,7 @@ pub struct PrintedReport {
 ///
 /// # Errors
 ///
-/// When it holds a histogram that cannot be read.
+/// The document contains an unreadable histogram.
 pub fn print(document: &Document, form: ReportForm, percentiles: bool) -> Result<PrintedReport, Corrupt> {
     let text = match form {
         ReportForm::Json => document.to_json(),
@@ -79,16 +79,16 @@ pub fn print(document: &Document, form: ReportForm, percentiles: bool) -> Result
     Ok(PrintedReport { text, notes })
 }
 
-/// The report below its first lines, which a run prints before it begins.
+/// The report below its first lines, which a run prints before it starts.
 ///
 /// # Errors
 ///
-/// When the document holds a histogram that cannot be read.
+/// The document contains an unreadable histogram.
 pub fn closing(document: &Document) -> Result<String, Corrupt> {
     Ok(text(document, ReportForm::Report, false)?.render())
 }
 
-/// The lines after the report.
+/// Lines after the report.
 fn notes(document: &Document) -> Vec<String> {
     let mut lines: Vec<String> = document.notes.iter().map(|note| format!("note: {}", printable(&note.text))).collect();
     let verdict = document.verdict.as_ref().filter(|_| document.duration_s >= VERDICT_MIN.as_secs_f64());
@@ -152,7 +152,7 @@ pub(super) fn text(document: &Document, form: ReportForm, percentiles: bool) -> 
     })
 }
 
-/// The ends of requests and the errors among them, a line each, if there is anything to say.
+/// The ends of requests and the errors among them, one line each, or nothing.
 fn account_lines(requests: &Requests) -> String {
     let ends = account::ends(requests).map(|ends| {
         let (whole, all) = (account::whole(requests), thousands(requests.all()));
@@ -162,7 +162,7 @@ fn account_lines(requests: &Requests) -> String {
     ends.into_iter().chain(errors).collect()
 }
 
-/// The server's limit of streams, if it has one.
+/// The server's limit on streams, if any.
 fn streams(document: &Document) -> Option<StreamLimits> {
     let http2 = document.http2.as_ref()?;
     Some(StreamLimits {
@@ -172,7 +172,7 @@ fn streams(document: &Document) -> Option<StreamLimits> {
     })
 }
 
-/// The percentiles that are wanted of the latency shown, and of the service latency.
+/// The requested percentiles of the displayed latency, and of the service latency.
 fn percentiles(
     document: &Document,
     wanted: &Percentiles<'_>,
@@ -200,7 +200,7 @@ fn percentiles(
     Ok(wanted.render(is_open, &recorded, service.as_ref()))
 }
 
-/// A percentile of the latency shown, in microseconds, including the ages of requests without a response; the imitated
+/// A percentile of the displayed latency, in microseconds, including the ages of unanswered requests. The imitated
 /// tools use whole microseconds.
 fn percentile_us<'a>(
     document: &Document,
@@ -216,8 +216,8 @@ fn percentile_us<'a>(
     }))
 }
 
-/// The spectrum of latencies that wrk2 did not record: as wrk2 would compute it where its form is wanted, and otherwise
-/// as measured. `is_shown`: it is the latency that the report shows, not the service latency.
+/// Spectrum of a latency: computed like wrk2's for the form of wrk2 and for recorded wrk2 runs, otherwise as measured.
+/// `is_shown`: true for the displayed latency, false for the service latency.
 fn spectrum(document: &Document, form: ReportForm, values: &Values<u64>, is_shown: bool) -> Result<Spectrum, Corrupt> {
     if form == ReportForm::Wrk2 || document.imitates(Dialect::Wrk2) && document.requests.completed > 0 {
         return Ok(Spectrum::of_wrk2(&microseconds(values)));
@@ -229,14 +229,14 @@ fn spectrum(document: &Document, form: ReportForm, values: &Values<u64>, is_show
     Ok(Spectrum::measured(values, document.estimate()?, document.incomplete()))
 }
 
-/// Nanoseconds in whole microseconds.
+/// Nanoseconds as whole microseconds.
 fn microseconds(values: &Values<u64>) -> Values<u64> {
     let mut whole = Values::new();
     values.values().for_each(|(ns, count)| whole.record_many((ns + 500) / 1_000, count));
     whole
 }
 
-/// The rows of the phases, if any are shown.
+/// Rows of the displayed phases.
 fn phases(document: &Document, breakout: Breakout) -> Result<Vec<(&'static str, SummaryStatistics)>, Corrupt> {
     let phases = document.phases.as_ref();
     let of = |phase: fn(&Phases) -> Option<&Distribution>| phases.and_then(phase);
@@ -255,7 +255,7 @@ fn phases(document: &Document, breakout: Breakout) -> Result<Vec<(&'static str, 
         .collect()
 }
 
-/// The block that wrk-cmm's script `json.lua` writes, for scripts that read it.
+/// The block written by wrk-cmm's script `json.lua`, for scripts that read this format.
 fn cmm_json(document: &Document) -> Result<String, Corrupt> {
     const PERCENTS: [(&str, f64); 5] = [("50", 50.0), ("75", 75.0), ("90", 90.0), ("99", 99.0), ("99.999", 99.999)];
     let latency = document.text_latency()?;
@@ -421,7 +421,7 @@ mod tests {
         outcome.totals.counters.completed = 97_397;
         outcome.totals.counters.bytes_received = 22_790_898;
         outcome.elapsed = Duration::from_micros(3_006_606);
-        // Of 100,000 values, these are at the percentiles' ranks.
+        // Ranks of the percentiles among 100,000 values.
         let latency = &mut outcome.totals.latency;
         for (us, count) in [(2_960, 50_001), (3_716, 25_000), (4_311, 15_000), (8_215, 9_000), (16_261, 999)] {
             latency.record_many(us * 1_000, count);

@@ -1,4 +1,4 @@
-//! A result in Markdown, to paste into a ticket: the command, its results, and the doubts.
+//! A result in Markdown, to paste into a ticket: command, results, and doubts.
 
 use std::time::Duration;
 
@@ -14,14 +14,14 @@ use crate::figures::estimate::KnownPercentile;
 use crate::record::gate::Gate;
 use crate::record::{Document, VERDICT_MIN, rate};
 
-/// The percentiles that are shown unless others were asked for, as far as enough values lie beyond them.
+/// Default percentiles, shown if enough values lie beyond them.
 const UNASKED: [&str; 2] = ["50", "99"];
 
 /// The command, a table of the figures, and the notes.
 ///
 /// # Errors
 ///
-/// When the document holds a histogram that cannot be read.
+/// The document contains an unreadable histogram.
 pub fn render(document: &Document) -> Result<String, Corrupt> {
     let sum = document.sources.as_ref().and_then(|sources| Some((sources.count, sources.names()?)));
     let of = sum.map(|(count, names)| {
@@ -46,7 +46,7 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     Ok(text)
 }
 
-/// A line as code, between more backticks than it has in a row.
+/// Formats a line as code, fenced by more backticks than its longest sequence.
 fn code(line: &str) -> String {
     let line = printable(line);
     let runs = line.split(|c| c != '`').map(str::len);
@@ -55,7 +55,7 @@ fn code(line: &str) -> String {
     format!("{ticks}{blank}{line}{blank}{ticks}")
 }
 
-/// The rows of the table that apply.
+/// Applicable rows of the table.
 fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
     let Document { requests, duration_s, rate_per_s, bytes_received, status, gates, .. } = document;
     let elapsed = units::time_us((duration_s * 1e6).floor());
@@ -92,8 +92,7 @@ fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
     Ok(rows.into_iter().filter_map(|(name, cell)| Some((name, cell?))).collect())
 }
 
-/// Percentiles of the latency that the text shows, with their bounds where they differ, and its maximum; `None`: there
-/// was no response.
+/// Percentiles of the displayed latency, with differing bounds, and the maximum; `None` without a response.
 fn latencies(document: &Document) -> Result<Option<String>, Corrupt> {
     let estimate = document.estimate()?;
     let Some(max_us) = document.max_us().filter(|_| document.shown_latency().count > 0) else { return Ok(None) };
@@ -123,7 +122,7 @@ fn latencies(document: &Document) -> Result<Option<String>, Corrupt> {
     Ok(Some(parts.join(", ") + &unknown))
 }
 
-/// wrk's errors, as far as there were any.
+/// wrk's errors, if any.
 fn socket_errors(errors: &Errors) -> Option<String> {
     let Errors { connect, read, write, timeout, .. } = *errors;
     let socket = [("connect", connect), ("read", read), ("write", write), ("timeout", timeout)];

@@ -1,10 +1,10 @@
-//! The text: wrk's to the byte, and ours, as functions of the record of a run.
+//! The text report, ours or byte for byte like wrk's, as a function of the record of a run.
 //!
-//! It measures nothing, judges nothing and looks nothing up: everything it prints is in [`crate::record`].
+//! This module measures nothing, judges nothing and looks nothing up: all printed data is in [`crate::record`].
 //!
-//! `form` prints a record in any form. The text: `opening` has the first lines, `text` the others, with rows of a
-//! `table`, `account` the outcomes of requests, `percentiles` and `spectrum` the latencies, `parts` the rows of stages,
-//! names and classes. `markdown` is for tickets, `once` for a single request, `for_script` is for a script's `done`.
+//! `form` prints a record in any form. `opening` has the first lines, `text` the others. `table` has rows, `account`
+//! the outcomes of requests, `percentiles` and `spectrum` the latencies, `parts` the rows of stages, names and classes.
+//! `markdown` is for tickets, `once` for a single request, `for_script` for a script's `done`.
 
 mod account;
 pub mod form;

@@ -1,4 +1,4 @@
-//! Output of `--once`: one request and its response as they went over the wire, and the timing of each part.
+//! Output of `--once`: a request and its response as sent over the wire, and the timing of each part.
 
 use std::fmt::Write;
 
@@ -13,8 +13,8 @@ use onrush_text::units;
 use crate::failure::{agreed, failed_check};
 use crate::run::Outcome;
 
-/// The request after `> `, the response's heads after `< `, or the frames of HTTP/2 in both directions, the beginning
-/// of the body, a line of timings, and with TLS the negotiated parameters; then the checks, if there are any.
+/// The request after `> `, the heads of the response after `< `, or the HTTP/2 frames in both directions. Then the
+/// start of the body, a line of timings, with TLS the negotiated parameters, and the checks.
 pub fn once(plan: &Plan, outcome: &Outcome) -> String {
     let text = outcome.transcript.as_deref().map_or_else(String::new, transcript);
     let completed = outcome.transcript.as_deref().filter(|transcript| transcript.completed.is_some());
@@ -81,7 +81,7 @@ fn transcript(transcript: &Transcript) -> String {
     text
 }
 
-/// The frames of HTTP/2 in both directions, in the order in which they were sent and received.
+/// The HTTP/2 frames in both directions, in the order of sending and receiving.
 fn frames(transcript: &Transcript, text: &mut String) {
     let left_out = transcript.frames_left_out;
     for (number, (is_sent, frame)) in transcript.first_frames.iter().chain(&transcript.last_frames).enumerate() {
@@ -109,11 +109,11 @@ fn frames(transcript: &Transcript, text: &mut String) {
     }
 }
 
-/// The most bytes of a binary body that are shown: a few lines.
+/// Maximum number of displayed bytes of a binary body: a few lines.
 const BINARY_MAX: usize = 128;
 
-/// Replacement for a longer body that is not text, of which this is the beginning: `(binary: 1,234 bytes of
-/// image/png)`. `head`: its message's.
+/// Placeholder for a longer binary body that starts with these bytes: `(binary: 1,234 bytes of image/png)`. `head`: the
+/// head of the same message.
 fn binary(beginning: &[u8], bytes: u64, head: &[u8]) -> Option<String> {
     let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
     let invalid: usize = beginning
@@ -134,7 +134,7 @@ fn binary(beginning: &[u8], bytes: u64, head: &[u8]) -> Option<String> {
     Some(format!("(binary: {}{of}{coding})", units::counted(bytes, "byte")))
 }
 
-/// A line with the total size, where not everything was kept.
+/// A line with the total size, for truncated content.
 fn rest(mark: &str, of: &str, bytes: u64, kept: usize, text: &mut String) {
     if bytes > kept as u64 {
         let _ = writeln!(text, "{mark} {} bytes{of} in all", units::thousands(bytes));
@@ -163,7 +163,7 @@ fn timings(transcript: &Transcript) -> String {
     text
 }
 
-/// Each line of a head or request after a mark.
+/// Adds a mark to each line of a head or request.
 fn marked(mark: char, bytes: &[u8], text: &mut String) {
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
@@ -172,7 +172,7 @@ fn marked(mark: char, bytes: &[u8], text: &mut String) {
     }
 }
 
-/// Text with plain line ends; characters that would mislead a reader of the terminal, and invalid UTF-8, become `\xNN`.
+/// Text with plain line ends. Invalid UTF-8 and characters that would mislead a reader of the terminal become `\xNN`.
 fn printable(bytes: &[u8]) -> String {
     let mut text = String::new();
     for chunk in bytes.utf8_chunks() {

@@ -1,4 +1,4 @@
-//! The first lines of a report: the run, its length, and its load.
+//! First lines of a report: the run, its length, and its load.
 
 use std::time::Duration;
 
@@ -9,10 +9,9 @@ use onrush_text::units::{self, counted};
 
 use crate::record::{self, Document};
 
-/// Returns the lines that are printed before the run. `room`: for how many connections the limit on open files leaves
-/// room, if it is too low.
+/// The lines printed before the run. `room`: number of connections within the open-file limit, if it is too low.
 pub fn opening(plan: &Plan, room: Option<u32>) -> String {
-    // Reports are passed around like files; wrk's shows the URL as typed.
+    // Reports are passed around like files. wrk's report shows the URL as typed.
     let keeps_url = plan.output.keeps_secrets || plan.dialect.is_compat();
     let hidden = || secrets::KnownSecrets::from_plan(plan).hide_in(&secrets::url(&plan.target.typed));
     let url = if keeps_url { plan.target.typed.clone() } else { hidden() };
@@ -21,13 +20,13 @@ pub fn opening(plan: &Plan, room: Option<u32>) -> String {
     let http2 = http2(record::AskedHttp2::of(&plan.http), plan.http.versions.len() > 1, plan.script.is_some());
     let list = plan.list.as_ref().map(|list| listed(list.length, list.order.name(), &list.file.name));
     let load = lines(&head, plan.load.threads.into(), plan.load.connections.into(), room.map(u64::from));
-    // A machine without a request to send has no part.
+    // A machine without a request to send does not take part.
     let has_part = |machines: &Machines| u64::from(machines.count).min(plan.stop.requests.unwrap_or(u64::MAX));
     let machines = machines(plan.output.machines.as_ref().map_or(0, has_part));
     load + &machines + &list.unwrap_or_default() + &http2 + &due(schedule.as_ref(), "")
 }
 
-/// The first lines of a document: in onrush's words if onrush ran and its report is printed, else in wrk's.
+/// The first lines of a document: onrush's text for the report of an onrush run, otherwise wrk's.
 pub fn for_document(document: &Document, is_report: bool) -> String {
     let plan = &document.plan;
     let url = printable(&plan.url);
@@ -46,7 +45,7 @@ pub fn for_document(document: &Document, is_report: bool) -> String {
         let threads = sources.threads();
         return lines(&head, threads, document.connections.asked, None) + &list + &http2 + &due(schedule, " each");
     }
-    // A century exceeds any run and does not overflow durations.
+    // A century exceeds any run, and does not overflow durations.
     let duration = plan.duration_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3e9)));
     let head = format!("Running {} test @ {url}", length(Stop { duration, requests: plan.requests }));
     let machines = if is_native { machines(document.machines.len() as u64) } else { String::new() };
@@ -55,7 +54,7 @@ pub fn for_document(document: &Document, is_report: bool) -> String {
     load + &machines + &list + &http2 + &due(schedule, "")
 }
 
-/// When a run ends.
+/// End condition of a run.
 fn length(stop: Stop) -> String {
     match stop {
         Stop { duration: None, requests: Some(requests) } => format!("{requests} requests"),
@@ -63,23 +62,23 @@ fn length(stop: Stop) -> String {
     }
 }
 
-/// The first line, and the one on threads and connections: as many as there is `room` for.
+/// The first line, and the line on threads and connections, limited to `room`.
 fn lines(head: &str, threads: u64, asked: u64, room: Option<u64>) -> String {
     let connections = room.unwrap_or(asked);
     let of = if connections < asked { format!(" of the {asked} asked for") } else { String::new() };
     format!("{head}\n  {threads} threads and {connections} connections{of}\n")
 }
 
-/// The line on several machines, which share the connections and each have the threads.
+/// Line on several machines, which share the connections. Each has all the threads.
 fn machines(count: u64) -> String {
     match count {
         0 => String::new(),
-        1 => "  carried out by 1 machine\n".to_owned(),
-        _ => format!("  carried out by {count} machines, each with up to that many threads\n"),
+        1 => "  run by 1 machine\n".to_owned(),
+        _ => format!("  run by {count} machines, each with up to that many threads\n"),
     }
 }
 
-/// The line on a list of requests.
+/// Line on a list of requests.
 fn listed(length: u64, order: &str, file: &str) -> String {
     let order = match order {
         "shuffle" => "in an order drawn at random",
@@ -89,8 +88,8 @@ fn listed(length: u64, order: &str, file: &str) -> String {
     format!("  {} from {}, {order}\n", counted(length, "request"), printable(file))
 }
 
-/// The line on HTTP/2, which wrk does not have; `may_be_http1`: the server chooses. How many streams the batches of a
-/// script need is not known yet.
+/// Line on HTTP/2, which wrk does not have. `may_be_http1`: the server chooses. The number of streams for the batches
+/// of a script is still unknown.
 fn http2(asked: Option<record::AskedHttp2>, may_be_http1: bool, has_script: bool) -> String {
     let line = |asked: record::AskedHttp2| {
         let versions = if may_be_http1 { "HTTP/2 or HTTP/1.1" } else { "HTTP/2" };
@@ -104,7 +103,7 @@ fn http2(asked: Option<record::AskedHttp2>, may_be_http1: bool, has_script: bool
     asked.map_or(String::new(), line)
 }
 
-/// The line that marks a report with a rate, whose latency is defined differently.
+/// Line that marks a report with a rate, whose latency is defined differently.
 fn due(schedule: Option<&record::Schedule>, each: &str) -> String {
     let line = |it: &record::Schedule| {
         format!("  {} requests/s{each}, latency counted from when each request was due\n", it.asked())
@@ -112,7 +111,7 @@ fn due(schedule: Option<&record::Schedule>, each: &str) -> String {
     schedule.map_or(String::new(), line)
 }
 
-/// How long several runs took, as precisely as one types it.
+/// Duration of several runs, rounded as on a command line.
 fn rounded(lasted: Duration) -> Duration {
     match lasted.as_secs() {
         0 => Duration::from_millis((lasted.as_secs_f64() * 1e3).round() as u64),

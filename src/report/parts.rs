@@ -1,5 +1,4 @@
-//! The parts of a run with latencies of their own: its stages, the requests by name, and the responses by the class of
-//! their status.
+//! Parts of a run with separate latencies: stages, requests by name, and responses by status class.
 
 use onrush_stats::{Corrupt, Distribution as Values, has_enough_beyond};
 use onrush_text::units::{exact, per_second, percentage, thousands, time_us};
@@ -10,24 +9,24 @@ use std::time::Duration;
 use crate::figures::NS_PER_US;
 use crate::record::{Document, OfName, StageRow};
 
-/// Classes with at most this share of the responses are not shown.
+/// Classes with at most this share of the responses are hidden.
 const CLASS_SHARE_MIN: f64 = 0.01;
-/// Medians are different if the largest is more than this multiple of the smallest.
+/// Medians differ if the ratio of the largest to the smallest exceeds this.
 const MEDIANS_DIFFER: f64 = 1.25;
 
-/// Name of requests without a name.
+/// Name of unnamed requests.
 const OTHERS: &str = "(others)";
 
 const MACHINES_SHOWN: usize = 50;
 
 const NAMES_SHOWN: usize = 50;
 
-/// A small table: one row for each part.
+/// A small table with one row per part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartsTable {
-    /// The headings; the first is the heading of the parts' names.
+    /// The headings. The first one heads the names.
     pub headings: Vec<&'static str>,
-    /// The cells of each part, beginning with its name.
+    /// Cells of each part; the first is its name.
     pub rows: Vec<Vec<String>>,
 }
 
@@ -54,7 +53,7 @@ impl PartsTable {
         text
     }
 
-    /// A table in Markdown.
+    /// The table in Markdown.
     pub fn markdown(&self) -> String {
         let row = |cells: Vec<&str>| format!("| {} |\n", cells.join(" | "));
         let rule: Vec<&str> =
@@ -67,7 +66,7 @@ impl PartsTable {
     }
 }
 
-/// The machines that carried the run out, if there were several.
+/// The machines of a run on several machines.
 pub fn machines(document: &Document) -> Option<PartsTable> {
     let rows = (1..).zip(&document.machines).take(MACHINES_SHOWN).map(|(number, machine): (usize, _)| {
         let rate = (machine.duration_s > 0.0).then(|| machine.completed as f64 / machine.duration_s);
@@ -91,16 +90,16 @@ pub fn machines(document: &Document) -> Option<PartsTable> {
     (!document.machines.is_empty()).then_some(PartsTable { headings, rows })
 }
 
-/// The requests by name, if their list has names.
+/// Requests by name, if the list has names.
 ///
 /// # Errors
 ///
-/// When a histogram cannot be read.
+/// A histogram is unreadable.
 pub fn names(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     if document.names.is_empty() {
         return Ok(None);
     }
-    // Names with errors, and all others together, are not omitted.
+    // Names with errors, and the sum of unnamed requests, are always shown.
     let mut shown: Vec<usize> = (0..document.names.len()).collect();
     shown.sort_by_key(|index| {
         let it = &document.names[*index];
@@ -119,11 +118,11 @@ pub fn names(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     Ok(Some(parts))
 }
 
-/// The cells of a name.
+/// Cells of a name.
 ///
 /// # Errors
 ///
-/// When a histogram cannot be read.
+/// A histogram is unreadable.
 pub fn of_name(of_name: &OfName) -> Result<Vec<String>, Corrupt> {
     let latency = of_name.latency.values()?;
     Ok(vec![
@@ -135,11 +134,11 @@ pub fn of_name(of_name: &OfName) -> Result<Vec<String>, Corrupt> {
     ])
 }
 
-/// The stages of a run, if it has several.
+/// Stages of a run with several stages.
 ///
 /// # Errors
 ///
-/// When a histogram cannot be read.
+/// A histogram is unreadable.
 pub fn stages(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     if document.stages.is_empty() {
         return Ok(None);
@@ -152,11 +151,11 @@ pub fn stages(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     Ok(Some(PartsTable { headings, rows: rows? }))
 }
 
-/// The cells of a stage, with or without the cells of a rate.
+/// Cells of a stage, with or without the cells of a rate.
 ///
 /// # Errors
 ///
-/// When a histogram cannot be read.
+/// A histogram is unreadable.
 pub fn row(stage: &StageRow, has_rate: bool) -> Result<Vec<String>, Corrupt> {
     let seconds = |s: f64| exact(Duration::from_millis((s.clamp(0.0, 3e9) * 1e3).round() as u64));
     let connections =
@@ -184,7 +183,7 @@ pub fn row(stage: &StageRow, has_rate: bool) -> Result<Vec<String>, Corrupt> {
     Ok(cells)
 }
 
-/// A percentile with a unit; a dash where too few values lie beyond it.
+/// A percentile with a unit; a dash if too few values lie beyond.
 fn percentile(latency: &Values<u64>, percent: f64) -> String {
     if !has_enough_beyond(percent, latency.count()) {
         return "-".to_owned();
@@ -192,12 +191,11 @@ fn percentile(latency: &Values<u64>, percent: f64) -> String {
     time_us(latency.percentile(percent) as f64 / NS_PER_US)
 }
 
-/// The responses by the class of their status, if more than one class has a share that matters, and their medians
-/// differ.
+/// Responses by status class, if several classes have a significant share and their medians differ.
 ///
 /// # Errors
 ///
-/// When a histogram cannot be read.
+/// A histogram is unreadable.
 pub fn classes(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
     let by_class = &document.latency.by_class;
     let is_known = |status: u16| (200..600).contains(&status);
@@ -233,7 +231,7 @@ mod tests {
     use crate::fixtures;
     use crate::run::Outcome;
 
-    /// Two stages of five seconds, of 100/s and of 300/s, of which the second keeps up less well.
+    /// Two stages of five seconds at 100/s and 300/s; the second keeps up less well.
     fn staged() -> (Plan, Outcome) {
         let mut plan = fixtures::plan(Dialect::Native, "http://h/", 10, 1, 1);
         let stage = |per_s| {

@@ -1,32 +1,33 @@
-//! The percentiles of the latency in a report: which of them there are, and in which form.
+//! Latency percentiles of a report: selection and form.
 
 use onrush_plan::Percent;
 
 use super::spectrum::{self, Spectrum};
 use super::table::{self, TableLayout};
 
-/// The percentiles of a native report that were not asked for.
+/// Default percentiles of a native report.
 const UNASKED: [f64; 5] = [50.0, 75.0, 90.0, 99.0, 99.9];
 
 /// Percentiles of a report.
 #[derive(Clone, Copy, Debug)]
 pub struct Percentiles<'a> {
-    /// Whose table they follow.
+    /// The tool whose table the percentiles follow.
     pub layout: TableLayout,
     /// True if no tool is imitated.
     pub is_native: bool,
-    /// True if they were asked for (`-L`). A native report has some in any case.
+    /// True if percentiles were requested (`-L`). A native report always has some.
     pub are_asked_for: bool,
-    /// True if their spectrum follows.
+    /// True if a spectrum follows.
     pub has_spectrum: bool,
     /// True if percentiles of the service latency follow (`-U`).
     pub has_service: bool,
-    /// The ones to show (`--percentiles`); `None`: the usual ones.
+    /// Requested percentiles (`--percentiles`); `None` for the default ones.
     pub asked: Option<&'a [Percent]>,
 }
 
 impl Percentiles<'_> {
-    /// The lines for these latencies, which with a rate count from when requests were due, and for the service latency.
+    /// Renders the displayed latency, which counts from when requests were due if there is a rate, and the service
+    /// latency.
     pub fn render(&self, has_rate: bool, recorded: &Spectrum, service: Option<&Spectrum>) -> String {
         let is_wrk2s = self.has_spectrum || self.has_service || self.is_native && self.asked.is_none();
         match self.asked {
@@ -40,7 +41,7 @@ impl Percentiles<'_> {
         }
     }
 
-    /// wrk2's blocks, or without the spectrum only their lists.
+    /// wrk2's blocks, or only their lists if there is no spectrum.
     fn blocks(&self, recorded: &Spectrum, service: Option<&Spectrum>) -> String {
         let block = |spectrum: &Spectrum, name| {
             let list = spectrum.list(name, self.asked, self.is_native);

@@ -1,4 +1,4 @@
-//! wrk2's block of latencies: percentiles, their detailed spectrum, and the figures below it.
+//! wrk2's latency block: percentiles, their detailed spectrum, and the figures below.
 
 use onrush_plan::Percent;
 use onrush_stats::{Distribution, SpectrumRow, has_enough_beyond};
@@ -8,41 +8,40 @@ use super::table::bounded;
 use crate::figures::estimate::{KnownPercentile, PercentileEstimates};
 use crate::figures::{Incomplete, NS_PER_US};
 
-/// The title of the block of scheduled latencies.
+/// Title of the block of scheduled latencies.
 pub const RECORDED: &str = "Recorded Latency";
-/// The title of the block of service latencies.
+/// Title of the block of service latencies.
 pub const UNCORRECTED: &str = "Uncorrected Latency (measured without taking delayed starts into account)";
 
-/// The percentiles listed by default.
+/// Default percentiles.
 const LISTED: [f64; 8] = [50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999, 100.0];
-/// Steps of the spectrum between two halvings of the distance to 100 %.
+/// Steps of the spectrum per halving of the distance to 100 %.
 const TICKS: u32 = 5;
-/// The number of buckets in wrk2's histogram, each twice as wide as the one before.
+/// Number of buckets in wrk2's histogram, each twice as wide as the previous one.
 const BUCKETS: u32 = 27;
-/// The number of parts in a bucket.
+/// Number of parts of a bucket.
 const SUB_BUCKETS: u32 = 2_048;
 
-/// The figures of a block; times are in microseconds.
+/// Figures of a block. Times are in microseconds.
 pub struct Spectrum {
-    /// A percentile, and the mark before it if it is a bound.
+    /// A percentile, and its mark if it is a bound.
     percentile: Box<dyn Fn(f64) -> (&'static str, f64)>,
     steps: Vec<SpectrumRow>,
-    /// How many microseconds one unit of the steps is.
+    /// Microseconds per step unit.
     step_us: f64,
     mean_us: f64,
     stdev_us: f64,
     max_us: f64,
-    /// The age of the oldest request without a response, since it was due; zero if there is none.
+    /// Age of the oldest unanswered request, since it was due; zero if there is none.
     oldest_us: f64,
-    /// The number of values in the mean, deviation and maximum.
+    /// Number of values in the mean, deviation and maximum.
     count: u64,
-    /// Requests that are not among them.
+    /// Requests without a value.
     incomplete: Incomplete,
 }
 
 impl Spectrum {
-    /// From measurements in nanoseconds: percentiles are over all due requests, the other figures over complete
-    /// responses.
+    /// From measurements in nanoseconds. Percentiles cover all due requests, the other figures complete responses.
     pub fn measured(completed: &Distribution<u64>, estimate: PercentileEstimates, incomplete: Incomplete) -> Self {
         let (mean, stdev, count) = (completed.mean(), completed.stdev(), completed.count());
         let max = estimate.requests().completed.max();
@@ -66,7 +65,7 @@ impl Spectrum {
         }
     }
 
-    /// wrk2's, computed from whole microseconds.
+    /// wrk2's figures, computed from whole microseconds.
     pub fn of_wrk2(recorded: &Distribution<u64>) -> Self {
         let (recorded, binned) = (recorded.clone(), recorded.binned());
         Self {
@@ -82,19 +81,18 @@ impl Spectrum {
         }
     }
 
-    /// The line of a percentile.
+    /// Line of a percentile.
     pub fn line(&self, label: &str, percent: f64) -> String {
         let (sign, us) = (self.percentile)(percent);
         bounded(label, sign, us)
     }
 
-    /// The line of the maximum: the largest latency, and the age of the oldest request without a response if that is
-    /// more.
+    /// Line of the maximum: the largest latency. A second line has the age of an older unanswered request.
     pub fn max_lines(&self) -> String {
         bounded(&format!("{:>8}", "max"), "", self.max_us) + &self.oldest_line()
     }
 
-    /// The line of the oldest request without a response, if it is older than the slowest response.
+    /// Line of the oldest unanswered request, if older than the slowest response.
     pub fn oldest_line(&self) -> String {
         if self.oldest_us <= self.max_us {
             return String::new();
@@ -102,14 +100,14 @@ impl Spectrum {
         format!("  Oldest request without a response: {}\n", units::time_us(self.oldest_us))
     }
 
-    /// True if a percentile has enough values beyond it to mean something.
+    /// True if enough values lie beyond a percentile to make it meaningful.
     pub fn has_enough_beyond(&self, percent: f64) -> bool {
         has_enough_beyond(percent, self.count + self.incomplete.with_time())
     }
 
-    /// The beginning of the block, without the spectrum and the figures below it: the title and the percentiles, which
-    /// may have been asked for. Natively the others need enough values beyond them, except the maximum, whose line is
-    /// another where a request without a response is older.
+    /// First part of the block: the title and the percentiles, requested or default. In native form, default
+    /// percentiles need enough values beyond them. If an unanswered request is older than the maximum, a line each for
+    /// the maximum and the age replaces the line of 100 %.
     pub fn list(&self, name: &str, asked: Option<&[Percent]>, is_native: bool) -> String {
         let mut text = format!("  Latency Distribution (HdrHistogram - {name})\n");
         let line = |label: String, percent: f64| self.line(&format!("{label}%"), percent);
@@ -129,7 +127,7 @@ impl Spectrum {
         }
     }
 
-    /// The rest of the block: the spectrum, and the figures below it.
+    /// Second part of the block: the spectrum and the figures below.
     pub fn detail(&self) -> String {
         let mut text = "\n  Detailed Percentile spectrum:\n".to_owned();
         text += &format!("{:>12} {:>12} {:>12} {:>12}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
@@ -147,7 +145,7 @@ impl Spectrum {
     }
 }
 
-/// Microseconds as milliseconds; NaN as C prints it.
+/// Microseconds as milliseconds; NaN as in C.
 fn ms(us: f64) -> String {
     if us.is_nan() { format!("{:>12}", "-nan") } else { format!("{:12.3}", us / 1e3) }
 }
@@ -157,7 +155,8 @@ mod tests {
     use super::*;
     use crate::figures::estimate::Due;
 
-    /// The block published in wrk2's README, except its last lines: mean and deviation cannot be derived from it.
+    /// Block published in wrk2's README, without the last lines: mean and deviation cannot be derived from the
+    /// spectrum.
     const PUBLISHED: &str = "  Latency Distribution (HdrHistogram - Recorded Latency)
  50.000%    6.67ms
  75.000%    7.78ms
@@ -252,7 +251,7 @@ mod tests {
       12.503     1.000000        39500          inf
 ";
 
-    /// The distribution that has this spectrum.
+    /// A distribution with this spectrum.
     fn published() -> Distribution<u64> {
         let (mut distribution, mut seen) = (Distribution::new(), 0);
         for line in PUBLISHED.lines().skip_while(|line| !line.contains("TotalCount")).skip(2) {
@@ -268,7 +267,7 @@ mod tests {
     fn a_published_block_is_drawn_to_the_byte() {
         let spectrum = Spectrum::of_wrk2(&published());
         let block = spectrum.list(RECORDED, None, false) + &spectrum.detail();
-        // Values between two steps of the spectrum are unknown; two percentiles are given.
+        // Values between two steps of the spectrum are unknown. Two percentiles are given.
         let published = PUBLISHED
             .replace("99.000%   11.18ms", "99.000%   11.21ms")
             .replace("99.900%   12.30ms", "99.900%   12.31ms");
@@ -325,7 +324,7 @@ mod tests {
         let fewer = spectrum(&Distribution::new());
         assert_eq!(labels(&fewer, true), ["50.000%", "75.000%", "90.000%", "100.000%"]);
         assert_eq!(labels(&fewer, false).len(), LISTED.len());
-        // Requests without a response count, too.
+        // Unanswered requests count, too.
         let mut censored = Distribution::new();
         censored.record(1);
         let enough = spectrum(&censored);

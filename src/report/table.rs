@@ -1,21 +1,21 @@
-//! The table of wrk and of its centminmod fork: headings, rows, percentiles and cells.
+//! Table of wrk and of its centminmod fork: headings, rows, percentiles and cells.
 
 use onrush_plan::Percent;
 use onrush_text::units;
 
 use crate::figures::SummaryStatistics;
 
-/// Whose table to draw.
+/// The tool whose table to draw.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TableLayout {
     /// wrk's: three figures and the share within one deviation.
     Wrk,
-    /// The centminmod fork's: the minimum as well, and more percentiles.
+    /// The centminmod fork's: additionally the minimum, and more percentiles.
     Cmm,
 }
 
 impl TableLayout {
-    /// The headings.
+    /// Heading lines.
     pub fn header(self) -> &'static str {
         match self {
             Self::Wrk => "  Thread Stats   Avg      Stdev     Max   +/- Stdev\n",
@@ -23,7 +23,7 @@ impl TableLayout {
         }
     }
 
-    /// One row; `text` gives a figure its unit.
+    /// Formats a row. `text` adds a unit to a figure.
     pub fn row(self, name: &str, figures: &SummaryStatistics, text: fn(f64) -> String) -> String {
         let columns: &[(f64, usize)] = match self {
             Self::Wrk => &[(figures.mean, 8), (figures.stdev, 10), (figures.max, 9)],
@@ -36,12 +36,12 @@ impl TableLayout {
         format!("    {name:<10}{cells}{within:>8}%\n")
     }
 
-    /// The row of latencies where there are none.
+    /// Row of latencies without a response.
     pub fn no_answers() -> String {
         format!("    {:<10}no responses\n", "Latency")
     }
 
-    /// The latency percentiles in microseconds: the requested ones, or the layout's own.
+    /// Latency percentiles in microseconds: the requested ones, or the default of the layout.
     pub fn percentiles(self, asked: Option<&[Percent]>, line: impl Fn(&str, f64) -> String) -> String {
         let mut text = DISTRIBUTION.to_owned();
         for percent in asked.unwrap_or_default() {
@@ -65,20 +65,20 @@ impl TableLayout {
     }
 }
 
-/// The heading of a list of percentiles.
+/// Heading of a list of percentiles.
 pub const DISTRIBUTION: &str = "  Latency Distribution\n";
 
-/// A line of such a list: a label of eight characters and a latency in microseconds.
+/// Line of a percentile list: a label of eight characters and a latency in microseconds.
 pub fn percentile(label: &str, us: f64) -> String {
     bounded(label, "", us)
 }
 
-/// A line with a time that may only be a bound, with its sign.
+/// Line with a time that may be a bound, with its sign.
 pub fn bounded(label: &str, sign: &str, us: f64) -> String {
     format!("{label}{}\n", cell(&format!("{sign}{}", units::time_us(us)), 10))
 }
 
-/// Right-aligns a number with its unit so that the digits of all units line up, and truncates the rest.
+/// Right-aligns a number so that the digits line up for every unit, and truncates the rest.
 pub fn cell(text: &str, width: usize) -> String {
     let letters = text.bytes().rev().take(2).take_while(u8::is_ascii_alphabetic).count();
     let (blanks, room) = (2 - letters, width - (2 - letters));

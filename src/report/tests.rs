@@ -22,19 +22,19 @@ fn report(plan: &Plan, outcome: &Outcome) -> String {
     opening(plan, None) + &closing(plan, outcome)
 }
 
-/// A native report without the percentiles, which wrk prints only if they are asked for.
+/// A native report without the percentiles, which wrk prints only on request.
 fn without_percentiles(report: &str) -> String {
     let (before, rest) = report.split_once("  Latency Distribution\n").expect("they are there");
     let is_percentile = |line: &&str| line.starts_with("     max ") || line.get(7..8) == Some("%");
     before.to_owned() + &rest.split_inclusive('\n').skip_while(is_percentile).collect::<String>()
 }
 
-/// A run that completed this much.
+/// A run with these totals.
 fn counters(completed: u64, bytes_received: u64) -> Counters {
     Counters { completed, bytes_received, ..Counters::default() }
 }
 
-/// One connection, 1 ms, 9 responses after 50 us and one after 350 us. wrk sees a mean spacing of 100 us, adds 250 us
+/// One connection, 1 ms: 9 responses after 50 us and one after 350 us. wrk sees a mean spacing of 100 us, adds 250 us
 /// and 150 us, and arrives at a mean and a deviation of 100 us.
 fn stalled_once() -> Outcome {
     let mut outcome = outcome(1_000, Counters { batches: 10, ..counters(10, 510) });
@@ -160,7 +160,7 @@ fn warm_up_requests_affect_only_counted_rates() {
             assert_eq!((document.rate_per_s, document.requests.completed), (rate as f64, 150), "{ended:?} {carried}");
             let line = format!("\nRequests/sec: {:9.2}\nTransfer/sec:      2.93KB\n", rate as f64);
             assert!(text.ends_with(&line), "{ended:?} {carried}: {text}");
-            // The requests are the rate's, and the others are named apart.
+            // The requests are those of the rate; the others are named separately.
             let more = if dialect == Dialect::Native && rate < 150 {
                 format!("\n  {} more were carried over from the warm-up\n", 150 - rate)
             } else {
@@ -186,8 +186,7 @@ Transfer/sec:    498.05KB
     assert_eq!(closing(&plan(Dialect::Native, "http://h/", 1, 1, 1), &stalled_once()), printed);
 }
 
-/// The percentiles of a native report of this many requests, the n-th of which took n microseconds, and the lines
-/// below.
+/// Percentiles of a native report, where request n took n microseconds, and the lines below.
 fn distribution(requests: u64, change: impl FnOnce(&mut OutputOptions)) -> String {
     let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
     change(&mut plan.output);
@@ -217,7 +216,7 @@ fn native_percentiles_need_ten_slower_requests() {
     // To one part in a thousand, 501 us, 751 us, 901 us and 991 us.
     let lines = "     50%  501.12us\n     75%  750.85us\n     90%    0.90ms\n     99%    0.99ms\n     max    1.00ms\n";
     assert_eq!(distribution(1_000, |_| {}), lines);
-    // A requested percentile is there in any case.
+    // A requested percentile is always shown.
     let percents = Some(vec!["99.9".parse().unwrap()]);
     let listed = distribution(10, |show| (show.percentiles, show.percents) = (true, percents));
     assert_eq!(listed, "   99.9%   10.00us\n");
@@ -334,7 +333,7 @@ fn with_rate(dialect: Dialect) -> Plan {
     Plan { schedule: Some(schedule(2)), ..plan(dialect, "http://h/", 1, 1, 1) }
 }
 
-/// Two requests that took 50 us and ended 4.1 ms after they were due, and half of the samples without any.
+/// Two requests that took 50 us and ended 4.1 ms after they were due. Half of the samples have none.
 fn scheduled(dialect: Dialect) -> Outcome {
     let mut outcome = outcome(1_000_000, counters(2, 102));
     let open_loop = outcome.totals.open_loop.get_or_insert_default();
@@ -376,12 +375,12 @@ Transfer/sec:     102.00B
         "{text}"
     );
     assert!(!text.contains("Uncorrected"), "{text}");
-    // Requested percentiles have no spectrum, and bounds like the others.
+    // Requested percentiles have no spectrum, and are bounds like the others.
     plan.output.spectrum = false;
     plan.output.percents = Some(vec!["50".parse().unwrap(), "99".parse().unwrap()]);
     let text = closing(&plan, &outcome);
     assert!(text.contains("  Latency Distribution\n     50%    4.10ms\n     99%   >8.00s \n  Oldest request without a response: 8.00s\n  2 req"), "{text}");
-    // The service latency has a list of its own.
+    // The service latency has a separate list.
     plan.output.u_latency = true;
     let lists = "  Latency Distribution (HdrHistogram - Recorded Latency)
      50%    4.10ms
@@ -399,7 +398,7 @@ Transfer/sec:     102.00B
 fn as_wrk2_every_figure_comes_from_its_bins() {
     let mut plan = with_rate(Dialect::Wrk2);
     (plan.output.percentiles, plan.output.spectrum, plan.output.u_latency) = (true, true, true);
-    // The mean is the middle of the only bin, whose start is below it: to wrk2 no value is within one deviation.
+    // The mean is the middle of the only bin, whose start is below: wrk2 counts no value within one deviation.
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency     4.10ms    0.00us   4.10ms    0.00%
     Req/Sec    10.00     10.00    20.00    100.00%

@@ -1,4 +1,4 @@
-//! Renders the text of a report from its figures, which come from a run that just ended or from a document.
+//! Renders the text of a report from its figures, from a finished run or from a document.
 
 use std::cmp::Reverse;
 
@@ -10,45 +10,45 @@ use super::table::TableLayout;
 use crate::figures::SummaryStatistics;
 use crate::record::STATUSES_NAMED;
 
-/// The content of the text, line by line.
+/// Content of the text, line by line.
 pub struct ReportText {
-    /// Whose table to draw.
+    /// The tool whose table to draw.
     pub layout: TableLayout,
-    /// True to print zeros where nothing was measured, as the imitated tools do.
+    /// True to print zeros where nothing was measured, like the imitated tools.
     pub has_zeros: bool,
-    /// The latency, in microseconds.
+    /// Latency, in microseconds.
     pub latency_us: SummaryStatistics,
-    /// The phases, each with its name and its figures in microseconds.
+    /// Phases, each with its name and its figures in microseconds.
     pub phases_us: Vec<(&'static str, SummaryStatistics)>,
-    /// The threads' requests per second; `None`: unknown.
+    /// Requests per second of the threads; `None` if unknown.
     pub rates: SummaryStatistics,
-    /// The rendered percentiles of the latency; empty: not shown.
+    /// Rendered latency percentiles; empty if not shown.
     pub percentiles: String,
-    /// The lines below the table.
+    /// Lines below the table.
     pub totals: ReportTotals,
 }
 
-/// The figures of the lines below the table. Error lines are printed only if there were errors.
+/// Figures of the lines below the table. Error lines appear only if there were errors.
 pub struct ReportTotals {
-    /// The responses that count in the rate.
+    /// Responses that count in the rate.
     pub counted: u64,
-    /// Responses to requests carried over from a warm-up, where they are shown; they do not count.
+    /// Responses to requests carried over from a warm-up, if shown. They do not count in the rate.
     pub carried: u64,
-    /// The ends of requests and the errors among them, a line each, where they are shown.
+    /// The ends of requests and the errors among them, one line each, if shown.
     pub account: String,
-    /// How long was measured.
+    /// Measured time.
     pub elapsed_us: f64,
     /// Bytes received.
     pub bytes: u64,
     /// wrk's five error totals, and failed checks.
     pub errors: Errors,
-    /// The statuses of success, if they were typed.
+    /// Statuses of success, if given.
     pub expected: Option<StatusList>,
-    /// Interim responses (1xx), where they are shown.
+    /// Interim responses (1xx), if shown.
     pub interim: u64,
-    /// Number of responses by status, where it is shown.
+    /// Number of responses by status, if shown.
     pub statuses: Vec<(u16, u64)>,
-    /// The requests in flight on a connection of HTTP/2, where they are shown.
+    /// Requests in flight per HTTP/2 connection, if shown.
     pub streams: Option<StreamLimits>,
     /// Responses per second.
     pub rate_per_s: f64,
@@ -56,19 +56,19 @@ pub struct ReportTotals {
     pub bytes_per_s: f64,
 }
 
-/// The requests that may be in flight on a connection of HTTP/2.
+/// Limit on the requests in flight per HTTP/2 connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamLimits {
-    /// How many were asked for (`--streams`).
+    /// Number requested (`--streams`).
     pub asked: u32,
-    /// The fewest that a server allowed.
+    /// Fewest that a server allowed.
     pub allowed: u32,
     /// True if no server ever allowed more.
     pub is_constant: bool,
 }
 
 impl ReportText {
-    /// The text.
+    /// Renders the text.
     pub fn render(&self) -> String {
         let shows = |figures: &SummaryStatistics| figures.within.is_some() || self.has_zeros;
         let Self { layout, latency_us, .. } = self;
@@ -92,7 +92,7 @@ impl ReportText {
 }
 
 impl ReportTotals {
-    /// The lines.
+    /// Renders the lines.
     pub fn render(&self) -> String {
         let Self {
             counted,
@@ -132,7 +132,7 @@ impl ReportTotals {
         if errors.check > 0 {
             text += &format!("  Failed checks: {}\n", errors.check);
         }
-        // Everybody expects a single status of success.
+        // A single status of success needs no line.
         if !matches!(statuses[..], [] | [(200..300, _)]) {
             text += &format!("  Status {}\n", counts(statuses));
         }
@@ -144,7 +144,7 @@ impl ReportTotals {
 }
 
 impl StreamLimits {
-    /// The line on them; empty if the server allows as many as were asked for.
+    /// Line on the limit; empty if the server allows the requested number.
     fn line(self) -> String {
         let [asked, allowed] = [self.asked, self.allowed].map(|streams| units::thousands(streams.into()));
         let allows = if self.is_constant { "allows" } else { "allowed as few as" };
@@ -153,7 +153,7 @@ impl StreamLimits {
     }
 }
 
-/// Statuses and how often each was received, the most frequent first: `200: 1,234 · 404: 5`.
+/// Statuses with their counts, in descending order: `200: 1,234 · 404: 5`.
 pub fn counts(statuses: &[(u16, u64)]) -> String {
     let mut statuses = statuses.to_vec();
     statuses.sort_by_key(|&(status, count)| (Reverse(count), status));

@@ -1,7 +1,7 @@
-//! A list of requests: the lines of a file, and the files that it names.
+//! A list of requests: the lines of a file, and the files named there.
 //!
-//! The text stays as it is, and a request is read from it when it is sent: a million of them take the length of the
-//! file and four bytes each. Checked is all of it before the first is sent.
+//! The text is kept as is, and a request is parsed when sent: a million requests take the size of the file and four
+//! bytes each. The whole list is checked before the first request is sent.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
@@ -17,62 +17,62 @@ use thiserror::Error;
 use super::line::{EntryHead, ListLine, shown};
 use super::template::Masked;
 
-/// The mark with which some editors begin a file.
+/// Byte order mark, with which some editors start a file.
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 
-/// The fault in a list.
+/// A fault in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum BadLine {
-    /// A line.
+    /// A fault in one line.
     #[error("line {number}: {reason}")]
     Line {
-        /// Which one, from 1.
+        /// Number of the line, from 1.
         number: usize,
-        /// The fault.
+        /// Description of the fault.
         reason: String,
     },
-    /// All of it.
+    /// A fault of the whole list.
     #[error("{0}")]
     All(&'static str),
 }
 
-// The numbers of names are bytes.
+// Name numbers are stored as bytes.
 const _: () = assert!(NAMES_MAX <= u8::MAX as usize);
 
 /// The requests of a list.
 #[derive(Debug)]
 pub struct Entries {
     text: Arc<[u8]>,
-    /// Where in the text each request begins.
+    /// Offset of each request in the text.
     places: Vec<u32>,
-    /// Of each, the sum of the weights up to it; empty if all are alike.
+    /// Cumulative weight of each request; empty if all weights are equal.
     weights: Arc<[u64]>,
-    /// The names, in the order of the list, at most [`NAMES_MAX`].
+    /// Names in the order of the list, at most [`NAMES_MAX`].
     names: Vec<String>,
-    /// Of each request, the number of its name, from 1; empty if none has one.
+    /// Name number of each request, from 1; empty without names.
     numbers: Vec<u8>,
     further_names: usize,
     target: Target,
-    /// Everything before a path in a URL of the target.
+    /// Everything before the path in a URL of the target.
     origin: String,
     /// True if paths may have placeholders.
     has_templates: bool,
-    /// The contents of the files that it names.
+    /// Contents of the files with bodies.
     bodies: BTreeMap<String, Arc<[u8]>>,
     is_safe: bool,
     /// The first method with a lower-case letter.
     method: Option<String>,
-    /// The first header field about the length or the form of a body.
+    /// The first header field about the length or the encoding of a body.
     framed: Option<String>,
 }
 
 impl Entries {
-    /// Reads a list whose requests go to this target, perhaps with placeholders in their paths; the files that it names
-    /// are still to be read.
+    /// Reads a list of requests to this target, possibly with placeholders in their paths. Does not read the files with
+    /// bodies.
     ///
     /// # Errors
     ///
-    /// The first line with a fault, and the fault.
+    /// The first faulty line, and the fault.
     pub fn read(text: Arc<[u8]>, target: &Target, has_templates: bool) -> Result<Self, BadLine> {
         let mut entries = Self {
             text: Arc::clone(&text),
@@ -123,7 +123,7 @@ impl Entries {
                 }
                 ListLine::Field(..) | ListLine::Body(_) if !is_open => {
                     return Err(wrong(format!(
-                        "{} belongs to no request: the one above ends at a blank line",
+                        "{} belongs to no request: a blank line ends the request above",
                         shown(line)
                     )));
                 }
@@ -131,7 +131,7 @@ impl Entries {
                     let frames = ["content-length", "transfer-encoding"].contains(&&*name.to_ascii_lowercase());
                     entries.framed = entries.framed.take().or_else(|| frames.then(|| name.to_owned()));
                 }
-                ListLine::Body(_) if has_body => return Err(wrong("the request has a body already".to_owned())),
+                ListLine::Body(_) if has_body => return Err(wrong("the request already has a body".to_owned())),
                 ListLine::Body(name) => {
                     has_body = true;
                     entries.is_safe = false;
@@ -141,7 +141,7 @@ impl Entries {
         }
         if entries.places.is_empty() {
             return Err(BadLine::All(
-                "it has no request; write one on each line, such as /path or GET http://host/path",
+                "the list is empty; write one request on each line, such as /path or GET http://host/path",
             ));
         }
         entries.weights = weights.into();
@@ -152,11 +152,11 @@ impl Entries {
         Ok(entries)
     }
 
-    /// Reads the list of a plan, with the files that it names.
+    /// Reads the list of a plan, with its files.
     ///
     /// # Errors
     ///
-    /// As for [`Entries::read`], or if contents did not come with the plan.
+    /// As for [`Entries::read`], or if the contents are missing in the plan.
     pub fn from_list(list: &RequestList, target: &Target, has_templates: bool) -> anyhow::Result<Self> {
         let mut entries = Self::read(list.file.shared()?, target, has_templates)?;
         for body in &list.bodies {
@@ -165,7 +165,7 @@ impl Entries {
         Ok(entries)
     }
 
-    /// The URL of the first request that has more than a path.
+    /// The first complete URL in the list.
     pub fn first_url(text: &[u8]) -> Option<&str> {
         let text = valid(text).ok()?;
         lines(text).find_map(|(_, _, line)| match ListLine::read(line) {
@@ -174,18 +174,18 @@ impl Entries {
         })
     }
 
-    /// How many requests there are; at least one.
+    /// Number of requests; at least one.
     #[expect(clippy::len_without_is_empty, reason = "it is never empty")]
     pub fn len(&self) -> usize {
         self.places.len()
     }
 
-    /// Of each request, the sum of the weights up to it; empty if all are alike.
+    /// Cumulative weight of each request; empty if all weights are equal.
     pub fn weights(&self) -> Arc<[u64]> {
         Arc::clone(&self.weights)
     }
 
-    /// The names that have results of their own, in the order of the list, and how many more there are.
+    /// The names with separate results, in the order of the list, and the number of further names.
     pub fn names(&self) -> (&[String], usize) {
         (&self.names, self.further_names)
     }
@@ -194,7 +194,7 @@ impl Entries {
     pub fn firsts(&self) -> Vec<First> {
         let mut firsts = Vec::new();
         for (index, number) in self.numbers.iter().enumerate() {
-            // They are numbered in the order of the list.
+            // Names are numbered in the order of the list.
             if usize::from(*number) == firsts.len() + 1 {
                 firsts.push(First { number: index as u64, text: (self.place(index), self.place(index + 1)) });
             }
@@ -202,32 +202,32 @@ impl Entries {
         firsts
     }
 
-    /// The number of a request's name, from 1; zero if it has none.
+    /// Name number of a request, from 1; zero without a name.
     pub fn name(&self, index: usize) -> u16 {
         self.numbers.get(index).copied().unwrap_or_default().into()
     }
 
-    /// The files with bodies.
+    /// Files with bodies.
     pub fn bodies(&self) -> impl Iterator<Item = &str> {
         self.bodies.keys().map(String::as_str)
     }
 
-    /// The first method with a lower-case letter, if there is one.
+    /// The first method with a lower-case letter.
     pub fn method(&self) -> Option<&str> {
         self.method.as_deref()
     }
 
-    /// The first header field about the length or the form of a body, if there is one.
+    /// The first header field about the length or the encoding of a body.
     pub fn framed(&self) -> Option<&str> {
         self.framed.as_deref()
     }
 
-    /// True if all of them are `GET` or `HEAD`.
+    /// True if every method is `GET` or `HEAD`.
     pub fn is_safe(&self) -> bool {
         self.is_safe
     }
 
-    /// A request, as a difference from the one that the options describe.
+    /// A request, with the parts it changes in the request of the options.
     pub fn request(&self, index: usize, usual: &RequestParts) -> RequestParts {
         let mut parts = usual.clone();
         let mut lines = lines(self.text(index)).filter_map(|(_, _, line)| ListLine::read(line).ok());
@@ -257,9 +257,9 @@ impl Entries {
         parts
     }
 
-    /// Requests that may have placeholders of their own.
+    /// Requests that may contain placeholders.
     pub fn with_braces(&self) -> impl Iterator<Item = usize> {
-        // Its body may be in a file.
+        // The body may be in a file.
         let have_bodies = self.bodies.values().any(|body| memchr::memmem::find(body, b"{{").is_some());
         (0..self.len()).filter(move |index| {
             let text = self.text(*index);
@@ -267,24 +267,24 @@ impl Entries {
         })
     }
 
-    /// The line in which a request begins, from 1.
+    /// Line number of a request, from 1.
     pub fn line(&self, index: usize) -> usize {
         let before = self.place(index) as usize;
         1 + self.text[..before].iter().filter(|byte| **byte == b'\n').count()
     }
 
-    /// The text of a request, and of the gap before the next.
+    /// Text of a request, including the gap before the next one.
     fn text(&self, index: usize) -> &str {
         let range = self.place(index) as usize..self.place(index + 1) as usize;
         std::str::from_utf8(&self.text[range]).unwrap_or_default()
     }
 
-    /// Where a request begins; after the last one, where the text ends.
+    /// Offset of a request; after the last one, the end of the text.
     fn place(&self, index: usize) -> u64 {
         self.places.get(index).map_or(self.text.len() as u64, |place| (*place).into())
     }
 
-    /// The path and the query of a URL, which must lead to the target.
+    /// Path and query of a URL, which must lead to the target.
     fn path<'a>(&self, url: &'a str) -> Result<Cow<'a, str>, String> {
         if !self.has_templates || !url.contains("{{") {
             return path(url, &self.origin, &self.target);
@@ -298,7 +298,7 @@ impl Entries {
     }
 }
 
-/// The text of a list.
+/// Checks that a list is UTF-8.
 fn valid(bytes: &[u8]) -> Result<&str, BadLine> {
     std::str::from_utf8(bytes).map_err(|error| {
         let number = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
@@ -306,7 +306,7 @@ fn valid(bytes: &[u8]) -> Result<&str, BadLine> {
     })
 }
 
-/// The lines, with their numbers and places.
+/// The lines, with their numbers and offsets.
 fn lines(text: &str) -> impl Iterator<Item = (usize, usize, &str)> {
     let mut at = 0;
     text.split('\n').enumerate().map(move |(number, line)| {
@@ -316,12 +316,12 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, usize, &str)> {
     })
 }
 
-/// Everything before a path in a URL of the target.
+/// Everything before the path in a URL of the target.
 fn origin(target: &Target) -> String {
     format!("{}://{}", target.scheme.name(), target.authority())
 }
 
-/// The path and the query of a URL, which must lead to the target.
+/// Path and query of a URL, which must lead to the target.
 fn path<'a>(url: &'a str, origin: &str, target: &Target) -> Result<Cow<'a, str>, String> {
     let url = url.split('#').next().unwrap_or_default();
     let rest = url.strip_prefix(origin).filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
@@ -329,7 +329,7 @@ fn path<'a>(url: &'a str, origin: &str, target: &Target) -> Result<Cow<'a, str>,
         _ if url.starts_with('/') => Cow::from(url),
         Some(rest) if rest.starts_with('/') => Cow::from(rest),
         Some(rest) => Cow::from(format!("/{rest}")),
-        // It may be the target's host in other words, such as with the usual port.
+        // The URL may spell the target's host differently, for example with the default port.
         None => Cow::from(same_host(url, origin, target)?),
     };
     if path.len() > URL_MAX {
@@ -342,7 +342,7 @@ fn path<'a>(url: &'a str, origin: &str, target: &Target) -> Result<Cow<'a, str>,
     Ok(path)
 }
 
-/// The path of a URL with the scheme, the host and the port of the target.
+/// Path of a URL with the scheme, the host and the port of the target.
 fn same_host(url: &str, origin: &str, target: &Target) -> Result<String, String> {
     let other = Target::parse(url, Dialect::Native).map_err(|InvalidUrl { typed, reason }| {
         // The reason may quote a part of the password.
@@ -354,13 +354,12 @@ fn same_host(url: &str, origin: &str, target: &Target) -> Result<String, String>
         other.scheme == target.scheme && other.host.eq_ignore_ascii_case(&target.host) && port(&other) == port(target);
     if !is_same {
         let url = shown(&secrets::url(url));
-        return Err(format!("{url} does not lead to {origin}, where the run goes; each target needs a run of its own"));
+        return Err(format!(
+            "{url} does not lead to {origin}, the target of the run; each target needs a separate run"
+        ));
     }
     if other.userinfo.is_some() && other.userinfo != target.userinfo {
-        return Err(
-            "another user in the URL than in that of the target; write a header Authorization below the request"
-                .to_owned(),
-        );
+        return Err("the user differs from the target's; write a header Authorization below the request".to_owned());
     }
     Ok(other.path)
 }

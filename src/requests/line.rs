@@ -5,11 +5,11 @@ use onrush_plan::secrets;
 /// A line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ListLine<'a> {
-    /// Nothing: it ends the request before it.
+    /// A blank line, which ends the request above.
     Blank,
     /// A comment.
     Comment,
-    /// The beginning of a request.
+    /// The first line of a request.
     Request(EntryHead<'a>),
     /// A header field of the request above.
     Field(&'a str, &'a str),
@@ -17,23 +17,23 @@ pub enum ListLine<'a> {
     Body(&'a str),
 }
 
-/// The beginning of a request: `[METHOD] URL-or-path [weight=N] [name=X]`.
+/// The first line of a request: `[METHOD] URL-or-path [weight=N] [name=X]`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EntryHead<'a> {
-    /// The method, if it has one of its own.
+    /// The method, if given.
     pub method: Option<&'a str>,
     /// The URL or the path.
     pub url: &'a str,
-    /// Its weight.
+    /// The weight.
     pub weight: u32,
-    /// Its name, by which it is counted.
+    /// The name for separate results.
     pub name: Option<&'a str>,
 }
 
-/// How much of a line a message shows, in characters.
+/// Length of a quoted line in a message, in characters.
 const SHOWN: usize = 80;
 const WEIGHT_MAX: u32 = 1_000_000;
-/// The longest name, in characters.
+/// Longest name, in characters.
 const NAME_MAX: usize = 64;
 /// Characters with a meaning in conditions such as `p99[login]<50ms`.
 const NOT_IN_NAMES: &str = "[],<>=!\"";
@@ -43,7 +43,7 @@ impl<'a> ListLine<'a> {
     ///
     /// # Errors
     ///
-    /// The fault.
+    /// Describes the fault.
     pub fn read(text: &'a str) -> Result<Self, String> {
         let text = text.trim_ascii();
         if is_quoted(text) {
@@ -128,7 +128,7 @@ fn weight_of(text: &str) -> Option<u32> {
     text.parse().ok().filter(|weight| (1..=WEIGHT_MAX).contains(weight))
 }
 
-/// True if a text can be the name of requests.
+/// True if a text is a valid name of requests.
 pub fn is_name(text: &str) -> bool {
     let is_allowed =
         |character: char| !character.is_control() && !character.is_whitespace() && !NOT_IN_NAMES.contains(character);
@@ -144,10 +144,10 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Where the first word ends. A blank within the braces of a placeholder ends none.
+/// End of the first word. A blank within the braces of a placeholder does not end a word.
 fn word_end(text: &str) -> usize {
     let blank = text.bytes().position(|byte| byte.is_ascii_whitespace()).unwrap_or(text.len());
-    // Most lines have none, and one character is found more quickly than two.
+    // Most lines have no placeholder, and one character is found faster than two.
     let open = text[..blank].rfind('{').and_then(|_| text[..blank].rfind("{{"));
     let open = open.filter(|open| !text[*open..blank].contains("}}"));
     let close = open.and_then(|_| text[blank..].find("}}")).map(|length| blank + length + 2);
@@ -167,14 +167,14 @@ fn is_quoted(text: &str) -> bool {
     is_url(first) || (is_token(first) && words.next().is_some_and(is_url))
 }
 
-/// The kind of a line that belongs into the file of a body, or to another program.
+/// The kind of a line that belongs in a body file, or to another program.
 fn foreign(text: &str) -> Option<&'static str> {
     let first = text.split_ascii_whitespace().next().unwrap_or_default();
     match text.as_bytes() {
         [b'{' | b'[' | b'}' | b']' | b'"', ..] => Some("JSON"),
         [b'<', ..] => Some("XML"),
         _ if first == "curl" || first.starts_with('-') => Some("a curl command"),
-        // The names of headers have no =, and URLs have something else before it.
+        // Header names contain no =, and in URLs another of these characters comes first.
         _ if first.find(['=', '/', ':', '?']).is_some_and(|at| first[at..].starts_with('=')) => {
             Some("the body of a form")
         }
@@ -182,7 +182,7 @@ fn foreign(text: &str) -> Option<&'static str> {
     }
 }
 
-/// True if a line is a host with its port, and not a header field: `127.0.0.1:8080/path`.
+/// True if a line is a host with a port, and not a header field: `127.0.0.1:8080/path`.
 fn is_host(text: &str) -> bool {
     let Some((name, rest)) = text.split_once(':') else { return false };
     let port = rest.bytes().take_while(u8::is_ascii_digit).count();
@@ -190,7 +190,7 @@ fn is_host(text: &str) -> bool {
     port > 0 && (rest[port..].starts_with(['/', '?']) || (is_named && port == rest.len()))
 }
 
-/// The beginning of a text, without secrets, in quotes.
+/// Start of a text in quotes, without secrets.
 pub(super) fn shown(text: &str) -> String {
     without_secrets(text, secrets::text)
 }
@@ -200,18 +200,18 @@ fn without_secrets(text: &str, hidden: impl Fn(&str) -> String) -> String {
     format!("{:?}", hidden(&text))
 }
 
-/// True if a line is a header field and not a request, whose URL has a colon, too.
+/// True if a line is a header field. The URL of a request also has a colon.
 fn is_field(text: &str) -> bool {
     let name = text.split([':', ' ', '\t']).next().unwrap_or_default();
     let rest = &text[name.len()..];
     !name.starts_with('/') && rest.starts_with(':') && !rest.starts_with("://")
 }
 
-/// Name and value of a header field, the value without leading blanks.
+/// Splits a header field into name and value, without leading blanks.
 ///
 /// # Errors
 ///
-/// The missing part.
+/// Names the missing part.
 pub fn raw_field(text: &str) -> Result<(&str, &str), &'static str> {
     let (name, value) = text.split_once(':').ok_or("no colon; write 'Name: value'")?;
     if name.is_empty() {
@@ -220,14 +220,14 @@ pub fn raw_field(text: &str) -> Result<(&str, &str), &'static str> {
     Ok((name, value.trim_start_matches([' ', '\t'])))
 }
 
-/// Quotation marks that web pages and word processors put in place of a shell's.
+/// Quotation marks that web pages and word processors substitute for a shell's.
 pub const QUOTES: [char; 6] = ['\u{201c}', '\u{201d}', '\u{201e}', '\u{2018}', '\u{2019}', '\u{201a}'];
 
-/// [`raw_field`] that conforms to RFC 9110.
+/// [`raw_field`], checked against RFC 9110.
 ///
 /// # Errors
 ///
-/// The fault.
+/// Describes the fault.
 pub fn field(text: &str) -> Result<(&str, &str), &'static str> {
     let (name, value) = raw_field(text)?;
     if name.starts_with(QUOTES) {
@@ -245,7 +245,7 @@ pub fn field(text: &str) -> Result<(&str, &str), &'static str> {
     Ok((name, value))
 }
 
-/// True if a text is a token of RFC 9110, as methods and header names are.
+/// True if a text is a token of RFC 9110, like methods and header names.
 pub fn is_token(text: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     !text.is_empty() && text.bytes().all(allowed)

@@ -1,7 +1,7 @@
 //! Requests that differ: the lists of `--urls`, and the placeholders of `--templates`.
 //!
-//! `line` reads one line of a list, `entries` a whole one, `order` says which entry the k-th request of a run is,
-//! `template` fills placeholders in, and `source` hands the requests to a worker.
+//! `line` reads one line of a list, `entries` a whole list. `order` maps the k-th request of a run to an entry.
+//! `template` fills in placeholders, and `source` provides a worker's requests.
 
 mod entries;
 mod line;

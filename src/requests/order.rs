@@ -1,27 +1,27 @@
-//! The order in which the requests of a list are sent. The k-th of a run follows from k and the seed alone: no thread
-//! needs to know about the others.
+//! The order in which the requests of a list are sent. The k-th request of a run depends only on k and the seed, so
+//! threads need no coordination.
 
 use std::sync::Arc;
 
 use onrush_plan::list::ListOrder;
 
-/// Picks requests.
+/// Maps the number of a request to a list entry.
 #[derive(Clone, Debug)]
 pub struct Picker {
     order: ListOrder,
     length: u64,
-    /// Of each request, the sum of the weights up to it; empty if all are alike.
+    /// Cumulative weight of each request; empty if all weights are equal.
     weights: Arc<[u64]>,
     seed: u64,
 }
 
 impl Picker {
-    /// One for a list of this length, at least one, with these sums of weights, if they differ.
+    /// Creates a picker for a list of this length, at least one, with these cumulative weights.
     pub fn new(order: ListOrder, length: usize, weights: Arc<[u64]>, seed: u64) -> Self {
         Self { order, length: length as u64, weights, seed }
     }
 
-    /// Which one of the list is the k-th request of the run.
+    /// Index of the k-th request of the run in the list.
     pub fn pick(&self, k: u64) -> usize {
         let picked = match self.order {
             ListOrder::Seq => k % self.length,
@@ -39,32 +39,32 @@ impl Picker {
     }
 }
 
-/// The numbers of the requests that a worker sends: one of each group, which has one for every worker. Its place in the
-/// groups changes with each pass through the list: otherwise a worker would only ever have one part of a list whose
-/// length its number divides, and quick workers would change the mix.
+/// Numbers of the requests that a worker sends: one of each group, with one for every worker. The position in the group
+/// changes with each pass through the list. Otherwise a worker would always send the same part of a list whose length
+/// is a multiple of the number of workers, and fast workers would change the mix.
 #[derive(Clone, Debug)]
 pub struct RequestNumbering {
-    /// The number of the worker, and the number of workers.
+    /// Number of this worker, and number of workers.
     worker: (u64, u64),
-    /// Which of the run's requests are sent here: of every so many, the one with this number.
+    /// Requests of the run sent here: offset and stride.
     part: (u64, u64),
-    /// Requests after which the run begins again: the list, and the values for its placeholders.
+    /// Requests after which the run starts over: the list, and the values of its placeholders.
     length: u64,
-    /// Requests after which a worker would begin again with its part of these.
+    /// Requests after which a worker would repeat the same entries.
     period: u64,
-    /// How often every worker has a request here; the first workers send the rest.
+    /// Number of requests of every worker here; the first workers send the remainder.
     whole: u64,
     sent: u64,
 }
 
 impl RequestNumbering {
-    /// The order of the only worker, in this part of a run of a list of this length; `whole`: how often every worker
-    /// has a request.
+    /// Numbering of a single worker, for this part of a run over a list of this length. `whole`: requests that every
+    /// worker has.
     pub fn new(part: (u64, u64), length: u64, whole: u64) -> Self {
         Self { worker: (0, 1), part, length, period: 1, whole, sent: 0 }.of_worker(0, 1)
     }
 
-    /// The order for requests with values that take turns as well; `turns`: the number of each.
+    /// Numbering with values that also take turns. `turns`: length of each cycle.
     #[must_use]
     pub fn with_values(mut self, turns: impl IntoIterator<Item = u64>) -> Self {
         for turn in turns {
@@ -75,7 +75,7 @@ impl RequestNumbering {
         self.of_worker(worker, workers)
     }
 
-    /// The order of one of several workers.
+    /// Numbering of one of several workers.
     #[must_use]
     pub fn of_worker(&self, worker: u64, workers: u64) -> Self {
         let period = self.length / gcd(self.length, self.part.1 * workers);
@@ -88,7 +88,7 @@ fn gcd(one: u64, other: u64) -> u64 {
 }
 
 impl RequestNumbering {
-    /// Takes the next number.
+    /// Returns the next number.
     pub fn number(&mut self) -> u64 {
         let (worker, workers) = self.worker;
         let (first, step) = self.part;
@@ -107,8 +107,8 @@ impl Iterator for RequestNumbering {
     }
 }
 
-/// Where a permutation of `length` numbers moves one of them: a Feistel network of eight rounds on the smallest even
-/// number of bits, applied until the result is one of them (Black and Rogaway, 2002, "cycle walking").
+/// Position of a number in a permutation of `length` numbers: a Feistel network of eight rounds on the smallest even
+/// number of bits, repeated until the result is in range (Black and Rogaway, 2002, "cycle walking").
 fn shuffled(mut number: u64, length: u64, key: u64) -> u64 {
     let half = (u64::BITS - (length - 1).leading_zeros()).div_ceil(2).max(1);
     let mask = (1 << half) - 1;
@@ -124,7 +124,7 @@ fn shuffled(mut number: u64, length: u64, key: u64) -> u64 {
     }
 }
 
-/// A number that depends on both as if at random: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
+/// A pseudorandom function of both numbers: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
 pub(super) fn mixed(seed: u64, number: u64) -> u64 {
     let mut z = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -169,7 +169,7 @@ mod tests {
                 let numbers = RequestNumbering::new((step - 1, step), length, u64::MAX).of_worker(worker, workers);
                 let mut counts = vec![0; length as usize];
                 numbers.take(rounds as usize).for_each(|k| counts[(k % length) as usize] += 1);
-                // A list of which several machines have one part keeps its mix.
+                // A list of which several machines each have one part keeps its mix.
                 let shared = gcd(length, step);
                 let expected = rounds * shared / length;
                 let all = counts.iter().filter(|count| **count > 0);

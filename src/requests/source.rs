@@ -1,4 +1,4 @@
-//! Requests that differ, as a worker sends them.
+//! Source of a worker's requests that differ.
 
 use std::hint::black_box;
 use std::rc::Rc;
@@ -12,29 +12,29 @@ use super::entries::Entries;
 use super::order::{Picker, RequestNumbering};
 use super::template::{Template, TemplateBuffers, Values};
 
-/// Of lists up to this length, requests are encoded once a thread; of longer ones, each time they are sent ...
+/// Longest list whose requests are encoded once per thread. Longer lists are encoded each time ...
 const KEPT_MAX: usize = 1 << 14;
-/// ... and also if the encoded ones have this many bytes together. A sent request holds its own bytes, so that large
-/// bodies would need much more memory for each request in flight.
+/// ... and so are lists with more encoded bytes than this. A sent request holds its own bytes, so large bodies would
+/// need much more memory for each request in flight.
 const KEPT_BYTES_MAX: usize = 256 << 20;
 
-/// How many bytes come near together.
+/// Bytes that a prefetch loads together.
 const CACHE_LINE: usize = 64;
 
-/// A worker's share of requests that differ.
+/// Requests of a worker that differ.
 #[derive(Clone, Debug)]
 pub struct Listed {
-    /// The list; `None`: there is one request, which differs by the values of its placeholders.
+    /// The list; `None` for one request with placeholders.
     pub entries: Option<Arc<Entries>>,
-    /// Values of placeholders; `None`: they are sent as they are.
+    /// Values of placeholders; `None` to send placeholders verbatim.
     pub values: Option<Values>,
     /// The seed of random values.
     pub seed: u64,
-    /// In which order they are sent.
+    /// Order of the requests.
     pub picker: Picker,
-    /// Parts of all requests, unless they say otherwise.
+    /// Default parts of all requests.
     pub parts: RequestParts,
-    /// Which of the run's requests the worker sends.
+    /// Numbers of the requests that this worker sends.
     pub numbers: RequestNumbering,
 }
 
@@ -43,7 +43,7 @@ impl Listed {
     ///
     /// # Errors
     ///
-    /// The fault in a placeholder, or in the values for it.
+    /// The fault in a placeholder, or in its values.
     pub fn prepared(mut self) -> Result<Self, String> {
         let Self { entries, values: Some(values), parts, seed, .. } = &mut self else { return Ok(self) };
         let others = entries.iter().flat_map(|entries| {
@@ -58,13 +58,13 @@ impl Listed {
         Ok(self)
     }
 
-    /// The share of one of several workers.
+    /// The requests of one of several workers.
     #[must_use]
     pub fn of_worker(&self, worker: u64, workers: u64) -> Self {
         Self { numbers: self.numbers.of_worker(worker, workers), ..self.clone() }
     }
 
-    /// Its requests, in its thread.
+    /// Creates the source in the worker's thread.
     pub fn into_source(self) -> Box<dyn Source> {
         let length = self.entries.as_ref().map_or(1, |entries| entries.len());
         let kept = if length <= KEPT_MAX { vec![None; length] } else { Vec::new() };
@@ -81,27 +81,27 @@ impl Listed {
     }
 }
 
-/// The source of a worker's requests.
+/// Source of a worker's requests.
 struct ListSource {
     listed: Listed,
-    /// The requests that were encoded before.
+    /// Encoded requests.
     kept: Vec<Option<KeptRequest>>,
-    /// How many more bytes may be kept.
+    /// Bytes that may still be kept.
     left: usize,
-    /// The numbers of the next requests, in the run and in the list. They are known early because a long list is not in
-    /// the processor's cache: the text is prefetched while others are being sent.
+    /// Numbers of the next requests, in the run and in the list. They are known early so that the text can be
+    /// prefetched: a long list is not in the processor's cache.
     upcoming: [(u64, usize); 2],
-    /// The number of the name of the last request.
+    /// Name number of the last request.
     name: u16,
     buffers: TemplateBuffers,
 }
 
-/// A request that was encoded.
+/// An encoded request.
 #[derive(Clone)]
 enum KeptRequest {
-    /// It never changes.
+    /// Never changes.
     Same(Request),
-    /// It has placeholders.
+    /// Contains placeholders.
     Template(Rc<Template>),
 }
 
@@ -133,8 +133,8 @@ impl ListSource {
         (k, self.listed.picker.pick(k))
     }
 
-    /// Looks at the next requests, so that they are near when they are sent: at the last one's place, and at the bytes
-    /// of the one before it, whose place has come near meanwhile.
+    /// Prefetches the next requests: the offset of the last one, and the text of the one before, whose offset has been
+    /// loaded meanwhile.
     fn approach(&self) {
         let [next, last] = self.upcoming.map(|(_, index)| self.kept.get(index));
         if let Some(Some(KeptRequest::Same(Request::Http1(encoded)))) = last {
@@ -153,7 +153,7 @@ impl ListSource {
         let Listed { entries, values, parts, seed, .. } = &mut self.listed;
         let parts = entries.as_ref().map_or_else(|| parts.clone(), |entries| entries.request(index, parts));
         let template = values.as_mut().map(|values| Template::from_parts(&parts, values, *seed)).transpose();
-        // They were checked before the run.
+        // Checked before the run.
         let wire = match template.map_err(ScriptFailure::Raised)? {
             Some(template) if !template.is_constant() => {
                 let length = template.text_bytes();

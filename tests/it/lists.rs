@@ -182,8 +182,8 @@ fn what_is_wrong_with_a_list_is_said_before_anything_is_sent(context: &Context) 
     let (server, scratch) = (target(), Scratch::new("list"));
     let long = format!("/{}", "x".repeat(70_000));
     for (text, words) in [
-        (&b""[..], "it has no request; write one on each line"),
-        (b"# nothing\n\n", "it has no request"),
+        (&b""[..], "the list is empty; write one request on each line"),
+        (b"# nothing\n\n", "the list is empty"),
         (b"/a\nnonsense\n", "line 2: \"nonsense\" is neither a request nor a header"),
         (b"/a\n\nX-A: 1\n", "line 3: \"X-A: 1\" belongs to no request"),
         (b"/a\n\nAuthorization: Bearer zebra-77\n", "belongs to no request"),
@@ -193,7 +193,7 @@ fn what_is_wrong_with_a_list_is_said_before_anything_is_sent(context: &Context) 
         (b"/a\n/\xff\n", "line 2: not UTF-8"),
         (b"/a\x01\n", "in a path; write %01"),
         (b"POST /a\n@/nonexistent\n", "\"/nonexistent\": No such file or directory"),
-        (b"POST /a\n@a\n@b\n", "line 3: the request has a body already"),
+        (b"POST /a\n@a\n@b\n", "line 3: the request already has a body"),
         (b"/a weight=x\n", "line 1: \"weight=x\": a weight is a whole number"),
         (b"{\"url\": \"/\"}\n", "line 1: this looks like JSON"),
         (b"/a nam=b\n", "line 1: \"nam=…\" after the URL"),

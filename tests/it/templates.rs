@@ -165,7 +165,7 @@ fn what_is_wrong_with_a_placeholder_is_said_before_anything_is_sent(context: &Co
         ("{{sqe}}".to_owned(), "--header \"X: {{sqe}}\": {{sqe}}: no placeholder \"sqe\"; did you mean seq?"),
         ("{{seq".to_owned(), "{{ without }} on its line; add it, or write {{{{ for {{ itself"),
         ("{{line /nonexistent}}".to_owned(), "the values \"/nonexistent\": No such file or directory"),
-        (format!("{{{{line {}}}}}", empty.display()), "empty.txt\": it is empty; write a value on each line"),
+        (format!("{{{{line {}}}}}", empty.display()), "empty.txt\": the file is empty; write a value on each line"),
         (
             format!("{{{{csv {} id}}}}", broken.display()),
             "broken.csv\": line 6: 1 value where the first row has 2 names",

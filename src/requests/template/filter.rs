@@ -1,17 +1,17 @@
-//! Encoding of a value before it is sent, by the place where it is.
+//! Encoding of a value before it is sent, by its position.
 
-/// An encoding.
+/// Encoding of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValueFilter {
-    /// Nothing.
+    /// No encoding.
     Raw,
-    /// It is escaped for the inside of a JSON string; the quotation marks around that are not part of it.
+    /// Escapes the value for the inside of a JSON string, without the quotation marks.
     Json,
-    /// All but the unreserved characters of RFC 3986 are percent-encoded.
+    /// Percent-encodes all but the unreserved characters of RFC 3986.
     Url,
 }
 
-/// The part of a request in which a placeholder is.
+/// Part of a request that contains a placeholder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RequestPart {
     /// The path and the query.
@@ -26,7 +26,7 @@ impl ValueFilter {
     /// All filters.
     pub const ALL: [Self; 3] = [Self::Raw, Self::Json, Self::Url];
 
-    /// Its name in a placeholder.
+    /// Name of the filter in a placeholder.
     pub fn name(self) -> &'static str {
         match self {
             Self::Raw => "raw",
@@ -35,7 +35,7 @@ impl ValueFilter {
         }
     }
 
-    /// The encoded value.
+    /// Encodes a value.
     pub fn apply(self, value: &str) -> String {
         match self {
             Self::Raw => value.to_owned(),
@@ -49,7 +49,7 @@ impl ValueFilter {
 }
 
 impl RequestPart {
-    /// The encoding here, unless the placeholder says otherwise.
+    /// Default encoding for this part.
     pub fn usual(self) -> ValueFilter {
         match self {
             Self::Target => ValueFilter::Url,
@@ -57,24 +57,24 @@ impl RequestPart {
         }
     }
 
-    /// Why a value cannot be sent here.
+    /// Why a value cannot be sent in this part.
     pub fn flaw(self, value: &str) -> Option<&'static str> {
         match self {
             Self::Target if value.bytes().any(|byte| !byte.is_ascii_graphic()) => Some(
                 "a blank, a control character or one beyond ASCII cannot be in a path; leave out | raw, or add | url",
             ),
             Self::Header if value.contains(['\r', '\n', '\0']) => {
-                Some("a line end or NUL cannot be in a header; take it out of the file, or add | url")
+                Some("a line end or NUL cannot be in a header; remove it from the file, or add | url")
             }
             Self::Header if value.contains(|character: char| character.is_ascii_control() && character != '\t') => {
-                Some("a control character cannot be in a header; take it out of the file, or add | url")
+                Some("a control character cannot be in a header; remove it from the file, or add | url")
             }
             _ => None,
         }
     }
 }
 
-/// Bytes that are written as `%XX`, except for the unreserved characters of RFC 3986.
+/// Percent-encodes all bytes except the unreserved characters of RFC 3986.
 pub fn percent_encoded(text: &[u8]) -> String {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut encoded = String::with_capacity(text.len());

@@ -1,4 +1,4 @@
-//! The text between the braces of a placeholder.
+//! Text between the braces of a placeholder.
 
 use std::fmt::Write;
 
@@ -10,9 +10,9 @@ use super::tokens::{TemplateToken, Tokens};
 /// A placeholder: the source of its values, and their filters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placeholder {
-    /// The source of its values.
+    /// Source of the values.
     pub what: PlaceholderKind,
-    /// Filters, applied one after the other; none: the usual one at its place.
+    /// Filters, applied in order; empty for the default filter of the position.
     pub filters: Vec<ValueFilter>,
 }
 
@@ -21,7 +21,7 @@ pub struct Placeholder {
 pub enum PlaceholderKind {
     /// The number of the request in the run, from 1.
     Seq,
-    /// A random whole number, from the one to the other.
+    /// A random whole number in this inclusive range.
     Rand(i64, i64),
     /// A random UUID.
     Uuid,
@@ -31,17 +31,17 @@ pub enum PlaceholderKind {
     Value(ValueSource),
 }
 
-/// Where values come from.
+/// Source of values in a file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ValueSource {
     /// The file.
     pub file: String,
-    /// The column, by its name in the first row of the file; `None`: every line is a value.
+    /// The column, by its name in the first row; `None`: every line is a value.
     pub column: Option<String>,
 }
 
 const FILTERS_MAX: usize = 8;
-/// The names of placeholders, each with how it is written.
+/// The names of placeholders, each with its syntax.
 const NAMES: [(&str, &str); 6] = [
     ("seq", "{{seq}}"),
     ("rand", "{{rand A B}}, A and B being whole numbers"),
@@ -52,11 +52,11 @@ const NAMES: [(&str, &str); 6] = [
 ];
 
 impl Placeholder {
-    /// Reads the text between the braces.
+    /// Parses the text between the braces.
     ///
     /// # Errors
     ///
-    /// The fault, and what to write.
+    /// Describes the fault and the correct syntax.
     pub fn read(text: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(text).map_err(|_| "a placeholder that is not UTF-8".to_owned())?;
         let shown = || format!("{{{{{}}}}}", text.trim().escape_debug());
@@ -65,13 +65,13 @@ impl Placeholder {
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let what = PlaceholderKind::read(&words).map_err(|reason| format!("{}: {reason}", shown()))?;
         let filters = parts.map(|words| filter(&words)).collect::<Result<Vec<_>, _>>().and_then(|filters| {
-            // Each may double its input.
+            // Each filter may double its input.
             if filters.len() > FILTERS_MAX { Err(format!("at most {FILTERS_MAX} filters")) } else { Ok(filters) }
         });
         Ok(Self { what, filters: filters.map_err(|reason| format!("{}: {reason}", shown()))? })
     }
 
-    /// The file that its values come from.
+    /// The file with the values.
     pub fn file(&self) -> Option<&str> {
         match &self.what {
             PlaceholderKind::Value(source) => Some(&source.file),
@@ -106,11 +106,11 @@ impl PlaceholderKind {
     }
 }
 
-/// The placeholders of a text.
+/// Parses the placeholders of a text.
 ///
 /// # Errors
 ///
-/// The first fault.
+/// Describes the first fault.
 pub fn placeholders(text: &[u8]) -> Result<Vec<Placeholder>, String> {
     let read = |token| match token {
         Ok(TemplateToken::Text(_)) => None,
@@ -120,7 +120,7 @@ pub fn placeholders(text: &[u8]) -> Result<Vec<Placeholder>, String> {
     Tokens::new(text).filter_map(read).collect()
 }
 
-/// The first placeholder of a text that is not meant to have any.
+/// The first likely placeholder of a text without templates.
 pub fn looks_like_one(text: &[u8]) -> Option<String> {
     let is_one = |text: &&[u8]| Placeholder::read(text).is_ok();
     let mut tokens = Tokens::new(text).map_while(Result::ok).filter_map(|token| match token {
@@ -130,8 +130,8 @@ pub fn looks_like_one(text: &[u8]) -> Option<String> {
     tokens.find(is_one).map(|text| format!("{{{{{}}}}}", String::from_utf8_lossy(text)))
 }
 
-/// The words of the placeholder, then the words of each filter. Quotation marks keep blanks and `|` in a word. `None`:
-/// one is not closed.
+/// Words of the placeholder, then words of each filter. Quotation marks protect blanks and `|`. `None` if a quotation
+/// mark is not closed.
 fn words(text: &str) -> Option<Vec<Vec<String>>> {
     let (mut parts, mut rest) = (vec![Vec::new()], text.trim_start());
     while let Some(first) = rest.chars().next() {
@@ -159,7 +159,7 @@ fn filter(words: &[String]) -> Result<ValueFilter, String> {
     }
 }
 
-/// A message: nothing has that name; it names the most similar one.
+/// Message for an unknown name, with the most similar known one.
 pub(super) fn unknown<'a>(noun: &str, name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let nearest =
@@ -170,7 +170,7 @@ pub(super) fn unknown<'a>(noun: &str, name: &str, names: impl IntoIterator<Item 
     }
 }
 
-/// The names that there are.
+/// List of the known names.
 fn known<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = "there is".to_owned();
     for (number, name) in names.into_iter().take(20).enumerate() {

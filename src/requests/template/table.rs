@@ -1,4 +1,4 @@
-//! A file of values: a value on each line, or CSV whose first row names its columns (RFC 4180).
+//! File of values: one value per line, or CSV with column names in the first row (RFC 4180).
 
 use std::sync::Arc;
 
@@ -8,18 +8,18 @@ use onrush_text::units::counted;
 
 use super::placeholder::unknown;
 
-/// A file of values. It is not empty, and UTF-8.
+/// A nonempty file of values in UTF-8.
 #[derive(Clone, Debug)]
 pub struct ValueTable {
     contents: Arc<[u8]>,
 }
 
 impl ValueTable {
-    /// The table in a file.
+    /// Reads the table in a file.
     ///
     /// # Errors
     ///
-    /// Why it has no values.
+    /// Why the file has no values.
     pub fn from_contents(file: &FileContents) -> Result<Self, String> {
         let contents = file.shared().map_err(|unreadable| unreadable.to_string())?;
         let table = Self { contents };
@@ -28,16 +28,16 @@ impl ValueTable {
                 let line = 1 + table.contents[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
                 Err(format!("line {line}: not UTF-8; convert the file"))
             }
-            Ok(_) if table.text().trim().is_empty() => Err("it is empty; write a value on each line".to_owned()),
+            Ok(_) if table.text().trim().is_empty() => Err("the file is empty; write a value on each line".to_owned()),
             Ok(_) => Ok(table),
         }
     }
 
-    /// Passes on the values.
+    /// Passes the values to `each`.
     ///
     /// # Errors
     ///
-    /// The fault in the file, or the line of the first value that the caller refuses, and why.
+    /// The fault in the file, or the line of the first value that the caller refuses, and the reason.
     pub fn values(
         &self,
         column: Option<&str>,
@@ -57,10 +57,10 @@ impl ValueTable {
             is_empty = false;
             each(&record[index]).map_err(|flaw| in_line(self.line(record.position()), flaw))?;
         }
-        if is_empty { Err("it has no row below the names of its columns; add one".to_owned()) } else { Ok(()) }
+        if is_empty { Err("no row below the column names; add one".to_owned()) } else { Ok(()) }
     }
 
-    /// The fault in a row.
+    /// Describes the fault in a row.
     fn wrong(&self, error: &csv::Error) -> String {
         match error.kind() {
             ErrorKind::UnequalLengths { pos, expected_len, len } => format!(
@@ -73,7 +73,7 @@ impl ValueTable {
         }
     }
 
-    /// The line in which a row begins, from 1. The position of a row may be at line ends before it.
+    /// Line number of a row, from 1. The position of a row may be at line ends before the row.
     fn line(&self, position: Option<&Position>) -> usize {
         let bytes = self.text().as_bytes();
         let (before, rest) = bytes.split_at(position.map_or(0, Position::byte) as usize);
@@ -81,14 +81,14 @@ impl ValueTable {
         1 + before.iter().chain(between).filter(|byte| **byte == b'\n').count()
     }
 
-    /// The text without the mark with which some editors begin a file.
+    /// Text without a byte order mark.
     fn text(&self) -> &str {
         let text = std::str::from_utf8(&self.contents).unwrap_or_default();
         text.strip_prefix('\u{feff}').unwrap_or(text)
     }
 }
 
-/// The place of a column among these.
+/// Index of a column.
 fn column_of(column: &str, names: &StringRecord) -> Result<usize, String> {
     for (index, name) in names.iter().enumerate() {
         if names.iter().take(index).any(|earlier| earlier.trim() == name.trim()) {
@@ -142,9 +142,9 @@ mod tests {
     #[test]
     fn what_is_wrong_with_a_file_is_said() {
         for (text, words) in [
-            ("", "it is empty"),
-            ("\u{feff}\r\n", "it is empty"),
-            ("id,name\n", "it has no row below the names"),
+            ("", "the file is empty"),
+            ("\u{feff}\r\n", "the file is empty"),
+            ("id,name\n", "no row below the column names"),
             ("id,name\n1,a\n2\n", "line 3: 1 value where the first row has 2 names"),
             ("id,id\n1,2\n", "two columns are named \"id\""),
             ("ids,name\n1,2\n", "no column \"id\"; did you mean ids?"),

@@ -1,4 +1,4 @@
-//! A request that is filled in each time it is sent.
+//! A request with placeholders to fill in.
 
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -12,7 +12,7 @@ use super::tokens::{TemplateToken, Tokens};
 use super::values::{ValueColumn, Values};
 use crate::requests::mixed;
 
-/// A request with places that are filled in.
+/// A request with placeholders to fill in.
 #[derive(Debug)]
 pub struct Template {
     head: Vec<Piece>,
@@ -27,7 +27,7 @@ pub struct Template {
 enum Piece {
     Text(Vec<u8>),
     Seq,
-    /// A random number from this one on, out of so many.
+    /// A random number from `from` on, with this many possible values.
     Rand {
         from: i64,
         count: u128,
@@ -40,7 +40,7 @@ enum Piece {
     Value(Arc<ValueColumn>),
 }
 
-/// Buffers that are used again and again.
+/// Reusable buffers.
 #[derive(Debug, Default)]
 pub struct TemplateBuffers {
     request: Vec<u8>,
@@ -48,12 +48,11 @@ pub struct TemplateBuffers {
 }
 
 impl Template {
-    /// The template of a request, whose texts have placeholders. Random values follow from the seed and the number of a
-    /// request.
+    /// Compiles a request with placeholders. Random values depend on the seed and the number of the request.
     ///
     /// # Errors
     ///
-    /// The fault in a placeholder, or in the values for it.
+    /// The fault in a placeholder, or in its values.
     pub fn from_parts(parts: &RequestParts, values: &mut Values, seed: u64) -> Result<Self, String> {
         let mut pieces = TemplatePieces { pieces: Vec::new(), values, seed };
         pieces.text(parts.method.as_bytes());
@@ -75,12 +74,12 @@ impl Template {
         Ok(Self { head, body: pieces.pieces, has_length, response: ResponseKind::to(&parts.method) })
     }
 
-    /// True if nothing in it is filled in.
+    /// True if there is nothing to fill in.
     pub fn is_constant(&self) -> bool {
         self.head.iter().chain(&self.body).all(|piece| matches!(piece, Piece::Text(_)))
     }
 
-    /// How many bytes its texts have.
+    /// Size of the fixed texts, in bytes.
     pub fn text_bytes(&self) -> usize {
         let length = |piece: &Piece| if let Piece::Text(text) = piece { text.len() } else { 0 };
         self.head.iter().chain(&self.body).map(length).sum()
@@ -127,16 +126,16 @@ impl Piece {
     }
 }
 
-/// The pieces of a request so far.
+/// Compiled pieces of a request so far.
 struct TemplatePieces<'a> {
     pieces: Vec<Piece>,
     values: &'a mut Values,
-    /// The seed of the next random value.
+    /// Seed of the next random value.
     seed: u64,
 }
 
 impl TemplatePieces<'_> {
-    /// Adds a text as it is.
+    /// Adds a text verbatim.
     fn text(&mut self, text: &[u8]) {
         match self.pieces.last_mut() {
             Some(Piece::Text(before)) => before.extend_from_slice(text),
@@ -170,7 +169,7 @@ impl TemplatePieces<'_> {
         })
     }
 
-    /// A seed for one place, so that no two have equal values.
+    /// A separate seed for each position: no two have equal values.
     fn draw(&mut self) -> u64 {
         self.seed = mixed(self.seed, 1);
         self.seed

@@ -1,25 +1,25 @@
-//! A text taken apart into verbatim parts and placeholders.
+//! Splits a text into verbatim parts and placeholders.
 
 use memchr::memmem;
 
 /// A part of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TemplateToken<'a> {
-    /// Sent as it is.
+    /// Sent verbatim.
     Text(&'a [u8]),
     /// The text between `{{` and `}}`.
     Placeholder(&'a [u8]),
 }
 
-/// The parts of a text, in their order. Four opening braces are the text `{{`. Of three the first is text, so that
-/// `{{{seq}}}` is a number in braces; closing braces that close nothing are text as well, as in JSON.
+/// Parts of a text, in order. Four opening braces are the text `{{`. The first of three braces is text, so `{{{seq}}}`
+/// is a number in braces. Unmatched closing braces are text, as in JSON.
 #[derive(Clone, Debug)]
 pub struct Tokens<'a> {
     rest: &'a [u8],
 }
 
 impl<'a> Tokens<'a> {
-    /// The tokens of a text.
+    /// Starts to read a text.
     pub fn new(text: &'a [u8]) -> Self {
         Self { rest: text }
     }
@@ -57,7 +57,7 @@ impl<'a> Iterator for Tokens<'a> {
     }
 }
 
-/// A text whose braces are sent as they are.
+/// Escapes a text whose braces are sent verbatim.
 pub fn escaped(text: &[u8]) -> Vec<u8> {
     let mut escaped = Vec::with_capacity(text.len());
     let mut rest = text;

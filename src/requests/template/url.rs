@@ -1,30 +1,30 @@
-//! The placeholders of a URL, kept from its grammar, in which neither blanks nor braces have a place.
+//! Hides the placeholders of a URL from the URL grammar, which allows neither blanks nor braces.
 
 use std::borrow::Cow;
 
 use super::tokens::{TemplateToken, Tokens};
 
-/// A URL in which letters replace each placeholder, as many as its characters.
+/// A URL with each placeholder replaced by letters of the same length.
 #[derive(Debug)]
 pub struct Masked<'a> {
     /// The URL as typed.
     url: &'a str,
-    /// With the letters.
+    /// The URL with letters.
     text: String,
 }
 
 impl<'a> Masked<'a> {
-    /// Takes the placeholders out of a URL.
+    /// Replaces the placeholders of a URL.
     ///
     /// # Errors
     ///
-    /// A placeholder that is not closed.
+    /// A placeholder is not closed.
     pub fn new(url: &'a str) -> Result<Self, &'static str> {
         let mut text = String::with_capacity(url.len());
         let mut at = 0;
         for token in Tokens::new(url.as_bytes()) {
             match token? {
-                // Braces that stand for braces are longer than they.
+                // Escaped braces are longer than the braces.
                 TemplateToken::Text(part) if url.as_bytes()[at..].starts_with(b"{{{{") && part == b"{{" => {
                     text.push_str("{{{{");
                     at += 4;
@@ -42,16 +42,16 @@ impl<'a> Masked<'a> {
         Ok(Self { url, text })
     }
 
-    /// The URL with letters in the place of placeholders.
+    /// The URL with letters instead of placeholders.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Puts the placeholders back into a path that was found in [`Self::text`].
+    /// Restores the placeholders in a path of [`Self::text`].
     ///
     /// # Errors
     ///
-    /// If there is one before the path.
+    /// A placeholder precedes the path.
     pub fn path(&self, path: &str) -> Result<Cow<'a, str>, &'static str> {
         let end = self.text.find('#').unwrap_or(self.text.len());
         // A slash may have been added to a URL without one.

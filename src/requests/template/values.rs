@@ -1,4 +1,4 @@
-//! The values of files, as the bytes that are sent.
+//! Values of files, as the bytes to send.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -9,14 +9,14 @@ use super::filter::{RequestPart, ValueFilter};
 use super::placeholder::ValueSource;
 use super::table::ValueTable;
 
-/// The files of a run, and the values of them that its placeholders need. A clone shares the bytes of both.
+/// The files of a run, and the values that its placeholders need. A clone shares the bytes of both.
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     tables: BTreeMap<String, ValueTable>,
     columns: BTreeMap<(ValueSource, Vec<ValueFilter>, RequestPart), Arc<ValueColumn>>,
 }
 
-/// The values of a column, or the lines of a file; at least one.
+/// Values of a column, or lines of a file; at least one.
 #[derive(Debug, Default)]
 pub struct ValueColumn {
     bytes: Vec<u8>,
@@ -24,11 +24,11 @@ pub struct ValueColumn {
 }
 
 impl Values {
-    /// The values of files, by the names that they were given.
+    /// Reads the values of files, by file name.
     ///
     /// # Errors
     ///
-    /// The first file without values, and why it has none.
+    /// The first file without values, and the reason.
     pub fn from_files<'a>(files: impl IntoIterator<Item = &'a FileContents>) -> Result<Self, String> {
         let table = |file: &FileContents| match ValueTable::from_contents(file) {
             Ok(table) => Ok((file.name.clone(), table)),
@@ -38,11 +38,11 @@ impl Values {
         Ok(Self { tables, columns: BTreeMap::new() })
     }
 
-    /// The values for a placeholder, prepared when they are needed for the first time.
+    /// Values for a placeholder, prepared on first use.
     ///
     /// # Errors
     ///
-    /// The file, the line and why a value cannot be sent; or the fault in the file.
+    /// The file, the line and the reason why a value cannot be sent, or the fault in the file.
     pub fn column(
         &mut self,
         source: &ValueSource,
@@ -60,7 +60,7 @@ impl Values {
         Ok(column)
     }
 
-    /// How many values each column has that was prepared.
+    /// Number of values of each prepared column.
     pub fn lengths(&self) -> impl Iterator<Item = u64> {
         self.columns.values().map(|column| column.ends.len() as u64)
     }
@@ -90,7 +90,7 @@ impl ValueColumn {
         Ok(column)
     }
 
-    /// The value for the request with this number: they take turns.
+    /// The value for the request with this number. Values take turns.
     pub fn value(&self, k: u64) -> &[u8] {
         let row = (k % self.ends.len() as u64) as usize;
         let start = row.checked_sub(1).map_or(0, |before| self.ends[before]);
