@@ -34,7 +34,7 @@ impl Account {
         self.last = self.read();
     }
 
-    /// Activity since the last reading; starts the next period.
+    /// Returns the activity since the last reading and starts the next period.
     pub fn take(&mut self) -> Activity {
         let before = self.last;
         self.restart();
@@ -60,7 +60,7 @@ impl Account {
     }
 
     fn queued_ns(&self) -> Option<u64> {
-        // Three numbers and their separators.
+        // Room for three numbers and their separators.
         let mut text = [0; 64];
         let length = rustix::io::pread(self.schedstat.as_ref()?, &mut text, 0).ok()?;
         queued_ns(&text[..length])
@@ -68,16 +68,16 @@ impl Account {
 }
 
 impl Reading {
-    /// Splits processor time into user and system time, given the kernel's figure for the latter. The sum is exact; the
-    /// split may be a tick late. Neither part ever decreases.
+    /// Splits processor time into user and system time, given the kernel's system time. The sum is exact; the split may
+    /// be a tick late. Neither part ever decreases.
     fn split(&self, cpu_ns: u64, system_ns: u64) -> (u64, u64) {
         let user_ns = cpu_ns.saturating_sub(system_ns).max(self.user_ns);
         (user_ns, cpu_ns - user_ns)
     }
 }
 
-/// The second number of a `schedstat`: processor time, time in the run queue, number of times on a processor. A kernel
-/// without this accounting writes three zeros, but the thread that reads it has run at least once.
+/// The second number of a `schedstat`: processor time, run-queue time, number of times scheduled. A kernel without this
+/// accounting writes three zeros. The reading thread has run at least once, so zeros mean unknown.
 fn queued_ns(text: &[u8]) -> Option<u64> {
     let mut numbers = std::str::from_utf8(text).ok()?.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
     let [_, queued_ns, turns] = [numbers.next()??, numbers.next()??, numbers.next()??];

@@ -1,4 +1,4 @@
-//! Measurements of a worker: the window that counts, its tally, and the samples taken ten times a second.
+//! Measurements of a worker: the measured window, its tally, and the samples taken ten times a second.
 
 use onrush_proto::Nanos;
 use onrush_stats::{Gap, silences};
@@ -9,34 +9,34 @@ use super::measured::Measured;
 use super::rules::Scale;
 use super::tally::Tally;
 
-/// The most long times in the script that are kept; if there are more, the longest ones.
+/// Largest number of long script times that are kept: the longest ones.
 const IN_SCRIPT_MAX: usize = 4096;
 
 /// Measurements of one worker.
 pub(super) struct Books {
     pub tally: Tally,
     scale: Scale,
-    /// How often rates are sampled and intervals handed over, in nanoseconds.
+    /// Interval of rate samples and hand-overs, in nanoseconds.
     pub sample_ns: u64,
-    /// The start of the window that counts.
+    /// Start of the measured window.
     pub start: Nanos,
     pub end_at: Nanos,
-    /// Time of the last sample of the rate, and the number of responses by then.
+    /// Time of the last rate sample, and the number of responses by then.
     sampled_at: Nanos,
     sampled_completed: u64,
-    /// Time spent in the script that has been counted, in nanoseconds.
+    /// Counted script time, in nanoseconds.
     pub script_noted_ns: u64,
     /// The kernel's account of the thread; `None` in virtual time.
     pub account: Option<Account>,
-    /// When the worker was stalled.
+    /// Times in which the worker was stalled.
     pub stalls: Vec<Gap>,
-    /// Measurements up to the end of the run, if it is over and goes on uncounted.
+    /// Measurements up to the end of the run, once the run has ended and goes on uncounted.
     pub measured: Option<Box<Measured>>,
     /// True if the worker stays after the end of the run.
     pub stays: bool,
-    /// True if the ends of all requests are known then.
+    /// True if the worker goes on until the ends of all requests are known.
     pub is_settled: bool,
-    /// When the script held the worker up.
+    /// Times in which the script held the worker up.
     pub in_script: Vec<Gap>,
 }
 
@@ -71,20 +71,19 @@ impl Books {
         self.restart_account();
     }
 
-    /// Counts the thread's time from now on.
+    /// Starts counting the thread's time.
     pub fn restart_account(&mut self) {
         self.account.iter_mut().for_each(Account::restart);
     }
 
-    /// Counts the thread's time since this was last called.
+    /// Counts the thread's time since the last call.
     pub fn settle_account(&mut self) {
         if let Some(account) = &mut self.account {
             self.tally.interval.activity += account.take();
         }
     }
 
-    /// Records the rate since the last sample. Where idle time is left out, the sample waits until a response
-    /// completes.
+    /// Records the rate since the last sample. If idle time is left out, the sample waits until a response completes.
     pub fn sample(&mut self, now: Nanos) {
         let Scale { rate_unit_ns: unit_ns, omits_idle, .. } = self.scale;
         let elapsed = now.since(self.sampled_at) / unit_ns;
@@ -97,16 +96,16 @@ impl Books {
         self.sampled_at = now;
     }
 
-    /// Records the rate, unless the last sample was so late that little has passed since: the next one covers that
-    /// time.
+    /// Records the rate, unless the last sample was so late that little time has passed since. The next sample covers
+    /// that time.
     pub fn sample_if_due(&mut self, now: Nanos) {
         if now.since(self.sampled_at) >= self.sample_ns / 2 {
             self.sample(now);
         }
     }
 
-    /// Records the rate at the end. A run too short for a sample gets one here. The rest after the last sample counts
-    /// if it is long enough to mean something, unless idle time is left out.
+    /// Records the rate at the end of the run. A run too short for a sample gets one here. The rest after the last
+    /// sample counts if it is long enough to be meaningful, unless idle time is left out.
     pub fn sample_rest(&mut self, now: Nanos) {
         let is_long = now.since(self.sampled_at) >= self.sample_ns / 2 && !self.scale.omits_idle;
         if is_long || self.sampled_at == self.start {
@@ -114,9 +113,9 @@ impl Books {
         }
     }
 
-    /// Counts the time spent in the script since this was last called; `spent_ns` is the total so far.
+    /// Counts the script time since the last call; `spent_ns` is the total so far.
     pub fn note_script_time(&mut self, spent_ns: u64) {
-        // The total may be an estimate, and an earlier one too high.
+        // The total may be an estimate, and an earlier estimate may have been too high.
         self.tally.interval.activity.script_ns += spent_ns.saturating_sub(self.script_noted_ns);
         self.script_noted_ns = self.script_noted_ns.max(spent_ns);
     }
@@ -130,8 +129,8 @@ impl Books {
         }
     }
 
-    /// Hands the supervisor the interval since the last time. An interval ends when it was due to end, so that it lies
-    /// in one row of the timeline; the turn of the loop that hands it over still belongs to it.
+    /// Hands the interval since the last call to the supervisor. The interval ends at its due time, so that it lies in
+    /// one row of the timeline. The turn of the loop that hands it over still belongs to it.
     pub fn hand_over(&mut self, now: Nanos, mailbox: &Mailbox) {
         self.settle_account();
         let until_ns = now.since(self.start) / self.sample_ns * self.sample_ns;
@@ -141,7 +140,7 @@ impl Books {
         }
     }
 
-    /// When the next sample is due: on a whole multiple of the sampling interval, however late the last one was.
+    /// Due time of the next sample: a whole multiple of the sampling interval, however late the last sample was.
     pub fn next_sample_at(&self, now: Nanos) -> Nanos {
         self.start + (now.since(self.start) / self.sample_ns + 1) * self.sample_ns
     }

@@ -17,48 +17,47 @@ use super::source::Source;
 pub struct Callbacks {
     /// Called with every complete response.
     pub response: Option<OnResponse>,
-    /// Returns how long the connection pauses before a batch.
+    /// Returns the connection's pause before a batch.
     pub think_ns: Option<Think>,
-    /// Checked after each callback, and after each batch of a source: whether this worker must end.
+    /// True if this worker must end. Checked after each callback and after each batch of a source.
     pub is_stopped: Option<Box<dyn Fn() -> bool>>,
     /// Returns the address for a new connection; `None`: the plan decides.
     pub address: Option<Box<dyn Fn() -> Option<SocketAddr>>>,
-    /// How long the worker has spent in the script, in nanoseconds; may be an estimate.
+    /// Total script time of the worker, in nanoseconds; may be an estimate.
     pub spent_ns: Option<Box<dyn Fn() -> u64>>,
-    /// Takes the long times that the worker has spent in the script since the last call, from and until, in nanoseconds
-    /// of the system's monotonic clock.
+    /// Takes the long script times since the last call: start and end, in nanoseconds of the system's monotonic clock.
     pub take_long: Option<TakeLong>,
 }
 
-/// Makes a worker's callbacks in its thread, and its source, unless the plan has the requests.
+/// Makes a worker's callbacks in its thread, and its source unless the plan has the requests.
 pub type MakeCallbacks = Box<dyn FnOnce() -> (Option<Box<dyn Source>>, Callbacks) + Send>;
 
 /// Receives each line that a script logs, with its line end.
 pub type Listener = Arc<dyn Fn(&[u8]) + Send + Sync>;
 
-/// How long a connection pauses, in nanoseconds; `None`: the script returned something that is not a time.
+/// A connection's pause, in nanoseconds; `None`: the script returned something that is not a time.
 pub type Think = Box<dyn FnMut() -> Result<Option<u64>, ScriptFailure>>;
 
-/// Takes times, from and until.
+/// Takes periods: start and end.
 pub type TakeLong = Box<dyn Fn() -> Vec<(u64, u64)>>;
 
-/// A callback for every complete response, and the parts that it reads.
+/// A callback for every complete response, and the parts that the callback reads.
 pub struct OnResponse {
     /// True if `response()` reads the header fields.
     pub headers: bool,
-    /// True if it reads the body.
+    /// True if `response()` reads the body.
     pub body: bool,
-    /// The callback; if it fails, the run ends with the measurements so far.
+    /// The callback. If it fails, the run ends with the measurements so far.
     pub call: HandleResponse,
 }
 
 /// Called with a complete response.
 pub type HandleResponse = Box<dyn FnMut(&Response<'_>) -> Result<(), ScriptFailure>>;
 
-/// A complete response, as far as the callback needs it.
+/// The parts of a complete response that the callback needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Response<'a> {
-    /// Its status.
+    /// The status.
     pub status: u16,
     /// The status line and the header fields, as received; empty unless wanted.
     pub head: &'a [u8],
@@ -66,13 +65,13 @@ pub struct Response<'a> {
     pub trailers: &'a [u8],
     /// The body without its framing; empty unless wanted.
     pub body: &'a [u8],
-    /// Its service latency in nanoseconds.
+    /// The service latency in nanoseconds.
     pub latency_ns: u64,
-    /// The source's remark on its request.
+    /// The source's remark on the request.
     pub remark: Option<&'a Remark>,
 }
 
-/// Which callbacks there are; fixed before the run.
+/// Existing callbacks; fixed before the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wants {
     /// True if the source is called for every batch.
@@ -81,24 +80,24 @@ pub struct Wants {
     pub delay: bool,
     /// True if there is a callback for responses.
     pub response: bool,
-    /// True if it reads the header fields.
+    /// True if `response()` reads the header fields.
     pub headers: bool,
-    /// True if it reads the bodies.
+    /// True if `response()` reads the body.
     pub body: bool,
 }
 
 impl Wants {
-    /// True if any callback is called while requests are in flight.
+    /// True if any callback runs while requests are in flight.
     pub fn any(&self) -> bool {
         self.request || self.delay || self.response
     }
 }
 
-/// Calls a worker's source and callbacks, and shows the supervisor which one is running: a script may never return.
+/// Calls a worker's source and callbacks. Shows the supervisor the running callback: a script may never return.
 pub(super) struct Caller {
     source: Box<dyn Source>,
     callbacks: Callbacks,
-    /// Which callbacks there are.
+    /// Existing callbacks.
     pub wants: Wants,
     /// The first failure of a callback.
     pub failure: Option<ScriptFailure>,
@@ -112,7 +111,7 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// A caller of this source and these callbacks.
+    /// A caller for this source and these callbacks.
     pub fn new(
         source: Box<dyn Source>,
         callbacks: Callbacks,
@@ -130,7 +129,8 @@ impl Caller {
         Self { source, callbacks, wants, failure: None, pauses_unread: false, has_ended: false, worker_link, budget }
     }
 
-    /// Where a new connection keeps the parts of responses that the script reads, if it reads more than the status.
+    /// A new connection's shelf for the response parts that the script reads. `None`: the script reads at most the
+    /// status.
     pub fn shelf(&self) -> Option<Shelf> {
         (self.wants.headers || self.wants.body).then(|| Shelf::new(&self.budget))
     }
@@ -141,7 +141,7 @@ impl Caller {
         self.has_ended = true;
     }
 
-    /// How long a connection pauses before its next batch; zero if the script returned no time.
+    /// A connection's pause before its next batch, in nanoseconds; zero if the script returned no time.
     pub fn think_ns(&mut self) -> u64 {
         let asked =
             self.enter(Callback::Delay, |caller| caller.callbacks.think_ns.as_mut().map_or(Ok(Some(0)), |ask| ask()));
@@ -149,7 +149,7 @@ impl Caller {
         asked.flatten().unwrap_or(0)
     }
 
-    /// Gets the next batch; returns whether there is one, or `None` if the source failed.
+    /// Gets the next batch. Returns true if there is one, `None` if the source failed.
     pub fn next(&mut self, batch: &mut Vec<Request>) -> Option<bool> {
         batch.clear();
         let is_there = self.enter(Callback::Request, |caller| caller.source.next(batch));
@@ -157,7 +157,7 @@ impl Caller {
         is_there
     }
 
-    /// The number of the name of the requests of the batch.
+    /// The number of the name shared by the batch's requests.
     pub fn name(&self) -> u16 {
         self.source.name()
     }
@@ -170,28 +170,28 @@ impl Caller {
         });
     }
 
-    /// Where new connections go.
+    /// The address for a new connection; `None`: the plan decides.
     pub fn address(&self) -> Option<SocketAddr> {
         self.callbacks.address.as_ref().and_then(|ask| ask())
     }
 
-    /// Counts no time as spent in the script.
+    /// Stops counting script time.
     pub fn takes_no_time(&mut self) {
         (self.callbacks.spent_ns, self.callbacks.take_long) = (None, None);
     }
 
-    /// Takes the long times in the script since the last call, in nanoseconds of the system's monotonic clock.
+    /// Takes the long script times since the last call, in nanoseconds of the system's monotonic clock.
     pub fn take_long(&self) -> Vec<(u64, u64)> {
         self.callbacks.take_long.as_ref().map_or_else(Vec::new, |take| take())
     }
 
-    /// How long the worker has spent in the script, in nanoseconds.
+    /// Total script time of the worker, in nanoseconds.
     pub fn spent_ns(&self) -> u64 {
         self.callbacks.spent_ns.as_ref().map_or(0, |ask| ask())
     }
 
-    /// Runs a callback, unless one has failed or ended the worker. Responses that have arrived before the worker ends
-    /// are still passed to the script, as they are counted.
+    /// Runs a callback, unless an earlier one has failed or ended the worker. Responses that arrived before the
+    /// worker's end are still passed to the script, because they count.
     fn enter<T>(&mut self, callback: Callback, call: impl FnOnce(&mut Self) -> Result<T, ScriptFailure>) -> Option<T> {
         if self.has_ended && (self.failure.is_some() || callback != Callback::Response) {
             return None;

@@ -1,4 +1,4 @@
-//! Which phase an error belongs to, and its cause: from protocol errors and error numbers to rows of the ledger.
+//! Phase and cause of an error: from protocol errors and error numbers to rows of the ledger.
 
 use onrush_proto::ResponsePart;
 use onrush_stats::{Cause, Phase};
@@ -14,13 +14,13 @@ pub fn phase_of(part: ResponsePart) -> Phase {
     }
 }
 
-/// The phase in which a failure of the transport is recorded for a request.
+/// The phase in which a request's transport failure is recorded.
 pub fn phase_of_transport(request: &OpenRequest) -> Phase {
     if request.status.is_some() { Phase::Body } else { Phase::Head }
 }
 
-/// The cause of an error number. [`Cause::Kernel`] cannot come from a peer or the network: the kernel refused an
-/// operation.
+/// The cause of an error number. [`Cause::Kernel`]: the kernel refused an operation; neither a peer nor the network can
+/// cause it.
 pub fn cause_of(errno: Errno) -> Cause {
     match errno {
         Errno::AGAIN
@@ -37,7 +37,7 @@ pub fn cause_of(errno: Errno) -> Cause {
     }
 }
 
-/// True if an error is this machine's and says nothing about the address.
+/// True if an error is local to this machine and says nothing about the address.
 pub fn is_local(errno: Errno) -> bool {
     matches!(errno, Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM | Errno::ADDRNOTAVAIL)
 }

@@ -1,14 +1,14 @@
-//! Checks of responses: which statuses are failures, which fields heads must have, and a search for the texts that
-//! bodies must contain, in whatever pieces they arrive.
+//! Checks of responses: failure statuses, required header fields, and required texts in bodies, in whatever pieces they
+//! arrive.
 //!
-//! Keeps no body: only how much of each text the body so far may end with the beginning of.
+//! Keeps no body. Per text, only the length of the longest match at the end of the body so far.
 
 use memchr::memmem::Finder;
 use onrush_plan as plan;
 use onrush_plan::checks::{ExpectedHeader, StatusList, is_failure};
 use onrush_proto::Fields;
 
-/// Bytes of an actual value that are kept as an example.
+/// Bytes of an actual value kept as an example.
 const EXAMPLE_BYTES: usize = 120;
 
 /// The checks of a worker's responses.
@@ -16,7 +16,7 @@ pub struct Checks {
     status: Option<StatusList>,
     headers: Vec<ExpectedHeader>,
     texts: Vec<Text>,
-    /// Memory of responses that have ended; boxed, as open requests hold it.
+    /// Memory of ended responses; boxed, as open requests hold it.
     #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
     free: Vec<Box<Seen>>,
 }
@@ -31,7 +31,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// The number of the first check that failed, if one did.
+    /// The number of the first failed check, if any.
     pub fn first_failed(&self) -> Option<u8> {
         (self.failed != 0).then(|| self.failed.trailing_zeros() as u8)
     }
@@ -40,15 +40,15 @@ impl Checked {
 /// Earlier parts of a response that has not passed every check at once.
 #[derive(Debug)]
 struct Seen {
-    /// For each text, how many of its bytes the body so far ends with.
+    /// For each text: length of its longest beginning that ends the body so far.
     matched: Vec<usize>,
-    /// The first value of the first field that was wrong.
+    /// The first value of the first wrong field.
     value: Vec<u8>,
     body: Vec<u8>,
 }
 
 impl Checks {
-    /// The checks of a plan; `None`: it has none.
+    /// The checks of a plan; `None`: the plan has none.
     pub fn new(checks: &plan::Checks) -> Option<Box<Self>> {
         let plan::Checks { status, headers, body } = checks.clone();
         let texts = body.iter().map(|text| Text::new(text.as_bytes())).collect();
@@ -59,12 +59,12 @@ impl Checks {
         is_failure(self.status.as_ref(), status)
     }
 
-    /// True if any check looks at bodies.
+    /// True if any check needs bodies.
     pub fn want_body(&self) -> bool {
         !self.texts.is_empty()
     }
 
-    /// Checks a head; of the body, no text has been found yet.
+    /// Checks a head. No text of the body counts as found yet.
     pub fn head(&mut self, checked: &mut Checked, fields: &Fields<'_>) {
         self.put_back(checked);
         checked.failed = bits(self.texts.len()) << self.headers.len();
@@ -73,7 +73,7 @@ impl Checks {
             if of_name().any(|(_, found)| value.as_ref().is_none_or(|value| value.as_bytes() == found)) {
                 continue;
             }
-            // The first check that failed gets the example.
+            // The first failed check provides the example.
             if let (Some((_, found)), 0) = (of_name().next(), checked.failed & bits(number)) {
                 extend(&mut take(&mut checked.seen, &mut self.free, self.texts.len()).value, found);
             }
@@ -81,7 +81,7 @@ impl Checks {
         }
     }
 
-    /// Looks for the texts in the next piece of a body.
+    /// Searches the next piece of a body for the texts.
     #[inline]
     pub fn data(&mut self, checked: &mut Checked, piece: &[u8]) {
         if checked.failed >> self.headers.len() != 0 {
@@ -98,7 +98,7 @@ impl Checks {
             }
             let before = checked.seen.as_ref().map_or(0, |seen| seen.matched[number]);
             match text.advance(before, piece) {
-                // A body that arrives whole needs no memory.
+                // A body that arrives in one piece needs no memory.
                 None => checked.failed &= !bit,
                 Some(matched) => {
                     take(&mut checked.seen, &mut self.free, self.texts.len()).matched[number] = matched;
@@ -128,28 +128,29 @@ impl Checks {
     }
 }
 
-/// The memory of a response, reused from an earlier one if it has none yet.
+/// The memory of a response, reused from an earlier response if necessary.
 #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
 fn take<'a>(seen: &'a mut Option<Box<Seen>>, free: &mut Vec<Box<Seen>>, texts: usize) -> &'a mut Seen {
     let new = || Box::new(Seen { matched: vec![0; texts], value: Vec::new(), body: Vec::new() });
     seen.get_or_insert_with(|| free.pop().unwrap_or_else(new))
 }
 
-/// The lowest bits, this many of them.
+/// The lowest `count` bits.
 fn bits(count: usize) -> u32 {
     (1 << count) - 1
 }
 
-/// Adds as much as the example has room for.
+/// Appends bytes while the example has room.
 fn extend(example: &mut Vec<u8>, bytes: &[u8]) {
     let room = EXAMPLE_BYTES.saturating_sub(example.len());
     example.extend_from_slice(&bytes[..bytes.len().min(room)]);
 }
 
-/// A text that bodies must contain, for the search of Knuth, Morris and Pratt at the borders of pieces.
+/// A text that bodies must contain, searched with Knuth–Morris–Pratt at the borders of pieces.
 struct Text {
     finder: Finder<'static>,
-    /// For each of its beginnings, the length of the longest shorter one that it ends with.
+    /// Failure function: for each beginning of the text, the length of the longest shorter beginning that is its
+    /// suffix.
     borders: Vec<usize>,
 }
 
@@ -164,7 +165,7 @@ impl Text {
         text
     }
 
-    /// How much of the text the body ends with after this byte, if it ended with `matched` bytes of the text before.
+    /// Length of the match after this byte, given the length before it.
     fn step(&self, mut matched: usize, byte: u8) -> usize {
         let text = self.finder.needle();
         while matched > 0 && text[matched] != byte {
@@ -196,7 +197,7 @@ impl Text {
 mod tests {
     use super::*;
 
-    /// Searches a body that arrives in pieces with these ends for a text.
+    /// Searches for a text in a body that arrives in pieces ending at `ends`.
     fn is_found(text: &str, body: &[u8], ends: &[usize]) -> bool {
         let text = Text::new(text.as_bytes());
         let mut start = 0;

@@ -12,25 +12,25 @@ use super::tls;
 /// One worker's part of the plan.
 #[derive(Clone, Debug)]
 pub struct Config {
-    /// The most connections that this worker may have, at least one.
+    /// Connection limit of this worker, at least one.
     pub max_inflight: u32,
-    /// Further connections that may replace ones that only finish their requests.
+    /// Additional connections that may replace those that only finish their requests.
     pub stand_ins: u32,
-    /// The most requests in flight, if they are limited.
+    /// Limit on requests in flight, if any.
     pub in_flight_max: Option<u64>,
-    /// How many of them it keeps open.
+    /// Number of connections that the worker keeps open.
     pub demand: Demand,
-    /// How many connections the workers before it may have: connections use the addresses in turn.
+    /// Number of connections allowed to the workers before this one: connections use the addresses in turn.
     pub first_connection: usize,
-    /// The most requests in flight on one connection.
+    /// Limit on requests in flight per connection.
     pub depth: usize,
-    /// The most streams in flight on one HTTP/2 connection.
+    /// Limit on streams in flight per HTTP/2 connection.
     pub streams: usize,
-    /// The most requests on one connection, before it is replaced.
+    /// Number of requests after which a connection is replaced.
     pub requests_per_connection: Option<PerConnection>,
     /// The addresses of the target, or of the proxy, in the resolver's order, at least one.
     pub addresses: Vec<SocketAddr>,
-    /// The request for a tunnel that each new connection sends to a proxy, if there is one.
+    /// The tunnel request that each new connection sends to a proxy, if there is a proxy.
     pub tunnel: Option<RequestParts>,
     /// The TLS config, if TLS is used.
     pub tls: Option<tls::Config>,
@@ -38,27 +38,28 @@ pub struct Config {
     pub checks: Checks,
     /// Counting rules.
     pub rules: Rules,
-    /// How long the target is loaded before measuring begins, in nanoseconds; everything below counts from then.
+    /// Time for which the target is loaded before measuring, in nanoseconds. Everything below counts from its end.
     pub warmup_ns: u64,
-    /// How often rates are sampled and intervals handed over, in nanoseconds.
+    /// Interval of rate samples and hand-overs, in nanoseconds.
     pub sample_ns: u64,
-    /// The longest the worker runs, in nanoseconds.
+    /// Longest run time of the worker, in nanoseconds.
     pub duration_ns: Option<u64>,
-    /// How long it goes on after that, uncounted, to learn how the requests that were due have ended, in nanoseconds;
+    /// Longest uncounted time after the end, in nanoseconds, in which the worker learns the outcome of due requests;
     /// zero: it ends at once.
     pub run_on_ns: u64,
-    /// True if it stays after the end, uncounted, until it is stopped: see [`Engine::stay`](crate::Engine::stay).
+    /// True if the worker stays after the end, uncounted, until it is stopped: see
+    /// [`Engine::stay`](crate::Engine::stay).
     pub stays: bool,
-    /// How many requests it starts.
+    /// Number of requests to start.
     pub requests: Option<u64>,
-    /// How long a request may last before it is abandoned, in nanoseconds.
+    /// Age at which a request is abandoned, in nanoseconds.
     pub give_up_ns: Option<u64>,
-    /// How long the target may be unreachable in a run that has no other end, in nanoseconds.
+    /// Time for which the target may be unreachable in a run without another end, in nanoseconds.
     pub patience_ns: u64,
     /// True to busy-poll instead of sleeping while few requests are in flight.
     pub spins: bool,
-    /// Lets a wait collect several completions for a moment, where many requests are in flight and none is due at a
-    /// time; the value tells how much a server may send meanwhile.
+    /// Lets a wait collect several completions for a moment, if many requests are in flight and none is due at a time.
+    /// The value is the amount that a server may send meanwhile.
     pub lingers: Option<Ahead>,
     /// The start of the worker's random sequence.
     pub seed: u64,
@@ -66,7 +67,7 @@ pub struct Config {
     pub transcribe: bool,
 }
 
-/// How many bytes a server may send before it has to wait until a worker has read some of them.
+/// Number of bytes a server may send before it must wait until a worker has read some of them.
 #[derive(Clone, Copy, Debug)]
 pub struct Ahead {
     /// Of a response.
@@ -76,7 +77,7 @@ pub struct Ahead {
 }
 
 impl Config {
-    /// The most connections at any moment.
+    /// Largest number of simultaneous connections.
     pub fn slots(&self) -> u32 {
         self.max_inflight + self.stand_ins
     }

@@ -1,5 +1,4 @@
-//! An established connection. It records what its protocol reports; opening, closing and waiting are left to the
-//! engine.
+//! An established connection. Records the events of its protocol; opening, closing and waiting are left to the engine.
 
 use onrush_plan::percent_encoding;
 use onrush_proto::http2::FrameReader;
@@ -16,15 +15,15 @@ use super::protocol::Protocol;
 use super::samples::SAMPLE_BYTES;
 use super::tally::Tally;
 
-/// How often a request is sent again at most: to servers that refused it, or that ended the connection in the regular
-/// way after other responses.
+/// Largest number of times a request is sent again: to servers that refused it, or that ended the connection in the
+/// regular way after other responses.
 const REFUSALS_MAX: u8 = 3;
 const RETURNS_MAX: u8 = u8::MAX;
-/// Bytes from the server that are kept as an example of an error: the beginning of a response, or of a failed gRPC
-/// call's message.
+/// Bytes from the server kept as an example of an error: the beginning of a response, or of a failed gRPC call's
+/// message.
 const EXAMPLE_BYTES: usize = 120;
 
-/// Characters before a fault in an example, and the mark for omitted ones.
+/// Characters before a fault in an example, and the mark for omitted characters.
 const EXAMPLE_MARGIN: usize = 80;
 const ELLIPSIS: &[u8] = b"...";
 
@@ -33,57 +32,56 @@ const REQUEST_TIMEOUT: u16 = 408;
 
 /// An established connection.
 pub struct Live {
-    /// Its protocol.
+    /// The protocol.
     pub protocol: Protocol,
-    /// Its requests in flight.
+    /// The requests in flight.
     pub open: OpenRequests,
-    /// When the connection last became busy: it has had a request in flight ever since.
+    /// Start of the current busy period: at least one request has been in flight ever since.
     busy_since: Nanos,
-    /// When its last request ended, if it has none in flight.
+    /// End of the last request, if none is in flight.
     pub idle_since: Nanos,
-    /// Bytes handed over that the kernel has not accepted yet.
+    /// Number of bytes handed over that the kernel has not accepted yet.
     pub unsent: usize,
-    /// The error of a failed send. Received bytes still count, and the end of the stream shows which requests were
-    /// lost.
+    /// The error of a failed send. Received bytes still count. The end of the stream shows which requests were lost.
     pub send_error: Option<Errno>,
-    /// How many more requests it may have.
+    /// Number of further requests allowed.
     pub left: u64,
-    /// How many may be in flight when a batch begins.
+    /// Limit on requests in flight when a batch begins.
     pub depth: usize,
-    /// True if it takes no more requests.
+    /// True if the connection takes no more requests.
     pub draining: bool,
-    /// True if the server ends the connection after the requests in flight: another may take its place.
+    /// True if the server ends the connection after the requests in flight: another connection may replace it.
     pub goes_away: bool,
-    /// Since when it has only waited for the server to close it.
+    /// Time since which the connection has only waited for the server to close it.
     pub leaving_since: Option<Nanos>,
-    /// When bytes last arrived, or when it was established.
+    /// Time of the last received bytes, or of the establishment.
     heard_at: Nanos,
-    /// Since when no request could start on it, because the server does not let one.
+    /// Time since which the server has not let a request start.
     stuck_since: Option<Nanos>,
-    /// True if it does not wait for the server to close: the server was not told to, or is still busy with an abandoned
-    /// request.
+    /// True if the connection does not wait for the server to close: the server was not told to, or is still busy with
+    /// an abandoned request.
     pub leaves_at_once: bool,
-    /// True once it has had a complete response.
+    /// True once a response is complete.
     pub answered: bool,
     /// True if something failed since the last complete response.
     pub troubled: bool,
-    /// When the first of its requests was turned away since the last complete response, if any was.
+    /// Time of the first request turned away since the last complete response, if any.
     unanswered_since: Option<Nanos>,
-    /// For each request turned away since the last look: how long none had been answered by then, in nanoseconds.
+    /// For each request turned away since the last look: time without any answer until then, in nanoseconds.
     pub turned_away: Vec<u64>,
-    /// When its protocol wakes next, if a timer is set for that.
+    /// Next wake-up time of the protocol, if a timer is set for it.
     pub wake_at: Option<Nanos>,
-    /// The memory for the parts of responses that the script reads, if it reads any.
+    /// The memory for the response parts that the script reads, if any.
     shelf: Option<Shelf>,
-    /// The body so far of the response that may say that the port expects TLS, if it came on this connection.
+    /// The body so far of a response that may say that the port expects TLS, if it came on this connection.
     refusal: Option<(StreamId, Vec<u8>)>,
-    /// Readers of sent and of received frames, if there are frames and people are to see them.
+    /// Readers of sent and of received frames, if there are frames and a transcript is wanted.
     pub frame_readers: Option<Box<[FrameReader; 2]>>,
 }
 
 impl Live {
-    /// A new connection that speaks `protocol` and may have this many requests, `depth` in flight when another begins;
-    /// `shelf`: where parts of responses are kept, if a script reads them.
+    /// A new connection with this protocol and request limit; `depth`: in flight when another request begins; `shelf`:
+    /// memory for the response parts that a script reads.
     pub fn new(protocol: Protocol, requests: u64, depth: usize, now: Nanos, shelf: Option<Shelf>) -> Self {
         Self {
             protocol,
@@ -118,15 +116,15 @@ impl Live {
         self.protocol.handle_sent(n);
     }
 
-    /// Starts as much of the rest of a batch as leaves together, once the earlier requests have left. Returns whether
+    /// Starts the part of a batch's rest that leaves together, once the earlier requests have left. Returns true if
     /// anything was started.
     #[inline(always)]
     pub fn go_on(&mut self, at: Nanos, tally: &mut Tally) -> bool {
         self.open.any_waits() && self.start_waiting(at, tally)
     }
 
-    /// Starts the waiting requests of a batch. Its last one keeps the time of the batch, whose latency ends with it;
-    /// the others are sent now.
+    /// Starts the waiting requests of a batch. The last request keeps the time of the batch, whose latency ends with
+    /// it; the others are sent now.
     #[cold]
     fn start_waiting(&mut self, at: Nanos, tally: &mut Tally) -> bool {
         let mut any = false;
@@ -136,7 +134,7 @@ impl Live {
             && let Some(mut request) = self.take_waiting(stream, tally)
         {
             if !request.is_last && !request.is_gathered {
-                // The script may have written it later in this turn.
+                // The script may have written the request later in this turn.
                 request.sent_at = at.max(request.sent_at);
             }
             self.open.insert(request);
@@ -145,12 +143,12 @@ impl Live {
         any
     }
 
-    /// Takes out the first request of the rest of a batch, which has this stream now.
+    /// Takes out the first request of the batch's rest, which now has this stream.
     fn take_waiting(&mut self, stream: StreamId, tally: &mut Tally) -> Option<OpenRequest> {
         if self.open.any_waits() { self.open.take_waiting(stream, tally.watch()) } else { None }
     }
 
-    /// Adds a request that was started.
+    /// Adds a started request.
     #[inline(always)]
     pub fn begin(&mut self, request: OpenRequest, now: Nanos) {
         if self.open.is_empty() {
@@ -159,7 +157,7 @@ impl Live {
         self.open.insert(request);
     }
 
-    /// Stamps the gathered requests: they go to the kernel now.
+    /// Stamps the gathered requests, which go to the kernel now.
     pub fn stamp(&mut self, now: Nanos, tally: &mut Tally) {
         if self.open.are_gathered() {
             self.busy_since = now;
@@ -172,7 +170,7 @@ impl Live {
         });
     }
 
-    /// Allows requests that are late to be counted as late again.
+    /// Allows late requests to be counted as late again.
     pub fn forget_late(&mut self) {
         self.open.iter_mut().for_each(|request| request.late = false);
     }
@@ -190,12 +188,12 @@ impl Live {
         }
     }
 
-    /// Takes received bytes.
+    /// Handles received bytes.
     pub fn receive(&mut self, bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         self.heard_at = at;
         if let Some(transcript) = &mut tally.transcript {
             match &mut self.frame_readers {
-                // The opening frames of an HTTP/2 server are no response.
+                // The opening frames of an HTTP/2 server are not a response.
                 Some(readers) => readers[1].read(bytes, |frame| transcript.frame(false, frame)),
                 None => {
                     transcript.first_received.get_or_insert(at);
@@ -233,7 +231,7 @@ impl Live {
         self.take(&[], at, tally, script);
     }
 
-    /// Has the protocol take bytes, if there are any, and records its events: in one place, because that is inlined.
+    /// Passes any bytes to the protocol and records its events; in one place, because it is inlined.
     pub fn take(&mut self, mut bytes: &[u8], at: Nanos, tally: &mut Tally, script: &mut Caller) {
         loop {
             let mut taken = 0;
@@ -282,7 +280,7 @@ impl Live {
         }
     }
 
-    /// Records an event that an ordinary response does not have. `counted`: the last error counted for this input.
+    /// Records an event that ordinary responses do not have. `counted`: the last error counted for this input.
     #[cold]
     fn take_rare(&mut self, event: Event, counted: &mut Option<Error>, input: &[u8], at: Nanos, tally: &mut Tally) {
         self.fail_waiting(counted, at, tally);
@@ -332,7 +330,7 @@ impl Live {
                 self.goes_away = error.is_none();
                 self.troubled |= error.is_some();
                 // An error that failed requests has been counted. A GOAWAY that costs no request is no error of the
-                // load; it is counted with the ended connections.
+                // load: it is counted with the ended connections.
                 let is_said = error == *counted || matches!(error, Some(Error::GoAway(_)));
                 if let Some(error) = error.filter(|_| !is_said) {
                     let example = || example(error, input, &self.protocol);
@@ -343,7 +341,7 @@ impl Live {
         }
     }
 
-    /// The rest of a batch fails with the connection, if that takes no more of it.
+    /// Fails the rest of a batch if the connection takes no more requests.
     fn fail_waiting(&mut self, counted: &mut Option<Error>, at: Nanos, tally: &mut Tally) {
         let Some((error, retryable)) = self.protocol.unanswered() else { return };
         while let Some(request) = self.take_waiting(StreamId(0), tally) {
@@ -354,7 +352,7 @@ impl Live {
         }
     }
 
-    /// Fails all requests in flight with the transport, or the connection alone if it had none.
+    /// Fails all requests in flight with the transport, or only the connection if none was in flight.
     pub fn transport_failed(&mut self, cause: Cause, example: &[u8], at: Nanos, tally: &mut Tally) {
         let known = self.protocol.take_known();
         let has_known = !known.is_empty();
@@ -379,7 +377,7 @@ impl Live {
         }
     }
 
-    /// Abandons the requests that have lasted longer than `limit_ns`, and counts late ones.
+    /// Abandons the requests older than `limit_ns` and counts late ones.
     pub fn sweep(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) {
         if let Some(limit_ns) = limit_ns {
             for stream in self.open.older_than(limit_ns, now) {
@@ -394,10 +392,10 @@ impl Live {
         }
     }
 
-    /// Abandons a request, and all requests whose responses can only follow its own.
+    /// Abandons a request and all requests whose responses must follow its response.
     fn give_up(&mut self, stream: StreamId, limit_ns: u64, now: Nanos, tally: &mut Tally) {
         if self.open.get_mut(stream).is_none() {
-            // It ended with one before it.
+            // The request ended with an earlier one.
             return;
         }
         // A request may be older than its connection.
@@ -411,7 +409,7 @@ impl Live {
             }
             None => self.abandon(stream, now, tally),
         }
-        // Other requests on it may go on, but not if nothing comes at all.
+        // Other requests on the connection may go on, unless nothing arrives at all.
         if self.protocol.is_http2() && now.since(self.heard_at) >= limit_ns {
             (self.draining, self.goes_away) = (true, true);
         }
@@ -432,15 +430,15 @@ impl Live {
             tally.abandoned(&request, now);
         }
         if self.draining && want.is_none() {
-            // It has waited long enough: the next connection need not back off as well.
+            // The connection has waited long enough: the next one need not back off as well.
             self.answered = true;
             self.troubled = false;
             self.leaves_at_once = true;
         }
     }
 
-    /// True if it has waited longer than the limit for something that every request needs, such as SETTINGS; counts the
-    /// failure.
+    /// True if the connection has waited longer than the limit for something that every request needs, such as
+    /// SETTINGS. Counts the failure.
     pub fn is_stuck(&mut self, limit_ns: Option<u64>, now: Nanos, tally: &mut Tally) -> bool {
         let Some(error) = self.protocol.waits_for(None).filter(|_| self.open.is_empty()) else {
             self.stuck_since = None;
@@ -461,8 +459,8 @@ impl Live {
         }
     }
 
-    /// Records an early response or a failed gRPC call. Call before the trailers are dropped: `input` still has the
-    /// message.
+    /// Records an early response or a failed gRPC call. Call before the trailers are dropped: `input` still contains
+    /// the message.
     #[cold]
     fn note(&mut self, stream: StreamId, grpc_status: u8, is_early: bool, input: &[u8], tally: &mut Tally) {
         let Some(request) = self.open.get_mut(stream) else { return };
@@ -504,8 +502,8 @@ impl Live {
         }
     }
 
-    /// True if a response with status 408 only says that the server had ended an idle connection before the request
-    /// arrived: then the request is sent again, once.
+    /// Handles a response with status 408 that only says that the server had ended an idle connection before the
+    /// request arrived: sends the request again, once. Returns true in that case.
     #[cold]
     fn timed_out(&mut self, stream: StreamId, at: Nanos, tally: &mut Tally) -> bool {
         let is_again = self.request(stream).is_none_or(|request| request.is_again());
@@ -591,7 +589,7 @@ impl Live {
         self.open.get_mut(stream)
     }
 
-    /// Handles a request that got no response, or is to be sent again; returns whether it counts as failed.
+    /// Handles a request that got no response or must be sent again. Returns true if it counts as failed.
     fn failed(
         &mut self,
         stream: StreamId,
@@ -605,7 +603,7 @@ impl Live {
         self.not_answered(request, error, retryable, input, at, tally)
     }
 
-    /// Does so for a request that has been taken out.
+    /// [`Self::failed`] for a request that has been taken out.
     fn not_answered(
         &mut self,
         request: OpenRequest,
@@ -615,8 +613,8 @@ impl Live {
         at: Nanos,
         tally: &mut Tally,
     ) -> bool {
-        // A server that processes nothing is not asked again and again. One that has answered nothing may just have got
-        // more requests than it allows, before it could name its limit.
+        // A server that processes nothing is not asked again and again. A server that has not answered yet may just
+        // have got more requests than it allows, before it could name its limit.
         let returns_max = match error {
             Error::GoAway(Code::NO_ERROR) if self.answered || self.protocol.processes_some() => RETURNS_MAX,
             _ if !self.answered => 1,
@@ -633,7 +631,7 @@ impl Live {
             if let (Protocol::Http1(client), None) = (&self.protocol, request.status)
                 && error.is_unreadable()
             {
-                // The beginning of the input may be in the middle of the head, and the flaw far behind.
+                // The beginning of the input may be in the middle of the head, with the flaw far behind.
                 let (text, line, place) = client.flaw(input);
                 if let Some(transcript) = &mut tally.transcript {
                     transcript.head(text);
@@ -656,7 +654,7 @@ impl Live {
     /// Updates the connection's state after a request has been taken out.
     #[inline(always)]
     fn ended(&mut self, request: &OpenRequest, at: Nanos, tally: &mut Tally) {
-        // Gathered requests leave with the next wait: the connection is busy again only from then on.
+        // Gathered requests leave with the next wait. The connection is busy again only from then on.
         if self.open.are_gathered() {
             if !request.is_gathered {
                 tally.was_busy(self.busy_since, at);
@@ -681,7 +679,7 @@ impl Live {
         }
     }
 
-    /// The head or trailers that the last event is about.
+    /// The head or trailers that the last event refers to.
     fn text(&self, input: &[u8]) -> Vec<u8> {
         let mut text = Vec::new();
         self.protocol.write_text(input, &mut text);
@@ -689,19 +687,19 @@ impl Live {
     }
 }
 
-/// The bytes that the server got wrong; empty if it only closed the connection.
+/// The erroneous bytes from the server; empty if it only closed the connection.
 fn example(error: Error, input: &[u8], protocol: &Protocol) -> Vec<u8> {
     match error {
         Error::ClosedBeforeResponse | Error::ClosedInHead | Error::ClosedInBody | Error::ConnectionEnded => Vec::new(),
         Error::GoAway(_) => protocol.reason().to_vec(),
-        // Frames tell a reader nothing.
+        // Frames are meaningless to a reader.
         Error::Reset(_) | Error::Breach(_) => Vec::new(),
         _ => input[..input.len().min(EXAMPLE_BYTES)].to_vec(),
     }
 }
 
-/// The part of a text around a place in the line that begins at `line`, from the beginning of the text or of the line
-/// if that is near.
+/// The surroundings of a place in the line that begins at `line`, from the beginning of the text or line if that is
+/// near.
 fn around(text: &[u8], line: usize, place: usize) -> Vec<u8> {
     // An unprintable byte is shown as four characters.
     let width = |byte: &u8| if matches!(byte, b' '..=b'~') { 1 } else { 4 };
@@ -712,7 +710,7 @@ fn around(text: &[u8], line: usize, place: usize) -> Vec<u8> {
         example.extend_from_slice(ELLIPSIS);
     }
     if start > line && line > 0 {
-        // The name of a field tells whether its value is a secret.
+        // A field's name shows if its value is a secret.
         let name = text[line..place].iter().take(EXAMPLE_MARGIN / 4).take_while(|byte| **byte != b':');
         example.extend(name.chain(b": ").chain(ELLIPSIS));
     }

@@ -1,4 +1,4 @@
-//! State that workers share with each other and with the supervisor during a run, without locks.
+//! State shared by workers and supervisor during a run, without locks.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,24 +18,24 @@ pub struct Control {
     stop: AtomicBool,
     /// True if the run ends now, earlier than planned.
     enough: AtomicBool,
-    /// How many workers do not know yet how their requests have ended.
+    /// Number of workers that do not know yet how their requests ended.
     unsettled: AtomicU32,
-    /// The memory for responses that scripts read or samples keep.
+    /// The memory for responses kept for scripts or as samples.
     pub kept: Arc<Budget>,
 }
 
 impl Control {
-    /// Control of this many workers.
+    /// A control for this many workers.
     pub fn new(workers: u32) -> Self {
         Self { unsettled: AtomicU32::new(workers), ..Self::default() }
     }
 
-    /// Records that a worker knows how all its requests have ended, or ends itself.
+    /// Records that a worker knows the ends of all its requests, or has itself ended.
     pub fn settle(&self) {
         let _ = self.unsettled.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |workers| workers.checked_sub(1));
     }
 
-    /// True if all workers know how their requests have ended.
+    /// True if all workers know the ends of their requests.
     pub fn is_settled(&self) -> bool {
         self.unsettled.load(Ordering::Relaxed) == 0
     }
@@ -61,35 +61,35 @@ impl Control {
     }
 }
 
-/// State that one worker shares with the supervisor.
+/// State shared by one worker and the supervisor.
 #[derive(Default)]
 pub struct WorkerLink {
-    /// Where its intervals are handed over.
+    /// Hand-over point of the worker's intervals.
     pub mailbox: Mailbox,
-    /// True while no address has accepted its first connection.
+    /// True while no address has accepted the worker's first connection.
     refused: AtomicBool,
-    /// True while it has had no connection to open.
+    /// True while the worker has had no connection to open.
     idle: AtomicBool,
-    /// The address that last refused it and why, until the supervisor takes it.
+    /// The last address that refused the worker, and the cause, until the supervisor takes it.
     refusal: AtomicCell<Option<Box<Refused>>>,
     /// Responses completed in the warm-up.
     warm_up: AtomicU64,
-    /// How much later than planned the warm-up ended, in nanoseconds.
+    /// Delay of the end of the warm-up, in nanoseconds.
     delay_ns: AtomicU64,
     callback: AtomicU8,
-    /// How many requests may be in flight, see [`WorkerLink::limit`].
+    /// Limit on requests in flight, see [`WorkerLink::limit`].
     limit: AtomicU64,
-    /// How many are, shown after the end of the run.
+    /// Number of requests in flight, shown after the end of the run.
     in_flight: AtomicU64,
 }
 
-/// The address that refused a first connection, and why.
+/// The address that refused a first connection, and the cause.
 pub type Refused = (SocketAddr, Cause);
 
 // A cell larger than a pointer would take a lock.
 const _: () = assert!(AtomicCell::<Option<Box<Refused>>>::is_lock_free());
 
-/// The script function that a worker is in.
+/// The script function that a worker is executing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Callback {
     /// None.
@@ -105,12 +105,12 @@ pub enum Callback {
 impl Callback {
     const ALL: [Self; 4] = [Self::None, Self::Delay, Self::Request, Self::Response];
 
-    /// The name of the one that has it.
+    /// The static name of the callback called `name`.
     pub fn named(name: &str) -> Option<&'static str> {
         Self::ALL.iter().find_map(|callback| callback.name().filter(|known| *known == name))
     }
 
-    /// Its name in the script.
+    /// The callback's name in the script.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::None => None,
@@ -133,12 +133,12 @@ impl WorkerLink {
         self.refused.store(false, Ordering::Relaxed);
     }
 
-    /// Takes the last refusal of the first connection, if there is a new one.
+    /// Takes the last refusal of the first connection, if it is new.
     pub fn take_refusal(&self) -> Option<Refused> {
         self.refusal.take().map(|refusal| *refusal)
     }
 
-    /// Shows how many responses are complete while the warm-up lasts.
+    /// Shows the number of complete responses during the warm-up.
     pub fn show_warm_up(&self, completed: u64) {
         self.warm_up.store(completed, Ordering::Relaxed);
     }
@@ -148,12 +148,12 @@ impl WorkerLink {
         self.warm_up.load(Ordering::Relaxed)
     }
 
-    /// Shows how much later than planned measuring began: the worker was busy, or stalled.
+    /// Shows the delay of the start of measuring: the worker was busy or stalled.
     pub fn show_delay(&self, delay_ns: u64) {
         self.delay_ns.store(delay_ns, Ordering::Relaxed);
     }
 
-    /// How much later than planned measuring began.
+    /// Delay of the start of measuring.
     pub fn delay(&self) -> Duration {
         Duration::from_nanos(self.delay_ns.load(Ordering::Relaxed))
     }
@@ -173,34 +173,34 @@ impl WorkerLink {
         self.refused.load(Ordering::Relaxed)
     }
 
-    /// Limits the requests in flight from now on, evenly over the connections, each of which has `lanes` of them when
-    /// all are in use. Requests in flight beyond the limit are answered first.
+    /// Limits the requests in flight from now on, evenly over the connections, each of which has `lanes` lanes.
+    /// Requests in flight beyond the limit are answered first.
     pub fn limit(&self, in_flight: u32, lanes: u32) {
         self.limit.store(u64::from(lanes.max(1)) << 32 | u64::from(in_flight), Ordering::Relaxed);
     }
 
-    /// The limit of requests in flight, and of lanes per connection; both are zero until one is set.
+    /// The limit on requests in flight and the lanes per connection; both zero until a limit is set.
     pub fn limits(&self) -> [u32; 2] {
         let limit = self.limit.load(Ordering::Relaxed);
         [limit as u32, (limit >> 32) as u32]
     }
 
-    /// Shows how many requests are in flight.
+    /// Shows the number of requests in flight.
     pub fn show_in_flight(&self, requests: u64) {
         self.in_flight.store(requests, Ordering::Relaxed);
     }
 
-    /// How many requests are in flight, as was last shown.
+    /// The last shown number of requests in flight.
     pub fn in_flight(&self) -> u64 {
         self.in_flight.load(Ordering::Relaxed)
     }
 
-    /// Shows which callback the worker is in.
+    /// Shows the callback that the worker is executing.
     pub fn enter(&self, callback: Callback) {
         self.callback.store(callback as u8, Ordering::Relaxed);
     }
 
-    /// The callback the worker is in.
+    /// The callback that the worker is executing.
     pub fn callback(&self) -> Callback {
         Callback::ALL[usize::from(self.callback.load(Ordering::Relaxed))]
     }

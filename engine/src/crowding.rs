@@ -1,7 +1,8 @@
-//! How long due requests wait because every connection is busy: it has a request in flight, or pauses for the script.
+//! Time for which due requests wait because every connection is busy: has a request in flight, or pauses for the
+//! script.
 //!
-//! While a connection is missing, while the plan wants none, while the worker is stalled or held up by its script, or
-//! before the first pause of all is over, requests wait for something else, and more connections would not help.
+//! Waiting is not counted while a connection is missing, while the plan wants none, while the worker is stalled or held
+//! up by its script, or before the very first pause is over. More connections would not help then.
 
 use onrush_proto::Nanos;
 
@@ -10,26 +11,25 @@ use super::account::Account;
 use super::pacer::Pacer;
 use crate::backend::Backend;
 
-/// A loop that reaches a timer or a due request this late, in nanoseconds, without having worked meanwhile, was
-/// stalled.
+/// Lateness, in nanoseconds, from which an idle loop counts as stalled when it reaches a timer or a due request.
 const LATE_NS: u64 = 10_000_000;
 
-/// A worker was held up.
+/// A time in which a worker was held up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HeldUp {
-    /// The beginning.
+    /// Start of the delay.
     pub from: Nanos,
-    /// True if its script did that; otherwise it was stalled.
+    /// True if the script held the worker up; otherwise the worker was stalled.
     pub by_script: bool,
 }
 
-/// How long due requests have waited for nothing but a connection.
+/// Time for which due requests have waited for nothing but a connection.
 #[derive(Debug, Default)]
 pub(super) struct Crowding {
     counted_until: Nanos,
-    /// Start of the time in which they wait for a connection only.
+    /// Start of the time in which due requests wait only for a connection.
     since: Nanos,
-    /// Until when the worker makes up for a stall, unless it has caught up before.
+    /// Deadline for making up for a stall; `None` once the worker has caught up.
     catching_up_until: Option<Nanos>,
 }
 
@@ -38,21 +38,21 @@ impl Crowding {
         self.catching_up_until.is_some()
     }
 
-    /// True if the worker is making up for a stall, and within its time for that.
+    /// True if the worker is making up for a stall and the time for it is not over.
     pub fn is_still_catching_up(&mut self, now: Nanos) -> bool {
         self.catching_up_until.take_if(|until| *until <= now);
         self.is_catching_up()
     }
 
-    /// No due request waits any more.
+    /// Records that no due request is waiting.
     pub fn has_caught_up(&mut self) {
         self.catching_up_until = None;
     }
 }
 
 impl<B: Backend> Engine<B> {
-    /// Counts up to now how long a due request has waited for a connection. Called before whatever may change whether
-    /// one does.
+    /// Counts the time for which a due request has waited for a connection. Called before anything that may change
+    /// that.
     #[inline]
     pub(super) fn count_all_busy(&mut self, now: Nanos) {
         if let Pacer::Scheduled(_) = self.dispatch.pacer {
@@ -93,8 +93,8 @@ impl<B: Backend> Engine<B> {
         crowding.counted_until = now;
     }
 
-    /// Does not count waiting after a stall: requests due meanwhile are sent on the existing connections, for as long
-    /// again at most. They were enough before the stall.
+    /// Does not count waiting after a stall. Requests due during the stall are sent on the existing connections, which
+    /// were enough before. Ends after the length of the stall.
     fn forgive_stall(&mut self, now: Nanos) {
         let began_at = self.turn.began_at;
         let has_waited = self.dispatch.pacer.due_at() < began_at;
@@ -105,8 +105,8 @@ impl<B: Backend> Engine<B> {
         (crowding.counted_until, crowding.since) = (now, now);
     }
 
-    /// Since when the worker has been held up, if it was until now. It reaches its next timer, or a due request, much
-    /// too late: because of its script, or because it did not run.
+    /// Start of the delay if the worker was held up until now: it reaches its next timer or a due request much too
+    /// late, because of its script or because it did not run.
     pub(super) fn held_up_since(&self, now: Nanos) -> Option<HeldUp> {
         let due = self.timers.next_at().min(self.turn.waited_until).min(self.books.end_at);
         let late_ns = now.since(due);

@@ -1,20 +1,20 @@
-//! How many connections a worker keeps open.
+//! Number of connections that a worker keeps open.
 
 use onrush_plan::ConnectionLevels;
 
 /// Number of connections that a worker keeps open, in its first slots.
 #[derive(Clone, Debug)]
 pub enum Demand {
-    /// As many as it may have.
+    /// As many as allowed.
     All,
-    /// This many at first, and more while due requests wait for a connection.
+    /// This many at first; more while due requests wait for a connection.
     Growing(u32),
-    /// As many as the stages say.
+    /// According to the stages.
     Staged(ConnectionLevels),
 }
 
 impl Demand {
-    /// How many there are at first, if there may be `most`.
+    /// The initial number, if `most` are allowed.
     pub fn first(&self, most: u32) -> u32 {
         match self {
             Self::All => most,

@@ -1,7 +1,7 @@
-//! Which requests start, when, and on which connection: the only place that starts requests.
+//! Starts requests: which, when, and on which connection. No other place starts any.
 //!
-//! A connection with room for a request joins the list of ready ones. When one is ready and the pacer says that a
-//! request is due, the source's next batch starts there. In the closed loop a request is always due: a connection that
+//! A connection with room for a request joins the list of ready ones. When a connection is ready and a request is due
+//! by the pacer, the source's next batch starts there. In the closed loop a request is always due: a connection that
 //! becomes ready gets its next batch at once, and the list stays empty.
 
 use std::collections::VecDeque;
@@ -24,24 +24,24 @@ use super::tally::Tally;
 use super::timers::{Timer, Timers};
 use crate::backend::{Backend, ConnId};
 
-/// The next batch, its time, and the connections that are ready for it.
+/// The next batch, its time, and the connections ready for it.
 pub(super) struct Dispatch {
     config: Rc<Config>,
     /// The source and the callbacks.
     pub script: Caller,
-    /// Requests that may be in flight on a connection, by present knowledge.
+    /// Current limit on requests in flight per connection.
     pub depth: usize,
     /// The source's current batch.
     batch: Rc<Vec<Request>>,
-    /// The number of the name of its requests.
+    /// The number of the name shared by the batch's requests.
     name: u16,
-    /// How many of its requests have been started; the others wait for a connection with room.
+    /// Number of started requests of the batch. The others wait for a connection with room.
     started: usize,
-    /// Slots whose connections have room, in order; some may have lost their connection since.
+    /// Slots whose connections have room, in order. Some may have lost their connection since.
     ready: VecDeque<ConnId>,
-    /// The limit on the requests in flight, if there is one ...
+    /// The limit on requests in flight, if any ...
     pub limit: Option<Limit>,
-    /// ... and the order that it follows: see [`WorkerLink::limits`](crate::WorkerLink::limits).
+    /// ... and the order behind it: see [`WorkerLink::limits`](crate::WorkerLink::limits).
     pub limits: [u32; 2],
     pub pacer: Pacer,
     pub crowding: Crowding,
@@ -49,28 +49,29 @@ pub(super) struct Dispatch {
     pub pause_ended: bool,
 }
 
-/// A limit on the requests in flight below the capacity of the connections, spread evenly over them: they may differ.
+/// A limit on requests in flight below the capacity of the connections, spread evenly over them: shares may differ by
+/// one.
 #[derive(Clone, Copy)]
 pub(super) struct Limit {
     in_flight: u32,
-    /// The number of all lanes, at least one.
+    /// Total number of lanes, at least one.
     of: u64,
-    /// How many a connection has.
+    /// Number of lanes per connection.
     lanes: u32,
 }
 
 impl Limit {
     /// Nothing may be in flight.
     pub const NONE: Self = Self { in_flight: 0, of: 1, lanes: 1 };
-    /// Before the supervisor's first limit.
+    /// The value before the supervisor's first limit.
     pub const UNSAID: [u32; 2] = [0; 2];
 
-    /// A limit for these connections, with the requests in flight and the lanes per connection.
+    /// A limit for these connections, from the requests in flight and the lanes per connection.
     pub fn new([in_flight, lanes]: [u32; 2], connections: u32) -> Self {
         Self { in_flight, of: u64::from(connections.max(1)) * u64::from(lanes), lanes }
     }
 
-    /// How many requests may be in flight on the connection with this rank.
+    /// Limit on requests in flight of the connection with this rank.
     pub fn of(self, rank: u32) -> u32 {
         let in_flight = u64::from(self.in_flight).min(self.of);
         let before = |rank: u64| rank * u64::from(self.lanes) * in_flight / self.of;
@@ -78,7 +79,7 @@ impl Limit {
     }
 }
 
-/// A connection on which requests may start.
+/// The connection on which requests may start.
 pub(super) struct Place<'a, B> {
     pub conn: ConnId,
     pub slot: &'a mut Slot,
@@ -92,14 +93,14 @@ pub(super) struct At {
     pub now: Nanos,
     /// True if no connection was ready: the last due request had to wait for one.
     pub waited: bool,
-    /// How many connections there should be.
+    /// Number of connections there should be.
     pub wanted: u32,
-    /// Since when every connect has failed, if the last one did.
+    /// Time since which every connect has failed, if the last one did.
     pub away_since: Option<Nanos>,
 }
 
 impl Dispatch {
-    /// Nothing is ready yet; `pacer` decides when requests are due.
+    /// A dispatch without ready connections; `pacer` decides when requests are due.
     pub fn new(config: Rc<Config>, script: Caller, pacer: Pacer) -> Self {
         Self {
             depth: config.depth.max(config.streams),
@@ -117,12 +118,12 @@ impl Dispatch {
         }
     }
 
-    /// Begins the run, and with it the schedule, at this moment.
+    /// Starts the run and its schedule at this moment.
     pub fn begin(&mut self, at: Nanos) {
         self.pacer.begin(at);
     }
 
-    /// The slots in the list, for tests which check that none is forgotten.
+    /// The slots in the list, for tests that check that none is forgotten.
     #[cfg(any(test, feature = "testing"))]
     pub fn ready(&self) -> impl Iterator<Item = ConnId> {
         self.ready.iter().copied()
@@ -141,8 +142,8 @@ impl Dispatch {
         self.started < self.batch.len()
     }
 
-    /// Starts due requests on a connection with room. If room is left, it stays ready. Returns when the last request
-    /// was started, if any was.
+    /// Starts due requests on a connection with room. If room is left, the connection stays ready. Returns the start of
+    /// the last request, if any.
     pub fn start_due<B: Backend>(
         &mut self,
         Place { conn, slot, clock }: Place<'_, B>,
@@ -153,17 +154,17 @@ impl Dispatch {
         if !is_closed && slot.live().is_some_and(|live| !live.answered) {
             self.note_waiting_since(at.away_since, books, at.now);
         }
-        // A request is too late if it would leave too late. A prepared one leaves when it is due, in the future.
+        // A request is too late if it would leave too late. A prepared request leaves at its due time, in the future.
         let now = if is_closed { at.now } else { clock.now().max(at.now) };
         let is_warm = books.tally.is_warming_up() && now > books.start;
-        // Where the run goes on, requests due at its end do not count, and start only when it is over.
+        // Where the run goes on, requests due at its end do not count and start only after it.
         let is_over = now > books.end_at || now == books.end_at && self.config.run_on_ns > 0;
         if (is_warm || is_over) && !is_closed {
-            // The worker was stalled past the end of the run or of the warm-up; the loop deals with that.
+            // The worker was stalled past the end of the run or of the warm-up; the loop handles that.
             self.queue(conn, slot);
             return None;
         }
-        // Dropping very many takes time, which must not make other requests too late.
+        // Dropping very many requests takes time, which must not make other requests too late.
         let sent_at = if !is_closed && self.drop_late(books, now) { clock.now().max(now) } else { now };
         let mut started = None;
         while self.next_start_at(&books.tally) <= now
@@ -171,7 +172,7 @@ impl Dispatch {
             && books.tally.may_start()
             && !self.is_full(&books.tally)
         {
-            // A send that leaves at once is stamped now. Time spent in a script is not the server's.
+            // A send that leaves at once is stamped now. Time spent in a script is not server time.
             let sent_at = if books.tally.has_returned() {
                 sent_at
             } else if !self.has_batch(books) {
@@ -198,8 +199,8 @@ impl Dispatch {
         started
     }
 
-    /// Notes that a scheduled request has waited for a connection since it might have started: a silence counts from
-    /// then. If a script delays requests, one waits only for that, unless no connect has succeeded for a long time.
+    /// Notes the time from which a scheduled request has waited for a connection; a silence counts from then. A request
+    /// delayed by a script waits only for the script, unless no connect has succeeded for a long time.
     pub fn note_waiting_since(&self, away_since: Option<Nanos>, books: &mut Books, now: Nanos) {
         let mut since = self.pacer.next_at();
         if self.script.wants.delay {
@@ -211,7 +212,7 @@ impl Dispatch {
         }
     }
 
-    /// How many connections, at most `most`, are needed to send the requests that are due.
+    /// Number of connections, at most `most`, needed to send the due requests.
     pub fn connections_due(&self, now: Nanos, most: u32) -> u32 {
         let batch = self.batch.len().max(1) as u64;
         let of_connection = batch * u64::from(self.lanes());
@@ -219,7 +220,7 @@ impl Dispatch {
         (waiting.div_ceil(of_connection) as u32).clamp(1, most)
     }
 
-    /// When the next request may start; [`Nanos::MAX`]: never.
+    /// Earliest start of the next request; [`Nanos::MAX`]: never.
     pub fn next_start_at(&self, tally: &Tally) -> Nanos {
         if tally.has_returned() { Nanos::default() } else { self.pacer.next_at() }
     }
@@ -242,14 +243,15 @@ impl Dispatch {
         }
     }
 
-    /// Drops requests that would start too late. Returns whether there were any.
+    /// Drops requests that would start too late. Returns true if there were any.
     fn drop_late(&mut self, books: &mut Books, now: Nanos) -> bool {
         if !self.is_too_late(books, now) {
             return false;
         }
         let max_late_ns = self.config.rules.open_loop.and_then(|rules| rules.max_late_ns).unwrap_or(u64::MAX);
         let moment = Nanos(now.0.saturating_sub(max_late_ns));
-        // The requests after the next one are held back as far as it is; otherwise the last ones would not be too late.
+        // The requests after the next one are held back by the same time. Otherwise the last ones would not be too
+        // late.
         let held_ns = self.pacer.next_at().since(self.pacer.due_at());
         let held_from = Nanos(moment.0.saturating_sub(held_ns));
         pass(&mut self.pacer, moment, books, |tally, due, requests| {
@@ -268,13 +270,13 @@ impl Dispatch {
         max_late_ns.is_some_and(is_too_late) && books.tally.left_of(self.pacer.due_at()) > 0
     }
 
-    /// Counts, at the end of the run, the requests that were due and have not been sent. They may be sent afterwards.
+    /// At the end of the run, counts the requests that were due but not sent. They may still be sent afterwards.
     pub fn count_unsent(&self, away_since: Option<Nanos>, books: &mut Books, now: Nanos) {
         let end = now.min(books.end_at);
         if self.config.rules.open_loop.is_some() {
             self.note_waiting_since(away_since, books, end);
         }
-        // The requests after the next one are as far behind the schedule as it is.
+        // The requests after the next one are as far behind the schedule as that one.
         let held_until = end.min(self.pacer.next_at());
         let mut pacer = self.pacer.clone();
         pass(&mut pacer, end, books, |tally, due, requests| {
@@ -283,19 +285,19 @@ impl Dispatch {
                 tally.held_back(requests);
             }
         });
-        // The remaining ones are beyond `-n`.
+        // The remaining requests are beyond `-n`.
         let beyond = pacer.count_about_before(end);
         if beyond > 0 {
             books.tally.beyond(beyond);
         }
     }
 
-    /// Has the ages of the requests that were due before a moment and were not sent after it either.
+    /// Records the ages of requests that were due before a moment and never sent.
     pub fn leave_unsent(&mut self, moment: Nanos, books: &mut Books, now: Nanos) {
         pass(&mut self.pacer, moment, books, |tally, due, requests| tally.left_unsent(due, now, requests));
     }
 
-    /// True if the limit of requests in flight lets no batch begin or go on.
+    /// True if the limit on requests in flight lets no batch begin or go on.
     #[inline(always)]
     pub fn is_full(&self, tally: &Tally) -> bool {
         self.config.in_flight_max.is_some_and(|most| {
@@ -325,12 +327,12 @@ impl Dispatch {
         slot.live_and_taken().is_some_and(|(live, inherited, resting)| live.open.len() + inherited + resting < most)
     }
 
-    /// How many batches may be in flight on one connection.
+    /// Number of batches that may be in flight on one connection.
     fn lanes(&self) -> u32 {
         (self.depth / self.batch.len().max(1)).clamp(1, u32::MAX as usize) as u32
     }
 
-    /// True if the script lets a connection begin a batch now. Sets timers for the pauses that it wants first.
+    /// True if the script lets a connection begin a batch now. Otherwise sets timers for the pauses that come first.
     #[inline(always)]
     pub fn pause_is_over(
         &mut self,
@@ -343,7 +345,7 @@ impl Dispatch {
         self.may_begin(slot) || self.pause(conn, slot, books, timers, at)
     }
 
-    /// Has a connection pause for as many batches as it might begin; returns whether one may begin now.
+    /// Pauses a connection for each batch it might begin. Returns true if a batch may begin now.
     #[cold]
     fn pause(&mut self, conn: ConnId, slot: &mut Slot, books: &mut Books, timers: &mut Timers, at: Nanos) -> bool {
         let in_flight = slot.live().map_or(0, |live| live.open.len().div_ceil(self.batch.len().max(1))) as u32;
@@ -363,7 +365,8 @@ impl Dispatch {
         slot.pauses.over > 0
     }
 
-    /// True if any connection has paused for a batch, if it must: until then none can send, however many there are.
+    /// True if any connection has paused for a batch, or none must. Until then no connection can send, however many
+    /// there are.
     pub fn has_paused(&self) -> bool {
         !self.script.wants.delay || self.pause_ended
     }
@@ -374,15 +377,15 @@ impl Dispatch {
         !self.script.wants.delay || slot.pauses.over > 0 || self.is_begun()
     }
 
-    /// Starts the batch, or the rest of it, as far as the connection has room; `gathers`: it leaves with the next wait.
-    /// Returns whether anything was started.
+    /// Starts the batch, or its rest, while the connection has room; `gathers`: it leaves with the next wait. Returns
+    /// true if anything was started.
     fn start_batch(&mut self, slot: &mut Slot, sent_at: Nanos, at: &At, gathers: bool, books: &mut Books) -> bool {
         if books.tally.has_returned() {
             return self.start_returned(slot, sent_at, gathers, books);
         }
         let calm = if self.is_calm(at.wanted, &books.tally) { books.tally.open() as u32 + 1 } else { 0 };
-        // Each connection of wrk2 counts what it may send, at twice the rate, from the first late request since it was
-        // on pace. If the target made it late, it is the request that met the stall: after S seconds at a rate R, 2·S·R
+        // Each wrk2 connection counts the requests it may send, at twice the rate, from the first late request since it
+        // was on pace. If the target made it late, that request met the stall: after S seconds at rate R, 2·S·R
         // requests may leave at once, and the backlog is only S·R. After a stall of our own, the limit stays.
         let is_excused = at.waited && self.config.rules.open_loop.is_some_and(|rules| rules.as_wrk2);
         let Self { batch, name, started, pacer, .. } = self;
@@ -390,7 +393,7 @@ impl Dispatch {
         slot.pauses.over = slot.pauses.over.saturating_sub(u32::from(*started == 0));
         let Some(live) = slot.live() else { return false };
         if live.left < rest.len() as u64 {
-            // The batch waits for a connection that may have that many requests.
+            // The batch waits for a connection with room for that many requests.
             (live.draining, live.leaves_at_once) = (true, true);
             let length = rest.len() as u64;
             self.refuse_if_too_long(length);
@@ -440,7 +443,7 @@ impl Dispatch {
                     };
                     books.tally.started(&request, sent_at);
                     live.begin(request, sent_at);
-                    // The others start when these have left, so that a large batch takes little memory.
+                    // The others start once these have left, so that a large batch takes little memory.
                     if number < count && !live.protocol.leaves_together(&rest[number]) && !live.open.any_waits() {
                         (number..count).for_each(|_| books.tally.started(&like, sent_at));
                         let (first, end) = ((*started + number) as u32, *started + count);
@@ -460,8 +463,7 @@ impl Dispatch {
         true
     }
 
-    /// Starts the requests that are to be sent again, as far as the connection has room. Returns whether any was
-    /// started.
+    /// Starts the requests to be sent again while the connection has room. Returns true if any was started.
     fn start_returned(&mut self, slot: &mut Slot, now: Nanos, gathers: bool, books: &mut Books) -> bool {
         let mut any = false;
         while self.has_room(slot, &books.tally)
@@ -475,7 +477,7 @@ impl Dispatch {
                 debug_assert!(false, "it was started before, and there is capacity");
                 return false;
             };
-            // Only the request itself and the times when it was due and sent remain of its last attempt.
+            // The last attempt leaves only the request itself and the times when it was due and sent.
             let request = OpenRequest {
                 stream,
                 first_at: None,
@@ -494,14 +496,14 @@ impl Dispatch {
         any
     }
 
-    /// True if, with a schedule, less than half of the allowed requests are in flight. Requests that are sent together
-    /// do not all find the same number in flight.
+    /// True if, with a schedule, less than half of the allowed requests are in flight. Requests sent together do not
+    /// all find the same number in flight.
     fn is_calm(&self, wanted: u32, tally: &Tally) -> bool {
         let is_single = self.config.rules.open_loop.is_some() && self.batch.len() == 1;
         is_single && 2 * tally.open() < u64::from(wanted) * u64::from(self.lanes())
     }
 
-    /// Makes sure that there are requests to start, perhaps the rest of a batch; returns whether there are any.
+    /// Ensures that there are requests to start, possibly the rest of a batch. Returns true if there are.
     #[inline]
     fn has_batch(&mut self, books: &mut Books) -> bool {
         if self.is_begun() {
@@ -517,7 +519,7 @@ impl Dispatch {
 
     #[inline(never)]
     fn take_batch(&mut self, books: &mut Books) {
-        // The rest of the last one may still wait on a connection.
+        // The rest of the last batch may still wait on a connection.
         if Rc::strong_count(&self.batch) > 1 {
             self.batch = Rc::default();
         }
@@ -536,7 +538,7 @@ impl Dispatch {
     }
 }
 
-/// Skips the requests due before a moment, without sending them; those due before measuring began come first.
+/// Skips the requests due before a moment without sending them; those due before measuring began come first.
 fn pass(pacer: &mut Pacer, moment: Nanos, books: &mut Books, mut say: impl FnMut(&mut Tally, Nanos, u64)) {
     let tally = &mut books.tally;
     for until in [moment.min(tally.due_from()), moment] {

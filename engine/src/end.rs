@@ -1,7 +1,7 @@
 //! The end of a worker, and its results.
 //!
-//! A run may go on after its end, uncounted: the schedule does, until it is known how the requests that were due by the
-//! end have ended. The load stays on meanwhile, so that a target that becomes idle does not make them faster.
+//! A run may go on after its end, uncounted and on schedule, until the outcome of all requests due by the end is known.
+//! The load stays on, so that an idle target does not answer them faster.
 
 use std::net::SocketAddr;
 
@@ -21,62 +21,61 @@ use super::timers::{LOOK_NS, Timer};
 use super::{Engine, HANDLED_PER_TURN, ScriptFailure, Spare, UNANSWERED_NS};
 use crate::backend::{Backend, ConnId};
 
-/// A worker's results. Results for another machine lack the parts that are of no use there.
+/// A worker's results. Results for another machine lack the parts useless there.
 #[derive(Serialize, Deserialize)]
 pub struct WorkerEnd {
-    /// Measurements since it last handed an interval over.
+    /// Measurements since the last hand-over of an interval.
     #[serde(skip)]
     pub interval: Box<Interval>,
-    /// The most connections it might have had.
+    /// Largest number of connections the worker might have had.
     pub connections: u32,
-    /// How long it ran without the warm-up, in nanoseconds.
+    /// Run time without the warm-up, in nanoseconds.
     pub elapsed_ns: u64,
-    /// How long it went on after that, uncounted, in nanoseconds.
+    /// Uncounted time after the end of the run, in nanoseconds.
     pub ran_on_ns: u64,
-    /// True if it ended because the target stayed unreachable.
+    /// True if the worker ended because the target stayed unreachable.
     pub stayed_away: bool,
     /// The last refusal before any address accepted, if none ever did.
     pub refusal: Option<(SocketAddr, Cause)>,
-    /// Addresses that refused while another worked, and the error numbers.
+    /// Addresses that refused while another address worked, and the error numbers.
     pub dropped: Vec<(SocketAddr, i32)>,
     /// Addresses that worked.
     pub working: Vec<SocketAddr>,
     /// Transcript of the wire, if it was recorded.
     #[serde(skip)]
     pub transcript: Option<Box<Transcript>>,
-    /// When it completed nothing.
+    /// Times without completions.
     pub silences: Vec<Gap>,
-    /// The parts of them in which a response was awaited: all of them, unless a script or a schedule decides when
-    /// requests are sent.
+    /// The parts of the silences in which a response was awaited: all of them, unless a script or a schedule decides
+    /// when requests are sent.
     pub awaited: Vec<Gap>,
-    /// Times around them in which requests became due that had been sent ahead, in a batch.
+    /// Times around the silences whose due requests had been sent ahead, in a batch.
     pub ahead: Vec<Gap>,
-    /// When it was stalled, for want of a processor or because the process was stopped.
+    /// Times in which the worker was stalled, for want of a processor or because the process was stopped.
     pub stalls: Vec<Gap>,
-    /// When its script held it up.
+    /// Times in which the script held the worker up.
     pub in_script: Vec<Gap>,
-    /// How its requests were spread over the connections open at the end, where their number per connection is not
-    /// limited.
+    /// Spread of the requests over the connections open at the end, if their number per connection is unlimited.
     pub spread: ConnectionSpread,
-    /// How large the kernel made the buffers of its connections.
+    /// Buffer sizes that the kernel gave the worker's connections.
     pub buffers: BufferSizes,
-    /// True if its script has a `delay()`.
+    /// True if the script has a `delay()`.
     pub pauses: bool,
     /// True if `delay()` ever returned something that is not a time.
     pub pauses_unread: bool,
-    /// Observations on its HTTP/2 connections, if there can be any.
+    /// Observations on the worker's HTTP/2 connections, if there can be any.
     pub http2: Option<Http2Counts>,
     /// Connections that another session can use.
     #[serde(skip)]
     pub spares: Vec<Spare>,
-    /// The failure of its script, if it failed.
+    /// The failure of the script, if it failed.
     pub failure: Option<ScriptFailure>,
-    /// When its script ended it, earlier than it was to end, in nanoseconds since measuring began; zero in the warm-up.
+    /// Time of an early end by the script, in nanoseconds since measuring began; zero in the warm-up.
     pub stopped_ns: Option<u64>,
 }
 
 impl WorkerEnd {
-    /// The part for another machine, without bulk data; why a part broke off is told once, for all threads.
+    /// The part for another machine, without bulk data. A failed part is reported once, for all threads.
     pub fn told(&self) -> Self {
         Self {
             interval: Box::default(),
@@ -98,21 +97,21 @@ impl WorkerEnd {
 
 /// The end of an engine that stayed after the end of the run.
 pub struct Stayed {
-    /// Its records since it last handed an interval over.
+    /// Records since the last hand-over of an interval.
     pub interval: Box<Interval>,
-    /// How long it was stalled, in nanoseconds.
+    /// Stall time, in nanoseconds.
     pub stalled_ns: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct End {
     pub at: Nanos,
-    /// True if the target could not be reached any more.
+    /// True if the target had become unreachable.
     pub stayed_away: bool,
 }
 
 impl<B: Backend> Engine<B> {
-    /// Handles the last received bytes when all requests have ended: an HTTP/2 server may want a reply.
+    /// Handles the last received bytes after all requests have ended: an HTTP/2 server may want a reply.
     fn hear_rest(&mut self) {
         if self.http2.is_some() && self.books.tally.is_done() {
             self.roster.backend.wait(Nanos::default());
@@ -181,8 +180,8 @@ impl<B: Backend> Engine<B> {
         (end, stays.then_some(self))
     }
 
-    /// Counts the run's measurements if the worker stays after the end, before it handles later events; returns whether
-    /// it does.
+    /// Settles the run's measurements if the worker stays after the end, before it handles later events. Returns true
+    /// if it stays.
     pub(super) fn is_closed(&mut self) -> bool {
         if !self.roster.config.stays || self.control.is_stopped() || self.books.tally.is_warming_up() {
             return false;
@@ -197,7 +196,7 @@ impl<B: Backend> Engine<B> {
         true
     }
 
-    /// Goes on after the end, which has been counted. Nothing more is sent until a limit is set.
+    /// Goes on after the counted end. Nothing more is sent until a limit is set.
     fn begin_to_stay(&mut self, now: Nanos) {
         let Self { books, worker_link, .. } = self;
         books.stays = true;
@@ -209,8 +208,8 @@ impl<B: Backend> Engine<B> {
         self.timers.set(books.next_sample_at(now), Timer::Look);
     }
 
-    /// Hands over the interval since the last time, after the end of the run. Before anybody has set a limit, other
-    /// workers of the run may go on, and it would be counted with theirs.
+    /// Hands over the interval since the last time, after the end of the run. Not before a limit is set: other workers
+    /// of the run may go on until then, and the interval would be counted with theirs.
     pub(super) fn look(&mut self, now: Nanos) {
         if self.dispatch.limits != Limit::UNSAID {
             self.take_counts();
@@ -231,7 +230,7 @@ impl<B: Backend> Engine<B> {
 }
 
 impl<B: Backend> Engine<B> {
-    /// Ends the run at its planned end and goes on, if it is to; returns whether it does.
+    /// Ends the run at its planned end and goes on if the plan says so. Returns true if it goes on.
     pub(super) fn goes_on(&mut self) -> bool {
         let run_on_ns = self.roster.config.run_on_ns;
         if run_on_ns == 0 || self.books.measured.is_some() || self.books.tally.is_warming_up() {
@@ -242,7 +241,7 @@ impl<B: Backend> Engine<B> {
         self.books.tally.end_at(end);
         let measured = self.measured(end);
         self.books.measured = Some(Box::new(measured));
-        // A stall may have lasted past the end.
+        // A stall may have extended past the end.
         self.books.end_at = self.roster.backend.now().max(end) + run_on_ns;
         self.note_settled();
         true
@@ -274,7 +273,7 @@ impl<B: Backend> Engine<B> {
         self.dispatch.count_unsent(self.roster.connecting.away_since(), &mut self.books, now);
         self.books.tally.count_ended();
         if self.books.tally.is_warming_up() {
-            // It ended before measuring began.
+            // The worker ended before measuring began.
             self.roster.slots.iter_mut().filter_map(Slot::live).for_each(|live| live.open = OpenRequests::default());
             self.books.tally.forget_open();
             self.count_from(now);
@@ -303,7 +302,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Adds outcomes learned after the end of the run to the measurements up to it.
+    /// Adds outcomes learned after the end of the run to the measurements up to the end.
     pub(super) fn learn_rest(&mut self, measured: &mut Measured, now: Nanos) {
         let tally = &mut self.books.tally;
         let Some(ended_at) = tally.run_on.as_ref().map(|run_on| run_on.begun_at) else { return };
@@ -323,7 +322,7 @@ impl<B: Backend> Engine<B> {
 }
 
 impl<B: Backend> Roster<B> {
-    /// Sends the last frames of HTTP/2 connections without a request in flight, such as the reason of a reset.
+    /// Sends the last frames of HTTP/2 connections without a request in flight, such as the reason for a reset.
     fn say_rest(&mut self, tally: &mut Tally, now: Nanos) {
         for number in 0..self.slots.len() as u32 {
             let live = self.slots[number as usize].live();
@@ -333,7 +332,7 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// How requests are spread over the connections, where their number per connection is not limited.
+    /// Spread of requests over the connections, if their number per connection is unlimited.
     fn spread(&mut self) -> ConnectionSpread {
         let mut spread = ConnectionSpread::default();
         let lives = self.slots.iter_mut().filter_map(Slot::live).filter(|live| live.left > u64::MAX / 2);

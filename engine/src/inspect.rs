@@ -1,5 +1,5 @@
-//! Inspects an engine between two turns of its loop, for random runs: does anything wait for ever, is anything kept
-//! without need?
+//! Inspects an engine between two turns of its loop, for random runs: nothing may wait for ever or be kept without
+//! need.
 
 use onrush_proto::{Client, Nanos};
 
@@ -11,33 +11,33 @@ use super::end::{End, WorkerEnd};
 use super::slot::{Pauses, Slot, State};
 use super::timers::Timer;
 
-/// The state of a connection for the backend, which made it.
+/// State of a connection in the backend that made it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ConnectionState {
     /// Not open.
     #[default]
     Closed,
-    /// A connect is under way.
+    /// The connect is in progress.
     Connecting,
     /// Open.
     Open,
     /// Open, and a send has failed.
     Broken,
-    /// Its end has been reported.
+    /// The end of the connection has been reported.
     Over,
 }
 
 /// A connection as the backend sees it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
-    /// Its state.
+    /// The state.
     pub state: ConnectionState,
     /// Bytes of a send that have not all been accepted.
     pub unsent: usize,
 }
 
 impl<B: Backend> Engine<B> {
-    /// Takes one turn; returns how the run ended, if it has.
+    /// Takes one turn. Returns how the run ended, if it has.
     pub fn step(&mut self) -> Option<Over> {
         self.turn().map(Over)
     }
@@ -57,8 +57,8 @@ impl<B: Backend> Engine<B> {
         self.books.tally.completed
     }
 
-    /// The number of connections, and the start of the request that waits for another one: it is due, another may be
-    /// opened, and none is being opened. The next turn opens one.
+    /// The number of connections, and the start of a due request that waits for another connection, while another may
+    /// be opened and none is being opened. The next turn opens one.
     pub fn waits_for_another(&self, now: Nanos) -> Option<(u32, Nanos)> {
         let start_at = self.dispatch.next_start_at(&self.books.tally);
         let is_waiting = start_at <= now && now < self.books.end_at && !self.dispatch.can_start(&self.books.tally);
@@ -67,11 +67,11 @@ impl<B: Backend> Engine<B> {
         (is_waiting && may_open).then_some((self.roster.connecting.wanted, start_at))
     }
 
-    /// A broken invariant between two turns, given the backend's view of the connections; each has at most `most`
-    /// requests in flight.
+    /// A broken invariant between two turns, given the backend's view of the connections. `most`: requests in flight
+    /// per connection.
     pub fn flaw(&self, now: Nanos, seen: &[Seen], most: usize) -> Option<String> {
         if now > self.books.end_at {
-            // Later arrivals are not handled any more.
+            // Later arrivals are no longer handled.
             return None;
         }
         let mut agenda = vec![Agenda::default(); self.roster.slots.len()];
@@ -184,15 +184,15 @@ impl<B: Backend> Engine<B> {
 /// Timers set for a connection.
 #[derive(Clone, Debug, Default)]
 struct Agenda {
-    /// How many times it is in the queue of slots to be opened.
+    /// Number of times the connection is in the queue of slots to be opened.
     turns: usize,
-    /// True if it is in the list of ready connections.
+    /// True if the connection is in the list of ready ones.
     is_ready: bool,
-    /// True if there is a timer to open it again.
+    /// True if a timer will reopen the connection.
     reopens: bool,
-    /// How many timers there are to begin a batch.
+    /// Number of timers that begin a batch.
     begins: u32,
-    /// How many there are to let a request start again where one was turned away.
+    /// Number of timers that let a request start again where one was turned away.
     rests: u32,
 }
 
@@ -207,7 +207,7 @@ fn open_requests(slot: &Slot) -> Option<usize> {
 pub struct Over(End);
 
 impl Over {
-    /// When the run ended.
+    /// End of the run.
     pub fn at(&self) -> Nanos {
         self.0.at
     }

@@ -1,20 +1,20 @@
-//! The parts of a response kept for a script or as a sample, and the memory budget that all of them share.
+//! The parts of a response kept for a script or as a sample, and their shared memory budget.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use onrush_proto::http1;
 
-/// The most memory that kept parts take in the whole process, in bytes: a server that never stops sending must not use
-/// up all there is.
+/// Memory limit of the kept parts in the whole process, in bytes: a server that never stops sending must not use up
+/// everything.
 const PARTS_MAX: usize = 256 * 1024 * 1024;
-/// How much memory of a part of an earlier response a connection keeps, in bytes.
+/// Memory that a connection keeps from a part of an earlier response, in bytes.
 const KEPT_MAX: usize = 64 * 1024;
-/// The least that a body takes from the budget at once, in bytes, however small the pieces in which it arrives.
+/// Smallest amount that a body takes from the budget at once, in bytes, however small its pieces.
 const STEP_BYTES: usize = 512;
 
-/// Memory that all workers share, in bytes. It is only used when a part needs more than its connection has, not for
-/// each part.
+/// Memory shared by all workers, in bytes. Accessed only when a part needs more than its connection has, not for each
+/// part.
 #[derive(Debug)]
 pub struct Budget {
     max: usize,
@@ -27,7 +27,7 @@ impl Budget {
         Self { max, left: AtomicUsize::new(max) }
     }
 
-    /// Takes up to `wanted` bytes; returns how many.
+    /// Takes up to `wanted` bytes. Returns the number taken.
     fn take(&self, wanted: usize) -> usize {
         let take = |left: usize| Some(left - left.min(wanted));
         let before = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take);
@@ -38,7 +38,7 @@ impl Budget {
         self.left.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// True if more than half is in use, so that connections must not keep any for later.
+    /// True if more than half is in use, so that connections must not keep memory for later.
     fn is_tight(&self) -> bool {
         self.left.load(Ordering::Relaxed) < self.max / 2
     }
@@ -59,7 +59,7 @@ pub(super) struct KeptResponse {
 }
 
 impl KeptResponse {
-    /// Nothing kept yet; the parts take their memory from `budget`.
+    /// An empty response, whose parts take their memory from `budget`.
     pub fn new(budget: &Arc<Budget>) -> Self {
         let part = || Part { bytes: Vec::new(), is_cut: false, taken: 0, budget: Arc::clone(budget) };
         Self { head: part(), trailers: part(), body: part() }
@@ -80,14 +80,14 @@ impl KeptResponse {
 
 /// A connection's memory for kept responses.
 pub(super) struct Shelf {
-    /// Memory of responses that have ended; boxed, as open requests hold it.
+    /// Memory of ended responses; boxed, as open requests hold it.
     #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
     free: Vec<Box<KeptResponse>>,
     budget: Arc<Budget>,
 }
 
 impl Shelf {
-    /// Nothing kept yet; responses take their memory from `budget`.
+    /// An empty shelf, whose responses take their memory from `budget`.
     pub fn new(budget: &Arc<Budget>) -> Self {
         Self { free: Vec::new(), budget: Arc::clone(budget) }
     }
@@ -104,12 +104,12 @@ impl Shelf {
     }
 }
 
-/// A head, a body or trailers, as far as it is kept.
+/// The kept bytes of a head, a body or trailers.
 #[derive(Debug)]
 pub(super) struct Part {
     bytes: Vec<u8>,
     is_cut: bool,
-    /// How much of the budget it has taken.
+    /// Number of bytes taken from the budget.
     taken: usize,
     budget: Arc<Budget>,
 }
@@ -120,7 +120,7 @@ impl Part {
         &self.bytes
     }
 
-    /// Adds as much as there is room for; the rest is not kept.
+    /// Adds bytes while there is room; the rest is not kept.
     pub fn add(&mut self, data: &[u8]) {
         if self.is_cut {
             return;
@@ -133,7 +133,7 @@ impl Part {
         self.is_cut = data.len() > room;
     }
 
-    /// Adds the lines that `write` appends, as many as there is room for.
+    /// Adds the lines appended by `write` while there is room.
     pub fn add_lines(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         if self.is_cut {
             return;
@@ -160,7 +160,7 @@ impl Part {
         self.bytes.capacity() - self.bytes.len()
     }
 
-    /// Makes room for `missing` more bytes and some to come, as far as the budget allows.
+    /// Makes room for `missing` more bytes and some to come, within the budget.
     fn grow(&mut self, missing: usize) {
         let granted = self.budget.take(missing.max(self.bytes.capacity() / 2).max(STEP_BYTES));
         self.bytes.reserve_exact(self.room() + granted);

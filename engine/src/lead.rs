@@ -1,36 +1,36 @@
-//! How long before a request is due its preparation begins, so that it leaves on time: as long as that takes.
+//! Time by which preparation precedes a request's due time, so that the request leaves on time.
 
 use onrush_proto::Nanos;
 
-/// The most it may be, in nanoseconds: nothing is received meanwhile.
+/// Upper limit, in nanoseconds: nothing is received meanwhile.
 const MAX_NS: u64 = 10_000;
 
-/// By which part of it the lead grows when it was too short, and shrinks when it was not: it settles where 16 of 17
-/// requests find it long enough.
+/// The lead grows by 1/`UP` when it was too short, and shrinks by 1/`DOWN` otherwise. So it settles where it is long
+/// enough for 16 of 17 requests.
 const UP: u64 = 16;
 const DOWN: u64 = 256;
 
-/// How long before a request is due its preparation begins.
+/// Time by which preparation precedes a request's due time.
 #[derive(Debug)]
 pub(super) struct Lead {
     ns: u64,
 }
 
 impl Default for Lead {
-    /// Until the time of preparing is known.
+    /// The lead before any preparation has been timed.
     fn default() -> Self {
         Self { ns: MAX_NS / 2 }
     }
 }
 
 impl Lead {
-    /// When to begin the preparation of a request that is to leave at this moment.
+    /// Start of preparation for a request due at this moment.
     pub fn before(&self, due: Nanos) -> Nanos {
         Nanos(due.0.saturating_sub(self.ns))
     }
 
-    /// Learns from a preparation that took this long, in nanoseconds. A very long one tells nothing: others had the
-    /// processor, or no lead helps.
+    /// Learns from a preparation that took this long, in nanoseconds. A very long one says nothing: other processes had
+    /// the processor, or no lead helps.
     pub fn learn(&mut self, took_ns: u64) {
         if took_ns > 4 * MAX_NS {
             return;
@@ -47,8 +47,8 @@ impl Lead {
 mod tests {
     use super::*;
 
-    /// For how many of 1,000 requests the lead is enough that has learnt from 1,000 others, and how long they then wait
-    /// for the moment at which they are due, in nanoseconds.
+    /// After learning from 1,000 requests: number of the next 1,000 for which the lead is enough, and their mean wait
+    /// until they are due, in nanoseconds.
     fn enough(took_ns: impl Fn(u64) -> u64) -> (usize, u64) {
         let mut lead = Lead::default();
         let mut left = Vec::new();

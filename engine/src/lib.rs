@@ -1,4 +1,4 @@
-//! The engine of one worker: a loop that opens connections, keeps requests in flight and records what becomes of them.
+//! The engine of one worker: a loop that opens connections, keeps requests in flight and records their outcome.
 //!
 //! It gets completions from a [`Backend`], and bytes and events from a [`Protocol`]; it depends on neither epoll nor
 //! HTTP. After the start it takes no lock, writes no log and allocates nothing per request. Time comes from the
@@ -8,9 +8,8 @@
 //!
 //! 1. Wait for completions, but not past the next timer or the end.
 //! 2. Handle each: bytes go to the connection's protocol, its events to the tally.
-//! 3. Pump the connection: start requests while there is room, send what is ready, replace it when it ends.
-//! 4. Fire the timers that are due; end when the time or the requests are used up, or the target has been unreachable
-//!    for too long.
+//! 3. Pump the connection: start requests while there is room, send output, replace the connection when it ends.
+//! 4. Fire due timers. End when the time or the requests are used up, or the target has been unreachable for too long.
 //! 5. Dispatch the requests that have become due to ready connections. If sends leave with the next wait, a worker that
 //!    busy-polls until a request is due does that itself, a moment earlier.
 //! 6. Open connections.
@@ -20,13 +19,13 @@
 //!
 //! # Reading order
 //!
-//! This file has the loop and its timers; it `wait`s, with a `lead` on what is due, and catches up after a `stall`. An
-//! engine has three parts, none of which calls another; `steps` is what the loop does across them.
+//! This file has the loop and its timers; it `wait`s, with a `lead` on due requests, and catches up after a `stall`. An
+//! engine has three parts, which do not call each other; `steps` works across them.
 //!
 //! * The `roster` has the connections: `handling` takes their completions; `setup` precedes the first request
-//!   (`tunnel`, `tls`); `transport` sends, `ending` closes, `opening` opens. They consist of `slot`, `connection` and
-//!   `open_request`.
-//! * The `dispatch` starts requests: the `source` decides which, the `pacer` when, and `callbacks` are the script's.
+//!   (`tunnel`, `tls`); `transport` sends, `ending` closes, `opening` opens. Connections consist of `slot`,
+//!   `connection` and `open_request`.
+//! * The `dispatch` starts requests: the `source` decides which, the `pacer` when; `callbacks` are the script's.
 //! * The `books` are the counts, above all the `tally`.
 
 #![deny(unsafe_code)]
@@ -123,23 +122,22 @@ use tally::Tally;
 use timers::{Timer, Timers};
 use turn::Turn;
 
-/// The most completions handled in one turn of the loop, and the most timers fired.
+/// Largest number of completions handled, and of timers fired, in one turn of the loop.
 const HANDLED_PER_TURN: usize = 512;
-/// The most connections swept in one turn of the loop.
+/// Largest number of connections swept in one turn of the loop.
 const SWEPT_PER_TURN: u32 = 16_384;
-/// A connect still under way at the end counts as an error if it has lasted longer than this, in nanoseconds: the
-/// target did not respond.
+/// Age, in nanoseconds, above which an unfinished connect at the end counts as an error: the target did not respond.
 const UNANSWERED_NS: u64 = 1_000_000_000;
 
 /// The work of a worker: its requests, their times, the protocol, and the script's callbacks.
 pub struct Job {
-    /// Its requests.
+    /// The requests.
     pub source: Box<dyn Source>,
-    /// When.
+    /// The times of the requests.
     pub pacer: Pacer,
-    /// In which protocol.
+    /// The protocol of new connections.
     pub make_protocol: MakeProtocol,
-    /// State that HTTP/2 connections share, if there may be any.
+    /// State shared by HTTP/2 connections, if there may be any.
     pub http2: Option<SharedContext>,
     /// The script's callbacks.
     pub callbacks: Callbacks,
@@ -155,16 +153,15 @@ pub struct Engine<B: Backend> {
     lead: Lead,
     control: Arc<Control>,
     worker_link: Arc<WorkerLink>,
-    /// State that HTTP/2 connections share, if there may be any.
+    /// State shared by HTTP/2 connections, if there may be any.
     http2: Option<SharedContext>,
 }
 
-/// A backend of a thread. Its loop is compiled in this package, with this package's optimisation, and not where it is
-/// started.
+/// A thread's backend. Its loop is compiled in this package, with this package's optimisation, instead of the caller's.
 pub trait OfThread: Backend + Sized {
     /// Runs an engine to its end; see [`Engine::run`].
     fn run(engine: Engine<Self>, begin: Instant) -> (WorkerEnd, Option<Engine<Self>>);
-    /// Lets it go on after that; see [`Engine::stay`].
+    /// Runs a staying engine on after that; see [`Engine::stay`].
     fn stay(engine: Engine<Self>) -> Stayed;
 }
 
@@ -190,18 +187,18 @@ const _: () = {
     of_thread!(backend::Sim);
 };
 
-/// How far an engine has come in its turns.
+/// State of an engine after some turns.
 pub enum Advanced<B: Backend> {
     /// The run goes on.
     Running(Box<Engine<B>>),
-    /// The run has ended; the engine stays, if there is one.
+    /// The run has ended. The engine is present if it stays.
     Ended(Box<WorkerEnd>, Option<Box<Engine<B>>>),
     /// An engine that stayed was stopped.
     Left(Box<Stayed>),
 }
 
 impl<B: Backend> Engine<B> {
-    /// An engine that has not started.
+    /// An engine before its start.
     pub fn new(config: Config, backend: B, job: Job, control: Arc<Control>, worker_link: Arc<WorkerLink>) -> Self {
         if let Some(tls) = &config.tls {
             tls.warm_up();
@@ -224,41 +221,41 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Makes it read from the thread's `schedstat`, if there is one, how long the thread was in the run queue.
+    /// Makes the engine read its run-queue time from the thread's `schedstat`, if there is one.
     pub fn with_schedstat(mut self, schedstat: Option<OwnedFd>) -> Self {
         self.books.account = Some(Account::new(schedstat));
         self
     }
 
-    /// Makes it read the backend's clock only: work takes no time.
+    /// Makes the engine read only the backend's clock: work takes no time.
     pub fn without_account(mut self) -> Self {
         self.books.account = None;
         self.dispatch.script.takes_no_time();
         self
     }
 
-    /// Makes it use these connections before it opens any, and leave its own at the end.
+    /// Makes the engine use these connections before it opens any, and leave its own at the end.
     #[must_use]
     pub fn with_spares(mut self, spares: Option<Vec<Spare>>) -> Self {
         self.roster.connecting.spares = spares;
         self
     }
 
-    /// Makes it log its requests.
+    /// Makes the engine log its requests.
     #[must_use]
     pub fn with_log(mut self, log: Option<RequestLog>) -> Self {
         self.books.tally.log = log;
         self
     }
 
-    /// Makes it keep samples of responses.
+    /// Makes the engine keep samples of responses.
     #[must_use]
     pub fn with_samples(mut self, samples: Option<Samples>) -> Self {
         self.books.tally.samples = samples.map(Box::new);
         self
     }
 
-    /// Runs the plan, which begins at this moment, to its end. Returns the engine as well, if it stays.
+    /// Runs the plan, which begins at `begin`, to its end. Returns the engine as well, if it stays.
     pub fn run(mut self, begin: Instant) -> (WorkerEnd, Option<Self>) {
         self.begin(begin);
         loop {
@@ -268,7 +265,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Stays after the end of the run, uncounted, until it is stopped: sends as [`WorkerLink::limit`] lets it.
+    /// Stays after the end of the run, uncounted, until stopped. Sends within the limit of [`WorkerLink::limit`].
     pub fn stay(mut self) -> Stayed {
         loop {
             if let Some(end) = self.turn() {
@@ -292,7 +289,7 @@ impl<B: Backend> Engine<B> {
         Advanced::Running(self)
     }
 
-    /// One turn of the loop; returns how the run ended, if it has.
+    /// Takes one turn of the loop. Returns how the run ended, if it has.
     fn turn(&mut self) -> Option<End> {
         let now = self.roster.backend.now();
         let now = self.catch_up(now).min(self.books.end_at);
@@ -360,7 +357,7 @@ impl<B: Backend> Engine<B> {
                     self.roster.note_other_protocol(&self.books.tally);
                 }
                 (first..next.min(all)).for_each(|number| self.sweep(ConnId(number), now));
-                // In the next turn, when time has moved on.
+                // The sweep goes on in the next turn, when time has moved on.
                 let (at, next) = if next < all { (now + 1, next) } else { (now + self.sweep_ns(), 0) };
                 self.timers.set(at, Timer::Sweep(ConnId(next)));
                 if self.books.tally.is_warming_up() {

@@ -1,7 +1,7 @@
-//! How a worker hands its intervals to the collector: two boxes and no lock.
+//! Hands a worker's intervals to the collector: two boxes and no lock.
 //!
-//! There are two intervals. The worker fills one; the other is in the mailbox, empty or full, or with the collector.
-//! When there is no empty one, the worker keeps filling its own, so that nothing is lost and nothing waits.
+//! There are two intervals. The worker fills one; the other is in the mailbox, empty or full, or with the collector. If
+//! no empty interval is available, the worker keeps filling its own, so that nothing is lost and nothing waits.
 
 use crossbeam_utils::atomic::AtomicCell;
 
@@ -23,7 +23,7 @@ impl Default for Mailbox {
 }
 
 impl Mailbox {
-    /// Swaps the worker's interval for an empty one, if the collector has returned one; returns whether it did.
+    /// Swaps the worker's interval for an empty one, if the collector has returned one. Returns true if it did.
     pub fn hand_over(&self, current: &mut Box<Interval>) -> bool {
         let fresh = self.empty.take();
         let is_there = fresh.is_some();
@@ -33,7 +33,7 @@ impl Mailbox {
         is_there
     }
 
-    /// Shows the full interval, if there is one, and returns it empty.
+    /// Passes a full interval, if any, to `take`, and returns it empty to the mailbox.
     pub fn collect(&self, take: impl FnOnce(&Interval)) {
         if let Some(mut interval) = self.full.take() {
             take(&interval);

@@ -1,4 +1,4 @@
-//! The requests in flight on one connection, found by their streams in constant time however many there are.
+//! The requests in flight on one connection. Looking up a stream takes constant time, however many there are.
 
 use std::rc::Rc;
 
@@ -6,42 +6,42 @@ use onrush_proto::{Nanos, Request, StreamId};
 
 use super::open_request::{OpenRequest, Watched};
 
-/// The requests in flight on one connection: a table with open addressing. Protocols number their streams in order, so
-/// the lower bits of a number are as good as any hash of it. HTTP/2's numbers are odd.
+/// The requests in flight on one connection: a hash table with open addressing. Protocols number their streams in
+/// order, so the lower bits of a number are as good as any hash. HTTP/2's numbers are odd.
 #[derive(Debug)]
 pub struct OpenRequests {
-    /// A power of two places. Half of them are free, so that a search ends soon, unless the streams follow one another:
-    /// then each is at its home.
+    /// A power of two places. Half of them are free, so that a search ends soon, unless the stream numbers are
+    /// consecutive: then each request is at its home.
     places: Vec<Option<OpenRequest>>,
-    /// How many there are, with the rest of a batch.
+    /// Number of requests, including the rest of a batch.
     count: usize,
     rest: Option<Box<Rest>>,
     /// Streams that leave with the next wait, if there is more than one place.
     gathered: Vec<StreamId>,
 }
 
-/// The requests of a batch that leave only after the earlier ones. Until then they have no streams.
+/// The requests of a batch that leave only after the earlier ones and have no streams until then.
 #[derive(Debug)]
 pub struct Rest {
-    /// The first of them, without its content; the others are like it but for the number.
+    /// The first request of the rest, without its content; the others differ only in the number.
     pub first: OpenRequest,
     /// The batch ...
     pub batch: Rc<Vec<Request>>,
-    /// ... whether it is the only one of its kind, so that each has its content ...
+    /// ... whether the batch is the only one of its kind, so that each request has its content ...
     pub is_new: bool,
-    /// ... how many of it were started, these among them ...
+    /// ... number of its started requests, including these ...
     pub end: usize,
     /// ... and whether the last of these is the batch's last.
     pub is_last: bool,
 }
 
 impl Rest {
-    /// How many there are.
+    /// Number of requests in the rest.
     pub fn len(&self) -> usize {
         self.end - self.first.number as usize
     }
 
-    /// One of them, counted from zero.
+    /// One request of the rest, counted from zero.
     fn nth(&self, index: usize, stream: StreamId, watched: Option<Box<Watched>>) -> OpenRequest {
         let number = self.first.number as usize + index;
         OpenRequest {
@@ -57,14 +57,14 @@ impl Rest {
 }
 
 impl Default for OpenRequests {
-    /// With room for one: most connections never have more.
+    /// Starts with a single place: most connections never have more requests.
     fn default() -> Self {
         Self { places: Vec::from([None]), count: 0, rest: None, gathered: Vec::new() }
     }
 }
 
 impl OpenRequests {
-    /// How many there are.
+    /// Number of requests, including the rest of a batch.
     pub fn len(&self) -> usize {
         self.count
     }
@@ -73,7 +73,7 @@ impl OpenRequests {
         self.count == 0
     }
 
-    /// True if all of them leave with the next wait.
+    /// True if all requests leave with the next wait.
     pub fn are_gathered(&self) -> bool {
         match &self.places[..] {
             [place] => place.as_ref().is_none_or(|request| request.is_gathered),
@@ -84,7 +84,7 @@ impl OpenRequests {
         }
     }
 
-    /// Adds the rest of a batch, where there is none.
+    /// Adds the rest of a batch, if there is none yet.
     pub fn wait(&mut self, rest: Rest) {
         debug_assert!(self.rest.is_none() && rest.len() > 0, "one after the other");
         if self.places.len() == 1 {
@@ -94,25 +94,25 @@ impl OpenRequests {
         self.rest = Some(Box::new(rest));
     }
 
-    /// How many wait to be started behind others of their batch.
+    /// Number of requests that wait to be started behind others of their batch.
     #[inline(always)]
     pub fn waiting(&self) -> usize {
         self.rest.as_ref().map_or(0, |rest| rest.len())
     }
 
-    /// True if any wait.
+    /// True if any request waits.
     #[inline(always)]
     pub fn any_waits(&self) -> bool {
         self.rest.is_some()
     }
 
-    /// The content of the first that waits.
+    /// The content of the first waiting request.
     pub fn first_waiting(&self) -> Option<&Request> {
         let rest = self.rest.as_ref()?;
         rest.batch.get(rest.first.number as usize)
     }
 
-    /// Takes out the first that waits, which has this stream now.
+    /// Takes out the first waiting request, which now has this stream.
     pub fn take_waiting(&mut self, stream: StreamId, watched: Option<Box<Watched>>) -> Option<OpenRequest> {
         let rest = self.rest.as_mut()?;
         let request = rest.nth(0, stream, watched);
@@ -139,7 +139,7 @@ impl OpenRequests {
         }
     }
 
-    /// [`Self::insert`] where there is another request, or may have been.
+    /// [`Self::insert`] when there is, or may have been, another request.
     #[inline(never)]
     fn insert_among(&mut self, request: OpenRequest) {
         let is_home_free = self.places[self.home(request.stream)].is_none();
@@ -172,7 +172,7 @@ impl OpenRequests {
         }
     }
 
-    /// [`Self::remove`] where there may be other requests.
+    /// [`Self::remove`] when there may be other requests.
     #[inline(never)]
     fn remove_among(&mut self, stream: StreamId) -> Option<OpenRequest> {
         let mut place = self.find(stream)?;
@@ -181,7 +181,7 @@ impl OpenRequests {
         if request.is_gathered {
             self.gathered.retain(|gathered| *gathered != stream);
         }
-        // Requests behind it that are not at home move up.
+        // Requests behind the free place that are not at home move up.
         loop {
             let behind = (place + 1) & self.mask();
             match &self.places[behind] {
@@ -192,20 +192,20 @@ impl OpenRequests {
         }
     }
 
-    /// Takes out all of them but the rest of a batch.
+    /// Takes out all requests except the rest of a batch.
     pub fn drain(&mut self) -> impl Iterator<Item = OpenRequest> {
         self.count = self.waiting();
         self.gathered.clear();
         self.places.iter_mut().filter_map(Option::take)
     }
 
-    /// All of them, in no order; for each of the rest of a batch, the first.
+    /// All requests, unordered; each request of a batch's rest is represented by the first.
     pub fn iter(&self) -> impl Iterator<Item = &OpenRequest> {
         let waiting = self.rest.iter().flat_map(|rest| std::iter::repeat_n(&rest.first, rest.len()));
         self.places.iter().flatten().chain(waiting)
     }
 
-    /// All of them but the rest of a batch, in no order.
+    /// All requests except the rest of a batch, unordered.
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut OpenRequest> {
         self.places.iter_mut().flatten()
     }
@@ -233,7 +233,7 @@ impl OpenRequests {
         }
     }
 
-    /// The streams of requests older than `limit_ns`, of which the rest of a batch has none.
+    /// The streams of requests older than `limit_ns`; the rest of a batch has none.
     pub fn older_than(&self, limit_ns: u64, now: Nanos) -> Vec<StreamId> {
         let is_old = |request: &&OpenRequest| !request.lives && now.since(request.sent_at) >= limit_ns;
         self.places.iter().flatten().filter(is_old).map(|request| request.stream).collect()
@@ -243,12 +243,12 @@ impl OpenRequests {
         self.places.len() - 1
     }
 
-    /// Where a request is if no other took its place.
+    /// The place of a request if no other occupies it.
     fn home(&self, stream: StreamId) -> usize {
         stream.0 as usize & self.mask()
     }
 
-    /// How far the request at a place is from its home.
+    /// Distance of the request at a place from its home.
     fn distance(&self, place: usize) -> Option<usize> {
         let there = self.places[place].as_ref()?;
         Some(place.wrapping_sub(self.home(there.stream)) & self.mask())
@@ -338,7 +338,7 @@ mod tests {
             for stream in (1..).step_by(step).take(3_000) {
                 open.insert(request(stream, false));
                 expected.insert(stream);
-                // One never ends.
+                // One request never ends.
                 while expected.len() > 1 && random.below(10) < 5 {
                     let ended = *expected.iter().nth(1 + random.below(expected.len() as u64 - 1) as usize).unwrap();
                     assert_eq!(open.remove(StreamId(ended)).map(|request| request.stream.0), Some(ended));
@@ -357,7 +357,7 @@ mod tests {
         let mut open = OpenRequests::default();
         (7..7 + 1_024).for_each(|stream| open.insert(request(stream, false)));
         assert_eq!((open.len(), open.places.len()), (1_024, 1_024));
-        // As responses come, the next ones take their places.
+        // As responses come, the next requests take the free places.
         for stream in 7..7 + 3_000 {
             assert!(open.get_mut(StreamId(stream + 1_024)).is_none());
             assert!(open.remove(StreamId(stream)).is_some() && open.remove(StreamId(stream)).is_none());
@@ -406,7 +406,7 @@ mod tests {
         assert_eq!(open.older_than(2, Nanos(4)), [StreamId(1)]);
         assert_eq!(open.drain().count(), 2);
         assert!(open.is_empty());
-        // One that was gathered while there was a single place, too.
+        // Also a request gathered while there was a single place.
         let mut open = OpenRequests::default();
         open.insert(request(1, true));
         assert!(open.are_gathered());

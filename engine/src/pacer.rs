@@ -1,22 +1,22 @@
-//! When requests are due. Methods called for every request are inlined: in a closed loop they cost a branch.
+//! Due times of requests. Methods called for every request are inlined: in a closed loop they cost a branch.
 
 use onrush_proto::Nanos;
 
 use super::scheduled::Scheduled;
 
-/// When the requests of a worker are due: an enum, to avoid virtual calls.
+/// Due times of a worker's requests; an enum, to avoid virtual calls.
 #[derive(Clone, Default)]
 #[expect(clippy::large_enum_variant, reason = "a worker has one, and reads it for every request")]
 pub enum Pacer {
-    /// Always: a request starts as soon as there is room for it.
+    /// Closed loop: a request starts as soon as there is room for it.
     #[default]
     Closed,
-    /// At the moments of a schedule.
+    /// Open loop: requests start by a schedule.
     Scheduled(Scheduled),
 }
 
 impl Pacer {
-    /// Begins the run, and with it the schedule.
+    /// Starts the run and its schedule.
     pub fn begin(&mut self, at: Nanos) {
         match self {
             Self::Closed => {}
@@ -24,8 +24,8 @@ impl Pacer {
         }
     }
 
-    /// When the next request may start: when it is due, or later while late ones are made up for; possibly long past.
-    /// [`Nanos::MAX`]: never.
+    /// Earliest start of the next request: its due time, or later while late requests are made up for; possibly long
+    /// past. [`Nanos::MAX`]: never.
     #[inline]
     pub fn next_at(&self) -> Nanos {
         match self {
@@ -34,7 +34,7 @@ impl Pacer {
         }
     }
 
-    /// When the next request is due; [`Nanos::MAX`]: never.
+    /// Due time of the next request; [`Nanos::MAX`]: never.
     #[inline]
     pub fn due_at(&self) -> Nanos {
         match self {
@@ -43,7 +43,7 @@ impl Pacer {
         }
     }
 
-    /// How many of the next requests, at most `most`, are due before a moment; in a closed loop none waits.
+    /// Number of the next requests, at most `most`, due before a moment. Zero in a closed loop.
     pub fn count_before(&self, moment: Nanos, most: u64) -> u64 {
         match self {
             Self::Closed => 0,
@@ -51,8 +51,8 @@ impl Pacer {
         }
     }
 
-    /// How many of the next requests are due before a moment, drawn up to a number and then on average; in a closed
-    /// loop none waits.
+    /// Number of the next requests due before a moment, drawn up to a number and averaged beyond it. Zero in a closed
+    /// loop.
     pub fn count_about_before(&self, moment: Nanos) -> u64 {
         match self {
             Self::Closed => 0,
@@ -60,8 +60,8 @@ impl Pacer {
         }
     }
 
-    /// Skips the requests, at most `most`, that are due before a moment and are not sent, and reports when they were
-    /// due; in a closed loop none waits.
+    /// Skips the next requests, at most `most`, due before a moment and not sent, and reports their due times. Does
+    /// nothing in a closed loop.
     pub fn pass(&mut self, moment: Nanos, most: u64, say: impl FnMut(Nanos, u64)) {
         match self {
             Self::Closed => {}
@@ -69,8 +69,8 @@ impl Pacer {
         }
     }
 
-    /// Starts a batch of this many requests, of which the first may start; `is_excused`: if it is late, the pace at
-    /// which late requests are made up for does not count from it. Returns when it was due, at `now` or before.
+    /// Starts a batch of this many requests, of which the first may start. Returns its due time, at `now` or before.
+    /// `is_excused`: if the batch is late, the catch-up pace does not count from it.
     #[inline]
     pub fn take(&mut self, requests: u64, now: Nanos, is_excused: bool) -> Nanos {
         match self {

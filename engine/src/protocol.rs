@@ -7,19 +7,19 @@ use onrush_proto::http2::{FrameReader, SharedContext};
 use onrush_proto::{Client, Error, Event, Fields, Http1, Http2, Nanos, Request, StartError, StreamId, Transmit};
 use onrush_stats::{Cause, TlsFailure};
 
-/// Makes the protocol of each new connection; the connections of a run may speak different ones. Takes the protocol
-/// that the TLS handshake negotiated (ALPN, RFC 7301), if any; fails if the run does not speak it.
+/// Makes the protocol of each new connection; the connections of a run may have different ones. Takes the protocol
+/// negotiated by the TLS handshake (ALPN, RFC 7301), if any. Fails if the run does not support it.
 pub type MakeProtocol = Box<dyn FnMut(Option<&[u8]>) -> Result<Protocol, TlsFailure>>;
 
-/// HTTP/1.1 whatever was negotiated, with at most this many requests in flight on a connection.
+/// HTTP/1.1, whatever was negotiated, with at most `depth` requests in flight per connection.
 pub fn http1(depth: usize) -> MakeProtocol {
     let heads = HeadBuffer::default();
     Box::new(move |_| Ok(Protocol::Http1(Http1::sharing(depth, &heads))))
 }
 
-/// Whichever of these versions the TLS handshake negotiated, or the first one without TLS. A server that knows nothing
-/// of negotiation speaks HTTP/1.1. `depth`: the most requests in flight on an HTTP/1.1 connection; `http2`: shared by
-/// HTTP/2 connections.
+/// The HTTP version negotiated by the TLS handshake, or the first of `versions` without TLS. HTTP/1.1 if the server
+/// does not negotiate. `depth`: limit on requests in flight per HTTP/1.1 connection; `http2`: shared by HTTP/2
+/// connections.
 pub fn http(versions: &[HttpVersion], is_tls: bool, depth: usize, http2: &SharedContext) -> MakeProtocol {
     let (versions, http2, heads) = (versions.to_vec(), http2.clone(), HeadBuffer::default());
     Box::new(move |negotiated| {
@@ -42,12 +42,12 @@ pub enum Protocol {
     Http1(Http1),
     /// HTTP/2.
     Http2(Box<Http2>),
-    /// A protocol that only tests use; it proves that the engine does not depend on HTTP/1.
+    /// A protocol for tests: proves that the engine does not depend on HTTP/1.
     #[cfg(test)]
     Other(Box<dyn Client>),
 }
 
-/// Calls a method of whichever protocol it is, without a virtual call where the protocol is known.
+/// Calls a method of the protocol, without a virtual call if the protocol is known.
 macro_rules! each {
     ($protocol:expr, $client:ident => $call:expr) => {
         match $protocol {
@@ -65,7 +65,7 @@ impl Protocol {
         matches!(self, Self::Http2(_))
     }
 
-    /// The overdue thing that the connection, or a request, waits for and servers usually send at once.
+    /// The overdue event that the connection, or a request, waits for and that servers usually send at once.
     pub fn waits_for(&mut self, stream: Option<StreamId>) -> Option<Error> {
         match self {
             Self::Http2(client) => client.waits_for(stream),
@@ -80,7 +80,7 @@ impl Protocol {
         if let Self::Http1(client) = self { client.unasked().is_some() } else { false }
     }
 
-    /// Why a request is late whose response is not complete.
+    /// The reason why a request without a complete response is late.
     pub fn why_late(&self, stream: StreamId) -> Cause {
         let Self::Http1(client) = self else { return Cause::Late };
         match client.missing(stream) {
@@ -90,21 +90,20 @@ impl Protocol {
         }
     }
 
-    /// Declines a response with status 408 that only says that its server has ended an idle connection; returns whether
-    /// it did, so that its request may be sent again.
+    /// Declines a response with status 408 that only says that the server has ended an idle connection. Returns true if
+    /// it did, so that the request may be sent again.
     pub fn decline_timeout(&mut self, stream: StreamId) -> bool {
         if let Self::Http1(client) = self { client.decline_timeout(stream) } else { false }
     }
 
-    /// Updates the counts that an HTTP/2 connection keeps for itself, with waits that have not ended as long as they
-    /// are.
+    /// Updates an HTTP/2 connection's own counts. Waits that have not ended count with their present length.
     pub fn count_so_far(&mut self, now: Nanos) {
         if let Self::Http2(client) = self {
             client.count_so_far(now);
         }
     }
 
-    /// How many streams its server allows, if it has said so: [`u32::MAX`] if any number.
+    /// Number of streams that the server allows: [`u32::MAX`]: unlimited, `None`: not known.
     pub fn streams_allowed(&self) -> Option<u32> {
         let Self::Http2(client) = self else { return None };
         client.streams_allowed()
@@ -124,17 +123,17 @@ impl Protocol {
         std::iter::from_fn(|| client.poll_event()).filter_map(known).collect()
     }
 
-    /// Returns the text with which the server ended the connection, for people.
+    /// The text with which the server ended the connection, for people.
     pub fn reason(&self) -> &[u8] {
         if let Self::Http2(client) = self { client.reason() } else { &[] }
     }
 
-    /// True if the server has said that it processes requests although it ends the connection.
+    /// True if the server has announced that it processes requests although it ends the connection.
     pub fn processes_some(&self) -> bool {
         if let Self::Http2(client) = self { client.processes_some() } else { false }
     }
 
-    /// About how many bytes of a body are to come, where others may come in between.
+    /// Approximate number of body bytes to come, if other frames may come in between.
     #[inline]
     pub fn coming(&self) -> u64 {
         if let Self::Http2(client) = self { client.coming() } else { 0 }
@@ -146,24 +145,24 @@ impl Protocol {
         if let Self::Http2(client) = self { client.is_uploading() } else { false }
     }
 
-    /// True if there may be something to send.
+    /// True if there may be output to send.
     #[inline]
     pub fn may_have_output(&self) -> bool {
         if let Self::Http1(client) = self { client.has_output() } else { true }
     }
 
-    /// True if a request that is started now leaves together with those that have not been handed over.
+    /// True if a request started now leaves together with those not handed over yet.
     #[inline]
     pub fn leaves_together(&self, request: &Request) -> bool {
         if let Self::Http1(client) = self { client.leaves_together(request) } else { true }
     }
 
-    /// How the rest of a batch fails, and whether it may be sent again, once the connection takes no more of it.
+    /// The failure of a batch's rest once the connection takes no more of it, and whether it may be sent again.
     pub fn unanswered(&self) -> Option<(Error, bool)> {
         if let Self::Http1(client) = self { client.unanswered() } else { None }
     }
 
-    /// Readers for sent and received bytes, if they are frames.
+    /// Readers for sent and received bytes, if the protocol has frames.
     pub fn frame_readers(&self) -> Option<Box<[FrameReader; 2]>> {
         if let Self::Http2(client) = self { Some(Box::new(client.frame_readers())) } else { None }
     }

@@ -1,12 +1,13 @@
-//! A worker's log of its requests: entries of a fixed size, which are passed on page by page. It formats nothing and
-//! waits for nobody: a page for which there is no room is lost, and counted.
+//! A worker's request log: entries of a fixed size, passed on page by page. It formats nothing and waits for nobody. A
+//! page for which there is no room is lost, and counted.
 
 use std::sync::Arc;
 
 use onrush_plan::Random;
 use onrush_stats::{Counters, LogEntry};
 
-/// How many entries a page has: enough that passing one on costs a request nothing, and few enough for a cache.
+/// Number of entries per page: enough that passing a page on costs a request next to nothing, and few enough for a
+/// cache.
 const PAGE: usize = 2048;
 
 /// Takes a page of entries, from any worker, and never waits.
@@ -15,29 +16,29 @@ pub type PassOn = Arc<dyn Fn(Vec<LogEntry>) -> Passed + Send + Sync>;
 /// Outcome of passing on a page of entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Passed {
-    /// Will be written.
+    /// The page will be written.
     On,
-    /// Lost: there was no room for it.
+    /// The page is lost: there was no room for it.
     NoRoom,
-    /// Nobody writes any more; the reason is reported elsewhere.
+    /// Writing has ended; the reason is reported elsewhere.
     Nowhere,
 }
 
 /// One worker's log.
 pub struct RequestLog {
     pass_on: PassOn,
-    /// One request in each `one_of` is logged.
+    /// One in `one_of` requests is logged.
     one_of: u64,
-    /// Draws one of each group: a fixed place would pick one request of a list every time.
+    /// Draws one request of each group: a fixed position would pick one request of a list every time.
     random: Random,
-    /// How many requests come before the next one that it has, and how many after that one in its group.
+    /// Number of requests before the next logged one, and number of those after it in its group.
     before: u64,
     after: u64,
     page: Vec<LogEntry>,
 }
 
 impl RequestLog {
-    /// A log of one request in `one_of`, at least 1, drawn by the sequence of a seed.
+    /// A log of one in `one_of` requests, at least 1, drawn with this seed.
     pub fn new(one_of: u64, seed: u64, pass_on: PassOn) -> Self {
         let mut log = Self { pass_on, one_of, random: Random::new(seed), before: 0, after: 0, page: Vec::new() };
         log.draw();
@@ -50,7 +51,7 @@ impl RequestLog {
         (self.before, self.after) = (self.after + place, self.one_of - 1 - place);
     }
 
-    /// True if the next request that is started goes into the log.
+    /// True if the next started request goes into the log.
     pub(super) fn picks(&mut self) -> bool {
         let is_picked = self.before == 0;
         if is_picked {
@@ -78,7 +79,7 @@ impl RequestLog {
             return;
         }
         let mut page = std::mem::take(&mut self.page);
-        // Pages that wait to be written take only the memory that they need.
+        // Pages that wait to be written take no more memory than necessary.
         page.shrink_to_fit();
         match (self.pass_on)(page) {
             Passed::On => counters.logged += count,

@@ -1,10 +1,10 @@
-//! The back-off of a connection that failed, and of a stream.
+//! Back-off of failed connections and of streams.
 
 use onrush_plan::Random;
 
-/// The first wait, in nanoseconds: a server that restarts is found at once.
+/// The first wait, in nanoseconds: a restarting server is found at once.
 const FIRST_NS: u64 = 1_000_000;
-/// The longest wait: an unreachable server costs one connect per second and slot.
+/// The longest wait, in nanoseconds: an unreachable server costs one connect per second and slot.
 pub const LONGEST_NS: u64 = 1_000_000_000;
 
 /// Counts the failures of one connection slot since its last complete response.
@@ -12,13 +12,12 @@ pub const LONGEST_NS: u64 = 1_000_000_000;
 pub struct Failures(u32);
 
 impl Failures {
-    /// A complete response resets the back-off.
+    /// Resets the back-off, after a complete response.
     pub fn forget(&mut self) {
         self.0 = 0;
     }
 
-    /// Counts a failure; returns the wait in nanoseconds, which doubles from 1 ms to the longest, plus or minus a
-    /// quarter.
+    /// Counts a failure. Returns the wait in nanoseconds: doubled from 1 ms up to the longest, plus or minus a quarter.
     pub fn wait_ns(&mut self, longest_ns: u64, random: &mut Random) -> u64 {
         let doubled = FIRST_NS << self.0.min(20);
         self.0 = self.0.saturating_add(1);
@@ -26,8 +25,8 @@ impl Failures {
     }
 }
 
-/// How long no request takes the place of one that was turned away on a connection that goes on, in nanoseconds: about
-/// as long as none has been answered there. So the waits double, however many requests are in flight.
+/// Time in nanoseconds for which no request takes the place of one turned away on a connection that goes on: about as
+/// long as the connection has gone without an answer. So the waits double, however many requests are in flight.
 pub fn rest_ns(unanswered_ns: u64, longest_ns: u64, random: &mut Random) -> u64 {
     about(unanswered_ns.clamp(FIRST_NS, longest_ns.max(FIRST_NS)), random)
 }

@@ -1,40 +1,40 @@
-//! Rounds: the responses that complete one after another, as many as there are requests in flight.
+//! Rounds: as many consecutive responses as there are requests in flight.
 
 use onrush_proto::Nanos;
 
-/// The longest wait for several completions: this part of the mean latency, this part of the shortest, and so many
+/// Limits on the wait for several completions: this part of the mean latency, this part of the shortest, and this many
 /// nanoseconds.
 const PART_OF_MEAN: u64 = 40;
 const PART_OF_SHORTEST: u64 = 10;
 const LINGER_MAX_NS: u64 = 100_000;
-/// A shorter one would not be worth its timer.
+/// A shorter wait would not be worth its timer.
 const WORTH_NS: u64 = 10_000;
-/// One completion in a wait for two or more stands for this many requests in flight.
+/// Number of requests in flight per completion in a wait for several.
 const PER_COMPLETION: u64 = 8;
-/// Responses of more bytes than this arrive piece by piece: a completion is one of many for its response.
+/// Responses larger than this arrive piece by piece: a completion is one of many for its response.
 const PIECES_MIN: u64 = 16 * 1024;
 
-/// The current round, and the evidence of the last one about latencies.
+/// The current round, and what the last one showed about latencies.
 #[derive(Debug, Default)]
 pub struct Round {
     began_at: Nanos,
-    /// How many responses have completed since then.
+    /// Number of responses completed since the start.
     completed: u64,
-    /// Their shortest latency, in nanoseconds.
+    /// Shortest latency of these responses, in nanoseconds.
     shortest_ns: u64,
-    /// How many bytes have been received.
+    /// Number of bytes received.
     bytes: u64,
-    /// How long the last round took: the mean latency, by Little's law. 0 if there was none.
+    /// Length of the last round: the mean latency, by Little's law. 0: there was none.
     mean_ns: u64,
-    /// Bytes of each of its responses, with all frames; windows are for bodies only, but bodies are most of it where it
-    /// matters.
+    /// Bytes per response of the last round, including all frames. Windows apply to bodies only, but where that
+    /// matters, bodies dominate.
     bytes_each: u64,
     /// The shortest latency of the last round, in nanoseconds.
     shortest_before_ns: u64,
 }
 
 impl Round {
-    /// The first one: latencies are not known yet.
+    /// The first round: latencies are not known yet.
     pub fn first(now: Nanos) -> Self {
         Self { began_at: now, completed: 0, shortest_ns: u64::MAX, ..Self::default() }
     }
@@ -52,15 +52,15 @@ impl Round {
         self.bytes += bytes as u64;
     }
 
-    /// Records that completions depend on one another, so that lingering would delay each: windows for bodies of
-    /// requests, the rest of a long frame and the head of the next.
+    /// Records that completions depend on one another, so that lingering would delay each: windows for request bodies,
+    /// or the rest of a long frame and the head of the next.
     pub fn needs_each(&mut self) {
         self.shortest_ns = 0;
     }
 
-    /// Completions worth waiting for together, and the longest wait for them in nanoseconds, so that latencies hardly
-    /// grow; with `open` requests in flight and a server that may send `ahead` bytes of each response before it waits
-    /// for us. The mean alone does not tell: if most requests wait long, it is far from the mean of the quick ones.
+    /// Number of completions worth waiting for together, and the longest wait in nanoseconds, so that latencies hardly
+    /// grow. `open`: requests in flight; `ahead`: bytes of each response that the server may send before it waits for
+    /// us. The mean alone does not suffice: if most requests wait long, it is far from the mean of the quick ones.
     pub fn linger(&mut self, now: Nanos, open: u64, ahead: u64) -> (u32, u64) {
         if self.completed >= open {
             let mean_ns = now.since(self.began_at);
@@ -69,7 +69,7 @@ impl Round {
         }
         let shortest_ns = self.shortest_ns.min(self.shortest_before_ns);
         let several = if self.bytes_each > PIECES_MIN { open } else { (open / PER_COMPLETION).max(2) };
-        // The server may wait for us so often while it sends a response.
+        // Number of times the server may wait for us during a response.
         let waits = 1 + self.bytes_each / ahead.max(1);
         let linger_ns = (self.mean_ns / PART_OF_MEAN).min(shortest_ns / PART_OF_SHORTEST) / waits;
         let linger_ns = if linger_ns < WORTH_NS { 0 } else { linger_ns.min(LINGER_MAX_NS) };
@@ -83,7 +83,8 @@ mod tests {
 
     const AHEAD: u64 = 1 << 30;
 
-    /// Completions to wait for, and for how long, after two rounds of eight responses, in each of which `happens`.
+    /// Number of completions to wait for, and the longest wait, after two rounds of eight responses, in each of which
+    /// `happens`.
     fn linger(latency_ns: u64, ahead: u64, happens: impl Fn(&mut Round)) -> (u32, u64) {
         let mut round = Round::first(Nanos(0));
         (1..=2).fold((0, 0), |_, number| {

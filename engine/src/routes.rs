@@ -1,14 +1,14 @@
-//! Which address each connection goes to.
+//! Chooses the address of each connection.
 //!
 //! A thread's first connection finds a working address: it tries the family of the resolver's first address, then the
-//! other one. The family of the first address that accepts is used for all connections, which take its addresses in
+//! other family. The family of the first address that accepts is used for all connections, which take its addresses in
 //! turn across all threads. An address that refuses before it ever worked is dropped, unless it is the last one.
 
 use std::net::SocketAddr;
 
 use rustix::io::Errno;
 
-/// A target's addresses, and one thread's knowledge about them.
+/// A target's addresses, and one thread's experience with them.
 #[derive(Clone, Debug)]
 pub struct Routes {
     routes: Vec<Route>,
@@ -19,7 +19,7 @@ pub struct Routes {
     only: Option<RouteId>,
 }
 
-/// Names an address of a [`Routes`].
+/// Identifies an address of a [`Routes`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RouteId(usize);
 
@@ -33,17 +33,17 @@ struct Route {
 enum State {
     /// Not tried yet.
     Untried,
-    /// It has accepted a connection.
+    /// The address has accepted a connection.
     Worked,
-    /// It refused before it ever worked.
+    /// The address refused before it ever worked.
     Dropped(Errno),
-    /// Its family is not used.
+    /// The address family is not used.
     OtherFamily,
 }
 
 impl Routes {
-    /// The addresses in the resolver's order, at least one. `first_connection` is the run-wide number of the thread's
-    /// first connection, which decides where in turn it starts.
+    /// Routes to these addresses, in the resolver's order, at least one. `first_connection` is the run-wide number of
+    /// the thread's first connection, which determines its starting point among the addresses.
     pub fn new(addresses: &[SocketAddr], first_connection: usize) -> Self {
         let is_v4 = addresses.first().expect("a target has at least one address").is_ipv4();
         let (mut first, mut other): (Vec<_>, Vec<_>) = addresses.iter().partition(|address| address.is_ipv4() == is_v4);
@@ -64,7 +64,7 @@ impl Routes {
         self.only.is_none() && self.usable().count() > 1
     }
 
-    /// Sends every connection to this address from now on.
+    /// Directs all further connections to this address.
     pub fn direct_to(&mut self, address: SocketAddr) {
         let known = self.routes.iter().position(|route| route.address == address);
         let index = known.unwrap_or_else(|| {
@@ -85,7 +85,7 @@ impl Routes {
         (RouteId(index), self.routes[index].address)
     }
 
-    /// Notes that the address accepted a connection.
+    /// Records that an address accepted a connection.
     pub fn worked(&mut self, id: RouteId) {
         self.routes[id.0].state = State::Worked;
         if self.found {
@@ -100,8 +100,8 @@ impl Routes {
         }
     }
 
-    /// Notes that the address refused a connection. Returns whether it was dropped, so that another one can be tried at
-    /// once.
+    /// Records that an address refused a connection. Returns true if it was dropped, so that another one can be tried
+    /// at once.
     pub fn refused(&mut self, id: RouteId, errno: Errno) -> bool {
         match self.routes[id.0].state {
             _ if self.only.is_some() => return false,
@@ -112,7 +112,7 @@ impl Routes {
         true
     }
 
-    /// Tries all addresses again, from the first: none accepted.
+    /// Tries all addresses again, from the first, after none accepted.
     pub fn start_over(&mut self) {
         if !self.found {
             self.routes.iter_mut().for_each(|route| route.state = State::Untried);
@@ -124,7 +124,7 @@ impl Routes {
         self.routes[id.0].address
     }
 
-    /// The addresses that were dropped and the error numbers of their refusals; none unless another one worked.
+    /// The dropped addresses and the error numbers of their refusals; empty unless another address worked.
     pub fn dropped(&self) -> Vec<(SocketAddr, i32)> {
         let reason = |route: &Route| match route.state {
             State::Dropped(errno) if self.found => Some((route.address, errno.raw_os_error())),

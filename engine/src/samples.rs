@@ -1,7 +1,7 @@
-//! Samples of responses: the first ones with each status, and the first ones that fail each check or a gRPC call in
-//! each way, for people to look at.
+//! Samples of responses for people to look at: the first ones with each status, and the first ones that fail each check
+//! or a gRPC call in each way.
 //!
-//! A response is kept while it arrives if it may become one. How many there are is counted for all workers together.
+//! A response that may become a sample is kept while it arrives. The quota is shared by all workers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,14 +11,14 @@ use onrush_stats::Cause;
 
 use super::kept::{Budget, KeptResponse, Shelf};
 
-/// How much of a body a sample has, in bytes.
+/// Number of body bytes in a sample.
 pub const SAMPLE_BYTES: usize = 64 * 1024;
-/// How many samples there are at most: a server may send any status.
+/// Largest number of samples: a server may send any status.
 const SAMPLES_MAX: u32 = 1000;
-/// Statuses have three digits, and a response that has failed a check of these numbers is a kind of its own.
+/// Statuses have three digits. A failure of a check is a separate kind for each of the checks.
 const STATUSES: usize = 1000;
 const CHECKS: usize = 32;
-/// Kinds of gRPC calls: one for each `grpc-status`, and one for all unknown ones.
+/// Kinds of gRPC failures: one for each `grpc-status`, and one for all unknown ones.
 const CALLS: usize = GRPC_STATUS_MAX as usize + 2;
 
 /// Kinds of samples.
@@ -32,12 +32,12 @@ pub enum SampleOf {
     Call(u8),
 }
 
-/// A response.
+/// A sampled response.
 #[derive(Clone, Debug)]
 pub struct Sample {
-    /// Its kind.
+    /// The kind.
     pub of: SampleOf,
-    /// Its number among these, from 1.
+    /// The sample's number within its kind, from 1.
     pub number: u32,
     /// The status line and the header fields as text.
     pub head: Vec<u8>,
@@ -50,17 +50,17 @@ pub struct Sample {
 /// Takes a sample, from any worker, and never waits.
 pub type KeepSample = Arc<dyn Fn(Sample) + Send + Sync>;
 
-/// How many samples of each kind there are, which all workers share.
+/// Number of samples of each kind, shared by all workers.
 #[derive(Debug)]
 pub struct Quota {
-    /// How many there may be of each kind.
+    /// Largest number of samples of each kind.
     each: u32,
     of_kind: Box<[AtomicU32]>,
     all: AtomicU32,
 }
 
 impl Quota {
-    /// A quota of `each` samples of every kind.
+    /// A quota of `each` samples per kind.
     pub fn new(each: u32) -> Self {
         Self {
             each,
@@ -77,13 +77,13 @@ impl Quota {
         }
     }
 
-    /// True if there may be another one.
+    /// True if there may be another sample of this kind.
     fn is_open(&self, of: SampleOf) -> bool {
         let [kind, all] = [&self.of_kind[Self::place(of)], &self.all].map(|count| count.load(Ordering::Relaxed));
         kind < self.each && all < SAMPLES_MAX
     }
 
-    /// The number of the next one, unless there are enough.
+    /// The number of the next sample; `None`: there are enough.
     fn take(&self, of: SampleOf) -> Option<u32> {
         let next = |most: u32| move |count: u32| (count < most).then_some(count + 1);
         let (relaxed, kind) = (Ordering::Relaxed, &self.of_kind[Self::place(of)]);
@@ -115,13 +115,13 @@ impl Samples {
             || (is_call() && (1..CALLS as u8).map(SampleOf::Call).any(is_open))
     }
 
-    /// Memory for a response.
+    /// Memory for responses.
     pub(super) fn shelf(&mut self) -> &mut Shelf {
         &mut self.shelf
     }
 
-    /// Keeps a complete response as a sample of its status and of its failure, if there are not enough. A response too
-    /// large for the memory is no sample.
+    /// Keeps a complete response as a sample of its status and of its failure, if there are not enough yet. A response
+    /// too large for the memory is not sampled.
     pub(super) fn complete(&mut self, status: Option<u16>, failed: Option<Cause>, response: &KeptResponse) {
         if response.is_cut() {
             return;

@@ -1,29 +1,29 @@
-//! A worker's requests by its plan's schedule.
+//! A worker's requests by the plan's schedule.
 
 use onrush_proto::Nanos;
 
 use onrush_plan::schedule::{CatchUp, Dues};
 
-/// A request later than this, in nanoseconds, was held up, and the worker catches up.
+/// Delay, in nanoseconds, from which a request counts as held up, and the worker catches up.
 const STALL_NS: u64 = 1_000_000;
 
-/// Up to this many unsent requests are counted one by one, more of them in groups.
+/// Number of unsent requests up to which they are counted one by one; above it, in groups.
 const PASSED_SINGLY: u64 = 100_000;
 
-/// A worker's requests by its plan's schedule, and how late ones are made up for.
+/// A worker's requests by the plan's schedule, and the catch-up of late ones.
 #[derive(Clone)]
 pub struct Scheduled {
     dues: Dues,
     begin: Nanos,
     catch_up: Option<CatchUp>,
-    /// The length of the slices into which sends are gathered; 0: no slices.
+    /// Length of the slices into which sends are gathered; 0: no slices.
     slice_ns: u64,
-    /// The last request that was held up.
+    /// The last held-up request.
     resumed: Option<Resumed>,
     next_at: Nanos,
 }
 
-/// A request that was held up.
+/// A held-up request.
 #[derive(Clone)]
 struct Resumed {
     at: Nanos,
@@ -31,8 +31,8 @@ struct Resumed {
 }
 
 impl Scheduled {
-    /// A schedule that begins at zero. Late requests leave at once, or no faster than `catch_up` allows. If `slice_ns`
-    /// is not zero, each leaves at the end of its slice of that many nanoseconds.
+    /// A schedule that starts at zero. Late requests leave at once, or no faster than `catch_up` allows. If `slice_ns`
+    /// is not zero, each request leaves at the end of its slice of that many nanoseconds.
     pub fn new(dues: Dues, catch_up: Option<CatchUp>, slice_ns: u64) -> Self {
         let (begin, next_at) = (Nanos::default(), Nanos::default());
         let mut new = Self { dues, begin, catch_up, slice_ns, resumed: None, next_at };
@@ -40,24 +40,24 @@ impl Scheduled {
         new
     }
 
-    /// Moves the beginning of the schedule.
+    /// Moves the start of the schedule.
     pub fn begin(&mut self, at: Nanos) {
         self.begin = at;
         self.find_next();
     }
 
-    /// When the next request may start.
+    /// Earliest start of the next request.
     pub fn next_at(&self) -> Nanos {
         self.next_at
     }
 
-    /// When the next request is due.
+    /// Due time of the next request.
     pub fn due_at(&self) -> Nanos {
         self.begin + self.dues.next_ns()
     }
 
-    /// Skips the requests, at most `most`, that are due before a moment and are not sent. Reports when each was due; if
-    /// there are very many, reports groups by their last request.
+    /// Skips the next requests, at most `most`, due before a moment and not sent. Reports each due time; if there are
+    /// very many, reports groups by their last request.
     pub fn pass(&mut self, moment: Nanos, most: u64, mut say: impl FnMut(Nanos, u64)) {
         let mut left = most;
         while left > 0 && !self.dues.can_leap(moment.since(self.begin)) && self.due_at() < moment {
@@ -65,7 +65,7 @@ impl Scheduled {
             self.dues.take(1);
             left -= 1;
         }
-        // Now many can be skipped at once, or there are no more.
+        // Many can now be skipped at once, or there are no more.
         left = self.count_before(moment, left);
         let together = left / PASSED_SINGLY + 1;
         while left > 0 {
@@ -78,18 +78,18 @@ impl Scheduled {
         self.find_next();
     }
 
-    /// How many of the next requests, at most `most`, are due before a moment.
+    /// Number of the next requests, at most `most`, due before a moment.
     pub fn count_before(&self, moment: Nanos, most: u64) -> u64 {
         self.dues.count_before(moment.since(self.begin), most)
     }
 
-    /// How many of the next requests are due before a moment, drawn up to a number and then on average.
+    /// Number of the next requests due before a moment, drawn up to a number and averaged beyond it.
     pub fn count_about_before(&self, moment: Nanos) -> u64 {
         self.dues.count_about_before(moment.since(self.begin))
     }
 
-    /// Starts this many requests, of which the first may start; `is_excused`: if it is late, the pace at which late
-    /// requests are made up for does not count from it. Returns when it was due.
+    /// Starts this many requests, of which the first may start. Returns its due time. `is_excused`: if it is late, the
+    /// catch-up pace does not count from it.
     pub fn take(&mut self, requests: u64, now: Nanos, is_excused: bool) -> Nanos {
         let due = self.due_at();
         if now.since(self.next_at) > STALL_NS && !is_excused {
@@ -100,7 +100,7 @@ impl Scheduled {
         due
     }
 
-    /// Computes when the next request may start. After a request that was held up, the schedule runs faster until it is
+    /// Computes the earliest start of the next request. After a held-up request, the schedule runs faster until it has
     /// caught up; from then on due times are later than the factor allows.
     fn find_next(&mut self) {
         self.next_at = self.due_at();
@@ -111,8 +111,8 @@ impl Scheduled {
         self.next_at = self.slice_end(self.next_at);
     }
 
-    /// The end of the slice around this moment. Slices begin with the schedule, and a request due exactly at the end of
-    /// one leaves then. A request that would leave after the end of the run leaves when it is due.
+    /// The end of the slice around this moment. Slices start with the schedule. A request due exactly at the end of a
+    /// slice leaves then. A request that would leave after the end of the run leaves at its due time.
     fn slice_end(&self, at: Nanos) -> Nanos {
         let end_ns = at.since(self.begin).checked_next_multiple_of(self.slice_ns);
         end_ns.filter(|&end_ns| end_ns < self.dues.end_ns()).map_or(at, |end_ns| self.begin + end_ns)

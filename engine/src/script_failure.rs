@@ -1,15 +1,15 @@
-//! Why a script ends a run.
+//! Reasons why a script ends a run.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// Why a script cannot go on.
+/// The reason why a script cannot go on.
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum ScriptFailure {
     /// A callback failed: the event and its place, worded for the user.
     #[error("{0}")]
     Raised(String),
-    /// It asked the program to exit with this code.
+    /// The script asked the program to exit with this code.
     #[error("the script ended the program")]
     Exit(i32),
 }

@@ -1,4 +1,4 @@
-//! Where a worker's requests come from.
+//! The origin of a worker's requests.
 
 use onrush_proto::Request;
 
@@ -6,16 +6,16 @@ use super::script_failure::ScriptFailure;
 
 /// Yields a worker's requests, batch by batch.
 pub trait Source {
-    /// Adds the requests of the next batch, at least one, to an empty `batch`. They leave together on one connection as
-    /// far as it has room, the rest on the next one that has. False if there will never be another batch: the worker
-    /// ends when its requests have.
+    /// Adds the requests of the next batch, at least one, to an empty `batch`. They leave together on one connection
+    /// while it has room, the rest on the next connection with room. False if there will never be another batch: the
+    /// worker ends when its requests have ended.
     ///
     /// # Errors
     ///
-    /// If the run cannot go on; it ends with what was measured until then.
+    /// If the run cannot go on. It ends with the measurements so far.
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure>;
 
-    /// The number of the name of the requests that it added last; zero: they have none.
+    /// The number of the name of the requests added last; zero: unnamed.
     fn name(&self) -> u16 {
         0
     }

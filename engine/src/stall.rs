@@ -1,9 +1,9 @@
-//! A worker after a stall: the process was stopped, or others had the processor. Waiting for a script is no stall, but
-//! the worker catches up alike.
+//! A worker after a stall: the process was stopped, or other processes had the processor. Waiting for a script is no
+//! stall, but the worker catches up alike.
 //!
-//! Everything that arrived meanwhile is handled before anything counts as late. If the stall lasted past the end of the
-//! run, nobody knows what came before the end, so the run ends where the stall began. With a schedule it does not:
-//! requests due until the end still count, as open or unsent.
+//! Everything that arrived meanwhile is handled before anything counts as late. If the stall extended past the end of
+//! the run, nobody knows what came before the end, so the run ends where the stall began. A scheduled run ends as
+//! planned: requests due by the end still count, as open or unsent.
 
 use onrush_proto::Nanos;
 use onrush_stats::Gap;
@@ -12,11 +12,11 @@ use super::crowding::HeldUp;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::Backend;
 
-/// At most this many completions per connection are handled: a large body comes in many pieces.
+/// Largest number of completions handled per connection: a large body comes in many pieces.
 const TURNS_PER_SLOT: usize = 4;
 
 impl<B: Backend> Engine<B> {
-    /// If the worker was held up until now, handles the arrivals meanwhile, before the timers. Returns the time.
+    /// If the worker was held up until now, handles the arrivals of that time before the timers. Returns the time.
     pub(super) fn catch_up(&mut self, now: Nanos) -> Nanos {
         let Some(HeldUp { from, by_script }) = self.held_up_since(now) else { return now };
         if from > self.books.start && !by_script {
@@ -25,7 +25,7 @@ impl<B: Backend> Engine<B> {
                 .push(Gap { from_ns: from.since(self.books.start), until_ns: now.since(self.books.start) });
         }
         if now >= self.books.end_at {
-            // Requests that a schedule had due until the end count in spite of the stall.
+            // Requests scheduled before the end count in spite of the stall.
             if self.roster.config.rules.open_loop.is_none() && !by_script {
                 // Completions handled since then belong to the run, although the timers come late.
                 self.books.end_at = from.max(self.turn.awaited_since);

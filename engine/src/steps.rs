@@ -1,5 +1,5 @@
 //! The steps of the loop: events on connections start requests on them, and due requests start on ready connections.
-//! Only here does one of the roster, the dispatch and the books follow from another.
+//! Only this module connects roster, dispatch and books.
 
 use onrush_proto::Nanos;
 use onrush_proto::http2::SharedContext;
@@ -12,11 +12,11 @@ use super::timers::Timer;
 use super::{Engine, HANDLED_PER_TURN};
 use crate::backend::{Backend, Completion, ConnId, What};
 
-/// The most connections closed in a turn of the loop when there are to be fewer.
+/// Largest number of connections closed in one turn of the loop when their number is reduced.
 const CLOSED_PER_TURN: u32 = 256;
 
 impl<B: Backend> Engine<B> {
-    /// The connections, and the parts that they record in.
+    /// The connections, and the parts in which they record.
     pub(super) fn parts(&mut self) -> (&mut Roster<B>, Context<'_>) {
         let Self { roster, dispatch, books, timers, .. } = self;
         (roster, Context { books, timers, script: &mut dispatch.script })
@@ -25,7 +25,7 @@ impl<B: Backend> Engine<B> {
     pub(super) fn handle(&mut self, completion: Completion) {
         self.count_all_busy(completion.at);
         match completion.what {
-            // A connection that is reset was accepted before.
+            // A reset connection was accepted before.
             What::Connected(Err(errno @ (Errno::CONNRESET | Errno::PIPE))) => {
                 self.take_one(Completion { what: What::Connected(Ok(())), ..completion });
                 self.take_one(Completion { what: What::Received(Err(errno)), ..completion });
@@ -50,7 +50,7 @@ impl<B: Backend> Engine<B> {
         let (roster, mut cx) = self.parts();
         let step = roster.handle(completion, &mut cx);
         self.follow(step, completion.at);
-        // Where the requests in flight are limited, an ended one makes room for another connection.
+        // If the requests in flight are limited, an ended one makes room for another connection.
         if self.roster.config.in_flight_max.is_some() {
             self.dispatch(completion.at);
         }
@@ -87,14 +87,14 @@ impl<B: Backend> Engine<B> {
         self.pump(conn, at);
     }
 
-    /// Starts due requests while a connection has room, and has it send its output.
+    /// Starts due requests while a connection has room, and sends its output.
     #[inline(always)]
     fn pump(&mut self, conn: ConnId, at: Nanos) {
         let Self { roster, dispatch, books, timers, .. } = self;
         let slot = &mut roster.slots[conn.index()];
         if dispatch.has_room(slot, &books.tally) && dispatch.pause_is_over(conn, slot, books, timers, at) {
             if dispatch.has_ready() || dispatch.is_full(&books.tally) {
-                // Others have waited longer, or must end first.
+                // Other connections have waited longer, or must end first.
                 dispatch.queue(conn, slot);
                 self.dispatch(at);
             } else {
@@ -133,7 +133,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Counts the time spent in the script since this was last called.
+    /// Counts the script time since the last call.
     pub(super) fn note_script_time(&mut self) {
         self.books.note_script_time(self.dispatch.script.spent_ns());
         for (from_ns, until_ns) in self.dispatch.script.take_long() {
@@ -161,9 +161,9 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Opens more connections while due requests wait for one: at a time no more than waiting requests, and no more
-    /// than existing connections, so that the number at most doubles per connect time. Requests that wait because the
-    /// worker was stalled are no sign that there are too few.
+    /// Opens more connections while due requests wait for one. At a time, no more than the waiting requests and no more
+    /// than the existing connections, so that the number at most doubles per connect time. Requests that wait because
+    /// the worker was stalled do not indicate a lack of connections.
     pub(super) fn open_more(&mut self, now: Nanos) {
         let may_open = self.may_open_more() && !self.dispatch.crowding.is_still_catching_up(now);
         if !may_open
@@ -180,14 +180,14 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Gives the first `wanted` slots a connection, and no others.
+    /// Gives exactly the first `wanted` slots a connection.
     pub(super) fn want(&mut self, wanted: u32, now: Nanos) {
         self.count_all_busy(now);
         let (roster, mut cx) = self.parts();
         roster.want(wanted, &mut cx, now);
     }
 
-    /// Moves to the number of connections that the plan has by now, closing only some in every turn.
+    /// Adjusts the number of connections to the plan's current level, closing only some in every turn.
     pub(super) fn follow_levels(&mut self, now: Nanos) {
         let Demand::Staged(levels) = &self.roster.config.demand else { return };
         let planned = self.books.tally.due_from();
@@ -205,7 +205,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Follows the limit on the requests in flight. A connection that may have fewer has its responses first.
+    /// Applies the limit on requests in flight. A connection whose share shrinks finishes its requests first.
     #[inline(never)]
     pub(super) fn follow_limit(&mut self, limits: [u32; 2], now: Nanos) {
         let connections = self.roster.config.max_inflight;
@@ -221,7 +221,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Starts requests on connections that may have more in flight, because their predecessors have fewer.
+    /// Starts requests on connections that may have more in flight because their predecessors have fewer.
     pub(super) fn pump_relieved(&mut self, now: Nanos) {
         while let Some(conn) = self.roster.relieved.pop() {
             if self.roster.slots[conn.index()].live().is_some() {
@@ -230,7 +230,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Opens a slot again after its back-off.
+    /// Reopens a slot after its back-off.
     pub(super) fn reopen(&mut self, conn: ConnId, now: Nanos) {
         self.roster.open_soon(conn, &mut self.books, now);
     }
@@ -245,7 +245,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Lets a request start again in the place of one that was turned away.
+    /// Lets a request start again in the place of one turned away.
     pub(super) fn rested(&mut self, conn: ConnId, now: Nanos) {
         let slot = &mut self.roster.slots[conn.index()];
         slot.resting -= 1;
@@ -255,7 +255,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Wakes a protocol at the time it asked for.
+    /// Wakes a protocol at the requested time.
     pub(super) fn wake(&mut self, conn: ConnId, due: Nanos, now: Nanos) {
         let (roster, mut cx) = self.parts();
         let step = roster.wake(conn, due, &mut cx, now);

@@ -1,4 +1,4 @@
-//! One worker's requests: which may still be started, and how the started ones ended.
+//! One worker's requests: which may still be started, and how started ones ended.
 
 mod due;
 mod log;
@@ -19,57 +19,57 @@ use super::samples::Samples;
 use super::unsettled::Unsettled;
 use other_protocol::OtherProtocol;
 
-/// Counts of one worker.
+/// A worker's counts.
 pub struct Tally {
     rules: Rules,
-    /// Checks of responses, if there are any.
+    /// Checks of responses, if any.
     pub checks: Option<Box<Checks>>,
-    /// Samples of responses, if they are asked for.
+    /// Samples of responses, if requested.
     pub samples: Option<Box<Samples>>,
     start: Nanos,
     /// The interval being recorded.
     pub interval: Box<Interval>,
-    /// How many more requests may be started for the first time; `None`: any number.
+    /// Number of requests that may still be started for the first time; `None`: unlimited.
     left: Option<u64>,
     /// True during the warm-up: nothing counts yet.
     warms_up: bool,
     /// Requests in flight on all connections.
     open: u64,
-    /// Requests that were started and leave with the next wait, and encrypted bytes that do.
+    /// Number of started requests that leave with the next wait, and of such encrypted bytes.
     gathered: u64,
     gathered_bytes: u64,
     /// Complete responses since the start.
     pub completed: u64,
-    /// How long waits for several completions last.
+    /// Basis of waits for several completions.
     pub round: Round,
-    /// Transcript of the wire, if it is recorded.
+    /// Transcript of the wire, if recorded.
     pub transcript: Option<Box<Transcript>>,
-    /// The log of requests, if there is one.
+    /// The request log, if any.
     pub log: Option<RequestLog>,
-    /// True if one of these needs more about requests than the counts.
+    /// True if a log, samples or checks need more about requests than the counts.
     watches: bool,
-    /// True if anything is noted of each response besides the sums.
+    /// True if anything is recorded of each response in addition to the sums.
     notes_each: bool,
-    /// True to note when the first byte of each response arrives.
+    /// True to record the arrival of each response's first byte.
     notes_first_bytes: bool,
-    /// Memory for that, of requests that have ended; boxed, as open requests hold it.
+    /// Memory for notes, from ended requests; boxed, as open requests hold it.
     #[expect(clippy::vec_box, reason = "a request takes a box without moving its contents")]
     unwatched: Vec<Box<Watched>>,
-    /// When nothing was completed.
+    /// Times without completions.
     pub silences: Silences,
-    /// True if a `Location` has been kept already.
+    /// True if a `Location` has been kept.
     located: bool,
-    /// True once a response with status 400 has come.
+    /// True once a response with status 400 has arrived.
     has_seen_400: bool,
     /// Answers in another protocol.
     other_protocol: OtherProtocol,
-    /// The requests that are to be sent again.
+    /// The requests to be sent again.
     returned: VecDeque<OpenRequest>,
-    /// True if there is nothing more to send, not even again.
+    /// True if there is nothing more to send, including requests to be sent again.
     is_exhausted: bool,
-    /// Requests due from then on count: the moment when measuring was to begin, even if it began later.
+    /// Planned start of measuring, even if it began later: requests due from then on count.
     due_from: Nanos,
-    /// How requests ended after the end of the run, if it goes on to learn that.
+    /// Outcomes after the end of the run, if it goes on to learn them.
     pub run_on: Option<Box<Unsettled>>,
 }
 
@@ -111,13 +111,13 @@ impl Tally {
         }
     }
 
-    /// The worker starts now.
+    /// Starts the worker.
     pub fn start(&mut self, now: Nanos) {
         (self.start, self.due_from) = (now, now);
         self.decide_to_watch();
     }
 
-    /// From now on nothing counts.
+    /// Starts the warm-up: nothing counts from now on.
     pub fn warm_up(&mut self) {
         self.warms_up = true;
     }
@@ -126,7 +126,8 @@ impl Tally {
         self.warms_up
     }
 
-    /// Measuring begins: nothing before counts, except the requests in flight; this many slots have a connection.
+    /// Starts measuring: nothing before counts, except the requests in flight. `slots_open`: number of slots with a
+    /// connection.
     pub fn count_from(&mut self, now: Nanos, planned: Nanos, slots_open: u64) {
         self.warms_up = false;
         (self.start, self.due_from) = (now, planned);
@@ -135,7 +136,7 @@ impl Tally {
         self.clear_but_calm();
         self.interval.counters.slots_opened = slots_open;
         self.interval.counters.carried = self.open - self.gathered + self.returned.len() as u64;
-        // Requests that wait to be sent again are late again in the measured window, like those in flight.
+        // Requests waiting to be sent again are late again in the measured window, like those in flight.
         self.returned.iter_mut().for_each(|request| request.late = false);
         if self.rules.open_loop.is_some() {
             let waiting: Vec<Nanos> = self.returned.iter().map(|request| request.due).collect();
@@ -143,21 +144,20 @@ impl Tally {
         }
     }
 
-    /// Goes on after the end of the run, which has been counted: without a limit on the requests, and without recording
-    /// them for people.
+    /// Goes on after the counted end of the run, without a limit on the requests and without recording them for people.
     pub fn go_on(&mut self, now: Nanos) {
         (self.left, self.is_exhausted) = (None, false);
         (self.transcript, self.log, self.samples) = (None, None, None);
         self.interval.from_ns = now.since(self.start);
     }
 
-    /// There are no more requests.
+    /// Records that there are no more requests.
     pub fn start_no_more(&mut self) {
         (self.left, self.is_exhausted) = (Some(0), true);
     }
 
-    /// Requests that may still be started, besides those to be sent again, if the next is due at `due`. Requests of a
-    /// warm-up are not counted, even if they are sent after it.
+    /// Number of requests that may still be started, except those to be sent again, if the next is due at `due`.
+    /// Requests of a warm-up do not count, even if sent after it.
     pub fn left_of(&self, due: Nanos) -> u64 {
         let counts = |left: &u64| *left == 0 || !self.warms_up && !self.is_carried(due);
         self.left.filter(counts).unwrap_or(u64::MAX)
@@ -168,7 +168,7 @@ impl Tally {
         !self.is_exhausted && (self.left != Some(0) || self.has_returned())
     }
 
-    /// True if as many requests have been started as were asked for.
+    /// True if the requested number of requests has been started.
     pub fn has_started_all(&self) -> bool {
         self.left == Some(0) && !self.is_exhausted
     }
@@ -178,13 +178,13 @@ impl Tally {
         !self.may_start() && self.open == 0
     }
 
-    /// How many requests are in flight.
+    /// Number of requests in flight.
     pub fn open(&self) -> u64 {
         self.open
     }
 
-    /// Counts a started request: when it is handed to the kernel, now or with the next wait, and once, however often it
-    /// is sent.
+    /// Counts a started request when it is handed to the kernel, now or with the next wait; once, however often it is
+    /// sent.
     pub fn started(&mut self, request: &OpenRequest, now: Nanos) {
         if !self.warms_up && !request.is_again() && !self.is_carried(request.due) {
             self.left = self.left.map(|left| left - 1);
@@ -194,19 +194,19 @@ impl Tally {
         }
         self.open += 1;
         if request.is_again() {
-            // It has been counted.
+            // The request has been counted.
         } else if request.is_gathered {
             self.gathered += 1;
         } else {
             self.interval.counters.started += 1;
-            // In a closed loop a request that leaves at once is sent as soon as it is due.
+            // In a closed loop, a request that leaves at once is sent as soon as it is due.
             if self.rules.open_loop.is_some() {
                 self.submitted(request, request.sent_at);
             }
         }
     }
 
-    /// Records that a response is awaited since this moment, if none was before.
+    /// Records that a response is awaited from `since` on, if none was before.
     pub fn asked(&mut self, since: Nanos) {
         self.silences.asked(since.since(self.start));
     }
@@ -216,7 +216,7 @@ impl Tally {
         self.silences.sent_ahead(at.since(self.start), next_due.since(self.start));
     }
 
-    /// Counts a request that is handed to the kernel.
+    /// Counts a request handed to the kernel.
     pub fn submitted(&mut self, request: &OpenRequest, at: Nanos) {
         if request.is_again() {
             return;
@@ -225,7 +225,7 @@ impl Tally {
         self.sent(request.due, at);
     }
 
-    /// Counts bytes of requests that TLS has accepted: when they are handed to the kernel, like requests.
+    /// Counts request bytes accepted by TLS when they are handed to the kernel, like requests.
     pub fn encrypted(&mut self, n: usize, is_gathered: bool) {
         *(if is_gathered { &mut self.gathered_bytes } else { &mut self.interval.counters.bytes_sent }) += n as u64;
     }
@@ -236,14 +236,14 @@ impl Tally {
         self.interval.counters.bytes_sent += std::mem::take(&mut self.gathered_bytes);
     }
 
-    /// Queues a request that the peer says it did not process: it will be sent again, but counts as started once.
+    /// Queues a request that the peer reports as unprocessed. It will be sent again, but counts as started once.
     pub fn returned(&mut self, request: OpenRequest, at: Nanos) {
         self.left_flight(&request, at);
         self.interval.counters.returned += 1;
         self.send_again(request, at);
     }
 
-    /// A server closed a connection with nothing in flight. Returns whether that counts as an error.
+    /// Counts a close of an idle connection by the server. Returns true if it counts as an error.
     pub fn closed_idle(&mut self, at: Nanos) -> bool {
         self.interval.counters.idle_closed += 1;
         if self.counts_idle_closes() {
@@ -252,13 +252,13 @@ impl Tally {
         self.counts_idle_closes()
     }
 
-    /// True if it is an error that a server closes a connection with nothing in flight.
+    /// True if a close of an idle connection by the server is an error.
     pub fn counts_idle_closes(&self) -> bool {
         self.rules.scale.counts_idle_closes
     }
 
     fn send_again(&mut self, request: OpenRequest, at: Nanos) {
-        // A request that had not left does so now, at the latest.
+        // A request that had not left leaves now, at the latest.
         let sent_at = if request.is_gathered && !request.is_again() { at } else { request.sent_at };
         self.returned.push_back(OpenRequest { sent_at, returns: request.returns.saturating_add(1), ..request });
     }
@@ -273,7 +273,7 @@ impl Tally {
         self.returned.pop_front()
     }
 
-    /// Counts the requests that are to be sent again as in flight at the end of the run.
+    /// Counts the requests to be sent again as in flight at the end of the run.
     pub fn end_returned(&mut self, at: Nanos) {
         let returned = std::mem::take(&mut self.returned);
         for request in &returned {
@@ -283,12 +283,12 @@ impl Tally {
         self.returned = returned;
     }
 
-    /// True if bodies are needed, whatever their responses are.
+    /// True if bodies are needed, whatever the responses.
     pub fn wants_body(&self) -> bool {
         self.transcript.is_some() || self.checks.as_ref().is_some_and(|checks| checks.want_body())
     }
 
-    /// True if a `Location` is wanted from the head of a response with this status.
+    /// True if the `Location` of a response with this status is wanted.
     pub fn wants_location(&self, status: u16) -> bool {
         (300..400).contains(&status) && !self.located
     }
@@ -299,14 +299,14 @@ impl Tally {
         self.located = true;
     }
 
-    /// True if to look for a hint that the port expects TLS in the body of a response with status 400: the first one's,
-    /// and while all responses have had it.
+    /// True if the body of a response with status 400 should be searched for a hint that the port expects TLS: the
+    /// first one, and while all responses have had the hint.
     pub fn wants_refusal(&mut self) -> bool {
         !std::mem::replace(&mut self.has_seen_400, true) || self.other_protocol.has_all(self.completed)
     }
 
-    /// Looks for the hint in a response, of which `before` has arrived, and now this piece; adds the piece. True if the
-    /// response has it.
+    /// Searches a response for the hint: `before` has arrived earlier, `piece` now. Adds the piece. True if the hint
+    /// was found.
     pub fn refused(&mut self, before: &mut Vec<u8>, piece: &[u8]) -> bool {
         let room = REFUSAL_BYTES.saturating_sub(before.len());
         before.extend_from_slice(&piece[..piece.len().min(room)]);
@@ -315,36 +315,36 @@ impl Tally {
         has_hint
     }
 
-    /// Counts a response with status 400, about to complete, which says that the port expects TLS.
+    /// Counts a response with status 400, about to complete, saying that the port expects TLS.
     pub fn expects_tls(&mut self) {
         if self.is_failure(400) {
             self.other_protocol.responded();
         }
     }
 
-    /// The other protocol that the server seems to speak. `None`: there are too few such answers, a response has come in
+    /// The other protocol that the server seems to use. `None`: there are too few such answers, a response has come in
     /// ours, or a tool is imitated.
     pub fn other_protocol(&self) -> Option<Cause> {
         self.other_protocol.cause(self.completed).filter(|_| self.rules.scale == Scale::EXACT)
     }
 
-    /// Counts the end of a request, which was in flight until now.
+    /// Counts the end of a request that was in flight until now.
     fn ended(&mut self, request: &OpenRequest, at: Nanos) {
         self.left_flight(request, at);
         self.was_in_flight(request, at);
     }
 
-    /// Counts the time since a request was sent first.
+    /// Counts the time since a request was first sent.
     fn was_in_flight(&mut self, request: &OpenRequest, at: Nanos) {
         self.interval.counters.occupancy.in_flight_ns += at.since(request.sent_at.max(self.start));
     }
 
-    /// Takes a request out of flight, perhaps to be sent again: then it counts as in flight all the time, see
+    /// Takes a request out of flight, possibly to be sent again: then it counts as in flight all the time, see
     /// [`Self::was_in_flight`].
     fn left_flight(&mut self, request: &OpenRequest, at: Nanos) {
         self.open -= 1;
         if request.is_gathered {
-            // Whatever became of it, it left before that, or would have left at once.
+            // Whatever its outcome, the request left before that, or would have left at once.
             self.submitted(request, at);
         }
     }
@@ -371,7 +371,7 @@ impl Tally {
         }
     }
 
-    /// Records when the first and the last byte of a response arrived, before its latency is recorded. Left out until a
+    /// Records the arrivals of a response's first and last byte, before its latency is recorded. Omitted until a
     /// response arrives in more than one piece.
     fn phases(&mut self, request: &OpenRequest, at: Nanos) {
         let first_at = request.first_at.unwrap_or(at);
@@ -402,13 +402,13 @@ impl Tally {
         !(self.rules.scale.omits_late && self.is_late(ns))
     }
 
-    /// A time, rounded to the precision of the records.
+    /// Rounds a time to the precision of the records.
     fn measured(&self, ns: u64) -> u64 {
         let quantum_ns = self.rules.scale.quantum_ns;
         if quantum_ns == 1 { ns } else { ns / quantum_ns * quantum_ns }
     }
 
-    /// Counts received bytes; `was_mistaken`: in a read in which the server made a mistake.
+    /// Counts received bytes; `was_mistaken`: the server made a mistake in this read.
     pub fn received(&mut self, length: usize, was_mistaken: bool) {
         if !(self.rules.scale.omits_mistakes && was_mistaken) {
             self.interval.counters.bytes_received += length as u64;
@@ -416,7 +416,7 @@ impl Tally {
         self.round.received(length);
     }
 
-    /// A response is complete; returns its latency in nanoseconds.
+    /// Records a complete response. Returns its latency in nanoseconds.
     pub fn complete(&mut self, request: &mut OpenRequest, at: Nanos) -> u64 {
         let latency_ns = at.since(request.sent_at);
         self.ended(request, at);
@@ -448,7 +448,7 @@ impl Tally {
         latency_ns
     }
 
-    /// Records everything about a single response besides the sums.
+    /// Records all details of a single response apart from the sums.
     #[inline(never)]
     fn complete_one(&mut self, request: &mut OpenRequest, latency_ns: u64, at: Nanos) {
         self.log(request, at, Fate::Completed);
@@ -464,24 +464,24 @@ impl Tally {
         self.unwatch(request);
     }
 
-    /// True if the response to a request has a failing status, or failed a check or a gRPC call.
+    /// True if the response has a failing status, or failed a check or a gRPC call.
     fn is_unsuccessful(&self, request: &OpenRequest) -> bool {
         request.status.is_some_and(|status| self.is_failure(status)) || request.failed_check().is_some()
     }
 
-    /// The latency that the report shows of a response: with a schedule, since the request was due.
+    /// The latency of a response as shown in the report: with a schedule, from the due time.
     fn shown_ns(&self, request: &OpenRequest, latency_ns: u64, at: Nanos) -> u64 {
         if self.rules.open_loop.is_some() { at.since(request.due) } else { latency_ns }
     }
 
-    /// Counts a request without a complete response by its name.
+    /// Counts a request without a complete response under its name.
     fn failed_by_name(&mut self, request: &OpenRequest) {
         if self.rules.by_name {
             self.interval.by_name.get_or_insert_default().failed(request.name);
         }
     }
 
-    /// Counts a late response, which makes the request unsuccessful unless its status or a check already did.
+    /// Counts a late response. It makes the request unsuccessful unless its status or a check already did.
     fn answered_late(&mut self, request: &OpenRequest, at: Nanos) {
         self.interval.counters.unsuccessful += u64::from(!self.is_unsuccessful(request));
         let becomes_late = !request.late && (request.is_last || !self.rules.scale.late_once_a_batch);
@@ -518,7 +518,7 @@ impl Tally {
     /// Counts a response with a failing status, or with a failed check or gRPC call.
     #[inline(never)]
     fn unlike_success(&mut self, status: u16, request: &OpenRequest, latency_ns: u64, at: Nanos) {
-        // Where a tool is imitated, nothing shows them.
+        // If a tool is imitated, nothing shows these failures.
         if status >= 300 && self.rules.scale == Scale::EXACT {
             let shown_ns = self.shown_ns(request, latency_ns, at);
             self.interval.by_class.get_or_insert_default().record(status, shown_ns);
@@ -555,18 +555,18 @@ impl Tally {
         self.rules.timeout_ns.is_some_and(|timeout_ns| age_ns > timeout_ns)
     }
 
-    /// A request passed the timeout.
+    /// Counts a request that passed the timeout.
     pub fn late(&mut self, at: Nanos) {
         self.late_as(Cause::Late, at);
     }
 
-    /// Counts a request that has lasted longer than `--timeout`, with a more specific cause.
+    /// Counts a request that has exceeded `--timeout`, with a more specific cause.
     pub fn late_as(&mut self, cause: Cause, at: Nanos) {
         self.interval.counters.late += 1;
         self.error(Phase::Timeout, cause, at, Vec::new);
     }
 
-    /// A request will get no complete response.
+    /// Counts a request that will get no complete response.
     pub fn failed(
         &mut self,
         request: &OpenRequest,
@@ -586,20 +586,20 @@ impl Tally {
         }
     }
 
-    /// Records a failure that concerns no request.
+    /// Records a failure unrelated to any request.
     pub fn error(&mut self, phase: Phase, cause: Cause, at: Nanos, example: impl FnOnce() -> Vec<u8>) {
         self.other_protocol.failed(cause);
         let tenth = self.tenth(at);
         self.interval.ledger.record(phase, cause, tenth, example);
     }
 
-    /// Counts a request in flight that is abandoned.
+    /// Counts an abandoned request in flight.
     pub fn abandoned(&mut self, request: &OpenRequest, at: Nanos) {
         self.ended(request, at);
         self.given_up(request, at);
     }
 
-    /// Abandons the requests that wait to be sent again and have lasted longer than `limit_ns`, and counts late ones.
+    /// Abandons requests waiting to be sent again that are older than `limit_ns`, and counts late ones.
     pub fn sweep_returned(&mut self, limit_ns: Option<u64>, now: Nanos) {
         let mut returned = std::mem::take(&mut self.returned);
         returned.retain_mut(|request| {
@@ -646,7 +646,7 @@ impl Tally {
         self.interval.counters.started += std::mem::take(&mut self.gathered);
     }
 
-    /// Counts a request in flight at the end of the run. One that was never handed to the kernel was never started.
+    /// Counts a request in flight at the end of the run. If it was never handed to the kernel, it was never started.
     pub fn left_open(&mut self, request: &OpenRequest, at: Nanos) {
         if request.is_gathered && !request.is_again() {
             self.gathered -= 1;
@@ -659,7 +659,7 @@ impl Tally {
         self.left_unanswered(request, at);
     }
 
-    /// Counts a sent request without a response when the worker ends.
+    /// Counts a sent request without a response at the end of the worker.
     fn left_unanswered(&mut self, request: &OpenRequest, at: Nanos) {
         self.log(request, at, Fate::Open);
         let age_ns = at.since(request.sent_at);
@@ -676,13 +676,13 @@ impl Tally {
         self.left_waiting(request.due, at, 1);
     }
 
-    /// The tenth of a second of the run at this moment.
+    /// The tenth of a second of the run that contains this moment.
     fn tenth(&self, at: Nanos) -> u32 {
         (at.since(self.start) / 100_000_000) as u32
     }
 }
 
-/// How many bytes of such a response are looked at: the pages of servers are shorter.
+/// Number of searched bytes of such a response: servers' pages are shorter.
 const REFUSAL_BYTES: usize = 2048;
 
 /// Texts of servers about a request without TLS at a TLS port: nginx, Go, Apache, Tomcat.

@@ -1,4 +1,4 @@
-//! When the engine must act although nothing happened.
+//! The engine's timers.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,28 +7,28 @@ use onrush_proto::Nanos;
 
 use crate::backend::ConnId;
 
-/// How often rates are sampled and intervals handed over, in nanoseconds.
+/// Interval of rate samples and hand-overs, in nanoseconds.
 pub const SAMPLE_NS: u64 = 100_000_000;
 
-/// How often a worker that stays after the end of the run hands over, in nanoseconds.
+/// Interval of the hand-overs of a worker that stays after the end of the run, in nanoseconds.
 pub const LOOK_NS: u64 = 10_000_000;
 
-/// Something to do at a moment.
+/// The action of a timer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Timer {
-    /// Open a slot again.
+    /// Reopen a slot.
     Reopen(ConnId),
     /// Begin the batch before which a connection paused.
     Begin(ConnId),
-    /// Let a request start again in the place of one that was turned away on a connection.
+    /// Let a request start again in the place of one turned away on a connection.
     Rested(ConnId),
     /// Wake the protocol of a connection.
     Wake(ConnId),
-    /// Look for requests that are late or to be abandoned, from this connection on.
+    /// Look for requests that are late or must be abandoned, from this connection on.
     Sweep(ConnId),
-    /// The plan's number of connections changes.
+    /// Adjust the number of connections to the plan.
     Level,
-    /// The warm-up is over.
+    /// End the warm-up.
     Start,
     /// Sample the rate and hand the interval over.
     Sample,
@@ -48,7 +48,7 @@ impl Timers {
         self.heap.push(Reverse((at, timer)));
     }
 
-    /// When the next one is due; [`Nanos::MAX`] if there is none.
+    /// The earliest timer; [`Nanos::MAX`]: there is none.
     pub fn next_at(&self) -> Nanos {
         self.heap.peek().map_or(Nanos::MAX, |Reverse((at, _))| *at)
     }
@@ -61,7 +61,7 @@ impl Timers {
         self.heap.pop().map(|Reverse(due)| due)
     }
 
-    /// All timers, in no order.
+    /// All timers, unordered.
     #[cfg(any(test, feature = "testing"))]
     pub fn iter(&self) -> impl Iterator<Item = (Nanos, Timer)> {
         self.heap.iter().map(|Reverse(set)| *set)

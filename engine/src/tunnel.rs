@@ -1,5 +1,5 @@
-//! The tunnel through a proxy: a new connection asks the proxy for it before anything else. Bytes after the proxy's
-//! response come from the target.
+//! The tunnel through a proxy, which a new connection requests before anything else. Bytes after the proxy's response
+//! come from the target.
 
 use onrush_proto::http1::Wire;
 use onrush_proto::{Nanos, Transmit, http1};
@@ -8,13 +8,13 @@ use onrush_stats::ProxyFailure;
 
 /// One connection's tunnel, until it is open.
 pub struct Tunnel {
-    /// When the connect began.
+    /// Start of the connect.
     pub since: Nanos,
     http: http1::Tunnel,
 }
 
 impl Tunnel {
-    /// The tunnel of a connection whose connect began at `since`; `connect` is the request for it.
+    /// The tunnel of a connection whose connect began at `since`; `connect` is the tunnel request.
     pub fn new(since: Nanos, connect: &Wire) -> Self {
         Self { since, http: http1::Tunnel::new(connect) }
     }
@@ -29,7 +29,7 @@ impl Tunnel {
         self.http.handle_sent(n);
     }
 
-    /// Takes received bytes. When the tunnel is open, returns how many of them are the proxy's response.
+    /// Takes received bytes. When the tunnel is open, returns the length of the proxy's response.
     pub fn receive(&mut self, bytes: &[u8]) -> Result<Option<usize>, ProxyFailure> {
         match self.http.handle_bytes(bytes).map_err(ProxyFailure::Answer)? {
             None => Ok(None),

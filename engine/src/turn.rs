@@ -8,23 +8,23 @@ use crate::backend::{Backend, thread_cpu_ns};
 /// The loop's state from one wait to the next.
 #[derive(Debug)]
 pub(super) struct Turn {
-    /// When the last turn of the loop began: until then the worker was not stalled.
+    /// Start of the last turn of the loop: until then the worker was not stalled.
     pub began_at: Nanos,
-    /// The latest moment at which the last wait should have ended, such as when a request was due; [`Nanos::MAX`]
-    /// between the look at it and the next wait.
+    /// Latest moment at which the last wait should have ended, such as a request's due time; [`Nanos::MAX`] between the
+    /// stall check and the next wait.
     pub waited_until: Nanos,
-    /// How many completions were handled in the last turn.
+    /// Number of completions handled in the last turn.
     pub handled: usize,
-    /// When the last request or connect began, or a completion for one arrived.
+    /// Time of the last start of a request or connect, or of the last completion for one.
     pub awaited_since: Nanos,
     /// True if a response has ended with its connection: the kernel does not timestamp that.
     pub has_seen_unknown_end: bool,
-    /// Busy-polling that has not been counted yet.
+    /// Uncounted busy-polling.
     pub spin: Option<Spin>,
 }
 
 impl Default for Turn {
-    /// Before the first wait.
+    /// The state before the first wait.
     fn default() -> Self {
         Self {
             began_at: Nanos::default(),
@@ -37,17 +37,17 @@ impl Default for Turn {
     }
 }
 
-/// Busy-polling that has not been counted yet.
+/// Uncounted busy-polling.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spin {
-    /// The thread's processor time when it began, in nanoseconds.
+    /// The thread's processor time at the start, in nanoseconds.
     pub cpu_before_ns: u64,
-    /// When it last polled without finding anything.
+    /// Time of the last poll that found nothing.
     pub looked_at: Nanos,
 }
 
 impl<B: Backend> Engine<B> {
-    /// Counts the last busy-polling, if that has not been done.
+    /// Counts the last busy-polling, unless already counted.
     pub(super) fn settle_spin(&mut self) {
         if self.turn.spin.is_some() {
             let now = self.roster.backend.now();
@@ -55,7 +55,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Counts the last busy-polling: the processor time since it began, less the time since it ended.
+    /// Counts the last busy-polling: the processor time since its start, less the time since its end.
     pub(super) fn count_spin(&mut self, now: Nanos, cpu_ns: u64) {
         if let Some(Spin { cpu_before_ns, looked_at }) = self.turn.spin.take() {
             let spun_ns = (cpu_ns - cpu_before_ns).saturating_sub(now.since(looked_at));

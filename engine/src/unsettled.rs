@@ -1,23 +1,23 @@
-//! The requests that were open at the end of a run that goes on, and how they have ended since.
+//! The requests open at the end of a run that goes on, and their outcomes since.
 
 use onrush_proto::Nanos;
 use onrush_stats::OpenLoopStats;
 
-/// How the requests that were due by the end of a run have ended since.
+/// Outcomes, since the end of a run, of the requests due by the end.
 #[derive(Debug, Default)]
 pub(super) struct Unsettled {
-    /// When the run ended.
+    /// End of the run.
     pub begun_at: Nanos,
-    /// True once events do not count any more: everything up to the end has been counted.
+    /// True once events no longer count: everything up to the end has been counted.
     pub has_begun: bool,
-    /// Requests whose end is not known yet.
+    /// Number of requests without a known outcome.
     pub unsettled: u64,
-    /// Only the latencies and ages that the run lacked.
+    /// Contains only the latencies and ages that the run lacked.
     pub found: OpenLoopStats<u32>,
 }
 
 impl Unsettled {
-    /// Records that so many requests have ended; returns the place for their outcomes.
+    /// Records the end of this many requests. Returns the place for their outcomes.
     pub fn learned(&mut self, requests: u64) -> Option<&mut OpenLoopStats<u32>> {
         debug_assert!(self.unsettled >= requests, "they were counted");
         self.unsettled = self.unsettled.saturating_sub(requests);

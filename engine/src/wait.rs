@@ -1,5 +1,5 @@
-//! How a worker waits: blocked in the kernel, after a moment of busy-polling where that pays. Just before a request is
-//! due it writes that request instead, where sends leave with the next wait.
+//! A worker's wait: blocked in the kernel, after a moment of busy-polling where that pays. If sends leave with the next
+//! wait, the worker instead writes a request just before it is due.
 
 use onrush_proto::Nanos;
 
@@ -9,26 +9,25 @@ use super::turn::Spin;
 use crate::backend::{Backend, thread_cpu_ns};
 use crate::config::Ahead;
 
-/// How long a worker busy-polls after something began or happened, in nanoseconds: longer than a quick response takes,
-/// and negligible against a slow one.
+/// Length of busy-polling after a start or an event, in nanoseconds: longer than a quick response takes, and negligible
+/// against a slow one.
 const SPIN_NS: u64 = 1_000_000;
-/// How long a worker busy-polls before a request is due, in nanoseconds: longer than waking up takes.
+/// Length of busy-polling before a request is due, in nanoseconds: longer than waking up takes.
 const SPIN_BEFORE_DUE_NS: u64 = 50_000;
-/// With at most this many connects and requests in flight, waking up for one takes a large part of its time.
+/// Up to this many connects and requests in flight, waking up for one takes a large part of its time.
 const FEW: u64 = 4;
 
-/// From this many requests in flight on, a worker that lingers waits for several completions at a time.
+/// From this many requests in flight on, a lingering worker waits for several completions at a time.
 pub const LINGER_MIN: u64 = 8;
 
 impl<B: Backend> Engine<B> {
-    /// Waits for completions, but not past the next timer or the end, and not at all while connections are left to
-    /// open.
+    /// Waits for completions, but not past the next timer or the end. Does not wait while connections are left to open.
     pub(super) fn wait(&mut self) {
         if !self.roster.connecting.queue.is_empty() {
             self.roster.backend.wait(Nanos::default());
             return;
         }
-        // If all are busy, another connection may be opened for the next request.
+        // If all connections are busy, another one may be opened for the next request.
         let may_open =
             self.may_open_more() && !self.dispatch.crowding.is_catching_up() && self.roster.connecting.missing == 0;
         let is_awaited = self.dispatch.can_start(&self.books.tally) || may_open;
@@ -54,7 +53,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Busy-polls where that pays. Returns whether there was a wait.
+    /// Busy-polls where that pays. Returns true if there was a wait.
     #[inline(never)]
     fn poll(&mut self, due: Nanos, until: Nanos) -> bool {
         let waits_for_due = due == until && due > Nanos::default() && due < Nanos::MAX && !self.gathers_slices();
@@ -64,7 +63,7 @@ impl<B: Backend> Engine<B> {
         if (1..=FEW).contains(&(self.books.tally.open() + self.roster.connecting.under_way)) {
             // The first poll hands over queued operations, which is work.
             let is_ready = self.roster.backend.wait(Nanos::default());
-            // A timer in between begins nothing, and so does not extend the busy-polling.
+            // A timer in between starts nothing, and so does not extend the busy-polling.
             if is_ready || self.spin(begin_at.min(self.turn.awaited_since + SPIN_NS)) {
                 return true;
             }
@@ -75,8 +74,8 @@ impl<B: Backend> Engine<B> {
         waits_for_due
     }
 
-    /// Completions worth waiting for together, and the longest wait for them in nanoseconds: they come so soon that
-    /// latencies hardly change. With a schedule, or where few requests are in flight, each counts.
+    /// Number of completions worth waiting for together, and the longest wait in nanoseconds: they come so soon that
+    /// latencies hardly change. With a schedule, or with few requests in flight, completions are not grouped.
     fn several(&mut self, ahead: Ahead) -> (u32, u64) {
         let (now, tally) = (self.turn.began_at, &mut self.books.tally);
         let open = tally.open();
@@ -89,9 +88,9 @@ impl<B: Backend> Engine<B> {
         tally.round.linger(now, open, ahead.response.min(ahead.connection / on_each))
     }
 
-    /// Gathers responses until the end of the slice, when requests leave, if that is possible: nothing needs them
-    /// earlier, and their latency ends when they arrived. A response that ends with its connection has no such time.
-    /// Due requests leave before the arrivals are read, unless timers come first. False if there was no wait.
+    /// Gathers responses until the end of the slice, when requests leave, if possible: nothing needs them earlier, and
+    /// their latency ends at their arrival. A response that ends with its connection has no arrival time. Due requests
+    /// leave before the arrivals are read, unless timers come first. False if there was no wait.
     fn gather(&mut self, due: Nanos, until: Nanos) -> bool {
         let Some(rules) = self.roster.config.rules.open_loop.filter(|rules| rules.slice_ns > 0) else { return false };
         if self.turn.has_seen_unknown_end || due.since(self.turn.began_at) > rules.slice_ns {
@@ -115,8 +114,8 @@ impl<B: Backend> Engine<B> {
         self.roster.config.rules.open_loop.is_some_and(|rules| rules.slice_ns > 0)
     }
 
-    /// Waits until a request is due, or until `begin_at` and prepares it. Busy-polls at the end: a sleeping thread
-    /// wakes up too late.
+    /// Waits until a request is due, or until `begin_at` to prepare it. Busy-polls at the end: a sleeping thread wakes
+    /// up too late.
     fn wait_for_due(&mut self, due: Nanos, begin_at: Nanos) {
         let wake_at = Nanos(due.0.saturating_sub(SPIN_BEFORE_DUE_NS));
         if self.roster.backend.now() < wake_at {
@@ -127,7 +126,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Starts and writes requests that are about to be due, and hands them over when they are.
+    /// Starts and writes requests about to be due, and hands them over when they are.
     #[inline(never)]
     fn prepare(&mut self, due: Nanos) {
         let began_at = self.roster.backend.now();
@@ -148,7 +147,7 @@ impl<B: Backend> Engine<B> {
         self.roster.backend.wait(Nanos::default());
     }
 
-    /// Busy-polls until then. Returns whether there may be completions.
+    /// Busy-polls until `stop_at`. Returns true if there may be completions.
     fn spin(&mut self, stop_at: Nanos) -> bool {
         let mut looked_at = self.roster.backend.now();
         if looked_at >= stop_at {
@@ -189,7 +188,7 @@ mod tests {
         let mut engine = Box::new(Engine::new(config(), backend, job, Arc::default(), Arc::default()));
         engine.begin(Instant::now());
         let Advanced::Running(mut engine) = engine.run_past(ms(35)) else { panic!("it lasts a second") };
-        // Its turn began 20 ms later, with the requests that had become due meanwhile.
+        // The turn began 20 ms later, with the requests that had become due meanwhile.
         engine.turn.began_at = ms(60);
         engine.wait();
         assert_eq!(engine.turn.waited_until, ms(60));

@@ -1,4 +1,4 @@
-//! When a run begins, and when measuring does.
+//! The start of a run, and the start of measuring.
 
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ use super::timers::{SAMPLE_NS, Timer};
 use crate::backend::{Backend, ConnId};
 
 impl<B: Backend> Engine<B> {
-    /// Begins the run at this moment.
+    /// Starts the run at this moment.
     pub fn begin(&mut self, begin: Instant) {
         let now = self.roster.backend.time_at(begin);
         self.dispatch.begin(now);
@@ -35,23 +35,23 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// Ends the warm-up: nothing counts so far. Requests in flight will, with their whole latency, when they end.
+    /// Ends the warm-up: nothing so far counts. Requests in flight will count when they end, with their whole latency.
     pub(super) fn count_from(&mut self, now: Nanos) {
         self.worker_link.show_delay(now.since(self.books.start));
         self.take_counts();
         self.settle_spin();
         let planned = self.books.start;
         let config = &self.roster.config;
-        // The schedule begins when it was planned to: later than its end nothing is due.
+        // The schedule starts as planned: nothing is due after its end.
         let late_ns = config.rules.open_loop.map_or(0, |_| now.since(planned));
         let duration_ns = config.duration_ns.map(|planned_ns| match late_ns {
             0 => planned_ns,
-            // Something is measured in any case, but no longer than planned.
+            // Some time is measured in any case, but no longer than planned.
             _ => planned_ns.saturating_sub(late_ns).max(SAMPLE_NS.min(planned_ns)),
         });
         self.books.begin(now, duration_ns);
         if let Some(http2) = &self.http2 {
-            // Waits under way go on, but their past does not count.
+            // Running waits go on, but their past does not count.
             let mut allowed = Vec::new();
             for live in self.roster.slots.iter_mut().filter_map(Slot::live) {
                 live.protocol.count_so_far(now);
@@ -61,7 +61,7 @@ impl<B: Backend> Engine<B> {
         }
         self.roster.forget_sockets(&mut self.books, now);
         self.books.script_noted_ns = self.dispatch.script.spent_ns();
-        // Script calls of the warm-up do not count; one that ends in it was noticed late and goes on until now.
+        // Script calls of the warm-up do not count. A call that ends in it was noticed late and goes on until now.
         self.dispatch.script.take_long();
         self.worker_link.show_warm_up(self.books.tally.completed);
         self.roster.slots.iter_mut().for_each(|slot| slot.is_counted = matches!(slot.state, State::Open(_)));
@@ -80,8 +80,7 @@ impl<B: Backend> Engine<B> {
         kept.for_each(|link| self.books.tally.interval.handshakes.found(link.negotiated().0, 1));
     }
 
-    /// Takes the backend's counts since the last time. With TLS only the link knows how many plain bytes the sent ones
-    /// were.
+    /// Takes the backend's counts since the last call. With TLS only the link knows the number of plain bytes sent.
     pub(super) fn take_counts(&mut self) {
         let untimestamped = self.roster.backend.untimestamped();
         if untimestamped > 0 {
@@ -93,7 +92,7 @@ impl<B: Backend> Engine<B> {
         }
     }
 
-    /// How often to sweep for requests that take too long: often enough for the shorter limit to mean something.
+    /// Interval of the sweeps for overdue requests: short enough that the shorter limit is meaningful.
     pub(super) fn sweep_ns(&self) -> u64 {
         let limits = [self.roster.config.rules.timeout_ns, self.roster.config.give_up_ns];
         let shortest = limits.into_iter().flatten().min().unwrap_or(u64::MAX);

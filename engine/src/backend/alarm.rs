@@ -1,8 +1,8 @@
 //! Wakes a thread at successive moments, such as the ends of slices.
 //!
-//! Setting the processor's timer takes microseconds in a virtual machine, and the kernel sets it whenever a timer
-//! becomes the earliest. So the timer for the moment after next is set before the thread sleeps: it becomes the
-//! earliest when its predecessor expires, at no cost to the thread.
+//! In a virtual machine, setting the processor's timer takes microseconds. The kernel sets it whenever a timer becomes
+//! the earliest. So the timer for the moment after next is set before the thread sleeps: it becomes the earliest when
+//! its predecessor expires, at no cost to the thread.
 
 use std::os::fd::OwnedFd;
 
@@ -23,12 +23,12 @@ pub struct Alarm {
 
 struct Timer {
     fd: OwnedFd,
-    /// When it expires; [`Nanos::MAX`]: it is not set, or has been read.
+    /// Expiry; [`Nanos::MAX`]: the timer is not set, or its expiry has been read.
     at: Nanos,
 }
 
 impl Alarm {
-    /// An alarm that is not set.
+    /// An unset alarm.
     ///
     /// # Errors
     ///
@@ -38,12 +38,12 @@ impl Alarm {
             let fd = timerfd_create(TimerfdClockId::Monotonic, TimerfdFlags::CLOEXEC)?;
             Ok(Timer { fd, at: Nanos::MAX })
         };
-        // In this order the alarm is late by the time between the clocks, and never early.
+        // In this order the alarm may be late by the time between the two clock readings, but never early.
         let now = clock.now();
         Ok(Self { timers: [timer()?, timer()?], origin_ns: monotonic_ns() - now.0 })
     }
 
-    /// Sleeps until a moment; `next` is probably the one after it. A signal may end the sleep early.
+    /// Sleeps until a moment; `next` is the probable moment after it. A signal may end the sleep early.
     pub fn sleep(&mut self, until: Nanos, next: Nanos) -> Result<(), Errno> {
         for at in [until, next] {
             if self.timers.iter().all(|timer| timer.at != at)

@@ -1,8 +1,8 @@
-//! Kernel receive timestamps: when bytes arrived, however late they are read.
+//! Kernel receive timestamps: arrival times of bytes, however late they are read.
 //!
-//! The kernel timestamps with the wall clock, which may be set at any time. [`Arrivals`] keeps its offset from the
-//! run's clock, measured after each wait, and rejects the timestamps of a wait during which the wall clock was set. A
-//! timestamp lies between the last report of everything that had arrived and the moment when its bytes were noticed:
+//! The kernel timestamps with the wall clock, which may be set at any time. After each wait, [`Arrivals`] measures the
+//! wall clock's offset from the run's clock. It rejects the timestamps of a wait during which the wall clock was set. A
+//! timestamp lies between the last moment at which everything had been reported and the moment the bytes were noticed:
 //! bytes that the network reordered arrived before they could be read.
 
 use std::io;
@@ -23,41 +23,41 @@ pub const PREFACE_BYTES: usize = HEADER_BYTES + CONTROL_BYTES;
 const HEADER_BYTES: usize = 16;
 /// The control message with the timestamp: its own header and a `timespec`.
 const CONTROL_BYTES: usize = size_of::<libc::cmsghdr>() + size_of::<libc::timespec>();
-/// This many bytes at once are a pile: a peer that sends several of these has to wait until they are read.
+/// A receive of this size is a pile: a peer that sends several must wait until they are read.
 const PILE_BYTES: usize = 8_000;
-/// Adjusting the wall clock changes its speed by less than one part in this many.
+/// Reciprocal of the largest relative speed change of an adjusted wall clock.
 const SLEWED: u64 = 500;
-/// How much two comparisons of the clocks may differ, in nanoseconds, if neither was set.
+/// Largest difference between two clock comparisons, in nanoseconds, if neither clock was set.
 const NOISE_NS: u64 = 2_000;
 
 /// Converts kernel receive timestamps to the run's clock.
 pub struct Arrivals {
     clock: Clock,
-    /// Ends the sleeps that gather; `None`: there is no gathering.
+    /// Ends the gathering sleeps; `None`: no gathering.
     alarm: Option<Alarm>,
     /// The message header of armed receives, for the kernel.
     form: Box<libc::msghdr>,
-    /// How far the wall clock is ahead of the run's clock.
+    /// Lead of the wall clock over the run's clock.
     ahead_ns: i64,
     /// False if the wall clock was set since the previous wait.
     is_steady: bool,
-    /// When the current completions were noticed.
+    /// Time at which the current completions were noticed.
     reaped_at: Nanos,
-    /// True if nothing else had arrived by then.
+    /// True if nothing else had arrived by `reaped_at`.
     has_all: bool,
-    /// Everything that arrived before this has been reported.
+    /// Everything that arrived before this time has been reported.
     reported_until: Nanos,
-    /// The timestamp of the last receive, in nanoseconds of the wall clock, if there is one.
+    /// The timestamp of the last receive, in nanoseconds of the wall clock; `None`: it had none.
     timestamp_ns: Option<u64>,
     /// True if the last bytes had a trustworthy timestamp.
     are_known: bool,
     /// True if the current completions were gathered.
     has_gathered: bool,
-    /// True if the completions of the next wait will be.
+    /// True if the completions of the next wait will be gathered.
     gathers: bool,
     /// Receives gathered without a trustworthy timestamp, since the last [`Self::take_untimestamped`].
     untimestamped: u64,
-    /// True if so much arrived at once that a peer may have to wait until it is read.
+    /// True if so many bytes arrived at once that a peer may have to wait until they are read.
     piles_up: bool,
 }
 
@@ -91,8 +91,8 @@ impl Arrivals {
         &raw const *self.form
     }
 
-    /// Sleeps until then and gathers arrivals, if the last receive was timestamped, nothing else has arrived, and no
-    /// peer has to wait until its data is read. Returns whether it slept.
+    /// Sleeps until a moment and gathers arrivals. Does nothing unless the last receive was timestamped, nothing else
+    /// has arrived, and no peer waits for its data to be read. Returns true if it slept.
     pub fn gather(&mut self, until: Nanos, next: Nanos) -> bool {
         if !self.has_all || !self.are_known || self.piles_up {
             return false;
@@ -102,7 +102,7 @@ impl Arrivals {
         self.gathers
     }
 
-    /// How many receives were gathered without a trustworthy timestamp since this was last called.
+    /// Number of receives gathered without a trustworthy timestamp since the last call.
     pub fn take_untimestamped(&mut self) -> u64 {
         mem::take(&mut self.untimestamped)
     }
@@ -115,7 +115,7 @@ impl Arrivals {
         }
         self.has_all = has_all;
         self.has_gathered = mem::take(&mut self.gathers);
-        // In this order, whatever happens in between makes a latency longer, never shorter.
+        // In this order, a delay between the two readings makes a latency longer, never shorter.
         let look = || (wall_ns(), self.clock.now());
         let ahead_ns = |(wall_ns, now): (u64, Nanos)| wall_ns.wrapping_sub(now.0) as i64;
         let limit_ns = NOISE_NS + self.clock.now().since(self.reaped_at) / SLEWED;
@@ -131,32 +131,32 @@ impl Arrivals {
         last.1
     }
 
-    /// Records an arrival without a free buffer: it is reported after the next wait, which must not gather.
+    /// Records an arrival without a free buffer. The next wait, which must not gather, is followed by its report.
     pub fn missed(&mut self) {
         (self.has_all, self.are_known) = (false, false);
     }
 
-    /// Receives bytes, and the timestamp of the last of them.
+    /// Receives bytes and the timestamp of the last byte.
     pub fn receive(&mut self, fd: &OwnedFd, buffer: &mut [u8]) -> Result<usize, Errno> {
         let mut control = Control([0; CONTROL_BYTES]);
         let mut bytes = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };
         let (msg_iov, msg_control) = (&raw mut bytes, control.0.as_mut_ptr().cast());
-        // Some C libraries have additional fields in it.
+        // Some C libraries have additional fields in the header.
         let mut message = *self.form;
         (message.msg_iov, message.msg_iovlen, message.msg_control) = (msg_iov, 1, msg_control);
-        // SAFETY: what the message points to lives as long as the call and has the stated length.
+        // SAFETY: everything the message points to outlives the call and has the stated length.
         let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, 0) };
         let n = usize::try_from(result).map_err(|_| last_error())?;
         self.timestamp_ns = timestamp_ns(&control.0);
         Ok(n)
     }
 
-    /// Takes the preface that an armed receive has written.
+    /// Takes the preface written by an armed receive.
     pub fn received(&mut self, preface: &[u8]) {
         self.timestamp_ns = timestamp_in_preface_ns(preface);
     }
 
-    /// When the last `n` received bytes arrived; they were noticed at `noticed`.
+    /// Arrival time of the last `n` received bytes, which were noticed at `noticed`.
     pub fn at(&mut self, noticed: Nanos, n: usize) -> Nanos {
         self.piles_up |= n >= PILE_BYTES;
         let timestamp_ns = self.timestamp_ns.take().filter(|_| self.is_steady);
@@ -176,7 +176,7 @@ pub fn timestamp(fd: &OwnedFd) {
     set_option(fd, libc::SOL_SOCKET, libc::SO_TIMESTAMPNS, 1);
 }
 
-/// The timestamp in a preface, in nanoseconds of the wall clock, if there is one.
+/// The timestamp in a preface, in nanoseconds of the wall clock; `None`: there is none.
 fn timestamp_in_preface_ns(preface: &[u8]) -> Option<u64> {
     let (header, control) = preface.split_at_checked(HEADER_BYTES)?;
     let length = u32::from_ne_bytes(*header.get(4..)?.first_chunk()?) as usize;
@@ -191,7 +191,7 @@ fn last_error() -> Errno {
 #[repr(C, align(8))]
 struct Control([u8; CONTROL_BYTES]);
 
-/// The timestamp in a control message of 64-bit systems, in nanoseconds of the wall clock, if there is one.
+/// The timestamp in a control message of 64-bit systems, in nanoseconds of the wall clock; `None`: there is none.
 fn timestamp_ns(control: &[u8]) -> Option<u64> {
     let word = |at: usize| Some(u32::from_ne_bytes(*control.get(at..)?.first_chunk()?));
     let number = |at: usize| Some(u64::from_ne_bytes(*control.get(at..)?.first_chunk()?));
@@ -242,7 +242,7 @@ mod tests {
         gathers
     }
 
-    /// When bytes arrived whose timestamp is this long before the end of the last wait.
+    /// Arrival time of bytes timestamped this long before the end of the last wait.
     fn at(arrivals: &mut Arrivals, before_ns: i64, n: usize) -> Nanos {
         let reaped_at = arrivals.reaped_at;
         arrivals.timestamp_ns = Some((reaped_at.0 as i64 + arrivals.ahead_ns - before_ns) as u64);

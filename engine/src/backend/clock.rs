@@ -9,15 +9,15 @@ use onrush_proto::Nanos;
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: Instant,
-    /// The origin on the kernel's clock, in nanoseconds. The engine reads the time several times per request, and the
-    /// difference of two `Instant`s takes four times as long as reading one.
+    /// The origin on the kernel's clock, in nanoseconds. The engine reads the time several times per request.
+    /// Subtracting two `Instant`s takes four times as long as reading one.
     origin_ns: u64,
 }
 
 impl Clock {
-    /// A clock whose origin is now.
+    /// A clock that starts now.
     pub fn start() -> Self {
-        // A thread that is preempted in between reads them far apart: of several tries the quickest counts.
+        // A thread preempted between the two readings takes them far apart: of several tries the quickest counts.
         let tries = (0..4).map(|_| {
             let (origin_ns, origin) = (monotonic_ns(), Instant::now());
             (monotonic_ns() - origin_ns, Self { origin, origin_ns })
@@ -43,24 +43,24 @@ impl Clock {
 
 /// Makes the kernel wake this thread as precisely as it can; by default it groups timers within 50 µs.
 pub fn precise_timers() {
-    // SAFETY: it changes how long this thread sleeps, and touches no memory.
+    // SAFETY: the call changes this thread's timer slack and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64) };
 }
 
-/// The processor time that this thread has taken so far, in nanoseconds.
+/// Processor time used by this thread so far, in nanoseconds.
 pub fn thread_cpu_ns() -> u64 {
     read(libc::CLOCK_THREAD_CPUTIME_ID)
 }
 
-/// The processor time that all threads of this process have taken so far, in nanoseconds.
+/// Processor time used by all threads of this process so far, in nanoseconds.
 pub fn process_cpu_ns() -> u64 {
     read(libc::CLOCK_PROCESS_CPUTIME_ID)
 }
 
-/// How much of a thread's was inside the kernel, in nanoseconds; may be a tick late.
+/// Time that this thread has spent in the kernel, in nanoseconds; may be a tick late.
 pub fn thread_system_ns() -> u64 {
     let mut usage = MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: the struct is ours, a thread always has these figures, and zeros are valid.
+    // SAFETY: the struct is ours, every thread has these counters, and zeros are valid.
     let system = unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init().ru_stime
@@ -68,36 +68,35 @@ pub fn thread_system_ns() -> u64 {
     system.tv_sec as u64 * 1_000_000_000 + system.tv_usec as u64 * 1_000
 }
 
-/// The monotonic time in nanoseconds, with an origin that the kernel chose.
+/// The monotonic time in nanoseconds, with an origin chosen by the kernel.
 pub fn monotonic_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC)
 }
 
-/// The wall clock, in nanoseconds since 1970. It may be set at any time: only differences over a short time mean
-/// anything.
+/// The wall clock, in nanoseconds since 1970. It may be set at any time: only short differences are meaningful.
 pub fn wall_ns() -> u64 {
     read(libc::CLOCK_REALTIME)
 }
 
-/// How long this machine has been suspended since it booted, in nanoseconds: the boot-time clock runs meanwhile, the
-/// monotonic one does not. A time namespace adds a constant, so that only the difference of two readings is a time.
+/// Time this machine has spent suspended since boot, in nanoseconds. The boot-time clock runs while suspended; the
+/// monotonic clock does not. A time namespace adds a constant, so only the difference of two readings is meaningful.
 pub fn suspended_ns() -> i64 {
     let reading = || {
         let awake_ns = monotonic_ns();
         read(libc::CLOCK_BOOTTIME) as i64 - awake_ns as i64
     };
-    // Time passes between reading the two clocks; the least of several readings contains the least of it.
+    // Time passes between reading the two clocks. The smallest of several readings contains the least of it.
     (0..4).map(|_| reading()).min().unwrap_or_default()
 }
 
-/// How far the wall clock is ahead of the time since boot, suspended or not, in nanoseconds. The difference of two
-/// readings is the distance by which it was set in between.
+/// Lead of the wall clock over the time since boot, suspended or not, in nanoseconds. The difference of two readings is
+/// the distance by which the wall clock was set in between.
 pub fn wall_offset_ns() -> i64 {
     offset_ns(read)
 }
 
-/// Reads the wall clock between two readings of the other clock. A thread that is preempted in between reads them far
-/// apart: of several tries the quickest counts.
+/// Reads the wall clock between two readings of the other clock. A thread preempted in between takes them far apart: of
+/// several tries the quickest counts.
 fn offset_ns(mut read: impl FnMut(libc::clockid_t) -> u64) -> i64 {
     let tries = (0..4).map(|_| {
         let before_ns = read(libc::CLOCK_BOOTTIME);
@@ -107,17 +106,17 @@ fn offset_ns(mut read: impl FnMut(libc::clockid_t) -> u64) -> i64 {
     tries.min().map_or(0, |(_, offset_ns)| offset_ns)
 }
 
-/// A monotonic time in nanoseconds that only advances with the kernel's ticks, of up to 10 ms each, and costs next to
-/// nothing to read.
+/// A monotonic time in nanoseconds that advances only with the kernel's ticks of up to 10 ms. Reading it costs next to
+/// nothing.
 pub fn coarse_ns() -> u64 {
     read(libc::CLOCK_MONOTONIC_COARSE)
 }
 
 fn read(clock: libc::clockid_t) -> u64 {
-    // Other C libraries have more fields in it than these two.
+    // Other C libraries have more than these two fields.
     let mut time = MaybeUninit::<libc::timespec>::zeroed();
-    // Through the C library, not rustix, which reads the kernel's vDSO; valgrind removes that.
-    // SAFETY: the struct is ours, these clocks always exist, and zeros are a valid time.
+    // Through the C library: rustix reads the kernel's vDSO, which valgrind removes. SAFETY: the struct is ours, these
+    // clocks always exist, and zeros are a valid time.
     let time = unsafe {
         libc::clock_gettime(clock, time.as_mut_ptr());
         time.assume_init()
@@ -135,8 +134,7 @@ mod tests {
     fn now_is_what_its_moment_is() {
         let clock = Clock::start();
         let (before, moment, after) = (clock.now(), Instant::now(), clock.now());
-        // The two forms of the origin are a reading of the clock apart, which nothing lengthens in the best of four
-        // tries.
+        // The two forms of the origin are one clock reading apart. In the best of four tries nothing lengthens it.
         let tolerance_ns = 100_000;
         let at = clock.at(moment);
         assert!(before.0 <= at.0 + tolerance_ns && at.0 <= after.0 + tolerance_ns, "{before:?} {at:?} {after:?}");

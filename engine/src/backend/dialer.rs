@@ -29,7 +29,7 @@ pub struct Dialer {
     ports: Option<Chooser>,
     timestamps: bool,
     options: SocketOptions,
-    /// The buffer sizes that the kernel made of them.
+    /// The buffer sizes set by the kernel.
     buffers: BufferSizes,
 }
 
@@ -38,7 +38,7 @@ pub struct Dialer {
 pub struct Dial {
     /// The socket.
     pub fd: OwnedFd,
-    /// The addresses for which its local port was chosen, if we chose it.
+    /// The addresses for which the local port was chosen; `None`: the kernel chooses.
     pub pair: Option<PairId>,
 }
 
@@ -51,7 +51,7 @@ impl From<DialError> for What {
     }
 }
 
-/// Why a connect did not start.
+/// The reason why a connect did not start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DialError {
     /// The system's error.
@@ -91,8 +91,8 @@ impl Dialer {
         self.timestamps
     }
 
-    /// How large the sockets' buffers were when they were opened, if the plan sets or reads them. If the kernel may let
-    /// them grow, the current sizes of open sockets count as well.
+    /// Initial sizes of the sockets' buffers, if the plan sets or reads them. If the kernel may grow the buffers, the
+    /// current sizes of open sockets count as well.
     pub fn buffers<'a>(&self, open: impl Iterator<Item = &'a OwnedFd>) -> BufferSizes {
         let mut buffers = self.buffers;
         if self.options.reads_sizes {
@@ -102,18 +102,17 @@ impl Dialer {
         buffers
     }
 
-    /// Begins a turn of the loop, in which ports may be tried again.
+    /// Begins a turn of the loop. Ports may be tried again.
     pub fn begin_turn(&mut self) {
         self.ports.iter_mut().for_each(Chooser::begin_turn);
     }
 
-    /// True if connections are TCP. Only TCP can discard received bytes inside the kernel, and only TCP has receive
-    /// timestamps.
+    /// True if connections are TCP. Only TCP can discard received bytes inside the kernel and has receive timestamps.
     pub fn is_tcp(&self) -> bool {
         self.unix.is_none()
     }
 
-    /// The real destination of a connection to this address.
+    /// The actual destination of a connection to this address.
     pub fn destination(&self, address: SocketAddr) -> SocketAddrAny {
         self.unix.as_ref().map_or_else(|| address.as_any(), SocketAddrArg::as_any)
     }
@@ -143,7 +142,7 @@ impl Dialer {
         Ok(Dial { fd, pair })
     }
 
-    /// Takes over a connection of another dialer; returns whether it is still open and nothing has arrived.
+    /// Takes over another dialer's connection. Returns true if the connection is still open and nothing has arrived.
     pub fn adopt(&mut self, fd: &OwnedFd) -> bool {
         if self.timestamps {
             arrival::timestamp(fd);
@@ -151,14 +150,14 @@ impl Dialer {
         is_quiet(fd) && read_sizes(fd, &self.options, &mut self.buffers).is_ok()
     }
 
-    /// Opens a connection. `Ok`: it is under way, or established already, which the first readiness shows.
+    /// Opens a connection. `Ok`: the connect is in progress or complete; the first readiness event shows which.
     pub fn dial(&mut self, address: SocketAddr) -> Result<OwnedFd, DialError> {
         let Dial { fd, pair } = self.create(address).map_err(DialError::Failed)?;
         self.start(&fd, pair, address)?;
         Ok(fd)
     }
 
-    /// Starts to connect a socket; if we choose its local port, from the next one that is free.
+    /// Starts to connect a socket. If we choose its local port, starts with the next free one.
     pub fn start(&mut self, fd: &OwnedFd, pair: Option<PairId>, address: SocketAddr) -> Result<(), DialError> {
         let destination = self.destination(address);
         loop {
@@ -172,8 +171,8 @@ impl Dialer {
         }
     }
 
-    /// Checks the outcome of an attempt to connect. `Ok(true)`: its local port is taken, and the socket has been given
-    /// the next one to try. `Ok(false)`: the attempt has not failed.
+    /// Checks the outcome of a connect. `Ok(true)`: the local port is taken, and the socket has been given the next one
+    /// to try. `Ok(false)`: the attempt has not failed.
     pub fn steps_on(
         &mut self,
         fd: &OwnedFd,
@@ -200,7 +199,7 @@ impl Dialer {
     }
 }
 
-/// Connects and closes again, within `patience`. Calls `is_asked` ten times a second to find out whether to end early.
+/// Connects and closes again, within `patience`. Polls `is_asked` ten times a second and ends early if it returns true.
 ///
 /// # Errors
 ///
@@ -214,7 +213,7 @@ pub fn try_connect(
     let fd = match dialer.dial(address) {
         Ok(fd) => fd,
         Err(DialError::Failed(errno)) => return Err(errno),
-        // Does not happen while the kernel chooses ports.
+        // Cannot happen while the kernel chooses ports.
         Err(DialError::Postponed) => return Err(Errno::ADDRNOTAVAIL),
     };
     let deadline = Instant::now() + patience;

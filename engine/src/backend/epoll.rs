@@ -1,8 +1,8 @@
 //! Completions emulated on epoll: one registration per connection, edge-triggered, one receive per wake-up.
 //!
 //! A receive happens when the engine takes the next completion, into one buffer per thread: the response is parsed
-//! while it is in the cache, and the next request leaves at once. One clock reading stamps the receive and the send
-//! after it.
+//! while it is in the cache, and the next request leaves at once. A single clock reading stamps the receive and the
+//! send after it.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -20,11 +20,11 @@ use super::dialer::DialError;
 use super::socket::{DISCARDED_AT_ONCE, Delay, Threshold, send_rest, send_some};
 use super::{Backend, Clock, Completion, ConnId, Dialer, Poll, What, make_room, socket};
 
-/// The most events taken from the kernel at once.
+/// Largest number of events taken from the kernel at once.
 const EVENTS_MAX: usize = 512;
-/// The most that one receive takes. A large response needs few system calls, and the buffer stays in the cache.
+/// Size of the receive buffer. A large response needs few system calls, and the buffer stays in the cache.
 const BUFFER_BYTES: usize = 64 * 1024;
-/// A receive after a mostly discarded response: enough for the head of the next, and less to copy.
+/// Size of the receive after a mostly discarded response: enough for the next head, and little to copy.
 const HEAD_BYTES: usize = 4 * 1024;
 /// Receives from one connection before the others get their turn.
 const RECEIVES_IN_A_ROW: u32 = 8;
@@ -34,13 +34,13 @@ pub struct Epoll {
     poll: Poll,
     dialer: Dialer,
     clock: Clock,
-    /// Up to the last one that was ever connected.
+    /// Indexed by connection, up to the highest number ever connected.
     sockets: Vec<Socket>,
-    /// Readiness reported by the kernel and not handled yet.
+    /// Unhandled readiness events of the kernel.
     events: Vec<epoll::Event>,
-    /// Connections that have something to do, in order.
+    /// Connections with work to do, in order.
     ready: VecDeque<Ready>,
-    /// How many of `ready` belong to the current round.
+    /// Number of entries of `ready` that belong to the current round.
     round: usize,
     /// Outcomes known at once, with the generation of their connection.
     immediate: VecDeque<(u32, Completion)>,
@@ -50,29 +50,29 @@ pub struct Epoll {
     taken: u64,
     /// Receive timestamps, if the kernel is asked for them.
     arrivals: Option<Arrivals>,
-    /// How many connections have something in flight whose end must be noticed without delay.
+    /// Number of connections with an urgent operation in flight: its end must be noticed without delay.
     urgent: u32,
 }
 
 #[derive(Default)]
 struct Socket {
     fd: Option<OwnedFd>,
-    /// Tells events of this connection from those of an earlier one with the same number.
+    /// Distinguishes events of this connection from those of an earlier one with the same number.
     generation: u32,
     connecting: bool,
     delay: Delay,
-    /// How many of the next bytes can be discarded.
+    /// Number of following bytes that can be discarded.
     unwanted: u64,
     /// True if most of the last response was discarded.
     is_large: bool,
-    /// How many bytes make it readable.
+    /// Number of bytes that make the socket readable.
     threshold: Threshold,
-    /// The send that the kernel has not fully accepted, and how many of its bytes it has.
+    /// The send that the kernel has not fully accepted, and the number of bytes it has accepted.
     unsent: Option<(Transmit, usize)>,
     is_urgent: bool,
 }
 
-/// A connection's turn.
+/// A connection's turn in the round.
 #[derive(Clone, Copy)]
 struct Ready {
     conn: ConnId,
@@ -113,7 +113,7 @@ impl Epoll {
         })
     }
 
-    /// Updates whether a connection has something urgent in flight.
+    /// Updates whether a connection has an urgent operation in flight.
     fn count_urgent(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
         let is_urgent = socket.connecting || socket.unwanted > 0 || socket.unsent.is_some();
@@ -121,7 +121,7 @@ impl Epoll {
         self.urgent += u32::from(is_urgent);
     }
 
-    /// Does the next thing a ready connection has to do. `None`: there was nothing (more) to do.
+    /// Performs the next operation of a ready connection. `None`: nothing is left to do.
     fn turn(&mut self, ready: &mut Ready) -> Option<What> {
         let socket = &mut self.sockets[ready.conn.index()];
         if socket.generation != ready.generation {
@@ -167,7 +167,7 @@ impl Epoll {
                 self.count_urgent(ready.conn);
             }
             if n > 0 {
-                // As below: the kernel had no more than this.
+                // As below: the kernel had no more bytes.
                 ready.readable = n as u64 == asked || ready.exhaust;
                 return Some(What::Discarded(n));
             }
@@ -188,7 +188,7 @@ impl Epoll {
             }
         };
         socket.is_large = false;
-        // A short read means that nothing more was there; whatever arrives later is a new event.
+        // A short read means that the socket is empty. Later arrivals are a new event.
         ready.readable = outcome.is_ok_and(|n| n > 0 && (n == room || ready.exhaust));
         self.received = outcome.unwrap_or(0);
         Some(What::Received(outcome))

@@ -1,18 +1,18 @@
 //! The operating system's I/O, as completions.
 //!
-//! A backend opens connections, sends and receives, and reports what happened: one [`Completion`] at a time. It knows
-//! neither HTTP nor statistics, takes no lock, writes no log, and makes no decisions: retries, timeouts and limits are
-//! the engine's.
+//! A backend opens connections, sends and receives, and reports events one [`Completion`] at a time. It knows neither
+//! HTTP nor statistics, takes no lock, writes no log, and makes no decisions: retries, timeouts and limits are the
+//! engine's.
 //!
 //! # What every backend provides
 //!
-//! * The engine names connections by small numbers ([`ConnId`]) and reuses them. After [`Backend::close`] nothing of
-//!   the closed connection is ever reported, even when its number is in use again.
-//! * Each [`Backend::connect`] ends in exactly one [`What::Connected`] or [`What::Postponed`]. After a successful one
-//!   everything that arrives is reported, without further calls, until the end of the stream or an error.
+//! * The engine names connections by small numbers ([`ConnId`]) and reuses them. After [`Backend::close`] no event of
+//!   the closed connection is reported, even when its number is in use again.
+//! * Each [`Backend::connect`] ends in exactly one [`What::Connected`] or [`What::Postponed`]. After a successful
+//!   connect, everything that arrives is reported, without further calls, until the end of the stream or an error.
 //! * At most one send is in flight on a connection; the engine waits until all of it has been accepted.
-//! * [`Backend::wait`] starts the queued operations and blocks until something happened or a moment has come;
-//!   [`Backend::next`] then returns the completions one by one. Received bytes are lent until the next call.
+//! * [`Backend::wait`] starts the queued operations and blocks until an event or a deadline; [`Backend::next`] then
+//!   returns the completions one by one. Received bytes are lent until the next call.
 //! * Time never goes backwards, and [`Completion::at`] is never later than [`Backend::now`]. Among the completions of
 //!   one [`Backend::gather`], a later one may have an earlier time.
 
@@ -62,7 +62,7 @@ impl ConnId {
     }
 }
 
-/// Makes sure that there is a place for a connection; most runs never have as many as they may.
+/// Grows the list to include a connection. Most runs never use all connections they may.
 fn make_room<T: Default>(sockets: &mut Vec<T>, conn: ConnId) {
     if sockets.len() <= conn.index() {
         sockets.resize_with(conn.index() + 1, T::default);
@@ -74,7 +74,7 @@ fn make_room<T: Default>(sockets: &mut Vec<T>, conn: ConnId) {
 pub struct Completion {
     /// The connection.
     pub conn: ConnId,
-    /// When it was noticed; for gathered bytes, when they arrived.
+    /// Time at which the event was noticed; for gathered bytes, their arrival time.
     pub at: Nanos,
     /// The event.
     pub what: What,
@@ -83,13 +83,14 @@ pub struct Completion {
 /// An event on a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
-    /// The connect succeeded, or failed.
+    /// The connect succeeded or failed.
     Connected(Result<(), Errno>),
-    /// No free local port was found within one turn: [`Backend::close`] it and connect again to continue the search.
+    /// No free local port was found within one turn. To continue the search, [`Backend::close`] the connection and
+    /// connect again.
     Postponed,
     /// The kernel accepted more bytes of an unfinished [`Backend::send`], or the send failed.
     Sent(Result<usize, Errno>),
-    /// Bytes arrived, see [`Backend::received`]; zero: the peer will send no more.
+    /// Bytes arrived, see [`Backend::received`]. Zero: the peer will send no more.
     Received(Result<usize, Errno>),
     /// Bytes arrived and were discarded, as [`Backend::discard`] allowed.
     Discarded(usize),
@@ -100,19 +101,19 @@ pub trait Backend {
     /// The name in reports and for `-v`.
     const NAME: &'static str;
 
-    /// True if sends leave only with the next [`Backend::wait`] and must be stamped then; false if they leave at once.
+    /// True if sends leave only with the next [`Backend::wait`] and must be stamped then. False: sends leave at once.
     const GATHERS: bool;
 
     /// The time now.
     fn now(&mut self) -> Nanos;
 
-    /// The time at a moment of the system's monotonic clock; in virtual time, now.
+    /// Converts a moment of the system's monotonic clock; in virtual time, returns the current time.
     fn time_at(&mut self, moment: Instant) -> Nanos {
         let _ = moment;
         self.now()
     }
 
-    /// Converts a reading of that clock; in virtual time it shows the virtual time.
+    /// Converts a reading of the system's monotonic clock; in virtual time, that clock shows the virtual time.
     fn time_of(&mut self, monotonic_ns: u64) -> Nanos {
         Nanos(monotonic_ns)
     }
@@ -120,36 +121,35 @@ pub trait Backend {
     /// Opens a connection. `conn` must be closed or never used.
     fn connect(&mut self, conn: ConnId, address: SocketAddr);
 
-    /// Takes over a connection that another backend [released](Self::release), unless the peer has closed it or sent
-    /// something since. `conn` must be closed or never used.
+    /// Takes over a connection that another backend [released](Self::release), unless the peer has since closed it or
+    /// sent something. `conn` must be closed or never used.
     fn adopt(&mut self, conn: ConnId, fd: OwnedFd) -> bool {
         let _ = (conn, fd);
         false
     }
 
-    /// Sends bytes, and returns how many were accepted at once; the rest, if any, is reported in one or more
+    /// Sends bytes and returns the number accepted at once. The rest, if any, is reported in one or more
     /// [`What::Sent`].
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize;
 
-    /// Allows the backend to discard the next `n` received bytes of a connection; replaces the previous allowance.
+    /// Allows the backend to discard the next `n` received bytes of a connection. Replaces the previous allowance.
     /// Discarded bytes are reported as [`What::Discarded`].
     fn discard(&mut self, conn: ConnId, n: u64);
 
-    /// Announces that the next `n` received bytes of a connection belong to a large body that must be received: the
+    /// Announces that the next `n` received bytes of a connection belong to a large body that must be received. The
     /// backend may receive them in larger pieces.
     fn expect(&mut self, conn: ConnId, n: u64) {
         let _ = (conn, n);
     }
 
-    /// Announces that a connection receives large bodies, and other things in between: the backend may receive in
-    /// larger pieces from now on.
+    /// Announces that a connection receives large bodies with other data in between. The backend may receive in larger
+    /// pieces from now on.
     fn widen(&mut self, conn: ConnId) {
         let _ = conn;
     }
 
-    /// Waits as [`Backend::wait`] does, but not for the first completion alone: for `linger_ns` the backend may wait
-    /// until there are `several`, so that one wakeup does for all of them. Returns how much of that it could wait, in
-    /// nanoseconds.
+    /// Like [`Backend::wait`], but may wait up to `linger_ns` for `several` completions, so that one wake-up handles
+    /// all of them. Returns the part of that time it could wait, in nanoseconds.
     fn wait_for(&mut self, several: u32, linger_ns: u64, until: Nanos) -> u64 {
         let _ = (several, linger_ns);
         self.wait(until);
@@ -159,68 +159,68 @@ pub trait Backend {
     /// Sends bytes on a connection that is about to be closed, if they can leave at once and in order.
     fn send_last(&mut self, conn: ConnId, bytes: &[u8]);
 
-    /// Ends our side of a connection that is about to be closed, and discards unread bytes: otherwise closing would
-    /// reset it, and the peer might never read our last bytes.
+    /// Ends our side of a connection that is about to be closed and discards unread bytes. Otherwise closing would
+    /// reset the connection, and the peer might never read our last bytes.
     fn drain(&mut self, conn: ConnId) {
         let _ = conn;
     }
 
-    /// Closes a connection, with everything in flight on it.
+    /// Closes a connection and cancels everything in flight on it.
     fn close(&mut self, conn: ConnId);
 
-    /// Bytes that the kernel has taken since the last call, including closed connections. Bytes that [`Backend::send`]
-    /// accepted but the kernel never saw do not count. Bytes of a send cut off by [`Backend::close`] may be counted
-    /// later.
+    /// Number of bytes taken by the kernel since the last call, including closed connections. Excludes bytes that
+    /// [`Backend::send`] accepted but the kernel never saw. Bytes of a send cut off by [`Backend::close`] may be
+    /// counted later.
     fn taken(&mut self) -> u64;
 
-    /// Ends every send in flight, so that [`Backend::taken`] is final. The run is over: queued bytes are never handed
+    /// Ends every send in flight, so that [`Backend::taken`] is final. After the run, queued bytes are never handed
     /// over, and nothing more is reported.
     fn stop(&mut self) {}
 
-    /// Gives up connections with nothing in flight, so that another backend can [adopt](Self::adopt) them. Connections
-    /// on which something arrives meanwhile stay. Called at the end of the run, before [`Self::stop`].
+    /// Gives up idle connections, so that another backend can [adopt](Self::adopt) them. Connections on which something
+    /// arrives meanwhile stay. Called at the end of the run, before [`Self::stop`].
     fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
         let _ = conns;
         Vec::new()
     }
 
-    /// The kernel's figures for a connection, and a number that its successor does not share; `None` if it is not open
-    /// or not TCP, or the kernel has no figures.
+    /// The kernel's statistics of a connection, and a number that its successor does not share. `None`: the connection
+    /// is not open or not TCP, or the kernel has no statistics.
     fn tcp_info(&self, conn: ConnId) -> Option<(u32, TcpInfo)> {
         let _ = conn;
         None
     }
 
-    /// How large the kernel made the buffers of all connections so far, if the plan sets them.
+    /// Buffer sizes that the kernel gave all connections so far, if the plan sets them.
     fn buffers(&self) -> BufferSizes {
         BufferSizes::default()
     }
 
-    /// How many receives were gathered without a trustworthy timestamp since this was last called: they have the time
-    /// at which they were noticed.
+    /// Number of receives gathered without a trustworthy timestamp since the last call. They have the time at which
+    /// they were noticed.
     fn untimestamped(&mut self) -> u64 {
         0
     }
 
-    /// Starts the queued operations, then blocks until there are completions, but not past `until`. Returns whether
-    /// there may be any.
+    /// Starts the queued operations, then blocks until there are completions, but not past `until`. Returns true if
+    /// there may be completions.
     fn wait(&mut self, until: Nanos) -> bool;
 
-    /// Sleeps until then, whatever arrives meanwhile, if the kernel timestamps all of it and no peer waits for it to be
-    /// read; the next [`Backend::wait`] brings it. `next` is when the next such sleep will probably end. Returns
-    /// whether it slept; if not, [`Backend::wait`] must be called instead.
+    /// Sleeps until `until`, whatever arrives meanwhile, if the kernel timestamps all arrivals and no peer waits for
+    /// its data to be read. The next [`Backend::wait`] brings the arrivals. `next` is the probable end of the next such
+    /// sleep. Returns true if it slept; otherwise call [`Backend::wait`] instead.
     fn gather(&mut self, until: Nanos, next: Nanos) -> bool;
 
-    /// Collects completions of operations handed over earlier, without handing anything over or waiting. Returns
-    /// whether there may be any.
+    /// Collects completions of operations handed over earlier, without handing over more or waiting. Returns true if
+    /// there may be completions.
     fn reap(&mut self) -> bool {
         self.wait(Nanos::default())
     }
 
-    /// The next completion, if there is one.
+    /// The next completion.
     fn next(&mut self) -> Option<Completion>;
 
-    /// The bytes of the last [`What::Received`] that [`Backend::next`] returned. They may be changed in place.
+    /// The bytes of the last [`What::Received`] that [`Backend::next`] returned. The caller may change them in place.
     fn received(&mut self) -> &mut [u8];
 }
 

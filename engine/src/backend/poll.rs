@@ -14,7 +14,7 @@ use rustix::time::{Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, 
 #[derive(Debug)]
 pub struct Poll {
     fd: OwnedFd,
-    /// Wakes it where the kernel has no timeouts in nanoseconds: before Linux 5.11, or where a filter forbids them.
+    /// Replaces nanosecond timeouts where the kernel has none: before Linux 5.11, or where a filter forbids them.
     timer: Option<OwnedFd>,
 }
 
@@ -25,7 +25,7 @@ impl Poll {
     ///
     /// # Errors
     ///
-    /// If the kernel provides none, for instance for want of descriptors.
+    /// If the kernel provides no instance, for instance for want of descriptors.
     pub fn new() -> Result<Self, Errno> {
         let fd = epoll::create(epoll::CreateFlags::CLOEXEC)?;
         let shortest = Timespec { tv_sec: 0, tv_nsec: 1 };
@@ -41,14 +41,14 @@ impl Poll {
         Ok(Self { fd, timer: Some(timer) })
     }
 
-    /// Waits until there are events, up to the capacity of `events`, or the time is up; `None`: any time.
+    /// Waits until there are events, up to the capacity of `events`, or the timeout expires; `None`: no timeout.
     ///
     /// # Errors
     ///
     /// [`Errno::INTR`] if a signal came.
     pub fn wait(&self, events: &mut Vec<Event>, timeout: Option<Duration>) -> Result<(), Errno> {
         events.clear();
-        // A timeout too long for the kernel is none.
+        // A timeout too long for the kernel counts as none.
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let Some(timer) = &self.timer else {
             return epoll::wait(&self.fd, spare_capacity(events), timeout.as_ref()).map(drop);
@@ -67,12 +67,13 @@ impl Poll {
     /// [`Self::wait`] for every kernel, with a timeout in milliseconds; -1: no limit.
     fn wait_in_ms(&self, events: &mut Vec<Event>, timeout_ms: i32) -> Result<(), Errno> {
         let room = i32::try_from(events.capacity()).unwrap_or(i32::MAX);
-        // SAFETY: rustix's events have the layout of the kernel's, which writes no more of them than there is room for.
+        // SAFETY: rustix's events have the layout of the kernel's. The kernel writes no more events than there is room
+        // for.
         let count = unsafe { libc::epoll_wait(self.fd.as_raw_fd(), events.as_mut_ptr().cast(), room, timeout_ms) };
         let Ok(count) = usize::try_from(count) else {
             return Err(Errno::from_io_error(&io::Error::last_os_error()).unwrap_or(Errno::IO));
         };
-        // SAFETY: the kernel has written so many.
+        // SAFETY: the kernel has written this many events.
         unsafe { events.set_len(count) };
         Ok(())
     }
@@ -104,7 +105,7 @@ mod tests {
                 poll.wait(&mut events, Some(timeout)).unwrap();
                 assert!(events.is_empty() && began.elapsed() >= timeout, "{us} {:?}", began.elapsed());
             }
-            // Others may have the processor, but not every time.
+            // Other processes may occupy the processor, but not every time.
             let wait = || {
                 let began = Instant::now();
                 poll.wait(&mut Vec::with_capacity(4), Some(Duration::from_micros(100))).unwrap();

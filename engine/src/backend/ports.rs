@@ -1,11 +1,11 @@
 //! Local ports, which onrush chooses if the kernel allows it.
 //!
 //! The kernel searches for a free port on every connect, and tries thousands once half of the ports are in use. So each
-//! socket gets a range of exactly one port (`IP_LOCAL_PORT_RANGE`, Linux 6.3), and the kernel only checks that one.
+//! socket gets a range of exactly one port (`IP_LOCAL_PORT_RANGE`, Linux 6.3), and the kernel only checks that port.
 //!
-//! The ports of a run form a ring that begins at a random place, so that two processes do not collide. Each worker
-//! steps through its own part, then through the others'. Workers share only the list of ports: the kernel decides who
-//! gets one. The port released longest ago comes next, and is the first to leave TIME_WAIT.
+//! The ports of a run form a ring that starts at a random place, so that two processes do not collide. Each worker
+//! steps through its own part, then through the other parts. Workers share only the list of ports: the kernel decides
+//! who gets a port. The port released longest ago, the first to leave TIME_WAIT, comes next.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,27 +19,27 @@ use thiserror::Error;
 
 use super::socket::set_option;
 
-/// `IP_LOCAL_PORT_RANGE` of `linux/in.h`, with `SOL_IP` for IPv6 sockets as well: the lowest port in the lower half of
-/// the value, the highest in the upper.
+/// `IP_LOCAL_PORT_RANGE` of `linux/in.h`; with `SOL_IP` for IPv6 sockets as well. The lower half of the value holds the
+/// lowest port, the upper half the highest.
 const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
-/// The most taken ports to step over in one turn of the loop, so that responses need not wait.
+/// Largest number of taken ports to step over in one turn of the loop, so that responses need not wait.
 const STEPS_PER_TURN: u32 = 64;
 
-/// The local ports for connections from this machine. All workers share the list, which never changes.
+/// The local ports for connections from this machine. All workers share the constant list.
 #[derive(Clone, Debug)]
 pub struct PortRing {
     usable: Arc<[u16]>,
-    /// Where in the list the run begins.
+    /// Start of the run's ring in the list.
     begin: usize,
 }
 
-/// Why the kernel must choose local ports.
+/// Reasons why the kernel must choose local ports.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum Unchosen {
-    /// The option is not supported.
+    /// The kernel does not support the option.
     #[error("the kernel chooses the local ports, because onrush needs Linux 6.3 for that")]
     Kernel,
-    /// The range of ports is unknown.
+    /// The port range is unknown.
     #[error("the kernel chooses the local ports, because /proc/sys/net/ipv4/ip_local_port_range cannot be read")]
     Range,
 }
@@ -49,7 +49,7 @@ impl PortRing {
     ///
     /// # Errors
     ///
-    /// If the kernel must choose.
+    /// If the kernel must choose ports.
     pub fn of_this_machine() -> Result<Self, Unchosen> {
         let usable = usable().filter(|ports| !ports.is_empty()).ok_or(Unchosen::Range)?;
         let fd = socket(AddressFamily::INET, SocketType::STREAM, Some(ipproto::TCP));
@@ -60,7 +60,7 @@ impl PortRing {
     }
 }
 
-/// The ports that the kernel would choose from, in order; `None` if the range is unknown.
+/// The ports that the kernel would choose from, in order. `None`: the range is unknown.
 pub fn usable() -> Option<Vec<u16>> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     // Kernels before 2.6.35 reserve none.
@@ -83,7 +83,7 @@ fn parse(range: &str, reserved: &str) -> Option<Vec<u16>> {
     Some((first..=last).filter(|port| !reserved.iter().any(|range| range.contains(port))).collect())
 }
 
-/// Restricts a socket to this port; returns whether the kernel supports that.
+/// Restricts a socket to this port. Returns true if the kernel supports it.
 fn assign(fd: &OwnedFd, port: u16) -> bool {
     let range = u32::from(port) << 16 | u32::from(port);
     set_option(fd, libc::SOL_IP, IP_LOCAL_PORT_RANGE, range as libc::c_int)
@@ -93,14 +93,14 @@ fn assign(fd: &OwnedFd, port: u16) -> bool {
 #[derive(Clone, Debug)]
 pub struct Chooser {
     ports: PortRing,
-    /// The position for each pair of addresses: several pairs can use one port.
+    /// The position for each address pair: several pairs can use one port.
     pairs: Vec<Pair>,
     numbers: HashMap<(Option<IpAddr>, SocketAddr), PairId>,
-    /// How many more taken ports may be stepped over in this turn.
+    /// Number of taken ports that may still be stepped over in this turn.
     steps_left: u32,
 }
 
-/// Names a source address and a target of a [`Chooser`].
+/// Identifies a source address and a target of a [`Chooser`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairId(u32);
 
@@ -108,23 +108,23 @@ pub struct PairId(u32);
 struct Pair {
     target: SocketAddr,
     next: usize,
-    /// How many ports in a row were taken.
+    /// Number of consecutive taken ports.
     taken: usize,
 }
 
 /// The reaction to a taken port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Advice {
-    /// Try the next one.
+    /// Try the next port.
     StepOn,
-    /// Try the next one in a later turn of the loop.
+    /// Try the next port in a later turn of the loop.
     Later,
-    /// A whole round found only taken ports.
+    /// All ports of a whole round were taken.
     Exhausted,
 }
 
 impl Chooser {
-    /// The chooser of a worker; `share_before` (0 to 1) is the share of connections that earlier workers have.
+    /// A worker's chooser. `share_before` (0 to 1) is the share of connections owned by earlier workers.
     pub fn new(ports: &PortRing, share_before: f64) -> Self {
         let PortRing { usable, begin } = ports;
         let begin = (begin + (usable.len() as f64 * share_before) as usize) % usable.len();
@@ -137,7 +137,7 @@ impl Chooser {
         self.steps_left = STEPS_PER_TURN;
     }
 
-    /// The name of a pair of addresses; without a source the kernel chooses it.
+    /// The ID of an address pair. Without a source address, the kernel chooses it.
     pub fn pair(&mut self, source: Option<IpAddr>, target: SocketAddr) -> PairId {
         *self.numbers.entry((source, target)).or_insert_with(|| {
             self.pairs.push(Pair { target, next: self.ports.begin, taken: 0 });
@@ -153,7 +153,7 @@ impl Chooser {
     /// Gives a socket the next port.
     pub fn assign_next(&mut self, fd: &OwnedFd, pair: PairId) {
         let port = self.next(pair);
-        // It worked when the run began.
+        // The option worked when the run began.
         assign(fd, port);
     }
 
@@ -165,7 +165,7 @@ impl Chooser {
             *next = (*next + 1) % usable.len();
             port
         };
-        // On the target's own port a connection within this machine could reach itself, if nothing listens there.
+        // On the target's own port, a connection within this machine could reach itself if nothing listens there.
         let port = step();
         if port == target.port() { step() } else { port }
     }
@@ -175,13 +175,13 @@ impl Chooser {
         self.pairs[pair.0 as usize].taken = 0;
     }
 
-    /// The last port given to the pair was taken.
+    /// Records that the last port given to the pair was taken. Returns what to do next.
     pub fn was_taken(&mut self, pair: PairId) -> Advice {
         let count = self.ports.usable.len();
         let Pair { taken, .. } = &mut self.pairs[pair.0 as usize];
         *taken += 1;
         if *taken >= count {
-            // A retry checks a few more, so that a port that becomes free is found before the next round.
+            // A retry checks a few more ports, so that a freed port is found before the next round.
             *taken = count.saturating_sub(STEPS_PER_TURN as usize);
             return Advice::Exhausted;
         }

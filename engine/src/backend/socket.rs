@@ -21,7 +21,7 @@ pub fn try_source(address: IpAddr) -> Result<(), Errno> {
     come_from(&open(family(address))?, address)
 }
 
-/// Checks that connections to this address can use a congestion control: the kernel has it, and we may use it.
+/// Checks that connections to this address can use a congestion control: the kernel supports it and permits its use.
 pub fn try_congestion(address: IpAddr, name: &str) -> Result<(), Errno> {
     sockopt::set_tcp_congestion(open(family(address))?, name)
 }
@@ -38,7 +38,7 @@ pub fn open(family: AddressFamily) -> Result<OwnedFd, Errno> {
     socket_with(family, SocketType::STREAM, flags, protocol)
 }
 
-/// Binds a socket to a source address. The kernel chooses the port when it knows the destination, so that one port can
+/// Binds a socket to a source address. The kernel chooses the port once it knows the destination, so that one port can
 /// be used for several targets.
 pub fn come_from(fd: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
     // A kernel without the option chooses the port now.
@@ -46,8 +46,8 @@ pub fn come_from(fd: &OwnedFd, address: IpAddr) -> Result<(), Errno> {
     bind(fd, &SocketAddr::new(address, 0))
 }
 
-/// Sets the plan's options on a socket that is not connected yet, and adds its buffer sizes to `buffers`. The size of
-/// the receive buffer limits the connection's window, and must be set before the connect.
+/// Applies the plan's options to an unconnected socket and adds its buffer sizes to `buffers`. The receive buffer
+/// limits the connection's window and must be sized before the connect.
 pub fn tell(fd: &OwnedFd, options: &SocketOptions, buffers: &mut BufferSizes) -> Result<(), Errno> {
     if let Some(bytes) = options.rcvbuf {
         sockopt::set_socket_recv_buffer_size(fd, bytes as usize)?;
@@ -77,9 +77,8 @@ pub fn is_quiet(fd: &OwnedFd) -> bool {
     recv(fd, &mut [0_u8; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT) == Err(Errno::AGAIN)
 }
 
-/// State of Nagle's algorithm on a connection: may sends wait for acknowledgements of earlier ones? The first send has
-/// none to wait for unless it is longer than a segment, so a connection with one short request needs no system call for
-/// this.
+/// State of Nagle's algorithm on a connection: may a send wait for acknowledgements of earlier sends? The first send
+/// can only wait if it is longer than a segment, so a connection with one short request needs no system call.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Delay {
     /// Nothing has been sent.
@@ -92,13 +91,13 @@ pub enum Delay {
 }
 
 impl Delay {
-    /// Switches the delay off before a send of `length` bytes, if it could matter.
+    /// Switches Nagle's delay off before a send of `length` bytes, if it could matter.
     pub fn before_send(&mut self, fd: &OwnedFd, length: usize) {
         match self {
             Self::Off => {}
             Self::Unknown if length <= SEGMENT_MIN => *self = Self::SentOnce,
             Self::Unknown | Self::SentOnce => {
-                // If this fails, the connection is gone, and the send will report it.
+                // If this fails, the connection is gone, and the send will report that.
                 let _ = sockopt::set_tcp_nodelay(fd, true);
                 *self = Self::Off;
             }
@@ -106,18 +105,18 @@ impl Delay {
     }
 }
 
-/// Discards wait for up to this many bytes: more than that saves little, and lets a server that blocks in a write wait.
+/// Discards wait for up to this many bytes. More would save little and stall a server that blocks in a write.
 pub const DISCARDED_AT_ONCE: u32 = 128 * 1024;
 
-/// How many bytes make a connection readable, if not the first. In the middle of a large body no single piece matters.
-/// Taking each as it arrives costs both sides: we wake up for it, and the server, which finds a little room whenever it
-/// looks, sends in smaller pieces.
+/// Number of bytes that make a connection readable; `None`: the first byte does. In the middle of a large body no
+/// single piece matters. Taking each piece as it arrives costs both sides: we wake up for each, and the server finds
+/// little room at a time and sends smaller pieces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Threshold(Option<NonZeroU32>);
 
 impl Threshold {
-    /// Sets it, if need be, before a receive of at most `most` bytes when `rest` bytes of a body are still to come.
-    /// Returns whether it is worth waiting for that many.
+    /// Sets the threshold, if need be, before a receive of at most `most` bytes, with `rest` bytes of a body still to
+    /// come. Returns true if it is worth waiting for that many bytes.
     pub fn before_receive(&mut self, fd: &OwnedFd, rest: u64, most: u32) -> bool {
         match self.0 {
             None if rest < THRESHOLD_REST => {}
@@ -139,20 +138,20 @@ impl Threshold {
     }
 }
 
-/// Sets a socket option that rustix does not have; returns whether the kernel supports it. If not, the socket does
+/// Sets a socket option that rustix does not have. Returns true if the kernel supports it; otherwise the socket does
 /// without.
 pub fn set_option(fd: &OwnedFd, level: libc::c_int, name: libc::c_int, value: libc::c_int) -> bool {
     let size = size_of::<libc::c_int>() as libc::socklen_t;
-    // SAFETY: the value is an integer that lives as long as the call.
+    // SAFETY: the value is an integer that outlives the call.
     unsafe { libc::setsockopt(fd.as_raw_fd(), level, name, (&raw const value).cast(), size) == 0 }
 }
 
-/// The kernel's figures for a connection; `None` if the socket is not TCP.
+/// The kernel's statistics of a connection. `None`: the socket is not TCP.
 pub fn tcp_info(fd: &OwnedFd) -> Option<TcpInfo> {
     let mut bytes = [0_u8; TCP_INFO_MAX];
     let mut size = bytes.len() as libc::socklen_t;
     let (level, place) = (libc::IPPROTO_TCP, bytes.as_mut_ptr().cast());
-    // SAFETY: the buffer is as large as `size` says, and both live as long as the call.
+    // SAFETY: the buffer is as large as `size` says, and both outlive the call.
     let result = unsafe { libc::getsockopt(fd.as_raw_fd(), level, libc::TCP_INFO, place, &raw mut size) };
     let filled = bytes.get(..size as usize).filter(|_| result == 0)?;
     TcpInfo::decode(filled)
@@ -167,7 +166,7 @@ pub fn namespace() -> Result<u64, Errno> {
     let fd = open(AddressFamily::UNIX)?;
     let (mut cookie, mut size) = (0_u64, size_of::<u64>() as libc::socklen_t);
     let place = (&raw mut cookie).cast();
-    // SAFETY: the buffer is as large as `size` says, and both live as long as the call.
+    // SAFETY: the buffer is as large as `size` says, and both outlive the call.
     let result =
         unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_NETNS_COOKIE, place, &raw mut size) };
     if result == 0 { Ok(cookie) } else { Err(Errno::NOPROTOOPT) }
@@ -176,13 +175,13 @@ pub fn namespace() -> Result<u64, Errno> {
 /// Room for the fields that newer kernels add.
 const TCP_INFO_MAX: usize = 512;
 
-/// If less of a body is left, the extra calls do not pay.
+/// If less of a body is left, the extra system calls cost more than they save.
 const THRESHOLD_REST: u64 = 256 * 1024;
 
-/// This many bytes fit into one segment on every path (RFC 9293, 3.7.1).
+/// Number of bytes that fit into one segment on every path (RFC 9293, 3.7.1).
 const SEGMENT_MIN: usize = 536;
 
-/// Sends as much as the kernel takes now; zero bytes if it takes none.
+/// Sends as many bytes as the kernel takes now; zero if it takes none.
 pub fn send_some(fd: &OwnedFd, bytes: &[u8]) -> Result<usize, Errno> {
     loop {
         match send(fd, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) {
@@ -215,7 +214,7 @@ fn send_slices(fd: &OwnedFd, transmit: &Transmit, from: usize) -> Result<usize, 
     }
 }
 
-/// How many pieces are discarded at most before a connection is closed: as much as a usual receive buffer holds.
+/// Largest number of pieces discarded before a connection is closed: the contents of a usual receive buffer.
 const DRAINED_MAX: usize = 64;
 
 /// Ends our side of a connection, and discards unread bytes.
@@ -230,11 +229,11 @@ pub fn drain(fd: &OwnedFd) {
     }
 }
 
-/// Discards up to `n` received bytes inside the kernel, without copying them; returns how many. TCP only.
+/// Discards up to `n` received bytes inside the kernel without copying them. Returns the number discarded. TCP only.
 pub fn discard(fd: &OwnedFd, n: u64) -> Result<usize, Errno> {
     let most = usize::try_from(n).unwrap_or(usize::MAX).min(DISCARD_MAX);
     loop {
-        // SAFETY: with `MSG_TRUNC` a TCP socket writes nothing, so that no memory is needed (tcp(7)).
+        // SAFETY: with `MSG_TRUNC` a TCP socket writes nothing, so no memory is needed (tcp(7)).
         let result = unsafe { libc::recv(fd.as_raw_fd(), std::ptr::null_mut(), most, libc::MSG_TRUNC) };
         match usize::try_from(result) {
             Ok(n) => return Ok(n),
@@ -246,7 +245,7 @@ pub fn discard(fd: &OwnedFd, n: u64) -> Result<usize, Errno> {
     }
 }
 
-/// The most to discard at once: a gigabyte, far more than a socket holds.
+/// Largest number of bytes discarded at once: a gigabyte, far more than a socket holds.
 const DISCARD_MAX: usize = 1 << 30;
 
 #[cfg(test)]
@@ -263,7 +262,7 @@ mod tests {
         let bytes = || {
             let (mut value, mut size) = (0u32, size_of::<u32>() as libc::socklen_t);
             let place = (&raw mut value).cast();
-            // SAFETY: both places live as long as the call and have the size that is passed.
+            // SAFETY: both places outlive the call and have the size that is passed.
             let result =
                 unsafe { libc::getsockopt(fd.as_raw_fd(), libc::SOL_SOCKET, libc::SO_RCVLOWAT, place, &mut size) };
             assert_eq!(result, 0);

@@ -1,5 +1,5 @@
-//! The two kernel backends against the kernel itself: with local ports that we choose, and with gathered responses.
-//! Skipped where the kernel does not support it.
+//! Tests the two kernel backends against the kernel: with ports of our choice and with gathered responses. Skipped
+//! where the kernel does not support it.
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, TcpListener, TcpStream};
@@ -51,7 +51,7 @@ fn a_port_that_is_taken_is_stepped_over() {
         let address = listener.local_addr().unwrap();
         let taken: Vec<_> = (0..3).map(|_| TcpListener::bind((ip, 0)).unwrap()).collect();
         let mut ports: Vec<u16> = taken.iter().map(|taken| taken.local_addr().unwrap().port()).collect();
-        // Another test may take one of them meanwhile.
+        // Another test may take one of these ports meanwhile.
         let free: Vec<_> = (0..4).map(|_| TcpListener::bind((ip, 0)).unwrap()).collect();
         ports.extend(free.iter().map(|free| free.local_addr().unwrap().port()));
         drop(free);
@@ -100,11 +100,11 @@ fn who_refuses_is_no_port_that_is_taken() {
     });
 }
 
-/// In nanoseconds: long enough for anything immediate, and a longer time.
+/// In nanoseconds: time enough for anything immediate, and a longer time.
 const SOON_NS: u64 = 100_000_000;
 const LATE_NS: u64 = 500_000_000;
 
-/// Gathers for this long; returns how long that took, and the completions with their times.
+/// Gathers for this long. Returns the elapsed time and the completions with their times.
 fn gather(backend: &mut impl Backend, ns: u64) -> (u64, Vec<(What, Nanos)>) {
     let began = backend.now();
     if !backend.gather(began + ns, began + 2 * ns) {
@@ -119,13 +119,13 @@ fn gather(backend: &mut impl Backend, ns: u64) -> (u64, Vec<(What, Nanos)>) {
     (took_ns, arrived)
 }
 
-/// Connects, and receives responses until they can be gathered.
+/// Connects and receives responses until they can be gathered.
 fn settle(backend: &mut impl Backend, listener: &TcpListener) -> TcpStream {
     backend.connect(ConnId(0), listener.local_addr().unwrap());
     gather(backend, SOON_NS);
     let mut peer = listener.accept().unwrap().0;
     for _ in 0..5_000 {
-        // The kernel takes a moment until it timestamps anything.
+        // The kernel takes a moment before it timestamps anything.
         thread::sleep(Duration::from_millis(1));
         peer.write_all(b"x").unwrap();
         if gather(backend, SOON_NS).0 >= SOON_NS {
@@ -152,13 +152,13 @@ fn answers_are_gathered_and_have_the_time_of_their_arrival(backend: &mut impl Ba
     let noise_ns = 100_000;
     assert!(before <= at + noise_ns && at <= after + noise_ns, "{before:?} {at:?} {after:?}");
 
-    // A connect has no timestamp of its own, and the first response may take long.
+    // A connect has no timestamp, and the first response may take long.
     backend.connect(ConnId(1), listener.local_addr().unwrap());
     assert!(gather(backend, LATE_NS).0 < LATE_NS);
     backend.close(ConnId(1));
     backend.wait(Nanos::default());
 
-    // If much arrives at once, the server may be waiting until it is read.
+    // If many bytes arrive at once, the server may be waiting until they are read.
     peer.write_all(&[b'x'; 20_000]).unwrap();
     let began = backend.now();
     let mut n = 0;
@@ -208,7 +208,7 @@ fn await_one(backend: &mut impl Backend) -> Completion {
 
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// Sends a request on a connection and has the response arrive, while `meanwhile` runs.
+/// Sends a request on a connection and provides the response while `meanwhile` runs.
 fn ask(backend: &mut impl Backend, conn: ConnId, peer: &mut TcpStream, mut meanwhile: impl FnMut()) {
     assert_eq!(backend.send(conn, Transmit::Owned(b"ping".to_vec())), 4);
     backend.wait(Nanos::default());
@@ -220,7 +220,7 @@ fn ask(backend: &mut impl Backend, conn: ConnId, peer: &mut TcpStream, mut meanw
     assert_eq!(backend.received(), b"answer");
 }
 
-/// Passes connections from one backend to the next, after some responses on the first.
+/// Passes connections from one backend to the next after some responses on the first.
 fn hand_over<B: Backend>(make: impl Fn() -> B, answers: usize) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let mut first = make();

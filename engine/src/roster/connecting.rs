@@ -1,4 +1,4 @@
-//! A worker's state of connecting: the queue of slots, the addresses, the bytes before the first request, the failures.
+//! A worker's connecting state: the queue of slots, the addresses, the bytes before the first request, the failures.
 
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -17,33 +17,34 @@ use crate::protocol::MakeProtocol;
 use crate::retry::{Failures, rest_ns};
 use crate::routes::{RouteId, Routes};
 
-/// A worker's state of connecting.
+/// A worker's connecting state.
 pub struct Connecting {
-    /// The addresses.
+    /// Routing of connections to the target's addresses.
     pub routes: Routes,
     /// Slots to be opened, in order.
     pub queue: VecDeque<ConnId>,
-    /// How many slots should have a connection: the first ones.
+    /// Number of slots that should have a connection: the first ones.
     pub wanted: u32,
-    /// Wanted slots without a connection that takes requests: it is being opened, or the server has still to close the
+    /// Wanted slots without a connection that takes requests: it is being opened, or the server must still close the
     /// last one.
     pub missing: u32,
-    /// How many connects are under way.
+    /// Number of connects in progress.
     pub under_way: u64,
-    /// The request to a proxy for a tunnel.
+    /// The tunnel request to a proxy.
     pub tunnel: Option<Wire>,
     /// Makes the protocol of a new connection.
     pub make_protocol: MakeProtocol,
-    /// Connections left by an earlier session and not used yet; `None` where sessions do not share connections.
+    /// Unused connections of an earlier session; `None`: sessions do not share connections.
     pub spares: Option<Vec<Spare>>,
     random: Random,
-    /// When the first connect failed since the last one that succeeded.
+    /// Time of the first failed connect since the last successful one.
     away_since: Option<Nanos>,
-    /// When the first connection was given up on which no request could start, and the number of responses by then.
+    /// Time at which the first connection was given up because no request could start, and the number of responses by
+    /// then.
     stuck: Option<(Nanos, u64)>,
-    /// The beginning of failing connects before the last success, if there was one.
+    /// Start of the failing connects before the last success, if any.
     pub was_away_since: Option<Nanos>,
-    /// The last refusal before any address accepted, or since all that came was in another protocol.
+    /// The last refusal before any address accepted, or since only another protocol was received.
     refusal: Option<(SocketAddr, Cause)>,
 }
 
@@ -67,14 +68,14 @@ impl Connecting {
         }
     }
 
-    /// Takes a connection to this address that an earlier session left.
+    /// Takes an earlier session's connection to this address.
     pub fn take_spare(&mut self, address: SocketAddr) -> Option<Spare> {
         let spares = self.spares.as_mut()?;
         let index = spares.iter().rposition(|spare| spare.leads_to(address))?;
         Some(spares.swap_remove(index))
     }
 
-    /// Notes that a connection is ready for its first request; returns whether it is the first of all.
+    /// Records that a connection is ready for its first request. Returns true if it is the first connection of all.
     pub fn established(&mut self, route: RouteId, worker_link: &WorkerLink) -> bool {
         let is_first = !self.routes.found();
         self.routes.worked(route);
@@ -86,17 +87,17 @@ impl Connecting {
         is_first
     }
 
-    /// Notes that there are connections, so that the target is reachable.
+    /// Records that there are connections, so that the target is reachable.
     pub fn is_connected(&mut self) {
         self.away_since = None;
     }
 
-    /// Records that an address did not accept a connection. Returns whether another one can be tried at once.
+    /// Records that an address did not accept a connection. Returns true if another address can be tried at once.
     pub fn has_other(&mut self, route: RouteId, errno: Errno) -> bool {
         !is_local(errno) && self.routes.refused(route, errno)
     }
 
-    /// Notes that an attempt failed, with no other address to try at once.
+    /// Records a failed attempt, with no other address to try at once.
     pub fn failed(&mut self, route: RouteId, cause: Cause, at: Nanos, worker_link: &WorkerLink) {
         self.away_since.get_or_insert(at);
         if !self.routes.found() {
@@ -107,31 +108,32 @@ impl Connecting {
         }
     }
 
-    /// Notes that all that came from the target is in another protocol.
+    /// Records that only another protocol was received from the target.
     pub fn speaks_otherwise(&mut self, route: RouteId, cause: Cause, worker_link: &WorkerLink) {
         let address = self.routes.address(route);
         self.refusal = Some((address, cause));
         worker_link.refuse(address, cause);
     }
 
-    /// Notes that the target speaks HTTP, or may.
+    /// Records that the target uses HTTP, or may.
     pub fn speaks_http(&mut self, worker_link: &WorkerLink) {
         if self.routes.found() && self.refusal.take().is_some() {
             worker_link.accept();
         }
     }
 
-    /// How long a slot that failed waits before it connects again, in nanoseconds.
+    /// Wait of a failed slot before it reconnects, in nanoseconds.
     pub fn wait_ns(&mut self, failures: &mut Failures, longest_ns: u64) -> u64 {
         failures.wait_ns(longest_ns, &mut self.random)
     }
 
-    /// How long no request takes the place of one that was turned away after none had been answered for so long.
+    /// Time for which no request takes the place of one turned away after `unanswered_ns` without an answer, in
+    /// nanoseconds.
     pub fn rest_ns(&mut self, unanswered_ns: u64, longest_ns: u64) -> u64 {
         rest_ns(unanswered_ns, longest_ns, &mut self.random)
     }
 
-    /// When the first connect failed since the last one that succeeded.
+    /// Time of the first failed connect since the last successful one.
     pub fn away_since(&self) -> Option<Nanos> {
         self.away_since
     }
@@ -141,7 +143,7 @@ impl Connecting {
         self.away_since.is_some_and(|since| now.since(since) >= patience_ns)
     }
 
-    /// Records that a connection was given up on which no request could start.
+    /// Records that a connection was given up because no request could start.
     pub fn was_stuck(&mut self, now: Nanos, completed: u64) {
         let is_old = self.stuck.is_some_and(|(_, before)| before == completed);
         if !is_old {
@@ -149,12 +151,12 @@ impl Connecting {
         }
     }
 
-    /// True if no request could start for `patience_ns`, and none before them ended with a response.
+    /// True if no request could start for `patience_ns`, and no earlier request ended with a response.
     pub fn has_been_stuck(&self, now: Nanos, patience_ns: u64, completed: u64) -> bool {
         self.stuck.is_some_and(|(since, before)| before == completed && now.since(since) >= patience_ns)
     }
 
-    /// The last refusal, if no address has accepted or all that came was in another protocol.
+    /// The last refusal, if no address has accepted or only another protocol was received.
     pub fn refusal(&self) -> Option<(SocketAddr, Cause)> {
         self.refusal
     }

@@ -1,7 +1,7 @@
-//! How connections end, and what their slots do next.
+//! Ends of connections, and what their slots do next.
 //!
-//! With `--requests-per-connection` the last request tells the server to close, and the slot waits for that before it
-//! opens the next connection: the side that closes first keeps the port for a minute, and a client has few ports. The
+//! With `--requests-per-connection` the last request asks the server to close, and the slot waits for that before it
+//! opens the next connection. The side that closes first keeps the port for a minute, and a client has few ports. The
 //! wait is part of no latency.
 
 use onrush_plan::limits::CLOSE_PATIENCE_NS;
@@ -20,7 +20,7 @@ use crate::tally::Tally;
 use crate::timers::Timer;
 use crate::tls::LinkFailure;
 
-/// Why a connection that was accepted never had a request.
+/// The failure of an accepted connection before its first request.
 pub(super) struct NotSetUp {
     pub phase: Phase,
     pub cause: Cause,
@@ -41,7 +41,7 @@ impl<B: Backend> Roster<B> {
         self.back_off(conn, false, cx, at);
     }
 
-    /// Handles a connection that was accepted but failed before its first request.
+    /// Handles the failure of an accepted connection before its first request.
     pub(super) fn not_set_up(&mut self, conn: ConnId, failure: NotSetUp, cx: &mut Context<'_>, at: Nanos) {
         let NotSetUp { phase, cause, example } = failure;
         if let Cause::Tls(_) = cause {
@@ -72,8 +72,7 @@ impl<B: Backend> Roster<B> {
         self.replace(conn, cx, at);
     }
 
-    /// True if a connection waits for nothing, or only for its end, and is not needed any more: its end is no error
-    /// then.
+    /// True if a connection waits for nothing, or only for its end, and is no longer needed. Its end is no error.
     pub(super) fn is_idle(&mut self, conn: ConnId, books: &Books) -> bool {
         let is_needed = books.tally.may_start() && !self.is_leaving(conn);
         self.slots[conn.index()].live().is_none_or(|live| live.open.is_empty() && !is_needed)
@@ -104,7 +103,7 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Leaves a connection that takes no more requests and has none in flight. Where the number of its requests is
+    /// Leaves a connection that takes no more requests and has none in flight. If the number of its requests is
     /// limited, the server may close first.
     pub(super) fn leave(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         if !self.may_server_close(conn) {
@@ -132,15 +131,15 @@ impl<B: Backend> Roster<B> {
         self.may_server_close(conn) && self.slots[conn.index()].live().is_some_and(is_over)
     }
 
-    /// True if the server is to close a connection first, because it was told to. Over HTTP/2 the client closes.
+    /// True if the server is to close a connection first, because it was asked to. Over HTTP/2 the client closes.
     pub(super) fn may_server_close(&mut self, conn: ConnId) -> bool {
         let is_limited = self.config.requests_per_connection.is_some();
         let live = self.slots[conn.index()].live().filter(|_| is_limited);
         live.is_some_and(|live| !live.troubled && !live.protocol.is_http2())
     }
 
-    /// Closes a connection whose requests have all ended, and opens the next: at once if it ended in the regular way,
-    /// after a back-off if anything failed.
+    /// Closes a connection whose requests have all ended, and opens the next: at once after a regular end, after a
+    /// back-off if anything failed.
     pub(super) fn replace(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) {
         self.backend.close(conn);
         let slot = &mut self.slots[conn.index()];
@@ -155,8 +154,8 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Records the server's actual protocol if no connection has brought anything else so far, or that the server
-    /// speaks ours.
+    /// Records the server's actual protocol if no connection has received anything else so far. Otherwise records that
+    /// the server uses ours.
     pub fn note_other_protocol(&mut self, tally: &Tally) {
         let Some(cause) = tally.other_protocol().filter(|_| !self.slots.iter_mut().any(Slot::is_unanswered)) else {
             return self.connecting.speaks_http(&self.worker_link);

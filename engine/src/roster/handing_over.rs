@@ -1,6 +1,6 @@
-//! How a connection takes the place of another, which the server ends after the requests in flight (GOAWAY): at once,
-//! so that connecting costs no load, unless the server sends one after another away before it has answered anything.
-//! Together they have no more requests in flight than one may have.
+//! Replaces a connection that the server ends after the requests in flight (GOAWAY): at once, so that connecting costs
+//! no load, unless the server sends one connection after another away before answering anything. Predecessor and
+//! successor together have no more requests in flight than one connection may have.
 
 use onrush_proto::Nanos;
 
@@ -8,12 +8,12 @@ use super::{Context, Roster};
 use crate::backend::{Backend, ConnId};
 use crate::slot::State;
 
-/// How many connections are replaced at once, one after another, that were sent away before they had a response: as
-/// many as a server with slow responses may need that ends each of them early.
+/// Number of consecutive connections replaced at once although they were sent away before a response: as many as a slow
+/// server may need if it ends each connection early.
 const SENT_AWAY_MAX: u32 = 16;
 
 impl<B: Backend> Roster<B> {
-    /// Opens a connection in the place of one that only finishes its requests, if a slot is free for it.
+    /// Opens a successor for a connection that only finishes its requests, if a slot is free.
     pub(super) fn open_successor(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         let books = &mut *cx.books;
         let is_free = |slot: &ConnId| {

@@ -1,4 +1,4 @@
-//! Events of a connection: its completions, its timeouts, and the times that its protocol asked for.
+//! Events of a connection: its completions, its timeouts, and the wake-ups of its protocol.
 
 use onrush_proto::{Client, Nanos};
 use onrush_stats::{Cause, Phase, ProxyFailure};
@@ -14,7 +14,7 @@ use crate::connection::Live;
 use crate::slot::{Slot, State};
 use crate::timers::Timer;
 
-/// How long the first connection tries one address while there are others, in nanoseconds.
+/// Time for which the first connection tries one of several addresses, in nanoseconds.
 const FIRST_PATIENCE_NS: u64 = 1_000_000_000;
 /// A longer rest of a body is discarded by the kernel, or received in large pieces. No HTTP/2 frame is longer unless
 /// `--h2-max-frame` allows it.
@@ -67,7 +67,7 @@ impl<B: Backend> Roster<B> {
         })
     }
 
-    /// The connection is set up: requests can be sent. `early` has been received already.
+    /// Completes the setup of a connection: requests can be sent. `early` has already been received.
     fn established(&mut self, conn: ConnId, early: &[u8], cx: &mut Context<'_>, at: Nanos) -> Result<Step, NotSetUp> {
         let protocol = self.make_protocol(conn)?;
         if let State::Connecting(since) = self.slots[conn.index()].state {
@@ -83,7 +83,7 @@ impl<B: Backend> Roster<B> {
         if let Some(live) = slot.live().filter(|_| !early.is_empty()) {
             live.receive(early, at, &mut cx.books.tally, cx.script);
         }
-        // The last message of a handshake may have come together with the end.
+        // The last message of a handshake may have arrived together with the end of the stream.
         if self.slots[conn.index()].link.is_some() && self.after_records(conn, cx, at) == Step::None {
             return Ok(Step::None);
         }
@@ -143,8 +143,8 @@ impl<B: Backend> Roster<B> {
         let Slot { state: State::Open(live), link: Some(link), .. } = &mut self.slots[conn.index()] else {
             return Step::Pump(conn);
         };
-        // The encrypted rest is a little longer, but the backend must not wait for more than will arrive. Without a
-        // known length, the end may be a few bytes that nothing follows.
+        // The encrypted rest is a little longer, but the backend must not wait for more than will arrive. If the length
+        // is unknown, the end may be a few bytes that nothing follows.
         let rest = live.protocol.may_skip();
         let is_long = rest < u64::MAX && rest.saturating_sub(link.pending()) > LARGE_MIN;
         if is_long {
@@ -156,8 +156,8 @@ impl<B: Backend> Roster<B> {
             cx.books.tally.round.needs_each();
         }
         if link.is_closed() {
-            // A connection that is leaving waits for the end of the transport, because that decides who keeps the port.
-            // The server may wait for our close_notify first.
+            // A connection that is leaving waits for the end of the transport, which decides who keeps the port. The
+            // server may wait for our close_notify first.
             if !self.is_leaving(conn) {
                 return self.ended(conn, cx, at);
             }
@@ -178,8 +178,8 @@ impl<B: Backend> Roster<B> {
         Step::Pump(conn)
     }
 
-    /// Looks at outcomes on a connection since there had been `completed` complete responses: after a response it does
-    /// not back off; where a request was turned away, none starts for a while.
+    /// Looks back at outcomes since there had been `completed` complete responses: after a response the connection does
+    /// not back off; in the place of a request turned away, none starts for a while.
     #[inline(always)]
     fn look_back(&mut self, conn: ConnId, completed: u64, cx: &mut Context<'_>, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
@@ -218,7 +218,7 @@ impl<B: Backend> Roster<B> {
         self.advance(conn, setup, cx, at)
     }
 
-    /// Handles the end of the stream, whose meaning is up to the protocol.
+    /// Handles the end of the stream, whose meaning depends on the protocol.
     fn ended(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> Step {
         if let Some(not_set_up) = self.broken_off(conn, None) {
             self.not_set_up(conn, not_set_up, cx, at);
@@ -250,8 +250,8 @@ impl<B: Backend> Roster<B> {
         Step::None
     }
 
-    /// True if the server closed a connection with nothing in flight that waited for a due request or had its response
-    /// (in a pause, or with that response, as TLS may say). It may; counts it.
+    /// Counts an idle close: the server closed a connection with nothing in flight that waited for a due request or had
+    /// had its response (in a pause, or with that response, as TLS may announce). False if the close was no such case.
     fn closed_idle(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> bool {
         let slot = &mut self.slots[conn.index()];
         let is_queued = slot.is_queued;
@@ -265,8 +265,8 @@ impl<B: Backend> Roster<B> {
         true
     }
 
-    /// Wakes a protocol at the time it asked for. A timer of an earlier connection, or one replaced by an earlier time,
-    /// finds nothing to do.
+    /// Wakes a protocol at the requested time. A timer of an earlier connection, or one replaced by an earlier time,
+    /// has no effect.
     pub fn wake(&mut self, conn: ConnId, due: Nanos, cx: &mut Context<'_>, now: Nanos) -> Step {
         let live = self.slots[conn.index()].live().filter(|live| live.wake_at == Some(due));
         let Some(live) = live else { return Step::None };
@@ -308,14 +308,14 @@ impl<B: Backend> Roster<B> {
                 self.connecting.is_connected();
                 live.sweep(self.config.give_up_ns, now, &mut cx.books.tally);
                 if live.send_error.is_some() {
-                    // Everything that arrived before the send failed has been read by now.
+                    // All bytes that arrived before the send failed have been read by now.
                     self.transport_failed(conn, Errno::PIPE, cx, now);
                 } else if live.is_stuck(self.config.give_up_ns, now, &mut cx.books.tally) {
                     self.connecting.was_stuck(now, cx.books.tally.completed);
                     self.take_leave(conn, &mut cx.books.tally, now);
                     self.replace(conn, cx, now);
                 } else if live.draining || live.open.is_empty() {
-                    // A request was abandoned, or was returned by another connection.
+                    // A request was abandoned, or returned by another connection.
                     return Step::Pump(conn);
                 }
             }

@@ -1,8 +1,8 @@
-//! The connections of one worker: its slots, the backend that carries them, and the state of opening more.
+//! The connections of one worker: its slots, the backend behind them, and the state of opening more.
 //!
-//! It starts no request. Every event on a connection ends in a [`Step`], which the loop takes. Its methods, from the
-//! ground up: `occupancy` changes what a slot is doing, `handing_over` lets one replace another, `ending` ends
-//! connections, `transport` sends, `setup` precedes the first request, `opening` opens, and `handling` takes the
+//! The roster starts no request. Every event on a connection ends in a [`Step`], which the loop takes. Its methods,
+//! from the ground up: `occupancy` changes a slot's state, `handing_over` replaces a connection by another, `ending`
+//! ends connections, `transport` sends, `setup` precedes the first request, `opening` opens, and `handling` takes the
 //! events.
 
 mod connecting;
@@ -39,14 +39,14 @@ use socket_reader::SocketReader;
 pub(super) struct Roster<B: Backend> {
     pub config: Rc<Config>,
     pub backend: B,
-    /// Slots that were ever needed, with room for all.
+    /// Slots ever needed, with room for all.
     pub slots: Vec<Slot>,
-    /// All slots by their ranks.
+    /// All slots, by rank.
     pub order: Vec<ConnId>,
-    /// Connections that may have more requests in flight, because their predecessors have fewer.
+    /// Connections that may have more requests in flight because their predecessors have fewer.
     pub relieved: Vec<ConnId>,
     pub connecting: Connecting,
-    /// In how many places for requests none may start yet, because one was turned away there.
+    /// Number of request places in back-off, because a request was turned away there.
     pub resting: u32,
     /// Connections whose connect or requests leave with the next wait.
     pub gathered: Vec<ConnId>,
@@ -54,7 +54,7 @@ pub(super) struct Roster<B: Backend> {
     pub worker_link: Arc<WorkerLink>,
 }
 
-/// Parts of the engine that the roster records in, sets timers with, and shows responses to.
+/// The parts of the engine that the roster uses: it records, sets timers and shows responses.
 pub(super) struct Context<'a> {
     pub books: &'a mut Books,
     pub timers: &'a mut Timers,
@@ -65,13 +65,13 @@ pub(super) struct Context<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[must_use]
 pub(super) enum Step {
-    /// Nothing.
+    /// No step.
     None,
-    /// A connect has begun.
+    /// A connect has started.
     Connecting,
-    /// Start requests on the connection, if any are due, and send what it has to send.
+    /// Start due requests on the connection and send its output.
     Pump(ConnId),
-    /// [`Self::Pump`], for the first time.
+    /// [`Self::Pump`] for the first time.
     Begin(ConnId),
 }
 
@@ -79,7 +79,7 @@ impl<B: Backend> Roster<B> {
     /// A roster without connections.
     pub fn new(config: Rc<Config>, backend: B, make_protocol: MakeProtocol, worker_link: Arc<WorkerLink>) -> Self {
         let routes = Routes::new(&config.addresses, config.first_connection);
-        // Stand-ins come after the initial connections, and before later ones.
+        // Stand-ins come after the initial connections and before later ones.
         let (first, most) = (config.demand.first(config.max_inflight), config.max_inflight);
         let ranks = (0..first).chain(most..config.slots());
         let mut slots = Vec::with_capacity(config.slots() as usize);
@@ -107,7 +107,7 @@ impl<B: Backend> Roster<B> {
     /// True if another connection may be opened when a due request waits for one.
     pub fn may_open_more(&self, books: &Books) -> bool {
         self.connecting.wanted < self.config.max_inflight
-            // A server that turns requests away is not asked on more connections instead.
+            // Requests that a server turns away are not tried on more connections.
             && self.resting == 0
             && matches!(self.config.demand, Demand::Growing(_))
             && self.connecting.routes.found()

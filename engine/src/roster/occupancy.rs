@@ -1,4 +1,4 @@
-//! Occupancy of slots while the run is measured, and the requests that a connection leaves to its successor.
+//! Occupancy of slots while measuring, and the requests that a connection leaves to its successor.
 
 use onrush_proto::Nanos;
 
@@ -32,7 +32,7 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Counts the time since the slot was last counted, under its present state.
+    /// Adds the time since the slot was last counted to its present state.
     pub(super) fn occupy(&mut self, conn: ConnId, books: &mut Books, now: Nanos) {
         let slot = &mut self.slots[conn.index()];
         let since = slot.counted_until.max(books.start);
@@ -48,7 +48,7 @@ impl<B: Backend> Roster<B> {
             }
             State::Parked if is_stand_in => {}
             State::Parked if !is_needed => occupancy.done_ns += spent_ns,
-            // Until it has a connection, it may never get one.
+            // Until the slot has a connection, it may never get one.
             _ if !slot.lived => slot.absent_ns += spent_ns,
             State::Waiting => occupancy.waiting_ns += spent_ns,
             State::Parked | State::Queued | State::Connecting(_) | State::Tunnelling(_) => {
@@ -57,8 +57,8 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Tells the successor of a connection, if it has one, how many requests are still in flight, and whether there
-    /// were responses meanwhile.
+    /// Tells a connection's successor, if any, the number of requests still in flight, and whether there were responses
+    /// meanwhile.
     pub(super) fn relieve(&mut self, conn: ConnId) {
         let slot = &mut self.slots[conn.index()];
         let Some(next) = slot.successor else { return };
@@ -72,7 +72,7 @@ impl<B: Backend> Roster<B> {
         heir.sent_away = heir.sent_away.min(sent_away);
         if std::mem::replace(&mut heir.inherited, left) != left {
             self.relieved.push(next);
-            // It may have one itself by now.
+            // The successor may itself have one by now.
             self.relieve(next);
         }
     }
@@ -82,7 +82,7 @@ impl<B: Backend> Roster<B> {
         self.slots.iter_mut().for_each(|slot| slot.absent_ns = 0);
     }
 
-    /// Counts the slots' states at the end of the run. Slots with no more requests to send are done.
+    /// Counts the slots' states at the end of the run. Slots without further requests are done.
     pub fn occupy_to_the_end(&mut self, books: &mut Books, now: Nanos) {
         (0..self.slots.len() as u32).for_each(|number| self.occupy(ConnId(number), books, now));
         let never_needed = u64::from(self.config.slots()) - self.slots.len() as u64;

@@ -1,5 +1,5 @@
-//! How many connections there are, and when they are opened: a few in every turn of the loop, so that responses are
-//! handled while thousands connect.
+//! Number and opening of connections: a few in every turn of the loop, so that responses are handled while thousands
+//! connect.
 
 use onrush_proto::Nanos;
 use onrush_stats::{Cause, Phase};
@@ -13,27 +13,27 @@ use crate::connection::Live;
 use crate::protocol::Protocol;
 use crate::slot::{Slot, State};
 
-/// How many connections are opened in a turn of the loop that handled no completion.
+/// Number of connections opened in a turn of the loop without completions.
 const OPENED_PER_TURN: usize = 8;
 /// Completions per opened connection. A connection with one request has at least two completions: however short
 /// connections are, each is replaced in the turn in which it ends.
 const HANDLED_FOR_ONE: usize = 2;
-/// The most connections opened in a turn. A connect takes about 30 µs: responses that arrive meanwhile wait 2 ms at
-/// most.
+/// Largest number of connections opened in a turn. A connect takes about 30 µs: responses that arrive meanwhile wait up
+/// to 2 ms.
 pub const OPENED_MAX: usize = 64;
 
-/// How many connections may be opened after this many completions.
+/// Number of connections that may be opened after this many completions.
 pub const fn opened_per_turn(handled: usize) -> usize {
     let opened = OPENED_PER_TURN + handled / HANDLED_FOR_ONE;
     if opened < OPENED_MAX { opened } else { OPENED_MAX }
 }
 
 impl<B: Backend> Roster<B> {
-    /// Gives the first `wanted` slots a connection, and no others.
+    /// Gives exactly the first `wanted` slots a connection.
     pub fn want(&mut self, wanted: u32, cx: &mut Context<'_>, now: Nanos) {
         let before = self.connecting.wanted;
         self.have_slots(wanted);
-        // Until now they were needed, or were not.
+        // Until now these slots were needed, or were not.
         (before.min(wanted)..before.max(wanted)).for_each(|rank| self.occupy(self.order[rank as usize], cx.books, now));
         self.connecting.wanted = wanted;
         if wanted > 0 {
@@ -43,7 +43,7 @@ impl<B: Backend> Roster<B> {
         (wanted..before).for_each(|rank| self.retire(self.order[rank as usize], cx, now));
     }
 
-    /// Makes the first `wanted` slots; slots that were never needed do not exist yet.
+    /// Makes the first `wanted` slots. Slots never needed do not exist yet.
     fn have_slots(&mut self, wanted: u32) {
         let stand_ins = self.config.stand_ins;
         for rank in self.slots.len() as u32 - stand_ins..wanted {
@@ -52,8 +52,8 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Opens the idle slots from this one on that should have a connection. The first of all finds the address; the
-    /// others follow when it is established.
+    /// Opens the idle slots from `first` on that should have a connection. The first connection of all finds the
+    /// address; the others follow once it is established.
     fn open_wanted(&mut self, first: u32, books: &mut Books, now: Nanos) {
         let wanted =
             if self.connecting.routes.found() { self.connecting.wanted } else { self.connecting.wanted.min(1) };
@@ -76,12 +76,12 @@ impl<B: Backend> Roster<B> {
                 self.backend.close(conn);
                 self.enter(conn, State::Parked, cx.books, now);
             }
-            // These find out when their turn comes.
+            // These slots find out when their turn comes.
             State::Parked | State::Queued | State::Waiting => {}
         }
     }
 
-    /// Opens the next of the queued slots, if there is one.
+    /// Opens the next queued slot, if any.
     pub fn open_next(&mut self, cx: &mut Context<'_>, now: Nanos) -> Option<Step> {
         let conn = self.connecting.queue.pop_front()?;
         if cx.books.tally.may_start() && self.wants(conn) {
@@ -91,7 +91,7 @@ impl<B: Backend> Roster<B> {
         Some(Step::None)
     }
 
-    /// Gives a slot a connection that an earlier session left, or starts a connect.
+    /// Gives a slot an earlier session's connection, or starts a connect.
     fn open(&mut self, conn: ConnId, cx: &mut Context<'_>, now: Nanos) -> Step {
         if let Some(address) = cx.script.address() {
             self.connecting.routes.direct_to(address);
@@ -119,19 +119,19 @@ impl<B: Backend> Roster<B> {
         Step::Connecting
     }
 
-    /// The protocol of a connection that is set up as far as TLS goes.
+    /// The protocol of a connection whose TLS setup is complete.
     ///
     /// # Errors
     ///
-    /// If the server chose one that the run does not speak.
+    /// If the server chose one that the run does not support.
     pub(super) fn make_protocol(&mut self, conn: ConnId) -> Result<Protocol, NotSetUp> {
         let alpn = self.slots[conn.index()].link.as_ref().and_then(|link| link.alpn());
         let failed = |cause| NotSetUp { phase: Phase::Tls, cause: Cause::Tls(cause), example: Vec::new() };
         (self.connecting.make_protocol)(alpn).map_err(failed)
     }
 
-    /// Puts an established connection into use; it may have `requests` requests. `answered`: it has had responses in an
-    /// earlier session.
+    /// Puts an established connection into use, with a limit of `requests` requests. `answered`: it has had responses
+    /// in an earlier session.
     pub(super) fn go_live(
         &mut self,
         conn: ConnId,
@@ -160,15 +160,14 @@ impl<B: Backend> Roster<B> {
         Step::Begin(conn)
     }
 
-    /// Finds the connects that have succeeded or failed but were not handled in time: they are not errors of the
-    /// target.
+    /// Handles connects that have succeeded or failed but were not handled in time: they are not errors of the target.
     pub fn hear_connects(&mut self, books: &mut Books, now: Nanos) {
         let is_overdue =
             |slot: &Slot| matches!(slot.state, State::Connecting(since) if now.since(since) >= UNANSWERED_NS);
         if !self.slots.iter().any(is_overdue) {
             return;
         }
-        // Bounded, because other completions keep arriving and the run is over.
+        // Bounded, because other completions keep arriving after the end of the run.
         for _ in 0..2 * self.slots.len() {
             match self.backend.next() {
                 Some(Completion { what: What::Sent(_), .. }) => {}

@@ -15,14 +15,14 @@ use crate::slot::State;
 use crate::tls::LinkFailure;
 use crate::tunnel::Tunnel;
 
-/// How many bytes from a proxy are kept as an example of an error.
+/// Number of proxy bytes kept as an example of an error.
 const EXAMPLE_BYTES: usize = 60;
 
 /// Progress of a connection's setup.
 pub(super) enum Setup {
-    /// More has to arrive first.
+    /// More bytes must arrive first.
     Pending,
-    /// Requests can be sent; these bytes arrived already, before any request.
+    /// Requests can be sent. These bytes have already arrived, before any request.
     Done(Vec<u8>),
 }
 
@@ -41,7 +41,7 @@ impl<B: Backend> Roster<B> {
         Ok(Setup::Pending)
     }
 
-    /// Handles received bytes on a connection that is being set up.
+    /// Handles received bytes on a connection in setup.
     pub(super) fn continue_setup(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<Setup, NotSetUp> {
         match &self.slots[conn.index()].state {
             State::Connecting(_) => self.continue_handshake(conn, 0, books, at),
@@ -56,7 +56,7 @@ impl<B: Backend> Roster<B> {
         Ok(Setup::Pending)
     }
 
-    /// The error of a connection that is being set up when its transport fails, or ends (`None`).
+    /// The error of a connection in setup whose transport fails, or ends (`None`).
     pub(super) fn broken_off(&self, conn: ConnId, errno: Option<Errno>) -> Option<NotSetUp> {
         let slot = &self.slots[conn.index()];
         let failed = |phase, cause| Some(NotSetUp { phase, cause, example: Vec::new() });
@@ -87,7 +87,7 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Begins the TLS handshake with the target. A connection without TLS is set up now.
+    /// Begins the TLS handshake with the target. Without TLS, the connection is set up now.
     fn begin_handshake(&mut self, conn: ConnId, books: &mut Books, at: Nanos) -> Result<Setup, NotSetUp> {
         let slot = &mut self.slots[conn.index()];
         let Some(link) = &mut slot.link else { return Ok(Setup::Done(Vec::new())) };

@@ -1,4 +1,4 @@
-//! Reads the sockets of a few connections ten times a second: their state in the network.
+//! Reads the sockets of a few connections ten times a second, for their network state.
 
 use onrush_proto::Nanos;
 use onrush_stats::{SocketStats, TcpInfo};
@@ -9,10 +9,10 @@ use crate::books::Books;
 use crate::connection::Live;
 use crate::slot::State;
 
-/// How many of a worker's connections are read, one at a time.
+/// Number of a worker's connections that are read, one at a time.
 const CONNECTIONS: u32 = 4;
 
-/// The connections that are read, and their last readings.
+/// Turn and last readings of the connections that are read.
 #[derive(Debug, Default)]
 pub struct SocketReader {
     next: u32,
@@ -28,7 +28,7 @@ struct Reading {
 }
 
 impl<B: Backend> Roster<B> {
-    /// Reads the next of those connections, if it is open.
+    /// Reads the next of the chosen connections, if it is open.
     pub fn read_a_socket(&mut self, books: &mut Books, now: Nanos) {
         let turn = self.socket_reader.next % CONNECTIONS;
         self.socket_reader.next = turn + 1;
@@ -46,8 +46,8 @@ impl<B: Backend> Roster<B> {
         sockets.half_answered += u64::from(is_half_answered);
     }
 
-    /// The first open connection of a part of the slots. If there may be more connections than there are, the last
-    /// slots are empty; so the parts divide the slots that were used first.
+    /// The first open connection in part `part` of the slots. If more connections may be opened later, the last slots
+    /// are empty, so the parts divide the slots used first.
     fn nth_open(&self, part: u32) -> Option<(ConnId, &Live)> {
         let first = u64::from(self.config.demand.first(self.config.max_inflight));
         let from = (u64::from(part) * first / u64::from(CONNECTIONS)) as usize;
@@ -58,7 +58,7 @@ impl<B: Backend> Roster<B> {
         })
     }
 
-    /// Reads those connections without counting what is read.
+    /// Reads the chosen connections without counting the readings.
     pub fn forget_sockets(&mut self, books: &mut Books, now: Nanos) {
         (0..CONNECTIONS).for_each(|_| self.read_a_socket(books, now));
         books.tally.interval.sockets = SocketStats::default();

@@ -1,7 +1,7 @@
 //! Connections that outlive a session: idle ones at its end can be used by the next session in this process.
 //!
-//! A spare connection is as good as new: it has no request in flight, and neither side has announced its end. One that
-//! the server has closed by the time it is needed is dropped, and another is used.
+//! A spare connection is as good as new: no request is in flight, and neither side has announced its end. If the server
+//! has closed a spare by the time it is needed, it is dropped, and another one is used.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -19,23 +19,23 @@ use crate::tls;
 /// An idle connection between two sessions.
 pub struct Spare {
     fd: OwnedFd,
-    /// Its peer.
+    /// The peer's address.
     address: SocketAddr,
-    /// How many more requests it may have, if their number is limited.
+    /// Number of further requests allowed, if limited.
     left: u64,
-    /// Its TLS session, if it uses TLS.
+    /// The TLS session, if TLS is used.
     tls: Option<tls::Session>,
 }
 
 impl Spare {
-    /// True if this is its peer.
+    /// True if the connection's peer is `address`.
     pub fn leads_to(&self, address: SocketAddr) -> bool {
         self.address == address
     }
 }
 
 impl Slot {
-    /// True if its connection can serve another session.
+    /// True if the connection can serve another session.
     fn is_spare(&self) -> bool {
         let State::Open(live) = &self.state else { return false };
         live.is_spare() && self.link.as_ref().is_none_or(|link| link.is_quiet())
@@ -43,7 +43,7 @@ impl Slot {
 }
 
 impl Live {
-    /// True if it takes requests, has none in flight, and speaks a protocol that keeps no state between requests.
+    /// True if the connection takes requests, has none in flight, and has a protocol without state between requests.
     fn is_spare(&self) -> bool {
         let is_sound = self.unsent == 0 && self.send_error.is_none() && !self.troubled && !self.draining;
         is_sound && self.open.is_empty() && self.left > 0 && self.protocol.is_reusable()
@@ -51,19 +51,19 @@ impl Live {
 }
 
 impl Protocol {
-    /// True if a new protocol can continue where this one is.
+    /// True if a new protocol can take over in this state.
     fn is_reusable(&self) -> bool {
         match self {
             Self::Http1(client) => client.capacity() > 0 && client.reading().is_none(),
-            // A connection of HTTP/2 has state on both sides.
+            // HTTP/2 connections have state on both sides.
             _ => false,
         }
     }
 }
 
 impl<B: Backend> Roster<B> {
-    /// Gives a slot a spare connection to this address that the server has not closed; returns how many requests it may
-    /// have, if there was one.
+    /// Gives a slot a spare connection to this address that the server has not closed. Returns its request limit, or
+    /// `None` if there was no spare.
     pub(super) fn adopt(&mut self, conn: ConnId, address: SocketAddr, books: &mut Books) -> Option<u64> {
         while let Some(spare) = self.connecting.take_spare(address) {
             if self.backend.adopt(conn, spare.fd) {
@@ -78,7 +78,7 @@ impl<B: Backend> Roster<B> {
         None
     }
 
-    /// Takes out the connections that can serve another session, along with the spares that this one did not use.
+    /// Takes out the connections that can serve another session, along with unused spares.
     pub fn leave_spares(&mut self) -> Vec<Spare> {
         let Some(mut spares) = self.connecting.spares.take() else { return Vec::new() };
         let numbers = (0..).map(ConnId).zip(&self.slots);

@@ -1,5 +1,5 @@
-//! Sending: from the protocol, through TLS if it is used, to the backend. A connection sends at most once in a turn of
-//! the loop: where sends leave with the next wait, everything that it has by then.
+//! Sending: from the protocol, through TLS if used, to the backend. A connection sends at most once per turn of the
+//! loop: if sends leave with the next wait, everything it has by then.
 
 use onrush_proto::{Client, Nanos};
 
@@ -11,7 +11,7 @@ use crate::timers::Timer;
 use crate::tls::LinkFailure;
 
 impl<B: Backend> Roster<B> {
-    /// Has a connection send its output, and leaves it if it has ended.
+    /// Sends a connection's output, and leaves the connection if it has ended.
     #[inline(always)]
     pub fn settle(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         let slot = &mut self.slots[conn.index()];
@@ -27,11 +27,11 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Leaves a connection that takes no more requests, once the last one has ended. Until then another may take its
-    /// place. Returns whether it was left.
+    /// Leaves a connection that takes no more requests, once the last one has ended. Until then another may replace it.
+    /// Returns true if it was left.
     #[cold]
     fn wind_up(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) -> bool {
-        // Before it is left, because that forgets whether it has answered.
+        // Before leaving, because that forgets whether the connection has answered.
         self.relieve(conn);
         let Some(live) = self.slots[conn.index()].live() else { return false };
         if live.open.is_empty() {
@@ -59,7 +59,7 @@ impl<B: Backend> Roster<B> {
         self.stamp_written(cx);
     }
 
-    /// Sends the output of the gathered connections: it leaves with the next wait, and is to be stamped before.
+    /// Sends the output of the gathered connections. It leaves with the next wait and must be stamped before.
     pub fn write(&mut self, cx: &mut Context<'_>, at: Nanos) {
         let gathered = std::mem::take(&mut self.gathered);
         gathered.iter().for_each(|&conn| self.send(conn, cx, at));
@@ -81,13 +81,13 @@ impl<B: Backend> Roster<B> {
         cx.books.tally.hand_over();
     }
 
-    /// Sends a connection's output, and sets its protocol's timer.
+    /// Sends a connection's output and sets its protocol's timer.
     fn send(&mut self, conn: ConnId, cx: &mut Context<'_>, at: Nanos) {
         if let Err(failure) = self.transmit(conn, cx.books, at) {
             return self.link_failed(conn, failure, cx, at);
         }
         let Some(live) = self.slots[conn.index()].live() else { return };
-        // A timer that fires too early finds nothing to do and is set again; one that fires too late would be a bug.
+        // A timer that fires too early has no effect and is set again; one that fires too late would be a bug.
         if let Some(wake_at) = live.protocol.poll_timeout()
             && live.wake_at.is_none_or(|set| wake_at < set)
         {
@@ -96,7 +96,7 @@ impl<B: Backend> Roster<B> {
         }
     }
 
-    /// Hands over the output of protocol and TLS, as far as the transport accepts it.
+    /// Hands over the output of protocol and TLS while the transport accepts it.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl<B: Backend> Roster<B> {
             // The rest of the protocol's earlier output. Once it is accepted, more may follow.
             seal(backend, conn, slot, books)?;
         }
-        // TLS's own messages, such as the end of its handshake, leave with it.
+        // TLS's own messages, such as the end of its handshake, leave along with the output.
         while let State::Open(live) = &mut slot.state
             && live.unsent == 0
             && live.send_error.is_none()
@@ -128,11 +128,11 @@ impl<B: Backend> Roster<B> {
                 live.accepted(n);
             }
         }
-        // TLS may have more to say.
+        // TLS may have more output.
         if slot.link.is_some() { seal(backend, conn, slot, books) } else { Ok(()) }
     }
 
-    /// Hands over encrypted bytes, as far as the transport accepts them.
+    /// Hands over encrypted bytes while the transport accepts them.
     ///
     /// # Errors
     ///
@@ -142,8 +142,7 @@ impl<B: Backend> Roster<B> {
     }
 }
 
-/// Hands over the encrypted bytes of a connection, as far as the transport accepts them; gathered ones leave with the
-/// next wait.
+/// Hands over a connection's encrypted bytes while the transport accepts them; gathered bytes leave with the next wait.
 ///
 /// # Errors
 ///

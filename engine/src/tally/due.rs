@@ -21,18 +21,18 @@ impl Tally {
         std::mem::take(&mut self.interval)
     }
 
-    /// True if a request that is due at this moment becomes due after the end of the run.
+    /// True if a request due at `due` becomes due after the end of the run.
     #[inline]
     pub fn is_after(&self, due: Nanos) -> bool {
         self.run_on.as_ref().is_some_and(|run_on| due >= run_on.begun_at)
     }
 
-    /// True if the run is over and goes on uncounted.
+    /// True if the run has ended and goes on uncounted.
     pub fn runs_on(&self) -> bool {
         self.run_on.as_ref().is_some_and(|run_on| run_on.has_begun)
     }
 
-    /// Where to record how a request ended, if that was after the end of the run by which it was due.
+    /// The place for the outcome of a request that was due by the end of the run and ended after it.
     #[inline]
     pub(super) fn learned(&mut self, request: &OpenRequest) -> Option<&mut OpenLoopStats<u32>> {
         let run_on = self.run_on.as_deref_mut()?;
@@ -45,7 +45,7 @@ impl Tally {
         self.interval.open_loop.get_or_insert_default().entered.get_or_insert_default().record(age_ns);
     }
 
-    /// Requests due from then on count: the moment when measuring began, or was to begin.
+    /// Actual or planned start of measuring: requests due from then on count.
     pub fn due_from(&self) -> Nanos {
         self.due_from
     }
@@ -66,7 +66,7 @@ impl Tally {
         }
     }
 
-    /// Records the service latency of a complete response; with a schedule, a time without responses may have held it
+    /// Records the service latency of a complete response. With a schedule, a time without responses may have held it
     /// up.
     #[inline]
     pub(super) fn heard(&mut self, request: &OpenRequest, latency_ns: u64, at: Nanos) {
@@ -76,7 +76,7 @@ impl Tally {
             open_loop.held.get_or_insert_default().record(latency_ns);
         }
         self.silences.completed(at_ns, is_last);
-        // One that was late when it was sent leaves others behind it that are.
+        // A request that was late when sent leaves late ones behind it.
         if is_last && request.sent_at.since(request.due) < GAP_MIN_NS {
             self.silences.caught_up();
         }
@@ -98,8 +98,8 @@ impl Tally {
         open_loop.calm_ns += if request.calm > 0 { latency_ns } else { 0 };
     }
 
-    /// Counts requests that were due at `due` and have no response at the end of the run. If it goes on, their ages are
-    /// not final.
+    /// Counts requests that were due at `due` and have no response at the end of the run. If the run goes on, their
+    /// ages are not final.
     pub(super) fn left_waiting(&mut self, due: Nanos, at: Nanos, requests: u64) {
         match &mut self.run_on {
             _ if self.rules.open_loop.is_none() => {}
@@ -108,27 +108,27 @@ impl Tally {
         }
     }
 
-    /// Counts a request that was due by the end of the run and still has no response when the worker ends.
+    /// Counts a request that was due by the end of the run and still has no response at the end of the worker.
     pub fn left_unsettled(&mut self, request: &OpenRequest, at: Nanos) {
         if let Some(found) = self.learned(request) {
             leave(found, at.since(request.due), 1);
         }
     }
 
-    /// Counts requests that wait to be sent again and still have no response then.
+    /// Counts requests waiting to be sent again that still have no response at the end of the worker.
     pub fn left_returned(&mut self, at: Nanos) {
         let returned = std::mem::take(&mut self.returned);
         returned.iter().for_each(|request| self.left_unsettled(request, at));
     }
 
-    /// Counts requests that were due by the end of the run and never sent; the last of them was due at `due`.
+    /// Counts requests that were due by the end of the run and never sent; the last one was due at `due`.
     pub fn left_unsent(&mut self, due: Nanos, at: Nanos, requests: u64) {
         if let Some(found) = self.run_on.as_deref_mut().and_then(|run_on| run_on.learned(requests)) {
             leave(found, at.since(due), requests);
         }
     }
 
-    /// Counts requests dropped because they are later than `max_late_ns`; the last of them was due at `due`.
+    /// Counts requests dropped because they are later than `max_late_ns`; the last one was due at `due`.
     pub fn dropped(&mut self, due: Nanos, requests: u64, max_late_ns: u64) {
         if !self.warms_up && !self.is_carried(due) {
             self.left = self.left.map(|left| left.saturating_sub(requests));
@@ -155,7 +155,7 @@ impl Tally {
         }
     }
 
-    /// Counts requests that have not been sent at the end of the run; the last of them was due at `due`.
+    /// Counts requests unsent at the end of the run; the last one was due at `due`.
     pub fn unsent(&mut self, due: Nanos, at: Nanos, requests: u64) {
         self.was_due(due, requests).unsent += requests;
         self.left_waiting(due, at, requests);
@@ -171,22 +171,22 @@ impl Tally {
         self.interval.open_loop.get_or_insert_default().beyond += requests;
     }
 
-    /// Records that a script makes a connection pause this long before a batch.
+    /// Records a connection's pause before a batch, as set by a script.
     pub fn paused(&mut self, pause_ns: u64) {
         if self.rules.open_loop.is_some() {
             self.interval.open_loop.get_or_insert_default().paused_ns += pause_ns;
         }
     }
 
-    /// Counts a time in which due requests, one of them since `from`, waited for nothing but a connection.
+    /// Counts a time in which due requests, one of them since `from`, waited only for a connection.
     pub fn was_all_busy(&mut self, from: Nanos, since: Nanos, until: Nanos) {
         let open_loop = self.interval.open_loop.get_or_insert_default();
         open_loop.all_busy_ns += until.since(since.max(self.start));
         open_loop.all_busy_max_ns = open_loop.all_busy_max_ns.max(until.since(from));
     }
 
-    /// Forgets all measurements except how fast the target is when it has little to do: that is no figure of the run,
-    /// and may not occur again.
+    /// Forgets all measurements except the latency of the target under little load: it is no result of the run, and may
+    /// not occur again.
     pub(super) fn clear_but_calm(&mut self) {
         let of = |open_loop: &OpenLoopStats<u32>| (open_loop.calm, open_loop.calm_in_flight, open_loop.calm_ns);
         let calm = self.interval.open_loop.as_deref().map(of).unwrap_or_default();
@@ -208,7 +208,7 @@ impl Tally {
     }
 }
 
-/// Records that requests of this age have no response when the worker stops.
+/// Records requests of this age without a response when the worker stops.
 fn leave(open_loop: &mut OpenLoopStats<u32>, age_ns: u64, requests: u64) {
     open_loop.censored.record_many(age_ns, requests);
     open_loop.open.get_or_insert_default().record_many(age_ns, requests);

@@ -1,4 +1,4 @@
-//! The log of requests: the part of the tally that has each of them.
+//! The request log: the part of the tally with individual requests.
 
 use onrush_proto::Nanos;
 use onrush_stats::{Fate, LogEntry, Phase};
@@ -11,7 +11,7 @@ impl Tally {
         self.notes_first_bytes
     }
 
-    /// Logs a request that has ended, or is in flight when the run ends.
+    /// Logs a request that has ended, or is in flight at the end of the run.
     #[inline]
     pub(super) fn log(&mut self, request: &OpenRequest, at: Nanos, fate: Fate) {
         if let Some(watched) = request.watched.as_deref().filter(|watched| watched.is_logged) {
@@ -26,14 +26,14 @@ impl Tally {
         }
         let Some(log) = self.log.as_mut() else { return };
         let since = |at: Nanos| at.0.cast_signed() - self.start.0.cast_signed();
-        // A response in one piece has no time of its own for the first byte.
+        // A response in one piece has no separate time for its first byte.
         let first_at = request.first_at.or((fate == Fate::Completed).then_some(at));
         let failed = request.failed_check().filter(|_| fate == Fate::Completed);
         let entry = LogEntry {
             due_ns: since(request.due),
             sent_ns: since(request.sent_at),
             first_ns: first_at.map(since),
-            // A request that failed before its bytes could leave is stamped with the time when they were to.
+            // A request that failed before its bytes could leave has the time at which they were to leave.
             end_ns: (fate != Fate::Open).then(|| since(at.max(request.sent_at))),
             body_bytes: watched.body_bytes,
             status: request.status,

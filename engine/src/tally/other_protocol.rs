@@ -1,18 +1,18 @@
-//! Answers in another protocol than ours.
+//! Answers in a protocol other than ours.
 
 use onrush_stats::Cause;
 
-/// How many answers in another protocol are no chance.
+/// Number of answers in another protocol that cannot be chance.
 const CERTAIN: u64 = 5;
 
-/// The answers of one worker's servers in another protocol.
+/// Answers in another protocol from one worker's servers.
 #[derive(Debug, Default)]
 pub(super) struct OtherProtocol {
-    /// How many there were.
+    /// Number of such answers.
     answers: u64,
-    /// How many of them are complete responses.
+    /// Number of complete responses among them.
     responses: u64,
-    /// The last one.
+    /// The cause of the last answer.
     cause: Option<Cause>,
 }
 
@@ -25,19 +25,19 @@ impl OtherProtocol {
         }
     }
 
-    /// Counts a response with status 400 which says that the port expects TLS.
+    /// Counts a response with status 400 saying that the port expects TLS.
     pub fn responded(&mut self) {
         self.answers += 1;
         self.responses += 1;
         self.cause = Some(Cause::Status(400));
     }
 
-    /// True if there are complete responses, and all `completed` ones say that.
+    /// True if there are complete responses, and all `completed` ones say that the port expects TLS.
     pub fn has_all(&self, completed: u64) -> bool {
         self.responses > 0 && completed <= self.responses
     }
 
-    /// The other protocol, if there were enough answers and none of `completed` responses is in ours.
+    /// The other protocol, if there were enough answers and none of the `completed` responses is in ours.
     pub fn cause(&self, completed: u64) -> Option<Cause> {
         self.cause.filter(|_| self.answers >= CERTAIN && completed <= self.responses)
     }

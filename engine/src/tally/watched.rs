@@ -8,14 +8,14 @@ impl Tally {
         self.watches
     }
 
-    /// Decides from the options whether anything is noted.
+    /// Determines from the options whether anything is noted.
     pub(super) fn decide_to_watch(&mut self) {
         self.watches = self.checks.is_some() || self.samples.is_some() || self.log.is_some();
         self.notes_each = self.watches || self.rules.by_name;
         self.notes_first_bytes = self.rules.phases || self.log.is_some();
     }
 
-    /// Notes for the next request that is started for the first time, if any are needed.
+    /// Notes for the next request started for the first time, if needed.
     #[inline]
     pub fn watch(&mut self) -> Option<Box<Watched>> {
         if self.watches { Some(self.watched()) } else { None }
@@ -28,7 +28,7 @@ impl Tally {
         watched
     }
 
-    /// Keeps the response to a request as a sample, if there are not enough, and its memory for others.
+    /// Keeps the response to a request as a sample, if there are not enough yet, and its memory for others.
     pub(super) fn unwatch(&mut self, request: &mut OpenRequest) {
         let counts = !self.warms_up && !self.runs_on();
         let failed = request.failed_check();

@@ -1,4 +1,4 @@
-//! A worker's use of its own time: how much its waits found, how late requests were sent, in which interval.
+//! A worker's use of its time: completions per wait, lateness of requests, and interval boundaries.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ fn every_completion_is_found_by_a_wait() {
         assert_eq!(activity.submissions, 0, "in a closed loop what is sent at once is not late");
         let at_most = HANDLED_PER_TURN as u64;
         assert_eq!(activity.completions_max, u64::from(connections).min(at_most), "{connections}");
-        // One for each round of responses, and waits that end with a timer or while connections are left to open.
+        // One wait per round of responses, plus waits that end with a timer or while connections are left to open.
         let rounds = 100 * u64::from(connections).div_ceil(at_most);
         assert!((rounds..rounds + 400).contains(&activity.waits), "{connections}: {activity:?}");
     }
@@ -63,7 +63,7 @@ fn nothing_of_a_warm_up_counts_as_activity() {
 
 #[test]
 fn every_interval_has_its_activity() {
-    // Nothing is collected: the first interval is in the mailbox, all others are in one.
+    // Nothing is collected: the first interval is in the mailbox, all others are merged.
     let Ran { totals, end } = run_together(1, "");
     let (all, others) = (totals.activity, end.interval.activity);
     assert!(others.wall_ns > 0 && all.wall_ns > others.wall_ns, "{all:?}, {others:?}");

@@ -16,7 +16,7 @@ fn texts(texts: &[&str]) -> Checks {
     Checks { body: texts.iter().map(|text| (*text).to_owned()).collect(), ..Checks::default() }
 }
 
-/// Ten requests, each with this answer in pieces of `split` bytes.
+/// Ten requests, each answered in pieces of `split` bytes.
 fn checked(checks: &Checks, answer: &str, split: usize) -> Totals {
     let config = Config { checks: checks.clone(), requests: Some(10), duration_ns: None, ..config() };
     run_http(config, &format!("split = {split}\nanswer = \"{answer}\"")).totals

@@ -1,4 +1,4 @@
-//! Waiting of due requests because all connections are busy, and for other reasons.
+//! Waiting of due requests because all connections are busy, or for other reasons.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ fn connections(connections: u32) -> Config {
     Config { max_inflight: connections, ..open_loop(OpenLoop::default()) }
 }
 
-/// How long all connections were busy, and the longest that a request waited meanwhile, in milliseconds.
+/// Time in which all connections were busy, and the longest wait of a request meanwhile, in milliseconds.
 fn all_busy_ms(totals: &Totals) -> (u64, u64) {
     let open_loop = totals.open_loop.as_deref().expect("there is a schedule");
     (open_loop.all_busy_ns / MS, open_loop.all_busy_max_ns / MS)
@@ -38,7 +38,7 @@ fn while_connections_are_too_few_the_time_counts() {
 
 #[test]
 fn connections_that_are_missing_are_not_busy() {
-    // The request due at 0.2 s breaks the connection, and until 0.4 s there is no other.
+    // The request due at 0.2 s breaks the connection. There is no other until 0.4 s.
     let scenario = "connect_us = 0.0\nlatency_us = 100.0\nrefuse = [{ from_s = 0.15, for_s = 0.25 }]\n\
                     [[fault]]\nevery = 100\nwhat = 'reset'";
     let totals = run(connections(1), 2, scenario);
@@ -76,7 +76,7 @@ fn a_stall_of_the_worker_is_no_lack_of_connections() {
     let totals = run(connections(40), 1, scenario);
     assert!(totals.open_loop.as_deref().unwrap().late > 300);
     assert_eq!(all_busy_ms(&totals), (0, 0));
-    // Nor does it open more connections.
+    // A stall does not open more connections either.
     let growing = Config { demand: Demand::Growing(40), ..connections(500) };
     assert_eq!(run(growing, 1, scenario).counters.slots_opened, 40);
 }

@@ -1,4 +1,4 @@
-//! How many connections there are: at all times, while due requests wait, and over time.
+//! Number of connections: constant, growing while due requests wait, and over time.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -18,10 +18,10 @@ use crate::backend::Sim;
 use crate::backend::sim::{Act, Action, Peer};
 use crate::timers::LOOK_NS;
 
-/// When connections were established and closed: the change in their number.
+/// Times of established and closed connections: the change in their number.
 type Changes = Rc<RefCell<BTreeMap<u64, i64>>>;
 
-/// Servers that respond after a time, and record how many connections there are.
+/// Servers that respond after a time and record the number of connections.
 struct Counting {
     latency_ns: u64,
     connect_ns: u64,
@@ -52,7 +52,7 @@ impl Peer for Counted {
 
 impl Drop for Counted {
     fn drop(&mut self) {
-        // It is closed with the response to its last request.
+        // The connection is closed with the response to its last request.
         *self.changes.borrow_mut().entry(self.now + self.peer.latency_ns).or_default() -= 1;
     }
 }
@@ -86,7 +86,7 @@ fn levels(stages: &[(u64, u32, u32)]) -> Demand {
 
 #[test]
 fn no_more_connections_are_opened_than_due_requests_need() {
-    // One request per millisecond with a response after 20 ms each: that takes 20 connections.
+    // One request per millisecond with a response after 20 ms takes 20 connections.
     for (most, expected) in [(100, 20), (12, 12)] {
         let config = Config { max_inflight: most, demand: Demand::Growing(2), ..open_loop(OpenLoop::default()) };
         let (Ran { totals, .. }, there) = run(config, every(MS, None), 20 * MS, 0);
@@ -125,7 +125,7 @@ fn where_connecting_takes_long_the_number_at_most_doubles_in_that_time() {
     let (Ran { totals, .. }, there) = run(config, every(MS, None), 50 * MS, 50 * MS);
     assert_accounted(&totals);
     let at = |ms: u64| there.iter().take_while(|(at, _)| *at <= ms).last().map_or(0, |(_, count)| *count);
-    // The first finds a working address, and the second follows.
+    // The first connection finds a working address, and the second follows.
     assert_eq!([at(50), at(100)], [1, 2], "{there:?}");
     for (before, after) in [(100, 150), (150, 200), (200, 250), (250, 300)] {
         assert!(at(after) > at(before) && at(after) <= 2 * at(before), "{there:?}");
@@ -133,7 +133,7 @@ fn where_connecting_takes_long_the_number_at_most_doubles_in_that_time() {
     assert!((50..=100).contains(&totals.counters.slots_opened), "{there:?}");
 }
 
-/// A server that responds to one request at a time, whichever connection it comes on.
+/// A server that responds to one request at a time, over all connections.
 struct OneByOne {
     service_ns: u64,
     free_at: Rc<Cell<Nanos>>,
@@ -186,7 +186,7 @@ fn stages_open_and_close_connections_evenly() {
     let stages = levels(&[(200, 2, 2), (400, 2, 6), (400, 4, 0)]);
     let config = Config { max_inflight: 6, demand: stages, ..config() };
     let (Ran { totals, end }, there) = run(config, Pacer::Closed, 10 * MS, 0);
-    // Each closes when its response has arrived, up to 10 ms later.
+    // Each connection closes when its response has arrived, up to 10 ms later.
     let expected = [(0, 2), (250, 3), (350, 4), (450, 5), (550, 6), (600, 4), (650, 3), (750, 2), (850, 1), (950, 0)];
     for (from, count) in expected {
         let reached = there.iter().find(|(at, there)| *at >= from && *there == count);
@@ -278,7 +278,7 @@ fn a_limit_holds_requests_back_and_closes_no_connection() {
     link.mailbox.collect(|interval| totals += interval);
     totals += &*end.interval;
     assert_eq!(totals.counters.connects, 6, "each is opened once");
-    // A response every 10 ms for each, and up to one more where a connection may send again.
+    // A response every 10 ms for each connection, and up to one more where a connection may send again.
     let least = 20 * 4 + 20 * 3 + 10 * 6 + 50 * 4;
     assert!((least - 6..=least + 6).contains(&totals.counters.completed), "{} {least}", totals.counters.completed);
     let in_flight_s = totals.counters.occupancy.in_flight_ns as f64 / 1e9;
@@ -311,7 +311,7 @@ fn a_worker_that_stays_goes_on_after_its_results() {
         assert_eq!((stayed.stalled_ns, totals.counters.failed, totals.counters.connects), (0, 0, 0));
         (of_run.counters, per_phase)
     };
-    // Ten milliseconds for each response, two hundred for each limit; whoever is in flight has its response first.
+    // Ten milliseconds per response, two hundred per limit; requests in flight have their responses first.
     let near = |per_phase: Vec<(u64, u64)>| {
         for ((completed, open), expected) in per_phase.into_iter().zip([(120, 6), (63, 3), (3, 0), (114, 6)]) {
             assert!(completed.abs_diff(expected.0) <= 20 && open == expected.1, "{completed} {open} {expected:?}");
@@ -375,6 +375,6 @@ fn responses_that_come_after_the_end_are_those_of_a_worker_that_stays() {
         link.mailbox.collect(|interval| totals += interval);
     }
     let completed = totals.counters.completed;
-    // A response every 10 ms for each of six, but for the rest of the stall.
+    // A response every 10 ms for each of six, except for the rest of the stall.
     assert!((540..=606).contains(&completed), "a connection waits for a response that was lost: {completed}");
 }

@@ -1,9 +1,9 @@
-//! Broken and hostile servers in virtual time: whatever a server sends, and wherever it is cut, every request ends in
-//! one known way, with one row in the ledger, and every byte is counted.
+//! Broken and hostile servers in virtual time: whatever a server sends, and wherever the bytes are cut, every request
+//! ends in one known way, with one row in the ledger, and every byte is counted.
 //!
-//! Each server gets three requests, one after the other, and sends the same bytes each time. A `|` in them marks where
-//! the fault shows (or the response is complete), and is not sent: nothing after it is read. `docs/robustness.md` lists
-//! all of it.
+//! Each server gets three requests, one after the other, and sends the same bytes each time. A `|` in the bytes marks
+//! where the fault shows (or the response is complete) and is not sent: nothing after it is read. `docs/robustness.md`
+//! lists all cases.
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -22,7 +22,7 @@ const RESET: Cause = Cause::Errno(104);
 const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 13\r\n\r\nHello, World!";
 const CHUNKED: &str = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
 
-/// Responses that cannot be read, and where that is noticed: before the body, so the phase is the head.
+/// Unreadable responses, with the place where that is noticed: before the body, so the phase is the head.
 const BAD_HEADS: &[(&str, Error)] = &[
     ("n|onsense", Error::NotHttp),
     ("S|SH-2.0-OpenSSH_9.2\r\n", Error::NotHttp),
@@ -58,7 +58,7 @@ const BAD_HEADS: &[(&str, Error)] = &[
     ("HTTP/1.1 100 Continue\r\n\r\nn|onsense", Error::NotHttp),
 ];
 
-/// Invalid chunked bodies, and where the fault is noticed.
+/// Invalid chunked bodies, with the place where the fault is noticed.
 const BAD_CHUNKS: &[(&str, Error)] = &[
     ("\r|\n", Error::ChunkSize),
     ("g|", Error::ChunkSize),
@@ -72,7 +72,7 @@ const BAD_CHUNKS: &[(&str, Error)] = &[
     ("0\r\nA: \0|\r\n\r\n", Error::Trailer),
 ];
 
-/// Responses that are odd, or rude, but complete.
+/// Odd or rude but complete responses.
 const ODD_ANSWERS: &[(&str, u64)] = &[
     ("HTTP/1.1 200\r\nContent-Length: 2\r\n\r\nhi|", 1),
     ("HTTP/1.1 200 \r\nContent-Length: 2\r\n\r\nhi|", 1),
@@ -95,14 +95,14 @@ const ODD_ANSWERS: &[(&str, u64)] = &[
 /// Servers that react alike to every request.
 struct Hostile {
     acts: Rc<[(u64, Act)]>,
-    /// How many bytes a send takes at once.
+    /// Number of bytes a send takes at once.
     window: usize,
 }
 
 /// One connection of such a server.
 struct Line {
     acts: Rc<[(u64, Act)]>,
-    /// When the acts for the requests so far are over.
+    /// End of the acts for the requests so far.
     busy_until: Nanos,
 }
 
@@ -124,8 +124,8 @@ impl Peer for Line {
     }
 }
 
-/// Three requests with up to `slots` in flight; the acts' times in nanoseconds count from each request, or from the end
-/// of the acts for the one before. A request is late after 1 s and abandoned after 9.5 s.
+/// Three requests with up to `slots` in flight. The acts' times in nanoseconds count from each request, or from the end
+/// of the previous request's acts. A request is late after 1 s and abandoned after 9.5 s.
 fn run_with(acts: Vec<(u64, Act)>, slots: usize, request: Request, window: usize) -> Totals {
     let three = Config {
         depth: slots,
@@ -158,20 +158,20 @@ fn pieces(bytes: &[u8], size: usize) -> Vec<(u64, Act)> {
     (1..).zip(bytes.chunks(size)).map(|(index, piece)| (index * 1_000, Act::Send(piece.to_vec()))).collect()
 }
 
-/// Bytes in pieces of `size`, and something else after the last of them.
+/// Bytes in pieces of `size`, and another act after the last piece.
 fn pieces_then(bytes: &[u8], size: usize, act: Act) -> Vec<(u64, Act)> {
     let mut acts = pieces(bytes, size);
     acts.push((acts.last().map_or(1_000, |&(after_ns, _)| after_ns), act));
     acts
 }
 
-/// The bytes on the wire, and how many of them are read.
+/// The bytes on the wire, and the number of bytes read.
 fn unmarked(answer: &str) -> (Vec<u8>, usize) {
     let (before, after) = answer.split_once('|').expect("a mark");
     ([before, after].concat().into_bytes(), before.len())
 }
 
-/// The sizes in which bytes are cut: all of them, or some if there are many.
+/// The sizes into which bytes are cut: all of them, or some if there are many.
 fn sizes(len: usize) -> Vec<usize> {
     if len <= 200 { (1..=len).collect() } else { vec![7, 1000, 4096, len] }
 }
@@ -181,8 +181,8 @@ fn rows(totals: &Totals) -> Vec<(Phase, Cause, u64)> {
     totals.ledger.rows().iter().map(|&FailureRow { phase, cause, count, .. }| (phase, cause, count)).collect()
 }
 
-/// The server's bytes make all requests fail alike, however they are cut; the bytes are counted up to the end of the
-/// piece with the fault.
+/// Checks that the server's bytes make all requests fail alike, however they are cut. The bytes are counted up to the
+/// end of the piece with the fault.
 fn check_fails(answer: &str, phase: Phase, error: Error) {
     let (bytes, used) = unmarked(answer);
     for size in sizes(bytes.len()) {
@@ -262,7 +262,7 @@ fn what_does_not_end_fails_at_the_limit() {
         let (before, after) = endless[..HEAD_MAX + 9_000].split_at(HEAD_MAX + 1);
         check_fails(&format!("{before}|{after}"), Phase::Head, Error::HeadTooLong);
     }
-    // The limit counts from the start of the line with the size; for trailers, from the end of the last one.
+    // The limit counts from the start of the line with the size; for trailers, from the end of the last chunk.
     for (start, repeated) in [("5;", "extension"), ("0", "0"), ("0\r\n", "A: endless trailers\r\n")] {
         let framing = format!("{start}{}", repeated.repeat(2 * HEAD_MAX));
         let limit = start.find('\n').map_or(0, |lf| lf + 1) + HEAD_MAX + 1;
@@ -332,7 +332,7 @@ fn a_reset_after_every_byte_is_named_by_the_part_it_cut() {
     }
 }
 
-/// All requests get `bytes`, whole and byte by byte, and then the end of the connection.
+/// All requests get `bytes`, whole and byte by byte, followed by the end of the connection.
 fn check_cut(bytes: &[u8], end: Act, expected: Option<(Phase, Cause, u64)>) {
     for size in [1, bytes.len().max(1)] {
         let totals = run(pieces_then(bytes, size, end.clone()));
@@ -382,7 +382,7 @@ fn a_byte_a_second_is_late_and_then_given_up() {
 fn interim_answers_without_end_are_counted_and_given_up() {
     let interim = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n";
     let ten_a_second = (1..1_000).map(|tenth| (tenth * SECOND / 10, Act::Send(interim.to_vec())));
-    // The last one that counts arrives when the request is abandoned, at 9.5 s.
+    // The last byte that counts arrives when the request is abandoned, at 9.5 s.
     check_given_up(ten_a_second.collect(), Cause::Late, 95 * interim.len() as u64, 95);
     let at_once = [interim.repeat(10_000), b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_vec()].concat();
     for size in [1000, 4096, at_once.len()] {
@@ -392,7 +392,7 @@ fn interim_answers_without_end_are_counted_and_given_up() {
     }
 }
 
-/// Every request is late and abandoned, after this many bytes and interim responses each.
+/// Checks that every request is late and abandoned, after this many bytes and interim responses each.
 fn check_given_up(acts: Vec<(u64, Act)>, late: Cause, bytes: u64, interim: u64) {
     let totals = run(acts);
     assert_eq!(rows(&totals), [(Phase::Timeout, late, REQUESTS), (Phase::Abandoned, Cause::GivenUp, REQUESTS)]);
@@ -411,7 +411,7 @@ fn bytes_after_a_response_are_an_error_at_every_split() {
     for size in 1..=bytes.len() {
         let totals = run(pieces(&bytes, size));
         if OK.len().is_multiple_of(size) {
-            // They arrive when the next request has been sent, and can only be a response to that.
+            // The bytes arrive when the next request has been sent, and can only be a response to that.
             assert_eq!(rows(&totals), [(Phase::Head, Cause::Protocol(Error::NotHttp), 1)], "in pieces of {size}");
             assert_eq!((totals.counters.completed, totals.counters.failed), (2, 1), "in pieces of {size}");
         } else {

@@ -1,4 +1,4 @@
-//! HTTP/1.1 in virtual time, where every figure is known in advance.
+//! HTTP/1.1 in virtual time, where every result is known in advance.
 
 use onrush_proto::http1::encode;
 use onrush_stats::{Cause, Phase};
@@ -10,7 +10,7 @@ use onrush_proto::Error;
 fn a_stall_of_ten_seconds_is_one_long_latency() {
     let minute = Config { duration_ns: Some(60 * SECOND), ..config() };
     let ran = run_http(minute, "connect_us = 0.0\n[[stall]]\nfrom_s = 20.0\nfor_s = 10.0");
-    // One request after the other, 1 ms each. The one sent at 19.999 s would end at 20 s and ends at 30 s instead.
+    // Sequential requests of 1 ms each. The request sent at 19.999 s would end at 20 s and ends at 30 s instead.
     let expected_long = 10_001 * MS;
     let latency = &ran.totals.latency;
     assert_eq!(latency.count(), 19_999 + 1 + 30_000);
@@ -153,7 +153,7 @@ fn late_answers_count_once_and_keep_their_latency_unless_compatible() {
 fn a_refusing_server_is_asked_ever_more_slowly() {
     let minute = Config { duration_ns: Some(60 * SECOND), ..config() };
     let ran = run_http(minute, "[[refuse]]\nfrom_s = 0.0\nfor_s = 100.0");
-    // 1 ms doubling to 1 s takes about 1 s; then once a second, plus or minus a quarter.
+    // Doubling from 1 ms to 1 s takes about 1 s; then one per second, plus or minus a quarter.
     let refused = ran.totals.ledger.totals().connect;
     assert!((60..90).contains(&refused), "{refused}");
     assert!(ran.end.refusal.is_some());

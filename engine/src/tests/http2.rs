@@ -1,6 +1,6 @@
-//! HTTP/2 through the engine, against servers that are drawn at random: they allow few streams, then others, send
-//! GOAWAY, refuse and reset, give windows in crumbs, and all of it in pieces. Accounts balance, and where nothing
-//! depends on the moment, how the bytes are split makes no difference.
+//! HTTP/2 through the engine, against randomly drawn servers: they change their stream limits, send GOAWAY, refuse and
+//! reset, and open windows in crumbs, all of it in pieces. Accounts balance. Where nothing depends on timing, the
+//! splitting of the bytes makes no difference.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -19,45 +19,45 @@ use super::pacing::{every, open_loop};
 use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 
-/// How many servers every test run tries.
+/// Number of servers tried in every test run.
 const SEEDS: u64 = 100;
 
 /// Windows that no response of these tests fills.
 const AHEAD: Ahead = Ahead { response: 1 << 29, connection: 1 << 29 };
 
-/// The length of the preface that a client begins with.
+/// Length of the client's preface.
 const PREFACE: usize = 24;
 
 /// Behaviour of a server.
 #[derive(Clone, Debug)]
 struct Nature {
-    /// How many streams it allows; `None`: any number. After some requests, another number.
+    /// Number of streams allowed; `None`: unlimited. Another number after some requests.
     streams: Option<u32>,
     streams_later: Option<u32>,
     latency_ns: u64,
     jitter_ns: u64,
-    /// After so many requests on a connection it sends GOAWAY; zero: never.
+    /// Number of requests on a connection before GOAWAY; zero: never.
     goaway_after: u32,
     /// True if GOAWAY announces the end first, as RFC 9113 (6.8) recommends.
     is_graceful: bool,
-    /// True if it answers nothing, and closes the connection after GOAWAY.
+    /// True if the server answers nothing, and closes the connection after GOAWAY.
     closes: bool,
-    /// Which requests it refuses without processing them, and which it resets; zero: none.
+    /// Intervals of requests refused without processing, and of requests reset; zero: none.
     refuses_every: u32,
     resets_every: u32,
-    /// The window that it gives for the body of each request, and how much it gives at a time afterwards.
+    /// The window for the body of each request, and the size of later increments.
     window: u32,
     crumb: u32,
-    /// After so many requests on a connection it does nothing more; zero: never.
+    /// Number of requests on a connection after which it does nothing more; zero: never.
     hangs_after: u32,
-    /// The bytes of each response's body, and of each frame of it.
+    /// Size of each response's body, and of each frame of it.
     body: usize,
     frame: usize,
-    /// The longest piece in which bytes arrive.
+    /// Largest piece in which bytes arrive.
     piece: usize,
 }
 
-/// Actions of the servers of a run, over all connections.
+/// Actions of a run's servers, over all connections.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Did {
     connections: u32,
@@ -65,7 +65,7 @@ struct Did {
     refused: u64,
     reset: u64,
     goaways: u64,
-    /// The most streams beyond a client's confirmed allowance.
+    /// Largest number of streams beyond a client's confirmed allowance.
     excess: u32,
     body_bytes: u64,
 }
@@ -83,11 +83,11 @@ struct Connection {
     input: Vec<u8>,
     is_greeted: bool,
     requests: u32,
-    /// The last stream that is processed, once GOAWAY has said so.
+    /// The last stream to be processed, once GOAWAY has announced it.
     last: Option<u32>,
-    /// Streams whose requests are not complete or not answered, with when they will be.
+    /// Streams with incomplete or unanswered requests, and the times of their answers.
     open: BTreeMap<u32, Nanos>,
-    /// The limits of streams that were sent and are not acknowledged, oldest first.
+    /// Stream limits sent and not acknowledged, oldest first.
     limits: Vec<Option<u32>>,
     allowed: Option<u32>,
     sent_until: Nanos,
@@ -126,7 +126,7 @@ fn setting(id: u16, value: u32) -> Vec<u8> {
 }
 
 impl Connection {
-    /// Sends frames, in pieces that arrive together; nothing overtakes earlier ones.
+    /// Sends frames in pieces that arrive together; nothing overtakes earlier frames.
     fn send(&mut self, at: Nanos, frames: &[u8], actions: &mut Vec<Action>) {
         self.sent_until = self.sent_until.max(at);
         let at = self.sent_until;
@@ -148,7 +148,7 @@ impl Connection {
         let is_hit = |every: u32, number: u32| every > 0 && number.is_multiple_of(every);
         let is_left_out = self.last.is_some_and(|last| stream > last);
         if is_left_out {
-            // Nobody processes it: GOAWAY has said so.
+            // The request is never processed, as GOAWAY has announced.
             self.open.remove(&stream);
             return;
         }
@@ -245,7 +245,7 @@ impl Peer for Connection {
     }
 }
 
-/// A server without any trouble.
+/// A server without faults.
 fn quiet() -> Nature {
     Nature {
         streams: None,
@@ -266,7 +266,7 @@ fn quiet() -> Nature {
     }
 }
 
-/// A server, the number of requests, and how they are sent.
+/// A server, the number of requests, and the way they are sent.
 fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
     let one_in = |random: &mut Random, n: u64| random.below(n) == 0;
     let some = |random: &mut Random, most: u64| 1 + random.below(most) as u32;
@@ -298,13 +298,13 @@ fn draw(random: &mut Random) -> (Nature, Config, usize, bool) {
         give_up_ns: Some(20 * SECOND),
         ..if one_in(random, 3) { open_loop(OpenLoop::default()) } else { config() }
     };
-    // A window of zero is opened by nothing here.
+    // Nothing opens a window of zero here.
     let body = if nature.window > 0 && one_in(random, 3) { 5_000 } else { 0 };
     let is_paced = config.rules.open_loop.is_some();
     (nature, Config { duration_ns: None, ..config }, body, is_paced)
 }
 
-/// Carries a run out; returns its counts, and the servers' actions.
+/// Runs a drawn case. Returns its counts and the servers' actions.
 fn carry_out(seed: u64, piece: usize, lingers: Option<Ahead>) -> (Ran, Did) {
     let mut random = Random::new(seed);
     let (nature, config, body, is_paced) = draw(&mut random);
@@ -338,7 +338,7 @@ fn check(seed: u64) {
     assert_conserved(&whole.totals);
     assert_eq!(Some(counters.started), config.requests, "{}", about());
     assert_eq!(counters.completed, did.answered, "{}", about());
-    // A body in crumbs of a few bytes may take longer than a request lasts.
+    // A body in crumbs of a few bytes may take longer than a request may.
     assert_eq!(counters.completed + counters.failed + counters.abandoned, counters.started, "{}", about());
     assert!(did.excess == 0, "{}", about());
     // Only requests that the server refused or GOAWAY omitted come back.
@@ -348,19 +348,19 @@ fn check(seed: u64) {
     let in_flight = counters.occupancy.in_flight_ns as f64 / whole.end.elapsed_ns.max(1) as f64;
     let most = f64::from(config.max_inflight) * config.streams as f64;
     assert!(in_flight <= most + 0.01, "{in_flight} of {most}: {}", about());
-    // No connection has more in flight than it may, so that as many must have been busy. Returned requests are in
-    // flight between two connections, too.
+    // No connection has more in flight than it may, so as many must have been busy. Returned requests are also in
+    // flight between two connections.
     let &Occupancy { in_flight_ns, busy_ns, .. } = &counters.occupancy;
     assert!(counters.returned > 0 || in_flight_ns <= busy_ns * config.streams as u64, "{}", about());
     // Frames between two pieces depend on the windows and the GOAWAY that have come by then. Pieces of several
-    // connections come in turns, and their order decides which connection sends the last request of all, and so which
-    // one is replaced, and for which one a rest is drawn first.
+    // connections come in turns. Their order decides which connection sends the last request of all, and so which one
+    // is replaced, and for which one a rest is drawn first.
     let is_in_turns =
         config.max_inflight > 1 && (config.requests_per_connection.is_some() || did.refused + did.reset > 0);
     if did.body_bytes + did.goaways > 0 || is_in_turns {
         return;
     }
-    // A byte at a time, unless there are many. A wait for several may begin between two pieces.
+    // Byte by byte, unless there are many. A wait for several may begin between two pieces.
     let piece = 1 + draw(&mut Random::new(seed)).0.body / 50;
     let [(whole, did), (split, same)] = [usize::MAX, piece].map(|piece| carry_out(seed, piece, None));
     let counters = [&split, &whole].map(|ran| format!("{:?}", ran.totals.counters));
@@ -380,7 +380,7 @@ fn whatever_a_server_of_http2_does_accounts_balance() {
     (first..).take_while(|seed| !is_over(*seed)).for_each(check);
 }
 
-/// Carries a closed loop of requests without bodies out against these servers.
+/// Runs a closed loop of requests without bodies against these servers.
 fn run_against(config: Config, network: impl Network + 'static) -> Ran {
     let shared = SharedContext::new(Http2Options {
         streams: config.streams as u32,
@@ -432,14 +432,14 @@ fn connections_that_are_sent_away_before_their_responses_do_not_back_off() {
     let ran = run_against(Config { streams: 10, stand_ins: 4, ..config() }, server);
     assert_conserved(&ran.totals);
     let counters = &ran.totals.counters;
-    // Ten in each 20 ms, and the time of a connect between them.
+    // Ten per 20 ms, and the time of a connect between them.
     assert!((450..=500).contains(&counters.completed), "{counters:?}");
     assert_eq!((counters.occupancy.waiting_ns, counters.late), (0, 0), "{counters:?}");
 }
 
 #[test]
 fn a_server_that_turns_everything_away_is_asked_less_and_less() {
-    // No more of its places are used because more were asked for.
+    // More requested streams do not use more of the server's places.
     for (refuses_every, resets_every, asked) in [(1, 0, 8), (0, 1, 8), (0, 1, 200)] {
         let did = Rc::<RefCell<Did>>::default();
         let nature = Nature { refuses_every, resets_every, latency_ns: 10_000, streams: Some(8), ..quiet() };
@@ -452,8 +452,8 @@ fn a_server_that_turns_everything_away_is_asked_less_and_less() {
         let ran = run_against(config, server);
         assert_conserved(&ran.totals);
         let turned_away = did.borrow().refused + did.borrow().reset;
-        // About ten times in a second in each of eight places.
-        // Before its SETTINGS have come, up to a hundred are tried.
+        // About ten times a second in each of eight places. Up to a hundred are tried before the server's SETTINGS
+        // arrive.
         let first = asked.min(100) - 8;
         assert!((40..200 + first).contains(&turned_away), "{turned_away}: {:?}", ran.totals.counters);
         assert_eq!(did.borrow().connections, 1);
@@ -468,7 +468,7 @@ fn a_server_that_turns_some_away_is_asked_again_soon() {
     let config = Config { streams: 8, lingers: Some(AHEAD), ..config() };
     let ran = run_against(config, server);
     let counters = &ran.totals.counters;
-    // A place is busy for a millisecond, and after each fourth request empty for another.
+    // A place is busy for a millisecond, and empty for another after each fourth request.
     assert!(counters.completed > 4_000 && counters.failed > 1_000, "{counters:?}");
 }
 
@@ -503,7 +503,7 @@ fn requests_that_wait_to_be_sent_again_are_late_and_given_up_like_others() {
 
 #[test]
 fn a_server_that_sends_every_connection_away_is_asked_less_and_less() {
-    // It says that it processes the first request, and answers nothing.
+    // The server announces that it processes the first request, and answers nothing.
     let did = Rc::<RefCell<Did>>::default();
     let nature = Nature { goaway_after: 1, closes: true, ..quiet() };
     let server = Server { nature, did: Rc::clone(&did), random: Random::new(1) };
@@ -524,10 +524,11 @@ fn waits_for_several_responses_are_counted_where_there_are_enough_in_flight() {
         (lingers, linger_max_ns)
     };
     let (many, longest_ns) = lingers(32, |_| ());
-    // A fortieth of a millisecond and of the time that these waits add to it.
+    // A fortieth of a millisecond, and of the time that these waits add.
     assert!(many > 0 && (MS / 40..MS / 38).contains(&longest_ns), "{many} {longest_ns}");
     assert!(lingers(8, |_| ()).0 > 0);
-    // All bytes count, although only bodies use windows: the ten of each response in flight fill this one together.
+    // All bytes count, although only bodies use windows: the ten bytes of each response in flight together fill this
+    // window.
     let shared = |config: &mut Config| config.lingers = Some(Ahead { connection: 320, ..AHEAD });
     let short_ns = lingers(32, shared).1;
     assert!(short_ns > 0 && short_ns < longest_ns * 2 / 3, "{short_ns} {longest_ns}");
@@ -563,7 +564,7 @@ fn requests_that_wait_to_be_sent_again_are_late_again_after_a_warm_up() {
 
 #[test]
 fn waits_for_several_responses_hardly_prolong_even_the_quickest() {
-    // Four connections of 64 answer after a third of a millisecond, shortly after one another, the others after a
+    // Four connections of 64 answer after a third of a millisecond, shortly one after another, the others after a
     // hundred.
     struct Mixed(Server);
     const QUICK: u64 = 300_000;

@@ -1,4 +1,4 @@
-//! A limit on the requests per connection, with servers that close and servers that do not.
+//! A limit on requests per connection, with servers that close and servers that do not.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -9,20 +9,20 @@ use super::scripted::Script;
 use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 
-/// Behaviour of a server when a request asks it to close.
+/// Reaction of a server to a request that asks it to close.
 #[derive(Clone, Copy, PartialEq)]
 enum Manners {
-    /// It closes, this long after its response, in nanoseconds.
+    /// Closes, this long after its response, in nanoseconds.
     Closes(u64),
-    /// It resets the connection.
+    /// Resets the connection.
     Resets,
-    /// It ignores that.
+    /// Ignores the request to close.
     Stays,
-    /// It never responds.
+    /// Never responds.
     Hangs,
 }
 
-/// For every connection, whether each of its requests asked to close.
+/// For each request of every connection: true if it asked to close.
 type Seen = Rc<RefCell<Vec<Vec<bool>>>>;
 
 /// Servers that respond after a millisecond.
@@ -78,7 +78,7 @@ impl Peer for Server {
     }
 }
 
-/// Runs against such servers; returns the measurements and the requests that they received.
+/// Runs against such servers. Returns the measurements and the requests received.
 fn run(config: Config, manners: Manners, script: Option<Script>) -> (Ran, Vec<Vec<bool>>) {
     let servers = Servers { manners, tired_after: None, seen: Seen::default() };
     run_against(config, servers, script)
@@ -97,7 +97,7 @@ fn run_against(config: Config, servers: Servers, script: Option<Script>) -> (Ran
     (ran, seen.take())
 }
 
-/// This many requests, at most `most` per connection, and no other end.
+/// A run of `requests` requests, at most `most` per connection, and no other end.
 fn limited(most: u64, requests: u64) -> Config {
     Config {
         requests_per_connection: Some(per_connection(most)),
@@ -180,8 +180,8 @@ fn batches_of_a_script_stay_whole() {
     assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [9, 9, 9]);
     assert!(seen.iter().all(|requests| requests[8]));
 
-    // The third batch does not fit after the first two, which could not be foreseen: it goes out on its own connection,
-    // and the run does not wait for the server to close the other, because it was not told to.
+    // The third batch does not fit after the first two, which could not be foreseen. It goes out on its own connection,
+    // and the run does not wait for the server to close the other, because it was not asked to.
     let (ran, seen) = run(limited(10, 20), Manners::Closes(0), Some(Script::writing(&[3, 3, 9, 5])));
     assert_eq!(seen.iter().map(Vec::len).collect::<Vec<_>>(), [6, 9, 5]);
     assert_eq!(ran.totals.counters.closed_first, 1);

@@ -47,7 +47,7 @@ pub fn per_connection(most: u64) -> PerConnection {
     PerConnection { most, option: Limiter::RequestsPerConnection }
 }
 
-/// One worker with one connection and no limits; each test changes what it is about.
+/// One worker with one connection and no limits; each test changes its subject.
 pub fn config() -> Config {
     Config {
         max_inflight: 1,
@@ -85,7 +85,7 @@ pub fn config() -> Config {
     }
 }
 
-/// Measurements of a run, and how it ended.
+/// Measurements and end of a run.
 pub struct Ran {
     pub totals: Totals,
     pub end: WorkerEnd,
@@ -138,7 +138,7 @@ pub fn request(method: &str, body: Vec<u8>) -> Request {
     })
 }
 
-/// Every request that was started has ended in exactly one way.
+/// Checks that every started request has ended in exactly one way.
 pub fn assert_conserved(totals: &Totals) {
     let counters = &totals.counters;
     let ended = counters.completed + counters.failed + counters.abandoned + counters.open_at_end;

@@ -34,7 +34,7 @@ type Behaviour = fn(number: u32, stream: u8, open: &[u8]) -> Vec<(u64, Vec<u8>)>
 struct Server {
     seen: Rc<RefCell<Seen>>,
     behaviour: Behaviour,
-    /// Sent when the connection begins: delays and frames.
+    /// Frames sent at the start of the connection, with delays.
     greeting: Vec<(u64, Vec<u8>)>,
 }
 
@@ -124,7 +124,7 @@ fn run_against(
     (ran, seen)
 }
 
-/// A job in the second protocol, with this many requests at a time on a connection.
+/// A job in the second protocol, with `capacity` requests at a time per connection.
 fn second(capacity: usize) -> Job {
     let make_protocol: MakeProtocol = Box::new(move |_| Ok(Protocol::Other(Box::new(Second::new(capacity, 0)))));
     job(request("GET", Vec::new()), make_protocol)
@@ -263,8 +263,8 @@ fn flow_control_stalls_an_upload_and_lets_it_go_on() {
     assert_eq!(ran.totals.latency.max(), Some(9 * MS));
 }
 
-/// Two responses whose pieces alternate, if there are two requests: the first begins after 1 ms and ends after 6 ms,
-/// the second begins after 2 ms and ends after 4 ms.
+/// Two responses with alternating pieces, if there are two requests: the first lasts from 1 ms to 6 ms, the second from
+/// 2 ms to 4 ms.
 fn interleaved(_: u32, _: u8, open: &[u8]) -> Vec<(u64, Vec<u8>)> {
     let &[a, b] = open else { return vec![] };
     vec![
@@ -304,11 +304,11 @@ fn a_first_byte_counts_before_its_frame_is_whole() {
     let one = streams(1, 10);
     let (ran, _) = run_against(Config { rules: Rules { phases: true, ..one.rules }, ..one }, second(1), &[], behaviour);
     let phases = ran.totals.phases.expect("they were wanted");
-    // The stream's name came with the first bytes, so the stream is only known after they were read.
+    // The stream's name came with the first bytes, so the stream is known only after they were read.
     assert_eq!((phases.ttfb.min(), phases.ttlb.max()), (Some(5 * MS), Some(4 * MS)));
 }
 
-/// The responses that a script received: their heads and bodies.
+/// Heads and bodies of the responses passed to a script.
 type Received = Rc<RefCell<Vec<(String, String)>>>;
 
 /// A job with a script that reads heads and bodies.
@@ -393,7 +393,7 @@ fn several_requests_in_flight_are_carried_over_the_end_of_a_warm_up() {
 struct Numbered {
     length: usize,
     next: usize,
-    /// How many batches there are.
+    /// Number of batches.
     last: usize,
 }
 
@@ -534,7 +534,7 @@ fn a_request_that_comes_back_is_sent_again_with_what_it_had() {
     let job = Job { source, make_protocol: Box::new(move |_| Ok(window())), ..second(1) };
     let (ran, seen) = run_against(streams(1, 8), job, &[], behaviour);
     let counters = &ran.totals.counters;
-    // A request that comes back three times fails.
+    // A request returned three times fails.
     assert_eq!((counters.started, counters.completed, counters.returned, counters.failed), (8, 7, 3, 1));
     assert_eq!(seen.borrow().bodies, [0, 1, 2, 2, 2, 2, 3, 4, 5, 6, 7]);
 }

@@ -1,4 +1,4 @@
-//! Thousands of connections: they are opened in batches, and everything else has its turn in between.
+//! Thousands of connections: opened in batches, with a turn for everything else in between.
 
 use std::cell::RefCell;
 use std::net::SocketAddr;
@@ -13,11 +13,11 @@ use crate::roster::opened_per_turn;
 /// The peer's view, in order: a `c` for each connect, an `r` for each request.
 type Seen = Rc<RefCell<String>>;
 
-/// A network in which everything happens at once.
+/// A network without delays.
 struct Instant {
     seen: Seen,
     behaviour: Behaviour,
-    /// When all connects but the first succeed.
+    /// Time at which all connects but the first succeed.
     others_at: Nanos,
     /// Stops the run at this connect.
     stops: Option<(usize, Arc<Control>)>,
@@ -82,10 +82,10 @@ fn run_where_others_connect(
     (totals, seen.take())
 }
 
-/// The most connections that are opened in one turn of the loop.
+/// Largest number of connections opened in one turn of the loop.
 const MOST: usize = opened_per_turn(HANDLED_PER_TURN);
 
-/// The most connects in a row without a request in between.
+/// Largest number of consecutive connects without a request in between.
 fn longest_burst(seen: &str) -> usize {
     seen.split('r').map(str::len).max().unwrap_or(0)
 }

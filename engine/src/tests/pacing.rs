@@ -1,4 +1,4 @@
-//! Requests that are due at moments of a schedule.
+//! Scheduled requests.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 use crate::backend::thread_cpu_ns;
 
-/// A request every `step_ns` nanoseconds, from zero on; a batch takes the time of all its requests.
+/// A request every `step_ns` nanoseconds, from zero on; a batch takes the due times of all its requests.
 pub fn every(step_ns: u64, catch_up: Option<CatchUp>) -> Pacer {
     Pacer::Scheduled(Scheduled::new(dues(step_ns, ScheduleSpan::default()), catch_up, 0))
 }
@@ -29,7 +29,7 @@ fn dues(step_ns: u64, span: ScheduleSpan) -> Dues {
     schedule.dues(Partition::WHOLE, span, 1)
 }
 
-/// Servers that respond after `latency_ns`, but not before a given moment, and record when requests arrived.
+/// Servers that respond after `latency_ns`, but not before a given moment, and record the arrivals of requests.
 pub(super) struct Noting {
     pub latency_ns: u64,
     pub not_before: Nanos,
@@ -50,13 +50,13 @@ impl Peer for Noting {
     }
 }
 
-/// Rules under which latencies count from when requests were due.
+/// Rules under which latencies count from due times.
 pub(super) fn open_loop(rules: OpenLoop) -> Config {
     let rules = OpenLoop { late_ns: MS + rules.slice_ns, ..rules };
     Config { rules: Rules { open_loop: Some(rules), ..config().rules }, ..config() }
 }
 
-/// Every request that was due was sent, dropped, or is unsent at the end.
+/// Checks that every due request was sent, dropped, or is unsent at the end.
 pub(super) fn assert_accounted(totals: &Totals) {
     let open_loop = totals.open_loop.as_deref().expect("there is a schedule");
     let counters = &totals.counters;
@@ -78,7 +78,7 @@ fn run_scenario(config: Config, step_ns: u64, scenario: &str) -> Totals {
     ran.totals
 }
 
-/// Sends a request every `step_ns`; returns the measurements and when the requests arrived.
+/// Sends a request every `step_ns`. Returns the measurements and the arrivals of the requests.
 fn run(config: Config, step_ns: u64, latency_ns: u64) -> (Ran, Vec<u64>) {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns, not_before: Nanos::default(), asked: Rc::clone(&asked) };
@@ -145,7 +145,7 @@ fn a_stall_is_in_the_latency_of_every_request_that_was_due_meanwhile() {
     let scheduled = &totals.open_loop.as_deref().unwrap().scheduled;
     assert_eq!(totals.counters.completed, 100_000);
     let at = |percentile: f64| scheduled.percentile(percentile) as f64;
-    // A tenth of all requests was due in the stall; each waited for the rest of it, which is evenly distributed.
+    // A tenth of all requests was due in the stall. Each waited for the rest of it, which is evenly distributed.
     for (percentile, seconds) in [(95.0, 5.0), (99.0, 9.0), (99.9, 9.9), (100.0, 10.0)] {
         let expected = seconds * SECOND as f64;
         assert!((at(percentile) - expected).abs() < 0.002 * expected, "p{percentile}: {}", at(percentile));
@@ -169,7 +169,7 @@ fn a_time_without_answers_is_one_in_which_something_was_asked_for() {
     let quick = "connect_us = 0.0\nlatency_us = 10.0";
     assert_eq!(silences(quick), [], "a request a second is no silence");
     let stall = |from: &str, seconds: &str| format!("{quick}\n[[stall]]\nfrom_s = {from}\nfor_s = {seconds}");
-    // One is due at the beginning of the second second, and not before.
+    // One request is due at the beginning of the second second, not before.
     assert_eq!(silences(&stall("0.5", "1.0")), [(1_000, 1_500)]);
     assert_eq!(silences(&stall("3.5", "9.0")), [(4_000, u64::MAX / MS)]);
 }
@@ -207,9 +207,9 @@ fn what_would_start_too_late_is_dropped_and_nothing_else_is() {
     let totals = run_scenario(one, 10 * MS, "connect_us = 0.0\n[[stall]]\nfrom_s = 3.0\nfor_s = 2.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
     assert_eq!((open_loop.due, open_loop.unsent), (1_000, 0));
-    // One request waits for the server. Of the 199 that were due after it, the last 50 were due less than 500 ms ago.
+    // One request waits for the server. Of the 199 requests due after it, the last 50 were due less than 500 ms ago.
     assert!((149..=151).contains(&open_loop.dropped), "{}", open_loop.dropped);
-    // They are sent a millisecond apart, and meanwhile a few more become due.
+    // The requests are sent a millisecond apart, while a few more become due.
     assert!((50..=60).contains(&open_loop.late), "{}", open_loop.late);
     assert!(open_loop.lateness.max().unwrap() <= 500 * MS);
 }
@@ -224,7 +224,7 @@ fn what_was_due_and_not_sent_at_the_end_is_counted_with_its_age() {
     assert_eq!(open_loop.censored.max(), Some(900 * MS));
 }
 
-/// Batches of two on a server that only responds to the first request of a connection; reconnecting takes longer than
+/// Batches of two on a server that responds only to the first request of a connection. Reconnecting takes longer than
 /// the run.
 fn given_back(rules: OpenLoop) -> Totals {
     let config = Config { depth: 2, requests: Some(6), duration_ns: Some(100 * MS), ..open_loop(rules) };
@@ -328,7 +328,7 @@ fn a_request_is_held_back_if_catching_up_slowly_made_it_late() {
     assert!((19..=21).contains(&dropped) && held_back == 0, "{held_back} of {dropped}");
 }
 
-/// When requests arrive at a server that freezes for the first half second, with a schedule of 100 requests a second.
+/// Arrivals of requests at a server that freezes for the first half second, with a schedule of 100 requests a second.
 fn asked_after_a_stall(catch_up: Option<CatchUp>) -> Vec<u64> {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns: MS, not_before: Nanos(500 * MS), asked: Rc::clone(&asked) };
@@ -341,7 +341,7 @@ fn asked_after_a_stall(catch_up: Option<CatchUp>) -> Vec<u64> {
 #[test]
 fn late_requests_catch_up_at_full_speed_by_default() {
     let asked = asked_after_a_stall(None);
-    // Requests due in the stall leave a millisecond apart, and so do five more that became due meanwhile.
+    // Requests due in the stall leave a millisecond apart, as do five more that became due meanwhile.
     let expected: Vec<u64> = [0].into_iter().chain((1..200).map(|k| (10 * k).max(499 + k))).collect();
     assert_eq!(asked, expected);
 }
@@ -352,7 +352,7 @@ fn after_a_stall_the_schedule_runs_faster_until_it_caught_up() {
     // After the request that was due at 10 ms and left at 500 ms, one every 5 ms: caught up at 990 ms.
     let expected: Vec<u64> = [0].into_iter().chain((1..200).map(|k| (10 * k).max(495 + 5 * k))).collect();
     assert_eq!(asked, expected);
-    // With the factor 1 the schedule stays as late as it was.
+    // With a factor of 1 the schedule stays as late as it was.
     let never = asked_after_a_stall(CatchUp::from_thousandths(1_000));
     assert_eq!(
         never,
@@ -369,8 +369,8 @@ fn a_request_leaves_at_the_end_of_the_slice_that_it_is_due_in() {
     let pacer = Pacer::Scheduled(Scheduled::new(dues(30 * MS, span), None, slice_ns));
     let ten = Config { max_inflight: 10, ..open_loop(OpenLoop { slice_ns, ..OpenLoop::default() }) };
     let ran = run_job(ten, Box::new(network), Job { pacer, ..job(get(), http1(1)) });
-    // A request due exactly at the end of a slice leaves then; one that would leave after the end of the run leaves
-    // when it is due.
+    // A request due exactly at the end of a slice leaves then; one that would leave after the end of the run leaves at
+    // its due time.
     let due = (0..).map(|k| 30 * k).take_while(|ms| *ms < 1_000);
     let expected: Vec<u64> = due.map(|ms: u64| if ms > 900 { ms } else { ms.next_multiple_of(100) } * MS).collect();
     assert_eq!(asked.take(), expected);
@@ -378,7 +378,7 @@ fn a_request_leaves_at_the_end_of_the_slice_that_it_is_due_in() {
     assert_eq!((open_loop.late, open_loop.unsent, open_loop.lateness.max()), (0, 0, Some(90 * MS)));
 }
 
-/// Sends a request every millisecond in slices of 10 ms to a server that responds with these acts after 3 ms; returns
+/// Sends a request every millisecond in slices of 10 ms to a server that responds with these acts after 3 ms. Returns
 /// the measurements.
 fn run_in_slices(answer: Vec<Act>) -> Totals {
     let network = Answering { latency_ns: 3 * MS, answer };
@@ -473,7 +473,7 @@ fn as_in_wrk2_only_a_stall_of_the_generator_is_caught_up_slowly() {
     };
     let freeze = "[[stall]]\nfrom_s = 0.0\nfor_s = 0.5";
     // From the response at 500 ms on, a request leaves every millisecond: 10 ms · k is more than a millisecond before
-    // 499 ms + k up to k = 55. At twice the rate, 495 ms + 5 ms · k is that up to k = 98.
+    // 499 ms + k up to k = 55. At twice the rate, 495 ms + 5 ms · k applies, up to k = 98.
     assert_eq!((of(true, freeze), of(false, freeze)), (55, 98));
     // From 502.5 ms to 1,002.5 ms: 10 ms · k is before 1,002.5 ms + 5 ms · (k - 51) from k = 51 up to 149.
     let stall = "[[generator_stall]]\nfrom_s = 0.5025\nfor_s = 0.5";
@@ -485,17 +485,17 @@ fn dropped_requests_are_as_old_as_they_may_become() {
     let rules = OpenLoop { max_late_ns: Some(20 * MS), ..OpenLoop::default() };
     let totals = run_scenario(open_loop(rules), 10 * MS, "connect_us = 0.0\nlatency_us = 500000.0");
     let open_loop = totals.open_loop.as_deref().unwrap();
-    // Two requests are sent, and the ones due between them are dropped: the first of them was due at 10 ms.
+    // Two requests are sent, and the requests due between them are dropped; the first of those was due at 10 ms.
     assert!(open_loop.dropped > 40, "{}", open_loop.dropped);
     let open = open_loop.open.as_ref().unwrap();
     assert_eq!((open_loop.censored.count() - open.count(), open_loop.censored.min()), (open_loop.dropped, open.min()));
 }
 
-/// A network in which time passes for a worker that polls: a microsecond each time.
+/// A network in which time passes for a polling worker: a microsecond per poll.
 struct Polled {
     network: Box<dyn Network>,
     now: Cell<Nanos>,
-    /// When the worker wanted to wake up.
+    /// Wake-up times requested by the worker.
     woken: Rc<RefCell<Vec<Nanos>>>,
 }
 
@@ -569,7 +569,8 @@ fn a_stall_over_the_end_of_the_warm_up_drops_what_is_too_late() {
     let config = Config { warmup_ns: SECOND, ..open_loop(rules) };
     let totals = run_scenario(config, 10 * MS, "connect_us = 0.0\n[[generator_stall]]\nfrom_s = 0.805\nfor_s = 0.7");
     let open_loop = totals.open_loop.as_deref().unwrap();
-    // It counts from 1.505 s to the planned end, including earlier due requests; requests too late by then are dropped.
+    // The window counts from 1.505 s to the planned end, including earlier due requests; requests too late by then are
+    // dropped.
     assert_eq!((open_loop.due, totals.until_ns), (100, 495 * MS));
     assert!((44..=46).contains(&(open_loop.dropped - open_loop.carried)), "{open_loop:?}");
 }

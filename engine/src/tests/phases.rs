@@ -1,4 +1,4 @@
-//! Measurements besides the latency, and when they begin.
+//! Measurements other than the latency, and the start of measuring.
 
 use super::*;
 
@@ -62,7 +62,7 @@ fn behind_a_warm_up_everything_starts_from_zero() {
     let warm = Config { max_inflight: 4, warmup_ns: SECOND, ..with_phases() };
     let ran = run_http(warm, "connect_us = 100.0\nlatency_us = 10000.0\n[[refuse]]\nfrom_s = 0.0\nfor_s = 0.2");
     let counters = &ran.totals.counters;
-    // Of 100 responses in a second the first on each connection belongs to a request from before.
+    // Of 100 responses in a second, the first on each connection belongs to an earlier request.
     assert_eq!((counters.carried, counters.completed, counters.open_at_end), (4, 4 * 100, 4));
     assert_eq!((counters.bytes_received, counters.started), (4 * 100 * 52, 4 * 100));
     assert_eq!((ran.totals.latency.count(), ran.totals.latency.min()), (4 * 100, Some(10 * MS)));
@@ -78,7 +78,7 @@ fn behind_a_warm_up_everything_starts_from_zero() {
 fn exactly_so_many_requests_are_started_behind_a_warm_up() {
     let limited = Config { max_inflight: 7, warmup_ns: SECOND, requests: Some(1_000), duration_ns: None, ..config() };
     let ran = run_http(limited, "connect_us = 0.0");
-    // Requests that were in flight are additional.
+    // Requests in flight at the start of measuring are additional.
     assert_eq!((ran.totals.counters.started, ran.totals.counters.completed), (1_000, 1_007));
     // A millisecond longer than without a warm-up: requests in flight are awaited first.
     assert_eq!(ran.end.elapsed_ns, 144 * MS);

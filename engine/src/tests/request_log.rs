@@ -6,7 +6,7 @@ use onrush_stats::{Fate, LogEntry};
 
 use super::*;
 
-/// Runs a closed loop with a log of one request in `one_of`.
+/// Runs a closed loop with a log of one in `one_of` requests.
 fn logged(config: Config, scenario: &str, one_of: u64) -> (Ran, Vec<LogEntry>) {
     let scenario: Scenario = toml::from_str(scenario).expect("the scenario is valid");
     let pages = Arc::new(Mutex::new(Vec::new()));
@@ -48,7 +48,7 @@ fn every_request_that_counts_has_its_entry() {
     assert_eq!(count(&entries, |fate| matches!(fate, Fate::Failed(..))), counters.failed);
     assert_eq!(count(&entries, |fate| fate == Fate::Abandoned), counters.abandoned);
     assert_eq!(count(&entries, |fate| fate == Fate::Open), counters.open_at_end);
-    // Requests in flight when measuring began were sent before it; nothing else of the warm-up is there.
+    // Requests in flight when measuring began were sent before it. Nothing else of the warm-up is logged.
     assert_eq!(entries.iter().filter(|entry| entry.sent_ns < 0).count() as u64, counters.carried);
     assert!(entries.iter().all(|entry| entry.end_ns.is_none_or(|end_ns| end_ns >= 0)));
     let latency_ns = |entry: &LogEntry| (entry.end_ns.unwrap_or(entry.sent_ns) - entry.sent_ns).cast_unsigned();

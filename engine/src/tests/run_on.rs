@@ -1,4 +1,4 @@
-//! Runs that go on after their end, until it is known how the requests that were due have ended.
+//! Runs that go on after their end, until the outcome of all due requests is known.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -8,8 +8,8 @@ use onrush_stats::Distribution;
 use super::pacing::{Noting, every, open_loop};
 use super::*;
 
-/// A request every 50 ms, twenty in all, answered after `latency_ns`; returns the measurements and when requests
-/// arrived.
+/// Twenty requests, one every 50 ms, answered after `latency_ns`. Returns the measurements and the arrivals of the
+/// requests.
 fn run(config: Config, latency_ns: u64) -> (Ran, Vec<u64>) {
     let asked = Rc::new(RefCell::new(Vec::new()));
     let network = Noting { latency_ns, not_before: Nanos::default(), asked: Rc::clone(&asked) };
@@ -18,14 +18,14 @@ fn run(config: Config, latency_ns: u64) -> (Ran, Vec<u64>) {
     (ran, asked.take())
 }
 
-/// When the runs end: just before a request is due.
+/// End of the runs: just before a request is due.
 const END: u64 = 995 * MS;
 
 fn many(run_on_ns: u64) -> Config {
     Config { max_inflight: 100, duration_ns: Some(END), run_on_ns, ..open_loop(OpenLoop::default()) }
 }
 
-/// How many requests ended later, how many were open at last, and how many ages are known.
+/// Number of requests that ended later, number of open ones at last, and number of known ages.
 fn found(ran: &Ran) -> (u64, u64, u64) {
     let open_loop = ran.totals.open_loop.as_deref().unwrap();
     let some = |times: &Option<Box<Distribution<u64>>>| times.as_deref().map_or(0, Distribution::count);
@@ -44,7 +44,7 @@ fn figures_are_those_of_the_run_and_later_latencies_are_apart() {
     assert_eq!((scheduled(&ran), ran.totals.counters.open_at_end), (scheduled(&plain), 6));
     let later = ran.totals.open_loop.as_ref().unwrap().later.as_ref().unwrap();
     assert_eq!((later.min(), later.max()), (Some(300 * MS), Some(300 * MS)));
-    // The load stays on until the last of them has its response.
+    // The load stays on until the last request has its response.
     assert_eq!(asked.iter().filter(|at| **at >= END).count(), 6, "{asked:?}");
     assert_eq!(ran.end.ran_on_ns, 950 * MS + 300 * MS - END);
 }

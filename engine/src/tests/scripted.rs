@@ -17,10 +17,10 @@ type Received = (u16, usize, usize, usize, u64);
 #[derive(Clone, Default)]
 pub struct Script {
     wants: Wants,
-    /// The sizes of the batches; the last one repeats.
+    /// The batch sizes; the last one repeats.
     batches: Vec<usize>,
     delay_ns: u64,
-    /// The response at which it ends the worker.
+    /// The response at which the script ends the worker.
     stops_at: Option<usize>,
     fails_at: Option<usize>,
     address: Option<SocketAddr>,
@@ -129,8 +129,8 @@ fn a_batch_leaves_together_and_both_it_and_its_responses_have_latencies() {
 
 #[test]
 fn a_request_is_late_only_once_it_was_sent() {
-    // Of each 16 KiB that leave together the kernel takes the rest after a quarter of a second: the last of 300 kB
-    // after 4.5 s.
+    // Of each 16 KiB leaving together, the kernel takes the rest after a quarter of a second: the last of 300 kB after
+    // 4.5 s.
     let slow = "connect_us = 0.0\nlatency_us = 1000.0\nwindow = 10000\nwindow_pause_us = 250000.0";
     let batch = || Script { wants: writes(), batches: vec![10_000], ..Script::default() };
     let rules = Rules { pipelines: true, ..config().rules };
@@ -141,7 +141,7 @@ fn a_request_is_late_only_once_it_was_sent() {
     // A latency covers the two pieces that leave together, and the millisecond until the response.
     let latency = &ran.totals.latency;
     assert!(latency.percentile(99.9) < SECOND / 2 && latency.percentile(50.0) > 0, "{latency:?}");
-    // Requests that have not left when the run ends have waited for no response.
+    // Requests that have not left by the end of the run have waited for no response.
     let ran = run_script(Config { requests: None, duration_ns: Some(3 * SECOND), ..whole }, slow, batch());
     assert_eq!((late(&ran), ran.totals.counters.open_late_at_end), ((0, 0), 0));
     assert!(ran.totals.censored.as_ref().and_then(|ages| ages.max()) <= Some(SECOND), "{:?}", ran.totals.censored);
@@ -194,8 +194,8 @@ fn a_request_in_a_large_batch_costs_no_more_than_one_in_a_small() {
     let many = Config { requests: Some(200_000), duration_ns: None, ..config() };
     let ran = run_script(many, INSTANT, Script { wants: writes(), batches: vec![200_000], ..Script::default() });
     assert_eq!((ran.totals.counters.completed, ran.totals.counters.batches), (200_000, 1));
-    // It takes a second or two; it took two minutes when each response moved all requests after it, and fifteen seconds
-    // when the simulated server moved its received bytes like that.
+    // A second or two. Two minutes when each response moved all later requests, and fifteen seconds when the simulated
+    // server moved its received bytes that way.
     let spent_s = (thread_cpu_ns() - began_ns) / SECOND;
     assert!(spent_s < 10, "{spent_s} s of processor time");
 }

@@ -1,5 +1,5 @@
 //! A protocol for tests only: many requests on one connection, responses in any order, flow control, control frames and
-//! a timer. It is HTTP/2's demands on the engine, in miniature.
+//! a timer. HTTP/2's demands on the engine, in miniature.
 //!
 //! A frame is a kind (one byte), a stream (one byte), a length (two bytes, big-endian) and that many bytes.
 
@@ -7,33 +7,33 @@ use std::collections::VecDeque;
 
 use onrush_proto::{Client, Error, Event, Fields, Nanos, Request, StartError, StreamId, Transmit};
 
-/// Kinds of frames; the comment says who sends them.
+/// Kinds of frames, with their sender.
 pub mod kind {
-    /// Client: part of a request body, the last one if it is empty.
+    /// Client: part of a request body; the last part is empty.
     pub const BODY: u8 = b'B';
     /// Client: the connection is in use.
     pub const ALIVE: u8 = b'K';
     /// Client: the reply to a ping.
     pub const PONG: u8 = b'O';
-    /// Server: one of several parts of a response, not the last.
+    /// Server: part of a response, not the last.
     pub const PART: u8 = b'P';
     /// Server: the last part.
     pub const ANSWER: u8 = b'A';
-    /// Server: this request failed.
+    /// Server: the request failed.
     pub const ERROR: u8 = b'E';
-    /// Server: this request was not processed.
+    /// Server: the request was not processed.
     pub const UNSEEN: u8 = b'U';
-    /// Server: how many requests may be in flight (one byte).
+    /// Server: number of requests that may be in flight (one byte).
     pub const CAPACITY: u8 = b'C';
-    /// Server: how many more body bytes may be sent (one byte, times 100).
+    /// Server: number of further body bytes that may be sent (one byte, times 100).
     pub const WINDOW: u8 = b'W';
-    /// Server: reply to this.
+    /// Server: asks for a reply.
     pub const PING: u8 = b'I';
     /// Server: no more requests.
     pub const GOAWAY: u8 = b'G';
     /// Server: the head of a response.
     pub const HEAD: u8 = b'H';
-    /// Server: part of its body.
+    /// Server: part of the body.
     pub const DATA: u8 = b'D';
     /// Server: the response is complete.
     pub const END: u8 = b'Z';
@@ -70,7 +70,7 @@ pub struct Second {
     output: VecDeque<Vec<u8>>,
     /// An incomplete frame, except for the payload of data.
     input: Vec<u8>,
-    /// The stream whose data is being received, and how much is still to come.
+    /// The stream whose data is being received, and the number of bytes to come.
     data: Option<(u8, usize)>,
     head: Vec<u8>,
     events: VecDeque<Event>,
@@ -98,7 +98,7 @@ impl Second {
         }
     }
 
-    /// Sends a keep-alive frame every `nanoseconds`, the first one after that time.
+    /// Sends a keep-alive frame every `nanoseconds`, first after that time.
     pub fn alive_every(mut self, nanoseconds: u64) -> Self {
         self.alive_every = Some(nanoseconds);
         self.alive_at = Some(Nanos(nanoseconds));

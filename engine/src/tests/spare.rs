@@ -1,4 +1,4 @@
-//! Connections that outlive a session: the next one uses them instead of connecting, and loses nothing if they are
+//! Connections that outlive a session: the next session uses them instead of connecting, and loses nothing if they are
 //! closed.
 
 use std::cell::Cell;
@@ -16,7 +16,7 @@ struct Seen {
     adopted: Rc<Cell<u32>>,
 }
 
-/// A network of servers that respond after 10 ms, and close when they are asked to.
+/// A network of servers that respond after 10 ms and close when asked to.
 struct Servers {
     seen: Seen,
     /// True if connections of an earlier session are still open.
@@ -47,12 +47,12 @@ impl Peer for Server {
     }
 }
 
-/// Four connections that send this many requests.
+/// Four connections with a total of `requests` requests.
 fn requests(requests: u64) -> Config {
     Config { max_inflight: 4, requests: Some(requests), duration_ns: None, ..config() }
 }
 
-/// One session; returns how many connects it made, and how many connections it tried to adopt.
+/// Runs one session. Returns the number of connects, and the number of connections it tried to adopt.
 fn session(config: Config, are_there: bool, spares: Option<Vec<Spare>>) -> (Ran, [u32; 2]) {
     let (seen, link) = (Seen::default(), Arc::new(WorkerLink::default()));
     let backend = Sim::new(config.max_inflight, Box::new(Servers { seen: seen.clone(), are_there }));
@@ -66,7 +66,7 @@ fn session(config: Config, are_there: bool, spares: Option<Vec<Spare>>) -> (Ran,
     (Ran { totals, end }, [seen.connects.get(), seen.adopted.get()])
 }
 
-/// The connections that a session of twenty requests on four connections leaves.
+/// The connections left by a session of twenty requests on four connections.
 fn left(config: Config) -> Vec<Spare> {
     let (ran, connects) = session(config, true, Some(Vec::new()));
     assert_eq!((ran.totals.counters.connects, connects), (4, [4, 0]));

@@ -12,7 +12,7 @@ use super::*;
 use crate::backend::sim::Peer;
 use crate::backend::thread_cpu_ns;
 
-/// Responds after 10 ms, whatever the generator does.
+/// Responds after 10 ms, even while the generator is stalled.
 const QUICK: &str = "connect_us = 0.0\nlatency_us = 10000.0\n";
 
 fn standing(connections: u32, duration_ms: u64, span: &str) -> Ran {
@@ -28,7 +28,7 @@ fn a_response_that_arrives_during_a_stall_counts() {
         let Ran { totals, end } = standing(connections, 3_000, "from_s = 1.005\nfor_s = 1.0");
         let counters = &totals.counters;
         assert_eq!((counters.abandoned, counters.failed, counters.open_late_at_end), (0, 0, 0), "{connections}");
-        // They took that long nevertheless.
+        // The requests took that long nevertheless.
         assert_eq!(counters.late, u64::from(connections));
         assert!(totals.latency.max().unwrap() > 1_000 * MS);
         let [gap] = end.stalls[..] else { panic!("{:?}", end.stalls) };
@@ -73,7 +73,7 @@ fn nothing_after_the_end_counts_after_a_second_stall() {
 
 #[test]
 fn a_window_begins_when_the_worker_is_there_and_lasts_its_time() {
-    // Past the end of the warm-up, also where that is the first timer missed, and past the planned end of the run.
+    // Past the end of the warm-up, also if that is the first missed timer, and past the planned end of the run.
     for (from_s, for_s) in [("0.9", "0.5"), ("0.9995", "0.4005"), ("0.9", "3.0")] {
         let stalled = format!("{QUICK}[[generator_stall]]\nfrom_s = {from_s}\nfor_s = {for_s}");
         let config = Config { warmup_ns: SECOND, duration_ns: Some(SECOND), ..config() };
@@ -109,7 +109,7 @@ fn short_delays_are_kept_and_make_nobody_late() {
     assert!(matches!(lengths[..], [length] if length < GAP_MIN_NS) && totals.counters.late == 0, "{lengths:?}");
 }
 
-/// Callbacks of a script that blocks for a second from 1.015 s on, shortly after the `first` response; and a server
+/// Callbacks of a script that blocks for a second from 1.015 s on, shortly after the `first` response, and a server
 /// that goes on meanwhile.
 pub fn blocking(first: u64) -> (Callbacks, Scenario) {
     let scenario = format!("{QUICK}[[generator_stall]]\nfrom_s = 1.015\nfor_s = 1.0");
@@ -136,7 +136,7 @@ fn a_script_that_blocks_is_no_stall_and_what_arrived_meanwhile_counts() {
         let config = Config { give_up_ns: Some(500 * MS), duration_ns: Some(duration_ms * MS), ..config() };
         let ran = run_job(config, scenario.network(1), Job { callbacks, ..job(get(), http1(1)) });
         let Ran { totals, end } = ran;
-        // It may last past the end of the run, which ends when it was to.
+        // The blocking may extend past the end of the run, which ends as planned.
         assert_eq!((end.elapsed_ns, end.stalls), (duration_ms * MS, Vec::new()));
         let until_ns = 2_015.min(duration_ms) * MS;
         assert_eq!(end.in_script, [Gap { from_ns: 1_015 * MS, until_ns }]);
@@ -146,7 +146,7 @@ fn a_script_that_blocks_is_no_stall_and_what_arrived_meanwhile_counts() {
     }
 }
 
-/// A network on which a worker that is late has been working.
+/// A network on which a late worker has been working.
 struct Working(Box<dyn Network>);
 
 impl Network for Working {
@@ -180,6 +180,6 @@ fn a_stall_between_two_timers_is_noticed_by_the_requests_that_were_due_in_it() {
         run_job(config(), scenario.network(1), Job { pacer, ..job(get(), http1(1)) }).end.stalls
     };
     assert_eq!(stalls(every(10 * MS, None)), [Gap { from_ns: 330 * MS, until_ns: 385 * MS }]);
-    // In a closed loop nothing was to be done but to wait for responses.
+    // In a closed loop the worker only had responses to wait for.
     assert_eq!(stalls(Pacer::Closed), []);
 }

@@ -1,5 +1,5 @@
-//! Servers that say 408 before they close an idle connection, as HAProxy, Node and Jetty do, and other ends of
-//! connections that have a request in flight.
+//! Servers that send 408 before they close an idle connection, as HAProxy, Node and Jetty do, and other ends of
+//! connections with a request in flight.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,24 +13,24 @@ use super::*;
 use crate::backend::sim::{Act, Action, Peer};
 
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
-/// It leaves the connection open.
+/// A 408 that leaves the connection open.
 const STAYS: &[u8] = b"HTTP/1.1 408 Request Timeout\r\nContent-Length: 0\r\n\r\n";
-/// HAProxy's, Node's and an old one's.
+/// The 408 of HAProxy, of Node and of an old server.
 const TIMEOUTS: [&[u8]; 3] = [
     b"HTTP/1.1 408 Request Time-out\r\nContent-length: 4\r\nConnection: close\r\n\r\nslow",
     b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n",
     b"HTTP/1.0 408 Request Time-out\r\nContent-Length: 0\r\n\r\n",
 ];
 
-/// Servers whose connections respond in turn with these, a millisecond after each request; nothing: they only close.
+/// Servers whose connections respond in turn with these, a millisecond after each request; empty: they only close.
 #[derive(Clone)]
 struct Servers {
     responses: Vec<&'static [u8]>,
-    /// Its counterpart on the second connection, if that differs.
+    /// The responses of the second connection, if they differ.
     second: Option<Vec<&'static [u8]>>,
-    /// Bytes sent with no request in flight, this long after the last response, in pieces of that size.
+    /// Bytes sent with no request in flight: content, delay after the last response, and piece size.
     farewell: Option<(&'static [u8], u64, usize)>,
-    /// How many requests each connection had.
+    /// Number of requests per connection.
     asked: Rc<RefCell<Vec<usize>>>,
 }
 
@@ -75,7 +75,7 @@ fn servers(responses: &[&'static [u8]]) -> Servers {
     Servers { responses: responses.to_vec(), second: None, farewell: None, asked: Rc::default() }
 }
 
-/// The requests of the run one after the other, as fast as they are answered.
+/// Sequential requests, as fast as they are answered.
 fn run_closed(requests: u64, is_compat: bool, servers: &Servers) -> Totals {
     let rules = Rules { scale: scale(is_compat), ..config().rules };
     let limited = Config { requests: Some(requests), duration_ns: None, rules, ..config() };
@@ -119,7 +119,7 @@ fn a_timeout_that_crosses_a_request_is_an_idle_close_and_the_request_is_sent_aga
         assert_eq!((counters.idle_closed, counters.connects), (4, 5));
         assert_eq!((rows(&totals), totals.statuses.iter().collect()), (vec![], vec![(200, 10)]));
         assert_eq!(servers.asked.take(), [3, 3, 3, 3, 2]);
-        // Requests sent again have taken two milliseconds since they were sent first.
+        // Requests sent again have taken two milliseconds since they were first sent.
         let counts: Vec<u64> = totals.latency.values().map(|(_, count)| count).collect();
         assert_eq!((totals.latency.min(), totals.latency.max(), counts), (Some(MS), Some(2 * MS), vec![6, 4]));
         assert_eq!(totals.counters.bytes_received, 10 * OK.len() as u64 + 4 * timeout.len() as u64);
@@ -133,7 +133,7 @@ fn called_as_wrk_it_is_the_response() {
     assert_eq!(totals.statuses.iter().collect::<Vec<_>>(), [(200, 7), (408, 3)]);
 }
 
-/// The first request of a connection, one that was sent before, one that stays open, and any other status.
+/// The first request of a connection, one sent before, one that stays open, and any other status.
 #[test]
 fn anything_else_with_a_request_in_flight_is_the_response() {
     let unavailable: &[u8] = b"HTTP/1.1 503 Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n";

@@ -1,4 +1,4 @@
-//! How the engine handles responses to a request for a tunnel.
+//! Responses to a tunnel request.
 
 use onrush_proto::Error;
 use onrush_proto::http1::Wire;
@@ -8,7 +8,7 @@ use super::*;
 use crate::slot::{Slot, State};
 use crate::tunnel::Tunnel;
 
-/// The outcome of a response that arrives when this many bytes of the request have been accepted.
+/// The outcome of a response that arrives when `accepted` bytes of the request have been accepted.
 fn answered(accepted: usize, answer: &[u8]) -> Result<Option<usize>, ProxyFailure> {
     let connect = RequestParts { method: "CONNECT".into(), target: "h:443".into(), ..RequestParts::default() };
     let tunnel = Tunnel::new(Nanos::default(), &Wire::from_parts(&connect));

@@ -1,4 +1,4 @@
-//! Sends that leave with a wait, and how long a wait busy-polls.
+//! Sends that leave with a wait, and the length of busy-polling.
 
 use std::cell::RefCell;
 use std::net::TcpListener;
@@ -14,7 +14,7 @@ use crate::backend::{Clock, Completion, Dialer, Epoll};
 struct Gathering {
     sim: Sim,
     queued: Vec<(ConnId, Transmit)>,
-    /// The time, where looking at it, writing a request and waking up take some.
+    /// The time; reading it, writing a request and waking up take some.
     now: Nanos,
     look_ns: u64,
     write_ns: u64,
@@ -90,9 +90,9 @@ impl Backend for Gathering {
 
 #[test]
 fn only_what_was_handed_to_the_kernel_was_started() {
-    // The responses at the very end are handled last, and the requests that they make room for never leave.
+    // The responses at the very end are handled last. The requests that they make room for never leave.
     let scenario: Scenario = toml::from_str("connect_us = 0.0\nlatency_us = 10000.0").unwrap();
-    // In the window after a warm-up, the first responses are to requests from before.
+    // In the window after a warm-up, the first responses answer earlier requests.
     for (warmup_ns, carried) in [(0, 0), (50 * MS, 3)] {
         let three = Config { max_inflight: 3, warmup_ns, duration_ns: Some(100 * MS), ..config() };
         let backend = Gathering::new(scenario.clone().network(1));
@@ -111,7 +111,7 @@ fn only_what_was_handed_to_the_kernel_was_started() {
 
 #[test]
 fn timers_allow_no_further_busy_polling() {
-    // A peer that accepts, in the kernel, and never responds.
+    // A peer in the kernel that accepts and never responds.
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let rules = Rules { timeout_ns: Some(MS), ..config().rules };
     let addresses = vec![listener.local_addr().unwrap()];
@@ -120,14 +120,14 @@ fn timers_allow_no_further_busy_polling() {
     let ran = run_backend(Control::default(), config, backend, job(get(), http1(1)));
     let counters = ran.totals.counters;
     assert_eq!((counters.started, counters.late), (1, 1));
-    // A millisecond for the connect and one for the request, and nothing for each sweep.
+    // A millisecond each for the connect and the request, and nothing for the sweeps.
     let activity = ran.totals.activity;
     assert!(activity.spun_ns < 20 * MS, "{activity:?}");
     assert!(activity.spun_ns <= activity.cpu_ns(), "{activity:?}");
 }
 
-/// Sends a request each millisecond for a tenth of a second, while writing one takes 3 µs; returns the measurements and
-/// when the requests left.
+/// Sends a request each millisecond for a tenth of a second; writing one takes 3 µs. Returns the measurements and the
+/// times when the requests left.
 fn run_gathering(config: Config, latency_ns: u64) -> (Totals, Vec<u64>) {
     let asked = Rc::<RefCell<Vec<u64>>>::default();
     let network = Noting { latency_ns, not_before: Nanos::default(), asked: Rc::clone(&asked) };

@@ -1,4 +1,4 @@
-//! Limits of the measured window: requests that began before it, and the time in which requests were in flight.
+//! Limits of the measured window: earlier requests, and the time in which requests were in flight.
 
 use super::*;
 

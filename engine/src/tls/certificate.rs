@@ -8,12 +8,12 @@ pub fn is_self_signed(certificate: &[u8]) -> bool {
     parts(certificate).is_some_and(|parts| parts.issuer == parts.subject)
 }
 
-/// Its public key with the algorithm, as DER (SubjectPublicKeyInfo).
+/// The public key of a certificate with its algorithm, as DER (SubjectPublicKeyInfo).
 pub fn public_key(certificate: &[u8]) -> Option<&[u8]> {
     parts(certificate).map(|parts| parts.key)
 }
 
-/// Size of its RSA key in bits; `None` for other keys.
+/// Size of a certificate's RSA key in bits; `None` for other keys.
 pub fn rsa_bits(certificate: &[u8]) -> Option<usize> {
     let (algorithm, key) = parts_of_key(public_key(certificate)?)?;
     let (_, key, _) = element(key).filter(|_| algorithm == RSA)?;
@@ -27,7 +27,7 @@ pub fn parts_of_key(key: &[u8]) -> Option<(&[u8], &[u8])> {
     let (_, key, _) = element(key)?;
     let (_, algorithm, rest) = element(key)?;
     let (_, bits, _) = element(rest)?;
-    // The number of bits of the last byte that are not used.
+    // The number of unused bits in the last byte.
     Some((algorithm, bits.strip_prefix(&[0])?))
 }
 
@@ -42,7 +42,7 @@ fn parts(certificate: &[u8]) -> Option<Parts<'_>> {
     const VERSION: u8 = 0xa0;
     let (_, certificate, _) = element(certificate)?;
     let (_, signed, _) = element(certificate)?;
-    // Version 1 is left out.
+    // Version 1 is omitted.
     let (tag, _, behind_version) = element(signed)?;
     let serial = if tag == VERSION { behind_version } else { signed };
     let (_, _, algorithm) = element(serial)?;

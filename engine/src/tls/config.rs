@@ -1,4 +1,4 @@
-//! The TLS settings that all connections of a run share, made once from the plan.
+//! The TLS settings shared by all connections of a run, made once from the plan.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use super::failure::words;
 use super::sessions::SlotSession;
 use super::trust::{Checked, Unchecked};
 
-/// The TLS settings that all connections of a run share; clones share them too.
+/// The TLS settings shared by all connections of a run; clones share them too.
 #[derive(Clone, Debug)]
 pub struct Config {
     client: Arc<ClientConfig>,
@@ -27,7 +27,7 @@ pub struct Config {
     resume: bool,
 }
 
-/// Why TLS cannot be used as planned. `Display` gives the fault, with the option or file.
+/// Reasons why TLS cannot be used as planned. `Display` gives the fault, with the option or file.
 #[derive(Debug, Error)]
 pub enum Unusable {
     /// A file's contents did not come with the plan.
@@ -42,7 +42,7 @@ pub enum Unusable {
     /// A key is encrypted.
     #[error("{0}: the key is encrypted; 'openssl pkey -in FILE -out PLAIN' removes the password")]
     EncryptedKey(String),
-    /// Certificate and key do not match, or cannot be used.
+    /// Certificate and key do not match or cannot be used.
     #[error("{certificates} and {key}: {reason}")]
     Identity {
         /// The certificate's file.
@@ -58,7 +58,7 @@ pub enum Unusable {
          them with --cacert, or use -k"
     )]
     NoRoots,
-    /// The name cannot be a server's.
+    /// The name cannot be a server name.
     #[error("\"{0}\" is not a valid TLS server name; --sni sets another")]
     Name(String),
     /// The versions, suites and groups leave nothing to offer.
@@ -96,9 +96,9 @@ impl Config {
         Ok(Self { client: Arc::new(client), name, resume: tls.resume })
     }
 
-    /// Seeds the thread's random generator now, because doing so costs as much as many requests.
+    /// Seeds the thread's random generator now: seeding costs as much as many requests.
     pub fn warm_up(&self) {
-        // If it fails, the first handshake fails too, with a message.
+        // If seeding fails, the first handshake fails too, with a message.
         let _ = self.client.crypto_provider().secure_random.fill(&mut [0; 32]);
     }
 
@@ -164,7 +164,7 @@ fn key(file: &FileContents) -> Result<PrivateKeyDer<'static>, Unusable> {
     })
 }
 
-/// A certificate with its key, of any version: the library itself reads only those of version 3.
+/// A certificate of any version with its key. The library itself reads only version 3.
 fn certified(
     certificates: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,

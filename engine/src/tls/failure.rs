@@ -6,20 +6,20 @@ use time::OffsetDateTime;
 
 use onrush_stats::TlsFailure;
 
-/// How many bytes from a server are kept as an example.
+/// Number of server bytes kept as an example.
 const EXAMPLE_BYTES: usize = 60;
-/// The most names of a certificate that a message lists.
+/// Largest number of certificate names listed in a message.
 const NAMES_MAX: usize = 3;
-/// The record types: the only first byte that every version of TLS allows.
+/// The record types: the only possible first bytes of any TLS version.
 const RECORDS: std::ops::RangeInclusive<u8> = 20..=23;
 const MAJOR: u8 = 3;
 
-/// A failure of TLS.
+/// A TLS failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkFailure {
     /// The kind of failure.
     pub cause: TlsFailure,
-    /// The details of this case, unescaped; empty if there are none.
+    /// The details of this case, unescaped; may be empty.
     pub example: Vec<u8>,
 }
 
@@ -75,21 +75,21 @@ fn certificate(error: &CertificateError) -> (TlsFailure, String) {
         }
         CertificateError::NotValidForName => (TlsFailure::WrongName, String::new()),
         CertificateError::UnknownIssuer => (TlsFailure::UnknownIssuer, String::new()),
-        // `trust` returns this for an unknown issuer if the certificate signed itself.
+        // `trust` returns this for an unknown issuer if the certificate is self-signed.
         CertificateError::ApplicationVerificationFailure => (TlsFailure::SelfSigned, String::new()),
         error => (TlsFailure::Certificate, flaw(error)),
     }
 }
 
-/// A flaw of a certificate that the library has no name for.
+/// A certificate flaw that the library has no name for.
 #[derive(Clone, Copy, Debug, thiserror::Error)]
 pub(super) enum Flaw {
-    /// The key is one of RSA with this many bits.
+    /// The key is an RSA key of this many bits.
     #[error("it has an RSA key of {0} bits; 2048 to 8192 are supported")]
     RsaKey(usize),
 }
 
-/// Why a certificate is not accepted, in words.
+/// The reason why a certificate is not accepted, in words.
 fn flaw(error: &CertificateError) -> String {
     let text = match error {
         CertificateError::Other(other) => match other.0.downcast_ref::<Flaw>() {
@@ -136,7 +136,7 @@ fn out_of_turn(message: &str) -> String {
     format!("a message out of turn: {}", readable(message))
 }
 
-/// The name of a value in the library as words, without its contents: `MissingKeyShare` is `missing key share`.
+/// The name of a library value as words, without its contents: `MissingKeyShare` is `missing key share`.
 fn readable(name: &str) -> String {
     let mut text = String::with_capacity(2 * name.len());
     let mut last_is_capital = true;
@@ -151,7 +151,7 @@ fn readable(name: &str) -> String {
     text
 }
 
-/// Which names the certificate is for. The library writes a name as `DnsName("a.example")`.
+/// The names that the certificate is valid for. The library writes a name as `DnsName("a.example")`.
 fn wrong_name(expected: &ServerName<'_>, presented: &[String]) -> String {
     let plain = |name: &String| {
         let inside = name.split_once('(').map_or(name.as_str(), |(_, inside)| inside);
@@ -166,7 +166,7 @@ fn wrong_name(expected: &ServerName<'_>, presented: &[String]) -> String {
     format!("it is for {names}{more}, not for {expected}")
 }
 
-/// Why there is no TLS with this server; empty if the reason is of no use to a user.
+/// The reason why there is no TLS with this server; empty if it is of no use to a user.
 fn incompatible(reason: &PeerIncompatible) -> &'static str {
     match reason {
         PeerIncompatible::ServerDoesNotSupportTls12Or13

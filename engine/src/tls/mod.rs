@@ -1,8 +1,8 @@
 //! TLS between the transport and the protocol, without I/O; the only module that uses the TLS library.
 //!
 //! A [`Config`] is made once per run and shared by all threads. It makes a [`Link`] for every slot, which outlives the
-//! slot's connections and keeps their session, so that the next one can resume it. Received bytes are decrypted in
-//! place; only the beginning of an incomplete record is kept.
+//! slot's connections and keeps their session for the next one to resume. Received bytes are decrypted in place; only
+//! the beginning of an incomplete record is kept.
 
 mod certificate;
 mod config;
@@ -31,25 +31,25 @@ use onrush_stats::Negotiated;
 const HEADER: usize = 5;
 /// The longest record that the standards allow, without the header.
 const RECORD_MAX: usize = 16 * 1024 + 2048;
-/// The most that is encrypted at once, so that a large body is not in memory twice.
+/// Largest number of bytes encrypted at once, so that a large body is not in memory twice.
 const SEALED_MAX: usize = 64 * 1024;
-/// More than encrypting adds to [`SEALED_MAX`] bytes.
+/// Upper bound on what encryption adds to [`SEALED_MAX`] bytes.
 const OVERHEAD_MAX: usize = 512;
 
-/// TLS of one slot: of its connections, one after the other, and their session.
+/// TLS of one slot: its successive connections and their session.
 pub struct Link {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
     connection: Option<UnbufferedClientConnection>,
-    /// Received records that are incomplete.
+    /// Incomplete received records.
     incoming: Vec<u8>,
     /// Handshake bytes to send, encrypted if need be.
     outgoing: Vec<u8>,
-    /// The protocol's bytes to send, and how many of them have been encrypted.
+    /// The protocol's bytes to send, and the number of those encrypted.
     plain: Option<(Transmit, usize)>,
-    /// Encrypted bytes handed over that the transport has not accepted yet.
+    /// Number of encrypted bytes handed over that the transport has not accepted yet.
     unsent: usize,
-    /// How many plain bytes they contain.
+    /// Number of plain bytes they contain.
     unsent_plain: usize,
     is_established: bool,
     is_closed: bool,
@@ -57,11 +57,11 @@ pub struct Link {
     has_taken_leave: bool,
 }
 
-/// An established connection on which nothing is in flight, without its link.
+/// An established connection with nothing in flight, without its link.
 pub struct Session(UnbufferedClientConnection);
 
 impl Link {
-    /// A link that is not connected.
+    /// An unconnected link.
     fn new(config: Arc<ClientConfig>, name: ServerName<'static>) -> Self {
         Self {
             config,
@@ -86,23 +86,23 @@ impl Link {
         self.process(&mut [], &mut |_| {}).map(drop)
     }
 
-    /// Forgets the connection, but keeps its session.
+    /// Forgets the connection but keeps its session.
     pub fn end(&mut self) {
         *self = Self::new(Arc::clone(&self.config), self.name.clone());
     }
 
-    /// True if the connection is established and nothing is in flight on it.
+    /// True if the connection is established and has nothing in flight.
     pub fn is_quiet(&self) -> bool {
         let has_nothing = self.incoming.is_empty() && self.outgoing.is_empty() && self.plain.is_none();
         self.is_established && !self.is_closed && has_nothing && self.unsent == 0
     }
 
-    /// Gives away an established connection on which nothing is in flight, for another link to resume.
+    /// Gives away an established connection with nothing in flight, for another link to resume.
     pub fn suspend(&mut self) -> Option<Session> {
         self.connection.take().map(Session)
     }
 
-    /// Continues with a connection that another link gave away.
+    /// Continues a connection that another link gave away.
     pub fn resume(&mut self, session: Session) {
         self.end();
         (self.connection, self.is_established) = (Some(session.0), true);
@@ -118,17 +118,17 @@ impl Link {
         self.is_established
     }
 
-    /// True if the server has announced that it will send nothing more.
+    /// True if the server has announced the end of its output.
     pub fn is_closed(&self) -> bool {
         self.is_closed
     }
 
-    /// How many received bytes belong to an incomplete record.
+    /// Number of received bytes of an incomplete record.
     pub fn pending(&self) -> u64 {
         self.incoming.len() as u64
     }
 
-    /// Takes received bytes, which it overwrites, and passes the decrypted ones to `take`, piece by piece.
+    /// Takes received bytes, which it overwrites, and passes the decrypted bytes to `take`, piece by piece.
     pub fn receive(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<(), LinkFailure> {
         if self.connection.is_none() || self.is_closed {
             return Ok(());
@@ -157,14 +157,14 @@ impl Link {
         Ok(())
     }
 
-    /// Hands over the protocol's bytes; all of the previous bytes must have been accepted.
+    /// Hands over the protocol's bytes. All previous bytes must have been accepted.
     pub fn send(&mut self, plain: Transmit) {
         debug_assert!(self.plain.is_none(), "one send at a time");
         self.plain = Some((plain, 0));
     }
 
-    /// The next bytes for the transport, unless some are in flight or there are none. After handing them over, report
-    /// how many were accepted with [`Self::accepted`].
+    /// The next bytes for the transport; `None` if there are none or some are in flight. After handing them over,
+    /// report the number accepted with [`Self::accepted`].
     pub fn seal(&mut self) -> Result<Option<Transmit>, LinkFailure> {
         if self.unsent > 0 || (self.outgoing.is_empty() && (self.plain.is_none() || !self.is_established)) {
             return Ok(None);
@@ -202,13 +202,13 @@ impl Link {
         words
     }
 
-    /// Notes that the transport accepted `n` more bytes; returns how many plain bytes they are.
+    /// Records that the transport accepted `n` more bytes. Returns the corresponding number of plain bytes.
     pub fn accepted(&mut self, n: usize) -> usize {
         self.unsent = self.unsent.saturating_sub(n);
         if self.unsent == 0 { std::mem::take(&mut self.unsent_plain) } else { 0 }
     }
 
-    /// The negotiated parameters, and whether a session was resumed.
+    /// The negotiated parameters, and true if a session was resumed.
     pub fn negotiated(&self) -> (Negotiated, bool) {
         let Some(connection) = &self.connection else { return (Negotiated::default(), false) };
         let negotiated = Negotiated {
@@ -220,12 +220,12 @@ impl Link {
         (negotiated, connection.handshake_kind() == Some(HandshakeKind::Resumed))
     }
 
-    /// The protocol that was negotiated (ALPN), if any.
+    /// The negotiated protocol (ALPN), if any.
     pub fn alpn(&self) -> Option<&[u8]> {
         self.connection.as_ref().and_then(|connection| connection.alpn_protocol())
     }
 
-    /// Lets the library process complete records; returns how many bytes it used up.
+    /// Lets the library process complete records. Returns the number of bytes used up.
     fn process(&mut self, bytes: &mut [u8], take: &mut dyn FnMut(&[u8])) -> Result<usize, LinkFailure> {
         let Some(connection) = &mut self.connection else { return Ok(bytes.len()) };
         let mut used = 0;
@@ -234,8 +234,8 @@ impl Link {
             let state = match state {
                 Ok(state) => state,
                 Err(error) => {
-                    // Next comes the alert for the server. After that the connection is dropped: the library may expect
-                    // to find the bytes of half a message again, and they are gone.
+                    // Next comes the alert for the server. Then the connection is dropped: the library may expect the
+                    // bytes of half a message again, and they are gone.
                     let next = connection.process_tls_records(&mut bytes[used + discard..]);
                     if let Ok(ConnectionState::EncodeTlsData(data)) = next.state {
                         encode(data, &mut self.outgoing);
@@ -284,7 +284,7 @@ impl Link {
         self.write(records, |traffic, records| encrypt(traffic, plain, records))
     }
 
-    /// Calls `act` to append something to `records`, after the library's own output.
+    /// Calls `act` to append bytes to `records`, after the library's own output.
     fn write(
         &mut self,
         records: &mut Vec<u8>,
@@ -292,7 +292,7 @@ impl Link {
     ) -> Result<(), LinkFailure> {
         let Some(connection) = &mut self.connection else { return Err(LinkFailure::closed()) };
         loop {
-            // The library remembers where in them an incomplete message begins.
+            // The library remembers where an incomplete message begins in the records.
             match connection.process_tls_records(&mut self.incoming).state.map_err(|error| LinkFailure::of(&error))? {
                 ConnectionState::WriteTraffic(traffic) => return act(traffic, records),
                 ConnectionState::EncodeTlsData(data) => encode(data, records),
@@ -338,8 +338,8 @@ fn encrypt(
     }
 }
 
-/// How many bytes are missing from the first record, or from its header if that is incomplete. Zero if the record is
-/// too long to be valid.
+/// Number of bytes missing from the first record, or from its header if that is incomplete. Zero if the record is too
+/// long to be valid.
 fn missing(bytes: &[u8]) -> usize {
     let whole = bytes
         .first_chunk()

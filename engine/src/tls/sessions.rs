@@ -1,7 +1,7 @@
 //! The session that a slot keeps for its next connection.
 //!
-//! Every slot has its own, just as wrk keeps one session per connection: concurrent connections never share one. No
-//! lock is needed, because each is used by one thread only.
+//! Every slot has its own session, just as wrk keeps one per connection: concurrent connections never share one. No
+//! lock is needed, because each session is used by one thread only.
 
 use std::fmt;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -16,7 +16,7 @@ use rustls::pki_types::ServerName;
 pub struct SlotSession {
     old: AtomicCell<Option<Box<Tls12ClientSessionValue>>>,
     new: AtomicCell<Option<Box<Tls13ClientSessionValue>>>,
-    /// The group that the server last chose; zero: none yet.
+    /// The group last chosen by the server; zero: none yet.
     group: AtomicU16,
 }
 

@@ -1,4 +1,4 @@
-//! Links against a server of their own library, with full control over the bytes.
+//! Links against a server of the same library, with full control over the bytes.
 
 #![cfg(test)]
 
@@ -42,7 +42,7 @@ fn server_with(certified: &rcgen::CertifiedKey<rcgen::KeyPair>) -> Arc<ServerCon
     Arc::new(builder.with_single_cert(vec![certificate], key).unwrap())
 }
 
-/// Carries the link's output to the server; returns how many plain bytes the server accepted.
+/// Passes the link's output to the server. Returns the number of plain bytes the server accepted.
 fn up(link: &mut Link, server: &mut ServerConnection) -> usize {
     let mut plain = 0;
     while let Some(encrypted) = link.seal().unwrap() {
@@ -57,7 +57,7 @@ fn up(link: &mut Link, server: &mut ServerConnection) -> usize {
     plain
 }
 
-/// Carries the server's output to the link, in pieces of `size`; returns the plain bytes.
+/// Passes the server's output to the link, in pieces of `size`. Returns the plain bytes.
 fn down(server: &mut ServerConnection, link: &mut Link, size: usize) -> Result<Vec<u8>, LinkFailure> {
     let (mut encrypted, mut plain) = (Vec::new(), Vec::new());
     while server.wants_write() {

@@ -1,4 +1,4 @@
-//! Which certificates are accepted.
+//! Acceptance of certificates.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use rustls::{CertificateError, DigitallySignedStruct, Error, OtherError, PeerMis
 use super::certificate::{is_self_signed, parts_of_key, public_key, rsa_bits};
 use super::failure::Flaw;
 
-/// The sizes of RSA keys with which the library verifies signatures, in bits.
+/// RSA key sizes, in bits, with which the library verifies signatures.
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 
 /// Accepts certificates that lead to a root, and the certificates of `--cacert` themselves.
@@ -19,16 +19,16 @@ const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
 pub struct Checked {
     /// Verifies chains up to a root.
     pub roots: Arc<WebPkiServerVerifier>,
-    /// Certificates that a server may present itself. They are compared byte by byte, because a certificate that is its
-    /// own root would be refused otherwise.
+    /// Certificates that a server may present itself. They are compared byte by byte: a certificate that is its own
+    /// root would be refused otherwise.
     pub named: Vec<CertificateDer<'static>>,
     /// The signatures that are verified.
     pub algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl Checked {
-    /// Verifies with the key of a named certificate a signature that the library has not verified, because it reads
-    /// only certificates of version 3.
+    /// Verifies a signature with the key of a named certificate. The library has not verified it, because it reads only
+    /// certificates of version 3.
     fn verify_named(
         &self,
         verified: Result<HandshakeSignatureValid, Error>,
@@ -44,7 +44,7 @@ impl Checked {
         }
     }
 
-    /// Verifies a signature of TLS 1.2, of which the library tries all algorithms that suit its scheme.
+    /// Verifies a signature of TLS 1.2. The library tries all algorithms that suit the signature's scheme.
     fn verify_old(
         &self,
         key: &[u8],

@@ -1,4 +1,4 @@
-//! Capacity of a simulated server: servers that work on requests, and a queue for the rest.
+//! Capacity of a simulated server: workers that serve requests, and a queue for the rest.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -11,54 +11,53 @@ use serde::{Deserialize, Serialize};
 use super::nanos;
 use super::service::{Service, Spread};
 
-/// How much work a server does at a time. Requests are worked on in the order in which they arrive.
+/// Amount of work a server does at a time. Requests are served in order of arrival.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Capacity {
-    /// How many requests are worked on at a time; the threads of a run have equal shares.
+    /// Number of requests served at a time. The threads of a run have equal shares.
     pub workers: u32,
-    /// How long a worker has to do with a request on average, in microseconds.
+    /// Average service time of a request, in microseconds.
     pub service_us: f64,
-    /// How much that varies from request to request.
+    /// Variation of the service time between requests.
     #[serde(default)]
     pub spread: Spread,
-    /// How many requests wait at most, in shares as well; any other is answered with 503 at once. Without it: any
-    /// number.
+    /// Queue limit, also divided among threads; any further request gets a 503 at once. `None`: unlimited.
     pub queue: Option<u32>,
-    /// For each second the service takes longer or shorter by a random share of up to this, evenly distributed: 0.1 is
-    /// ten per cent.
+    /// Service-time noise: in each second, times are longer or shorter by a random share of up to this, evenly
+    /// distributed. 0.1 is ten per cent.
     #[serde(default)]
     pub noise: f64,
-    /// Where the server collapses.
+    /// Load beyond which the server collapses.
     pub cliff: Option<Cliff>,
-    /// The seed of the noise, which all threads have in common.
+    /// The seed of the noise, shared by all threads.
     #[serde(skip)]
     seed: u64,
 }
 
-/// A [`Capacity`] without limits and surprises, under the names of the embedded target's path.
+/// A [`Capacity`] without limits or surprises, under the names of the embedded target's path.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Pool {
-    /// How many requests are worked on at a time; the threads of a run have equal shares.
+    /// Number of requests served at a time. The threads of a run have equal shares.
     pub workers: u32,
-    /// How long a worker has to do with each.
+    /// Service time of a request.
     #[serde(flatten)]
     pub service: Service,
 }
 
-/// A load beyond which a server does less than before it.
+/// A load beyond which a server's throughput falls.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Cliff {
-    /// With more requests waiting than this, in shares as well, …
+    /// Threshold: number of waiting requests, divided among threads. Beyond it, …
     pub waiting: u32,
-    /// … the service takes this many times as long.
+    /// … the service time is multiplied by this factor.
     pub slower: f64,
 }
 
 impl Capacity {
-    /// Checks that a service takes time.
+    /// Checks that the service time is positive.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let Self { service_us, noise, .. } = *self;
         let slower = self.cliff.map_or(1.0, |cliff| cliff.slower);
@@ -75,7 +74,7 @@ impl Capacity {
         Self { workers, service_us, spread, queue: None, noise: 0.0, cliff: None, seed: 0 }
     }
 
-    /// The share of each of several threads.
+    /// One thread's share of the capacity.
     pub(super) fn share(&self, threads: u32, seed: u64) -> anyhow::Result<Self> {
         let share = |name, number| share(name, number, threads);
         ensure!(self.workers > 0, "workers = 0; change it");
@@ -89,11 +88,11 @@ impl Capacity {
         })
     }
 
-    /// How long a service that begins now takes while this many requests wait, in nanoseconds.
+    /// Service time, in nanoseconds, of a request whose service starts now while this many requests wait.
     fn service_ns(&self, now: Nanos, waiting: usize, random: &mut Random) -> u64 {
         let drawn = self.spread.draw(random);
         let second = now.0 / 1_000_000_000;
-        // One chain leads from a seed to its seconds: otherwise seeds would only rearrange each other's factors.
+        // A single chain leads from a seed to its seconds: otherwise seeds would only rearrange each other's factors.
         let mut random = Random::new(Random::new(self.seed).next().wrapping_add(second));
         let noise = self.noise * (2.0 * random.uniform() - 1.0);
         let slower = self.cliff.filter(|cliff| waiting > cliff.waiting as usize).map_or(1.0, |cliff| cliff.slower);
@@ -101,7 +100,7 @@ impl Capacity {
     }
 }
 
-/// Divides a quantity of the server equally among threads.
+/// Divides a server quantity equally among threads.
 pub(super) fn share(name: &str, number: u32, threads: u32) -> anyhow::Result<u32> {
     ensure!(
         number.is_multiple_of(threads),
@@ -110,22 +109,22 @@ pub(super) fn share(name: &str, number: u32, threads: u32) -> anyhow::Result<u32
     Ok(number / threads)
 }
 
-/// The workers of a server, and its queue.
+/// A server's workers and queue.
 pub(super) struct Workers {
     free_at: BinaryHeap<Reverse<Nanos>>,
-    /// When each waiting request is begun.
+    /// Service start of each waiting request.
     begin_at: VecDeque<Nanos>,
     random: Random,
 }
 
 impl Workers {
-    /// All workers idle.
+    /// Idle workers.
     pub fn new(capacity: &Capacity, random: Random) -> Self {
         let free_at = (0..capacity.workers).map(|_| Reverse(Nanos::default())).collect();
         Self { free_at, begin_at: VecDeque::new(), random }
     }
 
-    /// When a request that arrives now is done with; `None`: too many wait.
+    /// Completion time of a request that arrives now. `None`: the queue is full.
     pub fn take(&mut self, capacity: &Capacity, now: Nanos) -> Option<Nanos> {
         while self.begin_at.front().is_some_and(|at| *at <= now) {
             self.begin_at.pop_front();

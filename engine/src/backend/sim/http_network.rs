@@ -1,4 +1,4 @@
-//! The network of one thread, in which every address is the server of a [`Scenario`].
+//! One thread's network, in which every address is the server of a [`Scenario`].
 
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -13,7 +13,7 @@ use super::scenario::{ConnectionFault, Scenario, after};
 use super::{Network, Peer, nanos};
 
 impl Scenario {
-    /// The network of one thread, with this server. Seeds differ between threads.
+    /// One thread's network with this server. Seeds differ between threads.
     pub fn network(self, seed: u64) -> Box<dyn Network> {
         let mut random = Random::new(seed);
         let capacity = self.capacity_or_pool();

@@ -1,5 +1,5 @@
-//! One connection of a simulated HTTP/1.1 server: finds the requests in received bytes and responds to each as its
-//! [`Scenario`] says. Checks nothing: the client's bytes are for other tests.
+//! One connection of a simulated HTTP/1.1 server: finds the requests in received bytes and responds according to its
+//! [`Scenario`]. Checks nothing: the client's bytes are for other tests.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,15 +15,15 @@ use super::{Act, Action, Peer, nanos};
 /// The response to a request that finds the queue full.
 const OVERLOADED: &str = "HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n";
 
-/// End of a request's head, with the end of its last line.
+/// Terminates a request's head: the end of its last line and an empty line.
 const EMPTY_LINE: &[u8] = b"\r\n\r\n";
-/// How much is searched for it at a time.
+/// Number of bytes searched at a time for [`EMPTY_LINE`].
 const PIECE_BYTES: usize = 512;
 
 /// State shared by the connections of one thread.
 pub(super) struct Shared {
     pub scenario: Scenario,
-    /// Who works on the requests, if the capacity is limited.
+    /// The workers, if the capacity is limited.
     workers: RefCell<Option<Workers>>,
     requests: Cell<u64>,
     /// Open connections.
@@ -34,7 +34,7 @@ pub(super) struct Shared {
 }
 
 impl Shared {
-    /// Nothing has arrived yet.
+    /// The state before any bytes arrive.
     pub fn new(scenario: Scenario, workers: Option<Workers>) -> Self {
         Self {
             scenario,
@@ -51,7 +51,7 @@ impl Shared {
         self.scenario.serves == 0 || self.served.get() < self.scenario.serves
     }
 
-    /// When a request that arrives now is done with; `None`: the queue is full.
+    /// Completion time of a request that arrives now. `None`: the queue is full.
     fn done_at(&self, now: Nanos) -> Option<Nanos> {
         match (&self.scenario.capacity, &mut *self.workers.borrow_mut()) {
             (Some(capacity), Some(workers)) => workers.take(capacity, now),
@@ -64,30 +64,30 @@ impl Shared {
 pub(super) struct HttpPeer {
     shared: Rc<Shared>,
     random: Random,
-    /// The head of a request, as far as it has arrived.
+    /// The received part of a request's head.
     head: Vec<u8>,
     /// Bytes of a request body still to come.
     body_left: u64,
     /// True if the response to the current request was sent before its body arrived.
     answered_early: bool,
-    /// When the last response so far ends; the next cannot overtake it.
+    /// End of the last response so far; the next response cannot overtake it.
     busy_until: Nanos,
     /// The fault still to come on this connection.
     fault: Option<ConnectionFault>,
-    /// How many bytes have arrived.
+    /// Number of bytes received so far.
     arrived: usize,
-    /// True once it does nothing any more, whatever arrives.
+    /// True if the peer no longer reacts to input.
     hangs: bool,
     place: Place,
 }
 
-/// A connection's place among the served ones.
+/// State of a connection's place among the served connections.
 enum Place {
-    /// Has sent nothing yet.
+    /// Nothing has been received yet.
     Unwanted,
-    /// Waits, with these bytes unread.
+    /// The connection waits; these bytes are unread.
     Wanted(Vec<u8>),
-    /// Is served.
+    /// The connection is being served.
     Taken,
 }
 
@@ -108,13 +108,13 @@ impl HttpPeer {
         }
     }
 
-    /// Makes the connection one of the served ones; returns its former place.
+    /// Makes the connection a served one; returns its former state.
     fn take_place(&mut self) -> Place {
         self.shared.served.set(self.shared.served.get() + 1);
         std::mem::replace(&mut self.place, Place::Taken)
     }
 
-    /// Carries out the connection's fault, once enough has arrived.
+    /// Executes the connection's fault once enough bytes have arrived.
     fn go_wrong(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let arrived = self.arrived;
         let Some(fault) = self.fault.take_if(|fault| fault.after_bytes <= arrived) else { return };
@@ -131,7 +131,7 @@ impl HttpPeer {
         actions.push(Action { at: now + nanos(fault.after_us), act });
     }
 
-    /// Reads received bytes, and responds to the requests in them.
+    /// Parses received bytes and responds to the requests in them.
     fn read(&mut self, now: Nanos, mut bytes: &[u8], actions: &mut Vec<Action>) {
         while !bytes.is_empty() {
             if self.body_left > 0 {
@@ -143,7 +143,7 @@ impl HttpPeer {
                 }
                 continue;
             }
-            // Not all that has arrived: the rest may be very many other requests.
+            // Not all received bytes: the rest may contain very many other requests.
             let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
             let before = self.head.len();
             self.head.extend_from_slice(piece);
@@ -160,7 +160,7 @@ impl HttpPeer {
         }
     }
 
-    /// Checks after `idle_us` whether there was a request meanwhile.
+    /// Schedules an idle check after `idle_us`.
     fn look_later(&self, actions: &mut Vec<Action>) {
         let idle_us = self.shared.scenario.idle_us;
         if idle_us > 0.0 {
@@ -271,7 +271,7 @@ impl Drop for HttpPeer {
     }
 }
 
-/// Reads every line, even after the one it looks for: the cost of a request here must not depend on the order of its
+/// Reads every line, even after the header has been found: the cost of a request must not depend on the order of its
 /// lines, or instruction counts could not be compared.
 fn content_length(head: &[u8]) -> u64 {
     let lengths = head.split(|&byte| byte == b'\n').filter_map(|line| {

@@ -1,8 +1,8 @@
-//! In-memory peers and virtual time: a minute of stalls, resets and short writes takes milliseconds, and gives one
-//! result every time.
+//! In-memory peers and virtual time: a minute of stalls, resets and short writes takes milliseconds and always gives
+//! the same result.
 //!
-//! Time does not advance while the engine works, and jumps to the next event when it waits. A [`Peer`] per connection
-//! decides what the other side does; [`scenario`] makes HTTP/1.1 peers from a file. No socket, no clock, no thread.
+//! Time does not advance while the engine works, and jumps to the next event when the engine waits. One [`Peer`] per
+//! connection plays the remote side; [`scenario`] makes HTTP/1.1 peers from a file. No socket, no clock, no thread.
 
 mod capacity;
 mod http_network;
@@ -23,7 +23,7 @@ use rustix::io::Errno;
 
 use super::{Backend, Completion, ConnId, What};
 
-/// The other end of one simulated connection.
+/// The remote end of a simulated connection.
 pub trait Peer {
     /// Called when the connection is established.
     fn accepted(&mut self, now: Nanos, actions: &mut Vec<Action>) {
@@ -33,7 +33,7 @@ pub trait Peer {
     /// Takes bytes from the client.
     fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>);
 
-    /// Called when the network has room for a peer that waits since [`Act::Park`].
+    /// Called when the network has room for a peer parked with [`Act::Park`].
     fn served(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         let _ = (now, actions);
     }
@@ -44,10 +44,10 @@ pub trait Peer {
     }
 }
 
-/// Something a peer does, now or later.
+/// A peer's immediate or future action.
 #[derive(Clone, Debug)]
 pub struct Action {
-    /// When.
+    /// Time of the action.
     pub at: Nanos,
     /// The action.
     pub act: Act,
@@ -58,7 +58,7 @@ pub struct Action {
 pub enum Act {
     /// Sends bytes.
     Send(Vec<u8>),
-    /// Ends its side of the stream.
+    /// Ends the peer's side of the stream.
     Close,
     /// Resets the connection.
     Reset,
@@ -70,25 +70,25 @@ pub enum Act {
 
 /// The network as a whole, which decides the outcome of connects.
 pub trait Network {
-    /// When a connect to `address`, started `now`, ends, and how: with a peer or an error.
+    /// The end and outcome of a connect to `address` started at `now`: a peer or an error.
     fn connect(&mut self, now: Nanos, address: SocketAddr) -> (Nanos, Result<Box<dyn Peer>, Errno>);
 
-    /// The peer of a connection that an earlier simulation left; `None`: it is closed.
+    /// The peer of a connection left by an earlier simulation. `None`: the connection is closed.
     fn adopt(&mut self) -> Option<Box<dyn Peer>> {
         None
     }
 
-    /// When a thread wakes that should wake at this moment: later, if it is stalled.
+    /// Wake-up time of a thread that should wake at `at`: later if the thread is stalled.
     fn awakes(&self, at: Nanos) -> Nanos {
         at
     }
 
-    /// True if a peer that waits since [`Act::Park`] can be served.
+    /// True if a peer parked with [`Act::Park`] can be served.
     fn has_room(&self) -> bool {
         false
     }
 
-    /// How many bytes a send takes at once before the rest must wait, and for how long.
+    /// Number of bytes a send takes at once, and the delay of the rest.
     fn send_window(&mut self) -> (usize, u64) {
         (usize::MAX, 0)
     }
@@ -99,16 +99,16 @@ pub struct Sim {
     network: Box<dyn Network>,
     now: Nanos,
     lines: Vec<Line>,
-    /// Future events, the earliest first; events of one moment in the order in which they were made.
+    /// Future events, the earliest first; simultaneous events in order of creation.
     agenda: BinaryHeap<Reverse<Planned>>,
     planned: u64,
-    /// Events that happened while gathering, in order.
+    /// Events that occurred while gathering, in order.
     gathered: VecDeque<Planned>,
     received: Vec<u8>,
     actions: Vec<Action>,
-    /// Connections whose peers wait, with their generations.
+    /// Connections whose peers are parked, with their generations.
     parked: VecDeque<(ConnId, u32)>,
-    /// Bytes that the network took since [`Backend::taken`] was last called.
+    /// Number of bytes taken by the network since the last call of [`Backend::taken`].
     taken: u64,
 }
 
@@ -117,9 +117,9 @@ struct Line {
     generation: u32,
     peer: Option<Box<dyn Peer>>,
     unsent: Option<(Transmit, usize)>,
-    /// How many of the next bytes can be discarded.
+    /// Number of following bytes that can be discarded.
     unwanted: u64,
-    /// True if the peer has closed or reset it: nothing more arrives.
+    /// True if the peer has closed or reset the connection: nothing more arrives.
     over: bool,
 }
 
@@ -156,7 +156,7 @@ impl Sim {
         }
     }
 
-    /// Makes it begin at this time.
+    /// Sets the starting time.
     pub fn starting_at(mut self, now: Nanos) -> Self {
         self.now = now;
         self
@@ -179,7 +179,7 @@ impl Sim {
         self.actions = actions;
     }
 
-    /// Serves waiting peers as far as there is room.
+    /// Serves parked peers while there is room.
     fn serve_parked(&mut self) {
         while self.network.has_room()
             && let Some((conn, generation)) = self.parked.pop_front()
@@ -192,7 +192,7 @@ impl Sim {
         }
     }
 
-    /// Passes the peer as much of `bytes` as the network takes now, and returns how much that was.
+    /// Passes the part of `bytes` that the network takes now to the peer. Returns its length.
     fn deliver(&mut self, conn: ConnId, bytes: &[u8]) -> usize {
         let (window, pause) = self.network.send_window();
         let n = bytes.len().min(window);
@@ -207,7 +207,7 @@ impl Sim {
         n
     }
 
-    /// Discards the unwanted part of bytes that arrive, and returns how much that was.
+    /// Discards the unwanted part of arriving bytes. Returns its length.
     fn discard_some(&mut self, planned: &mut Planned) -> Option<usize> {
         let line = &mut self.lines[planned.conn.index()];
         let Event::Peer(Act::Send(bytes)) = &mut planned.event else { return None };
@@ -217,7 +217,7 @@ impl Sim {
         (n > 0).then_some(n)
     }
 
-    /// Removes events of closed connections: nothing wakes up for them.
+    /// Removes events of closed connections, so that nothing wakes up for them.
     fn forget_closed(&mut self) {
         while let Some(Reverse(planned)) = self.agenda.peek()
             && self.lines[planned.conn.index()].generation != planned.generation
@@ -232,7 +232,7 @@ impl Sim {
         self.agenda.pop().map(|Reverse(planned)| planned)
     }
 
-    /// Carries out an event; `None`: it only concerns the peer.
+    /// Executes an event. `None`: the event concerns only the peer.
     fn happen(&mut self, conn: ConnId, event: Event) -> Option<What> {
         let line = &mut self.lines[conn.index()];
         match event {
@@ -321,7 +321,7 @@ impl Backend for Sim {
     }
 
     fn send_last(&mut self, _: ConnId, _: &[u8]) {
-        // Only TLS sends last bytes, and it is not simulated.
+        // Only TLS sends last bytes, and TLS is not simulated.
     }
 
     fn close(&mut self, conn: ConnId) {
@@ -333,7 +333,7 @@ impl Backend for Sim {
     }
 
     fn release(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
-        // There is no descriptor in memory. Any other will do: it is never read.
+        // There is no descriptor in memory. Any other descriptor will do: it is never read.
         let release = |&conn: &ConnId| Some((conn, eventfd(0, EventfdFlags::CLOEXEC).ok()?));
         conns.iter().filter(|conn| !self.lines[conn.index()].over).filter_map(release).collect()
     }
@@ -354,11 +354,11 @@ impl Backend for Sim {
         }
         let target = target.max(self.now);
         self.now = self.network.awakes(target);
-        // An interrupted wait has missed the events meanwhile.
+        // An interrupted wait has missed the events of the interruption.
         next <= self.now && self.now == target
     }
 
-    /// Always lingers to the end, as if there were never several.
+    /// Always lingers to the end, as if there were never several completions.
     fn wait_for(&mut self, _: u32, linger_ns: u64, until: Nanos) -> u64 {
         let lingers_until = (self.now + linger_ns).min(until);
         let allowed_ns = lingers_until.since(self.now);

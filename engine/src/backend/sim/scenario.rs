@@ -60,64 +60,63 @@ use super::nanos;
 pub use super::capacity::{Capacity, Cliff, Pool};
 pub use super::service::{Dist, Service, Spread};
 
-/// A simulated server. Times count from the start of the run, or of the search that the run is part of. Every thread
-/// has a server of its own, with an equal share of the capacity.
+/// A simulated server. Times count from the start of the run, or of the search containing the run. Every thread has its
+/// own server, with an equal share of the capacity.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
-    /// How long a connect takes, in microseconds.
+    /// Connect time, in microseconds.
     pub connect_us: f64,
-    /// How long after a request its response arrives, in microseconds.
+    /// Time from a request to its response, in microseconds.
     pub latency_us: f64,
     /// Random addition to the latency, uniform up to this many microseconds.
     pub jitter_us: f64,
-    /// How much the server does at a time; without it, any number of requests are worked on at once.
+    /// Processing capacity; `None`: any number of requests are served at once.
     pub capacity: Option<Capacity>,
     /// `capacity` in terms of the embedded target's `/pool`.
     pub pool: Option<Pool>,
-    /// Connections that are served at a time; zero: any number. The others are accepted, and their bytes wait unread;
-    /// they are served in the order of their first bytes. The threads of a run have equal shares.
+    /// Number of connections served at a time, divided equally among the threads of a run; zero: unlimited. Other
+    /// connections are accepted, but their bytes stay unread. They are served in the order of their first bytes.
     pub serves: u32,
     /// Random delay added to the latency of each response.
     pub delay: Option<Service>,
     /// The response, head and body.
     pub answer: String,
-    /// True if the server closes after each response (`answer` should say so).
+    /// True if the server closes the connection after each response (`answer` should say so).
     pub close: bool,
-    /// The size in bytes of the pieces in which the response arrives; zero: in one piece.
+    /// Size in bytes of the pieces in which the response arrives; zero: a single piece.
     pub split: usize,
-    /// How long after each other the pieces arrive, in microseconds.
+    /// Time between pieces, in microseconds.
     pub split_pause_us: f64,
-    /// How many bytes a send takes at once; zero: any number.
+    /// Number of bytes a send takes at once; zero: unlimited.
     pub window: usize,
-    /// How long the rest of a send waits, in microseconds.
+    /// Delay of the rest of a send, in microseconds.
     pub window_pause_us: f64,
-    /// True if `split` and `window` are maximums, and each piece and each send has a random size up to that.
+    /// True if `split` and `window` are upper limits of random sizes, drawn for each piece and each send.
     pub uneven: bool,
-    /// How long a connection may be idle before the server closes it, in microseconds; zero: forever.
+    /// Idle time after which the server closes a connection, in microseconds; zero: never.
     pub idle_us: f64,
-    /// How many connections can be open at a time before local ports run out; zero: any number.
+    /// Number of connections that can be open at a time before local ports run out; zero: unlimited.
     pub ports: usize,
     /// The addresses that accept connections; empty: all.
     pub listens: HashSet<IpAddr>,
-    /// When the server does not respond.
+    /// Times without responses.
     pub stall: Vec<Span>,
-    /// When the server is not there: at the beginning all connections are reset, and until the end connects are
-    /// refused.
+    /// Times without a server: at the start all connections are reset, and until the end connects are refused.
     pub outage: Vec<Span>,
-    /// When connects are refused.
+    /// Times in which connects are refused.
     pub refuse: Vec<Span>,
     /// The error number of a refused connect.
     pub refuse_errno: i32,
-    /// When connects wait in the server's backlog: it accepts all of them at the end.
+    /// Times in which connects wait in the server's backlog; at the end the server accepts all of them.
     pub backlog: Vec<Span>,
-    /// When the run is interrupted, in seconds, as if by Ctrl-C.
+    /// Time of a simulated Ctrl-C, in seconds.
     pub signal_s: Option<f64>,
-    /// When onrush itself stalls, as if it had been stopped.
+    /// Times in which onrush itself stalls, as if it had been stopped.
     pub generator_stall: Vec<Span>,
-    /// Faults of single requests.
+    /// Faults of individual requests.
     pub fault: Vec<Fault>,
-    /// Faults of single connections, whatever is sent on them.
+    /// Faults of individual connections, whatever is sent on them.
     pub connection_fault: Vec<ConnectionFault>,
 }
 
@@ -131,7 +130,7 @@ pub struct Span {
     pub for_s: f64,
 }
 
-/// Something that goes wrong with every n-th request.
+/// A fault of every n-th request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Fault {
@@ -139,12 +138,12 @@ pub struct Fault {
     pub every: u64,
     /// The kind of fault.
     pub what: Mischief,
-    /// How much of the response is sent before it happens.
+    /// Number of response bytes sent before the fault.
     #[serde(default)]
     pub after_bytes: usize,
 }
 
-/// Something that goes wrong with every n-th connection, once on each.
+/// A fault of every n-th connection, once on each.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ConnectionFault {
@@ -152,15 +151,15 @@ pub struct ConnectionFault {
     pub every: u64,
     /// The kind of fault; [`Mischief::Early`] means [`Mischief::Answer`].
     pub what: Mischief,
-    /// How many bytes from the client must have arrived; zero: it happens as soon as the server has accepted.
+    /// Number of bytes received from the client before the fault; zero: on accept.
     #[serde(default)]
     pub after_bytes: usize,
-    /// How much later it happens, in microseconds.
+    /// Additional delay of the fault, in microseconds.
     #[serde(default)]
     pub after_us: f64,
 }
 
-/// Kinds of faults of requests and connections.
+/// Kinds of request and connection faults.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Mischief {
@@ -248,7 +247,7 @@ impl Scenario {
         self.capacity.as_ref().map_or(Ok(()), Capacity::check)
     }
 
-    /// The server that each thread of a run gets. `seed` is the run's.
+    /// One thread's server; `seed` is the run's.
     ///
     /// # Errors
     ///
@@ -263,7 +262,7 @@ impl Scenario {
         self.capacity.clone().or(self.pool.map(Capacity::of))
     }
 
-    /// True if it has a capacity to divide among the threads of a run.
+    /// True if the server has a capacity to divide among the threads of a run.
     pub fn is_limited(&self) -> bool {
         self.capacity.is_some() || self.pool.is_some() || self.serves > 0
     }
@@ -273,7 +272,7 @@ impl Scenario {
         self.signal_s.is_some_and(|at_s| now.0 >= nanos(at_s * 1e6))
     }
 
-    /// The outcome of a connect at the start of the run, for the probe that compatible runs make.
+    /// The outcome of a connect at the start of the run, for the probe made by compatible runs.
     ///
     /// # Errors
     ///
@@ -282,12 +281,12 @@ impl Scenario {
         self.accepts(address, Nanos::default())
     }
 
-    /// When a response due at `at` arrives: at the end of the stalls that delay it.
+    /// Arrival time of a response due at `at`, delayed to the end of any stalls.
     pub(super) fn release(&self, at: Nanos) -> Nanos {
         after(&self.stall, at)
     }
 
-    /// When a connection that was accepted then is reset because the server is killed.
+    /// Reset time of a connection accepted at `accepted`, if the server is killed.
     pub(super) fn killed_at(&self, accepted: Nanos) -> Option<Nanos> {
         let later = self.outage.iter().filter(|span| accepted < span.end());
         later.map(|span| accepted.max(span.begin())).min()
@@ -303,7 +302,7 @@ impl Scenario {
     }
 }
 
-/// When something due at `at` happens: at the end of the spans that delay it.
+/// Time of an event due at `at`, delayed to the end of any spans.
 pub(super) fn after(spans: &[Span], at: Nanos) -> Nanos {
     spans.iter().filter(|span| span.contains(at)).map(|span| span.end()).fold(at, Nanos::max)
 }
@@ -317,7 +316,7 @@ impl Span {
         Nanos(nanos(self.from_s * 1e6))
     }
 
-    /// The first moment after it.
+    /// The first moment after the span.
     pub(super) fn end(&self) -> Nanos {
         Nanos(nanos((self.from_s + self.for_s) * 1e6))
     }

@@ -1,4 +1,4 @@
-//! How long the service of a request takes in a simulated server.
+//! Service times of a simulated server.
 
 use anyhow::ensure;
 use onrush_plan::Random;
@@ -10,12 +10,12 @@ use super::nanos;
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Service {
-    /// Average service time in milliseconds; the shorter one if there are two.
+    /// Average service time in milliseconds; the shorter of the two if `slow` is set.
     pub ms: f64,
-    /// The standard deviation in milliseconds: if it is not zero, the times are log-normal.
+    /// Standard deviation in milliseconds. If it is not zero, the times are log-normal.
     #[serde(default)]
     pub sd: f64,
-    /// Another distribution.
+    /// A distribution other than constant or log-normal.
     pub dist: Option<Dist>,
     /// The slow one of two times, in milliseconds.
     pub slow: Option<f64>,
@@ -31,23 +31,23 @@ pub enum Dist {
     Two,
 }
 
-/// How service times are distributed around their mean.
+/// Distribution of service times around their mean.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
     /// No variation.
     #[default]
     Constant,
-    /// Exponentially.
+    /// Exponential.
     Exponential,
-    /// Log-normally, with this standard deviation as a share of the mean.
+    /// Log-normal, with this standard deviation as a share of the mean.
     LogNormal(f64),
-    /// Half of them are as given, and half this many times as long.
+    /// Half of the requests take the given time, the other half this many times as long.
     Two(f64),
 }
 
 impl Service {
-    /// Checks that the service takes time, and that its distribution has exactly its parameters.
+    /// Checks that the service time is positive, and that its distribution has exactly its parameters.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let Self { ms, sd, dist, slow } = *self;
         ensure!(ms.is_finite() && ms > 0.0, "ms = {ms}: a service takes some time");
@@ -59,7 +59,7 @@ impl Service {
         Ok(())
     }
 
-    /// How the times are distributed, as factors of `ms`.
+    /// Distribution of the service times, as factors of `ms`.
     pub(super) fn spread(&self) -> Spread {
         match self.dist {
             Some(Dist::Exp) => Spread::Exponential,
@@ -76,7 +76,7 @@ impl Service {
 }
 
 impl Spread {
-    /// The factor of one request.
+    /// Draws the factor of one request.
     pub(super) fn draw(self, random: &mut Random) -> f64 {
         match self {
             Self::Constant => 1.0,

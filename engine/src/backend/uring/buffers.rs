@@ -1,6 +1,6 @@
-//! Receive buffers that belong to the thread, in two groups: many small ones for whatever arrives, and a few large ones
-//! for large bodies, few enough to stay in the cache. The kernel takes a buffer from a group when something has
-//! arrived, and gets it back as soon as its bytes have been read.
+//! Receive buffers of the thread, in two groups: many small ones for whatever arrives, and a few large ones for large
+//! bodies, few enough to stay in the cache. The kernel takes a buffer from a group when bytes have arrived, and gets it
+//! back as soon as they have been read.
 
 use std::alloc::{self, Layout};
 use std::io;
@@ -11,13 +11,13 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 
-/// The number of small buffers, a power of two. If they run out, the kernel reports that.
+/// Number of small buffers, a power of two. The kernel reports when they run out.
 const SMALL_COUNT: u16 = 512;
-/// The size of a small buffer. Small responses fit.
+/// Size of a small buffer. Small responses fit.
 pub const SMALL_BYTES: usize = 8192;
-/// The number of large buffers, a power of two.
+/// Number of large buffers, a power of two.
 const LARGE_COUNT: u16 = 16;
-/// The size of a large buffer: several TLS records.
+/// Size of a large buffer: several TLS records.
 pub const LARGE_BYTES: usize = 64 * 1024;
 
 /// The group of small buffers.
@@ -25,7 +25,7 @@ pub const SMALL: u16 = 0;
 /// The group of large buffers.
 pub const LARGE: u16 = 1;
 
-/// Both groups.
+/// Both buffer groups.
 pub struct Buffers {
     small: Group,
     large: Group,
@@ -33,10 +33,10 @@ pub struct Buffers {
 
 /// Buffers of one size, and the ring that offers them to the kernel.
 struct Group {
-    /// The ring proper, with one entry per buffer; page-aligned, as the kernel requires.
+    /// The entries of the ring, one per buffer; page-aligned, as the kernel requires.
     entries: NonNull<BufRingEntry>,
     count: u16,
-    /// Pages that are never written to take no memory.
+    /// Unwritten pages take no memory.
     memory: Box<[u8]>,
     size: usize,
     first: u16,
@@ -56,7 +56,7 @@ impl Buffers {
         })
     }
 
-    /// A part of a buffer that the kernel handed out.
+    /// Part of a buffer that the kernel handed out.
     pub fn bytes(&mut self, id: u16, part: Range<usize>) -> &mut [u8] {
         let group = self.group(id);
         let start = usize::from(id - group.first) * group.size;
@@ -84,7 +84,7 @@ impl Group {
         let entries = NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?;
         let memory = vec![0; usize::from(count) * size].into_boxed_slice();
         let mut group = Self { entries, count, memory, size, first, tail: 0 };
-        // SAFETY: the entries live as long as the buffers do, and the owner drops its ring before them.
+        // SAFETY: the entries live as long as the buffers, and the owner drops its ring before them.
         unsafe { submitter.register_buf_ring_with_flags(entries.as_ptr() as u64, count, name, 0)? };
         (first..first + count).for_each(|id| group.offer(id));
         Ok(group)
@@ -100,7 +100,7 @@ impl Group {
         entry.set_len(self.size as u32);
         entry.set_bid(id);
         self.tail = self.tail.wrapping_add(1);
-        // SAFETY: the tail lies in the first entry and is only ever written here; the kernel reads it atomically.
+        // SAFETY: the tail lies in the first entry and is written only here; the kernel reads it atomically.
         let tail = unsafe { &*BufRingEntry::tail(self.entries.as_ptr()).cast::<AtomicU16>() };
         tail.store(self.tail, Ordering::Release);
     }

@@ -1,8 +1,8 @@
-//! Bytes in several places, as the kernel reads of them.
+//! Bytes in several places, in the kernel's format.
 
 use std::mem::MaybeUninit;
 
-/// Where the bytes are. The kernel reads it when the operation is handed over.
+/// Places of the bytes. The kernel reads the list when the operation is handed over.
 pub struct Message {
     header: libc::msghdr,
     /// Kept alive for the header, which points to it.
@@ -10,18 +10,18 @@ pub struct Message {
 }
 
 impl Message {
-    /// A message of these bytes, none of which the kernel changes.
+    /// A message of these bytes, which the kernel does not change.
     pub fn of(slices: Vec<&[u8]>) -> Box<Self> {
         let place = |slice: &[u8]| libc::iovec { iov_base: slice.as_ptr().cast_mut().cast(), iov_len: slice.len() };
         let mut places: Box<[libc::iovec]> = slices.into_iter().map(place).collect();
-        // SAFETY: every field may be zero, and those that musl has between them must be.
+        // SAFETY: every field may be zero, and musl's padding fields must be.
         let mut header: libc::msghdr = unsafe { MaybeUninit::zeroed().assume_init() };
         header.msg_iov = places.as_mut_ptr();
         header.msg_iovlen = places.len() as _;
         Box::new(Self { header, _places: places })
     }
 
-    /// Pointer for an operation; valid as long as `self`.
+    /// Header pointer for an operation; valid as long as `self`.
     pub fn header(&self) -> *const libc::msghdr {
         &raw const self.header
     }

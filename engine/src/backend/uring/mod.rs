@@ -3,7 +3,7 @@
 //! Everything queued while completions are handled goes to the kernel in one call, together with the wait. Received
 //! bytes arrive in buffers that belong to the thread. See `sending` and `receiving`.
 //!
-//! [`Uring::new`] fails if a filter forbids io_uring, or a feature is missing:
+//! [`Uring::new`] fails if a filter forbids io_uring, or if a feature is missing:
 //!
 //! * 5.6: send and receive, also in several pieces
 //! * 5.17: silent completions
@@ -50,47 +50,47 @@ use sending::Sending;
 use socket::{Ended, Large, Socket};
 use taken::Taken;
 
-/// With this many operations or more, handing them over takes long enough to be done before the wait.
+/// From this number of operations on, handing them over takes long enough to do it before the wait.
 const MANY: usize = 16;
-/// How long to wait for cut-off sends to end, in nanoseconds. They take microseconds.
+/// Time to wait for the end of cut-off sends, in nanoseconds. They take microseconds.
 const END_NS: u64 = 100_000_000;
 
 /// The io_uring backend of one thread.
 pub struct Uring {
-    /// Declared first, and so dropped before everything that the kernel reads and writes.
+    /// Declared first, and so dropped before all memory that the kernel reads and writes.
     ring: Ring,
     dialer: Dialer,
     buffers: Buffers,
     /// Addresses for the kernel, which reads them when a connect is handed over.
     addresses: HashMap<SocketAddr, Box<SocketAddrAny>>,
-    /// Unfinished sends of closed connections, by name: the kernel reads them until the send has ended.
+    /// Unfinished sends of closed connections, by operation name. The kernel reads them until the send has ended.
     orphans: HashMap<u64, Transmit>,
-    /// Up to the last one that was ever connected.
+    /// Indexed by connection, up to the highest number ever connected.
     sockets: Vec<Socket>,
     clock: Clock,
-    /// When the current completions were noticed.
+    /// Time at which the current completions were noticed.
     reaped_at: Nanos,
-    /// True if the kernel can keep sockets in a table, indexed by connection. The limit of open files limits the table.
+    /// True if the kernel can keep sockets in a table indexed by connection. The open-file limit bounds the table.
     has_table: bool,
     /// Receive timestamps, if the kernel is asked for them.
     arrivals: Option<Arrivals>,
-    /// How many operations in flight must be noticed without delay when they end.
+    /// Number of operations in flight whose end must be noticed without delay.
     urgent: u32,
     taken: Taken,
-    /// Connections that have something to send after a silent send.
+    /// Connections with bytes to send after a silent send.
     behind: Vec<ConnId>,
-    /// Closed sockets that queued operations still name, and the bytes to send on them.
+    /// Closed sockets still named by queued operations, and the bytes to send on them.
     closing: Vec<(OwnedFd, Option<Transmit>)>,
-    /// Headers that queued operations point to, until they are handed over.
+    /// Headers that queued operations point to, kept until they are handed over.
     #[expect(clippy::vec_box, reason = "the kernel reads them where they are")]
     messages: Vec<Box<Message>>,
-    /// Counts the waits that handed everything over.
+    /// Number of waits that handed everything over.
     turn: u32,
     /// Outcomes known at once, with the generation of their connection.
     immediate: Vec<(u32, Completion)>,
     /// The buffer of the last receive, and the range of its bytes.
     received: Option<(u16, Range<usize>)>,
-    /// The connection whose receive or discard has ended: it continues when the engine has handled it.
+    /// The connection whose receive or discard has ended. It continues after the engine has handled the completion.
     resume: Option<(ConnId, Ended)>,
 }
 
@@ -104,7 +104,7 @@ impl Uring {
         let ring = Ring::new()?;
         let has_table = ring.submitter().register_files_sparse(connections).is_ok();
         let buffers = Buffers::register(&ring.submitter())?;
-        // A filter may allow all of that and forbid this.
+        // A filter may allow all other calls and forbid this one.
         ring.submit()?;
         let arrivals = dialer.has_timestamps().then(|| Arrivals::new(clock));
         Ok(Self {
@@ -130,7 +130,7 @@ impl Uring {
         })
     }
 
-    /// Enters a connection in the kernel's table of sockets, which saves every operation a look-up.
+    /// Enters a connection in the kernel's socket table, which saves a look-up per operation.
     fn enter_table(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
         if let Some(fd) = socket.fd.as_ref().filter(|_| self.has_table && !socket.in_table) {
@@ -139,7 +139,7 @@ impl Uring {
         }
     }
 
-    /// The descriptor or table index that names a connection's socket in an operation.
+    /// The descriptor or table index of a connection's socket, for use in an operation.
     fn file(&self, conn: ConnId) -> Fd {
         let socket = &self.sockets[conn.index()];
         let fd = socket.fd.as_ref().filter(|_| !socket.in_table);
@@ -155,12 +155,12 @@ impl Uring {
         if socket.in_table && operation != Operation::Cancel {
             entry = entry.flags(squeue::Flags::FIXED_FILE);
         }
-        // SAFETY: what operations point to outlives them: the bytes that sockets send, orphans, addresses, messages,
+        // SAFETY: all targets of operations outlive them: the bytes that sockets send, orphans, addresses, messages,
         // and the buffers.
         unsafe { self.ring.push(entry) };
     }
 
-    /// The engine's view of a kernel completion, if it has any meaning there.
+    /// Translates a kernel completion for the engine. `None`: it has no meaning there.
     fn translate(&mut self, entry: &cqueue::Entry) -> Option<Completion> {
         let (conn, operation) = named(entry.user_data());
         self.urgent -= u32::from(operation.is_urgent());
@@ -193,14 +193,14 @@ impl Uring {
         Some(Completion { conn, at, what })
     }
 
-    /// When the `n` bytes in the buffer of an armed receive arrived.
+    /// Arrival time of the `n` bytes in the buffer of an armed receive.
     fn arrived(&mut self, id: u16, n: usize) -> Nanos {
         let Some(arrivals) = &mut self.arrivals else { return self.reaped_at };
         arrivals.received(self.buffers.bytes(id, 0..PREFACE_BYTES));
         arrivals.at(self.reaped_at, n)
     }
 
-    /// A connect has ended, or the poll for one, whose result is the readiness.
+    /// Handles the end of a connect, or of the poll for it, whose result is the readiness.
     fn connected(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
         let Socket { fd, pair, is_busy, .. } = &mut self.sockets[conn.index()];
         let (fd, pair) = (fd.as_ref()?, *pair);
@@ -321,11 +321,12 @@ impl Backend for Uring {
         self.resume.take_if(|(resumed, _)| *resumed == conn);
         let Some(fd) = socket.fd.take() else { return };
         if unsent.is_none() && (socket.in_table || socket.is_busy || is_sending) {
-            // The table holds the socket until its entry is reused, and so do operations in flight; this ends it now.
+            // The table keeps the socket open until its entry is reused, as do operations in flight. The shutdown ends
+            // it now.
             let _ = shutdown(&fd, Shutdown::Both);
         }
         if socket.queued_in == self.turn {
-            // Its descriptor must not name another socket before the queue is handed over, and its bytes must stay
+            // The descriptor must not name another socket before the queue is handed over, and the bytes must stay
             // valid.
             self.closing.push((fd, unsent));
         }
@@ -363,7 +364,7 @@ impl Backend for Uring {
     }
 
     fn reap(&mut self) -> bool {
-        // An error brings nothing new.
+        // After an error there are no new completions.
         let _ = self.ring.enter(0);
         self.ring.has_completion()
     }
@@ -383,7 +384,7 @@ impl Backend for Uring {
             return 0;
         }
         if self.ring.queued() >= MANY {
-            // If the kernel does not take all now, the next wait hands over the rest.
+            // If the kernel does not take everything now, the next wait hands over the rest.
             let _ = self.ring.submit();
         }
         // On a timeout or interruption the engine checks its timers; nothing is lost.

@@ -1,20 +1,20 @@
-//! The name of an operation, in the 64 bits that the kernel returns with its completion: the connection, its
-//! generation, and the kind.
+//! Operation names, in the 64 bits that the kernel returns with a completion: the connection, its generation, and the
+//! kind.
 
 use super::ConnId;
 
 /// The kind of an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// Waits until the connect has succeeded or failed.
+    /// Waits for the outcome of a connect.
     Connect,
-    /// Sends, and reports the end.
+    /// Sends and reports the end.
     Send,
-    /// Sends without waiting, and reports only a refusal.
+    /// Sends without waiting and reports only a refusal.
     SendSilently,
     /// Receives once, into a buffer.
     Receive,
-    /// Stays armed and receives whatever arrives into buffers.
+    /// Stays armed: receives whatever arrives into buffers.
     Armed,
     /// [`Self::Receive`] with the kernel's timestamps.
     Timestamped,
@@ -25,8 +25,8 @@ pub enum Operation {
 }
 
 impl Operation {
-    /// True if its end must be noticed without delay: its moment is not timestamped, or such an operation follows it.
-    /// An urgent operation ends exactly once.
+    /// True if the end of the operation must be noticed without delay: its moment is not timestamped, or such an
+    /// operation follows. An urgent operation ends exactly once.
     pub fn is_urgent(self) -> bool {
         match self {
             Self::Connect | Self::Send | Self::Receive | Self::Discard | Self::Cancel => true,
@@ -35,8 +35,8 @@ impl Operation {
     }
 }
 
-/// The bits left over by connection and kind count generations; after that many connections of one slot nothing of the
-/// first can be in flight any more.
+/// The bits left over by connection and kind count generations. After that many connections of one slot, no operation
+/// of the first can still be in flight.
 const GENERATION_BITS: u32 = 28;
 
 /// The name of an operation.
@@ -45,7 +45,7 @@ pub fn name(conn: ConnId, generation: u32, operation: Operation) -> u64 {
     u64::from(conn.0) | generation << 32 | (operation as u64) << (32 + GENERATION_BITS)
 }
 
-/// The connection and the kind of the operation with this name.
+/// The connection and the kind encoded in an operation name.
 pub fn named(name: u64) -> (ConnId, Operation) {
     let operation = match name >> (32 + GENERATION_BITS) {
         0 => Operation::Connect,

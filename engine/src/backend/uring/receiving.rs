@@ -1,18 +1,18 @@
-//! How bytes are received: in one of two modes.
+//! Receiving, in one of two modes.
 //!
 //! * *Small*: one receive stays armed and completes for whatever arrives.
-//! * *Large*: one receive for the head of a response; then one that discards the rest inside the kernel, or receives it
-//!   in large pieces.
+//! * *Large*: one receive takes the head of a response; the next discards the rest inside the kernel, or receives it in
+//!   large pieces.
 //!
 //! A large body turns small into large: the armed receive is cancelled, and after its last completion nothing else
 //! reads the socket. A response that is not large leads back to small.
 //!
 //! Where other frames come between large bodies, as over HTTP/2, small is also *wide*: the armed receive takes large
-//! buffers. They are few: a wide connection that finds none left, and did not need a large one last time, stops being
+//! buffers. Large buffers are few: a wide connection that finds none left, and did not need one last time, stops being
 //! wide.
 //!
-//! A connection begins large, and without what only pays if it outlasts one response: an armed receive and an entry in
-//! the kernel's table of sockets.
+//! A new connection starts large. The armed receive and the entry in the kernel's socket table only pay if the
+//! connection outlasts one response.
 
 use io_uring::{opcode, squeue};
 use rustix::io::Errno;
@@ -24,22 +24,22 @@ use super::socket::{Ended, Large, Mode};
 use crate::backend::socket::DISCARDED_AT_ONCE;
 use crate::backend::{ConnId, What};
 
-/// The most that one operation discards.
+/// Largest number of bytes discarded by one operation.
 const DISCARD_MAX: u64 = 1 << 30;
 /// `IORING_RECVSEND_POLL_FIRST`: nothing can have arrived yet, so the kernel need not check before it waits.
 const POLL_FIRST: u16 = 1;
 
 impl Uring {
-    /// Starts to receive on a new connection.
+    /// Starts receiving on a new connection.
     pub(super) fn receive_first(&mut self, conn: ConnId) {
         if self.arrivals.is_some() {
-            // The first response needs a timestamp as well.
+            // The first response needs a timestamp, like all others.
             self.settle(conn);
         }
         self.receive(conn);
     }
 
-    /// Starts the receive of the connection's mode.
+    /// Starts the receive according to the connection's mode.
     pub(super) fn receive(&mut self, conn: ConnId) {
         let socket = &mut self.sockets[conn.index()];
         socket.is_busy = true;
@@ -69,18 +69,18 @@ impl Uring {
         }
     }
 
-    /// The operation that an armed receive is.
+    /// The operation used for an armed receive.
     pub(super) fn armed(&self) -> Operation {
         if self.arrivals.is_some() { Operation::Timestamped } else { Operation::Armed }
     }
 
-    /// Prepares a connection to last longer than one response.
+    /// Prepares a connection for more than one response.
     pub(super) fn settle(&mut self, conn: ConnId) {
         self.sockets[conn.index()].mode = Mode::Small;
         self.enter_table(conn);
     }
 
-    /// A receive has ended, or an armed one has brought bytes.
+    /// Handles the end of a receive, or bytes of an armed one.
     pub(super) fn took(
         &mut self,
         conn: ConnId,
@@ -103,7 +103,7 @@ impl Uring {
             let ended = if place.is_some_and(|(id, _)| Buffers::is_large(id)) { Ended::Body } else { Ended::Head };
             self.resume = Some((conn, ended));
         }
-        // The armed receive ended because it was cancelled, or because all buffers were full: another one follows.
+        // The armed receive ended because it was cancelled or because all buffers were full. Another one follows.
         let is_pause = outcome == Err(Errno::NOBUFS) || (outcome == Err(Errno::CANCELED) && mode == Mode::Leaving);
         if is_pause {
             if outcome == Err(Errno::NOBUFS) {
@@ -122,7 +122,7 @@ impl Uring {
         Some(What::Received(outcome))
     }
 
-    /// Bytes have been discarded, or none could be.
+    /// Handles the end of a discard, which may have discarded nothing.
     pub(super) fn discarded(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> What {
         let socket = &mut self.sockets[conn.index()];
         socket.is_busy = false;
@@ -152,7 +152,7 @@ impl Uring {
         self.push(opcode::AsyncCancel::new(armed).build(), conn, Operation::Cancel);
     }
 
-    /// Gives the buffer of the last received bytes back to the kernel.
+    /// Returns the buffer of the last received bytes to the kernel.
     pub(super) fn give_back(&mut self) {
         if let Some((id, _)) = self.received.take() {
             self.buffers.give_back(id);
@@ -160,12 +160,12 @@ impl Uring {
         self.resume_receive();
     }
 
-    /// Continues after a receive or discard that has ended, now that the engine has handled it.
+    /// Continues after a receive or discard, now that the engine has handled its end.
     fn resume_receive(&mut self) {
         let Some((conn, ended)) = self.resume.take() else { return };
         let socket = &mut self.sockets[conn.index()];
         if ended == Ended::Head && socket.mode == Mode::Large && socket.large == 0 {
-            // This response was not large.
+            // The response was not large.
             self.settle(conn);
         }
         if self.sockets[conn.index()].fd.is_some() {

@@ -1,6 +1,7 @@
-//! How connections leave the ring without being closed.
+//! Takes connections out of the ring without closing them.
 //!
-//! Each has a receive in flight, which must end first, or it would take bytes that are for the next backend.
+//! Each connection has a receive in flight, which must end first. Otherwise it would take bytes meant for the next
+//! backend.
 
 use std::collections::HashSet;
 use std::os::fd::OwnedFd;
@@ -16,8 +17,8 @@ use super::{END_NS, Uring};
 use crate::backend::ConnId;
 
 impl Uring {
-    /// Ends the receives of these connections and takes their sockets out, if nothing else is in flight on them and
-    /// nothing arrives meanwhile. Queued operations are not handed over.
+    /// Ends the receives of these connections and takes their sockets out. Connections with other operations in flight
+    /// or with new bytes stay. Queued operations are not handed over.
     pub(super) fn release_idle(&mut self, conns: &[ConnId]) -> Vec<(ConnId, OwnedFd)> {
         let turn = self.turn;
         let is_idle = |socket: &Socket| {
@@ -60,8 +61,7 @@ impl Uring {
         released.filter_map(|&conn| Some((conn, self.sockets[conn.index()].fd.take()?))).collect()
     }
 
-    /// Cancels a connection's receive; returns whether there was one: not if it was queued but not handed over, or has
-    /// ended already.
+    /// Cancels a connection's receive. Returns false if the receive was not handed over yet or has already ended.
     fn end_receive(&self, conn: ConnId) -> io::Result<bool> {
         let Socket { generation, mode, .. } = self.sockets[conn.index()];
         let operation = if mode == Mode::Small { self.armed() } else { Operation::Receive };

@@ -7,9 +7,9 @@ use std::time::Duration;
 use io_uring::types::{SubmitArgs, Timespec};
 use io_uring::{IoUring, Submitter, cqueue, squeue};
 
-/// How many operations one call hands over.
+/// Number of operations handed over by one call.
 const ENTRIES: u32 = 4096;
-/// How many completions the kernel can have ready.
+/// Number of completions that the kernel can keep ready.
 const COMPLETIONS: u32 = 16384;
 /// `IORING_ENTER_GETEVENTS`: completions are wanted.
 const ENTER_GETEVENTS: u32 = 1;
@@ -19,12 +19,12 @@ pub struct Ring {
     uring: IoUring,
     /// Operations beyond [`ENTRIES`]: they follow within the same wait.
     backlog: VecDeque<squeue::Entry>,
-    /// True if a wait can ask for several completions during its first moments only.
+    /// True if a wait can linger: wait for several completions in its first moments only.
     can_linger: bool,
 }
 
 impl Ring {
-    /// Empty queues, which only the thread that made them can use.
+    /// Empty queues, usable only by the thread that made them.
     ///
     /// # Errors
     ///
@@ -36,7 +36,7 @@ impl Ring {
         Ok(Self { can_linger: uring.params().is_feature_min_timeout(), uring, backlog: VecDeque::new() })
     }
 
-    /// For registering things with the kernel.
+    /// Registers resources with the kernel.
     pub fn submitter(&self) -> Submitter<'_> {
         self.uring.submitter()
     }
@@ -47,28 +47,28 @@ impl Ring {
     ///
     /// Everything the entry points to must outlive the operation.
     pub unsafe fn push(&mut self, entry: squeue::Entry) {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         if !self.backlog.is_empty() || !unsafe { self.queue(&entry) } {
             self.backlog.push_back(entry);
         }
     }
 
-    /// Puts an operation into the queue; false if the queue is full.
+    /// Puts an operation into the queue. Returns false if the queue is full.
     ///
     /// # Safety
     ///
     /// As for [`Self::push`].
     unsafe fn queue(&mut self, entry: &squeue::Entry) -> bool {
-        // SAFETY: as the caller promises.
+        // SAFETY: guaranteed by the caller.
         unsafe { self.uring.submission().push(entry) }.is_ok()
     }
 
-    /// Hands over queue after queue until the rest fits into one.
+    /// Hands over queue after queue until the backlog fits into one.
     pub fn submit_backlog(&mut self) {
         // If the kernel lacks memory or room for completions, it takes the rest after the engine has taken completions.
         while !self.backlog.is_empty() && self.uring.submit().is_ok() {
             while let Some(entry) = self.backlog.pop_front() {
-                // SAFETY: as the caller of `push` promised.
+                // SAFETY: guaranteed by the callers of `push`.
                 if !unsafe { self.queue(&entry) } {
                     self.backlog.push_front(entry);
                     break;
@@ -77,7 +77,7 @@ impl Ring {
         }
     }
 
-    /// How many operations are in the queue.
+    /// Number of operations in the queue.
     pub fn queued(&mut self) -> usize {
         self.uring.submission().len()
     }
@@ -95,12 +95,14 @@ impl Ring {
     /// Hands over this many queued operations and lets the kernel do its work, without the timer that a wait would
     /// cost.
     pub fn enter(&mut self, queued: u32) -> io::Result<usize> {
-        // SAFETY: no argument is passed, and what operations point to outlives them, as the callers of `push` promised.
+        // SAFETY: no argument is passed, and all targets of operations outlive them, as the callers of `push`
+        // guarantee.
         unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None) }
     }
 
-    /// Hands over the queue and blocks until there is a completion, but no longer than `ns`; for the first `linger_ns`
-    /// until there are `several`, from Linux 6.12 on. Returns how much of `linger_ns` it could wait for them.
+    /// Hands over the queue and blocks for up to `ns` until there is a completion. From Linux 6.12 on, waits for
+    /// `several` completions during the first `linger_ns`. Returns the part of `linger_ns` in which it could wait for
+    /// several.
     pub fn sleep(&mut self, ns: u64, several: u32, linger_ns: u64) -> u64 {
         let timeout = Timespec::from(Duration::from_nanos(ns));
         let arguments = SubmitArgs::new().timespec(&timeout);
@@ -123,18 +125,18 @@ impl Ring {
         !self.uring.completion().is_empty()
     }
 
-    /// True if the kernel will have more completions when it is entered again.
+    /// True if entering the kernel again will bring more completions.
     pub fn has_more(&mut self) -> bool {
         let submission = self.uring.submission();
         submission.taskrun() || submission.cq_overflow()
     }
 
-    /// The next completion that the kernel has ready.
+    /// Takes the next ready completion.
     pub fn take(&mut self) -> Option<cqueue::Entry> {
         self.uring.completion().next()
     }
 
-    /// True if the kernel has work or completions. Only reads shared memory, without a system call.
+    /// True if the kernel has work or completions. Reads only shared memory, without a system call.
     pub fn has_work(&mut self) -> bool {
         self.queued() > 0 || self.has_more() || self.has_completion()
     }

@@ -1,8 +1,8 @@
-//! How bytes are sent.
+//! Sending.
 //!
 //! A small send that fits the socket buffer finishes during submission and posts no completion (`MSG_DONTWAIT`,
-//! silent): nothing wakes up for it, and its bytes are free after the next wait. Large sends, and the part of a small
-//! one that the kernel could not take, are sent the usual way: the kernel waits for room and reports the end.
+//! silent): nothing wakes up for it, and its bytes are free after the next wait. Large sends, and the refused part of a
+//! small one, are sent the usual way: the kernel waits for room and reports the end.
 
 use io_uring::{cqueue, opcode, squeue};
 use onrush_proto::Transmit;
@@ -15,19 +15,19 @@ use super::names::{Operation, name, named};
 use crate::backend::socket::send_some;
 use crate::backend::{ConnId, What};
 
-/// A larger send waits for room from the start.
+/// Larger sends wait for room from the start.
 const SILENT_MAX: usize = 16 * 1024;
 
 /// A send that the kernel may still read or refuse.
 pub struct Sending {
     bytes: Transmit,
-    /// How much of it has been accepted.
+    /// Number of bytes accepted so far.
     start: usize,
-    /// True if the engine was told that all of it was accepted.
+    /// True if all bytes were reported to the engine as accepted.
     is_told: bool,
-    /// The turn in which it was queued, if it is silent.
+    /// The turn in which the silent send was queued; `None`: the send is not silent.
     silent_in: Option<u32>,
-    /// The length of the silent send before it, whose refusal may be reported after this one was queued.
+    /// Length of the preceding silent send, whose refusal may be reported after this one was queued.
     before: usize,
 }
 
@@ -36,20 +36,20 @@ impl Sending {
         Self { bytes, start: 0, is_told: false, silent_in: None, before: 0 }
     }
 
-    /// True if the kernel may take long over it.
+    /// True if the send may take long.
     pub(super) fn may_last(&self) -> bool {
         self.silent_in.is_none()
     }
 
-    /// True if it is silent and was handed over in an earlier turn: accepted, or refused with a completion that has
-    /// been seen or is about to be.
+    /// True if the send is silent and was handed over in an earlier turn: it was accepted, or refused with a completion
+    /// that has been seen or is about to be.
     pub(super) fn is_over(&self, turn: u32) -> bool {
         self.silent_in.is_some_and(|silent_in| silent_in != turn)
     }
 }
 
 impl Uring {
-    /// Sends bytes; returns how many the engine may count as accepted.
+    /// Sends bytes. Returns the number that the engine may count as accepted.
     pub(super) fn start_send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
         let (turn, length) = (self.turn, bytes.len());
         let socket = &mut self.sockets[conn.index()];
@@ -99,7 +99,7 @@ impl Uring {
         entry
     }
 
-    /// Counts the bytes that the kernel took, or did not take after all, if this is the completion of a send.
+    /// If the completion is that of a send, counts the bytes that the kernel took or, after a silent send, refused.
     pub(super) fn count(&mut self, entry: &cqueue::Entry) {
         let (conn, operation) = named(entry.user_data());
         let (n, socket) = (usize::try_from(entry.result()).unwrap_or(0), &self.sockets[conn.index()]);
@@ -116,8 +116,9 @@ impl Uring {
         }
     }
 
-    /// A silent send was refused, in whole or in part: the rest is sent next. If another send is already on its way,
-    /// because bytes were received before the refusal was seen, the order is lost, and the connection with it.
+    /// Handles a silent send that was refused in whole or in part: the rest is sent next. Another send may already be
+    /// on its way, because bytes were received before the refusal was seen. Then the order is lost, and the connection
+    /// fails.
     pub(super) fn refused(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
         let socket = &self.sockets[conn.index()];
         if socket.sending.as_ref().is_some_and(|sending| sending.is_over(self.turn)) {
@@ -129,8 +130,8 @@ impl Uring {
         Some(What::Sent(Err(outcome.err().filter(|errno| *errno != Errno::AGAIN).unwrap_or(Errno::CONNABORTED))))
     }
 
-    /// A send has ended, perhaps incompletely: then the rest is sent next. If the engine counts it as accepted already,
-    /// only a failure is reported.
+    /// Handles the end of a send. The rest of an incomplete send is sent next. If the engine already counts the send as
+    /// accepted, only a failure is reported.
     pub(super) fn sent(&mut self, conn: ConnId, outcome: Result<usize, Errno>) -> Option<What> {
         let mut sending = self.sockets[conn.index()].sending.take()?;
         let is_told = sending.is_told;
@@ -146,28 +147,28 @@ impl Uring {
         if is_told { taken.err().map(|errno| What::Sent(Err(errno))) } else { Some(What::Sent(taken)) }
     }
 
-    /// Sends the bytes that waited for an earlier send.
+    /// Sends the bytes behind an earlier send.
     fn send_behind(&mut self, conn: ConnId) {
         if let Some(bytes) = self.sockets[conn.index()].behind.take() {
             self.send_rest(conn, Sending::new(*bytes));
         }
     }
 
-    /// Sends the bytes that waited for silent sends that are over by now.
+    /// Sends the bytes behind silent sends that have ended.
     pub(super) fn follow_up(&mut self) {
         for conn in std::mem::take(&mut self.behind) {
             let socket = &self.sockets[conn.index()];
             match &socket.sending {
                 Some(sending) if sending.is_over(self.turn) => self.send_behind(conn),
-                // It cannot be handed over yet.
+                // The bytes behind cannot be handed over yet.
                 Some(sending) if sending.silent_in.is_some() => self.behind.push(conn),
-                // Its end will be reported; the bytes behind it follow then.
+                // The end of the send will be reported; the bytes behind it follow then.
                 Some(_) | None => {}
             }
         }
     }
 
-    /// Sends bytes without waiting, unless something else is on its way to the kernel.
+    /// Sends bytes without waiting, unless other bytes are on their way to the kernel.
     pub(super) fn send_now(&mut self, conn: ConnId, bytes: &[u8]) {
         let socket = &self.sockets[conn.index()];
         let is_free = socket.sending.as_ref().is_none_or(|sending| sending.is_over(self.turn));
@@ -177,7 +178,7 @@ impl Uring {
         }
     }
 
-    /// Keeps a connection's unfinished send as long as the kernel may read it; returns it if it is still queued.
+    /// Keeps a connection's unfinished send as long as the kernel may read it. Returns the send if it is still queued.
     pub(super) fn abandon_send(&mut self, conn: ConnId) -> Option<Transmit> {
         let socket = &mut self.sockets[conn.index()];
         socket.behind = None;

@@ -1,4 +1,4 @@
-//! One connection's state with the kernel.
+//! One connection's kernel-side state.
 
 use std::os::fd::OwnedFd;
 
@@ -11,39 +11,39 @@ use crate::backend::socket::{Delay, Threshold};
 /// One connection.
 #[derive(Default)]
 pub struct Socket {
-    /// `None` while there is no connection.
+    /// The socket; `None`: no connection.
     pub fd: Option<OwnedFd>,
-    /// Tells completions of this connection from those of an earlier one with the same number.
+    /// Distinguishes completions of this connection from those of an earlier one with the same number.
     pub generation: u32,
     /// The last send.
     pub sending: Option<Sending>,
-    /// Bytes to send after it.
+    /// Bytes to send after the last send.
     pub behind: Option<Box<Transmit>>,
     /// State of Nagle's algorithm.
     pub delay: Delay,
-    /// The addresses that its local port was chosen for.
+    /// The addresses for which the local port was chosen; `None`: the kernel chose it.
     pub pair: Option<PairId>,
-    /// True if the kernel's table of sockets has it.
+    /// True if the socket is in the kernel's socket table.
     pub in_table: bool,
-    /// True while a connect, receive or discard is in flight, which keeps the socket open.
+    /// True while a connect, receive or discard, which keeps the socket open, is in flight.
     pub is_busy: bool,
-    /// The turn in which something was last queued.
+    /// The turn of the last queued operation.
     pub queued_in: u32,
-    /// How it receives.
+    /// The receive mode.
     pub mode: Mode,
-    /// True if its armed receive takes large buffers.
+    /// True if the armed receive takes large buffers.
     pub is_wide: bool,
-    /// True if the last receive filled a small buffer, or more.
+    /// True if the last receive filled at least a small buffer.
     pub needs_large: bool,
-    /// How many of the next bytes belong to a large body.
+    /// Number of following bytes that belong to a large body.
     pub large: u64,
-    /// How the next large bytes are taken.
+    /// Treatment of the following large-body bytes.
     pub what: Large,
-    /// How many bytes make it readable.
+    /// Number of bytes that make the socket readable.
     pub threshold: Threshold,
 }
 
-/// How a connection receives.
+/// Receive modes of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// One receive stays armed.
@@ -55,21 +55,21 @@ pub enum Mode {
     Large,
 }
 
-/// The bytes of a large body.
+/// Treatment of the bytes of a large body.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Large {
-    /// Can be discarded.
+    /// The bytes can be discarded.
     #[default]
     Unwanted,
-    /// Must be received.
+    /// The bytes must be received.
     Wanted,
 }
 
-/// A receive that has ended.
+/// The purpose of a receive that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// It was for the head of a response, or for all of it.
+    /// The head of a response, or all of it.
     Head,
-    /// For a large body.
+    /// A large body.
     Body,
 }

@@ -1,18 +1,20 @@
-//! Counts the bytes that the kernel has taken.
+//! Counts the bytes taken by the kernel.
 //!
-//! A send that reports its end reports the number. A silent one counts as taken completely when it is handed over; if
-//! the kernel took less, a completion of the same wait corrects the count. Connections may be closed meanwhile.
+//! A send that reports its end reports the number. A silent send counts as taken completely when it is handed over. If
+//! the kernel took less, a completion of the same wait corrects the count, even if the connection has been closed
+//! meanwhile.
 
 /// The count, and the sends that may still change it.
 #[derive(Default)]
 pub struct Taken {
     bytes: i64,
-    /// Bytes of silent sends that are handed over with the next wait.
+    /// Bytes of silent sends to be handed over with the next wait.
     queued: i64,
-    /// Sends in flight that will report their end, and how many of them are handed over with the next wait.
+    /// Number of sends in flight that will report their end, and the number of those to be handed over with the next
+    /// wait.
     reporting: i64,
     reporting_queued: i64,
-    /// Silent sends of closed connections that the kernel may still report as refused.
+    /// Silent sends of closed connections whose refusal may still be reported.
     closed: Vec<Silent>,
 }
 
@@ -25,7 +27,7 @@ struct Silent {
 }
 
 impl Taken {
-    /// Records a silent send in the queue.
+    /// Records a queued silent send.
     pub fn queued_silently(&mut self, length: usize) {
         self.queued += length as i64;
     }
@@ -35,36 +37,36 @@ impl Taken {
         self.bytes += n as i64;
     }
 
-    /// Records a send in the queue that will report its end.
+    /// Records a queued send that will report its end.
     pub fn queued(&mut self) {
         self.reporting_queued += 1;
     }
 
-    /// Records that everything queued in this turn has been handed over. `has_seen_all`: no completion of earlier turns
-    /// is left.
+    /// Records that all operations queued in this turn have been handed over. `has_seen_all`: no completion of earlier
+    /// turns is left.
     pub fn handed_over(&mut self, turn: u32, has_seen_all: bool) {
         self.bytes += std::mem::take(&mut self.queued);
         self.reporting += std::mem::take(&mut self.reporting_queued);
         self.closed.retain(|silent| silent.turn == turn || !has_seen_all);
     }
 
-    /// Counts a send that has ended; the kernel took `n` bytes.
+    /// Counts an ended send, of which the kernel took `n` bytes.
     pub fn reported(&mut self, n: usize) {
         self.reporting -= 1;
         self.bytes += n as i64;
     }
 
-    /// Corrects the count for a silent send of this length of which the kernel took only `n` bytes.
+    /// Corrects the count for a silent send of `length` bytes, of which the kernel took only `n`.
     pub fn refused(&mut self, length: usize, n: usize) {
         self.bytes -= length as i64 - n as i64;
     }
 
-    /// Records that a connection was closed after a silent send that was queued in this turn.
+    /// Records that a connection was closed after a silent send queued in this turn.
     pub fn closed(&mut self, name: u64, length: usize, turn: u32) {
         self.closed.push(Silent { name, length, turn });
     }
 
-    /// [`Self::refused`] for a connection that has been closed.
+    /// [`Self::refused`] for a closed connection.
     pub fn refused_after_close(&mut self, name: u64, n: usize) {
         if let Some(index) = self.closed.iter().position(|silent| silent.name == name) {
             let Silent { length, .. } = self.closed.remove(index);
@@ -72,12 +74,12 @@ impl Taken {
         }
     }
 
-    /// True if every send that was handed over has ended.
+    /// True if all sends handed over have ended.
     pub fn is_settled(&self) -> bool {
         self.reporting <= 0
     }
 
-    /// The bytes taken since this was last called.
+    /// Returns the bytes taken since the last call.
     pub fn take(&mut self) -> u64 {
         let bytes = self.bytes.max(0);
         self.bytes -= bytes;

@@ -1,4 +1,4 @@
-//! Servers that read nothing or close early, against the kernel itself. Skipped where there is no io_uring.
+//! Tests against the kernel with servers that read nothing or close early. Skipped where there is no io_uring.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -11,7 +11,7 @@ use super::*;
 /// Bytes of one send, small enough to be silent.
 const BYTES: usize = 16 * 1024;
 
-/// Runs the backend for a moment; returns how many sent bytes it has reported.
+/// Runs the backend for a moment. Returns the number of sent bytes it has reported.
 fn work(uring: &mut Uring) -> usize {
     let until = uring.now() + 5_000_000;
     uring.wait(until);
@@ -66,7 +66,7 @@ fn what_waits_to_be_sent_stays_what_it_is_and_where_it_is() {
         work(&mut uring);
         let (mut peer, _) = listener.accept().unwrap();
 
-        // The engine sends the next request when the last one has been accepted, here without a response: as many as
+        // The engine sends the next request once the last one has been accepted, here without a response: as many as
         // possible in one turn, until the kernel takes no more.
         let (mut sends, mut accepted) = (0, 0);
         while sends < 1_000 && accepted == sends * BYTES {
@@ -126,7 +126,7 @@ fn wide_connections_get_everything_in_order_and_narrow_when_large_buffers_run_ou
     assert!((0..3).all(|_| exchange(&mut uring, b"small", false) == 5));
     exchange(&mut uring, &numbers, true);
     assert!(exchange(&mut uring, &numbers, true) > buffers::SMALL_BYTES);
-    // More responses at once than there are large buffers; the kernel passes on a few of them at a time.
+    // More simultaneous responses than large buffers; the kernel passes on a few at a time.
     (0..CONNECTIONS).for_each(|number| uring.widen(ConnId(number)));
     for _ in 0..10 {
         exchange(&mut uring, b"small", false);
@@ -142,7 +142,7 @@ fn what_waits_to_be_sent_goes_with_its_connection() {
         uring.connect(ConnId(0), listener.local_addr().unwrap());
         work(&mut uring);
         let (mut peer, _) = listener.accept().unwrap();
-        // A send that the kernel has, one that it could not take, one after it, and one that it has not seen.
+        // A send that the kernel has, one it could not take, one after that, and one the kernel has not seen.
         while uring.send(ConnId(0), Transmit::Owned(vec![b'x'; length])) == length {
             work(&mut uring);
         }
@@ -179,7 +179,7 @@ fn what_was_asked_for_in_the_turn_of_the_close_leaves_before_it() {
             work(&mut uring);
         }
         assert_eq!(uring.taken(), 6);
-        // The response makes room for the next request; the next thing to be noticed is that the peer has closed.
+        // The response makes room for the next request. The next event is that the peer has closed.
         uring.send(ConnId(0), Transmit::Owned(b"ask".to_vec()));
         uring.close(ConnId(0));
         work(&mut uring);
@@ -219,7 +219,7 @@ fn a_refusal_that_is_heard_behind_the_next_send_ends_the_connection() {
         set_socket_send_buffer_size(uring.sockets[0].fd.as_ref().unwrap(), 1).unwrap();
         peer.write_all(b"1").unwrap();
         work(&mut uring);
-        // The next receive is queued, and finds something; after it comes a send that the kernel takes in part.
+        // The next receive is queued and finds bytes; behind it is a send that the kernel takes in part.
         peer.write_all(b"2").unwrap();
         assert_eq!(uring.send(ConnId(0), Transmit::Owned(vec![b'a'; BYTES])), BYTES);
         let until = uring.now() + 1_000_000_000;
@@ -275,7 +275,7 @@ fn bytes_that_the_kernel_took_of_an_unfinished_send_count() {
     }
 }
 
-/// Reads to the end.
+/// Reads to the end of the stream.
 fn rest(peer: &mut TcpStream) -> Vec<u8> {
     peer.set_nonblocking(false).unwrap();
     let mut received = Vec::new();
