@@ -1,5 +1,5 @@
-//! The answer of an experiment in a few lines: from where on more connections or threads gain nothing, which rates were
-//! reached, and which level is faster where levels have no order.
+//! The answer of an experiment in a few lines: the level beyond which more connections or threads gain nothing, the
+//! highest rate reached, and the faster of unordered levels.
 
 use std::collections::HashMap;
 
@@ -14,17 +14,17 @@ use super::outlier::median;
 use super::words::{self, SINGLE_RUNS};
 use crate::saved::SavedRun;
 
-/// A gain of less than this share is none: whoever doubles the connections wants more.
+/// A gain below this share counts as none: doubling the connections should bring more.
 const GAIN_MIN: f64 = 0.1;
 
-/// The most comparisons with a baseline.
+/// Maximum number of comparisons with a baseline.
 const COMPARISONS_MAX: usize = 6;
 
 /// The answer, line by line.
 ///
 /// # Errors
 ///
-/// When the runs are not from one experiment.
+/// If the runs are not from one experiment.
 pub fn lines(runs: &[SavedRun]) -> Result<Vec<String>, String> {
     let mut lines = Vec::new();
     for factor in &contest::varied(runs)? {
@@ -40,9 +40,9 @@ pub fn lines(runs: &[SavedRun]) -> Result<Vec<String>, String> {
 
 /// Kind of the levels of a factor.
 enum LevelKind {
-    /// Numbers of connections or threads in a closed loop, and the option that sets them.
+    /// Numbers of connections or threads in a closed loop, with the option that sets the number.
     Load(&'static str),
-    /// Rates that were asked for.
+    /// Requested rates.
     Rate,
     /// Anything else.
     Other,
@@ -61,7 +61,7 @@ impl LevelKind {
     }
 }
 
-/// The asked rate of a run, if it is one number.
+/// The requested rate of a run, if it is a single number.
 fn asked(run: &SavedRun) -> Option<f64> {
     run.rate.as_ref()?.parse().ok()
 }
@@ -72,7 +72,7 @@ struct LevelRuns<'a> {
     runs: Vec<&'a SavedRun>,
 }
 
-/// A line for each combination of the other factors' levels; `line` has the levels of this one, ascending.
+/// One line per combination of the other factors' levels. `line` gets the levels of this factor, ascending.
 fn of_each(runs: &[SavedRun], factor: &VariedFactor, line: impl Fn(&[LevelRuns<'_>]) -> Option<String>) -> Vec<String> {
     let of = |(at, runs): (FactorLevels, Vec<&SavedRun>)| {
         let mut at_level: HashMap<Option<String>, Vec<&SavedRun>> = HashMap::new();
@@ -91,17 +91,17 @@ fn of_each(runs: &[SavedRun], factor: &VariedFactor, line: impl Fn(&[LevelRuns<'
     contest::at_each(runs, factor).into_iter().filter_map(of).collect()
 }
 
-/// Sort key of levels: the rate, or the number.
+/// The sort key of a level: its rate, or its number.
 fn order(level: &LevelRuns<'_>) -> f64 {
     asked(level.runs[0]).or_else(|| level.level.parse().ok()).unwrap_or(f64::NAN)
 }
 
-/// From which level on there is nothing to gain.
+/// The level beyond which there is nothing to gain.
 fn gains(levels: &[LevelRuns<'_>], option: &str) -> Option<String> {
     let (last, below) = levels.split_last().filter(|(_, below)| !below.is_empty())?;
     let name = |level: &LevelRuns<'_>| format!("{option} {}", level.level);
-    // From the top down, as long as no higher level gains: each step is one more condition that must hold, so that none
-    // needs a correction for their number.
+    // Goes from the top down as long as no higher level gains. Each step adds a condition that must hold, so that the
+    // number of steps needs no correction.
     let mut enough: Option<(&LevelRuns<'_>, f64)> = None;
     for (index, level) in below.iter().enumerate().rev() {
         let most = |higher: &LevelRuns<'_>| gain(level, higher).ok().map(|(_, most)| most);
@@ -133,7 +133,7 @@ fn gains(levels: &[LevelRuns<'_>], option: &str) -> Option<String> {
     })
 }
 
-/// By which share a level has more requests per second than one below it, at least and at most (95 %).
+/// The relative gain in requests per second over a lower level: lower and upper bound (95 %).
 fn gain(few: &LevelRuns<'_>, many: &LevelRuns<'_>) -> Result<(f64, f64), String> {
     let names = [few, many].map(|level| level.level.clone());
     let contest = Contest { names, at: Vec::new(), sides: [few.runs.clone(), many.runs.clone()] };
@@ -141,7 +141,7 @@ fn gain(few: &LevelRuns<'_>, many: &LevelRuns<'_>) -> Result<(f64, f64), String>
     range.map(|(low, high)| (low - 1.0, high - 1.0)).ok_or_else(|| format!("{SINGLE_RUNS}; add rounds (--rounds)"))
 }
 
-/// Up to which rate the target kept pace.
+/// The highest rate at which the target kept pace.
 fn reached(levels: &[LevelRuns<'_>]) -> Option<String> {
     let rate = |level: &LevelRuns<'_>| {
         let rates: Vec<f64> = level.runs.iter().filter_map(|run| run.value(Metric::Rate)).collect();
@@ -163,7 +163,7 @@ fn reached(levels: &[LevelRuns<'_>]) -> Option<String> {
     })
 }
 
-/// The verdict on every level against the baseline.
+/// The verdicts on all levels against the baseline.
 fn versus(contests: &[Contest<'_>]) -> Vec<String> {
     let together = contests.iter().filter(|contest| Comparison::is_possible(contest)).count();
     let mut lines = Vec::new();
@@ -193,7 +193,7 @@ mod tests {
     use super::super::fixtures::placed;
     use super::*;
 
-    /// Runs of an experiment with one factor: its levels, each with the rates of its rounds.
+    /// Runs of an experiment with one factor. Each level has the rates of its rounds.
     fn runs(factor: &str, levels: &[(&str, &[f64])]) -> Vec<SavedRun> {
         let of = |(index, (level, rates)): (u32, &(&str, &[f64]))| {
             let level =
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn gains_end_where_no_level_is_faster() {
-        // The levels are compared as numbers, wherever they are in the plan.
+        // Levels are compared as numbers, regardless of their order in the plan.
         let levels: [(&str, &[f64]); 4] = [
             ("16", &[400.0, 405.0, 396.0]),
             ("1", &[100.0, 101.0, 99.0]),
@@ -226,7 +226,7 @@ mod tests {
             answer.starts_with("-t 4 has 29") && answer.ends_with("more requests/s than -t 1: try more"),
             "{answer}"
         );
-        // Each step is small, but all of them together are not.
+        // Each step is small, but their sum is not.
         let steps: [(&str, &[f64]); 3] =
             [("1", &[100.0, 100.1, 99.9]), ("2", &[107.0, 107.1, 106.9]), ("4", &[114.0, 114.1, 113.9])];
         assert!(

@@ -1,4 +1,4 @@
-//! Checks whether a comparison is fair: failures, sizes of responses, and limits.
+//! Checks the fairness of a comparison: failures, response sizes, and limits.
 
 use onrush_plan::metric::ErrorKind;
 use onrush_plan::{LimitedBy, Metric};
@@ -6,21 +6,21 @@ use onrush_text::units::{self, PERCENT_MIN};
 
 use crate::saved::SavedRun;
 
-/// A rate within this share of the one asked for is reached: the rest may still have been in flight.
+/// A rate counts as reached from this share of the requested one. The rest may still have been in flight.
 pub const REACHED_MIN: f64 = 0.98;
 
-/// Shares that differ by less count as equal, however certain the difference is.
+/// Shares that differ by less than this count as equal, however significant the difference.
 const SHARE_MIN: f64 = 0.001;
 
 /// The 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Figures of one side's runs that equal the other's if the comparison is fair. `None`: a file does not have it.
+/// Figures that must be equal on both sides for a fair comparison. `None`: a file lacks the figure.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct FairnessChecks {
     /// Requests with a complete response.
     pub completed: Option<f64>,
-    /// Connections and requests that failed without a status, and requests that took too long.
+    /// Connections and requests that failed without a status, plus requests that took too long.
     failed: Option<f64>,
     /// The count of the metric `errors`, and the number of requests.
     errors: Option<(f64, f64)>,
@@ -28,17 +28,17 @@ pub struct FairnessChecks {
     bad: Option<f64>,
     /// Responses that failed a check.
     unfit: Option<f64>,
-    /// Bytes received for each complete response, heads included.
+    /// Bytes received per complete response, including heads.
     pub bytes_per_response: Option<f64>,
-    /// The share (0 to 1) of the time for which the target was unavailable, on average; only with a rate.
+    /// Mean share (0 to 1) of the time for which the target was unavailable; only with a rate.
     pub unavailable: Option<f64>,
-    /// Limits, and the number of runs that had each.
+    /// Limits, each with its number of runs.
     pub limited_by: Vec<(LimitedBy, usize)>,
     runs: usize,
 }
 
 impl FairnessChecks {
-    /// The checks of these runs together.
+    /// Combines the checks of several runs.
     pub fn from_runs(runs: &[&SavedRun]) -> Self {
         let sum = |metric: Metric| runs.iter().map(|run| run.value(metric)).sum::<Option<f64>>();
         let completed = sum(Metric::Requests);
@@ -63,7 +63,7 @@ impl FairnessChecks {
         }
     }
 
-    /// The count of the metric `errors`, and of all requests; `None`: some run does not tell.
+    /// The count of the metric `errors`, and the number of requests; `None` if a run lacks them.
     pub fn errors(&self) -> Option<(f64, f64)> {
         self.errors
     }
@@ -91,12 +91,12 @@ impl FairnessChecks {
         Some((self.bad?, self.completed?))
     }
 
-    /// Responses that failed a check, and all responses; `None` if there are no such responses.
+    /// Responses that failed a check, and all responses; `None` without such responses.
     pub fn unfit(&self) -> Option<(f64, f64)> {
         Some((self.unfit?, self.completed?))
     }
 
-    /// Why two sides cannot be compared fairly: the shares of failures differ, or a generator was the limit.
+    /// The reason against a fair comparison: different shares of failures, or a generator at its limit.
     pub fn doubt(both: &[Self; 2]) -> Option<String> {
         let [a, b] = both;
         let bad = "responses with an unsuccessful status";
@@ -127,8 +127,8 @@ impl FairnessChecks {
     }
 }
 
-/// True if two shares, each a part and its whole, differ by more than chance: the test of two proportions. Failures
-/// come in bursts, so that it finds too many differences rather than too few.
+/// True if two shares, each a part and its whole, differ significantly (two-proportion test). Failures come in bursts,
+/// so that the test finds too many differences rather than too few.
 fn differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bool {
     let (share_a, share_b) = (part_a / all_a, part_b / all_b);
     let both = (part_a + part_b) / (all_a + all_b);
@@ -136,7 +136,7 @@ fn differ((part_a, all_a): (f64, f64), (part_b, all_b): (f64, f64)) -> bool {
     (share_a - share_b).abs() >= SHARE_MIN && (share_a - share_b).abs() > Z * error
 }
 
-/// A part of a whole in words; a count where there are few values.
+/// A part of a whole in words; a count if the whole is small.
 pub fn share((part, all): (f64, f64)) -> String {
     if all < PERCENT_MIN as f64 { units::share(part as u64, all as u64) } else { percent(part / all) }
 }
@@ -154,15 +154,15 @@ pub fn percent(share: f64) -> String {
     if percent > 0.0 && percent < 0.005 { "< 0.01 %".to_owned() } else { format!("{percent:.decimals$} %") }
 }
 
-/// wrk's socket errors, or more if more requests were abandoned than timed out: requests abandoned after `--timeout`
-/// are among the timeouts, and where `--give-up` is shorter, nothing times out.
+/// wrk's socket errors, or more if more requests were abandoned than timed out. Requests abandoned after `--timeout`
+/// are among the timeouts. If `--give-up` is shorter, nothing times out.
 fn failed(run: &SavedRun) -> Option<f64> {
     let of = |kind| run.value(Metric::ErrorsOf(kind));
     let beyond = of(ErrorKind::Abandoned).zip(of(ErrorKind::Timeout)).map_or(0.0, |(abandoned, late)| abandoned - late);
     Some(of(ErrorKind::Socket)? + beyond.max(0.0))
 }
 
-/// The count of the metric `errors` in all of these runs, and the number of requests.
+/// The sum of the metric `errors` over these runs, and the number of requests.
 fn errors(runs: &[&SavedRun]) -> Option<(f64, f64)> {
     runs.iter().try_fold((0.0, 0.0), |(errors, all), run| {
         let requests = &run.document.as_ref()?.requests;

@@ -62,7 +62,7 @@ text that onrush, wrk, wrk-cmm and wrk2 print.",
     },
 };
 
-/// Parses the arguments of `compare`; `None` if the help was asked for. The error names the fault.
+/// Parses the arguments of `compare`; `None` if help was requested. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
     let compare = Compare { inputs: Vec::new(), force: false, limits: Vec::new(), form: ComparisonForm::default() };
     let Some(compare) = COMPARE.read(args, compare)? else { return Ok(None) };
@@ -73,7 +73,7 @@ fn parse(args: &[OsString]) -> Result<Option<Compare>, String> {
     }
 }
 
-/// Prints the comparisons, and messages about them; returns the exit code.
+/// Prints the comparisons with their messages; returns the exit code.
 fn run(compare: &Compare) -> u8 {
     let compared = super::run(compare);
     let exit = print("onrush compare", Ok(compared.text), compared.exit);
@@ -81,7 +81,7 @@ fn run(compare: &Compare) -> u8 {
     exit
 }
 
-/// `[METRIC:]PCT`
+/// Parses `[METRIC:]PCT`.
 fn limit(text: &str) -> Result<RegressionLimit, String> {
     let wrong = |what: &str| format!("{what}; try 5 or p99:10");
     let (metric, percent) = text.rsplit_once(':').map_or((None, text), |(metric, percent)| (Some(metric), percent));

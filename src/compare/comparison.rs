@@ -1,5 +1,5 @@
 //! Compares the runs of two sides: pairs, estimates, and reasons for doubt. All figures of `words` and `json` come from
-//! here.
+//! this file.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,77 +15,77 @@ use super::rank;
 use super::student::{self, ConfidenceInterval};
 use crate::saved::SavedRun;
 
-/// Why a percentile is not compared.
+/// The reason why a percentile is not compared.
 const TOO_FEW: &str = "in some run the share above it is fewer than 20 values, or it was not recorded";
-/// Why no percentile is.
+/// The reason why no percentile is compared.
 const MIXED: &str =
     "latencies count from when requests were due in runs with a rate (-R), else from when they were sent";
 
 /// Two sides, compared.
 #[derive(Clone, Debug)]
 pub struct Comparison {
-    /// The names of the sides, the baseline first.
+    /// Names of the sides, the baseline first.
     pub names: [String; 2],
-    /// The levels of everything else that was varied.
+    /// The levels of all other varied factors.
     pub at: Vec<(String, String)>,
     /// How the runs are paired.
     pub pairing: Pairing,
-    /// The number of runs of either side that count.
+    /// The number of complete runs on each side.
     pub runs: [usize; 2],
-    /// Rounds (runs, if there are no rounds) that were left out because a run failed.
+    /// Rounds left out because a run failed; without rounds, runs.
     pub dropped: usize,
-    /// Why they did.
+    /// The reasons for the failures.
     pub failures: Vec<String>,
-    /// The checks of either side.
+    /// The checks of each side.
     pub checks: [FairnessChecks; 2],
-    /// The metric that decides; `None`: some run lacks it, or has too few values beyond it.
+    /// The deciding metric; `None` if a run lacks it, or has too few values above it.
     pub headline: Option<Metric>,
     /// Estimates, in the order of the metrics.
     pub estimates: Vec<RatioEstimate>,
-    /// The percentiles that some run lacks, or beyond which too few values are.
+    /// Percentiles that a run lacks, or with too few values above them.
     pub omitted: Vec<Metric>,
-    /// True if only some runs have a rate, so that their latencies are of two kinds.
+    /// True if only some runs have a rate. Their latencies are of two kinds.
     pub is_mixed: bool,
-    /// The rank test of the metric that decides, where it can reach the level.
+    /// The p of the rank test on the deciding metric, if it can reach significance.
     pub rank_p: Option<f64>,
-    /// Why there is no verdict, regardless of the figures.
+    /// The reason why there is no verdict, regardless of the figures.
     pub doubt: Option<String>,
     /// Remarks on single runs.
     pub notes: Vec<String>,
-    /// How many comparisons are made together.
+    /// Number of comparisons made together.
     pub together: usize,
 }
 
 /// How the runs of two sides are paired.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pairing {
-    /// Each with the other side's run of its round, in an experiment of this name.
+    /// Each run with the other side's run of the same round, in an experiment of this name.
     Rounds(String),
-    /// Not at all.
+    /// No pairs.
     Apart,
 }
 
-/// How far two sides differ in a metric.
+/// The difference between two sides in one metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RatioEstimate {
     /// The metric.
     pub metric: Metric,
-    /// The geometric means of the sides.
+    /// The geometric mean of each side.
     pub means: [f64; 2],
-    /// The geometric mean of the ratios; without pairs, the ratio of the means.
+    /// The geometric mean of the ratios of the pairs; without pairs, the ratio of the means.
     pub ratio: f64,
     /// The interval of the logarithm of the ratio; `None` with one run per side.
     pub interval: Option<ConfidenceInterval>,
 }
 
 impl RatioEstimate {
-    /// The ends of the interval, as ratios.
+    /// The bounds of the interval, as ratios.
     pub fn range(&self) -> Option<(f64, f64)> {
         self.interval.map(|interval| (interval.low.exp(), interval.high.exp()))
     }
 }
 
-/// The runs that are compared; if they are pairs, the nth of one side with the nth of the other.
+/// The compared runs. In pairs, the nth run of one side belongs to the nth of the other.
 struct ComparedRuns<'a> {
     pairing: Pairing,
     sides: [Vec<&'a SavedRun>; 2],
@@ -94,8 +94,8 @@ struct ComparedRuns<'a> {
 }
 
 impl Comparison {
-    /// Compares two sides, as one of `together` comparisons, also by the metrics that were asked for. `None`: one side
-    /// has no complete run.
+    /// Compares two sides, as one of `together` comparisons. Includes the requested metrics. `None` if a side has no
+    /// complete run.
     pub fn new(contest: &Contest<'_>, together: usize, asked: &[Metric]) -> Option<Self> {
         let runs = ComparedRuns::from_contest(contest);
         if runs.is_one_sided() {
@@ -128,11 +128,11 @@ impl Comparison {
         })
     }
 
-    /// The estimate of the rate alone, between runs without a schedule; it takes little time.
+    /// Estimates only the ratio of rates, between runs without a schedule. Takes little time.
     ///
     /// # Errors
     ///
-    /// Why there is no verdict, regardless of the figures.
+    /// The reason why there is no verdict, regardless of the figures.
     pub fn of_rates(contest: &Contest<'_>) -> Result<RatioEstimate, String> {
         let runs = ComparedRuns::from_contest(contest);
         if runs.is_one_sided() {
@@ -143,12 +143,12 @@ impl Comparison {
         runs.doubt(rate, &checks).map_or_else(|| Ok(estimate(Metric::Rate, &runs, 1)), Err)
     }
 
-    /// True if both sides have complete runs to compare.
+    /// True if both sides have complete runs.
     pub fn is_possible(contest: &Contest<'_>) -> bool {
         !ComparedRuns::from_contest(contest).is_one_sided()
     }
 
-    /// Why percentiles are omitted.
+    /// The reason why percentiles are omitted.
     pub fn why_omitted(&self) -> &'static str {
         if self.is_mixed { MIXED } else { TOO_FEW }
     }
@@ -180,19 +180,19 @@ impl<'a> ComparedRuns<'a> {
         self.sides.each_ref().map(|side| side.iter().all(|run| run.is_scheduled()))
     }
 
-    /// The metric that decides, if every run has it.
+    /// The deciding metric, if every run has it.
     fn wanted(&self) -> Option<Metric> {
         if self.are_scheduled() == [true, true] { DECISIVE.parse().ok() } else { Some(Metric::Rate) }
     }
 
-    /// Why there is no verdict, regardless of the figures.
+    /// The reason why there is no verdict, regardless of the figures.
     fn doubt(&self, headline: Option<Metric>, checks: &[FairnessChecks; 2]) -> Option<String> {
         let [a, b] = self.are_scheduled();
         match (headline, self.wanted()) {
-            // Failures do not concern the rate.
+            // Failures do not affect the rate.
             (None, Some(wanted)) => {
                 Some(FairnessChecks::doubt(checks).or_else(|| self.behind()).unwrap_or_else(|| {
-                    // Perhaps there are enough responses in a longer run.
+                    // A longer run may have enough responses.
                     format!("{wanted} cannot be compared: {TOO_FEW}; measure longer")
                 }))
             }
@@ -203,8 +203,9 @@ impl<'a> ComparedRuns<'a> {
         }
     }
 
-    /// A sentence if a side had fewer responses than requests were due, so that its latency depends on the length of
-    /// its runs. Not missing are requests that failed, and those that a target which keeps up has in flight at the end.
+    /// A sentence if a side had fewer responses than due requests, so that its latency depends on the length of its
+    /// runs. Failed requests do not count as missing, nor do those that a target which keeps up has in flight at the
+    /// end.
     fn behind(&self) -> Option<String> {
         let side = |(name, runs): (&str, &Vec<&SavedRun>)| {
             let open_loop = |run: &&SavedRun| {
@@ -219,7 +220,7 @@ impl<'a> ComparedRuns<'a> {
                 Some((document.errors.read + document.errors.write) as f64 / document.duration_s)
             };
             let other: Vec<f64> = runs.iter().filter_map(other).collect();
-            // The mean of no runs is not a number, and less than none.
+            // The mean of no runs is NaN, and every comparison with NaN is false.
             let (due_per_s, per_s) = (student::mean(&due), student::mean(&had));
             let [had, due] = [per_s, due_per_s].map(per_second);
             (per_s + student::mean(&other) < REACHED_MIN * due_per_s)
@@ -254,15 +255,15 @@ impl<'a> ComparedRuns<'a> {
         Self { pairing: Pairing::Rounds(name), sides, dropped, failures }
     }
 
-    /// The logarithms of a metric that every run has, for either side.
+    /// The logarithms of a metric common to all runs, for each side.
     fn logs(&self, metric: Metric) -> [Vec<f64>; 2] {
         self.sides
             .each_ref()
             .map(|side| side.iter().filter_map(|run| metric::value(metric, run)).map(f64::ln).collect())
     }
 
-    /// How far the rates of both sides may be off together, as a share: the connections of a closed loop may run in
-    /// step, so that one response per connection arrives just before the end of every run, or just after it.
+    /// The possible common error of both rates, as a share. The connections of a closed loop may run in step: then one
+    /// response per connection arrives just before, or just after, the end of every run.
     fn resolution(&self) -> f64 {
         let of =
             |run: &&SavedRun| Some(run.connections? as f64 / run.value(Metric::Requests).filter(|count| *count > 0.0)?);
@@ -277,7 +278,7 @@ impl<'a> ComparedRuns<'a> {
         }
     }
 
-    /// Remarks on runs that differ from the rest, by the metric that decides.
+    /// Remarks on outliers in the deciding metric.
     fn notes(&self, names: &[String; 2], [a, b]: &[Vec<f64>; 2]) -> Vec<String> {
         let called = |side: usize, index: usize| match &self.sides[side][index].position {
             Some(position) if self.pairing != Pairing::Apart => format!("round {}", position.round),
@@ -321,13 +322,13 @@ impl<'a> ComparedRuns<'a> {
     }
 }
 
-/// The runs that failed, and why.
+/// The failed runs with the reasons.
 pub fn failures(contest: &Contest<'_>) -> Vec<String> {
     let reason = |run: &&SavedRun| Some(printable(&format!("{}: {}", run.called(), run.failure()?)));
     contest.sides.iter().flatten().filter_map(reason).collect()
 }
 
-/// The runs of each round of an experiment with interleaved rounds, and its name; `None`: they are not from one.
+/// The name of an experiment with interleaved rounds, and the runs of each round; `None` for runs from elsewhere.
 fn rounds<'a>(a: &[&'a SavedRun], b: &[&'a SavedRun]) -> Option<(String, Vec<[Option<&'a SavedRun>; 2]>)> {
     let first = a.first()?.position.as_ref()?;
     let mut rounds: BTreeMap<u32, [Option<&'a SavedRun>; 2]> = BTreeMap::new();
@@ -336,10 +337,10 @@ fn rounds<'a>(a: &[&'a SavedRun], b: &[&'a SavedRun]) -> Option<(String, Vec<[Op
             let position = run.position.as_ref().filter(|it| it.id == first.id && it.order == Order::Interleaved)?;
             let known = &mut rounds.entry(position.round).or_default()[side];
             match known.filter(|known| known.failure().is_none()) {
-                // The run was repeated after it had failed.
+                // The run was repeated after a failure.
                 None => *known = Some(run),
                 Some(_) if run.failure().is_some() => {}
-                // Two runs of one round on one side form no pair with anything.
+                // Two runs of one round on the same side cannot be paired.
                 Some(_) => return None,
             }
         }
@@ -347,7 +348,7 @@ fn rounds<'a>(a: &[&'a SavedRun], b: &[&'a SavedRun]) -> Option<(String, Vec<[Op
     Some((first.name.clone(), rounds.into_values().collect()))
 }
 
-/// The metrics that all runs have, and the percentiles that some run lacks or beyond which too few values are.
+/// The metrics common to all runs, and the percentiles that a run lacks or with too few values above them.
 fn metrics(runs: &ComparedRuns<'_>, asked: &[Metric]) -> (Vec<Metric>, Vec<Metric>) {
     let percentiles: BTreeSet<Metric> = runs.all().flat_map(SavedRun::percents).map(Metric::percentile).collect();
     let all = [Metric::Rate, Metric::MEAN].into_iter().chain(percentiles.iter().copied());
@@ -362,7 +363,7 @@ fn metrics(runs: &ComparedRuns<'_>, asked: &[Metric]) -> (Vec<Metric>, Vec<Metri
     (known, omitted)
 }
 
-/// The percentiles that the report has of each class of status, if any run has responses of several.
+/// The report's percentiles of each status class, if any run has responses of several classes.
 fn of_classes(runs: &ComparedRuns<'_>) -> impl Iterator<Item = Metric> {
     let has_several = |run: &SavedRun| run.document.as_deref().is_some_and(|it| !it.latency.by_class.is_empty());
     let are_several = runs.all().any(has_several);
@@ -382,7 +383,7 @@ fn estimate(metric: Metric, runs: &ComparedRuns<'_>, together: usize) -> RatioEs
     RatioEstimate { metric, means: means.map(f64::exp), ratio: (means[1] - means[0]).exp(), interval }
 }
 
-/// Pair by pair, `b` − `a`.
+/// The differences `b` − `a`, pair by pair.
 fn differences(a: &[f64], b: &[f64]) -> Vec<f64> {
     a.iter().zip(b).map(|(one, other)| other - one).collect()
 }

@@ -1,4 +1,4 @@
-//! Decides which runs are compared with which: runs at equal levels of all other factors.
+//! Decides which runs are compared: runs at equal levels of all other factors.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use crate::saved::SavedRun;
 /// Two groups of runs that differ in one thing.
 #[derive(Debug)]
 pub struct Contest<'a> {
-    /// The names of the groups, the baseline first.
+    /// Names of the groups, the baseline first.
     pub names: [String; 2],
-    /// The levels of everything else.
+    /// Levels of all other factors.
     pub at: FactorLevels,
-    /// Their runs.
+    /// Runs of both groups.
     pub sides: [Vec<&'a SavedRun>; 2],
 }
 
@@ -26,7 +26,7 @@ pub type FactorLevels = Vec<(String, String)>;
 ///
 /// # Errors
 ///
-/// When the runs are not from one experiment.
+/// If the runs are not from one experiment.
 pub fn of_experiment(runs: &[SavedRun]) -> Result<Vec<Contest<'_>>, String> {
     let factors = varied(runs)?;
     Ok(factors.iter().flat_map(|factor| against_baseline(runs, factor)).collect())
@@ -35,28 +35,28 @@ pub fn of_experiment(runs: &[SavedRun]) -> Result<Vec<Contest<'_>>, String> {
 /// A factor of an experiment.
 #[derive(Debug)]
 pub struct VariedFactor {
-    /// Its name.
+    /// Name of the factor.
     pub name: String,
-    /// Its levels, in the plan's order.
+    /// Levels of the factor, in the plan's order.
     pub levels: Vec<String>,
-    /// The level that the others are compared with.
+    /// The baseline level.
     baseline: String,
     is_alone: bool,
 }
 
 impl VariedFactor {
-    /// A level in words. The URL and the name of a target need no factor before them.
+    /// A level in words. The URL or name of a target needs no factor before it.
     fn shown(&self, level: &str) -> String {
         let is_plain = self.is_alone && ["url", "target"].contains(&self.name.as_str());
         printable(&if is_plain { level.to_owned() } else { format!("{}={level}", self.name) })
     }
 }
 
-/// The factors of the experiment that all runs are from.
+/// The factors of the runs' common experiment.
 ///
 /// # Errors
 ///
-/// When the runs are not from one experiment.
+/// If the runs are not from one experiment.
 pub fn varied(runs: &[SavedRun]) -> Result<Vec<VariedFactor>, String> {
     let positions: Vec<(&Position, &SavedRun)> =
         runs.iter().filter_map(|run| Some((run.position.as_ref()?, run))).collect();
@@ -94,7 +94,7 @@ pub fn against_baseline<'a>(runs: &'a [SavedRun], factor: &VariedFactor) -> Vec<
     others.flat_map(against).collect()
 }
 
-/// The runs of an experiment that have equal levels of all factors but one, with these levels.
+/// Groups the runs of an experiment by the levels of all factors except this one.
 pub fn at_each<'a>(runs: &'a [SavedRun], factor: &VariedFactor) -> Vec<(FactorLevels, Vec<&'a SavedRun>)> {
     let mut groups: Vec<(FactorLevels, Vec<&SavedRun>)> = Vec::new();
     let mut positions: HashMap<FactorLevels, usize> = HashMap::new();
@@ -109,7 +109,7 @@ pub fn at_each<'a>(runs: &'a [SavedRun], factor: &VariedFactor) -> Vec<(FactorLe
     groups
 }
 
-/// The factors that have a baseline; if none has, all factors with their first level.
+/// The factors with their baselines. Without any baseline, all factors with their first levels.
 fn baselines(positions: &[(&Position, &SavedRun)]) -> FactorLevels {
     let Some((first, _)) = positions.first() else { return Vec::new() };
     let marked: FactorLevels = first
@@ -142,8 +142,8 @@ pub fn level_of(run: &SavedRun, factor: &str) -> Option<String> {
     levels(run).into_iter().find(|(name, _)| name == factor).map(|(_, level)| level)
 }
 
-/// Two sides, at equal levels of every factor of which they share a level; and sentences about levels that only one
-/// side has.
+/// Contests between two sides, at equal levels of every factor with a common level, and sentences about levels that
+/// only one side has.
 pub fn of_sides<'a>(a: &'a ComparedSide, b: &'a ComparedSide) -> (Vec<Contest<'a>>, Vec<String>) {
     let names = [a.name.clone(), b.name.clone()];
     let sides = [&a.runs, &b.runs].map(|runs| runs.iter().collect::<Vec<_>>());

@@ -1,11 +1,11 @@
-//! Differences between the plans of two sides that are not from one experiment.
+//! Differences between the plans of two sides from different experiments.
 
 use onrush_text::printable;
 
 use super::contest::Contest;
 use crate::saved::SavedRun;
 
-/// Why these runs are compared only with `--force`: their plans differ in more than one key.
+/// The reason why these runs are compared only with `--force`: their plans differ in more than one key.
 pub fn refusal(contest: &Contest<'_>) -> Option<String> {
     let [a, b] = &contest.sides;
     if is_one_experiment(contest) {
@@ -36,7 +36,7 @@ pub fn refusal(contest: &Contest<'_>) -> Option<String> {
     ))
 }
 
-/// The differences between two sides beside their plans: in the machine and the program that measured.
+/// Differences outside the plans: in the machine and in the measuring program.
 pub fn elsewhere(contest: &Contest<'_>) -> Option<String> {
     let [a, b] = contest.sides.each_ref().map(|side| side.iter().find_map(|run| run.document.as_deref()));
     let (a, b) = (a?, b?);
@@ -63,7 +63,7 @@ fn is_one_experiment(contest: &Contest<'_>) -> bool {
     first.is_some() && ids.all(|id| id == first)
 }
 
-/// The differences between two runs: key and words.
+/// The differences between two runs, each with its key and a description.
 fn between(one: &SavedRun, other: &SavedRun) -> Vec<(String, String)> {
     if let (Some(one), Some(other)) = (&one.document, &other.document) {
         let differences = one.plan.differences(&other.plan);
@@ -78,7 +78,7 @@ fn between(one: &SavedRun, other: &SavedRun) -> Vec<(String, String)> {
         ("connections", number(one.connections), number(other.connections)),
         ("rate", Some(rate(one)), Some(rate(other))),
     ];
-    // A value that a file does not give is no difference.
+    // A value that a file lacks is not a difference.
     let differing = pairs.into_iter().filter(|(_, was, is)| was.is_some() && is.is_some() && was != is);
     differing
         .map(|(key, was, is)| {

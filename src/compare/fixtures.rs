@@ -38,7 +38,7 @@ pub fn level(level: &str, index: u32) -> FactorLevel {
     FactorLevel { factor: "target".to_owned(), level: level.to_owned(), index, baseline: index == 1 }
 }
 
-/// The runs of an experiment with these factors; the level with a star is the baseline.
+/// The runs of an experiment with these factors. A star marks the baseline level.
 pub fn experiment(factors: &[(&str, &[&str])], rounds: u32) -> Vec<SavedRun> {
     let mut points: Vec<Vec<FactorLevel>> = vec![Vec::new()];
     for (factor, levels) in factors {
@@ -56,7 +56,7 @@ pub fn experiment(factors: &[(&str, &[&str])], rounds: u32) -> Vec<SavedRun> {
     (1..=rounds).flat_map(|round| points.iter().map(move |point| placed(100.0, round, point.clone()))).collect()
 }
 
-/// Runs of two targets, A and B, with these rates, round by round.
+/// Runs of two targets, A and B, with these rates round by round.
 pub fn runs(a: &[f64], b: &[f64]) -> Vec<SavedRun> {
     let of = |rates: &[f64], name: &str, index: u32| -> Vec<SavedRun> {
         (1..).zip(rates).map(|(round, rate)| placed(*rate, round, vec![level(name, index)])).collect()
@@ -64,7 +64,7 @@ pub fn runs(a: &[f64], b: &[f64]) -> Vec<SavedRun> {
     [of(a, "A", 1), of(b, "B", 2)].concat()
 }
 
-/// Two targets, A and B, with these rates, round by round.
+/// A comparison of two targets, A and B, with these rates round by round.
 pub fn compared(a: &[f64], b: &[f64]) -> Comparison {
     let runs = runs(a, b);
     let contests = of_experiment(&runs).expect("it is one experiment");

@@ -1,4 +1,4 @@
-//! Reads the runs of a side: a file, a folder, or the runs in it that have a label.
+//! Reads the runs of a side: a file, a folder, or the runs of either with a label.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -16,17 +16,17 @@ use crate::saved::{self, Read, SavedRun};
 /// Runs that belong together.
 #[derive(Debug)]
 pub struct ComparedSide {
-    /// Its name as typed.
+    /// Name of the side as typed.
     pub name: String,
     /// The runs, at least one.
     pub runs: Vec<SavedRun>,
 }
 
-/// Reads one side: a file, a folder, or `PATH:LABEL`. Sentences about faulty files are added to `said`.
+/// Reads one side: a file, a folder, or `PATH:LABEL`. Appends sentences about faulty files to `said`.
 ///
 /// # Errors
 ///
-/// When it has no runs.
+/// If the side has no runs.
 pub fn side(typed: &Path, said: &mut Vec<String>) -> Result<ComparedSide, String> {
     let name = printable(&typed.to_string_lossy());
     match split(typed) {
@@ -43,10 +43,10 @@ pub fn side(typed: &Path, said: &mut Vec<String>) -> Result<ComparedSide, String
     }
 }
 
-/// The most files that are read to find an example.
+/// Maximum number of files read to find an example.
 const TRIED_MAX: usize = 10;
 
-/// One line for somebody who named nothing to compare: the candidates in this folder, or how to make some.
+/// One line for a command without inputs: candidates in this folder, or how to make some.
 pub fn example(folder: &Path) -> String {
     let entries = |folder: &Path| -> Vec<PathBuf> {
         fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect()
@@ -54,7 +54,7 @@ pub fn example(folder: &Path) -> String {
     let shown = |path: &Path| printable(&path.strip_prefix(folder).unwrap_or(path).to_string_lossy());
     let mut experiments = entries(&folder.join(RESULTS));
     experiments.retain(|path| path.join(PLAN).is_file());
-    // Their names begin with the time.
+    // The names start with the time.
     let newest = experiments.into_iter().max().map(|path| format!("onrush compare {}", shown(&path)));
 
     let mut files = entries(folder);
@@ -95,15 +95,15 @@ fn runs(path: &Path, said: &mut Vec<String>) -> Result<Vec<SavedRun>, String> {
     if runs.is_empty() { Err(format!("{path:?} has no runs to compare")) } else { Ok(runs) }
 }
 
-/// A path and a label, unless a file has the whole name.
+/// Splits a path and a label, unless a file has the whole name.
 fn split(typed: &Path) -> Option<(PathBuf, String)> {
     let text = typed.to_str().filter(|text| *text != "-" && !typed.exists())?;
     let colons = text.match_indices(':').map(|(at, _)| (PathBuf::from(&text[..at]), text[at + 1..].to_owned()));
     colons.into_iter().find(|(path, label)| path.exists() && !label.is_empty())
 }
 
-/// The names of a run: its levels (`rmem=4096` or `4096`), its labels, the line above it, its heading, and the name of
-/// its file, with and without the number of the run.
+/// The names of a run: its levels (`rmem=4096` or `4096`), its labels, the line above it, its heading, and its file
+/// name with and without the number of the run.
 fn labels_of(run: &SavedRun) -> Vec<String> {
     let levels = levels(run).into_iter().flat_map(|(factor, level)| [format!("{factor}={level}"), level]);
     let labels = run.document.iter().flat_map(|document| &document.labels);
@@ -128,7 +128,7 @@ fn unknown(path: &Path, label: &str, known: &[String]) -> String {
     format!("no run in {path:?} is called {label:?}{hint}")
 }
 
-/// The factors and their levels in a run: from the experiment, or else from labels or the file's name.
+/// The factors and levels of a run: from its experiment, else from its labels or its file name.
 pub fn levels(run: &SavedRun) -> Vec<(String, String)> {
     match &run.position {
         Some(position) => position.levels.iter().map(|it| (it.factor.clone(), it.level.clone())).collect(),
@@ -136,7 +136,7 @@ pub fn levels(run: &SavedRun) -> Vec<(String, String)> {
     }
 }
 
-/// Why two sides cannot be compared, if they have a run in common.
+/// The reason why two sides with a common run cannot be compared.
 pub fn in_common(a: &ComparedSide, b: &ComparedSide) -> Option<String> {
     let file = |run: &SavedRun| Some((fs::canonicalize(&run.origin.file).ok()?, run.origin.line));
     let by_digest: HashMap<&String, &SavedRun> =

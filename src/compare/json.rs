@@ -1,6 +1,6 @@
-//! Comparisons as JSON, with every figure: a list of comparisons in one object.
+//! Comparisons as JSON with all figures: one object with a list of comparisons.
 //!
-//! These structs define the format; `docs/comparison.schema.json` is generated from them. A key that does not apply is
+//! These structs define the format; `docs/comparison.schema.json` is generated from them. Keys that do not apply are
 //! left out. Shares are between 0 and 1.
 
 use onrush_plan::Metric;
@@ -22,9 +22,9 @@ struct Written<'a> {
     schema: u32,
     /// Always `comparison`: the document of a run has no kind.
     kind: &'static str,
-    /// One for each two sides that were compared.
+    /// One comparison per pair of sides.
     comparisons: Vec<One<'a>>,
-    /// The notes that are printed after the text.
+    /// The notes printed after the text.
     notes: &'a [String],
 }
 
@@ -38,52 +38,52 @@ struct One<'a> {
     b: Side<'a>,
     /// The levels of the factors that both sides have in common.
     at: Vec<At<'a>>,
-    /// The experiment whose rounds pair the runs; left out if the runs are from several.
+    /// The experiment whose rounds pair the runs; left out if the runs are from several experiments.
     #[serde(skip_serializing_if = "Option::is_none")]
     experiment: Option<&'a str>,
-    /// True if runs of one round are compared with each other.
+    /// True if runs of the same round are compared with each other.
     paired: bool,
-    /// How many rounds were left out because a run of them failed; without rounds, how many runs failed.
+    /// Number of rounds left out because of a failed run; without rounds, number of failed runs.
     dropped: usize,
-    /// Why they were left out.
+    /// Reasons for the failures.
     failures: &'a [String],
-    /// How many comparisons are made together: each interval is as wide as this number requires.
+    /// Number of comparisons made together, which widens each interval.
     comparisons_together: usize,
-    /// The conclusion, in words.
+    /// The conclusion as text.
     verdict: String,
-    /// Why the conclusion may be wrong, in words.
+    /// Reason why the conclusion may be wrong, as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     doubt: Option<&'a str>,
-    /// The metric that decides; the others are exploratory. Left out if a run lacks it, or has fewer than 20
-    /// values in the share above it.
+    /// The deciding metric; the others are exploratory. Left out if a run lacks the metric, or has fewer than 20 values
+    /// above it.
     #[serde(skip_serializing_if = "Option::is_none")]
     headline: Option<String>,
     /// The probability of ranks at least this different if A and B are equal, for the headline metric.
     #[serde(skip_serializing_if = "Option::is_none")]
     rank_p: Option<f64>,
-    /// How far each metric differs.
+    /// The difference in each metric.
     metrics: Vec<Figures>,
-    /// Percentiles that some run lacks, or above which the share is too few values.
+    /// Percentiles that a run lacks, or with too few values above them.
     omitted: Vec<String>,
 }
 
-/// A factor of the experiment and its level.
+/// A factor of the experiment with its level.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct At<'a> {
     /// The factor, such as `connections`.
     factor: &'a str,
-    /// Its level.
+    /// The level of the factor.
     level: &'a str,
 }
 
-/// One side of a comparison. Facts that its runs did not record are omitted.
+/// One side of a comparison. Facts that its runs did not record are left out.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Side<'a> {
-    /// Its name.
+    /// Name of the side.
     name: &'a str,
-    /// How many runs it has.
+    /// Number of runs.
     runs: usize,
     /// Complete responses in all runs.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -94,33 +94,33 @@ struct Side<'a> {
     /// The share of the responses with an unsuccessful status.
     #[serde(skip_serializing_if = "Option::is_none")]
     status_share: Option<f64>,
-    /// The share of the time for which the target was unavailable, on average; only with a rate.
+    /// Mean share of the time for which the target was unavailable; only with a rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     unavailable_share: Option<f64>,
-    /// Received bytes per response, heads included.
+    /// Received bytes per response, including heads.
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_response: Option<f64>,
-    /// Limits by the verdicts of the runs.
+    /// Limits according to the verdicts of the runs.
     limited_by: Vec<Limited>,
 }
 
-/// A limit, and how many runs it had.
+/// A limit with its number of runs.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Limited {
-    /// The limit, as in the results of runs.
+    /// The limit, named as in the results of runs.
     by: &'static str,
-    /// How many runs.
+    /// Number of runs with this limit.
     runs: usize,
 }
 
-/// How far a metric differs. Rates are responses per second, latencies microseconds.
+/// The difference in one metric. Rates are responses per second, latencies microseconds.
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Figures {
     /// The metric: `rate`, `mean`, `p50` and so on.
     metric: String,
-    /// True if it does not decide.
+    /// True unless the metric decides.
     exploratory: bool,
     /// The geometric mean over the runs of A.
     a: f64,
@@ -140,13 +140,13 @@ struct Figures {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Range {
-    /// The lower end.
+    /// The lower bound.
     low: f64,
-    /// The upper end.
+    /// The upper bound.
     high: f64,
 }
 
-/// All comparisons as text, with a line end.
+/// All comparisons as text with a final newline.
 pub fn json(comparisons: &[Comparison], notes: &[String]) -> String {
     let written =
         Written { schema: SCHEMA, kind: "comparison", comparisons: comparisons.iter().map(one).collect(), notes };

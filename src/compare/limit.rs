@@ -1,4 +1,4 @@
-//! Limits how much worse than the baseline a metric may be (`--fail-if-worse`).
+//! Limits on how much worse than the baseline a metric may be (`--fail-if-worse`).
 
 use onrush_plan::Metric;
 use onrush_plan::metric::LatencyView;
@@ -7,23 +7,23 @@ use onrush_text::units::percentage;
 use super::comparison::Comparison;
 use super::words::{SINGLE_RUNS, loss, name};
 
-/// A limit on how much worse a metric may be.
+/// The maximum acceptable loss in a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RegressionLimit {
-    /// The metric; `None`: the one that decides.
+    /// The metric; `None` for the deciding one.
     pub metric: Option<Metric>,
-    /// The part of the baseline by which it may be worse.
+    /// The maximum loss as a share of the baseline.
     pub share: f64,
 }
 
-/// A comparison, judged by a limit.
+/// The verdict of a limit on a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LimitVerdict {
-    /// All of the interval is beyond the limit: the sentence on it.
+    /// The whole interval is beyond the limit, with a sentence.
     Worse(String),
-    /// None of the interval is beyond the limit.
+    /// The whole interval is within the limit.
     Kept,
-    /// Undecided: why.
+    /// Undecided, with the reason.
     Open(String),
 }
 
@@ -50,7 +50,7 @@ impl RegressionLimit {
         if let Some(doubt) = &comparison.doubt {
             return open(doubt);
         }
-        // Rounding errors may carry a figure just beyond a round limit.
+        // Rounding may put a figure just beyond a round limit.
         if least > self.share + 1e-9 {
             return LimitVerdict::Worse(format!(
                 "{} of B is worse by more than {}: by {} to {}",
@@ -68,7 +68,7 @@ impl RegressionLimit {
     }
 }
 
-/// Why a comparison has no estimate of a percentile, or of a class of status; `None`: the metric is neither.
+/// The reason for a missing estimate of a percentile or status class; `None` for other metrics.
 fn missing(metric: Metric, comparison: &Comparison) -> Option<String> {
     let is_percentile = |metric: &Metric| metric.percent().is_some();
     let is_of_class = matches!(metric, Metric::Latency(LatencyView::Class(_), _));

@@ -1,9 +1,9 @@
-//! `onrush compare`: do saved results differ, by how much, and how sure is that?
+//! `onrush compare`: do saved results differ, by how much, and how certainly?
 //!
-//! `input` reads runs, a `contest` is two groups of them that differ in one thing, and a `comparison` is the result:
-//! pairs of rounds or two groups, one of `student`'s intervals for each `metric`, and `checks` of its fairness. `words`
-//! and `json` write it, and `answer` sums up an experiment. Nothing here measures or prints; docs/statistics.md has the
-//! formulas.
+//! `input` reads runs. A `contest` is two groups of runs that differ in one thing. A `comparison` is its result: pairs
+//! of rounds or two groups, one of `student`'s intervals for each `metric`, and `checks` of its fairness. `words` and
+//! `json` format comparisons, and `answer` sums up an experiment. Nothing here measures or prints. docs/statistics.md
+//! has the formulas.
 
 pub(crate) mod command;
 
@@ -48,24 +48,24 @@ use limit::LimitVerdict;
 /// The exit code if nothing could be compared.
 const EXIT_NOTHING: u8 = 1;
 
-/// The exit code if something is worse than `--fail-if-worse` allows.
+/// The exit code if a metric is worse than `--fail-if-worse` allows.
 const EXIT_WORSE: u8 = 3;
 
-/// The exit code if it is unknown whether something is worse than that.
+/// The exit code if a limit of `--fail-if-worse` is undecided.
 const EXIT_UNKNOWN: u8 = 6;
 
-/// The line about runs that are no pairs.
+/// The line about unpaired runs.
 const APART: &str = "these runs are not interleaved rounds of one experiment, so drift is not cancelled; onrush vs and \
                      onrush sweep make such rounds";
 
-/// Results to compare, and how.
+/// Results to compare, with options.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compare {
-    /// The baseline and the runs compared with it, or the folder of one experiment; none: asks for an example.
+    /// The baseline and the runs compared with it, or the folder of one experiment. If empty, an example is printed.
     pub inputs: Vec<PathBuf>,
-    /// True if runs of different plans are compared, too.
+    /// True if runs of different plans may be compared.
     pub force: bool,
-    /// How much worse metrics may be.
+    /// Maximum losses in metrics.
     pub limits: Vec<RegressionLimit>,
     /// The form of the result.
     pub form: ComparisonForm,
@@ -84,9 +84,9 @@ pub enum ComparisonForm {
 /// The text to print.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PrintedComparison {
-    /// The comparisons; empty if there are none.
+    /// The comparisons; empty without any.
     pub text: String,
-    /// The lines about them and about the files.
+    /// Lines about the comparisons and their files.
     pub said: Vec<String>,
     /// The exit code.
     pub exit: u8,
@@ -99,7 +99,7 @@ pub fn answer(path: &Path) -> PrintedComparison {
     PrintedComparison { text: lines.iter().map(|line| format!("{line}\n")).collect(), said, exit: 0 }
 }
 
-/// Every level of the experiment in a folder against its baseline.
+/// Compares every level of the experiment in a folder with its baseline.
 pub fn folder(path: &Path) -> PrintedComparison {
     run(&Compare { inputs: vec![path.to_path_buf()], force: false, limits: Vec::new(), form: ComparisonForm::Text })
 }
@@ -147,7 +147,7 @@ fn compared(compare: &Compare, said: &mut Vec<String>) -> Result<Vec<Comparison>
     of_contests(&contests, compare.force, &asked, said)
 }
 
-/// Makes the comparisons of these contests; lines about them are added to `said`.
+/// Makes the comparisons of these contests. Appends lines about them to `said`.
 fn of_contests(
     contests: &[Contest<'_>],
     force: bool,
@@ -155,7 +155,7 @@ fn of_contests(
     said: &mut Vec<String>,
 ) -> Result<Vec<Comparison>, String> {
     let mut comparisons = Vec::new();
-    // A comparison that cannot be made does not count in the correction for several.
+    // An impossible comparison does not count in the correction for several.
     let together = contests.iter().filter(|contest| Comparison::is_possible(contest)).count();
     for contest in contests {
         if let Some(why) = differences::refusal(contest).filter(|_| !force) {
@@ -188,7 +188,7 @@ fn of_contests(
     Ok(comparisons)
 }
 
-/// Which of several comparisons a line is about.
+/// The start of a line that names one of several comparisons.
 fn of_one(comparison: &Comparison) -> String {
     match (comparison.together, &comparison.at[..]) {
         (1, _) => String::new(),
@@ -197,7 +197,7 @@ fn of_one(comparison: &Comparison) -> String {
     }
 }
 
-/// Judges comparisons by limits; returns the exit code. A limit that cannot be decided has not been kept.
+/// Judges comparisons by limits; returns the exit code. An undecided limit does not count as kept.
 fn judge(comparisons: &[Comparison], limits: &[RegressionLimit], said: &mut Vec<String>) -> u8 {
     let mut exit = 0;
     for comparison in comparisons {

@@ -1,18 +1,18 @@
-//! Finds figures far from the others, by their median and the median of the distances from it.
+//! Finds outliers by the median and the median absolute deviation.
 
-/// How many scaled distances away a figure is an outlier.
+/// Distance of an outlier, in scaled deviations.
 const FAR: f64 = 3.5;
 
-/// The factor from the median distance of normally distributed figures to their standard deviation.
+/// Factor from the median absolute deviation of a normal distribution to its standard deviation.
 const SCALE: f64 = 1.4826;
 
-/// A figure this close to the middle is no outlier, however close the others are: one per cent, of logarithms.
+/// A figure this close to the median is never an outlier, however close the others are: one per cent, in logarithms.
 const NEAR: f64 = 0.01;
 
-/// With fewer figures, any figure may seem far away.
+/// With fewer figures than this, any figure may look like an outlier.
 const FIGURES_MIN: usize = 5;
 
-/// The indices of the figures, logarithms, that are far from the others.
+/// The indices of outliers among figures in logarithms.
 pub fn outliers(figures: &[f64]) -> Vec<usize> {
     let is_far = |index: &usize| figures.len() >= FIGURES_MIN && is_far(figures[*index], figures);
     (0..figures.len()).filter(is_far).collect()
@@ -25,7 +25,7 @@ fn is_far(figure: f64, figures: &[f64]) -> bool {
     scaled > 0.0 && (figure - middle).abs() > (FAR * scaled).max(NEAR)
 }
 
-/// The figure in the middle, or the mean of the two in the middle.
+/// The median; for an even number, the mean of the middle two.
 pub fn median(figures: &[f64]) -> f64 {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);

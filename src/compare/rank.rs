@@ -1,12 +1,12 @@
-//! Rank tests: how likely a difference this consistent is by chance, for figures of any distribution.
+//! Rank tests: the probability of an equally consistent difference by chance, for any distribution.
 
 use super::student::LEVEL;
 
 /// With more figures than this, the test is no better than Student's and takes long.
 const FIGURES_MAX: usize = 50;
 
-/// The p of the signed-rank test of differences (Wilcoxon), exact, times the number of comparisons. `None`: there are
-/// too few differences for significance.
+/// The exact p of the signed-rank test of differences (Wilcoxon), times the number of comparisons. `None` with too few
+/// differences for significance.
 pub fn signed(differences: &[f64], comparisons: usize) -> Option<f64> {
     let differences: Vec<f64> = differences.iter().copied().filter(|difference| *difference != 0.0).collect();
     let count = differences.len();
@@ -18,7 +18,7 @@ pub fn signed(differences: &[f64], comparisons: usize) -> Option<f64> {
     let sizes: Vec<f64> = differences.iter().map(|difference| difference.abs()).collect();
     let ranks = twice_ranks(&sizes);
     let total: usize = ranks.iter().sum();
-    // For each sum of ranks, the number of ways to choose the signs that gives it.
+    // For each sum of ranks, the number of sign combinations with that sum.
     let mut ways = vec![0.0; total + 1];
     ways[0] = 1.0;
     for &rank in &ranks {
@@ -30,18 +30,18 @@ pub fn signed(differences: &[f64], comparisons: usize) -> Option<f64> {
     Some((2.0 * as_far / all * comparisons).min(1.0))
 }
 
-/// The p of the test of two groups (Mann and Whitney), exact, times the number of comparisons. `None`: there are too
-/// few figures for significance.
+/// The exact p of the test of two groups (Mann and Whitney), times the number of comparisons. `None` with too few
+/// figures for significance.
 pub fn of_groups(a: &[f64], b: &[f64], comparisons: usize) -> Option<f64> {
     let comparisons = comparisons as f64;
-    // The number of ways in which the figures can be dealt out.
+    // The number of ways to deal out the figures.
     let all: f64 = (1..=a.len()).map(|drawn| (b.len() + drawn) as f64 / drawn as f64).product();
     if a.len().max(b.len()) > FIGURES_MAX || 2.0 / all * comparisons > LEVEL {
         return None;
     }
     let ranks = twice_ranks(&[a, b].concat());
     let total: usize = ranks.iter().sum();
-    // For each number of figures dealt to `a` and each sum of their ranks, the number of ways that gives it.
+    // For each number of figures dealt to `a` and each sum of their ranks, the number of ways.
     let mut ways = vec![vec![0.0; total + 1]; a.len() + 1];
     ways[0][0] = 1.0;
     for &rank in &ranks {
@@ -57,7 +57,7 @@ pub fn of_groups(a: &[f64], b: &[f64], comparisons: usize) -> Option<f64> {
     Some((as_far / all * comparisons).min(1.0))
 }
 
-/// Twice the ranks of figures, equal ones sharing theirs.
+/// Twice the ranks of the figures. Equal figures share their ranks.
 fn twice_ranks(figures: &[f64]) -> Vec<usize> {
     let rank = |figure: &f64| {
         let smaller = figures.iter().filter(|other| *other < figure).count();
@@ -78,7 +78,7 @@ mod tests {
         assert_eq!(signed(&[-1.0, -2.0, -3.0, -4.0, -5.0, -6.0], 1), Some(2.0 / 64.0));
         // The smallest on the other side: the sums 0 and 1.
         assert_eq!(signed(&[-1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 1), Some(4.0 / 64.0));
-        // Two that share a rank.
+        // Two figures share a rank.
         assert_eq!(signed(&[-1.0, 1.0, 3.0, 4.0, 5.0, 6.0], 1), Some(6.0 / 64.0));
         assert_eq!(signed(&[1.0, 2.0, 3.0, 4.0, 5.0], 1), None, "it cannot be below 0.05");
         assert_eq!(signed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 2), None, "nor here, corrected");
@@ -91,11 +91,11 @@ mod tests {
         let p = of_groups(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0], 1).unwrap();
         assert!((p - 2.0 / 70.0).abs() < 1e-12, "{p}");
         assert_eq!(of_groups(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0], 2), None);
-        // Of 70 ways, four have ranks that add up to 12 at most, and four to 24 at least.
+        // Of 70 ways, four have a rank sum of at most 12, and four of at least 24.
         let p = of_groups(&[5.0, 6.0, 8.0, 9.0], &[1.0, 2.0, 3.0, 7.0], 1).unwrap();
         assert!((p - 8.0 / 70.0).abs() < 1e-12, "{p}");
-        // Two that share a rank: as far from the middle are 1 + 2 + 3 + 4.5, with either of the two, and the mirror
-        // image.
+        // Two figures share a rank. Equally far from the middle are 1 + 2 + 3 + 4.5, with either of the two, and the
+        // mirror image.
         let p = of_groups(&[1.0, 2.0, 3.0, 4.0], &[4.0, 6.0, 7.0, 8.0], 1).unwrap();
         assert!((p - 4.0 / 70.0).abs() < 1e-12, "{p}");
     }

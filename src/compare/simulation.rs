@@ -1,5 +1,5 @@
-//! How often a comparison is right about known targets: thousands of experiments in which every run has its own effect,
-//! the seconds of a run are correlated, and rounds differ.
+//! The accuracy of comparisons for known targets: thousands of experiments in which every run has its own effect, the
+//! seconds of a run are correlated, and rounds differ.
 
 #![cfg(test)]
 
@@ -10,19 +10,19 @@ use super::contest::{Contest, of_experiment};
 use super::fixtures;
 use crate::saved::SavedRun;
 
-/// How many experiments of each kind; docs/statistics.md makes promises about them.
+/// Number of experiments of each kind. docs/statistics.md states the results.
 const TRIALS: usize = 2_000;
 const SEED: u64 = 15;
 
-/// At most this share of comparisons of equals may differ: 5 %, and three deviations of a binomial distribution of that
-/// many trials. Of 20,000 trials 3.5 to 5.3 % did.
+/// Maximum share of comparisons of equals that may differ: 5 %, plus three deviations of a binomial distribution of
+/// this many trials. In 20,000 trials, 3.5 to 5.3 % did.
 const FALSE_MAX: f64 = 0.065;
 
-/// At least this share of intervals must cover the true value: 95 %, less three deviations. Of 20,000 trials 94.7 to
+/// Minimum share of intervals that must cover the true value: 95 %, less three deviations. In 20,000 trials, 94.7 to
 /// 96.5 % did.
 const COVERED_MIN: f64 = 0.935;
 
-/// How many seconds a run lasts, the correlation of neighbouring seconds, and their deviation.
+/// Length of a run in seconds, the correlation of neighbouring seconds, and their deviation.
 const SECONDS: usize = 10;
 const CORRELATION: f64 = 0.6;
 const SECOND: f64 = 0.02;
@@ -44,14 +44,14 @@ fn seconds(random: &mut Random) -> f64 {
     SECOND * sum / SECONDS as f64
 }
 
-/// The variance of that mean.
+/// The variance of the mean of a run's seconds.
 fn seconds_variance() -> f64 {
     let count = SECONDS as f64;
     let neighbours = |lag: usize| (1.0 - lag as f64 / count) * CORRELATION.powi(lag as i32);
     SECOND * SECOND / count * (1.0 + 2.0 * (1..SECONDS).map(neighbours).sum::<f64>())
 }
 
-/// The rates of this many runs of A, and of B, whose rate is A's times `ratio`.
+/// The rates of this many runs of A and of B. B's rate is A's times `ratio`.
 fn rates(random: &mut Random, rounds: usize, ratio: f64, round: f64) -> [Vec<f64>; 2] {
     let effect = (RUN * RUN - seconds_variance()).sqrt();
     let mut sides = [Vec::new(), Vec::new()];
@@ -65,7 +65,7 @@ fn rates(random: &mut Random, rounds: usize, ratio: f64, round: f64) -> [Vec<f64
     sides
 }
 
-/// How often the targets are called different, and how often the interval has the true ratio.
+/// How often the targets are called different, and how often the interval covers the true ratio.
 struct SimulatedAccuracy {
     different: f64,
     covered: f64,
@@ -101,13 +101,13 @@ fn apart([a, b]: &[Vec<f64>; 2]) -> Comparison {
 fn identical_targets_are_seldom_called_different() {
     for rounds in [3, 5, 10] {
         let paired = simulated(rounds, 1.0, in_rounds, ROUND);
-        // Groups are right only where nothing drifts.
+        // Groups are valid only without drift.
         let groups = simulated(rounds, 1.0, apart, 0.0);
         println!("{rounds} rounds: different {:.4} {:.4}", paired.different, groups.different);
         println!("{rounds} rounds: covered {:.4} {:.4}", paired.covered, groups.covered);
         for found in [paired, groups] {
             assert!(found.different <= FALSE_MAX, "{rounds} rounds: {}", found.different);
-            // More than 98.5 % would be intervals that are too wide.
+            // Coverage above 98.5 % would mean too wide intervals.
             assert!((COVERED_MIN..=0.985).contains(&found.covered), "{rounds} rounds: {}", found.covered);
         }
     }
@@ -117,7 +117,7 @@ fn identical_targets_are_seldom_called_different() {
 fn ten_rounds_find_five_percent() {
     let found = simulated(10, 0.95, in_rounds, ROUND);
     println!("power {:.4} covered {:.4}", found.different, found.covered);
-    // Of 20,000 trials 92.1 % were different; three deviations of a binomial distribution below that is 90.3 %.
+    // In 20,000 trials 92.1 % were different; three deviations of a binomial distribution below that is 90.3 %.
     assert!(found.different >= 0.9 && found.covered >= COVERED_MIN, "{} {}", found.different, found.covered);
 }
 
@@ -126,7 +126,7 @@ fn multiple_levels_keep_the_error_rate() {
     let mut random = Random::new(SEED);
     let mut different = 0;
     for _ in 0..TRIALS {
-        // Six levels that all equal the baseline.
+        // Six levels, all equal to the baseline.
         let effect = (RUN * RUN - seconds_variance()).sqrt();
         let mut runs = Vec::new();
         for round in 1..=5 {

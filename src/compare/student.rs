@@ -4,19 +4,20 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// The largest share of intervals that may miss the true value.
+/// Maximum share of intervals that may miss the true value.
 pub const LEVEL: f64 = 0.05;
 
-/// The 95 % interval of a difference, over all comparisons together, and how likely one as large would be by chance.
+/// The 95 % interval of a difference, over all comparisons together, with the probability of an equally large one by
+/// chance.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ConfidenceInterval {
-    /// Its lower end.
+    /// Lower bound.
     pub low: f64,
-    /// Its upper end.
+    /// Upper bound.
     pub high: f64,
-    /// How likely a difference as large is if there is none, times the number of comparisons (Bonferroni).
+    /// Probability of an equally large difference by chance, times the number of comparisons (Bonferroni).
     pub p: f64,
-    /// The part of either half that more figures would not make smaller.
+    /// The part of either half of the interval that more figures would not reduce.
     pub resolution: f64,
 }
 
@@ -35,21 +36,21 @@ impl ConfidenceInterval {
         Some(Self { low: mean - half, high: mean + half, p: p.min(1.0), resolution })
     }
 
-    /// True if the interval excludes zero, so that there is a difference.
+    /// True if the interval excludes zero, which shows a difference.
     pub fn is_significant(self) -> bool {
         self.low > 0.0 || self.high < 0.0
     }
 }
 
-/// The interval of the mean of these differences; `None`: there are fewer than two.
+/// The interval of the mean of these differences; `None` for fewer than two.
 pub fn paired(differences: &[f64], comparisons: usize, resolution: f64) -> Option<ConfidenceInterval> {
     let count = differences.len() as f64;
     let error = (variance(differences)? / count).sqrt();
     ConfidenceInterval::around(mean(differences), error, count - 1.0, comparisons, resolution)
 }
 
-/// The interval of the difference between the means of two groups, `b` − `a`, whose variances may differ; `None`: one
-/// of them has fewer than two figures.
+/// The interval of the difference between the means of two groups, `b` − `a`, with possibly different variances; `None`
+/// if a group has fewer than two figures.
 pub fn welch(a: &[f64], b: &[f64], comparisons: usize, resolution: f64) -> Option<ConfidenceInterval> {
     let of = |group: &[f64]| Some((variance(group)? / group.len() as f64, group.len() as f64 - 1.0));
     let ((part_a, freedom_a), (part_b, freedom_b)) = (of(a)?, of(b)?);
@@ -59,8 +60,8 @@ pub fn welch(a: &[f64], b: &[f64], comparisons: usize, resolution: f64) -> Optio
     ConfidenceInterval::around(mean(b) - mean(a), square.sqrt(), freedom, comparisons, resolution)
 }
 
-/// True if the first figure, a logarithm, is outside the 99 % prediction interval of the others, and one per cent away
-/// from them.
+/// True if the first figure, a logarithm, is outside the 99 % prediction interval of the others and at least one per
+/// cent away from them.
 pub fn first_differs(figures: &[f64]) -> bool {
     let Some((first, rest)) = figures.split_first() else { return false };
     let (Some(variance), count) = (variance(rest), rest.len() as f64) else { return false };
@@ -68,7 +69,7 @@ pub fn first_differs(figures: &[f64]) -> bool {
     (first - mean(rest)).abs() > (student.inverse_cdf(0.995) * (variance * (1.0 + 1.0 / count)).sqrt()).max(NEAR)
 }
 
-/// A smaller difference is not worth a remark.
+/// Smaller differences are not worth a remark.
 const NEAR: f64 = 0.01;
 
 /// The arithmetic mean.
@@ -118,7 +119,7 @@ mod tests {
 
     #[test]
     fn a_first_figure_is_held_against_the_others() {
-        // Mean 1, deviation 0.1, t 4.6041 with four degrees of freedom: 0.5043 to either side.
+        // Mean 1, deviation 0.1, t 4.6041 with four degrees of freedom: 0.5043 on either side.
         let rest = [0.9, 0.9, 1.1, 1.1, 1.0];
         let with = |first: f64| first_differs(&[&[first], &rest[..]].concat());
         assert!(with(0.49) && !with(0.51) && with(1.51) && !with(1.49));

@@ -1,4 +1,4 @@
-//! Comparisons of files and folders: found runs, pairs, refusals.
+//! Comparisons of files and folders: runs found, pairs, and refusals.
 
 use std::fs;
 use std::time::Duration;
@@ -26,14 +26,14 @@ fn plan(url: &str, connections: u32) -> Plan {
     reported::plan(Dialect::Native, url, 1, 1, connections)
 }
 
-/// A result with this many responses in a second.
+/// A result with this many responses in one second.
 fn result(plan: &Plan, completed: u64) -> Document {
     let mut outcome = reported::flawless(completed, 10);
     outcome.elapsed = Duration::from_secs(1);
     Document::judged(plan, &reported::whole(outcome))
 }
 
-/// Writes results into a folder of their own.
+/// Writes results into a new folder.
 fn written(documents: &[(&str, Document)]) -> TempDir {
     let folder = TempDir::new().unwrap();
     for (name, document) in documents {
@@ -42,7 +42,7 @@ fn written(documents: &[(&str, Document)]) -> TempDir {
     folder
 }
 
-/// The documents of an experiment with these rates, each with its name and perhaps changed.
+/// The named documents of an experiment with these rates, after an optional change.
 fn experiment(a: &[f64], b: &[f64], change: impl Fn(&mut Position)) -> Vec<(String, Document)> {
     let documents = runs(a, b).into_iter().enumerate().map(|(index, run)| {
         let mut position = run.position.clone().unwrap();
@@ -220,7 +220,7 @@ fn under_a_rate_the_99th_percentile_decides() {
     assert!(text.contains("\nexploratory (not part of the verdict):\nrequests/s "), "{text}");
     assert!(!text.contains("p99.9 "), "two of ten thousand are beyond\n{text}");
 
-    // B is so slow that its responses are too few for a percentile.
+    // B is so slow that it has too few responses for a percentile.
     for (index, (_, document)) in documents.iter_mut().enumerate().skip(5) {
         let mut outcome = reported::flawless(1_000, 10);
         let open_loop = outcome.totals.open_loop.get_or_insert_default();

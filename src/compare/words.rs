@@ -9,7 +9,7 @@ use super::checks::{self, FairnessChecks};
 use super::comparison::{Comparison, Pairing, RatioEstimate};
 use super::contest::shown;
 
-/// Why nothing can be said of two single runs.
+/// The reason why two single runs have no verdict.
 pub const SINGLE_RUNS: &str = "one run per side gives no measure of noise";
 
 /// One comparison with all its figures, or a summary of several.
@@ -56,7 +56,7 @@ fn whole(comparison: &Comparison) -> String {
     text
 }
 
-/// The essentials of one of several comparisons.
+/// The essentials of one comparison among several.
 fn brief(comparison: &Comparison) -> String {
     let mut text = format!("{}\n  {}\n", heading(comparison), verdict(comparison));
     for [name, a, b, ..] in check_rows(&comparison.checks) {
@@ -76,7 +76,7 @@ fn brief(comparison: &Comparison) -> String {
     text + &format!("  {}\n", ratios.join(" · "))
 }
 
-/// The line that names A and B.
+/// The line with the names of A and B.
 pub fn heading(comparison: &Comparison) -> String {
     let [a, b] = &comparison.names;
     let at = at(&comparison.at);
@@ -98,15 +98,15 @@ pub fn heading(comparison: &Comparison) -> String {
     }
 }
 
-/// The levels of everything else, if there are any.
+/// The levels of the other factors, if any.
 pub fn at(levels: &[(String, String)]) -> String {
     if levels.is_empty() { String::new() } else { format!(", at {}", shown(levels)) }
 }
 
-/// An interval that reaches further than this is too wide for a statement.
+/// An interval reaching further than this is too wide for a statement.
 const WIDE: f64 = 0.5;
 
-/// True if an interval of ratios tells nothing: it has no difference in it, and reaches too far on either side.
+/// True if an interval of ratios is inconclusive: it includes equality, and reaches too far on either side.
 pub fn tells_nothing((low, high): (f64, f64)) -> bool {
     low <= 1.0 && high >= 1.0 && (1.0 - low).max(high - 1.0) > WIDE
 }
@@ -134,7 +134,7 @@ pub fn verdict(comparison: &Comparison) -> String {
     }
     if !interval.is_significant() {
         let bound = bound(low.abs().max(high.abs()));
-        // Half of the width is the resolution of the rate, which more rounds do not change.
+        // Half of the width is the resolution of the rate, which more rounds do not improve.
         let remedy = if 4.0 * interval.resolution > high - low { "longer runs (-d)" } else { "more rounds" };
         return format!(
             "no difference larger than {bound} was found; it takes {remedy} to see whether there is a smaller one"
@@ -155,16 +155,16 @@ fn difference(estimate: &RatioEstimate) -> String {
     }
 }
 
-/// By which part of the baseline a metric is worse at this ratio; below zero it is better.
+/// The loss in a metric at this ratio, as a share of the baseline; negative for a gain.
 pub fn loss(metric: Metric, ratio: f64) -> f64 {
     if metric.about().better == Better::Lower { ratio - 1.0 } else { 1.0 - ratio }
 }
 
-/// A bound in per cent, rounded up, with at least the digits that the interval has in the table: `12.1 %`, `0.71 %`.
+/// A bound in per cent, rounded up, with at least the digits of the interval in the table: `12.1 %`, `0.71 %`.
 fn bound(share: f64) -> String {
     let percent = share * 100.0;
     let scale = 10.0_f64.powi(percent_decimals(percent).max(1) as i32);
-    // Rounding errors may carry a figure just above a round one.
+    // Rounding may put a figure just above a round one.
     format!("{} %", (percent * scale - 1e-9).max(0.0).ceil() / scale)
 }
 
@@ -173,7 +173,7 @@ pub fn name(metric: Metric) -> String {
     if metric == Metric::Rate { "requests/s".to_owned() } else { metric.to_string() }
 }
 
-/// A ratio; beyond three digits either way, only its bound.
+/// A ratio; if it needs more than three digits, only a bound.
 fn times(ratio: f64) -> String {
     match ratio {
         ratio if ratio < 0.001 => "<0.001".to_owned(),
@@ -197,7 +197,7 @@ fn probability(p: f64) -> String {
     if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-/// The rows of the checks that are known.
+/// The rows of the known checks.
 fn check_rows([a, b]: &[FairnessChecks; 2]) -> Vec<[String; 6]> {
     let share = |parts: Option<(f64, f64)>| parts.filter(|(_, all)| *all > 0.0).map_or(String::new(), checks::share);
     let unavailable = |side: &FairnessChecks| side.unavailable.map_or(String::new(), checks::percent);
@@ -214,7 +214,7 @@ fn check_rows([a, b]: &[FairnessChecks; 2]) -> Vec<[String; 6]> {
     known.map(|(name, a, b)| [name.to_owned(), a, b, String::new(), String::new(), String::new()]).collect()
 }
 
-/// The limits of the runs of either side, with their numbers; `None` if they are unknown for both.
+/// The limits of the runs on each side, with their counts; `None` if unknown on both sides.
 fn limited([a, b]: &[FairnessChecks; 2]) -> Option<String> {
     let of = |side: &FairnessChecks| -> String {
         let who: Vec<String> = match &side.limited_by[..] {
@@ -228,7 +228,7 @@ fn limited([a, b]: &[FairnessChecks; 2]) -> Option<String> {
     is_known.then(|| format!("limited by: A {}; B {}", of(a), of(b)))
 }
 
-/// Rows with aligned columns: the first to the left, the others to the right.
+/// Rows in aligned columns: the first to the left, the others to the right.
 fn aligned(rows: &[[String; 6]]) -> Vec<String> {
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0).min(1_000);
     let widths: [usize; 6] = std::array::from_fn(width);

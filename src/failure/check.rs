@@ -1,4 +1,4 @@
-//! Text about a check or a gRPC call that a response failed.
+//! Descriptions of failed checks and failed gRPC calls.
 
 use onrush_plan::Checks;
 use onrush_plan::checks::{Check, ExpectedHeader};
@@ -6,10 +6,10 @@ use onrush_plan::secrets::{REDACTED, is_secret};
 use onrush_proto::GRPC_STATUS_MAX;
 use onrush_text::printable;
 
-/// The most characters of an expected value or text that are shown.
+/// Maximum number of characters shown of an expected value or text.
 const SHOWN_MAX: usize = 80;
 
-/// The response's fault, by the number of the check.
+/// Describes the response's fault by the number of the check.
 pub fn words(checks: &Checks, number: usize) -> String {
     match checks.get(number) {
         Some(Check::Header(ExpectedHeader { name, value: None })) => format!("no header {name}"),
@@ -21,7 +21,7 @@ pub fn words(checks: &Checks, number: usize) -> String {
     }
 }
 
-/// The names that gRPC gives its statuses, from 0.
+/// gRPC's names of its statuses, from 0.
 const GRPC_STATUSES: [&str; GRPC_STATUS_MAX as usize + 1] = [
     "OK",
     "CANCELLED",
@@ -42,7 +42,7 @@ const GRPC_STATUSES: [&str; GRPC_STATUS_MAX as usize + 1] = [
     "UNAUTHENTICATED",
 ];
 
-/// The status with which a gRPC call failed: `grpc-status 14 (UNAVAILABLE)`.
+/// Describes the status of a failed gRPC call: `grpc-status 14 (UNAVAILABLE)`.
 pub fn grpc_words(status: u8) -> String {
     match GRPC_STATUSES.get(usize::from(status)) {
         Some(name) => format!("grpc-status {status} ({name})"),
@@ -50,7 +50,7 @@ pub fn grpc_words(status: u8) -> String {
     }
 }
 
-/// The beginning of a text.
+/// The start of a text.
 fn shown(text: &str) -> String {
     let beginning: String = text.chars().take(SHOWN_MAX).collect();
     let dots = if beginning.len() < text.len() { "…" } else { "" };

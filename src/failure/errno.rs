@@ -1,11 +1,11 @@
-//! The operating system's error numbers as text.
+//! Descriptions of the operating system's error numbers.
 
 use rustix::io::Errno;
 
 /// Number, name and text of an error.
 type NamedErrno = (Errno, &'static str, &'static str);
 
-/// The errors that a load generator encounters, by remedy.
+/// Errors that a load generator encounters, grouped by remedy.
 const KNOWN: [&[NamedErrno]; 8] = [REFUSED, CLOSED, ROUTES, PORTS, FILES, MEMORY, FORBIDDEN, FAMILY];
 const REFUSED: &[NamedErrno] = &[(Errno::CONNREFUSED, "ECONNREFUSED", "connection refused")];
 const CLOSED: &[NamedErrno] = &[
@@ -32,16 +32,16 @@ const FORBIDDEN: &[NamedErrno] = &[
 ];
 const FAMILY: &[NamedErrno] = &[(Errno::AFNOSUPPORT, "EAFNOSUPPORT", "address family not supported")];
 
-/// The error with this number, if it is in the table.
+/// The error with this number, if in the table.
 pub fn known(number: i32) -> Option<Errno> {
     find(number).map(|&(errno, ..)| errno)
 }
 
-/// Meaning and name: `connection refused (ECONNREFUSED)`.
+/// Meaning and name of an error: `connection refused (ECONNREFUSED)`.
 pub fn words(number: i32) -> String {
     match find(number) {
         Some((_, name, words)) => format!("{words} ({name})"),
-        // The standard library's text, which ends in "(os error N)".
+        // The standard library's text ends in "(os error N)".
         None => std::io::Error::from_raw_os_error(number).to_string(),
     }
 }

@@ -1,6 +1,6 @@
-//! Failures in words: why a run could not start or broke off, and each row of the ledger.
+//! Descriptions of failures: why a run could not start or broke off, and each row of the ledger.
 //!
-//! `row` words a row of the ledger and its remedy; `errno`, `tls`, `proxy` and `check` word its causes.
+//! `row` describes a row of the ledger and its remedy; `errno`, `tls`, `proxy` and `check` describe its causes.
 
 mod check;
 mod errno;
@@ -24,7 +24,7 @@ use rustix::io::Errno;
 use crate::run::{Breakdown, Outcome, Shortage, Waiting, host};
 use crate::script::Exit;
 
-/// Why a run could not start: no server accepted a first connection; the last attempt was to `address`.
+/// The reason why a run could not start: no server accepted a first connection. `address` is that of the last attempt.
 pub fn refusal(plan: &Plan, outcome: &Outcome, address: SocketAddr, cause: Cause) -> String {
     let rows = outcome.totals.ledger.rows();
     let is_about_tls = rows.iter().any(|row| (row.phase, row.cause) == (Phase::Tls, cause));
@@ -89,7 +89,7 @@ fn unable(plan: &Plan, outcome: &Outcome, address: SocketAddr, is_about_tls: boo
 fn peer_of(plan: &Plan, address: SocketAddr, is_about_tls: bool) -> String {
     match (&plan.connect.unix, &plan.connect.proxy) {
         (Some(path), _) => path.display().to_string(),
-        // TLS is spoken with the target after the proxy.
+        // TLS runs with the target behind the proxy.
         (None, Some(_)) if is_about_tls => plan.target.authority(),
         (None, Some(_)) => format!("the proxy {address}"),
         (None, None) => address.to_string(),
@@ -106,7 +106,7 @@ pub fn waiting(plan: &Plan, waiting: &Waiting) -> String {
     format!("onrush: waiting for {peer} ({why}), up to {}", units::spaced(waiting.limit))
 }
 
-/// The threads that never returned from their script, if any: one sentence per function.
+/// One sentence per script function in which threads are stuck.
 pub fn stuck(outcome: &Outcome) -> Vec<String> {
     let mut threads_in: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for &(thread, callback) in &outcome.stuck {
@@ -125,13 +125,13 @@ pub fn stuck(outcome: &Outcome) -> Vec<String> {
     threads_in.into_iter().map(sentence).collect()
 }
 
-/// The sentence on threads that the script ended.
+/// The sentence on threads ended by the script.
 pub fn ended_by_script(outcome: &Outcome) -> String {
     let threads = units::counted(outcome.workers.len() as u64, "thread");
     format!("the script ended {} of {threads} before the run was over", outcome.stopped.len())
 }
 
-/// Why a run broke off, or the part that is missing; `None`: it is complete.
+/// The reason why a run broke off, or its missing part; `None` for a complete run.
 pub fn incomplete(outcome: &Outcome) -> Option<String> {
     let breakdown = outcome.breakdown.as_ref().map(|breakdown| match breakdown {
         Breakdown::Script(words) => words.clone(),
@@ -151,8 +151,8 @@ pub fn thread_died(thread: usize) -> String {
     )
 }
 
-/// The note before a run for whose connections this machine has too few open files or local ports. `ports`: their
-/// number, if it is too small.
+/// The note before a run with too few open files or local ports for its connections. `ports` is their number, if too
+/// small.
 pub fn too_few(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> Option<String> {
     let connections = units::counted(u64::from(plan.load.connections), "connection");
     let room = host::room(plan, shortage).zip(shortage);
@@ -164,7 +164,7 @@ pub fn too_few(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> O
             there_are(ports)
         )),
         (Some((room, shortage)), ports) => {
-            // Where there is not even room for a connection on each thread, something else may have none.
+            // Without room for a connection on each thread, other things may lack file descriptors as well.
             let is_known = shortage.hard >= host::needed(room, plan.load.threads);
             let is_fewer = is_known && room < plan.load.connections;
             let (room, files) = (units::thousands(u64::from(room)), too_few_files(shortage.needed, shortage.hard));
@@ -198,14 +198,14 @@ mod tests {
         assert_eq!(said(files, Some(28_232)), format!("{limit}; of local ports, too, there are only 28,232: {ports}"));
         let alone = "note: 100,000 connections need as many local ports, but there are only 28,232: ";
         assert_eq!(said(None, Some(28_232)), format!("{alone}{ports}"));
-        // There is one connection for each thread at least, whether or not there is room for it.
+        // Each thread has at least one connection, with or without room for it.
         let few = plan(Dialect::Native, "http://h/", 10, 8, 8);
         let limit =
             "note: the limit is 12 open files, and 56 are needed; 'sudo prlimit --pid $$ --nofile=56' raises the limit";
         assert_eq!(too_few(&few, Some(Shortage { needed: 56, hard: 12 }), None).as_deref(), Some(limit));
         let none = "note: the limit is 5 open files, and 100,036 are needed; 'sudo prlimit --pid $$ --nofile=100036' raises the limit";
         assert_eq!(said(Some(Shortage { needed: 100_036, hard: 5 }), None), none);
-        // wrk tries them all, and the errors are counted.
+        // wrk tries all connections and counts the errors.
         let as_wrk = plan(Dialect::Wrk, "http://h/", 10, 2, 100_000);
         assert_eq!(too_few(&as_wrk, files, None), None);
     }

@@ -1,8 +1,8 @@
-//! Text about a proxy's failure, and its remedy.
+//! Descriptions of a proxy's failures, and their remedies.
 
 use onrush_stats::ProxyFailure;
 
-/// The failure in words.
+/// Describes the failure.
 pub fn words(failure: ProxyFailure) -> String {
     match failure {
         ProxyFailure::Status(407) => "the proxy requires a user and a password (status 407)".to_owned(),

@@ -1,4 +1,4 @@
-//! One row of the ledger in words: the failure and its remedy.
+//! Describes a row of the ledger: the failure and its remedy.
 
 use std::net::SocketAddr;
 
@@ -12,7 +12,7 @@ use rustix::io::Errno;
 use super::{check, errno, proxy, tls};
 use crate::run::{Outcome, Ports, Shortage, host};
 
-/// One row of the ledger, with all that the advice needs.
+/// A row of the ledger with everything that the advice needs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// The row of the ledger.
@@ -25,25 +25,25 @@ pub struct Failure {
     pub is_mute: bool,
     /// True if there was only one request.
     pub once: bool,
-    /// True if the server said that its port expects TLS.
+    /// True if the server reported that its port expects TLS.
     pub expects_tls: bool,
-    /// The versions of HTTP that the server was offered with TLS.
+    /// HTTP versions offered to the server with TLS.
     pub offered: Vec<HttpVersion>,
-    /// True if HTTP/2 was spoken without asking.
+    /// True if HTTP/2 was used with prior knowledge.
     pub is_http2: bool,
-    /// True if requests go to a proxy, and not through a tunnel.
+    /// True if requests go to a proxy without a tunnel.
     pub is_proxied: bool,
-    /// The local ports of this machine, if they ran out.
+    /// Local ports of this machine, if exhausted.
     pub ports: Option<Ports>,
-    /// How many connections onrush closed because the server, whose turn it was, had not.
+    /// Number of connections that onrush closed because the server, which should have, did not.
     pub closed_first: u64,
-    /// How many open files the run needs, if the limit can be raised to that.
+    /// Number of open files that the run needs, if the limit can be raised that far.
     pub files_needed: Option<u64>,
-    /// The limit on open files, if it is too low.
+    /// The open-file limit, if too low.
     pub shortage: Option<Shortage>,
 }
 
-/// True if a cause is that this machine ran out of a resource.
+/// True for causes that are a resource exhausted on this machine.
 pub fn is_ours(cause: Cause) -> bool {
     let short = [Errno::MFILE, Errno::NFILE, Errno::NOBUFS, Errno::NOMEM, Errno::ADDRNOTAVAIL];
     match cause {
@@ -54,7 +54,7 @@ pub fn is_ours(cause: Cause) -> bool {
 }
 
 impl Failure {
-    /// The failure of a row.
+    /// Describes the failure in a row.
     pub fn from_row(plan: &Plan, outcome: &Outcome, row: &FailureRow) -> Self {
         let files_needed = host::needed_by(plan);
         let mut row = row.clone();
@@ -78,12 +78,12 @@ impl Failure {
         }
     }
 
-    /// True if this machine ran out of a resource.
+    /// True if a resource of this machine was exhausted.
     pub fn is_ours(&self) -> bool {
         is_ours(self.row.cause)
     }
 
-    /// The protocol that the server was expected to speak.
+    /// The protocol expected of the server.
     pub fn spoken(&self) -> &'static str {
         match (self.row.cause, &self.offered[..]) {
             (Cause::Protocol(Error::AnsweredInHttp1), _) | (_, [HttpVersion::Http2]) => "HTTP/2",
@@ -93,7 +93,7 @@ impl Failure {
         }
     }
 
-    /// The remedy, where known.
+    /// The remedy, if known.
     pub fn remedy(&self) -> Option<String> {
         let text = match self.row.cause {
             Cause::Errno(number) => return self.way_out_of(errno::known(number)?),
@@ -122,7 +122,7 @@ impl Failure {
             Cause::Protocol(Error::NotHttp | Error::EarlyBytes) if tls::begins_with_http2(&self.row.example) => {
                 SPEAKS_HTTP2
             }
-            // Python's server answers bytes that are no HTTP/1 request with a page alone.
+            // Python's server answers bytes other than HTTP/1 with a page without a head.
             Cause::Protocol(Error::NotHttp) if self.is_http2 && self.row.example.starts_with(b"<") => WITHOUT_HTTP2,
             Cause::Protocol(Error::NotHttp) => NOT_HTTP,
             Cause::Protocol(Error::EarlyBytes) if !self.row.example.starts_with(b"H") => NOT_HTTP,
@@ -164,13 +164,13 @@ impl Failure {
         Some(text.to_owned())
     }
 
-    /// True if the port may expect TLS: requests were in plain text, and no byte of a response came.
+    /// True if the port may expect TLS: requests were in plain text, and no response byte arrived.
     fn may_expect_tls(&self) -> bool {
         let is_plain = self.offered.is_empty() && !self.is_proxied;
         self.is_mute && is_plain && matches!(self.row.phase, Phase::Send | Phase::Head)
     }
 
-    /// Returns the advice where a server has sent nothing.
+    /// The advice on a server that sent nothing.
     fn may_speak(&self) -> String {
         let (before, after) = match self.is_http2 {
             true => ("leave out --http2 if it speaks HTTP/1.1, or ", ""),
@@ -179,7 +179,7 @@ impl Failure {
         format!("it sent nothing at all: {before}try https:// if the port expects TLS{after}")
     }
 
-    /// The likely reason why connection attempts get no response.
+    /// The likely reason for connection attempts without a response.
     fn why_nobody_answers(&self) -> &'static str {
         if self.others_connected {
             "others were accepted, so either the server's accept queue was full (see its listen backlog and \
@@ -197,62 +197,62 @@ impl Failure {
     }
 }
 
-/// The versions of HTTP that servers are offered with TLS.
+/// The HTTP versions offered to servers with TLS.
 pub(super) fn offered(plan: &Plan) -> &[HttpVersion] {
     plan.tls.as_ref().map_or(&[], |tls| &tls.alpn)
 }
 
-/// Remedy for responses which say that the port expects TLS.
+/// The remedy for responses saying that the port expects TLS.
 pub const EXPECTS_TLS: &str = "the server expects TLS at this port; write https://";
-/// Remedy for a proxy that answers in HTTP/1.1 where HTTP/2 was spoken.
+/// The remedy for a proxy that answers HTTP/2 in HTTP/1.1.
 const PROXY_WITHOUT_HTTP2: &str =
     "the proxy does not speak HTTP/2: leave out --http2, or write https://, for which it opens a tunnel";
 /// The remedy for a server that responds in TLS.
 const SPEAKS_TLS: &str = "write https://";
 /// The remedy for a server that answers HTTP/2 in an older version.
 const WITHOUT_HTTP2: &str = "leave out --http2, or write https:// if the port speaks TLS";
-/// The remedy for a server that agreed on HTTP/2 with TLS and does not speak it.
+/// The remedy for a server that agreed on HTTP/2 with TLS but does not speak it.
 const AGREED_IN_VAIN: &str = "it agreed on HTTP/2 (ALPN): --alpn-list http/1.1 offers only what it speaks";
-/// A possible reason if others are answered.
+/// A possible reason if other requests are answered.
 const MIXED: &str = "other requests were answered: is one of several servers at this address set up differently?";
-/// Code of a server that has more requests than it wants.
+/// Code of a server with more requests than it wants.
 const CALM: Code = Code::ENHANCE_YOUR_CALM;
 const REFUSED: Code = Code::REFUSED_STREAM;
-/// The remedy for a server that wants a request in HTTP/1.1.
+/// Code of a server that wants the request in HTTP/1.1.
 const HTTP_1_1: Code = Code::HTTP_1_1_REQUIRED;
-/// The remedy for that.
+/// The remedy for HTTP_1_1_REQUIRED.
 const HTTP1_ONLY: &str = "the server wants this request in HTTP/1.1: leave out --http2";
-/// The remedy for that with TLS, where ALPN may have agreed on HTTP/2 unasked.
+/// The remedy for HTTP_1_1_REQUIRED with TLS, where ALPN may have agreed on HTTP/2 by default.
 const HTTP1_WITH_TLS: &str =
     "the server wants this request in HTTP/1.1: leave out --http2, or add --alpn-list http/1.1";
-/// Remedy for a server that begins with HTTP/2.
+/// The remedy for a server that starts with HTTP/2.
 const SPEAKS_HTTP2: &str = "the server speaks HTTP/2: add --http2";
-/// Check for a response that is not HTTP.
+/// The question about a response that is not HTTP.
 const NOT_HTTP: &str = "is it an HTTP port?";
-/// Remedy for exhausted local ports, if their number is unknown.
+/// The remedy for exhausted local ports, if their number is unknown.
 const PORTS_IN_USE: &str =
     "a closed connection keeps its port for a minute: keep connections alive or use more addresses";
-/// An established connection whose packets are no longer acknowledged.
+/// The likely reason for an established connection whose packets are no longer acknowledged.
 const HOST_GONE: &str = "the host, or the path to it, stopped responding";
 /// Where to look after a reset.
 const LIMIT_ON_CONNECTIONS: &str = "the server's log or its limits on connections may say why";
-/// Where to look after a write to a connection that the server had closed.
+/// Where to look after a write to a connection closed by the server.
 const LIMIT_ON_KEEP_ALIVE: &str = "the server's log or its limits on keep-alive may say why";
 pub(super) const MORE_PORTS: &str =
     "use more source addresses (-b) or more addresses of the target, or widen net.ipv4.ip_local_port_range";
 
-/// Remedy for a limit on open files that is too low and may be raised without help.
+/// The remedy for a low open-file limit that needs no privileges to raise.
 fn ulimit(needed: u64) -> String {
     format!("raise the limit with 'ulimit -n {needed}'")
 }
 
-/// A limit on open files that is too low, and the remedy.
+/// The open-file limit is too low; names the remedy.
 pub fn too_few_files(needed: u64, allowed: u64) -> String {
     let (allowed, wanted) = (thousands(allowed), thousands(needed));
     format!("the limit is {allowed} open files, and {wanted} are needed; {}", host::raise_files(needed))
 }
 
-/// Remedy for exhausted local ports.
+/// The remedy for exhausted local ports.
 fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
     let ours = match closed_first {
         0 => String::new(),
@@ -268,7 +268,7 @@ fn more_ports(Ports { usable, time_wait }: Ports, closed_first: u64) -> String {
     )
 }
 
-/// The cause of a row as text.
+/// Describes the cause of a row.
 pub fn why_row(row: &FailureRow, plan: &Plan) -> String {
     match row {
         FailureRow { phase: Phase::Tls, cause: Cause::Unanswered, .. } => "no response to a TLS handshake".to_owned(),
@@ -276,7 +276,7 @@ pub fn why_row(row: &FailureRow, plan: &Plan) -> String {
     }
 }
 
-/// A cause as text.
+/// Describes a cause.
 pub fn why(cause: Cause, plan: &Plan) -> String {
     let timeout = || spaced(plan.timeout.unwrap_or_default());
     match cause {
@@ -298,7 +298,7 @@ pub fn why(cause: Cause, plan: &Plan) -> String {
     }
 }
 
-/// wrk's word for the errors of a phase.
+/// wrk's term for the errors of a phase.
 pub fn class(phase: Phase) -> &'static str {
     match phase {
         Phase::Resolve | Phase::Connect | Phase::Tls => "connect",

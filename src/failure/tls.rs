@@ -1,11 +1,11 @@
-//! Text about TLS: negotiated parameters, failures, and their remedies.
+//! Descriptions of TLS: negotiated parameters, failures, and their remedies.
 
 use onrush_plan::http;
 use onrush_plan::tls::{GROUPS, SUITES, TlsName, TlsVersion};
 use onrush_stats::{Handshakes, Negotiated, TlsFailure};
 use onrush_text::escape;
 
-/// One line for each combination negotiated: version, suite, group.
+/// One line per negotiated combination: version, suite, group.
 pub fn agreed(handshakes: &Handshakes) -> String {
     let line = |(Negotiated { version, suite, group, is_http2 }, _): (Negotiated, u64)| {
         let version = TlsVersion::name_of(version);
@@ -16,7 +16,7 @@ pub fn agreed(handshakes: &Handshakes) -> String {
     handshakes.in_use().into_iter().map(line).collect()
 }
 
-/// The failure in words.
+/// Describes the failure.
 pub fn words(failure: TlsFailure) -> String {
     match failure {
         TlsFailure::Expired => "the server's certificate has expired".to_owned(),
@@ -37,8 +37,8 @@ pub fn words(failure: TlsFailure) -> String {
     }
 }
 
-/// The remedy, where known. `example`: received bytes or a detail; `offered`: the versions of HTTP that the server
-/// could choose from.
+/// The remedy, if known. `example` is received bytes or a detail; `offered` are the HTTP versions offered to the
+/// server.
 pub fn remedy(failure: TlsFailure, example: &[u8], offered: &[http::HttpVersion]) -> Option<&'static str> {
     let text = match failure {
         TlsFailure::Expired => "renew it, check this machine's clock, or use -k",
@@ -85,8 +85,8 @@ pub fn sentence(failure: TlsFailure, example: &[u8], offered: &[http::HttpVersio
     remedy(failure, example, offered).map_or(text.clone(), |remedy| format!("{text}; {remedy}"))
 }
 
-/// True if these bytes are the beginning of a server's HTTP/2: SETTINGS of the connection (RFC 9113, 3.4), or GOAWAY,
-/// some servers' answer to bytes that are no preface.
+/// True if these bytes start a server's HTTP/2: connection SETTINGS (RFC 9113, 3.4), or the GOAWAY with which some
+/// servers answer an invalid preface.
 pub(super) fn begins_with_http2(bytes: &[u8]) -> bool {
     matches!(bytes, [0, 0, _, 4, 0, 0, 0, 0, 0, ..] | [0, 0, 8..=u8::MAX, 7, _, 0, 0, 0, 0, ..])
 }
@@ -96,17 +96,17 @@ pub fn unanswered(peer: &str) -> String {
     format!("TLS handshake with {peer} failed: no response; {IS_IT_TLS}")
 }
 
-/// Check for a handshake without a response.
+/// The question about a handshake without a response.
 pub const IS_IT_TLS: &str = "does that port speak TLS?";
 
-/// Hint for a connection that the server closed.
+/// The hint for a connection closed by the server.
 pub const SERVER_LOG: &str = "the server's log may say why";
 
-/// onrush's offer, for a server that requires something else.
+/// onrush's offer, for a server with other requirements.
 const NOT_OFFERED: &str = "onrush offers TLS 1.2 and 1.3, but no suites with CBC, RSA key exchange or DHE, and no keys of \
                            Ed448: see --tls-min, --tls-ciphers and --tls-groups";
 
-/// How to make a certificate that can be checked.
+/// How to make a certificate that can be verified.
 const NEW_CERTIFICATE: &str = "-k accepts it; this makes another: openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem \
                                -out cert.pem -subj /CN=HOST -addext subjectAltName=DNS:HOST";
 
@@ -114,7 +114,7 @@ fn contains(bytes: &[u8], text: &str) -> bool {
     memchr::memmem::find(bytes, text.as_bytes()).is_some()
 }
 
-/// The name of an alert, in the words of its standard.
+/// The name of an alert in its standard.
 fn alert(number: u8) -> &'static str {
     match number {
         10 => "unexpected message",

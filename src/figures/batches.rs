@@ -1,10 +1,10 @@
-//! The variance of the figures of batches, such as responses in equal parts of a run.
+//! The variance of batch figures, such as responses in equal parts of a run.
 
-/// The correlation of neighbouring batches counts up to this.
+/// Maximum correlation of neighbouring batches that is considered.
 const CORRELATION_MAX: f64 = 0.6;
 
-/// The variance of the figures of at least two batches that follow one another. Alike neighbours tell less than their
-/// number, and so enlarge it.
+/// The variance of the figures of at least two consecutive batches. Correlated neighbours carry less information, and
+/// so enlarge the variance.
 pub fn variance(figures: &[f64]) -> f64 {
     let mean = figures.iter().sum::<f64>() / figures.len() as f64;
     let deviations: Vec<f64> = figures.iter().map(|figure| figure - mean).collect();

@@ -1,4 +1,4 @@
-//! The bounds between which a percentile of the latency since requests were due lies, and why there are two.
+//! The bounds on a percentile of the latency since the due time, and the reasons for them.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,32 +10,32 @@ use onrush_text::units;
 use super::NS_PER_US;
 use crate::run::Outcome;
 
-/// Requests in flight at the end are ordinary up to this multiple of the expected number: when a target cannot keep up,
-/// they reach twice the number that its mean latency implies.
+/// Requests in flight at the end are ordinary up to this multiple of the expected number. If a target cannot keep up,
+/// they reach twice the number implied by its mean latency.
 const ORDINARY: f64 = 1.5;
-/// Random variation makes it at most this many more.
+/// Random variation adds at most this many.
 const ORDINARY_FEW: u64 = 10;
-/// A percentile is known when its bounds differ by at most this share.
+/// A percentile is known if its bounds differ by at most this share.
 const KNOWN: f64 = 0.01;
 
 /// The bounds of a percentile, in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PercentileBounds {
-    /// The one that is printed.
+    /// The printed bound.
     pub lower_ns: u64,
-    /// The percentile if requests that failed, were abandoned or were dropped had lasted for ever, and also, unless the
-    /// load was steady, the requests that were open when the run stopped; `None`: infinite.
+    /// The percentile if failed, abandoned and dropped requests had taken forever. Unless the load was steady, the same
+    /// applies to requests still open when the run stopped. `None`: infinite.
     pub upper_ns: Option<u64>,
 }
 
 impl PercentileBounds {
-    /// True if the bounds are as good as one figure.
+    /// True if the bounds are close enough for a single figure.
     pub fn is_known(&self) -> bool {
         self.upper_ns.is_some_and(|upper_ns| upper_ns as f64 <= self.lower_ns as f64 * (1.0 + KNOWN))
     }
 
-    /// The bounds, and why there are two of them: `at least 1.20ms, with no upper bound, because 10 % of the requests
-    /// due failed`.
+    /// The bounds with the reason for them: `at least 1.20ms, with no upper bound, because 10 % of the requests due
+    /// failed`.
     pub fn because(&self, missing: UnboundedRequests) -> String {
         let (bounds, why) = (self.to_string(), missing.to_string());
         let bounds = if self.upper_ns.is_none() { bounds + ", with no upper bound" } else { bounds };
@@ -45,7 +45,7 @@ impl PercentileBounds {
 }
 
 impl fmt::Display for PercentileBounds {
-    /// `1.20ms`, `between 1.20ms and 3.00ms`, `at least 1.20ms`.
+    /// Formats as `1.20ms`, `between 1.20ms and 3.00ms`, or `at least 1.20ms`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |ns: u64| units::time_us(ns as f64 / NS_PER_US);
         let lower = text(self.lower_ns);
@@ -60,22 +60,23 @@ impl fmt::Display for PercentileBounds {
 /// Due requests whose latency has no upper bound, by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct UnboundedRequests {
-    /// All requests that were due.
+    /// All due requests.
     pub due: u64,
-    /// Requests that failed.
+    /// Failed requests.
     pub failed: u64,
-    /// Requests that were abandoned.
+    /// Abandoned requests.
     pub abandoned: u64,
-    /// Requests that were dropped (`--max-late`).
+    /// Dropped requests (`--max-late`).
     pub dropped: u64,
-    /// Requests that were unsent at the end.
+    /// Requests unsent at the end.
     pub unsent: u64,
-    /// Requests in flight at the end that are more, or older, than responses account for.
+    /// Requests in flight at the end that are more numerous, or older, than responses explain.
     pub hanging: u64,
 }
 
 impl fmt::Display for UnboundedRequests {
-    /// `10 % of the requests due failed and 2.5 % were not sent by the end`, `5 of 14 requests due were dropped`.
+    /// Formats as `10 % of the requests due failed and 2.5 % were not sent by the end`, or `5 of 14 requests due were
+    /// dropped`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ends = [
             (self.failed, "failed"),
@@ -97,13 +98,13 @@ impl fmt::Display for UnboundedRequests {
     }
 }
 
-/// True if more requests were in flight at the end of a run with a schedule than the latencies account for: a target
-/// that cannot keep up.
+/// True if a scheduled run ended with more requests in flight than the latencies explain, because the target cannot
+/// keep up.
 pub fn is_backlog(plan: &Plan, outcome: &Outcome) -> bool {
     let (Some(schedule), Some(open_loop)) = (&plan.schedule, outcome.totals.open_loop.as_deref()) else { return false };
     let scheduled = &open_loop.scheduled;
     let (Some(mean_ns), Some(max_ns)) = (scheduled.mean(), scheduled.max()) else { return false };
-    // Older requests hang.
+    // Older requests count as hanging.
     let slowest_ns = (max_ns as f64 * ORDINARY) as u64;
     let young = open_loop.open.iter().flat_map(|ages| ages.values()).filter(|(age_ns, _)| *age_ns <= slowest_ns);
     let young: u64 = young.map(|(_, count)| count).sum();
@@ -111,19 +112,18 @@ pub fn is_backlog(plan: &Plan, outcome: &Outcome) -> bool {
     young as f64 > most_in_flight(per_s, mean_ns, together(plan, outcome))
 }
 
-/// The mean number of requests per second that were due in the last moments of a run; zero if there were none.
+/// The mean rate of due requests in the last moments of a run, per second; zero without any.
 pub(super) fn per_second_lately(schedule: &Schedule, elapsed: Duration, moments: Duration) -> f64 {
     let from = elapsed.saturating_sub(moments);
     if from < elapsed { schedule.per_second_between(from, elapsed) } else { 0.0 }
 }
 
-/// The most requests that are ordinarily in flight at one moment, at this rate and mean latency, if so many are sent
-/// together.
+/// The usual maximum number of requests in flight, for this rate and mean latency, with `together` requests per send.
 pub fn most_in_flight(per_s: f64, mean_ns: f64, together: u64) -> f64 {
     per_s * mean_ns / 1e9 * ORDINARY + (ORDINARY_FEW + together) as f64
 }
 
-/// How many requests each thread of a run with a schedule sends together.
+/// Number of requests that each thread of a scheduled run sends together.
 pub fn together(plan: &Plan, outcome: &Outcome) -> u64 {
     match plan.schedule.as_ref().map(|schedule| (schedule.arrivals, schedule.part.of)) {
         Some((Arrivals::Burst(burst), parts)) => burst.get().div_ceil(parts),

@@ -1,12 +1,12 @@
 //! The latencies that wrk would print, with its correction for "coordinated omission", for comparison with old results.
 //!
-//! wrk takes E, the mean spacing of responses on one connection, and for every recorded latency n of at least 2 E adds
+//! wrk takes E, the mean spacing of responses on one connection. For every recorded latency n of at least 2 E, wrk adds
 //! latencies n − E, n − 2 E and so on, as long as they are larger than E. Two faults of wrk are not copied: E is
 //! computed from pipelined batches, like the latencies, and not from responses; and the minimum moves when values are
 //! added below it.
 //!
-//! The values added for one recorded latency are evenly spaced, so their count, sum, sum of squares and number below
-//! any bound are formulas: nothing is added bin by bin, no matter how long the tail.
+//! The values added for one recorded latency are evenly spaced. Their count, sum, sum of squares and number below any
+//! bound are therefore formulas: nothing is added bin by bin, no matter how long the tail.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -28,7 +28,7 @@ pub fn rewritten(plan: &Plan, outcome: &Outcome) -> Rewritten {
 /// wrk's E for this run, in whole microseconds.
 pub fn spacing_of(plan: &Plan, outcome: &Outcome) -> u64 {
     let counters = &outcome.totals.counters;
-    // Connections that were not needed at a time did not contribute to the rate.
+    // Unneeded connections did not contribute to the rate.
     let unneeded = counters.occupancy.done_ns / (outcome.elapsed.as_nanos() as u64).max(1);
     let connections = match &plan.levels {
         Some(_) => plan.load.connections.saturating_sub(unneeded as u32),
@@ -42,7 +42,7 @@ pub fn spacing_of(plan: &Plan, outcome: &Outcome) -> u64 {
 pub struct Rewritten {
     /// The recorded values, ascending.
     trains: Vec<CorrectionSeries>,
-    /// E; zero: nothing is added.
+    /// E in microseconds; zero adds nothing.
     spacing_us: u64,
     min_us: u64,
     max_us: u64,
@@ -51,18 +51,18 @@ pub struct Rewritten {
     sum_of_squares: u128,
 }
 
-/// One recorded value, and the evenly spaced values that wrk adds below it.
+/// A recorded value and the evenly spaced values that wrk adds below it.
 #[derive(Clone, Copy, Debug)]
 struct CorrectionSeries {
     value: u64,
     count: u64,
-    /// How many values are added below each.
+    /// Number of values added below each recorded one.
     added: u64,
 }
 
 impl Rewritten {
-    /// Rewrites the measured latencies, leaving out latencies above `timeout`. `spacing_us` is E; [`number`] gives
-    /// their number beforehand.
+    /// Rewrites the measured latencies, leaving out those above `timeout`. `spacing_us` is E. [`number`] returns the
+    /// resulting count beforehand.
     pub fn new(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> Self {
         let longest = timeout.map_or(u64::MAX, nanos);
         let mut rewritten = Self {
@@ -80,23 +80,23 @@ impl Rewritten {
         rewritten
     }
 
-    /// The figures of the table's row, in microseconds.
+    /// The figures of the table row, in microseconds.
     pub fn figures(&self) -> SummaryStatistics {
         let Some(mean) = self.mean_us() else { return SummaryStatistics::default() };
         let stdev = sample_stdev(self.count, self.sum, self.sum_of_squares);
-        // Values are whole numbers, so the bounds can be, too.
+        // Values are whole numbers, so the bound can be one as well.
         let below = ((mean - stdev).ceil() as u64).checked_sub(1).map_or(0, |bound| self.count_up_to(bound));
         let within = self.count_up_to((mean + stdev) as u64) - below;
         let within = Some(within as f64 / self.count as f64);
         SummaryStatistics { mean, stdev, max: self.max_us as f64, min: self.min_us as f64, within }
     }
 
-    /// The mean in microseconds, if there is any value.
+    /// The mean in microseconds; `None` without values.
     pub fn mean_us(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// The value at rank floor(`p` / 100 · count) + 1, at most count; zero if there is no value.
+    /// The value at rank floor(`p` / 100 · count) + 1, limited to count; zero without values.
     pub fn percentile_us(&self, p: f64) -> u64 {
         let rank = rank(p, self.count);
         if rank >= self.count {
@@ -114,7 +114,7 @@ impl Rewritten {
         reached
     }
 
-    /// All values, recorded or added, ascending, each with its count. Takes time and memory for each of them.
+    /// All values, recorded or added, ascending with their counts. Takes time and memory for each of them.
     pub fn values(&self) -> Vec<(u64, u64)> {
         let mut counts = HashMap::new();
         for train in &self.trains {
@@ -127,7 +127,7 @@ impl Rewritten {
         values
     }
 
-    /// Adds a recorded value and all that wrk derives from it.
+    /// Adds a recorded value with everything that wrk derives from it.
     fn add(&mut self, value: u64, count: u64) {
         let spacing = self.spacing_us;
         let added = added(value, spacing);
@@ -140,13 +140,13 @@ impl Rewritten {
         self.sum_of_squares += k * ((m + 1) * n * n + e * e * m * (m + 1) * (2 * m + 1) / 6 - n * e * m * (m + 1));
     }
 
-    /// The values in nanoseconds, in bins, with the exact figures.
+    /// The binned values in nanoseconds, with the exact figures.
     pub fn distribution(&self) -> Distribution<u64> {
         let mut bins = Distribution::new();
         for &CorrectionSeries { mut value, count, added } in &self.trains {
             let mut left = added + 1;
             while left > 0 {
-                // All values in one bin are recorded at once.
+                // All values of a bin are recorded at once.
                 let start_us = bins.bin_start(value * 1000).div_ceil(1000);
                 let here = ((value - start_us) / self.spacing_us.max(1) + 1).min(left);
                 bins.record_many(value * 1000, here * count);
@@ -163,7 +163,7 @@ impl Rewritten {
         bins
     }
 
-    /// How many values, recorded or added, are at most `bound`.
+    /// The number of values, recorded or added, up to `bound`.
     fn count_up_to(&self, bound: u64) -> u64 {
         let up_to = |train: &CorrectionSeries| match train.value.checked_sub(bound) {
             None | Some(0) => 1 + train.added,
@@ -174,27 +174,27 @@ impl Rewritten {
     }
 }
 
-/// How many latencies there are when they are rewritten, however many that may be.
+/// The number of latencies after rewriting, however large.
 pub fn number(latency: &Distribution<u64>, timeout: Option<Duration>, spacing_us: u64) -> u128 {
     let longest = timeout.map_or(u64::MAX, nanos);
     let values = latency.values().filter(|&(value, _)| value <= longest);
     values.map(|(value, count)| u128::from(count) * (1 + u128::from(added(microseconds(value), spacing_us)))).sum()
 }
 
-/// How many values wrk adds below one, where E is `spacing`.
+/// The number of values that wrk adds below `value` for this E.
 fn added(value: u64, spacing: u64) -> u64 {
     if spacing == 0 || value / 2 < spacing { 0 } else { value.div_ceil(spacing) - 2 }
 }
 
-/// wrk's E: the mean spacing of the batches on one connection in whole microseconds. Zero if there were fewer batches
-/// than connections, in which case wrk rewrites nothing.
+/// wrk's E: the mean spacing of the batches on one connection, in whole microseconds. Zero if there were fewer batches
+/// than connections: then wrk rewrites nothing.
 pub fn spacing_us(elapsed: Duration, batches: u64, connections: u32) -> u64 {
     let elapsed_us = u64::try_from(elapsed.as_micros()).unwrap_or(u64::MAX);
     let per_connection = batches / u64::from(connections.max(1));
     elapsed_us.checked_div(per_connection).unwrap_or(0)
 }
 
-/// Nanoseconds rounded to whole microseconds: on average the difference of two clock readings in whole microseconds.
+/// Rounds nanoseconds to whole microseconds: on average the difference of two clock readings in whole microseconds.
 fn microseconds(ns: u64) -> u64 {
     (ns + 500) / 1000
 }
@@ -203,7 +203,7 @@ fn microseconds(ns: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// The values that wrk would have in its histogram, added one by one as wrk does.
+    /// The values of wrk's histogram, added one by one as wrk does.
     fn one_by_one(values: &[u64], spacing: u64) -> Vec<u64> {
         let mut all = values.to_vec();
         for &value in values.iter().filter(|&&value| value >= 2 * spacing) {
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn correction_formulas_match_step_by_step() {
         for spacing in [1, 2, 3, 7, 50, 113, 400] {
-            // Up to a millisecond the bins are narrower than a microsecond, so nothing is lost in them.
+            // Up to a millisecond, bins are narrower than a microsecond and lose nothing.
             let values: Vec<u64> = (0..300).map(|i: u64| i * i % 997 + 20).collect();
             let all = one_by_one(&values, spacing);
             let rewritten = Rewritten::new(&of_us(values.iter().map(|&value| (value, 1))), None, spacing);
@@ -274,7 +274,7 @@ mod tests {
 
     #[test]
     fn stalls_are_corrected_like_in_wrk() {
-        // 4 connections, every 100th request stalls for 50 ms. An instrumented wrk measured a mean of 552 us and
+        // 4 connections; every 100th request stalls for 50 ms. An instrumented wrk measured a mean of 552 us and
         // printed a mean of 12.02 ms, 75 % of 23.90 ms and 90 % of 40.04 ms.
         let measured = of_us([(50, 7_500), (53, 1_500), (64, 900), (50_000, 100)]);
         let rewritten = Rewritten::new(&measured, None, 552);
@@ -288,7 +288,7 @@ mod tests {
 
     #[test]
     fn pipelines_keep_batch_latencies() {
-        // 16 batches of 3 in a second, each 61 ms. With E from the 48 responses wrk printed a mean of 29.67 ms and
+        // 16 batches of 3 in a second, 61 ms each. With E from the 48 responses, wrk printed a mean of 29.67 ms and
         // percentiles of zero.
         let latency = of_us([(61_000, 16)]);
         let spacing = spacing_us(Duration::from_secs(1), 16, 1);

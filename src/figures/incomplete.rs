@@ -1,31 +1,31 @@
-//! Requests without a complete response, by the knowledge about their latency.
+//! Requests without a complete response, by what is known of their latency.
 
-/// The numbers of requests without a complete response.
+/// Numbers of requests without a complete response.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Incomplete {
-    /// Complete after the end of the run, which went on to learn that.
+    /// Completed after the end of the run, which went on to learn their latency.
     pub later: u64,
     /// In flight or unsent when the run stopped.
     pub open: u64,
     /// Abandoned or dropped.
     pub given_up: u64,
-    /// Failed: in no figure.
+    /// Failed requests, which are in no figure.
     pub failed: u64,
 }
 
 impl Incomplete {
-    /// Of these `censored` requests, so many were open when the run stopped.
+    /// Splits `censored` requests into `open` ones and those given up.
     pub fn new(censored: u64, open: u64, failed: u64) -> Self {
         let open = open.min(censored);
         Self { later: 0, open, given_up: censored - open, failed }
     }
 
-    /// How many of them have a latency or an age.
+    /// Number of requests with a latency or an age.
     pub fn with_time(self) -> u64 {
         self.later + self.open + self.given_up
     }
 
-    /// A line for each kind that there is, as in a histogram of HdrHistogram.
+    /// One line per kind present, for a histogram of HdrHistogram.
     pub fn lines(self) -> String {
         let line = |name: &str, count: u64, what: &str| match count {
             0 => String::new(),

@@ -1,4 +1,4 @@
-//! The latency that the text shows: as measured, or as the imitated tool would show it.
+//! The latency shown in the text: as measured, or as the imitated tool would show it.
 
 use std::borrow::Cow;
 
@@ -10,18 +10,18 @@ use super::SummaryStatistics;
 use super::correct::{Rewritten, rewritten};
 use crate::run::Outcome;
 
-/// The latency that the text shows.
+/// The latency shown in the text.
 pub enum ShownLatency<'a> {
     /// Measured latencies.
     Measured(Cow<'a, Distribution<u64>>),
-    /// The latencies that the imitated tool would show.
+    /// Latencies as the imitated tool would show them.
     Rewritten(Rewritten),
     /// wrk2's record, in whole microseconds.
     Wrk2(Cow<'a, Distribution<u64>>),
 }
 
 impl<'a> ShownLatency<'a> {
-    /// The latency of a run.
+    /// The shown latency of a run.
     pub fn from_outcome(plan: &Plan, outcome: &'a Outcome) -> Self {
         let Totals { latency, open_loop, .. } = &outcome.totals;
         match (open_loop.as_deref(), plan.dialect) {
@@ -32,7 +32,7 @@ impl<'a> ShownLatency<'a> {
         }
     }
 
-    /// The figures of its row, in microseconds.
+    /// The figures of the latency row, in microseconds.
     pub fn figures_us(&self) -> SummaryStatistics {
         match self {
             Self::Measured(latency) => SummaryStatistics::measured(latency, NS_PER_US),

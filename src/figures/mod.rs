@@ -2,9 +2,10 @@
 //!
 //! Nothing here is a judgement or a sentence, and nothing is measured.
 //!
-//! `rate` has rates, `batches` their variance; `latency` and `summary` the latency of the text, and `correct` wrk's. With a rate, `estimate` and
-//! `bounds` are about percentiles, `incomplete` about requests without a response. `silences` are times without
-//! responses, and `unavailable` those that count as an outage of the target.
+//! `rate` computes rates, and `batches` their variance. `latency` and `summary` are about the latency of the text, and
+//! `correct` about wrk's. For runs with a rate, `estimate` and `bounds` are about percentiles, and `incomplete` about
+//! requests without a response. `silences` are times without responses; `unavailable` ones count as an outage of the
+//! target.
 
 pub mod batches;
 pub mod bounds;

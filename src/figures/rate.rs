@@ -9,17 +9,17 @@ use onrush_stats::{Counters, Errors, RowFigures, Timeline};
 use super::bounds;
 use crate::run::{Outcome, RunEnd};
 
-/// A count per second; zero if no time passed.
+/// A count per second; zero for a time of zero.
 pub fn rate(number: u64, seconds: f64) -> f64 {
     if seconds > 0.0 { number as f64 / seconds } else { 0.0 }
 }
 
-/// The requests per second that the schedule, continued beyond `-n`, had due while the run was measured; `None` without
-/// one.
+/// The mean rate of due requests during the run, per second, with the schedule continued beyond `-n`; `None` without a
+/// schedule.
 pub fn asked_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let schedule = plan.schedule.as_ref()?;
     match outcome.totals.open_loop.as_deref() {
-        // A drawn number may be far from the mean.
+        // With random arrivals, the drawn number may be far from the mean.
         Some(open_loop) if schedule.arrivals == Arrivals::Poisson => {
             Some(rate(open_loop.due + open_loop.beyond, outcome.elapsed.as_secs_f64()))
         }
@@ -27,8 +27,8 @@ pub fn asked_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     }
 }
 
-/// [`asked_per_s`] without the requests that a target which keeps up has in flight at the end; where the last response
-/// of `-n` ends the run, without the requests after it.
+/// [`asked_per_s`] without the requests that a target which keeps up has in flight at the end. If the last response of
+/// `-n` ends the run, without the requests after it.
 pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let asked_per_s = asked_per_s(plan, outcome)?;
     let elapsed_s = outcome.elapsed.as_secs_f64();
@@ -38,27 +38,27 @@ pub fn asked_by_end_per_s(plan: &Plan, outcome: &Outcome) -> Option<f64> {
     let in_flight = if outcome.ended == RunEnd::Requests {
         (asked_per_s * elapsed_s - open_loop.due as f64).max(0.0)
     } else {
-        // As many responses count as requests were carried over from a warm-up, except for requests that the schedule
-        // has due at the very end of the warm-up: they are among the asked ones.
+        // Each request carried over from a warm-up balances one in flight at the end, except those that the schedule
+        // has due at the very end of the warm-up: they are among the requested ones.
         let Counters { open_at_end, carried, .. } = outcome.totals.counters;
         let carried = (carried + open_loop.carried) as f64;
         let on_the_border = (asked_per_s * elapsed_s - open_loop.due as f64).clamp(0.0, carried);
         (open_at_end as f64 - (carried - on_the_border)).max(0.0)
     };
     let ordinary = ordinarily_in_flight(plan, outcome) + bounds::together(plan, outcome) as f64;
-    // Bursts may have more due than the rate has in that time.
+    // Bursts may have more requests due than the rate has in that time.
     Some((asked_per_s - in_flight.min(ordinary) / elapsed_s).max(0.0))
 }
 
-/// How many requests a target that keeps up has in flight at the end, and two standard deviations of such a number.
+/// The number of requests that a target which keeps up has in flight at the end, plus two standard deviations.
 ///
-/// With constant latencies it is the rate of the last moments times the mean latency (Little's law) of the first third
-/// of the responses; where slow responses are still missing among those, the number in flight after a third of the
-/// time. For a queue that grows all the time, the first is a sixth of the number in flight at the end, the second a
-/// third.
+/// With constant latencies the number is the rate of the last moments times the mean latency (Little's law) of the
+/// first third of the responses. If slow responses are still missing among those, it is the number in flight after a
+/// third of the time. For a steadily growing queue, the first is a sixth of the number in flight at the end, the second
+/// a third.
 ///
-/// The last response of `-n` comes after the last request by no more than the longest latency, of which such a queue
-/// has reached a third among the first third of its responses.
+/// The last response of `-n` follows the last request within the longest latency. A steadily growing queue has reached
+/// a third of that latency among the first third of its responses.
 fn ordinarily_in_flight(plan: &Plan, outcome: &Outcome) -> f64 {
     let Some(schedule) = &plan.schedule else { return 0.0 };
     let early = first_third_of_responses(outcome);
@@ -71,13 +71,13 @@ fn ordinarily_in_flight(plan: &Plan, outcome: &Outcome) -> f64 {
         most
     } else {
         let mean_ns = (early.scheduled.sum_ns / u128::from(early.completed.max(1))) as u64;
-        // More than that come from an overload at the beginning.
+        // A larger number comes from an overload at the start.
         in_time(mean_ns).max((in_flight_after_a_third(outcome) as f64).min(most))
     };
     expected + 2.0 * expected.sqrt()
 }
 
-/// The first rows that have a third of all responses.
+/// The first rows that contain a third of all responses.
 fn first_third_of_responses(outcome: &Outcome) -> RowFigures {
     let Timeline { rows, .. } = &outcome.timeline;
     let all: u64 = rows.iter().map(|row| row.completed).sum();
@@ -91,8 +91,8 @@ fn first_third_of_responses(outcome: &Outcome) -> RowFigures {
     early
 }
 
-/// By how many requests more were in flight after a third of the run than at its beginning; at least zero, and zero in
-/// a run without a row that is short enough.
+/// The increase in requests in flight during the first third of the run. At least zero, and zero without a sufficiently
+/// short row.
 fn in_flight_after_a_third(outcome: &Outcome) -> u64 {
     let rows = &outcome.timeline.rows;
     let (started, ended) = rows[..rows.len() / 3].iter().fold((0, 0), |(started, ended), row| {
@@ -102,9 +102,9 @@ fn in_flight_after_a_third(outcome: &Outcome) -> u64 {
     started.saturating_sub(ended)
 }
 
-/// The requests that count in the rate. Requests carried over from a warm-up complete in the window, and the requests
-/// in flight at the end balance them. Where the last request ends the run, none is in flight, so only requests started
-/// in the window count.
+/// The requests counted in the rate. Requests carried over from a warm-up complete in the window and balance the
+/// requests in flight at the end. If the last request ends the run, none is in flight, so only requests started in the
+/// window count.
 pub fn counted(outcome: &Outcome) -> u64 {
     let Counters { completed, carried, .. } = outcome.totals.counters;
     if outcome.ended == RunEnd::Requests { completed.saturating_sub(carried) } else { completed }

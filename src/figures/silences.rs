@@ -6,10 +6,10 @@ use onrush_stats::{Distribution, Gap};
 
 use crate::run::Outcome;
 
-/// A silence is worth a note when it is at least this many times as long as responses usually took.
+/// A silence is notable from this multiple of the usual latency.
 const SILENCE_FACTOR: u64 = 10;
 
-/// The silences that stand out, each with how long, in nanoseconds, onrush could have noticed a response during it.
+/// Notable silences, each with the nanoseconds during which onrush could have noticed a response.
 pub fn silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
     let totals = &outcome.totals;
     if plan.once || totals.counters.completed == 0 {
@@ -20,15 +20,15 @@ pub fn silences(plan: &Plan, outcome: &Outcome) -> Vec<(Gap, u64)> {
     with_length.filter(|(_, heard_ns)| *heard_ns >= least_ns).collect()
 }
 
-/// For how long, in nanoseconds, onrush could have noticed a response to stand out where responses took this long.
+/// Minimum noticeable length of a notable silence, in nanoseconds, for this latency.
 pub fn least_ns(latency: &Distribution<u64>, has_schedule: bool) -> u64 {
-    // In a closed loop a silence means one slow response per connection; with a schedule there may be many.
+    // In a closed loop a silence means one slow response per connection. With a schedule there may be many.
     let ordinary_percent = if has_schedule { 50.0 } else { 99.0 };
     latency.percentile(ordinary_percent).saturating_mul(SILENCE_FACTOR).max(GAP_MIN_NS)
 }
 
-/// How long onrush could have noticed a response: neither was it stalled nor held up by its script, and its stages had
-/// connections.
+/// The nanoseconds of a gap during which onrush could have noticed a response: neither stalled nor held up by its
+/// script, with connections in the current stage.
 pub fn heard_ns(plan: &Plan, outcome: &Outcome, gap: Gap) -> u64 {
     let not_stalled = without(gap, &outcome.stalls).into_iter();
     let free_ns: u64 = not_stalled.flat_map(|part| without(part, &outcome.in_script)).map(Gap::length_ns).sum();

@@ -1,6 +1,6 @@
 //! A straight line through points, by least squares.
 
-/// Its slope and the standard error of that; `None`: fewer than three points.
+/// The slope and its standard error; `None` for fewer than three points.
 pub fn slope(points: &[(f64, f64)]) -> Option<(f64, f64)> {
     if points.len() < 3 {
         return None;

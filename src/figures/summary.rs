@@ -5,15 +5,15 @@ use onrush_stats::{Binned, Distribution};
 /// Mean, deviation, extremes, and the share within one deviation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct SummaryStatistics {
-    /// The arithmetic mean; zero if there is no value.
+    /// Arithmetic mean; zero without values.
     pub mean: f64,
-    /// The sample standard deviation.
+    /// Sample standard deviation.
     pub stdev: f64,
-    /// The largest value; zero if there is none.
+    /// Maximum; zero without values.
     pub max: f64,
-    /// The smallest value; zero if there is none.
+    /// Minimum; zero without values.
     pub min: f64,
-    /// The share (0 to 1) of values at most one deviation from the mean; `None` if there is no value.
+    /// Share (0 to 1) of values within one deviation of the mean; `None` without values.
     pub within: Option<f64>,
 }
 

@@ -1,5 +1,5 @@
-//! How much of a run with a schedule the target was unavailable: requests were due, and far longer than responses
-//! usually took there was none.
+//! The unavailability of the target in a scheduled run: requests were due, and no response arrived for far longer than
+//! usual.
 
 use std::time::Duration;
 
@@ -10,27 +10,27 @@ use onrush_stats::silences::{GAP_MIN_NS, joined, without};
 use super::silences::silences;
 use crate::run::{DueGap, Outcome, nanos};
 
-/// A target is unavailable once there has been no response for this many times the usual latency.
+/// A target is unavailable after this many times the usual latency without a response.
 const USUAL_FACTOR: u64 = 10;
 
-/// How much of a run its target was unavailable.
+/// The unavailability of a run's target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unavailability {
-    /// Each time, from when the first request was due in it to the next response, in order.
+    /// Unavailable times in order, each from the first due request to the next response.
     pub times: Vec<DueGap>,
-    /// The parts of them that count: onrush was neither stalled nor held up by its script, and requests could be due
+    /// The parts of `times` that count: onrush was neither stalled nor held up by its script, and requests could be due
     /// and sent.
     pub spans: Vec<Gap>,
-    /// Shorter times, in nanoseconds, do not count.
+    /// Shorter times do not count. In nanoseconds.
     pub longer_than_ns: u64,
-    /// How long was measured, in nanoseconds.
+    /// Measured time in nanoseconds.
     pub elapsed_ns: u64,
-    /// How many requests were due in all: threads that ended earlier than others had fewer.
+    /// Total number of due requests, which is lower for threads that ended early.
     pub due_in_all: u64,
 }
 
 impl Unavailability {
-    /// `None` without a schedule, or if it is unknown.
+    /// `None` without a schedule, or if unknown.
     pub fn from_outcome(plan: &Plan, outcome: &Outcome) -> Option<Self> {
         let due_gaps = outcome.due_gaps.as_deref()?;
         let longer_than_ns = usual_ns(outcome).saturating_mul(USUAL_FACTOR).max(GAP_MIN_NS);
@@ -43,18 +43,18 @@ impl Unavailability {
         Some(Self { times, spans: spans.concat(), longer_than_ns, elapsed_ns, due_in_all })
     }
 
-    /// The share (0 to 1) of the measured time.
+    /// Share (0 to 1) of the measured time.
     pub fn share(&self) -> f64 {
         (total_ns(&self.spans) as f64 / self.elapsed_ns as f64).min(1.0)
     }
 
-    /// How many requests were due meanwhile.
+    /// Number of requests due during the unavailability.
     pub fn due(&self) -> u64 {
         self.times.iter().map(|time| time.due).sum::<u64>().min(self.due_in_all)
     }
 }
 
-/// For how long requests were due, or without a schedule in flight, and there was no response far longer than usual.
+/// The time without a response for far longer than usual, while requests were due or, without a schedule, in flight.
 pub fn unanswered(plan: &Plan, outcome: &Outcome) -> Duration {
     let ns = match Unavailability::from_outcome(plan, outcome) {
         Some(unavailable) => total_ns(&unavailable.spans),
@@ -63,8 +63,8 @@ pub fn unanswered(plan: &Plan, outcome: &Outcome) -> Duration {
     Duration::from_nanos(ns)
 }
 
-/// The median latency in nanoseconds: over all responses, or, if it is less, over the responses unaffected by a time
-/// without responses or by its backlog.
+/// The median latency in nanoseconds: over all responses, or over those unaffected by a time without responses and its
+/// backlog, whichever is lower.
 fn usual_ns(outcome: &Outcome) -> u64 {
     let held = outcome.totals.open_loop.as_deref().and_then(|open_loop| open_loop.held.as_deref());
     let latency = &outcome.totals.latency;
@@ -73,8 +73,8 @@ fn usual_ns(outcome: &Outcome) -> u64 {
     free.map_or(all_ns, |free| free.percentile(50.0).min(all_ns))
 }
 
-/// The times in which a lack of responses says nothing about the target: onrush was stalled, its script held it up,
-/// stages made no request due or had no connection for it.
+/// The times in which missing responses say nothing about the target: onrush was stalled or held up by its script, or
+/// stages had no due requests or no connections.
 fn excused(plan: &Plan, outcome: &Outcome, elapsed_ns: u64) -> Vec<Gap> {
     let idle = plan.schedule.as_ref().map_or_else(Vec::new, |schedule| schedule.idle());
     let empty = plan.levels.as_ref().map_or_else(Vec::new, |levels| levels.empty(0, elapsed_ns));
@@ -101,7 +101,7 @@ mod tests {
         Gap { from_ns: from_ms * MS, until_ns: until_ms * MS }
     }
 
-    /// A run of ten seconds at a rate, in which requests were due and no response came at these times, in milliseconds.
+    /// A run of ten seconds at a rate, with due requests and no responses at these times, in milliseconds.
     fn run(times_ms: &[(u64, u64)]) -> (Plan, Outcome) {
         let mut outcome = flawless(1_000, 1);
         outcome.elapsed = Duration::from_secs(10);

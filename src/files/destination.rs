@@ -1,5 +1,5 @@
-//! The destination of an output file. Links are followed; the new file is written next to the old one until it is
-//! complete, and inherits its owner and mode.
+//! The destination of an output file. Links are followed. A new file is written next to the old one until complete, and
+//! inherits its owner and mode.
 
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -20,23 +20,23 @@ const PRIVATE: u32 = 0o600;
 /// The mode of any other new file, before the umask.
 const USUAL: u32 = 0o666;
 
-/// Where a file is to be.
+/// Destination of a file.
 #[derive(Clone, Debug)]
 pub struct FileDestination {
-    /// Its path, through all links.
+    /// Path after following all links.
     path: PathBuf,
-    /// True for anything but a regular file, such as a device: it is written to and not replaced.
+    /// True for anything but a regular file, such as a device, which is written to instead of replaced.
     is_special: bool,
-    /// True if only its owner may read it.
+    /// True if only the owner may read the file.
     is_private: bool,
 }
 
 impl FileDestination {
-    /// The destination that a path leads to, whether or not something is there.
+    /// The destination behind a path, whether it exists or not.
     ///
     /// # Errors
     ///
-    /// When it is a directory, or its metadata cannot be read.
+    /// If the path is a directory, or its metadata cannot be read.
     pub fn for_path(path: &Path, is_private: bool) -> io::Result<Self> {
         let path = follow(path)?;
         let is_special = match fs::metadata(&path) {
@@ -48,7 +48,7 @@ impl FileDestination {
         Ok(Self { path, is_special, is_private })
     }
 
-    /// Its path, through all links.
+    /// The path after following all links.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -58,7 +58,7 @@ impl FileDestination {
         self.is_special
     }
 
-    /// True if both are one file; devices never count as one.
+    /// True if both destinations are one file; never for devices.
     pub fn is_one_with(&self, other: &Self) -> bool {
         let whole = |path: &Path| {
             let directory = fs::canonicalize(directory(path)).unwrap_or_default();
@@ -67,8 +67,8 @@ impl FileDestination {
         !self.is_special && whole(&self.path) == whole(&other.path)
     }
 
-    /// The program's own stream that also goes there, which would mix with or overwrite the file. Character devices are
-    /// exempt.
+    /// The program's own stream with the same destination, which would mix with or overwrite the file. Character
+    /// devices are exempt.
     pub fn standard_stream(&self) -> Option<&'static str> {
         let there = fs::metadata(&self.path).ok().filter(|there| !there.file_type().is_char_device())?;
         let (output, error) = (io::stdout(), io::stderr());
@@ -80,11 +80,11 @@ impl FileDestination {
         streams.into_iter().find(|(_, stream)| goes_there(*stream)).map(|(name, _)| name)
     }
 
-    /// Checks that it can be written, and leaves no trace.
+    /// Checks that the file can be written, without leaving a trace.
     ///
     /// # Errors
     ///
-    /// Why it cannot.
+    /// The reason why the file cannot be written.
     pub fn probe(&self) -> io::Result<()> {
         if self.is_special {
             return Ok(());
@@ -96,13 +96,13 @@ impl FileDestination {
         self.temporary().map(drop)
     }
 
-    /// Writes the whole of file `index`. No other process ever finds half of it: the previous file remains until the
-    /// new one is complete. (Anything but a regular file is written to directly, which may block for as long as its
-    /// reader likes.)
+    /// Writes file `index` as a whole. No other process ever sees a partial file: the previous file remains until the
+    /// new one is complete. (Anything but a regular file is written to directly, which may block as long as its reader
+    /// likes.)
     ///
     /// # Errors
     ///
-    /// Why it could not be written; the previous file remains.
+    /// The reason why the file could not be written. The previous file remains.
     pub fn write(&self, content: &[u8], states: &FileStates, index: usize) -> io::Result<()> {
         if self.is_special {
             self.open_special()?.write_all(content)?;
@@ -110,7 +110,7 @@ impl FileDestination {
         }
         let mut file = states.temporary(index, || self.temporary())?;
         file.write_all(content)?;
-        // A full disk may be reported only now.
+        // A full disk may be reported only at this point.
         file.as_file().sync_all()?;
         let mut file = Some(file);
         states.publish(index, &mut || match file.take() {
@@ -119,28 +119,28 @@ impl FileDestination {
         })
     }
 
-    /// Opens the file for writing during the run and keeps its content for now. `None`: not a regular file, which may
-    /// block on opening until it has a reader. Also returns whether the file is new.
+    /// Opens the file for writing during the run, keeping its content for now. True if the file is new. `None` for
+    /// anything but a regular file, which may block on opening until it has a reader.
     ///
     /// # Errors
     ///
-    /// Why it cannot be written.
+    /// The reason why the file cannot be written.
     pub fn open(&self) -> io::Result<Option<(File, bool)>> {
         if self.is_special {
             return Ok(None);
         }
         let is_new = !self.path.exists();
         let mode = if self.is_private { PRIVATE } else { USUAL };
-        // Appending leaves no hole if another process truncates it.
+        // Appending leaves no hole if another process truncates the file.
         let file = OpenOptions::new().append(true).create(true).mode(mode).open(&self.path)?;
         Ok(Some((file, is_new)))
     }
 
-    /// Empties the file that [`Self::open`] opened, and makes it readable by its owner only if it may hold secrets.
+    /// Empties the file opened by [`Self::open`]. If the file may hold secrets, makes it readable only by its owner.
     ///
     /// # Errors
     ///
-    /// Why it could not be emptied.
+    /// The reason why the file could not be emptied.
     pub fn empty(&self, file: &File) -> io::Result<()> {
         if self.is_private {
             file.set_permissions(Permissions::from_mode(PRIVATE))?;
@@ -148,16 +148,16 @@ impl FileDestination {
         file.set_len(0)
     }
 
-    /// Opens something other than a regular file, which may block until it has a reader.
+    /// Opens anything but a regular file, which may block until it has a reader.
     ///
     /// # Errors
     ///
-    /// Why it cannot be written.
+    /// The reason why the file cannot be written.
     pub fn open_special(&self) -> io::Result<File> {
         OpenOptions::new().write(true).open(&self.path)
     }
 
-    /// Interference of another process with the file while `length` bytes were written to it, in words.
+    /// Describes another process's interference with the file while `length` bytes were written to it.
     pub fn tampering(&self, file: &File, length: u64) -> Option<String> {
         let (own, there) = (file.metadata().ok()?, fs::metadata(&self.path));
         match there {
@@ -188,7 +188,7 @@ impl FileDestination {
     }
 }
 
-/// The directory that a file is in.
+/// The directory of a file.
 pub fn directory(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
@@ -197,7 +197,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-/// The path after following all links, the last of which may be dangling.
+/// The path after following all links. The last link may be dangling.
 fn follow(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     for _ in 0..LINKS_MAX {

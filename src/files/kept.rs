@@ -1,4 +1,4 @@
-//! Files of a run that has ended, while something follows it that a signal may end with the process.
+//! Files of a finished run, kept during follow-up work that a signal may interrupt.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,12 +6,12 @@ use super::{Files, PATIENCE};
 use crate::program::Signals;
 use crate::record::Document;
 
-/// The files of a run and their contents, while work follows the run. A signal that ends the process writes them.
+/// The files of a run and their contents during follow-up work. A signal that ends the process writes them.
 #[derive(Clone, Default)]
 pub struct KeptFiles(Arc<Mutex<Option<(Files, Document)>>>);
 
 impl KeptFiles {
-    /// Nothing yet. To be called before [`Files::for_plan`], which gives up unwritten files.
+    /// Keeps nothing yet. Call before [`Files::for_plan`], which gives up unwritten files on a signal.
     pub fn before_quitting(signals: &Signals) -> Self {
         let kept = Self::default();
         let this = kept.clone();
@@ -24,13 +24,13 @@ impl KeptFiles {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some((files, document));
     }
 
-    /// Gives them back; `None`: the process ends, and they have been written.
+    /// Returns the files; `None` if the process is ending and has written them.
     pub fn take(&self) -> Option<Files> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take().map(|(files, _)| files)
     }
 
     fn write(&self) {
-        // It keeps the lock: the work after the run waits for the end of the process.
+        // Keeps the lock, so that the follow-up work waits for the end of the process.
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((files, document)) = kept.take() {
             let states = files.states().clone();

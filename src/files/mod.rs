@@ -1,11 +1,12 @@
 //! The files of a result: checked before the run, written after it under a temporary name, then renamed, so that no
-//! other process ever finds half a result. Files written during the run have their final name from the beginning.
+//! other process ever sees half a result. Files written during the run have their final name from the start.
 //!
-//! Each file has its own thread, because a write may block for as long as the reader likes. No wait for a file is
-//! longer than the caller allows; the state of each file is available at any moment ([`FileStates`]).
+//! Each file has its own thread, because a write may block as long as the reader likes. No wait for a file exceeds the
+//! caller's limit. The state of each file is available at any moment ([`FileStates`]).
 //!
-//! `destination` says where, `states` how far each has come. `export` renders the record, `samples` is the folder with
-//! responses, `request_log` the file with a line for each request, and `kept` is written if a signal ends the process.
+//! `destination` resolves paths, and `states` tracks the progress of each file. `export` renders the record, `samples`
+//! is the folder of responses, `request_log` the file with one line per request, and `kept` is written if a signal ends
+//! the process.
 
 mod destination;
 pub mod export;
@@ -40,9 +41,9 @@ use destination::{FileDestination, directory};
 use request_log::RequestLogWriter;
 use samples::SampleWriter;
 
-/// Maximum number of lines queued for writing: twenty minutes of them.
+/// Maximum number of lines queued for writing: twenty minutes.
 const LINES_MAX: usize = 1200;
-/// Maximum number of samples queued for writing: each may have a megabyte.
+/// Maximum number of samples queued for writing, each of up to a megabyte.
 const SAMPLES_MAX: usize = 60;
 
 /// A file that cannot be written.
@@ -54,8 +55,8 @@ pub struct Unwritable {
     reason: String,
 }
 
-/// The output files of a run, checked as far as possible. The threads that write them are started at the beginning: at
-/// the end there may be no memory for a new one.
+/// The output files of a run, checked as far as possible. Their threads are started before the run: at the end there
+/// may be no memory for a new one.
 pub struct Files {
     whole: Vec<Whole>,
     streams: Vec<OutputStream>,
@@ -64,23 +65,23 @@ pub struct Files {
     states: FileStates,
 }
 
-/// A file that is written at the end.
+/// A file written at the end.
 struct Whole {
     index: usize,
     kind: OutputKind,
     is_special: bool,
     is_compressed: bool,
-    /// Sends the content to the file's thread, or the reason why there is none.
+    /// Sends the content to the file's thread, or the reason for its absence.
     content: SyncSender<Result<Vec<u8>, String>>,
 }
 
-/// A file that is written during the run.
+/// A file written during the run.
 struct OutputStream {
     index: usize,
     kind: OutputKind,
     states: FileStates,
     has_begun: bool,
-    /// Lines for the thread that writes them; the first one, which may be empty, begins the file.
+    /// Lines for the file's thread. The first one, possibly empty, starts the file.
     lines: Option<SyncSender<String>>,
 }
 
@@ -91,8 +92,8 @@ impl Drop for OutputStream {
 }
 
 impl Files {
-    /// The files of a run: checks that each can be written. A signal that ends the process gives them up. Signals are
-    /// handled by then, so that one that comes meanwhile leaves no files behind.
+    /// The files of a run, after checking that each can be written. A signal that ends the process gives them up.
+    /// Signals are already handled, so that one arriving meanwhile leaves no files behind.
     ///
     /// # Errors
     ///
@@ -103,8 +104,8 @@ impl Files {
         Ok(files)
     }
 
-    /// Checks that each file can be written. `plan`: the plan of the run, if the files are a run's. `is_private`: only
-    /// their owner may read them.
+    /// Checks that each file can be written. `plan` is the plan of the run, if the files belong to one. `is_private`:
+    /// only the owner may read the files.
     ///
     /// # Errors
     ///
@@ -151,18 +152,18 @@ impl Files {
         &self.states
     }
 
-    /// Sends text to the files that are written during the run. Failures are reported at the end: a file never stops or
-    /// delays a test.
+    /// Sends text to the files written during the run. Failures are reported at the end: a file never stops or delays a
+    /// test.
     fn stream(&mut self, kind: OutputKind, text: impl Fn() -> String) {
         self.streams.iter_mut().filter(|stream| stream.kind == kind).for_each(|stream| stream.write(text()));
     }
 
-    /// Starts writing all files and returns at once; [`FileStates::wait`] waits until they are written.
+    /// Starts writing all files and returns at once. [`FileStates::wait`] waits for completion.
     pub fn write(self, document: &Document) {
         self.write_texts(|kind| export::render(kind, document).map_err(|corrupt| corrupt.to_string()));
     }
 
-    /// Like [`Files::write`], with these texts, or the reason why there is none.
+    /// Like [`Files::write`], with these texts, or the reasons for their absence.
     pub fn write_texts(mut self, text_of: impl Fn(OutputKind) -> Result<String, String>) {
         for Whole { index, kind, is_special, is_compressed, content } in self.whole {
             if is_special {
@@ -207,14 +208,14 @@ impl Observer for Files {
 }
 
 impl Whole {
-    /// Checks that it can be written, and starts the thread that writes it.
+    /// Checks that the file can be written, and starts its thread.
     fn open(index: usize, output: &Output, destination: FileDestination, states: &FileStates) -> Result<Self, String> {
         destination.probe().map_err(|error| destination.words(&error))?;
         let (content, contents) = sync_channel::<Result<Vec<u8>, String>>(1);
         let is_special = destination.is_special();
         let states = states.clone();
         in_thread("file", move || {
-            // Nothing is sent if the run never begins.
+            // Nothing is sent if the run never starts.
             let Ok(content) = contents.recv() else { return };
             let write = |content: Vec<u8>| {
                 destination.write(&content, &states, index).map_err(|error| destination.words(&error))
@@ -226,7 +227,7 @@ impl Whole {
 }
 
 impl OutputStream {
-    /// Opens the file without emptying it, and starts the thread that writes it.
+    /// Opens the file without emptying it, and starts its thread.
     fn open(index: usize, kind: OutputKind, destination: FileDestination, states: &FileStates) -> Result<Self, String> {
         let opened = destination.open().map_err(|error| destination.words(&error))?;
         if let Some((_, true)) = opened {
@@ -236,7 +237,7 @@ impl OutputStream {
         let stream = Self { index, kind, states: states.clone(), has_begun: false, lines: Some(sender) };
         let states = states.clone();
         in_thread("lines", move || {
-            // Nothing is sent if the run never begins.
+            // Nothing is sent if the run never starts.
             let Ok(first) = lines.recv() else { return };
             let written = write_lines(&destination, opened.map(|(file, _)| file), iter::once(first).chain(lines));
             let publish = || states.publish(index, &mut || Ok(())).map_err(|error| destination.words(&error));
@@ -256,7 +257,7 @@ impl OutputStream {
     }
 }
 
-/// Compresses a text with gzip. Histograms are compressed already; names and rows of the timeline are not.
+/// Compresses a text with gzip. Histograms are compressed already, but names and rows of the timeline are not.
 fn compressed(text: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     let written = encoder.write_all(text.as_bytes()).and_then(|()| encoder.finish());
@@ -267,7 +268,7 @@ fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), Str
     run::beside(name, work).map_err(|error| format!("cannot create a thread for it: {}", reason(&error)))
 }
 
-/// Writes lines until the channel closes. `file`: the regular file opened earlier; anything else is opened now, which
+/// Writes lines until the channel closes. `file` is the regular file opened earlier. Anything else is opened now, which
 /// may take a while.
 fn write_lines(
     destination: &FileDestination,
@@ -280,7 +281,7 @@ fn write_lines(
     let mut length = 0;
     for line in lines {
         file.write_all(line.as_bytes()).map_err(|error| {
-            // Readers of the file find only whole lines; if truncating fails, it is not a regular file.
+            // Readers of the file see only whole lines. Truncating fails only if the file is not a regular one.
             let is_longer = file.metadata().is_ok_and(|there| there.len() > length);
             is_longer.then(|| file.set_len(length));
             destination.words(&error)
@@ -297,7 +298,7 @@ impl FileDestination {
     }
 }
 
-/// Why a file or folder cannot be written and, where known, the remedy.
+/// The reason why a file or folder cannot be written, with the remedy if known.
 pub fn words(error: &io::Error, path: &Path) -> String {
     let directory = directory(path);
     match error.kind() {
@@ -319,10 +320,10 @@ pub fn words(error: &io::Error, path: &Path) -> String {
     }
 }
 
-/// How long to wait for files to be written.
+/// Maximum wait for files to be written.
 pub const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The files that are not complete, as errors.
+/// The incomplete files, as errors.
 pub fn unwritable(states: &FileStates) -> Vec<Unwritable> {
     let unwritable = |(Output { path, kind }, reason)| Unwritable { option: kind.option(), path, reason };
     states.failures().into_iter().map(unwritable).collect()

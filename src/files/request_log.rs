@@ -1,4 +1,4 @@
-//! The file with a line for each request, which is written while the run lasts.
+//! The file with one line per request, written during the run.
 
 use std::iter;
 use std::sync::Arc;
@@ -13,16 +13,16 @@ use super::export::requests::{HEAD, RequestLines};
 use super::{FileStates, in_thread, write_lines};
 use crate::run::{PassOn, Passed};
 
-/// How much memory the entries take at most that wait to be written, in bytes.
+/// Maximum memory of entries waiting to be written, in bytes.
 const WAITING_MAX: usize = 64 << 20;
 
-/// The thread that writes the lines.
+/// The thread that writes the request log.
 pub struct RequestLogWriter {
     index: usize,
     states: FileStates,
-    /// Entries for it; `None`: the end.
+    /// Entries for the thread; `None` marks the end.
     pages: Sender<Option<Vec<LogEntry>>>,
-    /// How many entries wait.
+    /// Number of waiting entries.
     waiting: Arc<AtomicUsize>,
 }
 
@@ -37,7 +37,7 @@ impl RequestLogWriter {
     ///
     /// # Errors
     ///
-    /// Why it cannot be written.
+    /// The reason why the file cannot be written.
     pub fn open(index: usize, destination: FileDestination, plan: &Plan, states: &FileStates) -> Result<Self, String> {
         let opened = destination.open().map_err(|error| destination.words(&error))?;
         if let Some((_, true)) = opened {
@@ -47,7 +47,7 @@ impl RequestLogWriter {
         let log = Self { index, states: states.clone(), pages: sender, waiting: Arc::default() };
         let (waiting, states, lines) = (Arc::clone(&log.waiting), states.clone(), RequestLines::new(plan));
         in_thread("request log", move || {
-            // Nothing is sent if the run never begins.
+            // Nothing is sent if the run never starts.
             let Ok(first) = pages.recv() else { return };
             states.begin(index);
             let text = |page: Vec<LogEntry>| {
@@ -64,7 +64,7 @@ impl RequestLogWriter {
         Ok(log)
     }
 
-    /// The taker of the entries.
+    /// The receiver of log entries.
     pub fn pass_on(&self) -> PassOn {
         let (pages, waiting) = (self.pages.clone(), Arc::clone(&self.waiting));
         Arc::new(move |page| {
@@ -80,7 +80,8 @@ impl RequestLogWriter {
         })
     }
 
-    /// There are no more entries. From now on the file is the thread's, even if it has not come to it yet.
+    /// Marks the end of the entries. From now on the file belongs to its thread, even if the thread has not opened it
+    /// yet.
     pub fn end(self) {
         self.states.begin(self.index);
         let _ = self.pages.send(None);
@@ -131,7 +132,7 @@ mod tests {
     fn a_log_without_requests_has_its_first_line() {
         let scratch = tempfile::tempdir().unwrap();
         let plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
-        // The thread may come to its file before the end and after it.
+        // The thread may open its file before or after the end.
         for round in 0..50 {
             let path = scratch.path().join(format!("{round}.csv"));
             let states = FileStates::new(&[Output { path: path.clone(), kind: OutputKind::Requests }]);

@@ -1,4 +1,4 @@
-//! The folder with samples of responses, which are written while the run lasts.
+//! The folder of response samples, written during the run.
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -13,30 +13,30 @@ use onrush_plan::secrets::{self, KnownSecrets};
 use super::{FileStates, in_thread, words};
 use crate::run::{KeepSample, Response, SampleOf};
 
-/// The thread that writes them. Servers may send secrets: only the owner may read it.
+/// The thread that writes samples. Servers may send secrets: only the owner may read the folder.
 pub struct SampleWriter {
-    /// Samples for it; `None`: the end.
+    /// Samples for the thread; `None` marks the end.
     responses: Sender<Option<(Response, Secrets)>>,
-    /// The folder, if it was made here and no run has begun yet.
+    /// The folder, if it was created here and no run has started yet.
     made: Option<PathBuf>,
 }
 
 impl Drop for SampleWriter {
     fn drop(&mut self) {
-        // One that is not empty stays.
+        // A nonempty folder stays.
         self.made.take().map(fs::remove_dir);
     }
 }
 
-/// The secrets of a run, which are not written; `None`: they are.
+/// Secrets of a run, to be redacted; `None` writes them.
 type Secrets = Option<Arc<KnownSecrets>>;
 
 impl SampleWriter {
-    /// Makes the folder, file `index`, unless there is an empty one, and starts the thread that writes into it.
+    /// Creates the folder, file `index`, unless it exists and is empty. Starts the thread that writes into it.
     ///
     /// # Errors
     ///
-    /// Why nothing can be written there.
+    /// The reason why the folder cannot be written.
     pub fn open(index: usize, folder: &Path, states: &FileStates) -> Result<Self, String> {
         let why = |error: io::Error| words(&error, folder);
         let mut made = None;
@@ -53,7 +53,7 @@ impl SampleWriter {
         let (folder, states) = (folder.to_owned(), states.clone());
         in_thread("samples", move || {
             let mut failure = None;
-            // Nothing is sent if the run never begins.
+            // Nothing is sent if the run never starts.
             let Ok(first) = responses.recv() else { return };
             states.begin(index);
             for (mut response, secrets) in iter::once(first).chain(responses).map_while(|response| response) {
@@ -71,14 +71,14 @@ impl SampleWriter {
         Ok(Self { responses: sender, made })
     }
 
-    /// The taker of samples, for a run with these secrets.
+    /// The receiver of samples for a run with these secrets.
     pub fn keep(&self, secrets: Secrets) -> KeepSample {
         let responses = self.responses.clone();
-        // If nobody writes any more, the reason is the state of the folder.
+        // If the thread has ended, the state of the folder holds the reason.
         Arc::new(move |response| drop(responses.send(Some((response, secrets.clone())))))
     }
 
-    /// There are no more.
+    /// Marks the end of the samples.
     pub fn end(mut self) {
         self.made = None;
         let _ = self.responses.send(None);

@@ -1,5 +1,5 @@
-//! The state of each output file of a run, shared by the thread that writes it and the one that ends the program. The
-//! program's last line reports it to the user.
+//! The state of each output file of a run, shared by its thread and the thread that ends the program. The program's
+//! last line reports it.
 
 use std::fmt::Write;
 use std::fs;
@@ -18,11 +18,11 @@ use crate::program::{Signals, say};
 /// State of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FileState {
-    /// Nothing was written: any previous content is untouched.
+    /// Nothing was written; any previous content is intact.
     Untouched,
-    /// It is being written line by line, or is not a regular file.
+    /// Being written line by line, or not a regular file.
     Begun,
-    /// It was written completely.
+    /// Written completely.
     Complete,
 }
 
@@ -41,21 +41,21 @@ struct OutputState {
     file: Output,
     state: FileState,
     is_settled: bool,
-    /// Why it will never be complete.
+    /// The reason why the file will never be complete.
     failure: Option<String>,
-    /// A file to remove if nothing more is written: a temporary file, or a new one that is still empty.
+    /// A file to remove if nothing more is written: temporary, or new and still empty.
     leftover: Option<PathBuf>,
 }
 
 impl OutputState {
     fn clear(&mut self) {
-        // A failure to remove it is harmless: it is gone already or does not matter.
+        // A failure to remove the leftover is harmless: the file is gone already or does not matter.
         self.leftover.take().map(fs::remove_file);
     }
 }
 
 impl FileStates {
-    /// The states of files that no thread has touched yet.
+    /// States of files that no thread has touched yet.
     pub fn new(outputs: &[Output]) -> Self {
         let known = |output: &Output| OutputState {
             file: output.clone(),
@@ -67,12 +67,12 @@ impl FileStates {
         Self(Arc::new(SharedStates { files: Mutex::new(outputs.iter().map(known).collect()), changed: Condvar::new() }))
     }
 
-    /// Records that file `index` is new and empty, to be removed unless it begins.
+    /// Records that file `index` is new and empty. It is removed unless writing starts.
     pub fn created(&self, index: usize, path: &Path) {
         self.lock()[index].leftover = Some(path.to_owned());
     }
 
-    /// Records that writing to file `index` is about to begin.
+    /// Records that writing to file `index` is about to start.
     pub fn begin(&self, index: usize) {
         let file = &mut self.lock()[index];
         file.state = FileState::Begun;
@@ -84,12 +84,12 @@ impl FileStates {
         self.lock()[index].clear();
     }
 
-    /// Creates the temporary file for file `index`, unless the file was abandoned. It is removed if the file is
-    /// abandoned later.
+    /// Creates the temporary file for file `index`, unless abandoned. If the file is abandoned later, the temporary
+    /// file is removed.
     ///
     /// # Errors
     ///
-    /// Why there is none.
+    /// The reason why there is no temporary file.
     pub fn temporary(
         &self,
         index: usize,
@@ -102,12 +102,12 @@ impl FileStates {
         make().inspect(|made| file.leftover = Some(made.path().to_owned()))
     }
 
-    /// Moves file `index` to its destination, unless it was abandoned. Holds the lock, so other threads see the state
+    /// Moves file `index` to its destination, unless abandoned. Holds the lock, so that other threads see the state
     /// before or after, never in between.
     ///
     /// # Errors
     ///
-    /// Why it could not be done.
+    /// The reason why the file could not be moved.
     pub fn publish(&self, index: usize, put: &mut dyn FnMut() -> io::Result<()>) -> io::Result<()> {
         let mut files = self.lock();
         if files[index].is_settled {
@@ -116,7 +116,7 @@ impl FileStates {
         put().inspect(|()| (files[index].state, files[index].leftover) = (FileState::Complete, None))
     }
 
-    /// Makes the state of file `index` final, with the reason if it is not complete. Only the first call counts.
+    /// Makes the state of file `index` final, with the reason if incomplete. Only the first call counts.
     pub fn settle(&self, index: usize, failure: Option<String>) {
         let mut files = self.lock();
         if !files[index].is_settled {
@@ -126,26 +126,26 @@ impl FileStates {
         self.0.changed.notify_all();
     }
 
-    /// Waits until the states of all files are final, for `most` at the longest; returns whether they are.
+    /// Waits up to `most` until the states of all files are final; returns true if they are.
     pub fn wait(&self, most: Duration) -> bool {
         let is_open = |files: &mut Vec<OutputState>| files.iter().any(|file| !file.is_settled);
         let waited = self.0.changed.wait_timeout_while(self.lock(), most, is_open);
         !waited.unwrap_or_else(PoisonError::into_inner).1.timed_out()
     }
 
-    /// Abandons all files that are not complete.
+    /// Abandons all incomplete files.
     pub fn give_up(&self) {
         give_up(&mut self.lock());
     }
 
-    /// Before a signal ends the process, gives these files up and reports their states.
+    /// Before a signal ends the process, abandons these files and reports their states.
     pub fn give_up_before_quitting(&self, signals: &Signals) {
         let states = self.clone();
         signals.before_quitting(move || states.quit(|account| say(&format!("onrush: {account}"))));
     }
 
-    /// Abandons incomplete files before the program quits, and reports the state of each in one line if there are any.
-    /// It keeps the lock, so no state changes afterwards and any other thread blocks.
+    /// Abandons incomplete files before the program quits. Reports the states of all files in one line, if there are
+    /// any. Keeps the lock, so that no state changes afterwards and any other thread blocks.
     fn quit(&self, say: impl FnOnce(&str)) {
         let mut files = self.lock();
         give_up(&mut files);
@@ -155,7 +155,7 @@ impl FileStates {
         mem::forget(files);
     }
 
-    /// The files that are not complete, and why.
+    /// The incomplete files with the reasons.
     pub fn failures(&self) -> Vec<(Output, String)> {
         let why = |file: &OutputState| {
             let unread = || "it has no reader or the disk is too slow: it is not complete".to_owned();
@@ -164,7 +164,7 @@ impl FileStates {
         self.lock().iter().filter(|file| file.state != FileState::Complete).map(why).collect()
     }
 
-    /// One line with the state of each file; `None` if there are no files.
+    /// One line with the states of all files; `None` without files.
     pub fn account(&self) -> Option<String> {
         account(&self.lock())
     }
@@ -181,7 +181,7 @@ fn give_up(files: &mut [OutputState]) {
     }
 }
 
-/// The state of each file as text.
+/// The states of all files as text.
 fn account(files: &[OutputState]) -> Option<String> {
     let mut text = String::new();
     for OutputState { file: Output { path, .. }, state, .. } in files {
@@ -211,7 +211,7 @@ mod tests {
         let (new, left) = (scratch.path().join("new.ndjson"), || fs::read_dir(scratch.path()).unwrap().count());
         fs::write(&new, "").unwrap();
         let states = states_of(["a.json", "new.ndjson"]);
-        // Its thread is still writing.
+        // The file's thread is still writing.
         let part = states.temporary(0, || NamedTempFile::new_in(&scratch)).unwrap();
         states.created(1, &new);
         assert_eq!(left(), 2);
@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(left(), 0);
         assert_eq!(said, r#""a.json" was not written, "new.ndjson" was not written"#);
         drop(part);
-        // Nothing can begin after it was abandoned.
+        // Writing cannot start after the file was abandoned.
         let states = states_of(["a.json"]);
         states.give_up();
         assert!(states.temporary(0, || NamedTempFile::new_in(&scratch)).is_err());

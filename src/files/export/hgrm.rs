@@ -6,13 +6,14 @@ use onrush_stats::{Corrupt, SpectrumRow};
 
 use crate::record::Document;
 
-/// Rows between two halvings of the distance to 100 %.
+/// Rows per halving of the distance to 100 %.
 const TICKS: u32 = 5;
 
 /// Nanoseconds in a millisecond.
 const NS_PER_MS: f64 = 1e6;
 
-/// The table of the latency that the text shows: percentiles are estimates over all requests that were due, the other
+/// The table of the latency shown in the text. Percentiles are estimates over all due requests; the other figures cover
+/// complete responses.
 /// figures cover complete responses.
 pub fn render(document: &Document) -> Result<String, Corrupt> {
     let latency = document.shown_latency().values()?;
@@ -25,7 +26,7 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
     for SpectrumRow { value, share, count } in all.binned().spectrum(TICKS) {
         let value_ms = value.min(greatest) as f64 / NS_PER_MS;
         let _ = write!(text, "{value_ms:12.3} {share:14.12} {count:10}");
-        // The last row is at 100 %, where the inverse is infinite.
+        // The last row is at 100 %, with an infinite inverse.
         let _ = if share < 1.0 { writeln!(text, " {:14.2}", 1.0 / (1.0 - share)) } else { writeln!(text) };
     }
     let ms = |ns: f64| ns / NS_PER_MS;

@@ -10,7 +10,7 @@ use crate::record::gate::Gate;
 /// Outcome of a case that did not pass.
 enum CaseFailure {
     Failure(String),
-    /// It is unknown whether it passed.
+    /// The outcome is unknown.
     Error(String),
 }
 
@@ -60,7 +60,7 @@ pub fn render(document: &Document) -> String {
     format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}\n", String::from_utf8_lossy(&writer.into_inner()))
 }
 
-/// A text without characters that XML cannot have: most control characters, and two that are no characters.
+/// A text without characters that XML forbids: most control characters, and two noncharacters.
 fn xml(text: &str) -> String {
     printable(text).replace(['\u{fffe}', '\u{ffff}'], "\u{fffd}")
 }

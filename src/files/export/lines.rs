@@ -1,9 +1,9 @@
-//! A row of the timeline of a run in progress as a line of JSON.
+//! A row of the timeline of a running run as a line of JSON.
 
 use crate::record::Row;
 use crate::run::TimelineRow;
 
-/// The line, including its line end.
+/// The line with its line end.
 pub fn line(second: &TimelineRow) -> String {
     let row = Row::of(&second.figures, second.from_ns, second.until_ns).without(second.machines_lost);
     let mut line = serde_json::to_string(&row).expect("numbers and lists can always be written");

@@ -1,4 +1,4 @@
-//! Renders a document in formats that other programs read: spreadsheets, HdrHistogram's plotter, Markdown.
+//! Renders a document for other programs: spreadsheets, HdrHistogram's plotter, Markdown.
 
 mod csv;
 mod hgrm;
@@ -16,11 +16,11 @@ use onrush_stats::Corrupt;
 use crate::record::Document;
 use crate::report;
 
-/// The content of a file of this kind; empty for kinds that are written line by line.
+/// The content of a file of this kind; empty for kinds written line by line.
 ///
 /// # Errors
 ///
-/// When the document holds a histogram that cannot be read.
+/// If the document holds an unreadable histogram.
 pub fn render(kind: OutputKind, document: &Document) -> Result<String, Corrupt> {
     Ok(match kind {
         OutputKind::Json => document.to_json(),

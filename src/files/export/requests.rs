@@ -1,4 +1,4 @@
-//! The log of requests as comma-separated values: one line for each request.
+//! The request log as comma-separated values: one line per request.
 
 use std::iter;
 
@@ -9,28 +9,28 @@ use onrush_text::csv;
 
 use crate::failure::why;
 
-/// The line with the names of the columns.
+/// The header line.
 pub const HEAD: &str = "due,sent,first_byte,end,status,bytes,name,error\n";
 
-/// Writes the lines of requests.
+/// Formats the lines of requests.
 pub struct RequestLines {
-    /// The cells of the names, in the order of their numbers; the first is for requests without a name.
+    /// Cells with the names, in the order of their numbers. The first is for requests without a name.
     names: Vec<String>,
-    /// The plan, for the words of failures.
+    /// The plan, for descriptions of failures.
     plan: Plan,
-    /// Its secrets, unless they may be shown.
+    /// The plan's secrets, unless they may be shown.
     known: KnownSecrets,
 }
 
 impl RequestLines {
-    /// Of the requests of a plan.
+    /// Formats the requests of a plan.
     pub fn new(plan: &Plan) -> Self {
         let named = plan.list.iter().flat_map(|list| &list.names).map(|name| csv::cell(name));
         let known = if plan.output.keeps_secrets { KnownSecrets::default() } else { KnownSecrets::from_plan(plan) };
         Self { names: iter::once(String::new()).chain(named).collect(), plan: plan.clone(), known }
     }
 
-    /// The lines, including line ends.
+    /// The lines with their line ends.
     pub fn format(&self, entries: &[LogEntry]) -> String {
         let mut text = String::with_capacity(entries.len() * LINE);
         entries.iter().for_each(|entry| self.add(&mut text, entry));
@@ -61,17 +61,17 @@ impl RequestLines {
         text.push('\n');
     }
 
-    /// The cell with the words of a failure. Only a check's words have text that was typed.
+    /// The cell describing a failure. Only the description of a check contains typed text.
     fn words(&self, cause: Cause) -> String {
         let words = why(cause, &self.plan);
         csv::cell(&if matches!(cause, Cause::Check(_)) { self.known.hide_in(&words) } else { words })
     }
 }
 
-/// About how long a line is, in bytes.
+/// Approximate length of a line in bytes.
 const LINE: usize = 80;
 
-/// Adds a time in seconds, with nine decimals. (The machinery of `format!` takes several times as long.)
+/// Adds a time in seconds, with nine decimals. (`format!` takes several times as long.)
 fn add_seconds(text: &mut String, ns: i64) {
     if ns < 0 {
         text.push('-');

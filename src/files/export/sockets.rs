@@ -1,4 +1,4 @@
-//! A sample of sockets as lines of JSON: one for each socket, and one with the number left out.
+//! A sample of sockets as lines of JSON: one per socket, and one with the number left out.
 
 use onrush_text::reason;
 use serde::ser::{Serialize, SerializeMap, Serializer};
@@ -6,7 +6,7 @@ use serde::ser::{Serialize, SerializeMap, Serializer};
 use crate::record::Moment;
 use crate::run::sockets::{SocketReading, SocketSample};
 
-/// The lines, including line ends; none if there was no socket.
+/// The lines with their line ends; empty without sockets.
 pub fn lines(sample: &SocketSample) -> String {
     let time = Moment(u64::try_from(sample.time.as_micros()).unwrap_or(u64::MAX)).to_string();
     let at_s = (sample.at_s * 1e6).round() / 1e6;
@@ -32,7 +32,7 @@ struct SampleLine<'a> {
     rest: LineContent<'a>,
 }
 
-/// The content of a line besides the time.
+/// The content of a line, apart from the time.
 enum LineContent<'a> {
     Reading(&'a SocketReading),
     LeftOut(u64),
