@@ -1,4 +1,4 @@
-//! Runs in which a thread panics, or does not return from its script. The threads are real, their network is not.
+//! Runs in which a thread panics or never returns from its script. The threads are real, the network is not.
 
 mod random;
 mod rates;
@@ -23,7 +23,7 @@ use super::workers::Workers;
 use super::*;
 use crate::cli::{self, Commands, Invocation};
 
-/// A script that does this with every response.
+/// A script that calls `act` for every response.
 fn does(act: fn()) -> MakeCallbacks {
     Box::new(move || {
         let call = move |_: &Response<'_>| {
@@ -35,7 +35,7 @@ fn does(act: fn()) -> MakeCallbacks {
     })
 }
 
-/// Sets up a run whose first workers have these scripts, and whose workers become these.
+/// Sets up a run whose first workers have these scripts. `start` creates the workers.
 fn set_up(
     words: &str,
     scripts: Vec<MakeCallbacks>,
@@ -57,7 +57,7 @@ fn set_up(
     (plan, prepared)
 }
 
-/// Threads in which only the network is simulated.
+/// Real threads with a simulated network.
 fn threads(_: &Plan, workers: Vec<Worker>) -> Workers {
     let make = |config: &Config| {
         let scenario: Scenario = toml::from_str("").unwrap();
@@ -66,7 +66,7 @@ fn threads(_: &Plan, workers: Vec<Worker>) -> Workers {
     Workers::Threads(Threads::spawn(workers, 0, make).unwrap())
 }
 
-/// Runs it from this moment on by the machine's clock: each thread has a virtual time of its own.
+/// Runs from this moment on the machine's clock; each thread has its own virtual time.
 fn run(plan: &Plan, prepared: Prepared, start: Instant) -> Outcome {
     prepared.run(plan, start, &mut Clock::for_io(&Io::Epoll), &Interrupt::default(), &mut []).0
 }
@@ -74,7 +74,7 @@ fn run(plan: &Plan, prepared: Prepared, start: Instant) -> Outcome {
 #[test]
 fn a_panicked_thread_ends_the_run() {
     let falls = || {
-        // The other thread should have measured something by then.
+        // The other thread should have measured something by now.
         thread::sleep(Duration::from_millis(300));
         panic!("on purpose")
     };
@@ -103,7 +103,7 @@ fn late_threads_count_as_stuck() {
     thread::scope(|scope| {
         let runs: Vec<_> = iter::repeat_n(give, 8).map(|give| scope.spawn(move || stuck(give))).collect();
         let links: Vec<_> = links.iter().flatten().collect();
-        // The callback seems to begin and end all the time, so that two calls return different things.
+        // The callback seems to start and end constantly, so that two calls return different values.
         scope.spawn(move || {
             let (mut random, places) = (Random::new(1), [Callback::None, Callback::Response]);
             while !are_over.load(Ordering::Relaxed) {

@@ -1,4 +1,4 @@
-//! `wrk.lookup` and `wrk.connect`. Addresses pass through Lua as text, in the form that Rust writes and reads.
+//! `wrk.lookup` and `wrk.connect`. Addresses pass through Lua as text, in Rust's format.
 
 use std::ffi::{CStr, CString};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV4, SocketAddrV6, TcpStream};
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onrush_plan::resolve::{NO_ADDRESS, Unresolvable};
 
-/// The timeout of a test connection. wrk waits for the kernel's timeout, which is minutes.
+/// Timeout of a test connection. wrk waits for the kernel's timeout of minutes.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// True if a server accepts connections at this address.
@@ -15,7 +15,7 @@ pub fn connects(place: &str) -> bool {
     place.is_ok_and(|place| TcpStream::connect_timeout(&place, PATIENCE).is_ok())
 }
 
-/// The addresses of a host and a service; if there are none, the reason in wrk's words.
+/// The addresses of a host and a service, or an error in wrk's words.
 pub fn lookup(host: &str, service: &str) -> Result<Vec<String>, String> {
     match resolve(host, service) {
         Ok(places) => Ok(places.iter().map(ToString::to_string).collect()),
@@ -23,12 +23,12 @@ pub fn lookup(host: &str, service: &str) -> Result<Vec<String>, String> {
     }
 }
 
-/// Resolves with the system's resolver, which also accepts names of services; the standard library accepts only
+/// Resolves with the system's resolver, which also accepts service names; the standard library accepts only port
 /// numbers.
 fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
     let c_host = CString::new(host).map_err(|_| "the host name contains a NUL byte".to_owned())?;
     let c_service = CString::new(service).map_err(|_| "the service contains a NUL byte".to_owned())?;
-    // SAFETY: all of its fields may be zero, which means no preference.
+    // SAFETY: all fields may be zero, which means no preference.
     let mut hints: libc::addrinfo = unsafe { std::mem::zeroed() };
     hints.ai_socktype = libc::SOCK_STREAM;
     let mut list = std::ptr::null_mut();
@@ -41,18 +41,18 @@ fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
     }
     let mut places = Vec::new();
     let mut next = list;
-    // SAFETY: the call succeeded, so this is a list that is terminated by a null pointer.
+    // SAFETY: the call succeeded, so this is a list terminated by a null pointer.
     while let Some(entry) = unsafe { next.as_ref() } {
         // SAFETY: the address of an entry has the size of its family.
         places.extend(unsafe { place(entry) });
         next = entry.ai_next;
     }
-    // SAFETY: the list came from `getaddrinfo`, and none of it is used after this.
+    // SAFETY: the list came from `getaddrinfo` and is not used afterwards.
     unsafe { libc::freeaddrinfo(list) };
     if places.is_empty() { Err(NO_ADDRESS.to_owned()) } else { Ok(places) }
 }
 
-/// The address in an entry, if it is IPv4 or IPv6.
+/// The IPv4 or IPv6 address of an entry.
 ///
 /// # Safety
 ///
@@ -60,13 +60,13 @@ fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
 unsafe fn place(entry: &libc::addrinfo) -> Option<SocketAddr> {
     match entry.ai_family {
         libc::AF_INET => {
-            // SAFETY: the family says that it is this type.
+            // SAFETY: the family implies this type.
             let v4 = unsafe { entry.ai_addr.cast::<libc::sockaddr_in>().as_ref() }?;
             let ip = Ipv4Addr::from(u32::from_be(v4.sin_addr.s_addr));
             Some(SocketAddrV4::new(ip, u16::from_be(v4.sin_port)).into())
         }
         libc::AF_INET6 => {
-            // SAFETY: the family says that it is this type.
+            // SAFETY: the family implies this type.
             let v6 = unsafe { entry.ai_addr.cast::<libc::sockaddr_in6>().as_ref() }?;
             let ip = Ipv6Addr::from(v6.sin6_addr.s6_addr);
             Some(SocketAddrV6::new(ip, u16::from_be(v6.sin6_port), 0, v6.sin6_scope_id).into())

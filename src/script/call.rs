@@ -1,8 +1,9 @@
 //! Calls to a script's functions during the run.
 //!
-//! Everything that a call needs is kept at the bottom of the state's stack. Each callback is called by a C function of
-//! ours inside one protected call, so that any error (from the script, from a finalizer, or because memory ran out)
-//! arrives as a message. Lua may unwind out of such a function at any call into Lua, so the function owns nothing that
+//! All values needed for a call stay at the bottom of the state's stack. Each callback runs inside a C function of ours
+//! in one protected call, so that any error (from the script, from a finalizer, or out of memory) arrives as a message.
+//! Lua may unwind out of such a function at any call into Lua, so the function must not own anything that needs
+//! dropping.
 //! must be dropped.
 
 use std::cell::Cell;
@@ -15,30 +16,30 @@ use onrush_engine::Response;
 use super::decisions::Decisions;
 use super::{fields, message};
 
-/// The positions on the stack of a state.
+/// Positions on the stack of a state.
 const HANDLER: c_int = 1;
 const REQUEST: c_int = 2;
 const RESPONSE: c_int = 3;
 const DELAY: c_int = 4;
-/// The last returned text. While it is here, no other text can have its address.
+/// The last returned text. While it is kept here, no other text can have the same address.
 const LAST: c_int = 5;
 
-/// The registry keys under which values are stored until they are put on the stack.
+/// Registry keys of values until they are put on the stack.
 const KEYS: [&CStr; 2] = [c"onrush.handler", c"onrush.wrk"];
 
-/// How many arguments `response` may get.
+/// Maximum number of arguments of `response`.
 const ALL: u8 = 5;
 
-/// The parameters of `response`.
+/// Parameters of `response`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arity {
-    /// The number of arguments it gets.
+    /// Number of arguments passed.
     pub arguments: u8,
 }
 
 impl Arity {
-    /// The arguments for a function with this number of named parameters. wrk does not have the fourth and the fifth:
-    /// only a function that names the fourth gets it, or both, and none gets them in a run as wrk.
+    /// The arguments for a function with this number of named parameters. wrk lacks the fourth and fifth arguments:
+    /// they are passed only to a function that names the fourth, and never in a run as wrk.
     pub fn for_function(named: u8, is_variadic: bool, is_compat: bool) -> Self {
         let most = if is_compat { 3 } else { ALL };
         let arguments = match named {
@@ -49,13 +50,13 @@ impl Arity {
         Self { arguments: arguments.min(most) }
     }
 
-    /// True if `response` gets the second value that `request` returned.
+    /// True if `response` gets the second value returned by `request`.
     pub fn has_value(self) -> bool {
         self.arguments == ALL
     }
 }
 
-/// Prepares the stack for calls. `calls` is what `wrk.lua` returned.
+/// Prepares the stack for calls. `calls` is the return value of `wrk.lua`.
 ///
 /// # Safety
 ///
@@ -79,28 +80,28 @@ pub unsafe fn prepare(lua: &Lua, raw: *mut lua_State, calls: &Table) -> mlua::Re
     Ok(())
 }
 
-/// Parameters of a request for the next batch.
+/// Input and output of a call for the next batch.
 pub struct RequestCall<'a> {
-    /// The script's decisions. If it stops its thread, the text may be anything.
+    /// The script's decisions. If the script stops its thread, the text is ignored.
     decisions: &'a Decisions,
-    /// True if the second value that it returns is kept.
+    /// True if the second return value is kept.
     keeps_value: bool,
-    /// The key of that value, unless it is nil; set by the call.
+    /// Key of that value, unless nil; set by the call.
     value: Cell<Option<c_int>>,
 }
 
 impl<'a> RequestCall<'a> {
-    /// For requests of the thread with these decisions.
+    /// A call for the thread with these decisions.
     pub fn new(decisions: &'a Decisions, keeps_value: bool) -> Self {
         Self { decisions, keeps_value, value: Cell::new(None) }
     }
 }
 
-/// The requests that the script has written.
+/// Requests written by the script.
 pub struct WrittenBatch<'a> {
-    /// Their text.
+    /// Text of the requests.
     pub text: &'a [u8],
-    /// The key of the second value, unless that is nil; to be passed to [`release`] in the end.
+    /// Key of the second value, unless nil; must be passed to [`release`] eventually.
     pub value: Option<c_int>,
 }
 
@@ -108,7 +109,7 @@ pub struct WrittenBatch<'a> {
 ///
 /// # Safety
 ///
-/// `raw` must be a prepared state that no other code uses; the bytes last until its next use.
+/// `raw` must be a prepared state that no other code uses; the bytes are valid until its next use.
 pub unsafe fn request<'a>(raw: *mut lua_State, asking: &RequestCall<'_>) -> Result<WrittenBatch<'a>, String> {
     // SAFETY: as the caller promises; `asking` outlives the call, and only its cell changes. `call_request` returns a
     // string.
@@ -121,17 +122,17 @@ pub unsafe fn request<'a>(raw: *mut lua_State, asking: &RequestCall<'_>) -> Resu
     }
 }
 
-/// Releases the value with a key.
+/// Releases a value by its key.
 ///
 /// # Safety
 ///
-/// `raw` must be a prepared state that no other code uses, and the key one of its own that has not been released.
+/// `raw` must be a prepared state that no other code uses, and `key` an unreleased key of that state.
 pub unsafe fn release(raw: *mut lua_State, key: c_int) {
-    // SAFETY: as the caller promises. A slot that exists is reused, which cannot fail.
+    // SAFETY: as the caller promises. Reusing an existing slot cannot fail.
     unsafe { ffi::luaL_unref(raw, ffi::LUA_REGISTRYINDEX, key) }
 }
 
-/// Asks the script for the length of the pause, in milliseconds; `None` if it did not return a number.
+/// Asks the script for the length of a pause, in milliseconds; `None` if it returned something other than a number.
 ///
 /// # Safety
 ///
@@ -146,13 +147,13 @@ pub unsafe fn delay_ms(raw: *mut lua_State) -> Result<Option<f64>, String> {
     }
 }
 
-/// The arguments for `response`.
+/// Arguments of `response`.
 pub struct ResponseArguments<'a> {
     /// The response.
     pub response: &'a Response<'a>,
-    /// The number of arguments.
+    /// Number of arguments.
     pub arguments: c_int,
-    /// The key of the value that `request` returned with its request.
+    /// Key of the value that `request` returned with this request.
     pub value: Option<c_int>,
 }
 
@@ -166,11 +167,11 @@ pub unsafe fn tell(raw: *mut lua_State, telling: &ResponseArguments<'_>) -> Resu
     unsafe { call(raw, RESPONSE, std::ptr::from_ref(telling).cast_mut().cast(), 0) }
 }
 
-/// Calls the function at `place`; after a success, the results are on top of the stack, and after an error, nothing is.
+/// Calls the function at `place`. On success the results are on top of the stack; on an error nothing is.
 ///
 /// # Safety
 ///
-/// `raw` must be a prepared state that no other code uses, and `argument` what the function expects.
+/// `raw` must be a prepared state that no other code uses, and `argument` must match the function.
 unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results: c_int) -> Result<(), String> {
     // SAFETY: as the caller promises. The stack has room, and everything that can raise an error is inside the call.
     unsafe {
@@ -188,7 +189,7 @@ unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results
     }
 }
 
-/// Calls `request()` or, if there is none, `wrk.request()`, with a [`RequestCall`] as the argument. Returns a string.
+/// Calls `request()`, or `wrk.request()` by default, with a [`RequestCall`] as the argument. Returns a string.
 unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the upvalues of `prepare`, the argument of `request` and room for twenty values.
     unsafe {
@@ -206,7 +207,7 @@ unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
         ffi::lua_pushvalue(raw, -1);
         ffi::lua_call(raw, 0, 1 + c_int::from(*keeps_value));
         if *keeps_value {
-            // The key of nil is less than zero.
+            // The key of nil is negative.
             value.set(Some(ffi::luaL_ref(raw, ffi::LUA_REGISTRYINDEX)).filter(|key| *key >= 0));
         }
         if ffi::lua_isstring(raw, -1) == 0 {
@@ -222,13 +223,13 @@ unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
     }
 }
 
-/// Raises an error about the result on top of the stack, which was returned by the function below it.
+/// Raises an error about the result on top of the stack; the function that returned it is below.
 ///
 /// # Safety
 ///
 /// For `call_request` only.
 unsafe fn complain(raw: *mut lua_State) -> c_int {
-    // SAFETY: the two values are there, and `lua_getinfo` takes the function from the top and fills the record in.
+    // SAFETY: both values are there, and `lua_getinfo` pops the function and fills in the record.
     unsafe {
         let kind = ffi::luaL_typename(raw, -1);
         ffi::lua_pushvalue(raw, -2);
@@ -239,8 +240,7 @@ unsafe fn complain(raw: *mut lua_State) -> c_int {
     }
 }
 
-/// Calls `response(…)` with [`ResponseArguments`] as the argument. If the script has removed the function, nothing
-/// happens.
+/// Calls `response(…)` with [`ResponseArguments`] as the argument. Does nothing if the script has removed the function.
 unsafe extern "C-unwind" fn call_response(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the upvalue of `prepare`, the argument of `tell` and room for twenty values.
     unsafe {

@@ -1,4 +1,4 @@
-//! The callbacks through which the engine calls a script: one for each function that the script has.
+//! The callbacks from the engine into a script, one for each function the script defines.
 
 use std::rc::Rc;
 
@@ -7,8 +7,8 @@ use onrush_engine::{Callbacks, OnResponse, Source};
 use super::thread::ScriptThread;
 use super::written::WrittenRequests;
 
-/// The callbacks of a worker, which are used in its thread. The state is given back when all of them are dropped.
-/// Without a `request` function there is no source.
+/// The callbacks of a worker, for use in its thread. Dropping all of them returns the state. Without a `request`
+/// function there is no source.
 pub fn for_thread(thread: ScriptThread) -> (Option<Box<dyn Source>>, Callbacks) {
     let wants = thread.wants;
     let thread = Rc::new(thread);

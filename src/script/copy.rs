@@ -1,14 +1,14 @@
-//! Copies values from one state to another. The copies share nothing with the originals.
+//! Copies values between states. The copies share nothing with the originals.
 
 use std::collections::HashMap;
 use std::ffi::c_void;
 
 use mlua::{Lua, Table, Value};
 
-/// The deepest nesting of tables.
+/// Maximum nesting of tables.
 const DEPTH_MAX: usize = 100;
 
-/// The direction of a copy, for messages.
+/// Direction of a copy, for messages.
 #[derive(Clone, Copy, Debug)]
 pub enum Direction {
     /// `thread:set`.
@@ -18,11 +18,11 @@ pub enum Direction {
 }
 
 /// Copies nil, a boolean, a number, a string, or a table of such values and tables, without metatables. A table that
-/// occurs twice is also one table in the copy.
+/// occurs twice is copied once.
 ///
 /// # Errors
 ///
-/// The kind of value that cannot be copied, and its path.
+/// Fails if a value cannot be copied, with its kind and path.
 pub fn copy(value: &Value, to: &Lua, direction: Direction) -> Result<Value, String> {
     Copy { to, direction, tables: HashMap::new(), path: Vec::new() }.value(value)
 }
@@ -32,7 +32,7 @@ struct Copy<'a> {
     direction: Direction,
     /// The tables copied so far; `None` while a copy is in progress.
     tables: HashMap<*const c_void, Option<Table>>,
-    /// The keys that lead to the current value.
+    /// Keys leading to the current value.
     path: Vec<String>,
 }
 

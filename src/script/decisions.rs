@@ -1,4 +1,4 @@
-//! The settings that a script has made for its thread.
+//! The decisions of a script about its thread.
 
 use std::cell::Cell;
 use std::net::SocketAddr;
@@ -6,10 +6,10 @@ use std::net::SocketAddr;
 /// The decisions of a script, shared between the functions in its state and the owner of the state.
 #[derive(Debug, Default)]
 pub struct Decisions {
-    /// True if the thread is to end.
+    /// True if the thread should end.
     pub is_stopped: Cell<bool>,
-    /// The address for further connections.
+    /// Address for further connections.
     pub address: Cell<Option<SocketAddr>>,
-    /// The exit code, if the program is to end.
+    /// Exit code, if the program should end.
     pub exit: Cell<Option<i32>>,
 }

@@ -1,12 +1,12 @@
-//! Header fields as a Lua table, with names exactly as sent. Of several fields with one name, the last counts. HTTP/2
-//! fields, whose names are in lower case, are found by names in any case, as scripts write them.
+//! Header fields as a Lua table, with names exactly as sent. The last of several fields with the same name wins. HTTP/2
+//! names are lower case; scripts can look them up in any case.
 
 use std::ffi::c_int;
 
 use memchr::{memchr, memchr_iter};
 use mlua::ffi::{self, lua_State};
 
-/// The largest initial size of the table, in fields.
+/// Maximum initial size of the table, in fields.
 const FIELDS_MAX: usize = 64;
 
 /// True if any field follows the status line.
@@ -40,9 +40,9 @@ pub unsafe fn push(raw: *mut lua_State, head: &[u8], trailers: &[u8]) {
     }
 }
 
-/// The field of a table whose name is the key in lower case.
+/// Looks up the lower-case key in a table.
 unsafe extern "C-unwind" fn in_lower_case(raw: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls this with the table and the key; the name is copied, and a table is read as it is.
+    // SAFETY: Lua calls this with the table and the key; the name is copied, and the table is accessed raw.
     unsafe {
         let mut length = 0;
         if ffi::lua_type(raw, 2) == ffi::LUA_TSTRING {
@@ -57,12 +57,12 @@ unsafe extern "C-unwind" fn in_lower_case(raw: *mut lua_State) -> c_int {
     }
 }
 
-/// The bytes after the first line.
+/// The bytes after the status line.
 fn rest(head: &[u8]) -> &[u8] {
     memchr(b'\n', head).map_or(&[], |end| &head[end + 1..])
 }
 
-/// The names and values in a section of fields; lines without a colon are skipped.
+/// Names and values of a section of fields; lines without a colon are skipped.
 fn fields(mut section: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     std::iter::from_fn(move || {
         while !section.is_empty() {

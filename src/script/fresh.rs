@@ -1,4 +1,4 @@
-//! A fresh Lua state, with everything in place before the script runs.
+//! Creates a Lua state with everything in place before the script runs.
 
 use std::rc::Rc;
 
@@ -10,12 +10,12 @@ use super::native::{self, StateOwner};
 use super::state::LuaState;
 use super::{ScriptSetting, call, module};
 
-/// A state with all libraries and the table `wrk`, in which no script has run yet.
+/// Creates a state with all libraries and the table `wrk`, before any script has run.
 pub fn state(setting: &ScriptSetting<'_>, who: StateOwner) -> anyhow::Result<LuaState> {
     LuaState::new(setting.path, |lua, raw| prepare(lua, raw, setting, who))
 }
 
-/// Puts everything into a new state.
+/// Fills a new state.
 fn prepare(
     lua: &Lua,
     raw: *mut ffi::lua_State,
@@ -39,7 +39,7 @@ fn prepare(
     Ok((decisions, calls))
 }
 
-/// Makes `require` search the working directory first, then the script's directory, and the folders of Debian last.
+/// Sets the search order of `require`: working directory, the script's directory, Debian's folders.
 fn find_modules(lua: &Lua, setting: &ScriptSetting<'_>) -> mlua::Result<()> {
     let folder = setting.path.parent().and_then(|folder| folder.to_str()).filter(|folder| !folder.is_empty());
     let package: Table = lua.globals().get("package")?;
@@ -59,7 +59,7 @@ fn seed(lua: &Lua, seed: u64, number: u32) -> mlua::Result<()> {
     math.get::<Function>("randomseed")?.call((start >> 11) as f64)
 }
 
-/// The part of the command line that `wrk.lua` gets.
+/// The part of the command line passed to `wrk.lua`.
 fn given(lua: &Lua, setting: &ScriptSetting<'_>) -> mlua::Result<Table> {
     let headers = lua.create_table()?;
     for (name, value) in setting.headers {

@@ -1,10 +1,10 @@
-//! The messages that users see when a script raises an error.
+//! User-visible messages for errors raised by a script.
 
-/// The line that precedes a stack trace.
+/// The line before a stack trace.
 const TRACE: &str = "\nstack traceback:\n";
 
-/// The raised error as text that is safe to print on a terminal. When memory runs out, LuaJIT reports neither the place
-/// nor the cause.
+/// Formats a raised error for safe printing on a terminal. When memory runs out, LuaJIT reports neither place nor
+/// cause.
 pub fn readable(problem: &[u8]) -> String {
     if problem == b"not enough memory" {
         return "the script ran out of memory; it keeps too much data in tables and strings".to_owned();
@@ -12,7 +12,7 @@ pub fn readable(problem: &[u8]) -> String {
     without_own_lines(without_repeated_places(&printable(problem)))
 }
 
-/// Bytes as printable text.
+/// Escapes bytes into printable text.
 fn printable(bytes: &[u8]) -> String {
     let mut words = String::with_capacity(bytes.len());
     for piece in bytes.utf8_chunks() {
@@ -34,7 +34,7 @@ fn escaped(byte: u8) -> String {
     format!("\\x{byte:02x}")
 }
 
-/// Removes the lines of a stack trace that do not belong to the script: `wrk.lua`'s, and host calls.
+/// Removes stack-trace lines outside the script: `wrk.lua` and host calls.
 fn without_own_lines(words: String) -> String {
     let Some((_, trace)) = words.rsplit_once(TRACE) else { return words };
     let is_own = |line: &&str| ["\twrk:", "\t[C]: at 0x", "\t[builtin#"].iter().any(|start| line.starts_with(start));
@@ -42,7 +42,7 @@ fn without_own_lines(words: String) -> String {
     words[..words.len() - trace.len()].to_owned() + &others.join("\n")
 }
 
-/// Removes repetitions of a `file:line: ` prefix, which nested calls of `assert` and nested coroutines add.
+/// Removes repeated `file:line: ` prefixes, which nested calls of `assert` and nested coroutines add.
 fn without_repeated_places(words: &str) -> String {
     let mut kept = String::with_capacity(words.len());
     let mut last = "";

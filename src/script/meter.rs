@@ -4,42 +4,42 @@ use std::time::Instant;
 
 use onrush_engine::backend::coarse_ns;
 
-/// The number of calls that are timed at the beginning.
+/// Number of initial calls that are timed.
 const FIRST: u64 = 64;
-/// After the first calls, one in this number is timed. It is prime, so that no periodic script coincides with it.
+/// After the initial calls, one in this number is timed. A prime, to avoid aliasing with periodic scripts.
 const TIMED: u64 = 61;
-/// A call that takes at least this time on the coarse clock, in nanoseconds, is counted by itself, timed or not,
-/// because it may be rare. At least two ticks of that clock, so that no short call qualifies.
+/// A call that takes at least this long on the coarse clock, in nanoseconds, is counted individually, timed or not,
+/// because such calls may be rare. At least two ticks of that clock, so that no short call qualifies.
 const LONG_NS: u64 = 20_000_000;
-/// The most long times that wait to be taken.
+/// Maximum number of pending long periods.
 const TIMES_MAX: usize = 1024;
 
-/// Estimates the time spent in calls: the first and the long ones are all timed, the others are sampled.
+/// Estimates the time spent in calls. All initial and long calls are timed; the others are sampled.
 #[derive(Debug, Default)]
 pub struct Meter {
     calls: u64,
-    /// The first calls, which may be the only ones, and which compile the script, and their number.
+    /// Time and number of the initial calls, which may be the only ones, and which compile the script.
     first_ns: u64,
     first: u64,
-    /// The long calls, and their number.
+    /// Time and number of the long calls.
     long_ns: u64,
     long: u64,
-    /// The other calls that were timed, and their number.
+    /// Time and number of the sampled calls.
     sampled_ns: u64,
     sampled: u64,
-    /// Times in calls, from and until, on the coarse clock: each at least as long as a long call, but for the last one.
-    /// A call that crosses a tick counts whole ticks, so that calls in close succession are one time.
+    /// Periods inside calls (start, end) on the coarse clock. Each is at least as long as a long call, except perhaps
+    /// the last. A call that crosses a tick counts whole ticks, so that calls in close succession form one period.
     times: Vec<(u64, u64)>,
 }
 
-/// The beginning of a call, on the coarse clock and, if the call is timed, exactly.
+/// Start of a call, on the coarse clock and, if the call is timed, on the exact clock.
 pub struct CallStart {
     coarse_ns: u64,
     at: Option<Instant>,
 }
 
 impl Meter {
-    /// Begins a call.
+    /// Starts a call.
     pub fn begin(&mut self) -> CallStart {
         self.begin_at(coarse_ns(), Instant::now)
     }
@@ -49,7 +49,7 @@ impl Meter {
         self.end_at(began, coarse_ns(), Instant::now);
     }
 
-    /// The exact clock is read only if the call is timed.
+    /// Starts a call; reads the exact clock only if the call is timed.
     fn begin_at(&mut self, coarse_ns: u64, exact: impl FnOnce() -> Instant) -> CallStart {
         self.calls += 1;
         let is_timed = self.calls <= FIRST || self.calls.is_multiple_of(TIMED);
@@ -79,7 +79,7 @@ impl Meter {
         }
     }
 
-    /// A call lasted across a tick of the coarse clock, at least.
+    /// Records a call that crossed a tick of the coarse clock.
     #[cold]
     fn crossed_tick(&mut self, from_ns: u64, until_ns: u64) {
         match self.times.last_mut() {
@@ -92,7 +92,7 @@ impl Meter {
         }
     }
 
-    /// Takes the long times in calls, from and until, in nanoseconds of the monotonic clock.
+    /// Takes the long periods inside calls (start, end), in nanoseconds of the monotonic clock.
     pub fn take_long(&mut self) -> Vec<(u64, u64)> {
         let short = self.times.pop_if(|last| last.1 - last.0 < LONG_NS);
         let long = std::mem::take(&mut self.times);
@@ -100,8 +100,8 @@ impl Meter {
         long
     }
 
-    /// The time spent so far, in nanoseconds. Until another is timed, a call is taken to last as long as the first
-    /// ones.
+    /// Estimated time spent so far, in nanoseconds. Until another call is timed, calls are assumed to be as long as the
+    /// initial ones.
     pub fn spent_ns(&self) -> u64 {
         let others = self.calls.saturating_sub(self.first + self.long);
         let (timed, timed_ns) =
@@ -117,8 +117,8 @@ mod tests {
 
     use super::*;
 
-    /// The estimate after calls with these lengths, counted from 1, as a share of the truth. The coarse clock advances
-    /// every 4 ms.
+    /// The estimate after this many calls, as a share of the true time; `length_ns` gives the length of each call,
+    /// counted from 1. The coarse clock advances every 4 ms.
     fn estimated(calls: u64, length_ns: impl Fn(u64) -> u64) -> f64 {
         let (mut meter, start, mut now_ns) = (Meter::default(), Instant::now(), 0);
         let coarse_ns = |now_ns: u64| now_ns / 4_000_000 * 4_000_000;
@@ -174,7 +174,8 @@ mod tests {
 
     #[test]
     fn rare_long_calls_count_whichever_calls_are_timed() {
-        // One call in a hundred is long, and none of these is timed. The coarse clock is off by less than a tick.
+        // One call in a hundred is long, and none of the long ones is timed. The coarse clock is off by less than a
+        // tick.
         let share = estimated(600, |call| if call > 100 && call % 100 == 1 { 60_000_000 } else { 1_000 });
         assert!((1.0 - 4.0 / 60.0..1.0 + 4.0 / 60.0).contains(&share), "{share}");
     }

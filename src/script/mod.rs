@@ -1,18 +1,18 @@
 //! Lua scripts (`-s`): their callbacks and phases.
 //!
-//! There is one state per thread and a main state. They share nothing; values that go from one to another are copied.
+//! There is one state per thread and a main state. States share nothing; values are copied between them.
 //! [`LoadedScript::load`] creates all states and runs every phase before the start. The [`MakeCallbacks`] of a thread
-//! carry its state into the worker, which gives it back by dropping them; then [`LoadedScript::done`] runs in the main
+//! move its state to the worker, and dropping the callbacks returns it. Then [`LoadedScript::done`] runs in the main
 //! state, which may read from the others. Two threads never use a state at the same time.
 //!
-//! - Before the run: `state` is a Lua state, `holder` keeps it while no worker has it, `fresh` prepares it for the
-//!   script, `phase` tells how long a function takes there.
-//! - For scripts: `wrk.lua` is the script's world, `native` has the host functions for it, with `copy`, `address`,
-//!   `module`, `shell` and `statistics` as parts; `decisions` are the results, and `stack` keeps recursion within the C
-//!   stack.
-//! - During the run: `thread` is the script of a worker, `written` its requests, `refused` their faults, `returned` a
-//!   value for their responses, `callbacks` the other functions that the engine calls, `call` the way into Lua, and
-//!   `meter` measures the time; `fields` has the header fields, and `message` the text of errors.
+//! - Before the run: `state` is a Lua state, `holder` keeps it while no worker uses it, `fresh` prepares it for the
+//!   script, and `phase` watches for slow functions.
+//! - For scripts: `wrk.lua` is the environment of the script, `native` provides the host functions, with `copy`,
+//!   `address`, `module`, `shell` and `statistics` as parts. `decisions` holds the script's decisions, and `stack`
+//!   keeps recursion within the C stack.
+//! - During the run: `thread` is the script of a worker, `written` its requests, `refused` the errors in them,
+//!   `returned` a value passed on to their responses. `callbacks` are the other functions that the engine calls, `call`
+//!   calls into Lua, and `meter` measures the time. `fields` converts header fields, and `message` formats errors.
 //!
 //! Nothing here sends a request or measures a response.
 
@@ -60,10 +60,10 @@ pub use self::phase::{PhaseWatch, ScriptPhase};
 pub use self::shell::end as end_commands;
 pub use self::statistics::StatisticsView;
 
-/// Parts of the command line that scripts can see, and everything else that a script needs to start.
+/// The parts of the command line visible to scripts, and everything else that a script needs to start.
 #[derive(Clone)]
 pub struct ScriptSetting<'a> {
-    /// The name of the script's file.
+    /// Path of the script's file.
     pub path: &'a Path,
     /// The contents of the file.
     pub file: &'a [u8],
@@ -71,99 +71,99 @@ pub struct ScriptSetting<'a> {
     pub args: &'a [String],
     /// The URL as typed.
     pub url: &'a str,
-    /// Its scheme.
+    /// Scheme of the URL.
     pub scheme: &'a str,
-    /// Its host, without brackets.
+    /// Host of the URL, without brackets.
     pub host: &'a str,
-    /// Its port, if it has one.
+    /// Port of the URL, if given.
     pub port: Option<&'a str>,
-    /// The method of the plan's request.
+    /// Method of the plan's request.
     pub method: &'a str,
     /// The request target: path and query.
     pub target: &'a str,
-    /// The user's header fields; of several with one name, a script sees the last.
+    /// The user's header fields; if a name occurs several times, the script sees the last one.
     pub headers: &'a [(String, String)],
-    /// The body that the user gave.
+    /// The user's request body.
     pub body: Option<&'a [u8]>,
-    /// The proxy, if connections go to one.
+    /// The proxy, if connections use one.
     pub proxy: Option<ScriptProxy<'a>>,
-    /// The addresses of the target.
+    /// Addresses of the target.
     pub addresses: &'a [SocketAddr],
-    /// The listener for lines that the script logs.
+    /// Listener for lines that the script logs.
     pub listener: Listener,
-    /// The number of threads.
+    /// Number of threads.
     pub threads: u32,
-    /// The seed of every random sequence.
+    /// Seed of all random sequences.
     pub seed: u64,
-    /// True if messages have exactly wrk's words.
+    /// True if messages use exactly wrk's words.
     pub is_compat: bool,
-    /// True if, as in wrk2, statistics have wrk2's shape and `delay` is an ordinary function.
+    /// True for wrk2: statistics have wrk2's shape, and `delay` is an ordinary function.
     pub is_wrk2: bool,
 }
 
-/// The proxy for which `wrk.format` writes requests. A script does not see it.
+/// The proxy for which `wrk.format` writes requests; invisible to scripts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScriptProxy<'a> {
-    /// The scheme and authority that precede the path in each request; `None` in a tunnel.
+    /// Scheme and authority prefixed to the path of each request; `None` in a tunnel.
     pub origin: Option<&'a str>,
-    /// The value of `Proxy-Authorization`, if each request needs it.
+    /// Value of `Proxy-Authorization`, if each request needs it.
     pub login: Option<&'a str>,
 }
 
-/// The results that `done` gets.
+/// The results passed to `done`.
 #[derive(Clone, Debug)]
 pub struct ScriptSummary {
-    /// The length of the run in microseconds.
+    /// Length of the run in microseconds.
     pub duration_us: u64,
-    /// The number of complete responses that count in the rate.
+    /// Number of complete responses that count in the rate.
     pub requests: u64,
-    /// The number of bytes received.
+    /// Number of bytes received.
     pub bytes: u64,
     /// wrk's five totals.
     pub errors: Errors,
-    /// The failures, by phase and cause.
+    /// Failures by phase and cause.
     pub ledger: Vec<LedgerRow>,
-    /// The latencies, in microseconds.
+    /// Latencies in microseconds.
     pub latency: StatisticsView,
-    /// The requests per second of each thread.
+    /// Requests per second of each thread.
     pub rates: StatisticsView,
-    /// True if no tool is imitated: then a figure of no values is nil.
+    /// True if no tool is imitated: statistics without values are then nil.
     pub is_native: bool,
 }
 
 /// One kind of failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LedgerRow {
-    /// The phase of the request in which it happened.
+    /// Phase of the request in which it failed.
     pub phase: String,
     /// The cause.
     pub cause: String,
-    /// The number of failures.
+    /// Number of failures.
     pub count: u64,
 }
 
-/// A loaded script: all of its states, and its decisions before the run.
+/// A loaded script: its states, and its decisions before the run.
 pub struct LoadedScript {
     main: LuaState,
     threads: Arc<[StateHolder]>,
-    /// The requests of each thread, if they never change.
+    /// Requests of each thread, if they never change.
     prebuilt: Option<Vec<Vec<u8>>>,
     depth: usize,
     wants: Wants,
     arity: Arity,
     is_compat: bool,
     phase: ScriptPhase,
-    /// True if the first call of `request` stops its thread, the first one.
+    /// True if the first call of `request` stops the first thread.
     stops_first: bool,
 }
 
 impl LoadedScript {
     /// Runs the file in every state, calls `setup` and `init` for every thread, and asks the first thread for its first
-    /// batch of requests, all on the calling thread. `phase` shows what it is doing, and later `done`.
+    /// batch of requests, all on the calling thread. `phase` tracks the current function, including a later `done`.
     ///
     /// # Errors
     ///
-    /// The first error, with file and line; [`Exit`] if the script ended the program.
+    /// Fails with the script's first error, with file and line, or with [`Exit`] if the script ended the program.
     pub fn load(setting: &ScriptSetting<'_>, phase: ScriptPhase) -> anyhow::Result<Self> {
         let threads: Arc<[StateHolder]> = (0..setting.threads).map(|_| StateHolder::default()).collect();
         let main = fresh::state(setting, StateOwner::Main(Arc::clone(&threads)))?;
@@ -184,30 +184,30 @@ impl LoadedScript {
             script.load_thread(setting, number)?;
         }
         if shell::is_ending() {
-            // A signal that ends a command ends the program before a run begins, too, in a moment.
+            // A signal that ends a command also ends the program before a run starts, but a moment later.
             std::thread::sleep(Duration::from_secs(1));
         }
         Ok(script)
     }
 
-    /// The requests that `thread` (from 0) sends repeatedly; `None` if the script writes each batch.
+    /// The requests that `thread` (from 0) repeats; `None` if the script writes each batch.
     pub fn prebuilt(&self, thread: usize) -> Option<&[u8]> {
         self.prebuilt.as_ref().map(|of_thread| of_thread[thread].as_slice())
     }
 
-    /// The number of requests in the first thread's first batch.
+    /// Number of requests in the first thread's first batch.
     pub fn depth(&self) -> usize {
         self.depth
     }
 
-    /// The callbacks and arguments that the script needs. They are fixed before the run: a `response` that is replaced
-    /// later gets the arguments that the first one named.
+    /// The callbacks and arguments that the script needs. They are fixed before the run: a later replacement of
+    /// `response` gets the arguments of the original function.
     pub fn wants(&self) -> Wants {
         self.wants
     }
 
-    /// Hands out the states of all threads, one for each worker. A worker that has finished drops its callbacks in its
-    /// own thread; only then can `done` read from its state.
+    /// Takes the states of all threads, one for each worker. A finished worker drops its callbacks in its own thread;
+    /// only then can `done` read its state.
     pub fn callbacks(&mut self) -> Vec<MakeCallbacks> {
         let threads = (0..self.threads.len()).map(|index| ScriptThread::new(self, index));
         threads.map(|thread| -> MakeCallbacks { Box::new(|| callbacks::for_thread(thread)) }).collect()
@@ -218,11 +218,11 @@ impl LoadedScript {
         self.main.has_function("done")
     }
 
-    /// Calls `done` with the results. Its output is flushed even if it fails.
+    /// Calls `done` with the results. The output is flushed even if `done` fails.
     ///
     /// # Errors
     ///
-    /// The error that the script raised, or [`Exit`].
+    /// Fails with the error raised by the script, or with [`Exit`].
     pub fn done(&mut self, summary: &ScriptSummary) -> anyhow::Result<()> {
         if !self.has_done() {
             return Ok(());
@@ -233,7 +233,7 @@ impl LoadedScript {
         result
     }
 
-    /// Everything that happens for one thread before the start.
+    /// Runs all steps for one thread before the start.
     fn load_thread(&mut self, setting: &ScriptSetting<'_>, number: u32) -> anyhow::Result<()> {
         let index = number as usize - 1;
         let state = fresh::state(setting, StateOwner::Thread(number))?;
@@ -249,7 +249,7 @@ impl LoadedScript {
             return Ok(());
         }
         let name = if is_dynamic { "request()" } else { "wrk.request()" };
-        // As in wrk, only a running thread can be stopped, but `request` may do so first of all.
+        // As in wrk, only a running thread can be stopped. `request` may stop it at once.
         state.decisions().is_stopped.set(false);
         let bytes = state.request(&self.phase).map(<[u8]>::to_vec);
         let bytes = state.ended(bytes.map_err(|problem| anyhow!(state.located(problem))))?;
@@ -279,40 +279,40 @@ impl LoadedScript {
     }
 }
 
-/// Flushes the output of C code, so that the report comes after it. A thread that is inside the script may hold the
-/// lock of any stream that it waits for: meanwhile only standard output is flushed.
+/// Flushes the output of C code, so that the report comes afterwards. While a thread is inside the script, it may hold
+/// the lock of a stream forever: then only standard output is flushed.
 pub fn flush() {
     if are_threads_inside() { flush_printed() } else { flush_all() }
 }
 
-/// Flushes standard output of C code.
+/// Flushes C code's standard output.
 pub fn flush_printed() {
     // SAFETY: it is a stream.
     unsafe { libc::fflush(standard_output()) };
 }
 
-/// Flushes all streams of C code. A script may hold the lock of one for ever.
+/// Flushes all C streams. May block forever if a script holds the lock of a stream.
 pub fn flush_all() {
     // SAFETY: a null pointer means all streams.
     unsafe { libc::fflush(std::ptr::null_mut()) };
 }
 
-/// The stream to which `print` and `io.write` write.
+/// The stream used by `print` and `io.write`.
 fn standard_output() -> *mut libc::FILE {
     unsafe extern "C" {
         #[link_name = "stdout"]
         static OUTPUT: *mut libc::FILE;
     }
-    // SAFETY: the C library sets it before the program begins.
+    // SAFETY: the C library sets it before the program starts.
     unsafe { OUTPUT }
 }
 
-/// True if a thread of a run still has its script: at the end of the program one that never returned.
+/// True if a thread of a run still uses its script. At the end of the program, that is a thread that never returned.
 pub fn are_threads_inside() -> bool {
     thread::inside() > 0
 }
 
-/// The script has called `os.exit`, which ends the run and sets the exit code of the program.
+/// The script called `os.exit`, which ends the run and sets the exit code of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the script called os.exit({0})")]
 pub struct Exit(pub i32);

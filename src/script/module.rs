@@ -1,4 +1,4 @@
-//! C modules that scripts load: modules that cannot work are refused before they are loaded.
+//! C modules for scripts: refuses unusable modules before they are loaded.
 
 use std::fs::File;
 use std::io;
@@ -14,19 +14,19 @@ pub fn folders() -> [(&'static str, String); 2] {
     ]
 }
 
-/// The device and number of a file, if it is there.
+/// Device and inode number of a file, if it exists.
 pub fn identity(path: &Path) -> Option<(u64, u64)> {
     path.metadata().ok().map(|file| (file.dev(), file.ino()))
 }
 
-/// Why a module cannot be loaded, if it cannot.
+/// Reason why a module cannot be loaded, if any.
 pub fn problem(path: &str) -> Option<String> {
     if cfg!(target_feature = "crt-static") {
         return Some(format!(
             "{path}: this program is static and loads no C modules; build onrush from source for them"
         ));
     }
-    // Unreadable files, and files that are no library, are refused by the system's loader.
+    // The system's loader refuses unreadable files and files that are not libraries.
     let needed = needed(Path::new(path)).unwrap_or_default();
     let own = needed.into_iter().find(|name| is_lua(name))?;
     Some(format!(
@@ -51,10 +51,10 @@ const PT_DYNAMIC: u64 = 2;
 const DT_NULL: u64 = 0;
 const DT_NEEDED: u64 = 1;
 const DT_STRTAB: u64 = 5;
-/// The longest table or name that is read.
+/// Maximum length of a table or name.
 const LENGTH_MAX: u64 = 1 << 16;
 
-/// The libraries that a 64-bit library of this machine needs, by their names in its dynamic section.
+/// Names of the libraries that a 64-bit library needs, from its dynamic section.
 fn needed(path: &Path) -> io::Result<Vec<String>> {
     let file = File::open(path)?;
     let header = read(&file, 0, 64)?;
@@ -63,7 +63,7 @@ fn needed(path: &Path) -> io::Result<Vec<String>> {
     }
     let (at, size, count) = (number(&header, 32, 8), number(&header, 54, 2), number(&header, 56, 2));
     let table = read(&file, at, size * count)?;
-    // Kind, offset, address and length in the file.
+    // Kind, offset, address and file length.
     let segments: Vec<[u64; 4]> = table
         .chunks_exact((size as usize).max(56))
         .map(|entry| [number(entry, 0, 4), number(entry, 8, 8), number(entry, 16, 8), number(entry, 32, 8)])
@@ -87,7 +87,7 @@ fn needed(path: &Path) -> io::Result<Vec<String>> {
     names.collect()
 }
 
-/// The text at a place, up to its NUL.
+/// The NUL-terminated text at this offset.
 fn name(file: &File, at: u64) -> io::Result<String> {
     let mut bytes = [0; 256];
     let length = file.read_at(&mut bytes, at)?;
@@ -101,7 +101,7 @@ fn read(file: &File, at: u64, length: u64) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A number of this many bytes, in the machine's order.
+/// An integer of this many bytes, in native byte order.
 fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
     let mut number = [0; 8];
     let from = if cfg!(target_endian = "big") { 8 - length } else { 0 };
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn what_a_library_needs_is_read() {
-        // The test itself is one, or at least not less.
+        // The test binary is itself such a file, or at least has no fewer libraries.
         let needed = needed(Path::new("/proc/self/exe")).unwrap();
         assert_eq!(needed.iter().any(|name| name.starts_with("libc.so")), cfg!(not(target_feature = "crt-static")));
         assert!(needed.iter().all(|name| name.contains(".so")), "{needed:?}");

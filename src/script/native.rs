@@ -1,7 +1,7 @@
-//! The host functions that `wrk.lua` calls.
+//! Host functions for `wrk.lua`.
 //!
-//! They never raise an error for a mistake of the script: they return the problem, and `wrk.lua` raises it where it can
-//! name the script's line.
+//! They never raise an error for a mistake of the script: they return the problem, and `wrk.lua` raises it with the
+//! script's line.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -16,15 +16,15 @@ use super::decisions::Decisions;
 use super::holder::{StateHolder, lock};
 use super::{ScriptSetting, address, module, shell, stack};
 
-/// The owner of a state.
+/// Owner of a state.
 pub enum StateOwner {
-    /// The main state of `setup` and `done`, which can reach the others.
+    /// The main state of `setup` and `done`, which can access the other states.
     Main(Arc<[StateHolder]>),
     /// A thread, numbered from 1.
     Thread(u32),
 }
 
-/// The host functions for one state.
+/// Creates the host functions for one state.
 pub fn table(
     lua: &Lua,
     setting: &ScriptSetting<'_>,
@@ -80,7 +80,7 @@ pub fn table(
     Ok(native)
 }
 
-/// Adds the functions behind the members of a thread object.
+/// Adds the functions behind a thread object.
 fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<StateReach>) -> mlua::Result<()> {
     let of = Rc::clone(reach);
     let get = move |lua: &Lua, (number, name): (usize, LuaString)| {
@@ -118,16 +118,16 @@ fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<StateReach>) -> ml
     native.raw_set("move", lua.create_function(set_place)?)
 }
 
-/// The threads that a state can reach.
+/// The threads that a state can access.
 enum StateReach {
-    /// Its own thread.
+    /// Only its own thread.
     Own(Rc<Decisions>),
-    /// All threads whose state is not with a worker.
+    /// All threads whose state is not in use by a worker.
     Others(Arc<[StateHolder]>),
 }
 
 impl StateReach {
-    /// Accesses thread `number`; `lua` is the state that asks.
+    /// Accesses thread `number`; `lua` is the requesting state.
     fn visit<T>(&self, lua: &Lua, number: usize, look: impl FnOnce(&Lua, &Decisions) -> T) -> Result<T, String> {
         match self {
             Self::Own(decisions) => Ok(look(lua, decisions)),
@@ -139,12 +139,12 @@ impl StateReach {
     }
 }
 
-/// The globals of a thread. They may have a metatable, in which case accessing them calls the script again.
+/// The globals of a thread. With a metatable, accessing them calls the script again.
 fn globals(lua: &Lua) -> Result<Table, String> {
     if stack::is_low() { Err("stack overflow".to_owned()) } else { Ok(lua.globals()) }
 }
 
-/// A name from one state in another.
+/// Copies a name into another state.
 fn same_name(lua: &Lua, name: &LuaString) -> Result<LuaString, String> {
     lua.create_string(&*name.as_bytes()).map_err(|error| error.to_string())
 }

@@ -1,13 +1,13 @@
-//! The function that a script is in before and after the run, and for how long.
+//! Tracks the script function running before or after the run, to report slow ones.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// The function that a script is in, shared with a thread that watches it until this is dropped.
+/// The current function of a script, shared with a watching thread until dropped.
 #[derive(Debug, Default)]
 pub struct ScriptPhase(Arc<SharedPhase>);
 
-/// The part of it that the watching thread has.
+/// The watching thread's view of the phase.
 #[derive(Clone, Debug)]
 pub struct PhaseWatch(Arc<SharedPhase>);
 
@@ -19,18 +19,18 @@ struct SharedPhase {
 
 #[derive(Debug, Default)]
 struct Now {
-    /// The function, and when it was called; `None` between two of them.
+    /// The current function and the time of its call; `None` between calls.
     function: Option<(&'static str, Instant)>,
     is_over: bool,
 }
 
 impl ScriptPhase {
-    /// For the thread that watches.
+    /// The view for the watching thread.
     pub fn watch(&self) -> PhaseWatch {
         PhaseWatch(Arc::clone(&self.0))
     }
 
-    /// Makes a call of this function.
+    /// Runs a call and tracks it as this function.
     pub fn within<T>(&self, function: &'static str, call: impl FnOnce() -> T) -> T {
         self.0.change(|now| now.function = Some((function, Instant::now())));
         let outcome = call();
@@ -46,7 +46,7 @@ impl Drop for ScriptPhase {
 }
 
 impl PhaseWatch {
-    /// Names every call that lasts this long, until there will be no others.
+    /// Calls `name` for every call that takes this long, until the phase is dropped.
     pub fn name_long(&self, long: Duration, mut name: impl FnMut(&'static str)) {
         let mut named = None;
         let mut now = self.0.lock();

@@ -1,30 +1,30 @@
-//! The message for a text that is not one or more complete requests.
+//! The error message for text that is not one or more complete requests.
 //!
-//! It begins with wrk's words, and names the field or the character that is wrong, where that was set if it is in the
-//! table `wrk`, and the remedy. Values of headers are not shown, because they may be secrets.
+//! The message starts with wrk's words, then names the wrong field or character (and its place in the table `wrk`, if
+//! set there) and the remedy. Header values are not shown, because they may be secret.
 
 use mlua::{Lua, Table, Value};
 use onrush_plan::secrets;
 use onrush_plan::target::percent_encoded;
 use onrush_proto::http1::{self, Malformed, Outline};
 
-/// How much of a text is shown.
+/// Maximum number of characters of a text that are shown.
 const SHOWN: usize = 80;
 
-/// Finds the requests in the value that a script returned before the run.
+/// Finds the requests in a value that the script returned before the run.
 ///
 /// # Errors
 ///
-/// The message about the value that `function` returned, in wrk's words alone if `is_compat`.
+/// Fails if the return value of `function` is invalid; the message has only wrk's words if `is_compat`.
 pub fn outline(bytes: &[u8], function: &str, is_compat: bool, lua: &Lua) -> Result<Vec<Outline>, String> {
     outlined(bytes, function, is_compat, lua, if is_compat { http1::outline } else { http1::outline_any })
 }
 
-/// Finds the requests in the value that `request` returned in the run, of which wrk reads nothing.
+/// Finds the requests in a value that `request` returned during the run, which wrk does not parse.
 ///
 /// # Errors
 ///
-/// As [`outline`].
+/// Fails as [`outline`] does.
 pub fn outline_next(bytes: &[u8], is_compat: bool, lua: &Lua) -> Result<Vec<Outline>, String> {
     outlined(bytes, "request()", is_compat, lua, if is_compat { http1::outline_unread } else { http1::outline_any })
 }
@@ -52,10 +52,10 @@ fn outlined(
     }
 }
 
-/// A text in which a request is wrong.
+/// A text with a faulty request.
 struct RefusedRequest<'a> {
     bytes: &'a [u8],
-    /// Where that request begins.
+    /// Start of the faulty request.
     start: usize,
     error: Malformed,
     /// The script's table.
@@ -63,7 +63,7 @@ struct RefusedRequest<'a> {
 }
 
 impl RefusedRequest<'_> {
-    /// The flaw and the remedy.
+    /// The fault and its remedy.
     fn reason(&self) -> String {
         let request = &self.bytes[self.start..];
         let line_ends = request.iter().take_while(|byte| b"\r\n".contains(byte)).count();
@@ -74,7 +74,7 @@ impl RefusedRequest<'_> {
         let (head, body) = parts(request);
         let lines: Vec<&[u8]> = head.split_inclusive(|&byte| byte == b'\n').collect();
         if at < lines[0].len() {
-            // A path with a line end has the version on the next line.
+            // A path that contains a line end moves the version to the next line.
             let is_cut = lines.get(1).is_some_and(|line| line.starts_with(b" HTTP/"));
             return self.of_line(if is_cut { &head[..lines[0].len() + lines[1].len()] } else { lines[0] }, at);
         }
@@ -94,7 +94,7 @@ impl RefusedRequest<'_> {
         self.of_body(&lines[1..], None)
     }
 
-    /// The flaw of a request line, `at` this byte.
+    /// The fault of a request line, at byte `at`.
     fn of_line(&self, line: &[u8], at: usize) -> String {
         if at == 0 && self.error.reason.contains("connection: close") {
             return "the request before it says 'Connection: close' or HTTP/1.0, so that no other can follow on its \
@@ -142,7 +142,7 @@ impl RefusedRequest<'_> {
         format!("{name} is {}; it has letters, digits and -, and a path follows it", shown(method))
     }
 
-    /// The flaw of a line of these fields, which may be the empty one after them.
+    /// The fault of a header line, possibly the empty line after the fields.
     fn of_field(&self, line: &[u8], fields: &[&[u8]]) -> String {
         let line = String::from_utf8_lossy(line);
         let line = line.strip_suffix('\n').unwrap_or(&line);
@@ -169,7 +169,7 @@ impl RefusedRequest<'_> {
         }
     }
 
-    /// The flaw of the fields that say where the body ends, or of a body of this length.
+    /// The fault of the fields that delimit the body, or of a body of this length.
     fn of_body(&self, fields: &[&[u8]], body_bytes: Option<usize>) -> String {
         let mut lengths = Vec::new();
         let mut coding = None;
@@ -182,7 +182,7 @@ impl RefusedRequest<'_> {
                 coding.get_or_insert(name.to_owned());
             }
         }
-        // The field that `wrk.format` sets is right, unless it is alone.
+        // The field set by `wrk.format` is right, unless it is the only one.
         let slip = lengths.iter().find(|(name, _)| name != "Content-Length").or(lengths.first());
         let advice = "leave it out: wrk.format() sets Content-Length";
         match (slip, coding) {
@@ -208,21 +208,21 @@ impl RefusedRequest<'_> {
         }
     }
 
-    /// In which table a header was set, if that is known.
+    /// The script's table that contains a header, if known.
     fn place(&self, name: &str) -> &'static str {
         let headers = self.wrk.as_ref().and_then(|wrk| wrk.raw_get::<Table>("headers").ok());
         let is_set = headers.is_some_and(|headers| headers.raw_get::<Value>(name).is_ok_and(|value| !value.is_nil()));
         if is_set { " (in wrk.headers)" } else { "" }
     }
 
-    /// A field of the table, if it is a text.
+    /// A field of the table `wrk`, if it is text.
     fn set(&self, field: &str) -> Option<String> {
         let text = self.wrk.as_ref()?.raw_get::<mlua::LuaString>(field).ok()?;
         Some(text.to_string_lossy())
     }
 }
 
-/// The head, with the empty line after it if there is one, and then the body.
+/// The head, including the final empty line if present, and the body.
 fn parts(request: &[u8]) -> (&[u8], Option<&[u8]>) {
     let mut end = 0;
     for line in request.split_inclusive(|&byte| byte == b'\n') {
@@ -234,7 +234,7 @@ fn parts(request: &[u8]) -> (&[u8], Option<&[u8]>) {
     (request, None)
 }
 
-/// The beginning of a text, without secrets, in quotes.
+/// The start of a text, redacted and quoted.
 fn shown(text: &str) -> String {
     let text: String = text.trim_end().chars().take(SHOWN).collect();
     format!("{:?}", secrets::text(&text))

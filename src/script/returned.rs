@@ -1,4 +1,4 @@
-//! A value that `request` returned for the responses of its batch.
+//! A value that `request` returned for the responses to its batch.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -7,19 +7,19 @@ use std::rc::Rc;
 use onrush_engine::Response;
 use onrush_proto::Remark;
 
-/// The keys of values that no request has any more.
+/// Keys of values that no request refers to any more.
 #[derive(Clone, Default)]
 pub struct FreedKeys(Rc<RefCell<Vec<c_int>>>);
 
 impl FreedKeys {
-    /// Takes one of them.
+    /// Takes one of the keys.
     #[inline(always)]
     pub fn take_one(&self) -> Option<c_int> {
         self.0.borrow_mut().pop()
     }
 }
 
-/// A value of a script, by its key in the state. Dropping it does not use the state, which another thread may have by
+/// A script's value, by its key in the state. Dropping it does not access the state, which another thread may own by
 /// then.
 pub struct KeptValue {
     key: c_int,
@@ -27,12 +27,12 @@ pub struct KeptValue {
 }
 
 impl KeptValue {
-    /// The value as a remark on requests. Its key is added to `freed` when the last of them has ended.
+    /// The value as a remark on requests. When the last request with it has ended, its key is added to `freed`.
     pub fn remark(key: c_int, freed: &FreedKeys) -> Remark {
         Remark(Rc::new(Self { key, freed: freed.clone() }))
     }
 
-    /// The key of the value that belongs to a response.
+    /// Key of the value that belongs to a response.
     pub fn key(response: &Response<'_>) -> Option<c_int> {
         response.remark.and_then(|remark| remark.0.downcast_ref::<Self>()).map(|value| value.key)
     }

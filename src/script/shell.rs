@@ -1,9 +1,9 @@
-//! `os.execute` and `io.popen`, whose commands a signal ends.
+//! `os.execute` and `io.popen`, with commands that signals can end.
 //!
-//! The C library's functions do not do here: `system` ignores SIGINT and SIGQUIT in the whole process while a command
-//! runs, and commands of a worker's thread inherit its blocked signals. So a command gets its own process group, which
-//! gets the signals that end the program. If standard input is a terminal, the group is ours, so that the command may
-//! read from it and the terminal's keys reach it; other signals then reach the shell alone.
+//! The C library's functions are unsuitable: `system` ignores SIGINT and SIGQUIT in the whole process while a command
+//! runs, and commands of a worker's thread inherit its blocked signals. So each command gets its own process group, and
+//! signals that end the program are passed on to it. If standard input is a terminal, commands stay in the program's
+//! group, so that they can read from the terminal and its keys reach them; other signals then reach only the shell.
 
 use std::cell::RefCell;
 use std::ffi::{OsStr, c_int};
@@ -23,30 +23,30 @@ use onrush_text::reason;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::low_level;
 
-/// The commands that run, as `kill` takes them: groups are negative; zero is free. Beyond that many, commands get no
-/// signals.
+/// Running commands as arguments of `kill`: groups are negative, zero is a free entry. Commands beyond this number get
+/// no signals.
 static RUNNING: [AtomicI32; 256] = [const { AtomicI32::new(0) }; 256];
-/// The signal that came last and, in the higher bits, how many have come. Zero: none.
+/// The last signal, and in the higher bits the number of signals so far. Zero means none.
 static SIGNALLED: AtomicU32 = AtomicU32::new(0);
 
-/// Commands that are being started: they do not count as running yet.
+/// Number of commands being started, which do not count as running yet.
 static STARTING: AtomicU32 = AtomicU32::new(0);
-/// How long the end of the program waits for these.
+/// Maximum wait at the end of the program for commands being started.
 const START_MAX: Duration = Duration::from_secs(1);
 
-/// The status for which `system` has no command: it could not be started.
+/// Exit status of a command that could not be started, where `system` reports none.
 const NOT_STARTED: i32 = -1;
 
-/// Adds the host functions. If `ends_for_good`, no command begins after a signal: the thread is about to end, and must
-/// not wait for another one. Only `done` is called after a signal.
+/// Adds the host functions. If `ends_for_good`, no command starts after a signal: the thread is about to end and must
+/// not wait for another command. Only `done` is called after a signal.
 pub fn add(lua: &Lua, native: &Table, ends_for_good: bool) -> mlua::Result<()> {
     let ending = move || Some(SIGNALLED.load(Ordering::SeqCst)).filter(|&last| ends_for_good && last != 0);
     let execute = move |_: &Lua, command: LuaString| {
-        // As if the signal had ended it.
+        // As if the signal had ended the command.
         Ok(ending().map_or_else(|| execute(&command.as_bytes()), number_of))
     };
     native.raw_set("execute", lua.create_function(execute)?)?;
-    // With the descriptor of the script's file; the last one of several is meant.
+    // Keyed by the descriptor of the script's file; the last entry of a descriptor is current.
     let piped: Rc<RefCell<Vec<(c_int, RunningCommand)>>> = Rc::default();
     let of = Rc::clone(&piped);
     let popen = move |_: &Lua, (file, command, is_read): (i32, LuaString, bool)| {
@@ -74,12 +74,12 @@ pub fn add(lua: &Lua, native: &Table, ends_for_good: bool) -> mlua::Result<()> {
     native.raw_set("fileno", unsafe { lua.create_c_function(fileno)? })
 }
 
-/// Runs a command; returns its status as `wait` has it.
+/// Runs a command and returns its wait status.
 fn execute(command: &[u8]) -> i32 {
     start(&mut shell(command)).and_then(RunningCommand::wait).unwrap_or(NOT_STARTED)
 }
 
-/// Starts a command with one end of a pipe, and puts the other one into the place of an open file.
+/// Starts a command with one end of a pipe, and replaces an open file with the other end.
 fn pipe(file: c_int, command: &[u8], is_read: bool) -> io::Result<RunningCommand> {
     let mut shell = shell(command);
     if is_read {
@@ -92,7 +92,7 @@ fn pipe(file: c_int, command: &[u8], is_read: bool) -> io::Result<RunningCommand
     let ours: Option<OwnedFd> =
         if is_read { child.stdout.take().map(OwnedFd::from) } else { child.stdin.take().map(OwnedFd::from) };
     let ours = ours.expect("it was asked for");
-    // SAFETY: both are open: `file` belongs to the script's file, and is replaced at once.
+    // SAFETY: both are open: `file` belongs to the script's file and is replaced at once.
     if unsafe { libc::dup3(ours.as_raw_fd(), file, libc::O_CLOEXEC) } < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -107,14 +107,14 @@ fn shell(command: &[u8]) -> Command {
     shell
 }
 
-/// A command that runs.
+/// A running command.
 struct RunningCommand {
     child: Child,
-    /// Its place in [`RUNNING`].
+    /// The command's entry in [`RUNNING`].
     place: Option<&'static AtomicI32>,
 }
 
-/// Starts a command, to which signals are passed on.
+/// Starts a command that receives passed-on signals.
 fn start(command: &mut Command) -> io::Result<RunningCommand> {
     static ONCE: Once = Once::new();
     ONCE.call_once(pass_signals_on);
@@ -128,15 +128,15 @@ fn start(command: &mut Command) -> io::Result<RunningCommand> {
     STARTING.fetch_sub(1, Ordering::SeqCst);
     let last = SIGNALLED.load(Ordering::SeqCst);
     if last != before {
-        // It came while the command began.
+        // The signal arrived during the start.
         pass_on_again();
     }
     running
 }
 
-/// Does some work with no signal blocked in this thread: a command inherits its parent's blocked signals.
+/// Runs `work` with no signal blocked in this thread: a command inherits its parent's blocked signals.
 fn with_no_signal_blocked<T>(work: impl FnOnce() -> T) -> T {
-    // SAFETY: the sets are plain data that the calls fill in, and the thread's own one is put back.
+    // SAFETY: the sets are plain data that the calls fill in, and the thread's original set is restored.
     let before = unsafe {
         let (mut none, mut before) = std::mem::zeroed::<(libc::sigset_t, libc::sigset_t)>();
         libc::sigemptyset(&mut none);
@@ -150,7 +150,7 @@ fn with_no_signal_blocked<T>(work: impl FnOnce() -> T) -> T {
 }
 
 impl RunningCommand {
-    /// Notes that a command runs, in a process group of its own or not.
+    /// Registers a running command, in its own process group or not.
     fn new(child: Child, is_own: bool) -> Self {
         let id = child.id() as i32;
         let target = if is_own { -id } else { id };
@@ -158,7 +158,7 @@ impl RunningCommand {
         Self { child, place: RUNNING.iter().find(take) }
     }
 
-    /// Waits for its end; returns its status.
+    /// Waits for the command and returns its status.
     fn wait(mut self) -> io::Result<i32> {
         let status = self.child.wait();
         pass_on_again();
@@ -172,7 +172,7 @@ impl Drop for RunningCommand {
     }
 }
 
-/// From now on, passes the signals that end the program on to its commands. An unhandled signal is left as it is.
+/// Starts to pass on the signals that end the program to its commands. Signals without a handler are left alone.
 fn pass_signals_on() {
     for number in [SIGINT, SIGTERM, SIGHUP, SIGQUIT].into_iter().filter(|number| is_handled(*number)) {
         let pass_on = move || {
@@ -180,13 +180,13 @@ fn pass_signals_on() {
             SIGNALLED.store(count.wrapping_add(1) << 8 | number as u32, Ordering::SeqCst);
             signal_all(number);
         };
-        // SAFETY: the action only reads and writes atomic numbers and calls `kill`, which a signal handler may.
-        // If there can be no action, the program ends and its commands go on.
+        // SAFETY: the action only accesses atomics and calls `kill`, which a signal handler may.
+        // If the action cannot be registered, the program ends and its commands continue.
         drop(unsafe { low_level::register(number, pass_on) });
     }
 }
 
-/// The number of a signal in [`SIGNALLED`].
+/// Signal number of a value of [`SIGNALLED`].
 fn number_of(signalled: u32) -> c_int {
     (signalled & 0xff) as c_int
 }
@@ -201,7 +201,7 @@ fn is_handled(number: c_int) -> bool {
     action != libc::SIG_DFL && action != libc::SIG_IGN
 }
 
-/// Passes the last signal on again: one that comes while a shell starts a program may reach the shell alone.
+/// Passes on the last signal again: a signal that arrives while a shell starts a program may reach only the shell.
 fn pass_on_again() {
     match SIGNALLED.load(Ordering::SeqCst) {
         0 => {}
@@ -209,16 +209,15 @@ fn pass_on_again() {
     }
 }
 
-/// Ends all commands, even ones that are only being started, because the program is about to end. No thread begins
-/// another one.
+/// Ends all commands, including ones being started, because the program is about to end. No thread starts another one.
 pub fn end() {
-    // A signal that came is known.
+    // Keep a signal that has already arrived.
     let _ = SIGNALLED.compare_exchange(0, 1 << 8 | SIGTERM as u32, Ordering::SeqCst, Ordering::SeqCst);
     let start = Instant::now();
     while STARTING.load(Ordering::SeqCst) > 0 && start.elapsed() < START_MAX {
         std::thread::yield_now();
     }
-    // Commands in the background ignore SIGINT and SIGQUIT.
+    // Background commands ignore SIGINT and SIGQUIT.
     signal_all(SIGTERM);
 }
 
@@ -227,14 +226,14 @@ fn signal_all(number: c_int) {
     targets.filter(|target| *target != 0).for_each(|target| signal(target, number));
 }
 
-/// True if the program ends because of a signal that commands got.
+/// True if the program is ending because of a signal that was passed on to commands.
 pub fn is_ending() -> bool {
     SIGNALLED.load(Ordering::SeqCst) != 0
 }
 
-/// Sends a signal; a command that has just ended gets none.
+/// Sends a signal, unless the command has just ended.
 fn signal(target: i32, number: c_int) {
-    // SAFETY: the call has no preconditions. `errno` is put back, as a handler must.
+    // SAFETY: the call has no preconditions. `errno` is restored, as a handler must.
     unsafe {
         let errno = libc::__errno_location();
         let before = *errno;
@@ -249,7 +248,7 @@ fn signal(target: i32, number: c_int) {
 ///
 /// Must only be called by Lua, and with an open file.
 unsafe extern "C-unwind" fn fileno(raw: *mut lua_State) -> c_int {
-    // SAFETY: such a userdata begins with a `FILE *`, as C modules rely on, and Lua calls this with room for twenty
+    // SAFETY: this userdata starts with a `FILE *`, as C modules rely on, and Lua calls this with room for twenty
     // values.
     unsafe {
         let file = *ffi::lua_touserdata(raw, 1).cast::<*mut libc::FILE>();

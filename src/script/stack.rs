@@ -1,8 +1,8 @@
-//! The C stack that a script may use, and a check of how much of it is left.
+//! The C stack available to a script, and a check for the remaining space.
 //!
-//! LuaJIT limits its own stack, separately in every coroutine, but not the C stack. Three kinds of recursion could use
-//! it up: `string.gsub`, which keeps ten kilobytes there; `load`, which calls a function for more text while it keeps a
-//! whole parser there; and coroutines inside coroutines. `wrk.lua` checks with this module before each of these calls.
+//! LuaJIT limits its own stack, separately in every coroutine, but not the C stack. Three kinds of recursion could
+//! exhaust the C stack: `string.gsub`, which uses ten kilobytes of it; `load`, which calls a function for more text
+//! with a whole parser on the stack; and coroutines inside coroutines. `wrk.lua` calls this check before each of these.
 //! Any other recursion overflows LuaJIT's own stack first, after using at most 6 MiB of the C stack.
 
 use std::ffi::c_int;
@@ -13,7 +13,7 @@ use std::ptr;
 use mlua::ffi::{self, lua_State};
 
 thread_local! {
-    /// The middle address of this thread's stack.
+    /// Middle address of this thread's stack.
     static MIDDLE: usize = middle();
 }
 
@@ -35,13 +35,13 @@ pub unsafe extern "C-unwind" fn is_low_for_lua(raw: *mut lua_State) -> c_int {
     1
 }
 
-/// The middle address of this thread's stack. If it cannot be determined, the stack is never low. Of the first
-/// thread's, musl knows only the part that has been used: no script runs there.
+/// Middle address of this thread's stack. If it is unknown, the stack is never low. For the first thread, musl reports
+/// only the used part of the stack; no script runs there.
 fn middle() -> usize {
     let mut attributes = MaybeUninit::uninit();
     let mut lowest = ptr::null_mut();
     let mut bytes = 0;
-    // SAFETY: the attributes are only used if the first call has initialised them, and the last call destroys them.
+    // SAFETY: the attributes are used only if the first call has initialised them, and the last call destroys them.
     unsafe {
         if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) != 0 {
             return 0;
@@ -58,20 +58,19 @@ mod tests {
 
     use super::*;
 
-    /// Recurses until half of the stack is used; returns the number of steps, each at least a kilobyte.
+    /// Recurses until half of the stack is used. Returns the number of steps of at least a kilobyte each.
     fn descend(steps: usize) -> usize {
         let step = [0_u8; 1024];
         black_box(&step);
         let steps = if is_low() { steps } else { descend(steps + 1) };
-        // It must stay on the stack until the end.
+        // The array must stay on the stack until the end.
         black_box(&step);
         steps
     }
 
     #[test]
     fn stacks_are_low_at_half() {
-        // The C library reuses the stack of a thread that has ended if it is large enough. No other stack is this
-        // large.
+        // The C library reuses the stack of an ended thread if it is large enough. No other stack is this large.
         const MIB: usize = 64;
         let thread = thread::Builder::new().stack_size(MIB * 1024 * 1024);
         let steps = thread.spawn(|| descend(0)).unwrap().join().unwrap();

@@ -1,6 +1,6 @@
-//! A Lua state, and the calls of its phases.
+//! A Lua state and the calls of its phases.
 //!
-//! Every library of LuaJIT is available, including `debug` and `ffi`: a script may do whatever a C program may do.
+//! Every library of LuaJIT is available, including `debug` and `ffi`: a script can do whatever a C program can.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -15,13 +15,13 @@ use super::{Exit, ScriptSetting, message};
 
 /// A Lua state with everything that depends on it.
 pub struct LuaState {
-    /// The path of the script as shown in messages.
+    /// Path of the script, as shown in messages.
     path: String,
     decisions: Rc<Decisions>,
-    /// The functions that `wrk.lua` returns.
+    /// The functions returned by `wrk.lua`.
     calls: Table,
     lua: Lua,
-    // The last field, so that everything that refers to the state is dropped before the state is closed.
+    // The last field, so that everything referring to the state is dropped before it is closed.
     owner: Owner,
 }
 
@@ -32,7 +32,7 @@ pub struct LuaState {
 unsafe impl Send for LuaState {}
 
 impl LuaState {
-    /// A state with all libraries. `prepare` fills it before the script at `path` runs.
+    /// Creates a state with all libraries. `prepare` fills the state before the script at `path` runs.
     pub fn new(
         path: &Path,
         prepare: impl FnOnce(&Lua, *mut ffi::lua_State) -> mlua::Result<(Rc<Decisions>, Table)>,
@@ -57,13 +57,12 @@ impl LuaState {
         self.call(shown, phase, chunk.map_err(|error| anyhow!(self.located(words(&error))))?)
     }
 
-    /// Adds the script's file to a problem that does not name it: LuaJIT names no place when memory or its stack runs
-    /// out.
+    /// Adds the script's path to a problem that lacks it: LuaJIT reports no place when memory or its stack runs out.
     pub fn located(&self, problem: String) -> String {
         if problem.contains(&self.path) { problem } else { format!("{}: {problem}", self.path) }
     }
 
-    /// Calls one of the functions of `wrk.lua`; `shown`: its name for the user.
+    /// Calls a function of `wrk.lua`; `shown` is its name for the user.
     pub fn call(
         &self,
         (name, shown): (&str, &'static str),
@@ -76,7 +75,7 @@ impl LuaState {
     fn call_at_once(&self, name: &str, arguments: impl IntoLuaMulti) -> anyhow::Result<()> {
         let result = self.calls.get::<Function>(name).and_then(|call| call.call::<(bool, Value)>(arguments));
         self.ended(match result {
-            // The function's own result does not matter.
+            // The function's own result is ignored.
             Ok((true, _)) => Ok(()),
             Ok((false, Value::String(problem))) => Err(anyhow!(self.located(message::readable(&problem.as_bytes())))),
             Ok((false, problem)) => Err(anyhow!("{}: error: a {} value", self.path, problem.type_name())),
@@ -84,7 +83,7 @@ impl LuaState {
         })
     }
 
-    /// The outcome of a call; [`Exit`] if the script has called `os.exit`, even if it caught the error afterwards.
+    /// The outcome of a call; [`Exit`] if the script called `os.exit`, even if it caught the error afterwards.
     pub fn ended<T>(&self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
         self.decisions.exit.get().map_or(outcome, |code| Err(Exit(code).into()))
     }
@@ -96,8 +95,7 @@ impl LuaState {
         self.call(("init", "init()"), phase, arguments.map_err(|error| anyhow!(words(&error)))?)
     }
 
-    /// The requests of one batch, as the script writes them before the run; they are valid until the state is used
-    /// again.
+    /// Returns the requests of one batch, written before the run; valid until the next use of the state.
     pub fn request(&mut self, phase: &ScriptPhase) -> Result<&[u8], String> {
         let asking = RequestCall::new(&self.decisions, false);
         // SAFETY: no other code uses the state while it is borrowed, and the state keeps the bytes.
@@ -105,7 +103,7 @@ impl LuaState {
         answer.map(|answer| answer.text).map_err(|problem| self.located(problem))
     }
 
-    /// The parameters of `response`.
+    /// Parameters of the script's `response`.
     pub fn arity(&self, is_compat: bool) -> Arity {
         let parameters = self.calls.get::<Function>("parameters").and_then(|call| call.call::<(u8, bool)>("response"));
         parameters.map_or_else(
@@ -114,7 +112,7 @@ impl LuaState {
         )
     }
 
-    /// True if there is a global function of this name.
+    /// True if a global function with this name exists.
     pub fn has_function(&self, name: &str) -> bool {
         matches!(self.lua.globals().get(name), Ok(Value::Function(_)))
     }

@@ -7,24 +7,24 @@ use onrush_stats::{Distribution, hdr_rank, rank};
 
 use super::ScriptSummary;
 
-/// A distribution as scripts see it.
+/// A distribution as seen by scripts.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatisticsView {
-    /// The smallest value; without any value 2⁶⁴ − 1, as in wrk. Natively, scripts see no figure of nothing.
+    /// Minimum; 2⁶⁴ − 1 without values, as in wrk. Native scripts see nil without values.
     pub min: f64,
-    /// The largest value; zero without any value.
+    /// Maximum; zero without values.
     pub max: f64,
-    /// The arithmetic mean; zero without any value.
+    /// Arithmetic mean; zero without values.
     pub mean: f64,
-    /// The sample standard deviation.
+    /// Sample standard deviation.
     pub stdev: f64,
-    /// The distinct values in ascending order, each with the number of values up to and including it.
+    /// Distinct values in ascending order, each with its cumulative count.
     values: Vec<(f64, u64)>,
-    /// True if percentiles are HdrHistogram's, which has only its bins.
+    /// True if percentiles are computed from HdrHistogram bins.
     is_binned: bool,
-    /// The view as measured, if this one differs.
+    /// The view as measured, if it differs from this one.
     pub raw: Option<Box<Self>>,
-    /// The view from when requests were due, if there is a schedule.
+    /// The view measured from the due time, if there is a schedule.
     pub scheduled: Option<Box<Self>>,
 }
 
@@ -42,7 +42,7 @@ impl StatisticsView {
         Self { min, max, mean, stdev, values, is_binned: false, raw: None, scheduled: None }
     }
 
-    /// A distribution as wrk2 shows it: every figure is computed from the bins.
+    /// A distribution as shown by wrk2: everything is computed from the bins.
     pub fn binned(distribution: &Distribution<u64>) -> Self {
         let binned = distribution.binned();
         let values = binned.bins().map(|(values, count)| (*values.end() as f64, count));
@@ -54,7 +54,7 @@ impl StatisticsView {
     pub fn measured(distribution: &Distribution<u64>, unit: f64) -> Self {
         let values = distribution.values().map(|(value, count)| (value as f64 / unit, count));
         let mut view = Self::new(distribution.mean().unwrap_or(0.0) / unit, distribution.stdev() / unit, values);
-        // The extremes are known exactly.
+        // Minimum and maximum are known exactly.
         if let (Some(min), Some(max)) = (distribution.min(), distribution.max()) {
             view.min = min as f64 / unit;
             view.max = max as f64 / unit;
@@ -62,16 +62,16 @@ impl StatisticsView {
         view
     }
 
-    /// The number of values.
+    /// Number of values.
     fn count(&self) -> u64 {
         self.values.last().map_or(0, |&(_, seen)| seen)
     }
 
     /// The value at rank floor(`p` / 100 · count) + 1, at most count, or for bins at [HdrHistogram's rank](hdr_rank);
-    /// zero without any value.
+    /// zero without values.
     fn percentile(&self, p: f64) -> f64 {
         let rank = if self.is_binned { hdr_rank(p, self.count()) } else { rank(p, self.count()) };
-        // The extremes are known exactly, unless there are only bins.
+        // Minimum and maximum are known exactly, unless there are only bins.
         if rank >= self.count() && !self.is_binned {
             return self.max;
         }
@@ -94,7 +94,7 @@ impl StatisticsView {
         }
     }
 
-    /// The table from which `wrk.lua` makes a statistics object; `is_native`: a figure of nothing is nil.
+    /// The table from which `wrk.lua` creates a statistics object. If `is_native`, statistics without values are nil.
     fn table(&self, lua: &Lua, is_native: bool) -> mlua::Result<Table> {
         let table = lua.create_table()?;
         let has_figures = self.count() > 0 || !is_native;

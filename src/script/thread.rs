@@ -1,4 +1,4 @@
-//! The script of one worker, which calls it during the run.
+//! The script of one worker during the run.
 
 use std::cell::RefCell;
 use std::ffi::c_int;
@@ -16,15 +16,15 @@ use super::returned::KeptValue;
 use super::state::LuaState;
 use super::{LoadedScript, fields};
 
-/// How many threads have taken their state and have not given it back.
+/// Number of threads that have taken their state and not returned it.
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
-/// Returns how many threads have their script.
+/// Number of threads that hold their state.
 pub fn inside() -> usize {
     INSIDE.load(Ordering::Relaxed)
 }
 
-/// The script of one worker, shared by the callbacks.
+/// The script of one worker, shared by its callbacks.
 pub struct ScriptThread {
     state: Option<LuaState>,
     threads: Arc<[StateHolder]>,
@@ -32,13 +32,13 @@ pub struct ScriptThread {
     /// The callbacks and arguments that the script needs.
     pub wants: Wants,
     arity: Arity,
-    /// True if messages have exactly wrk's words.
+    /// True if messages use exactly wrk's words.
     pub is_compat: bool,
     meter: RefCell<Meter>,
 }
 
 impl ScriptThread {
-    /// Takes the state of a thread.
+    /// Takes the state of thread `index` out of its holder.
     pub fn new(script: &LoadedScript, index: usize) -> Self {
         let state = lock(&script.threads[index]).take();
         if let Some(state) = &state {
@@ -57,7 +57,7 @@ impl ScriptThread {
         }
     }
 
-    /// The length of the pause that the script asks for; `None` if it did not return a number.
+    /// The pause requested by the script, in nanoseconds; `None` if it returned something other than a number.
     pub fn delay_ns(&self) -> Result<Option<u64>, ScriptFailure> {
         // SAFETY: no other code uses the state.
         let delay = self.timed(|| unsafe { call::delay_ms(self.state().raw()) });
@@ -67,7 +67,7 @@ impl ScriptThread {
 
     /// Passes a response to the script.
     pub fn answered(&self, response: &Response<'_>) -> Result<(), ScriptFailure> {
-        // wrk has no table of headers to pass then.
+        // wrk then has no table of headers to pass.
         if self.is_compat && self.wants.headers && !fields::is_any(response.head) {
             return Ok(());
         }
@@ -94,11 +94,11 @@ impl ScriptThread {
         Ok((!self.decisions().is_stopped.get()).then_some(answer))
     }
 
-    /// Releases a value that came with requests.
+    /// Releases a value returned with requests.
     ///
     /// # Safety
     ///
-    /// It has not been released before, and is not used any more.
+    /// The value must not have been released before, and must not be used afterwards.
     pub unsafe fn release(&self, key: c_int) {
         // SAFETY: no other code uses the state, and the caller's promise.
         unsafe { call::release(self.state().raw(), key) };
@@ -109,17 +109,17 @@ impl ScriptThread {
         self.state().decisions()
     }
 
-    /// The state, to read from it.
+    /// The state, for reading.
     pub fn lua(&self) -> &Lua {
         self.state().lua()
     }
 
-    /// The time spent in the script so far, in nanoseconds.
+    /// Time spent in the script so far, in nanoseconds.
     pub fn spent_ns(&self) -> u64 {
         self.meter.borrow().spent_ns()
     }
 
-    /// Takes the long times in the script since the last call, from and until, in nanoseconds of the monotonic clock.
+    /// Takes the long periods in the script since the last call (start, end), in nanoseconds of the monotonic clock.
     pub fn take_long(&self) -> Vec<(u64, u64)> {
         self.meter.borrow_mut().take_long()
     }

@@ -1,4 +1,4 @@
-//! Requests that the script writes, one batch at a time, when the engine needs them.
+//! Requests written by the script, one batch at a time, on demand.
 
 use std::rc::Rc;
 
@@ -11,10 +11,10 @@ use super::refused;
 use super::returned::{FreedKeys, KeptValue};
 use super::thread::ScriptThread;
 
-/// The requests that `request` writes.
+/// Source of the requests from `request`.
 pub struct WrittenRequests {
     thread: Rc<ScriptThread>,
-    /// The address of the text that `requests` came from, and a copy of it.
+    /// Address and copy of the text parsed into `requests`.
     last: *const u8,
     bytes: Rc<[u8]>,
     requests: Vec<Request>,
@@ -31,12 +31,12 @@ impl WrittenRequests {
 impl Source for WrittenRequests {
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         while let Some(key) = self.freed.take_one() {
-            // SAFETY: the last request that had it was dropped.
+            // SAFETY: the last request with this value was dropped.
             unsafe { self.thread.release(key) };
         }
         // SAFETY: no other method of the thread is called before the text has been used.
         let Some(WrittenBatch { text, value }) = (unsafe { self.thread.request()? }) else { return Ok(false) };
-        // Lua may have collected an equal text in between, and made this one anew.
+        // Lua may have collected an equal text in between and created this one anew.
         if text.as_ptr() != self.last && !self.requests.is_empty() && text == &*self.bytes {
             self.last = text.as_ptr();
         }
@@ -62,7 +62,7 @@ impl Source for WrittenRequests {
     }
 }
 
-/// The requests found in `bytes`: equal ones that follow one another are one, any number of times.
+/// The requests in `bytes`; consecutive equal requests are merged.
 fn among(bytes: &Rc<[u8]>, outlines: Vec<Outline>) -> Vec<Request> {
     let mut requests: Vec<Request> = Vec::with_capacity(outlines.len());
     let mut before = 0..0;

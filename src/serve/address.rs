@@ -1,4 +1,4 @@
-//! The address of the target: as typed, and as the system resolves it.
+//! The address of the target: as typed, and as resolved by the system.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 
@@ -10,18 +10,18 @@ use super::ServeConfig;
 /// An address as typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
-    /// In numbers.
+    /// An IP address and port.
     Numeric(SocketAddr),
-    /// The name of a host, and a port.
+    /// A host name and port.
     Named(String, u16),
 }
 
 impl Address {
-    /// The address; the system resolves names.
+    /// Returns the address, resolving a name through the system.
     ///
     /// # Errors
     ///
-    /// Fails if the name has none.
+    /// Fails if the name cannot be resolved.
     pub fn resolve(&self) -> anyhow::Result<SocketAddr> {
         let (host, port) = match self {
             Self::Numeric(address) => return Ok(*address),
@@ -34,11 +34,11 @@ impl Address {
     }
 }
 
-/// Reads `PORT`, `:PORT`, `HOST:PORT`, `[IPv6]:PORT` or an IP address alone; the default supplies the missing part.
+/// Parses `PORT`, `:PORT`, `HOST:PORT`, `[IPv6]:PORT` or an IP address alone; defaults supply the missing part.
 ///
 /// # Errors
 ///
-/// The fault, and what would be right.
+/// Fails if the text is none of these; the message names the fault and the valid forms.
 pub fn address(text: &str) -> Result<Address, String> {
     let default = ServeConfig::default().address;
     let unbracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);

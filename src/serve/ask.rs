@@ -1,4 +1,4 @@
-//! The input of a response: everything that it can depend on, including the query.
+//! The input of a response: everything it can depend on, including the query.
 
 use std::num::NonZeroU64;
 
@@ -9,9 +9,9 @@ use super::response::ResponseForm;
 pub(super) struct RequestContext<'a> {
     /// The text after the route's path.
     pub argument: &'a str,
-    /// The text after the `?`.
+    /// The query, without the `?`.
     pub query: &'a str,
-    /// The form of the response.
+    /// The requested form of the response.
     pub manner: ResponseForm,
     /// The numbers of the request and its connection.
     pub numbers: RequestNumbers,
@@ -22,20 +22,20 @@ pub(super) struct RequestContext<'a> {
 /// The numbers of a request and its connection.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RequestNumbers {
-    /// The number of the connection on its thread, from 1.
+    /// Number of the connection on its thread, from 1.
     pub connection: u64,
-    /// The number of the request on its connection, from 1.
+    /// Number of the request on its connection, from 1.
     pub request: u64,
 }
 
 impl RequestContext<'_> {
-    /// The value of the first of these names that is present in the query.
+    /// The value of the first of these keys that the query contains.
     pub(super) fn value(&self, names: &[&str]) -> Option<&str> {
         let pair = |name| self.query.split('&').find_map(move |pair| pair.strip_prefix(name)?.strip_prefix('='));
         names.iter().find_map(|name| pair(*name))
     }
 
-    /// True if `number` is a multiple of `every` in the query, which is 10 by default.
+    /// True if `number` is a multiple of the query's `every`, 10 by default.
     pub(super) fn is_chosen(&self, number: u64) -> Result<bool, String> {
         let every = self.value(&["every"]).unwrap_or("10");
         let every: NonZeroU64 = every.parse().map_err(|_| format!("{every:?} is not a whole number from 1"))?;

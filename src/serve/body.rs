@@ -1,19 +1,19 @@
-//! Finds the end of a request's body and counts its bytes. The bytes are not kept here.
+//! Finds the end of a request's body and counts its bytes, without keeping them.
 
 use super::rejection::Rejection;
 
-/// A body that is being received.
+/// A request body being received.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct RequestBody {
     framing: BodyFraming,
-    /// Bytes of content so far, without the framing of chunks.
+    /// Content bytes so far, without chunk framing.
     received: u64,
 }
 
-/// The part of the input that belongs to a body.
+/// The part of the input that belongs to the body.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct BodyInput {
-    /// The number of bytes that belong to the body, including framing.
+    /// Number of input bytes in the body, including framing.
     pub used: usize,
     /// True if the body is complete.
     pub finished: bool,
@@ -28,15 +28,15 @@ impl RequestBody {
         Self { framing: BodyFraming::Size { value: 0, digits: 0 }, received: 0 }
     }
 
-    /// The number of bytes of content so far.
+    /// Number of content bytes so far.
     pub(super) fn received(&self) -> u64 {
         self.received
     }
 
-    /// Consumes `input`, which continues where the last call ended.
+    /// Consumes `input`, which continues the input of the last call.
     ///
     /// # Errors
-    /// The chunks are malformed.
+    /// Fails if the chunks are malformed.
     pub(super) fn take(&mut self, input: &[u8]) -> Result<BodyInput, Rejection> {
         let mut used = 0;
         while used < input.len() {
@@ -67,27 +67,27 @@ impl RequestBody {
     }
 }
 
-/// The position of the next byte in the framing.
+/// Position of the next byte in the framing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum BodyFraming {
     /// In a body of known length.
     Length { left: u64 },
     /// In the size of a chunk.
     Size { value: u64, digits: u32 },
-    /// Between the size of a chunk and the end of its line.
+    /// Between a chunk's size and the end of the line.
     Extension { size: u64 },
     /// In the content of a chunk.
     Data { left: u64 },
-    /// In the line end after the content.
+    /// In the line end after a chunk's content.
     DataEnd,
-    /// In the trailer after the last chunk, which ends with an empty line.
+    /// In the trailer after the last chunk; an empty line ends the trailer.
     Trailer { line_is_empty: bool },
 }
 
 const BAD_CHUNK: Rejection = Rejection { status: 400, why: "the chunks of the body are malformed" };
 
 impl BodyFraming {
-    /// The position after this byte; `None` if the body ends with it. Content is not counted here.
+    /// The position after this byte; `None` at the end of the body. Content bytes are not counted here.
     fn after(&self, byte: u8) -> Result<Option<Self>, Rejection> {
         let next = match (self, byte) {
             (Self::Size { digits: 0, .. }, b';' | b' ' | b'\t' | b'\r' | b'\n') => return Err(BAD_CHUNK),

@@ -1,19 +1,20 @@
 //! The queue of `/capacity`: one server for all connections of the process, first come, first served.
 //!
-//! It only computes when the service of a request ends, and the caller sends nothing before that. It never sleeps.
+//! The queue only computes the end of a request's service; the caller delays the response until then. Nothing here
+//! sleeps.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use onrush_plan::Random;
 
-/// A queue that all threads share.
+/// A queue shared by all threads.
 #[derive(Debug)]
 pub(super) struct Capacity(Mutex<Queue>);
 
 #[derive(Debug)]
 struct Queue {
-    /// When the last request in the queue will have been served.
+    /// Time at which the last queued request will have been served.
     free_at: Instant,
     random: Random,
 }
@@ -21,9 +22,9 @@ struct Queue {
 /// The distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct QueueService {
-    /// The mean, in seconds.
+    /// Mean, in seconds.
     pub mean_s: f64,
-    /// The standard deviation as a share of the mean; zero: all are equal.
+    /// Standard deviation as a share of the mean; zero means constant.
     pub spread: f64,
 }
 
@@ -34,7 +35,7 @@ impl Default for Capacity {
 }
 
 impl Capacity {
-    /// Puts a request at the end of the queue; returns the time until it has been served.
+    /// Appends a request to the queue. Returns the time until its service ends.
     pub(super) fn enter(&self, service: QueueService) -> Duration {
         // The queue is always consistent, even if another thread panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner).enter(Instant::now(), service)
@@ -49,7 +50,7 @@ impl Queue {
 }
 
 impl QueueService {
-    /// Draws the service time of one request in seconds: log-normal with this mean and standard deviation.
+    /// Draws a service time in seconds: log-normal with this mean and standard deviation.
     fn draw(self, random: &mut Random) -> f64 {
         if self.spread == 0.0 { self.mean_s } else { self.mean_s * random.log_normal(self.spread) }
     }

@@ -1,4 +1,4 @@
-//! The claim of a request to a place: a worker's, or, for `/prefork`, its connection's.
+//! A request's claim to a place: a worker, or with `/prefork` a served connection.
 
 use std::time::Instant;
 
@@ -6,23 +6,23 @@ use super::inbox::WakeCall;
 use super::places::{Admission, AdmissionLimit};
 use super::resources::Resources;
 
-/// Resources that a request needs before it is served.
+/// Places that a request needs before its service.
 #[derive(Debug)]
 pub(super) struct Claim {
-    /// The limit that has not been asked for yet.
+    /// The limit, until a place is requested.
     limit: Option<AdmissionLimit>,
-    /// The worker's place, once it was claimed.
+    /// The worker's place, once requested.
     worker: Option<Admission>,
 }
 
 impl Claim {
-    /// A claim that nothing was done about yet.
+    /// A claim without a request for a place yet.
     pub(super) fn new(limit: AdmissionLimit) -> Self {
         Self { limit: Some(limit), worker: None }
     }
 
-    /// When the service begins; `None` if the place has not been given yet. `process`: the place of the connection;
-    /// `call`: the call when a place is given, depending on whose it is.
+    /// Start of the service; `None` if the place has not been given yet. `process`: the place of the connection.
+    /// `call`: the wakeup for when a place is given, either for the exchange or for the connection.
     pub(super) fn begins_at(
         &mut self,
         process: &mut Option<Admission>,
@@ -38,12 +38,12 @@ impl Claim {
         }
         match &self.worker {
             Some(worker) => worker.given_at(),
-            // A connection may have had its place long before this request.
+            // A connection may have been given its place long before this request.
             None => process.as_ref().is_none_or(|place| place.given_at().is_some()).then(Instant::now),
         }
     }
 
-    /// The worker, which is busy until this time.
+    /// The worker's place, kept busy until this time.
     pub(super) fn worker_until(self, until: Instant) -> Option<Admission> {
         let mut worker = self.worker;
         if let Some(worker) = &mut worker {

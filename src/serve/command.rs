@@ -1,4 +1,4 @@
-//! The command `onrush serve`: its arguments, and how it ends.
+//! The command `onrush serve` and its arguments.
 
 use std::ffi::OsString;
 
@@ -22,7 +22,7 @@ pub const COMMAND: Command = Command {
     },
 };
 
-/// The most threads that make sense; more is a typing error.
+/// Maximum number of threads; a larger number is taken for a typing error.
 const THREADS_MAX: usize = 1024;
 
 pub(crate) const SERVE: Subcommand<ServeOptions> = Subcommand {
@@ -52,7 +52,7 @@ pub fn help() -> String {
     arguments::help((SERVE.help.0, &paths()), SERVE.described())
 }
 
-/// Parses the arguments of `serve`; `None` if the help was asked for. The error names the fault.
+/// Parses the arguments of `serve`; `None` if help was requested. Errors name the fault.
 fn parse(args: &[OsString]) -> Result<Option<ServeOptions>, String> {
     let ServeConfig { address, threads, tls } = ServeConfig::default();
     SERVE.read(args, ServeOptions { address: Address::Numeric(address), threads, tls })

@@ -1,7 +1,7 @@
-//! One client connection, in the protocol that its first bytes chose.
+//! A client connection in the protocol chosen by its first bytes.
 //!
-//! Every connection begins as HTTP/1.1. The preface of HTTP/2 is no request of that, so it is only looked for where a
-//! request is refused, and costs other clients nothing.
+//! Every connection starts as HTTP/1.1. The HTTP/2 preface is not a valid HTTP/1.1 request, so the server looks for it
+//! only when it refuses a request, at no cost to other clients.
 
 use std::os::fd::BorrowedFd;
 
@@ -18,20 +18,20 @@ use super::turn::AfterTurn;
 #[expect(clippy::large_enum_variant, reason = "the small variant is the rare one")]
 #[derive(Debug)]
 pub(super) enum ServedConnection {
-    /// It speaks HTTP/1.1, or has not said anything yet.
+    /// HTTP/1.1, or protocol not yet known.
     Http1(Http1Connection),
-    /// It speaks HTTP/2.
+    /// HTTP/2.
     Http2(Box<Http2Connection>),
 }
 
 impl ServedConnection {
-    /// A connection over a socket; `number` counts the connections of its thread, from 1, and `token` is where
-    /// the thread finds it.
+    /// A connection over a socket. `number` counts the connections of the thread, from 1; `token` identifies the
+    /// connection to the thread.
     pub(super) fn new(socket: ClientSocket, number: u64, token: PollToken) -> Self {
         Self::Http1(Http1Connection::new(socket, number, token))
     }
 
-    /// The socket, to be polled.
+    /// The socket, for polling.
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
         match self {
             Self::Http1(http1) => http1.socket.fd(),
@@ -39,7 +39,7 @@ impl ServedConnection {
         }
     }
 
-    /// Handles an event, then does everything that can be done now.
+    /// Handles an event, then makes as much progress as possible.
     pub(super) fn handle_event(&mut self, flags: EventFlags, resources: &mut Resources) -> AfterTurn {
         if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
             return AfterTurn::Close;
@@ -51,7 +51,7 @@ impl ServedConnection {
         self.turn(resources)
     }
 
-    /// Answers a call for one of its exchanges, or for all of them, then does everything that can be done now.
+    /// Handles a wakeup for one exchange, or for all of them, then makes as much progress as possible.
     pub(super) fn answer(&mut self, exchange: Option<usize>, resources: &mut Resources) -> AfterTurn {
         if let Self::Http2(http2) = self {
             http2.call(exchange);
@@ -59,7 +59,7 @@ impl ServedConnection {
         self.turn(resources)
     }
 
-    /// Does everything that can be done now.
+    /// Makes as much progress as possible.
     pub(super) fn turn(&mut self, resources: &mut Resources) -> AfterTurn {
         match self {
             Self::Http1(http1) => http1.turn(resources),
@@ -67,7 +67,7 @@ impl ServedConnection {
         }
     }
 
-    /// Continues the connection in HTTP/2; `None` if it cannot be used any more.
+    /// Switches the connection to HTTP/2; `None` if the connection is unusable.
     pub(super) fn into_http2(self) -> Option<Self> {
         match self {
             Self::Http1(Http1Connection { socket, input, numbers, token, .. }) => {

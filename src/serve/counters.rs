@@ -1,9 +1,9 @@
-//! The counts behind `/stats`, kept separately by each thread and added up on request.
+//! The counts behind `/stats`: kept per thread and summed on request.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The counts of one thread. Only that thread writes them, so a plain load and store suffice; the alignment avoids
-/// sharing cache lines between threads.
+/// The counts of one thread. Only that thread writes them, so plain loads and stores suffice. The alignment prevents
+/// false sharing of cache lines.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(super) struct ThreadCounters {
@@ -25,7 +25,7 @@ impl ThreadCounters {
     }
 }
 
-/// The sums over all threads, as the body of `/stats`.
+/// Sums the counts of all threads into the body of `/stats`.
 pub(super) fn to_json(threads: &[ThreadCounters]) -> String {
     let sum =
         |of: fn(&ThreadCounters) -> &AtomicU64| threads.iter().map(|one| of(one).load(Ordering::Relaxed)).sum::<u64>();

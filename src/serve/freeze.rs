@@ -1,6 +1,6 @@
-//! The freezes of `/freeze`: times in which no thread of the target responds.
+//! The freezes of `/freeze`: periods in which no thread of the target responds.
 //!
-//! The threads share one [`Freeze`] and check it at every wakeup. It never sleeps.
+//! The threads share one [`Freeze`] and check it at every wakeup. Nothing here sleeps.
 
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -8,35 +8,34 @@ use std::time::{Duration, Instant};
 /// The freezes of a target, if `/freeze` was ever requested.
 #[derive(Debug, Default)]
 pub(super) struct Freeze {
-    /// Empty until the first request, so that other paths pay only for one load per wakeup.
+    /// Empty until the first request, so that other paths only pay for one load per wakeup.
     cycle: OnceLock<Mutex<Cycle>>,
 }
 
-/// A series of freezes, and the requests that keep it going.
+/// A series of freezes, kept alive by requests.
 #[derive(Debug)]
 struct Cycle {
     rhythm: Rhythm,
-    /// The first request, from which the freezes are counted.
+    /// Time of the first request, the origin of the freezes.
     first: Instant,
     last: Instant,
 }
 
-/// The interval between freezes, and their length.
+/// Interval and length of freezes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rhythm {
-    /// The time from the beginning of one freeze to the next beginning, and from the first request to the first freeze.
-    /// Not zero.
+    /// Time between the starts of two freezes, and between the first request and the first freeze. Not zero.
     pub every: Duration,
-    /// The length of a freeze.
+    /// Length of a freeze.
     pub length: Duration,
 }
 
-/// The time without a request after which the cycle is over, so that a later run sees its first freeze at its usual
-/// point. A freeze does not count, because no request can be read meanwhile.
+/// Idle time that ends a cycle, so that a later run sees its first freeze at the usual point. Freezes are not idle
+/// time, because no request can be read meanwhile.
 const QUIET: Duration = Duration::from_secs(1);
 
 impl Freeze {
-    /// Records a request for this rhythm, which continues the cycle or begins one.
+    /// Records a request with this rhythm, which continues the current cycle or starts a new one.
     pub(super) fn request(&self, rhythm: Rhythm) {
         let now = Instant::now();
         let mut cycle = lock(self.cycle.get_or_init(|| Mutex::new(Cycle::new(rhythm, now))));
@@ -47,7 +46,7 @@ impl Freeze {
         }
     }
 
-    /// The remaining time of the current freeze; `None`: the target is not frozen.
+    /// Remaining time of the current freeze; `None` if the target is not frozen.
     pub(super) fn left(&self) -> Option<Duration> {
         self.cycle.get().and_then(|cycle| lock(cycle).left(Instant::now()))
     }

@@ -1,8 +1,8 @@
-//! One HTTP/1.1 connection: receives requests, sends responses, never waits.
+//! An HTTP/1.1 connection: receives requests and sends responses without blocking.
 //!
-//! The worker gives a connection a turn when its socket had an event, when the time it asked for has come, or when it
+//! The worker gives a connection a turn after a socket event, when a requested time has come, or when the connection
 //! asked to continue. Between turns it holds a bounded amount: one buffer of pending requests, one unsent response, and
-//! for `/echo` the request. Until a response has been sent, no further request is read.
+//! for `/echo` the request. The next request is read only after the response has been sent.
 //!
 //! ```text
 //!          ┌──────────────────────── next request ─────────────────────────┐
@@ -34,16 +34,16 @@ use super::turn::{AfterTurn, STEPS_PER_TURN};
 /// An HTTP/1.1 connection and its state.
 #[derive(Debug)]
 pub(super) struct Http1Connection {
-    /// The client's socket.
+    /// Socket of the client.
     pub socket: ClientSocket,
     stage: Http1Stage,
-    /// Requests, possibly incomplete, that arrived before an earlier one had its response, or an HTTP/2 client's bytes.
+    /// Possibly incomplete requests that arrived before an earlier response was sent, or the bytes of an HTTP/2 client.
     pub input: Vec<u8>,
-    /// The number of the connection and of its last request.
+    /// Numbers of the connection and its last request.
     pub numbers: RequestNumbers,
-    /// Its token for calls.
+    /// Token of the connection for wakeups.
     pub token: PollToken,
-    /// Its place among the connections that are served, once it asked for one.
+    /// Place among the served connections, once requested.
     process: Option<Admission>,
 }
 
@@ -54,41 +54,41 @@ enum Http1Stage {
     Reading,
     /// Receives the body of a request.
     Receiving { body: RequestBody, then: AfterBody },
-    /// Sends nothing before a place is given: a worker's, or without one the connection's.
+    /// Sends nothing until given a place: a worker's, or the connection's own.
     Queued { claim: Claim, response: Box<Response> },
-    /// Sends nothing before a time, in nanoseconds of the thread's clock. Any worker is busy until then.
+    /// Sends nothing until a time, in nanoseconds of the thread's clock. A worker, if any, is busy until then.
     Waiting { until_ns: u64, response: Box<Response>, worker: Option<Admission> },
-    /// Sends a body that is generated meanwhile.
+    /// Sends a body while generating it.
     Streaming { stream: BodyStream, end: AfterResponse },
-    /// The response has been handed over; only its end remains.
+    /// The response has been handed over; the connection must be ended accordingly.
     Ending(AfterResponse),
-    /// Sends nothing more and discards input.
+    /// Sends nothing and discards input.
     Dropping(Linger),
-    /// The client speaks HTTP/2.
+    /// The client uses HTTP/2.
     Leaving,
 }
 
-/// The first bytes of an HTTP/2 client (RFC 9113, section 3.4).
+/// The HTTP/2 connection preface (RFC 9113, section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// The longest request that `/echo` keeps.
+/// Maximum size of a request that `/echo` keeps.
 const ECHO_BYTES_MAX: usize = 1 << 20;
 
-/// The most bytes of a body that are copied after its head, so that both are sent in one call.
+/// Maximum size of a body that is copied after its head, to send both in one call.
 const COPIED_BYTES_MAX: u64 = BLOCK_BYTES as u64;
 
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
 enum Http1Step {
-    /// There is more to do.
+    /// Continue with the next step.
     More,
     /// The turn ends with this result.
     Stop(AfterTurn),
 }
 
 impl Http1Connection {
-    /// A connection over a socket; `number` counts the connections of its thread, from 1, and `token` is where
-    /// the thread finds it.
+    /// A connection over a socket. `number` counts the connections of the thread, from 1; `token` identifies the
+    /// connection to the thread.
     pub(super) fn new(socket: ClientSocket, number: u64, token: PollToken) -> Self {
         Self {
             socket,
@@ -100,7 +100,7 @@ impl Http1Connection {
         }
     }
 
-    /// Does everything that can be done now.
+    /// Makes as much progress as possible.
     pub(super) fn turn(&mut self, resources: &mut Resources) -> AfterTurn {
         if let Some(stop) = AfterTurn::after(self.socket.send_rest()) {
             return stop;
@@ -132,7 +132,7 @@ impl Http1Connection {
                 if let Http1Stage::Waiting { response, worker, .. } =
                     std::mem::replace(&mut self.stage, Http1Stage::Reading)
                 {
-                    // It begins with the next request.
+                    // The worker proceeds to the next request.
                     drop(worker);
                     self.begin(response, resources);
                 }
@@ -160,7 +160,7 @@ impl Http1Connection {
         if self.socket.readable && !self.socket.receive(&mut resources.input) {
             return Http1Step::Stop(AfterTurn::Close);
         }
-        // Taken out while requests borrow from it.
+        // Taken out because requests borrow from it.
         let input = std::mem::take(&mut resources.input);
         let used = self.take_requests(&input, resources);
         if used < input.len() {
@@ -176,7 +176,7 @@ impl Http1Connection {
         }
     }
 
-    /// Consumes input until it is used up, a response takes longer, or there is enough to send. Returns the number of
+    /// Consumes input until it is used up, a response takes longer, or enough output is ready. Returns the number of
     /// bytes used.
     fn take_requests(&mut self, input: &[u8], resources: &mut Resources) -> usize {
         let mut used = 0;
@@ -200,8 +200,8 @@ impl Http1Connection {
         used
     }
 
-    /// True if the refused `input` is the preface of HTTP/2 or its beginning. Once it is complete, no request is read
-    /// any more.
+    /// True if the rejected `input` is a prefix of the HTTP/2 preface. Once the preface is complete, no more HTTP/1.1
+    /// requests are read.
     fn begins_http2(&mut self, input: &[u8]) -> bool {
         let seen = input.len().min(PREFACE.len());
         let begins = self.numbers.request == 0 && input[..seen] == PREFACE[..seen];
@@ -211,7 +211,7 @@ impl Http1Connection {
         begins
     }
 
-    /// Reads a head and responds, unless a body comes first. Returns the number of bytes used, 0 if the head is
+    /// Reads a head and responds, or receives the body first. Returns the number of bytes used; 0 if the head is
     /// incomplete.
     fn take_head(&mut self, input: &[u8], resources: &mut Resources) -> Result<usize, Rejection> {
         let Some(head) = scan(input)? else { return Ok(0) };
@@ -242,7 +242,7 @@ impl Http1Connection {
         Ok(head.size)
     }
 
-    /// Receives a body and responds when it is complete. Returns the number of bytes used.
+    /// Receives a body and responds at its end. Returns the number of bytes used.
     fn take_body(&mut self, input: &[u8], resources: &mut Resources) -> Result<usize, Rejection> {
         let Http1Stage::Receiving { body, then } = &mut self.stage else { return Ok(0) };
         let taken = body.take(input)?;
@@ -276,19 +276,19 @@ impl Http1Connection {
             None => Http1Stage::after(response.end),
         };
         if !self.sends_blocks() {
-            // The first part of a body is sent together with its head. The next step repeats this one's request.
+            // The first part of a body is sent together with its head. The next step returns this result again.
             self.stream(resources);
         }
     }
 
-    /// Asks for a place, and goes on when it has been given. All earlier output has been sent: a client that does not
-    /// read occupies no worker.
+    /// Requests a place, and continues once it is given. All earlier output has been sent: a client that does not read
+    /// occupies no worker.
     fn await_place(&mut self, resources: &Resources) -> Http1Step {
         let Http1Stage::Queued { claim, .. } = &mut self.stage else { return Http1Step::More };
         let call = |_| WakeCall { token: self.token, exchange: None };
         let Some(begins_at) = claim.begins_at(&mut self.process, resources, call) else {
-            // A client that has closed its socket looks like one that only has no more to send. If it stayed in the
-            // queue, it would hold up the next run's connections.
+            // A client that closed its socket looks the same as one with nothing more to send. Keeping it queued would
+            // hold up the connections of the next run.
             return Http1Step::Stop(if self.socket.half_closed { AfterTurn::Close } else { AfterTurn::Wait });
         };
         if let Http1Stage::Queued { claim, mut response } = std::mem::replace(&mut self.stage, Http1Stage::Reading) {
@@ -335,7 +335,7 @@ impl Http1Connection {
         Http1Step::More
     }
 
-    /// Responds to a request that cannot be read, and closes, because the start of the next one is unknown.
+    /// Rejects an unreadable request and closes, because the start of the next request is unknown.
     fn refuse(&mut self, Rejection { status, why }: Rejection, resources: &mut Resources) {
         let manner = ResponseForm { head_only: false, persistence: Persistence::Close };
         let response = Response::text(status, format!("{why}\n").into_bytes(), manner);
@@ -347,7 +347,7 @@ impl Http1Connection {
 }
 
 impl Http1Stage {
-    /// The state after a response has been sent.
+    /// The stage after a response has been sent.
     fn after(end: AfterResponse) -> Self {
         if end == AfterResponse::Next { Self::Reading } else { Self::Ending(end) }
     }
@@ -355,7 +355,7 @@ impl Http1Stage {
 
 const TOO_LONG_TO_ECHO: Rejection = Rejection { status: 413, why: "/echo keeps at most 1 MiB" };
 
-/// True if the prepared response fits.
+/// True if the prepared response applies.
 fn is_plain(head: &RequestHead) -> bool {
     head.target == b"/" && head.persistence == Persistence::KeepAlive && head.body.is_none() && head.method != b"HEAD"
 }

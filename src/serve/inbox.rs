@@ -1,4 +1,4 @@
-//! The calls for the connections of a thread, which any thread makes and this one answers.
+//! Wakeups for the connections of a thread: sent by any thread, handled by this one.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -8,28 +8,28 @@ use rustix::event::{EventfdFlags, eventfd};
 
 use super::token::PollToken;
 
-/// The connections of a thread that are to get a turn because of events on others.
+/// The connections of a thread that other connections' events have woken.
 #[derive(Debug)]
 pub(super) struct Inbox {
     called: Mutex<Vec<WakeCall>>,
-    /// Readable when there are any.
+    /// Readable when the inbox is not empty.
     bell: OwnedFd,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WakeCall {
-    /// The connection.
+    /// Token of the woken connection.
     pub token: PollToken,
-    /// Which of its exchanges is concerned, if it has several at a time; `None`: all.
+    /// The woken exchange of a connection with several; `None` wakes all.
     pub exchange: Option<usize>,
 }
 
-/// How to call a connection.
+/// Handle for waking a connection.
 #[derive(Clone, Debug)]
 pub(super) struct ConnectionWaker {
-    /// The inbox of its thread.
+    /// Inbox of the connection's thread.
     pub inbox: Arc<Inbox>,
-    /// The message.
+    /// The wakeup to send.
     pub call: WakeCall,
 }
 
@@ -37,20 +37,20 @@ impl Inbox {
     /// An empty inbox.
     ///
     /// # Errors
-    /// Descriptors ran out.
+    /// Fails if no descriptor is available.
     pub(super) fn new() -> io::Result<Self> {
         let bell = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self { called: Mutex::default(), bell })
     }
 
-    /// Becomes readable with a call; to be polled.
+    /// A descriptor that becomes readable with a wakeup; for polling.
     pub(super) fn bell(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
 
     pub(super) fn take(&self) -> Vec<WakeCall> {
-        // The bell first: it rings again for a call that comes in between. If it is silent, this fails, and nothing is
-        // lost.
+        // Clear the bell first: a wakeup that arrives in between rings it again. If the bell is silent, the read fails
+        // and nothing is lost.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
         std::mem::take(&mut self.lock())
     }
@@ -62,12 +62,12 @@ impl Inbox {
 }
 
 impl ConnectionWaker {
-    /// Makes the thread of the connection give it a turn.
+    /// Wakes the connection: its thread gives it a turn.
     pub(super) fn call(&self) {
         let mut called = self.inbox.lock();
         called.push(self.call);
         if called.len() == 1 {
-            // A counter that is read before it is written again cannot overflow, so this cannot fail.
+            // The counter is read before it could overflow, so the write cannot fail.
             let _ = rustix::io::write(&self.inbox.bell, &1u64.to_ne_bytes());
         }
     }

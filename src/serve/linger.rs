@@ -1,4 +1,4 @@
-//! The end of a connection that still receives: nothing more is sent, and input is discarded.
+//! The end of a connection that still receives: sends nothing and discards input.
 
 use std::time::Duration;
 
@@ -6,22 +6,21 @@ use super::resources::Resources;
 use super::socket::ClientSocket;
 use super::turn::AfterTurn;
 
-/// A connection on which nothing more is sent.
+/// A connection that sends nothing more.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Linger {
-    /// When it is closed, in nanoseconds of the thread's clock; `None`: when the client closes it.
+    /// Closing time in nanoseconds of the thread's clock; `None`: when the client closes.
     until_ns: Option<u64>,
 }
 
-/// How long a connection with unread input stays half open before it is closed, so that the client can read the
-/// response.
+/// Time that a connection with unread input stays half open before closing, so that the client can read the response.
 const LINGER: Duration = Duration::from_secs(1);
 
 impl Linger {
     /// Until the client closes.
     pub(super) const FOREVER: Self = Self { until_ns: None };
 
-    /// Ends the sending side once everything was handed over; `None` if the connection can be closed at once.
+    /// Shuts down the sending side after the last byte; `None` if the connection can be closed at once.
     pub(super) fn after_last_byte(socket: &mut ClientSocket, resources: &Resources) -> Option<Self> {
         if !socket.readable {
             socket.announce_end();
@@ -32,7 +31,7 @@ impl Linger {
         Some(Self { until_ns: Some(resources.now_ns() + LINGER.as_nanos() as u64) })
     }
 
-    /// Discards input; `None` if there may be more of it.
+    /// Discards input; `None` if there may be more input.
     pub(super) fn discard(self, socket: &mut ClientSocket, resources: &mut Resources) -> Option<AfterTurn> {
         resources.input.clear();
         let is_good = !socket.readable || socket.receive(&mut resources.input);

@@ -1,6 +1,6 @@
 //! The listening sockets, one per thread.
 //!
-//! Nothing is accepted here.
+//! Connections are accepted elsewhere.
 
 use std::io;
 use std::net::SocketAddr;
@@ -12,17 +12,17 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, getsockname, listen, s
 
 use super::{ServeConfig, words};
 
-/// A listening socket for every thread, and their common address.
+/// Opens a listening socket for every thread. Returns the sockets and their common address.
 ///
 /// # Errors
 ///
-/// The address cannot be used; the message names it and the remedy.
+/// Fails if the address cannot be used; the message gives the address and the remedy.
 pub(super) fn bind(config: &ServeConfig) -> io::Result<(Vec<OwnedFd>, SocketAddr)> {
     let explained = |errno| explain(errno, config.address);
     let shared = config.threads > 1;
     if shared {
-        // Sockets that share a port would silently share it with a second server as well. This one does not share, so
-        // it fails if the port is in use.
+        // Sockets that share a port would also silently share it with a second server. This probe does not share, so it
+        // fails if the port is in use.
         open(config.address, false).map_err(explained)?;
     }
     let first = open(config.address, shared).map_err(explained)?;
@@ -37,10 +37,10 @@ pub(super) fn bind(config: &ServeConfig) -> io::Result<(Vec<OwnedFd>, SocketAddr
     Ok((listeners, address))
 }
 
-/// The length of the backlog: a load generator opens thousands of connections at once.
+/// Length of the backlog: a load generator opens thousands of connections at once.
 const BACKLOG: i32 = 4096;
 
-/// A socket bound to the address. The kernel distributes connections among sockets opened with `shared`.
+/// Opens a socket bound to the address. The kernel distributes connections among `shared` sockets.
 fn open(address: SocketAddr, shared: bool) -> Result<OwnedFd, Errno> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;

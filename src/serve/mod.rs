@@ -1,20 +1,20 @@
-//! The embedded target: a small HTTP server whose responses are known to the byte, for demos, tests and benchmarks.
+//! The embedded target: a small HTTP server with byte-exact responses, for demos, tests and benchmarks.
 //!
-//! It responds well, badly, slowly or not at all, as the path asks ([`help`] lists the paths). Its cost per request
-//! over HTTP/1.1 is close to that of a bare epoll loop, so that a run against it measures the generator. It never
-//! serves files, never logs a request, never keeps anything about a client after its connection ended, and is not meant
-//! for the public internet.
+//! The target responds well, badly, slowly or not at all, depending on the path ([`help`] lists the paths). The cost of
+//! an HTTP/1.1 request is close to that of a bare epoll loop, so that a run measures the generator. The server never
+//! serves files, never logs a request, keeps nothing about a client after its connection, and is not meant for the
+//! public internet.
 //!
 //! Reading order:
 //!
-//! - Start: `command` has the options, `address` and `listener` the sockets, `tls` the encryption, `worker` an epoll
+//! - Start: `command` holds the options, `address` and `listener` the sockets, `tls` the encryption, `worker` an epoll
 //!   loop per thread.
-//! - Connection: `connection` is one client on a `socket`, with the `resources` of its thread, in `http1` or `http2`;
-//!   `turn` is a turn of it, `linger` its end.
-//! - Request: `request` and `body`, or a `rejection`; `routes` is the table of paths, `ask` the input of a response,
-//!   `responses` the response of each path, and `reply`, `response` and `stream` its form.
-//! - Capacity: `freeze` stops the whole target, `capacity` is a queue of known capacity, `service` the service times,
-//!   `places` and `claim` limit requests at a time, and `inbox` tells the next one that it has a place.
+//! - Connection: `connection` is one client on a `socket`, using the `resources` of its thread, in `http1` or `http2`;
+//!   `turn` is the result of a turn, `linger` the end of a connection.
+//! - Request: `request` and `body`, or a `rejection`. `routes` is the table of paths, `ask` the input of a response,
+//!   `responses` the response of each path. `reply`, `response` and `stream` are the forms of a response.
+//! - Capacity: `freeze` stops the whole target, `capacity` is a queue of known capacity, `service` draws service times,
+//!   `places` and `claim` limit concurrent requests, and `inbox` wakes the next connection to get a place.
 //! - `counters` are the counts behind `/stats`.
 
 mod address;
@@ -72,25 +72,25 @@ use resources::{Common, Resources};
 use tls::TlsSettings;
 use worker::ServeWorker;
 
-/// Options: a [`ServeConfig`] before its address is resolved.
+/// Options: a [`ServeConfig`] before the address is resolved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeOptions {
     /// The address to listen on.
     pub address: Address,
-    /// The number of threads.
+    /// Number of threads.
     pub threads: usize,
     /// True for TLS.
     pub tls: bool,
 }
 
-/// The address to listen on, the number of threads, and whether connections use TLS.
+/// Listening address, number of threads and use of TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServeConfig {
-    /// The address to listen on; port 0 takes a free one.
+    /// The address to listen on; port 0 picks a free port.
     pub address: SocketAddr,
-    /// The number of threads, at least 1. Each has its own connections.
+    /// Number of threads, at least 1. Each has its own connections.
     pub threads: usize,
-    /// True for TLS, with a certificate that is made at the start.
+    /// True for TLS, with a certificate generated at the start.
     pub tls: bool,
 }
 
@@ -100,7 +100,7 @@ impl Default for ServeConfig {
     }
 }
 
-/// A server inside this process. It runs from [`EmbeddedServer::start`] until it is stopped or dropped.
+/// A server inside this process. It runs from [`EmbeddedServer::start`] until stopped or dropped.
 #[derive(Debug)]
 pub struct EmbeddedServer {
     address: SocketAddr,
@@ -115,15 +115,16 @@ struct ServeThread {
 }
 
 impl EmbeddedServer {
-    /// Binds the address and starts the threads. Once this returns, connections are accepted.
+    /// Binds the address and starts the threads. Connections are accepted from then on.
     ///
-    /// # Errors The address cannot be used (the message names it and gives the reason), a certificate cannot be made,
-    /// or a thread cannot be started.
+    /// # Errors
+    /// Fails if the address cannot be used (the message names it and gives the reason), a certificate cannot be
+    /// generated, or a thread cannot be started.
     pub fn start(config: &ServeConfig) -> io::Result<Self> {
         let (listeners, address) = listener::bind(config)?;
         let tls = config.tls.then(|| TlsSettings::new(address)).transpose()?;
         let common = Arc::new(Common::new(listeners.len(), tls));
-        // If a later thread cannot be started, dropping `server` stops those that already run.
+        // If a later thread cannot be started, dropping `server` stops the running ones.
         let mut server = Self { address, tls: config.tls, threads: Vec::with_capacity(listeners.len()) };
         for (index, listener) in listeners.into_iter().enumerate() {
             let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
@@ -136,30 +137,30 @@ impl EmbeddedServer {
         Ok(server)
     }
 
-    /// The address it listens on, with the actual port if the configuration said 0.
+    /// The listening address, with the actual port if the configured port was 0.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Closes every connection and waits for the threads to end, as dropping the server does.
+    /// Closes all connections and joins the threads, as dropping the server does.
     pub fn stop(self) {}
 }
 
-/// The error of a thread that cannot be set up.
+/// The error for a thread that cannot be set up.
 fn not_set_up(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot set up a thread: {}", words(error)))
 }
 
-/// The system's words for an error, with a way out where files are too few.
+/// The system's words for an error, with the remedy for exhausted descriptors.
 fn words(error: io::Error) -> String {
     let remedy = if Errno::from_io_error(&error) == Some(Errno::MFILE) { MORE_FILES } else { "" };
     format!("{}{remedy}", reason(&error))
 }
 
-/// How there can be more open files.
+/// The remedy for exhausted descriptors.
 const MORE_FILES: &str = "; the limit on open files is too low: raise it with 'ulimit -n', or use fewer --threads";
 
-/// The error of a thread that cannot be created.
+/// The error for a thread that cannot be created.
 fn no_thread(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot create a thread for connections: {}", reason(error)))
 }
@@ -171,16 +172,16 @@ impl Drop for EmbeddedServer {
             let _ = rustix::io::write(&*thread.stop, &1u64.to_ne_bytes());
         }
         for thread in self.threads.drain(..) {
-            // A thread that panicked has already printed the reason.
+            // A panicked thread has already printed the reason.
             let _ = thread.handle.join();
         }
     }
 }
 
-/// Runs the command: prints the address at once, then serves until SIGINT or SIGTERM.
+/// Runs the command: prints the address, then serves until SIGINT or SIGTERM.
 ///
 /// # Errors
-/// The address cannot be resolved, the server cannot start, or standard output cannot be written.
+/// Fails if the address cannot be resolved, the server cannot start, or standard output cannot be written.
 pub fn run(asked: &ServeOptions) -> anyhow::Result<()> {
     let config = ServeConfig { address: asked.address.resolve()?, threads: asked.threads, tls: asked.tls };
     let (mut signalled, signal) = UnixStream::pair().context("cannot make a socket pair for signals")?;
@@ -188,7 +189,7 @@ pub fn run(asked: &ServeOptions) -> anyhow::Result<()> {
         let signal = signal.try_clone().context("cannot copy the socket for signals")?;
         signal_hook::low_level::pipe::register(number, signal).context("cannot handle signals")?;
     }
-    // Beside a generator of the same name, reports and lists of processes show which is which.
+    // Distinguishes the server from a generator of the same name in reports and process lists.
     let _ = rustix::thread::set_name(c"onrush serve");
     raise_descriptor_limit();
     let server = EmbeddedServer::start(&config)?;
@@ -208,9 +209,9 @@ fn announce(server: &EmbeddedServer) -> io::Result<()> {
     out.flush()
 }
 
-/// Raises the limit on descriptors to the most that this process may have, because every connection takes one.
+/// Raises the open-file limit to the maximum allowed, because every connection needs a descriptor.
 fn raise_descriptor_limit() {
     let limit = getrlimit(Resource::Nofile);
-    // If this fails, the server still works, with fewer connections at a time.
+    // If this fails, the server still works with fewer simultaneous connections.
     let _ = setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, maximum: limit.maximum });
 }

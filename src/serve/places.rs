@@ -1,7 +1,9 @@
-//! The places of `/pool` and `/prefork`: so many requests or connections at a time, the others in the order of arrival.
+//! The places of `/pool` and `/prefork`: limits on concurrent requests or connections, with a queue in order of
+//! arrival.
 //!
-//! An [`Admission`] is claimed at once and given sooner or later. Dropping it gives it up, wherever it stands:
-//! the first claim in the queue gets it, and its owner is called. Nothing waits here and there are no timers.
+//! An [`Admission`] is claimed at once and given sooner or later. Dropping an admission releases its place or its
+//! position in the queue; the first waiting claim gets a free place, and its owner is woken. Nothing here blocks, and
+//! there are no timers.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,35 +12,35 @@ use std::time::Instant;
 use super::inbox::ConnectionWaker;
 use super::service::ServiceDistribution;
 
-/// Everything that is limited, of all threads.
+/// All limits and their queues, shared by all threads.
 #[derive(Debug, Default)]
 pub(super) struct AdmissionControl(Mutex<HashMap<AdmissionLimit, AdmissionQueue>>);
 
-/// Limits on the requests served at a time.
+/// A limit on concurrent service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum AdmissionLimit {
-    /// Requests that are served so, by as many workers. Other parameters are other workers.
+    /// Concurrent requests with these parameters, limited to one per worker. Other parameters mean other workers.
     Pool {
-        /// The number of workers.
+        /// Number of workers.
         workers: u32,
         /// Service time of the request.
         service: ServiceDistribution,
     },
-    /// Connections, until they are closed.
+    /// Connections, from their first request until closed.
     Prefork {
-        /// How many are served.
+        /// Number of connections served.
         serves: u32,
     },
 }
 
-/// Who has a place, and who waits for one. It exists as long as there are any.
+/// The places given and the claims waiting; dropped when both are empty.
 #[derive(Debug, Default)]
 struct AdmissionQueue {
-    /// How many there have been.
+    /// Number of claims so far.
     arrivals: u64,
-    /// When each got its place, by the number of its arrival.
+    /// Start of each place given, by arrival number.
     given: HashMap<u64, Instant>,
-    /// By the number of their arrival.
+    /// Waiting claims, by arrival number.
     waiting: BTreeMap<u64, Waiter>,
 }
 
@@ -48,13 +50,13 @@ struct Waiter {
     caller: ConnectionWaker,
 }
 
-/// A place, or the claim to one.
+/// A place, or a claim to one.
 #[derive(Debug)]
 pub(super) struct Admission {
     places: Arc<AdmissionControl>,
     limit: AdmissionLimit,
     number: u64,
-    /// When it becomes free, if that is known.
+    /// Time at which the place becomes free, if known.
     free_at: Option<Instant>,
 }
 
@@ -67,14 +69,14 @@ impl AdmissionLimit {
 }
 
 impl AdmissionControl {
-    /// Asks for a place now. If it is not free yet, the caller is called when it is given.
+    /// Claims a place. If none is free, the caller is woken once a place is given.
     pub(super) fn ask(self: &Arc<Self>, limit: AdmissionLimit, now: Instant, caller: ConnectionWaker) -> Admission {
         let number = self.lock().entry(limit).or_default().join(limit.places(), now, caller);
         Admission { places: Arc::clone(self), limit, number, free_at: None }
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<AdmissionLimit, AdmissionQueue>> {
-        // The lines are always consistent, even if another thread panicked.
+        // The queues are always consistent, even if another thread panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -91,7 +93,7 @@ impl AdmissionQueue {
         number
     }
 
-    /// Takes this one out; its place, if it had one, is free at that moment. Returns who got it.
+    /// Removes a claim; its place, if given, is free from that time on. Returns the waker of the next holder.
     fn leave(&mut self, number: u64, free_at: Instant) -> Option<ConnectionWaker> {
         self.waiting.remove(&number);
         self.given.remove(&number)?;
@@ -102,18 +104,18 @@ impl AdmissionQueue {
 }
 
 impl Admission {
-    /// Who shares it.
+    /// The limit of this admission.
     pub(super) fn limit(&self) -> AdmissionLimit {
         self.limit
     }
 
-    /// When it was given; `None`: not yet.
+    /// Time at which the place was given; `None` if not yet.
     pub(super) fn given_at(&self) -> Option<Instant> {
         self.places.lock().get(&self.limit)?.given.get(&self.number).copied()
     }
 
-    /// Makes the next in line begin at this moment, even if it is noticed later: a worker loses no time between
-    /// requests.
+    /// Lets the next claim in the queue start at this time, even if that is noticed later: a worker loses no time
+    /// between requests.
     pub(super) fn free_at(&mut self, at: Instant) {
         self.free_at = Some(at);
     }
@@ -126,7 +128,7 @@ impl Drop for Admission {
         let Some(line) = lines.get_mut(&self.limit) else { return };
         let next = line.leave(self.number, self.free_at.map_or(now, |at| at.min(now)));
         if line.given.is_empty() {
-            // Whoever waits would have got a place.
+            // No waiter is left: it would have been given a place.
             lines.remove(&self.limit);
         }
         drop(lines);
@@ -154,7 +156,7 @@ mod tests {
         WakeCall { token: PollToken::of_slot(slot, 0), exchange: None }
     }
 
-    /// Makes these slots ask for a place, in turn.
+    /// Claims a place for each of these slots in turn.
     fn ask(
         places: &Arc<AdmissionControl>,
         inbox: &Arc<Inbox>,
@@ -217,7 +219,7 @@ mod tests {
         all[0].as_mut().unwrap().free_at(free_at);
         all[0] = None;
         assert_eq!(all[2].as_ref().unwrap().given_at(), Some(free_at));
-        // One that left early is not busy until then.
+        // A place released early is not busy until then.
         let before = Instant::now();
         all.extend(ask(&places, &inbox, 3..4, start));
         all[1].as_mut().unwrap().free_at(before + Duration::from_secs(99));

@@ -1,10 +1,10 @@
 //! The reason a request is rejected.
 
-/// A rejection: the response that a request gets instead of the one of its path. The connection ends after it.
+/// A rejection: replaces the response of the path and ends the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Rejection {
-    /// The status of the response.
+    /// Status of the response.
     pub status: u16,
-    /// The reason, which becomes the body.
+    /// The reason, sent as the body.
     pub why: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Handling of a request, before and after its body.
+//! Handling of a request before and after its body.
 
 use super::response::{Response, ResponseForm};
 
@@ -7,25 +7,25 @@ use super::response::{Response, ResponseForm};
 pub(super) struct Reply {
     /// Sent before the body is received.
     pub early: Option<Response>,
-    /// The step after the body was received.
+    /// The step after the body.
     pub then: AfterBody,
     /// True if the request counts in `/stats`.
     pub counts: bool,
 }
 
-/// A step after the body was received.
+/// A step after the request body.
 #[derive(Debug)]
 pub(super) enum AfterBody {
     /// Sends this response.
     Response(Box<Response>),
-    /// The request is echoed: its bytes so far.
+    /// Echoes the request; holds its bytes so far.
     Echo(Vec<u8>, ResponseForm),
-    /// The response is the length of the body.
+    /// Sends the length of the body.
     Length(ResponseForm),
 }
 
 impl AfterBody {
-    /// The response, once the body was received.
+    /// The response after the body.
     pub(super) fn response(self, body_bytes: u64) -> Box<Response> {
         match self {
             Self::Response(response) => response,

@@ -1,7 +1,7 @@
-//! Reads a request's head, but only the parts on which a response depends.
+//! Parses the parts of a request head on which a response depends.
 //!
-//! Most of a head is skipped: this is a target, not a validator. The fields that frame the body (lengths, chunked) are
-//! parsed strictly, because a mistake there would corrupt every later request of the connection.
+//! Most of a head is skipped: this is a target, not a validator. Fields that frame the body (lengths, chunked) are
+//! parsed strictly, because a mistake would corrupt every later request of the connection.
 
 use memchr::memchr;
 
@@ -10,38 +10,38 @@ use super::rejection::Rejection;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct RequestHead<'a> {
-    /// The method, as sent.
+    /// The method as sent.
     pub method: &'a [u8],
-    /// The request target, as sent: path and query.
+    /// The request target as sent: path and query.
     pub target: &'a [u8],
     /// State of the connection after the response.
     pub persistence: Persistence,
-    /// The body that follows; `None` if there is no body.
+    /// The request body; `None` without one.
     pub body: Option<RequestBody>,
     /// True if the client waits for `100 Continue` before it sends the body.
     pub expects_continue: bool,
-    /// The length of the head in bytes.
+    /// Length of the head in bytes.
     pub size: usize,
 }
 
-/// State of the connection after a response, and the head's word on it.
+/// State of the connection after a response, and its announcement in the head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Persistence {
-    /// Stays open, as HTTP/1.1 assumes.
+    /// Open, as HTTP/1.1 assumes.
     KeepAlive,
-    /// It stays open, and the response says so, as an HTTP/1.0 client needs.
+    /// Open and announced, as an HTTP/1.0 client needs.
     KeepAliveTold,
-    /// Is closed, and the response says so.
+    /// Closed and announced.
     Close,
 }
 
-/// The longest head that is read, in bytes: twice as long as the largest cookies that wrk's users send.
+/// Maximum length of a head, in bytes: twice the largest cookies that wrk's users send.
 pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 
-/// Reads the head at the start of `input`; `Ok(None)` if it is incomplete.
+/// Parses the head at the start of `input`; `Ok(None)` if the head is incomplete.
 ///
 /// # Errors
-/// The head is malformed or too long.
+/// Fails if the head is malformed or too long.
 pub(super) fn scan(input: &[u8]) -> Result<Option<RequestHead<'_>>, Rejection> {
     let within = &input[..input.len().min(HEAD_BYTES_MAX)];
     let mut lines = HeadLines { input: within, at: 0 };
@@ -59,7 +59,7 @@ pub(super) fn scan(input: &[u8]) -> Result<Option<RequestHead<'_>>, Rejection> {
     loop {
         match lines.next() {
             Some([]) => break,
-            // Only fields that begin with these letters matter: Connection, Content-Length, Transfer-Encoding, Expect.
+            // Only fields with these initials matter: Connection, Content-Length, Transfer-Encoding, Expect.
             Some(line @ [b'c' | b'C' | b't' | b'T' | b'e' | b'E', ..]) => fields.read(line)?,
             Some(_) => {}
             None => return incomplete,
@@ -87,7 +87,7 @@ const OTHER_CODING: Rejection = Rejection { status: 501, why: "Transfer-Encoding
 /// The lines of a head, without line ends.
 struct HeadLines<'a> {
     input: &'a [u8],
-    /// Where the next line begins.
+    /// Start of the next line.
     at: usize,
 }
 
@@ -124,7 +124,7 @@ fn split_request_line(line: &[u8]) -> Result<(&[u8], &[u8], RequestVersion), Rej
     }
 }
 
-/// The header fields that matter.
+/// The relevant header fields.
 #[derive(Default)]
 struct RequestFields {
     length: Option<u64>,

@@ -1,5 +1,5 @@
-//! The resources that the connections of one thread share: an input and an output buffer, a clock, a random sequence,
-//! an inbox, and the state shared by all threads.
+//! Resources shared by the connections of a thread: input and output buffer, clock, random numbers, inbox, and the
+//! state shared by all threads.
 
 use std::cell::RefCell;
 use std::io;
@@ -15,45 +15,45 @@ use super::inbox::{ConnectionWaker, Inbox, WakeCall};
 use super::places::{Admission, AdmissionControl, AdmissionLimit};
 use super::tls::TlsSettings;
 
-/// Shared by all threads.
+/// State shared by all threads.
 #[derive(Debug)]
 pub(super) struct Common {
     /// The freezes of the whole target.
     pub freeze: Freeze,
     /// The queue of the whole target.
     pub capacity: Capacity,
-    /// The settings of TLS, if connections use it.
+    /// TLS settings; `None` without TLS.
     pub tls: Option<TlsSettings>,
     places: Arc<AdmissionControl>,
     counters: Arc<[ThreadCounters]>,
 }
 
-/// The resources that the connections of a thread share.
+/// Resources shared by the connections of a thread.
 #[derive(Debug)]
 pub(super) struct Resources {
-    /// The buffer that a turn receives into.
+    /// The receive buffer of a turn.
     pub input: Vec<u8>,
-    /// The buffer of bytes to be sent.
+    /// The buffer of bytes to send.
     pub output: Vec<u8>,
-    /// Shared by all threads.
+    /// State shared by all threads.
     pub common: Arc<Common>,
-    /// The sequence that service times are drawn from.
+    /// Random numbers for service times.
     pub random: RefCell<Random>,
-    /// The calls for connections of this thread.
+    /// Wakeups for connections of this thread.
     pub inbox: Arc<Inbox>,
     counters: Arc<[ThreadCounters]>,
     started: Instant,
     thread: usize,
 }
 
-/// The most bytes that are received at a time, and so the most that a connection may hold.
+/// Maximum bytes per receive, and so the maximum that a connection may hold.
 const INPUT_BYTES: usize = 64 * 1024;
 
-/// The number of bytes from which output is sent before another request is read.
+/// Output size, in bytes, above which no further request is read before sending.
 pub(super) const OUTPUT_BYTES: usize = 128 * 1024;
 
 impl Common {
-    /// Shared parts for so many threads.
+    /// The shared state for this number of threads.
     pub(super) fn new(threads: usize, tls: Option<TlsSettings>) -> Self {
         let counters = (0..threads).map(|_| ThreadCounters::default()).collect();
         Self { freeze: Freeze::default(), capacity: Capacity::default(), tls, places: Arc::default(), counters }
@@ -64,9 +64,9 @@ impl Resources {
     /// The resources of the thread with this index, with empty buffers.
     ///
     /// # Errors
-    /// Descriptors ran out.
+    /// Fails if no descriptor is available.
     pub(super) fn new(common: Arc<Common>, thread: usize) -> io::Result<Self> {
-        // Seeds in a row begin sequences that have nothing to do with one another.
+        // Consecutive seeds must yield independent sequences.
         let random = RefCell::new(Random::new(Random::new(thread as u64).next()));
         let counters = Arc::clone(&common.counters);
         Ok(Self {
@@ -81,18 +81,18 @@ impl Resources {
         })
     }
 
-    /// Nanoseconds since the thread began.
+    /// Nanoseconds since the start of the thread.
     pub(super) fn now_ns(&self) -> u64 {
         self.ns_of(Instant::now())
     }
 
-    /// A time in nanoseconds since the thread began; zero, if it is before that.
+    /// Converts a time to nanoseconds since the start of the thread; zero if earlier.
     pub(super) fn ns_of(&self, at: Instant) -> u64 {
         // 2^64 ns is 584 years.
         at.saturating_duration_since(self.started).as_nanos() as u64
     }
 
-    /// Asks for a place for a connection of this thread, which gets this call when the place is given.
+    /// Claims a place for a connection of this thread, which gets this wakeup once the place is given.
     pub(super) fn ask(&self, limit: AdmissionLimit, call: WakeCall) -> Admission {
         self.common.places.ask(limit, Instant::now(), ConnectionWaker { inbox: Arc::clone(&self.inbox), call })
     }

@@ -1,6 +1,6 @@
-//! A response as plain data: its parts, its time, and the connection's fate.
+//! A response as plain data: its parts, its timing, and the fate of the connection.
 //!
-//! It has no form on the wire yet, except for parts that only HTTP/1.1 can express. Nothing is sent here.
+//! Independent of the protocol, except for parts that only HTTP/1.1 can express. Nothing is sent here.
 
 use std::borrow::Cow;
 use std::io::Write;
@@ -12,15 +12,15 @@ use super::stream::BodyStream;
 
 #[derive(Debug)]
 pub(super) struct Response {
-    /// The place that the request or its connection must have first.
+    /// The place required by the request or its connection.
     pub limit: Option<AdmissionLimit>,
-    /// The time before anything is sent, since the place was given.
+    /// Delay of the first byte, since the place was given.
     pub wait: Duration,
     /// The first part: usually a head and a short body.
     pub message: ResponseStart,
-    /// The body that is sent after it.
+    /// The body after the first part.
     pub stream: Option<BodyStream>,
-    /// The connection's fate afterwards.
+    /// Fate of the connection after the response.
     pub end: AfterResponse,
 }
 
@@ -29,53 +29,53 @@ pub(super) struct Response {
 pub(super) enum ResponseStart {
     /// Nothing.
     Nothing,
-    /// A head, and the body or its beginning.
+    /// A head, and the body or its start.
     Http(ResponseHead, Cow<'static, [u8]>),
-    /// A broken HTTP/1.1 message that HTTP/2, which has no chunks, cannot express: there, the stream is reset.
+    /// A broken HTTP/1.1 message. HTTP/2 has no chunks and cannot express it: the stream is reset instead.
     BrokenChunks(Vec<u8>),
-    /// The beginning of a head that never ends.
+    /// The start of a head that never ends.
     EndlessHead,
-    /// Bytes that belong to no protocol.
+    /// Bytes of no protocol.
     Garbage(&'static [u8]),
 }
 
 #[derive(Debug)]
 pub(super) struct ResponseHead {
-    /// The status and the fields (whole lines) of an interim response that is sent before it.
+    /// Status and fields (whole lines) of a preceding interim response.
     pub interim: Option<(u16, &'static str)>,
-    /// HTTP/1's version.
+    /// HTTP version, for HTTP/1.
     pub version: &'static str,
     /// The status.
     pub status: u16,
-    /// The fields beside `Content-Type` and `Connection`, as whole lines.
+    /// Fields other than `Content-Type` and `Connection`, as whole lines.
     pub fields: Cow<'static, str>,
-    /// HTTP/1's word on the connection.
+    /// HTTP/1 announcement about the connection.
     pub persistence: Persistence,
 }
 
-/// A connection's fate after a response.
+/// Fate of a connection after a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum AfterResponse {
     /// Stays open for the next request.
     Next,
-    /// Is closed, as the client was told; over HTTP/2 GOAWAY tells it.
+    /// Closed and announced; over HTTP/2 with GOAWAY.
     Close,
-    /// Is closed, and the client was not told.
+    /// Closed without announcement.
     CloseUntold,
-    /// Is closed, because nobody knows where the next response would begin; over HTTP/2 it stays open.
+    /// Closed, because the start of the next response is undefined; over HTTP/2 it stays open.
     CloseUnframed,
-    /// Is reset (RST); over HTTP/2 only the stream is (`RST_STREAM`).
+    /// Reset (RST); over HTTP/2 only the stream is reset (`RST_STREAM`).
     Reset,
-    /// Stays open, with nothing sent, until the client closes it; over HTTP/2 only the stream does.
+    /// Stays open without sending until the client closes it; over HTTP/2 only the stream.
     Hang,
 }
 
-/// The form that a response must take for its request.
+/// The form of the response that its request requires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ResponseForm {
     /// True if only the head is sent, as for HEAD.
     pub head_only: bool,
-    /// The head's word on the connection.
+    /// Announcement about the connection in the head.
     pub persistence: Persistence,
 }
 
@@ -84,7 +84,7 @@ pub(super) const HELLO: &[u8] = b"Hello, World!";
 
 const HELLO_LENGTH: &str = "Content-Length: 13\r\n";
 
-/// The complete response to `GET /`, ready to be copied.
+/// The complete response to `GET /`, ready to copy.
 pub(super) const PLAIN: &[u8] =
     b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
 
@@ -107,18 +107,18 @@ impl Response {
         Self { message: ResponseStart::Http(head, body), ..Self::nothing(manner.end()) }
     }
 
-    /// Nothing, sent at once.
+    /// A response of zero bytes.
     pub(super) fn nothing(end: AfterResponse) -> Self {
         Self { limit: None, wait: Duration::ZERO, message: ResponseStart::Nothing, stream: None, end }
     }
 
-    /// A text with this status.
+    /// A plain-text response with this status.
     pub(super) fn text(status: u16, body: impl Into<Cow<'static, [u8]>>, manner: ResponseForm) -> Self {
         let body = body.into();
         Self::new(status, format!("Content-Length: {}\r\n", body.len()), body, manner)
     }
 
-    /// The greeting of 13 bytes that `/` sends.
+    /// The 13-byte greeting of `/`.
     pub(super) fn hello(manner: ResponseForm) -> Self {
         Self::new(200, HELLO_LENGTH, HELLO, manner)
     }
@@ -134,17 +134,17 @@ impl Response {
         Self { wait, ..self }
     }
 
-    /// Makes the response need a place.
+    /// Requires a place for the response.
     pub(super) fn limited(self, limit: AdmissionLimit) -> Self {
         Self { limit: Some(limit), ..self }
     }
 
-    /// Puts an interim response before it.
+    /// Adds a preceding interim response.
     pub(super) fn preceded_by(self, status: u16, fields: &'static str) -> Self {
         self.with_head(|head| head.interim = Some((status, fields)))
     }
 
-    /// Turns it into the response of a server that speaks HTTP/1.0.
+    /// Turns the response into that of an HTTP/1.0 server.
     pub(super) fn http10(self) -> Self {
         self.with_head(|head| head.version = "HTTP/1.0")
     }
@@ -158,7 +158,7 @@ impl Response {
 }
 
 impl ResponseStart {
-    /// Appends the message in the form of HTTP/1.1.
+    /// Appends the message in HTTP/1.1 format.
     pub(super) fn write_http1(&self, out: &mut Vec<u8>) {
         match self {
             Self::Nothing => {}
@@ -174,7 +174,7 @@ impl ResponseStart {
 }
 
 impl ResponseHead {
-    /// Appends the head in the form of HTTP/1.1.
+    /// Appends the head in HTTP/1.1 format.
     fn write_http1(&self, out: &mut Vec<u8>) {
         let Self { interim, version, status, fields, persistence } = self;
         // Writing to memory cannot fail.
@@ -187,19 +187,19 @@ impl ResponseHead {
 }
 
 impl ResponseForm {
-    /// Closes the connection after it.
+    /// Announces the close of the connection.
     pub(super) fn closing(self) -> Self {
         Self { persistence: Persistence::Close, ..self }
     }
 
-    /// The connection's fate that the client expects.
+    /// The announced fate of the connection.
     pub(super) fn end(self) -> AfterResponse {
         if self.persistence == Persistence::Close { AfterResponse::Close } else { AfterResponse::Next }
     }
 }
 
 impl Persistence {
-    /// The head's field about it.
+    /// The header field of the announcement.
     fn field(self) -> &'static str {
         match self {
             Self::KeepAlive => "",
@@ -209,7 +209,7 @@ impl Persistence {
     }
 }
 
-/// The reason phrase of a status; empty, which is valid, for any other status.
+/// Reason phrase of a status; empty, which is valid, for other statuses.
 fn reason(status: u16) -> &'static str {
     match status {
         100 => "Continue",

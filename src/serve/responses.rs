@@ -1,4 +1,4 @@
-//! The responses of the paths that need more than a line of code.
+//! Responses of the paths that need more than a line of code.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::response::{AfterResponse, HELLO, Response, ResponseForm, ResponseStar
 use super::service::{ServiceDistribution, WAIT_MAX};
 use super::stream::{BodyStream, Drip};
 
-/// A response, or the fault in the argument or the query.
+/// A response, or the error in the argument or query.
 type ResponseResult = Result<Response, String>;
 
-/// The longest body, in bytes: enough for minutes of transfer.
+/// Maximum length of a body, in bytes: enough for minutes of transfer.
 const BODY_BYTES_MAX: u64 = 10 << 30;
 
 /// A body whose length is the argument.
@@ -23,14 +23,14 @@ pub(super) fn bytes(ask: &RequestContext) -> ResponseResult {
     Ok(Response::streamed(format!("Content-Length: {left}\r\n"), BodyStream::Block { left }, ask.manner))
 }
 
-/// The greeting, after the delay in the argument.
+/// The greeting, after the delay given in the argument.
 pub(super) fn delay(ask: &RequestContext) -> ResponseResult {
     let mean = wait(ask.argument, MILLISECOND)?;
     let time = if ask.query.is_empty() { mean } else { draw(ask, service(ask, mean)?) };
     Ok(Response::hello(ask.manner).after(time))
 }
 
-/// The status in the argument, with HTTP's requirements for it: no body, a `Location`, or a final response after it.
+/// The status given in the argument, with what HTTP requires for it: no body, a `Location`, or a final response.
 pub(super) fn status(ask: &RequestContext) -> ResponseResult {
     let status = match ask.argument.parse() {
         Ok(status @ 100..=999) => status,
@@ -51,7 +51,7 @@ pub(super) fn chunked(ask: &RequestContext) -> ResponseResult {
     Ok(Response::streamed("Transfer-Encoding: chunked\r\nTrailer: X-Trail\r\n", stream, ask.manner))
 }
 
-/// A body that is sent bit by bit, with httpbin's names and defaults, except that there is no delay by default.
+/// A body sent bit by bit, with httpbin's names and defaults, except for a default delay of zero.
 pub(super) fn drip(ask: &RequestContext) -> ResponseResult {
     let total = length(ask.value(&["bytes", "numbytes"]).unwrap_or("10"))?;
     let span = match ask.value(&["ms"]) {
@@ -68,25 +68,25 @@ pub(super) fn close(ask: &RequestContext) -> ResponseResult {
     Ok(Response::hello(ask.manner.closing()))
 }
 
-/// The greeting; the connection closes without `Connection: close`.
+/// The greeting, after which the connection closes without `Connection: close`.
 pub(super) fn close_unsaid(ask: &RequestContext) -> ResponseResult {
     Ok(Response { end: AfterResponse::CloseUntold, ..Response::hello(ask.manner) })
 }
 
-/// Bytes that are not HTTP, from the first one on.
+/// Bytes that are not HTTP from the start.
 pub(super) fn garbage(_: &RequestContext) -> ResponseResult {
     let message = ResponseStart::Garbage(b"\x00\xffthis is not HTTP\r\n\r\n");
     Ok(Response { message, ..Response::nothing(AfterResponse::CloseUntold) })
 }
 
-/// The greeting, late for one request in `every` on each connection.
+/// The greeting, delayed for one in `every` requests on each connection.
 pub(super) fn stall(ask: &RequestContext) -> ResponseResult {
     let pause = wait(ask.value(&["ms"]).unwrap_or("1000"), MILLISECOND)?;
     let stalls = ask.is_chosen(ask.numbers.request)?;
     Ok(Response::hello(ask.manner).after(if stalls { pause } else { Duration::ZERO }))
 }
 
-/// The greeting, quick on one connection in `every` and slow on the others.
+/// The greeting, fast on one in `every` connections and slow on the others.
 pub(super) fn mixed(ask: &RequestContext) -> ResponseResult {
     let quick = wait(ask.value(&["ms"]).unwrap_or("0.1"), MILLISECOND)?;
     let slow = wait(ask.value(&["rest"]).unwrap_or("1000"), MILLISECOND)?;
@@ -94,7 +94,7 @@ pub(super) fn mixed(ask: &RequestContext) -> ResponseResult {
     Ok(Response::hello(ask.manner).after(if is_quick { quick } else { slow }))
 }
 
-/// The greeting; at regular intervals the whole target stops responding for a while.
+/// The greeting. At regular intervals the whole target stops responding for a while.
 pub(super) fn freeze(ask: &RequestContext) -> ResponseResult {
     let text = ask.value(&["every"]).unwrap_or("5s");
     let (count, unit) = match (text.strip_suffix("ms"), text.strip_suffix('s')) {
@@ -111,7 +111,7 @@ pub(super) fn freeze(ask: &RequestContext) -> ResponseResult {
     Ok(Response::hello(ask.manner))
 }
 
-/// The greeting, once the queue of the whole target has served the request.
+/// The greeting, after the request has passed the queue of the whole target.
 pub(super) fn capacity(ask: &RequestContext) -> ResponseResult {
     let number = |name, most: f64| {
         let text = ask.value(&[name]).unwrap_or("0");
@@ -127,7 +127,7 @@ pub(super) fn capacity(ask: &RequestContext) -> ResponseResult {
     Ok(Response::hello(ask.manner).after(ask.resources.common.capacity.enter(service)))
 }
 
-/// The greeting, once one of the workers has served the request.
+/// The greeting, after a worker has served the request.
 pub(super) fn pool(ask: &RequestContext) -> ResponseResult {
     let workers = places(ask, "workers", "/pool?workers=4&ms=5")?;
     let ms = ask.value(&["ms"]).ok_or("ms, the time of each request, is missing; try /pool?workers=4&ms=5")?;
@@ -135,21 +135,21 @@ pub(super) fn pool(ask: &RequestContext) -> ResponseResult {
     Ok(Response::hello(ask.manner).after(draw(ask, service)).limited(AdmissionLimit::Pool { workers, service }))
 }
 
-/// The greeting, once the connection is one of the served ones.
+/// The greeting, once the connection is among the served ones.
 pub(super) fn prefork(ask: &RequestContext) -> ResponseResult {
     let serves = places(ask, "serves", "/prefork?serves=4")?;
     let service = service(ask, wait(ask.value(&["ms"]).unwrap_or("0"), MILLISECOND)?)?;
     Ok(Response::hello(ask.manner).after(draw(ask, service)).limited(AdmissionLimit::Prefork { serves }))
 }
 
-/// How many there are of something, from the query.
+/// A number of places, from the query.
 fn places(ask: &RequestContext, name: &str, example: &str) -> Result<u32, String> {
     let text = ask.value(&[name]).ok_or_else(|| format!("{name} is missing; try {example}"))?;
     let number = text.parse().ok().filter(|number| (1..=PLACES_MAX).contains(number));
     number.ok_or_else(|| format!("{name}: {text:?} is not a whole number from 1 to {PLACES_MAX}"))
 }
 
-/// The distribution that the query asks for, given its `ms`.
+/// The service-time distribution of the query, given its `ms`.
 fn service(ask: &RequestContext, ms: Duration) -> Result<ServiceDistribution, String> {
     let time = |name| {
         let time = |text| wait(text, MILLISECOND).map_err(|why| format!("{name}: {why}"));
@@ -168,18 +168,18 @@ fn service(ask: &RequestContext, ms: Duration) -> Result<ServiceDistribution, St
     }
 }
 
-/// The service time of this request.
+/// Draws the service time of this request.
 fn draw(ask: &RequestContext, service: ServiceDistribution) -> Duration {
     service.draw(&mut ask.resources.random.borrow_mut())
 }
 
-/// A body that ends when the connection closes.
+/// A body delimited by the close of the connection.
 pub(super) fn eof(ask: &RequestContext) -> ResponseResult {
-    // The body has no length, so the head must say "close".
+    // The body has no length, so the head must announce the close.
     Ok(Response::new(200, "", HELLO, ask.manner.closing()))
 }
 
-/// The greeting of an HTTP/1.0 server, which sends `Connection: keep-alive` when it keeps the connection.
+/// The greeting of an HTTP/1.0 server, with `Connection: keep-alive` if the connection stays open.
 pub(super) fn http10(ask: &RequestContext) -> ResponseResult {
     let keeps_alive = ask.query == "keep-alive" && ask.manner.persistence != Persistence::Close;
     let persistence = if keeps_alive { Persistence::KeepAliveTold } else { Persistence::KeepAlive };
@@ -197,12 +197,12 @@ pub(super) fn unasked_continue(ask: &RequestContext) -> ResponseResult {
     Ok(Response::hello(ask.manner).preceded_by(100, ""))
 }
 
-/// A 413 that is sent without waiting for the body.
+/// A 413 sent without waiting for the body.
 pub(super) fn early_413(ask: &RequestContext) -> Response {
     Response::text(413, &b"too large\n"[..], ask.manner)
 }
 
-/// The greeting, followed by stray bytes: over HTTP/1.1 they belong to no request, over HTTP/2 the body is too long.
+/// The greeting, followed by stray bytes. Over HTTP/1.1 they belong to no request; over HTTP/2 the body is too long.
 pub(super) fn extra(ask: &RequestContext) -> ResponseResult {
     let mut response = Response::hello(ask.manner);
     if let ResponseStart::Http(_, body) = &mut response.message {
@@ -221,7 +221,7 @@ pub(super) fn bad_length(_: &RequestContext) -> ResponseResult {
     Ok(malformed("Content-Length: -13\r\n", HELLO))
 }
 
-/// Two lengths that contradict each other.
+/// Two contradicting lengths.
 pub(super) fn two_lengths(_: &RequestContext) -> ResponseResult {
     Ok(malformed("Content-Length: 13\r\nContent-Length: 12\r\n", HELLO))
 }
@@ -237,29 +237,28 @@ pub(super) fn bad_chunk(_: &RequestContext) -> ResponseResult {
     Ok(broken_chunks(malformed("Transfer-Encoding: chunked\r\n", b"d\r\nHello, World!\r\nzz\r\n")))
 }
 
-/// A response that no client should accept. It does not announce that the connection closes, so a client that accepts
-/// it continues.
+/// A response that no client should accept. The close is not announced, so a client that accepts the response
+/// continues.
 fn malformed(fields: &'static str, body: &'static [u8]) -> Response {
     let manner = ResponseForm { head_only: false, persistence: Persistence::KeepAlive };
     Response { end: AfterResponse::CloseUnframed, ..Response::new(200, fields, body, manner) }
 }
 
-/// Breaks the chunks of a response; HTTP/2 cannot express that.
+/// Breaks the chunks of a response, which HTTP/2 cannot express.
 fn broken_chunks(response: Response) -> Response {
     let mut bytes = Vec::new();
     response.message.write_http1(&mut bytes);
     Response { message: ResponseStart::BrokenChunks(bytes), ..response }
 }
 
-/// The lowest and the highest rate of a queue, in requests per second: serving one takes from a nanosecond to 100
-/// seconds.
+/// Minimum and maximum rate of a queue, in requests per second: a service time from a nanosecond to 100 seconds.
 const RATE_MIN: f64 = 0.01;
 const RATE_MAX: f64 = 1e9;
 
-/// The largest standard deviation of the service time, as a share of its mean.
+/// Maximum standard deviation of the service time, as a share of its mean.
 const SPREAD_MAX: f64 = 10.0;
 
-/// The most workers of a pool, and the most connections that are served at a time.
+/// Maximum number of workers of a pool, and of connections served at a time.
 const PLACES_MAX: u32 = 4096;
 
 const SECOND: Duration = Duration::from_secs(1);
@@ -272,7 +271,7 @@ fn length(text: &str) -> Result<u64, String> {
     }
 }
 
-/// The time `text` in `unit`; fractions are allowed.
+/// Parses a time in `unit`; fractions are allowed.
 fn wait(text: &str, unit: Duration) -> Result<Duration, String> {
     let seconds = text.parse::<f64>().ok().map(|count| count * unit.as_secs_f64());
     match seconds.map(Duration::try_from_secs_f64) {

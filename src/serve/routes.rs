@@ -1,4 +1,4 @@
-//! The paths, in one table that selects the response and generates the help.
+//! The table of paths, which selects the response and generates the help.
 
 use super::ask::{RequestContext, RequestNumbers};
 use super::reply::{AfterBody, Reply};
@@ -8,50 +8,50 @@ use super::responses;
 
 /// A path and its response.
 pub(super) struct PathRoute {
-    /// The path; except for the root, a path that ends with `/` takes an argument there.
+    /// The path. A path that ends with `/`, except the root, takes an argument.
     pub path: &'static str,
-    /// The argument and the query as shown in the help.
+    /// Argument and query for the help.
     pub usage: &'static str,
-    /// One line for the help.
+    /// One-line description for the help.
     pub about: &'static str,
-    /// The keys of its query.
+    /// Keys allowed in the query.
     keys: &'static [&'static str],
     action: Action,
 }
 
-/// How many characters of an unknown key are repeated.
+/// Maximum number of characters of an unknown key that are repeated in the error.
 const KEY_MAX: usize = 40;
 
 impl PathRoute {
-    /// With the keys that its query may have. A path without keys ignores any query, because clients add some to make
-    /// each URL another one.
+    /// Sets the keys allowed in the query. A path without keys ignores any query, because clients add queries to make
+    /// each URL unique.
     const fn takes(mut self, keys: &'static [&'static str]) -> Self {
         self.keys = keys;
         self
     }
 
-    /// The first key of a query that it does not know.
+    /// The first unknown key of a query.
     fn unknown<'a>(&self, query: &'a str) -> Option<&'a str> {
         let pairs = query.split('&').filter(|pair| !pair.is_empty() && !self.keys.is_empty());
         pairs.map(|pair| pair.split('=').next().unwrap_or(pair)).find(|key| !self.keys.contains(key))
     }
 }
 
-/// How the response is made, and how much is received before it.
+/// The action for a request: makes the response, after or before the body is received.
 enum Action {
-    /// The body is discarded, then this makes the response; an `Err` names the fault in the argument or query.
+    /// Discards the body, then makes the response; an `Err` names the fault in the argument or query.
     Make(fn(&RequestContext) -> Result<Response, String>),
-    /// This makes the response, which is sent at once; then the body is discarded.
+    /// Makes and sends the response at once, then discards the body.
     Early(fn(&RequestContext) -> Response),
-    /// The request is sent back, head and body, as it was received.
+    /// Sends back the request, head and body, as received.
     Echo,
-    /// The length of the body is sent back.
+    /// Sends back the length of the body.
     Sink,
-    /// The counts of the server, without this request.
+    /// Sends the server's counts, without this request.
     Stats,
 }
 
-/// Every path, in the order of the help.
+/// All paths, in the order of the help.
 pub(super) const ROUTES: &[PathRoute] = &[
     route("/", "", "13 bytes: Hello, World!", Action::Make(|ask| Ok(Response::hello(ask.manner)))),
     route("/bytes/", "N", "N bytes, up to 10 GiB", Action::Make(responses::bytes)),

@@ -3,9 +3,9 @@
 /// The result of handing bytes to the kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SendResult {
-    /// The kernel took all of them.
+    /// The kernel took all bytes.
     All,
-    /// The kernel has no room for the rest; an event follows when it has.
+    /// The kernel has no room for the rest; an event announces new room.
     Full,
     /// The client has gone.
     Gone,

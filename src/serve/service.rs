@@ -1,4 +1,4 @@
-//! How long the service of a request takes: one of a few distributions, from which each request draws.
+//! Service times of requests, drawn from one of a few distributions.
 
 use std::time::Duration;
 
@@ -7,27 +7,27 @@ use onrush_plan::Random;
 /// A distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum ServiceDistribution {
-    /// No variation.
+    /// Always this time.
     Constant(Duration),
     /// Log-normal.
     LogNormal {
-        /// Not zero.
+        /// Mean, not zero.
         mean: Duration,
-        /// The standard deviation.
+        /// Standard deviation.
         sd: Duration,
     },
     /// Exponential with this mean.
     Exponential(Duration),
-    /// Half of them are quick, half are slow.
+    /// Half of the requests are quick, half are slow.
     Two {
-        /// Each of the quick half.
+        /// Time of the quick half.
         quick: Duration,
-        /// Each of the other half.
+        /// Time of the slow half.
         slow: Duration,
     },
 }
 
-/// The longest wait, one hour; a longer drawn one is cut.
+/// Maximum wait, one hour; longer drawn times are cut.
 pub(super) const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 impl ServiceDistribution {
@@ -72,7 +72,7 @@ mod tests {
         let (mut random, service) = (Random::new(3), ServiceDistribution::Exponential(Duration::from_secs(1)));
         let times: Vec<f64> = (0..100_000).map(|_| service.draw(&mut random).as_secs_f64() - 1.0).collect();
         let together = times.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / times.len() as f64;
-        // Its deviation is 1/√100,000 or 0.003.
+        // The standard deviation of an autocorrelation is 1/√100,000 or 0.003.
         assert!(together.abs() < 0.015, "an autocorrelation of {together}");
     }
 

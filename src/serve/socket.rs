@@ -1,4 +1,4 @@
-//! A client's socket, perhaps with TLS: receives without waiting, and keeps output that the kernel did not take yet.
+//! A client's socket, with or without TLS: receives without blocking, and keeps output that the kernel has not taken.
 
 use std::io::IoSlice;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,9 +18,9 @@ use super::tls::{ReceiveResult, TlsSession};
 pub(super) struct ClientSocket {
     fd: OwnedFd,
     tls: Option<TlsSession>,
-    /// The output that the kernel did not take yet.
+    /// Output that the kernel has not taken.
     rest: Vec<u8>,
-    /// True if there may be something to receive.
+    /// True if there may be input to receive.
     pub readable: bool,
     /// True if the client has shut down its sending side; it may still receive.
     pub half_closed: bool,
@@ -28,7 +28,7 @@ pub(super) struct ClientSocket {
     pub ended: bool,
 }
 
-/// The number of blocks that one call hands to the kernel: 1 MiB.
+/// Number of blocks per call: 1 MiB.
 const BLOCKS_PER_CALL: usize = 16;
 
 impl ClientSocket {
@@ -36,7 +36,7 @@ impl ClientSocket {
         Self { fd, tls, rest: Vec::new(), readable: false, half_closed: false, ended: false }
     }
 
-    /// The socket, to be polled.
+    /// The socket, for polling.
     pub(super) fn fd(&self) -> BorrowedFd<'_> {
         self.fd.as_fd()
     }
@@ -47,7 +47,7 @@ impl ClientSocket {
         self.half_closed |= flags.contains(EventFlags::RDHUP);
     }
 
-    /// Appends received bytes, as far as there is room. Returns whether the connection is still usable.
+    /// Appends received bytes while there is room. Returns true if the connection is still usable.
     pub(super) fn receive(&mut self, input: &mut Vec<u8>) -> bool {
         let room = input.capacity() - input.len();
         if room == 0 {
@@ -73,8 +73,8 @@ impl ClientSocket {
                 self.ended = true;
                 self.readable = false;
             }
-            // Less than there was room for: nothing more has arrived, and more input will make a new event. The end of
-            // the stream makes no event if it was already there.
+            // Less than the available room: no more input has arrived, and new input causes a new event. An end of
+            // stream that was already there causes no event.
             Ok((_, bytes)) => self.readable = bytes == room || self.half_closed,
             Err(Errno::AGAIN) => self.readable = false,
             Err(Errno::INTR) => {}
@@ -83,7 +83,7 @@ impl ClientSocket {
         true
     }
 
-    /// Hands bytes to the kernel and keeps the ones that it does not take.
+    /// Hands bytes to the kernel and keeps the rest.
     pub(super) fn send(&mut self, bytes: &[u8], flags: SendFlags) -> SendResult {
         if let Some(tls) = &mut self.tls {
             tls.write(bytes);
@@ -99,7 +99,7 @@ impl ClientSocket {
         SendResult::Full
     }
 
-    /// Hands over the bytes that the kernel did not take before, if there are any.
+    /// Hands over the kept bytes, if any.
     pub(super) fn send_rest(&mut self) -> SendResult {
         if let Some(tls) = &mut self.tls {
             return tls.flush(&self.fd);
@@ -111,8 +111,7 @@ impl ClientSocket {
         self.send(&rest, SendFlags::empty())
     }
 
-    /// Hands up to 1 MiB of [`BLOCK`]s to the kernel, or one if it is encrypted, and subtracts the bytes taken from
-    /// `left`.
+    /// Hands up to 1 MiB of [`BLOCK`]s to the kernel, or one block with TLS, and subtracts the bytes taken from `left`.
     pub(super) fn send_blocks(&mut self, left: &mut u64) -> SendResult {
         if let Some(tls) = &mut self.tls {
             let here = (*left).min(BLOCK.len() as u64);
@@ -141,7 +140,7 @@ impl ClientSocket {
         }
     }
 
-    /// Announces the end of the sending side, if there is a way to.
+    /// Announces the end of sending, if the protocol can.
     pub(super) fn announce_end(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.end(&self.fd);
@@ -151,13 +150,13 @@ impl ClientSocket {
     /// Shuts down the sending side.
     pub(super) fn end(&mut self) {
         self.announce_end();
-        // This fails if the client has gone, which the next receive notices.
+        // This fails if the client has gone, which the next receive detects.
         let _ = shutdown(&self.fd, Shutdown::Write);
     }
 
-    /// Makes closing the socket send a RST.
+    /// Makes closing the socket send an RST.
     pub(super) fn reset(&self) {
-        // If this fails, the client gets a FIN instead, which is not a response either.
+        // If this fails, the client gets a FIN, which is not a response either.
         let _ = sockopt::set_socket_linger(&self.fd, Some(Duration::ZERO));
     }
 }

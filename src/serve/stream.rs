@@ -1,4 +1,4 @@
-//! Bodies (and one head) that are generated while they are sent, so that their length takes no memory.
+//! Bodies (and one head) generated during sending, so that their length takes no memory.
 //!
 //! Time is an argument: nothing here reads a clock or a socket.
 
@@ -10,17 +10,17 @@ use std::time::Duration;
 pub(super) enum BodyStream {
     /// Bytes of [`BLOCK`], handed to the kernel without a copy.
     Block {
-        /// Bytes still to be sent.
+        /// Bytes left to send.
         left: u64,
     },
     /// A chunked body.
     Chunks {
-        /// Bytes of content still to be sent.
+        /// Content bytes left to send.
         left: u64,
-        /// True if no chunk was sent yet: the first one has an extension.
+        /// True before the first chunk, which has an extension.
         first: bool,
     },
-    /// A body that is sent bit by bit.
+    /// A body sent bit by bit.
     Drip(Drip),
     /// Endless header fields.
     EndlessHead,
@@ -28,7 +28,7 @@ pub(super) enum BodyStream {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Fill {
-    /// There is more to send after this.
+    /// There is more to send right away.
     More,
     /// Nothing more is due before this time, in nanoseconds of the server's clock.
     Until(u64),
@@ -36,15 +36,15 @@ pub(super) enum Fill {
     Done,
 }
 
-/// The content of bodies. Letters instead of zeros, so that a body cannot be confused with uninitialised memory.
-/// Written when it is first needed, so that the program does not have it in its file.
+/// Content of bodies. Letters instead of zeros, so that a body is not confused with uninitialised memory. Generated on
+/// first use, to keep it out of the program file.
 pub(super) static BLOCK: LazyLock<Box<[u8]>> = LazyLock::new(|| vec![b'x'; BLOCK_BYTES].into());
 
 /// Length of a block.
 pub(super) const BLOCK_BYTES: usize = 64 << 10;
 
 impl BodyStream {
-    /// Appends the bytes due at `now_ns`, at most about one [`BLOCK`].
+    /// Appends the bytes due at `now_ns`, up to about one [`BLOCK`].
     pub(super) fn fill(&mut self, out: &mut Vec<u8>, now_ns: u64) -> Fill {
         match self {
             Self::Block { left } => {
@@ -62,7 +62,7 @@ impl BodyStream {
         }
     }
 
-    /// The number of bytes of content that may be sent now, for a protocol that frames them itself.
+    /// Number of content bytes that may be sent now, for a protocol with its own framing.
     pub(super) fn ready(&mut self, now_ns: u64) -> u64 {
         match self {
             Self::Block { left } | Self::Chunks { left, .. } => *left,
@@ -71,7 +71,7 @@ impl BodyStream {
         }
     }
 
-    /// Records that so many of the prepared bytes were sent.
+    /// Records that this many prepared bytes were sent.
     pub(super) fn advance(&mut self, bytes: u64) {
         match self {
             Self::Block { left } | Self::Chunks { left, .. } => *left -= bytes,
@@ -80,7 +80,7 @@ impl BodyStream {
         }
     }
 
-    /// When there is more to send, if nothing is ready now; `None` if everything was sent.
+    /// Time of the next bytes, if none are ready now; `None` if everything was sent.
     pub(super) fn next_ns(&self, now_ns: u64) -> Option<u64> {
         match self {
             Self::Drip(drip) if drip.sent < drip.total => Some(drip.next_ns(now_ns)),
@@ -97,7 +97,7 @@ impl BodyStream {
         }
     }
 
-    /// The trailer field that follows the content.
+    /// The trailer field after the content.
     pub(super) fn trailer(&self) -> Option<(&'static str, &'static str)> {
         matches!(self, Self::Chunks { .. }).then_some(TRAILER)
     }
@@ -106,7 +106,7 @@ impl BodyStream {
 /// The trailer of a chunked body.
 const TRAILER: (&str, &str) = ("X-Trail", "t");
 
-/// The largest chunk of a chunked body.
+/// Maximum size of a chunk.
 const CHUNK_BYTES: u64 = 4096;
 
 fn fill_chunks(left: &mut u64, first: &mut bool, out: &mut Vec<u8>) -> Fill {
@@ -126,22 +126,21 @@ fn fill_chunks(left: &mut u64, first: &mut bool, out: &mut Vec<u8>) -> Fill {
     Fill::More
 }
 
-/// A body whose bytes are spread evenly over a time span: byte k is due after k / total of it.
+/// A body spread evenly over a time span: byte k is due after k / total of the span.
 #[derive(Debug)]
 pub(super) struct Drip {
     total: u64,
     span_ns: u64,
     sent: u64,
-    /// The time of the first fill, when the first byte was due; `None` before.
+    /// Time of the first fill, when the first byte is due.
     start_ns: Option<u64>,
 }
 
-/// The shortest pause between two parts of a drip: a million bytes in one second are sent as a thousand parts of a
-/// thousand.
+/// Minimum pause between two parts of a drip: a million bytes in one second are sent as a thousand parts of a thousand.
 const DRIP_PAUSE_NS: u64 = 1_000_000;
 
 impl Drip {
-    /// `total` bytes over `span`, the first one at once.
+    /// `total` bytes over `span`, starting at once.
     pub(super) fn new(total: u64, span: Duration) -> Self {
         Self { total, span_ns: span.as_nanos() as u64, sent: 0, start_ns: None }
     }
@@ -160,18 +159,18 @@ impl Drip {
         }
     }
 
-    /// The number of bytes that are due and were not sent.
+    /// Number of due bytes that were not sent.
     fn ready(&mut self, now_ns: u64) -> u64 {
         let start_ns = *self.start_ns.get_or_insert(now_ns);
         self.due(now_ns.saturating_sub(start_ns)) - self.sent
     }
 
-    /// When the next byte is sent, if none is ready now.
+    /// Time of the next byte, if none is ready now.
     fn next_ns(&self, now_ns: u64) -> u64 {
         (self.start_ns.unwrap_or(now_ns) + self.due_at_ns(self.sent)).max(now_ns + DRIP_PAUSE_NS)
     }
 
-    /// The number of bytes that are due this long after the start.
+    /// Number of bytes due this long after the start.
     fn due(&self, elapsed_ns: u64) -> u64 {
         if elapsed_ns >= self.span_ns {
             return self.total;
@@ -180,7 +179,7 @@ impl Drip {
         (whole as u64 + 1).min(self.total)
     }
 
-    /// The time after the start when byte `k`, counted from 0, is due.
+    /// Due time of byte `k` (from 0) after the start.
     fn due_at_ns(&self, k: u64) -> u64 {
         (u128::from(k) * u128::from(self.span_ns)).div_ceil(u128::from(self.total)) as u64
     }

@@ -37,7 +37,7 @@ fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n")
 }
 
-/// Reads exactly the expected text, and fails at the first difference.
+/// Reads the expected text, and fails at the first difference.
 fn expect(client: &mut TcpStream, expected: &str) {
     let mut got = vec![0; expected.len()];
     let mut filled = 0;
@@ -50,20 +50,20 @@ fn expect(client: &mut TcpStream, expected: &str) {
     assert_eq!(String::from_utf8_lossy(&got[..filled]), expected);
 }
 
-/// Checks that the connection stays open: another request gets its response, and nothing precedes it.
+/// Checks that the connection stays open: the response to another request follows immediately.
 fn expect_alive(client: &mut TcpStream) {
     send(client, &get("/"));
     expect(client, PLAIN);
 }
 
-/// Checks that the connection is closed in an orderly way, and that nothing more was sent.
+/// Checks that the connection was closed in an orderly way and nothing more was sent.
 fn expect_closed(client: &mut TcpStream) {
     let mut rest = Vec::new();
     client.read_to_end(&mut rest).unwrap();
     assert_eq!(String::from_utf8_lossy(&rest), "");
 }
 
-/// Sends a GET on a new connection and reads the response, which leaves the connection open.
+/// Sends a GET on a new connection, checks the response, and checks that the connection stays open.
 #[track_caller]
 fn answers_and_lives(path: &str, expected: &str) {
     let server = server();
@@ -73,7 +73,7 @@ fn answers_and_lives(path: &str, expected: &str) {
     expect_alive(&mut client);
 }
 
-/// Sends a GET on a new connection and reads the response, after which the connection is closed.
+/// Sends a GET on a new connection, checks the response, and checks that the connection is closed.
 #[track_caller]
 fn answers_and_closes(path: &str, expected: &str) {
     let server = server();
@@ -108,7 +108,7 @@ fn a_slow_reader_gets_every_byte_and_holds_up_nobody() {
     send(&mut slow, &get("/bytes/50000000"));
     let head = format!("{HEAD}Content-Length: 50000000\r\n\r\n");
     expect(&mut slow, &head);
-    // The kernel's buffers hold a few megabytes at most, so the response has not been sent completely.
+    // The kernel's buffers hold a few megabytes, so the response has not been sent completely.
     expect_alive(&mut connect(&server));
     let mut left: usize = 50_000_000;
     let mut buffer = vec![0; 100_003];
@@ -211,7 +211,7 @@ fn hang_stays_open_without_a_byte() {
     client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     assert_eq!(client.read(&mut [0; 64]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     client.set_read_timeout(Some(PATIENCE)).unwrap();
-    // More than fits in the socket buffers: the server must keep reading to reach the end.
+    // Exceeds the socket buffers: the server must keep reading to reach the end.
     client.write_all(&vec![b'u'; 20_000_000]).unwrap();
     client.shutdown(Shutdown::Write).unwrap();
     expect_closed(&mut client);
@@ -222,7 +222,7 @@ fn stall_delays_every_kth_request() {
     let server = server();
     let mut client = connect(&server);
     for number in 1..=4 {
-        // A request that was delayed by mistake would wait for an hour.
+        // A request delayed by mistake would wait for an hour.
         let pause_ms = if number % 2 == 0 { 20 } else { 3_600_000 };
         let started = Instant::now();
         send(&mut client, &get(&format!("/stall?every=2&ms={pause_ms}")));
@@ -235,7 +235,7 @@ fn stall_delays_every_kth_request() {
 fn mixed_favours_every_kth_connection() {
     let server = server();
     for number in 1..=6 {
-        // A connection that was delayed by mistake would wait for an hour.
+        // A connection delayed by mistake would wait for an hour.
         let (ms, rest) = if number % 3 == 0 { (20, 3_600_000) } else { (3_600_000, 20) };
         let mut client = connect(&server);
         let started = Instant::now();
@@ -250,7 +250,7 @@ fn mixed_favours_every_kth_connection() {
 #[test]
 fn freezes_stop_all_threads_and_then_end() {
     let server = server_with(2);
-    // The kernel distributes the connections: it is very unlikely that all twelve go to one thread.
+    // The kernel distributes the connections: all twelve on one thread are very unlikely.
     let mut clients: Vec<TcpStream> = (0..12).map(|_| connect(&server)).collect();
     for client in &mut clients {
         expect_alive(client);
@@ -493,7 +493,7 @@ fn bad_requests_are_refused_with_a_reason() {
 fn endless_heads_are_refused() {
     let server = server();
     let mut client = connect(&server);
-    // More than the limit, so that part of it is still unread when the response is sent.
+    // Exceeds the limit, so that part of the request is still unread when the response is sent.
     send(&mut client, &format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(200_000)));
     let why = "the head is longer than 16 KiB\n";
     let fields = format!("Content-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n", why.len());
@@ -566,7 +566,7 @@ fn capacity_queues_are_shared_by_all() {
     assert!(start.elapsed() >= Duration::from_millis(200), "four requests at 20 a second took {:?}", start.elapsed());
 }
 
-/// Reads nothing for a moment.
+/// Checks that nothing arrives for a moment.
 #[track_caller]
 fn expect_silence(client: &mut TcpStream) {
     client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
@@ -591,7 +591,7 @@ fn departed_queued_clients_take_no_worker() {
     let path = get("/pool?workers=1&ms=300");
     let [mut first, mut last] = [connect(&server), connect(&server)];
     send(&mut first, &path);
-    // If these were served, the last one would lose its patience.
+    // If the dropped connections were served, the last one would time out.
     let mut waiting: Vec<TcpStream> = (0..100).map(|_| connect(&server)).collect();
     waiting.iter_mut().for_each(|client| send(client, &path));
     drop(waiting);
@@ -606,7 +606,7 @@ fn a_client_that_does_not_read_occupies_no_worker() {
     let server = server();
     let [mut slow, mut client] = [connect(&server), connect(&server)];
     let path = get("/pool?workers=1&ms=0");
-    // The kernel's buffers hold a few megabytes at most, which these are long before the other client is done.
+    // The kernel's buffers hold a few megabytes, which fill long before the other client is done.
     send(&mut slow, &(get("/bytes/60000") + &path).repeat(400));
     for _ in 0..400 {
         send(&mut client, &path);
@@ -638,7 +638,7 @@ fn prefork_limits_served_connections() {
             send(client, &path.repeat(2));
             expect_silence(client);
         }
-        // Served connections stay so; places that they leave, or that others give up, go to the next in order of
+        // Served connections keep their places. A place that is released goes to the next connection in order of
         // arrival.
         send(&mut clients[1], &path);
         expect(&mut clients[1], PLAIN);
@@ -653,7 +653,7 @@ fn prefork_limits_served_connections() {
         expect_closed(&mut clients[0]);
         expect(&mut clients[2], &PLAIN.repeat(2));
         expect_silence(&mut clients[3]);
-        // Others are not concerned.
+        // Other paths are unaffected.
         expect_alive(&mut connect(&server));
     }
 }

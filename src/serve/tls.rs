@@ -1,6 +1,6 @@
-//! The target's side of TLS: a certificate that is made when the target starts, and the state of one connection.
+//! The server side of TLS: a certificate generated at the start, and the state of a connection.
 //!
-//! Both protocols are offered (ALPN). Whatever is agreed on, the client's first bytes decide, as without TLS.
+//! Both protocols are offered (ALPN). Whatever is negotiated, the client's first bytes decide, as without TLS.
 
 use std::io::{self, BufRead, Read, Write};
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use rustls::{ServerConfig, ServerConnection};
 
 use super::sent::SendResult;
 
-/// The settings of all connections, with the certificate.
+/// TLS settings of all connections, with the certificate.
 #[derive(Debug)]
 pub(super) struct TlsSettings(Arc<ServerConfig>);
 
@@ -24,13 +24,13 @@ pub(super) struct TlsSession(Box<ServerConnection>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ReceiveResult {
-    /// There may be more.
+    /// The room is full; there may be more input.
     Full,
-    /// Everything that has arrived.
+    /// All available input was received.
     All,
     /// The client sends nothing more.
     End,
-    /// The connection cannot be used any more.
+    /// The connection is unusable.
     Broken,
 }
 
@@ -38,7 +38,7 @@ impl TlsSettings {
     /// Settings with a new certificate for this address.
     ///
     /// # Errors
-    /// No key can be made.
+    /// Fails if no key can be generated.
     pub(super) fn new(address: SocketAddr) -> io::Result<Self> {
         let names = vec!["localhost".to_owned(), address.ip().to_string()];
         let CertifiedKey { cert, signing_key } = generate_simple_self_signed(names).map_err(io::Error::other)?;
@@ -53,15 +53,15 @@ impl TlsSettings {
 }
 
 impl TlsSession {
-    /// The state of a new connection; `None` if there cannot be one.
+    /// The state of a new connection; `None` on failure.
     pub(super) fn new(settings: &TlsSettings) -> Option<Self> {
         let mut connection = ServerConnection::new(Arc::clone(&settings.0)).ok()?;
-        // Callers write a bounded amount, and nothing more before the kernel took it.
+        // No limit: callers write a bounded amount, and wait until the kernel has taken it.
         connection.set_buffer_limit(None);
         Some(Self(Box::new(connection)))
     }
 
-    /// Appends received bytes, decrypted, as far as there is this much room.
+    /// Appends decrypted bytes, up to this much room.
     pub(super) fn receive(&mut self, socket: &OwnedFd, input: &mut Vec<u8>, mut room: usize) -> ReceiveResult {
         loop {
             match self.0.reader().fill_buf() {
@@ -75,7 +75,7 @@ impl TlsSession {
                     continue;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                // The client closed its socket without having announced it.
+                // The client closed its socket without announcing it.
                 Err(_) => return ReceiveResult::End,
             }
             match self.0.read_tls(&mut Bare(socket)) {
@@ -85,16 +85,16 @@ impl TlsSession {
                 Err(_) => return ReceiveResult::Broken,
             }
             let is_good = self.0.process_new_packets().is_ok();
-            // The handshake, or an alert that names the fault. Bytes that the kernel does not take are sent later.
+            // The handshake, or an alert that names the error. Bytes that the kernel does not take are sent later.
             if self.flush(socket) == SendResult::Gone || !is_good {
                 return ReceiveResult::Broken;
             }
         }
     }
 
-    /// Encrypts bytes, to be flushed.
+    /// Encrypts bytes for the next flush.
     pub(super) fn write(&mut self, bytes: &[u8]) {
-        // There is no limit that they could exceed.
+        // The buffer is unlimited, so this cannot fail.
         let _ = self.0.writer().write_all(bytes);
     }
 
@@ -111,15 +111,15 @@ impl TlsSession {
         SendResult::All
     }
 
-    /// Announces that nothing more is sent.
+    /// Announces the end of sending.
     pub(super) fn end(&mut self, socket: &OwnedFd) {
         self.0.send_close_notify();
-        // If the client has gone, the next receive notices.
+        // If the client has gone, the next receive detects it.
         let _ = self.flush(socket);
     }
 }
 
-/// The bytes of a socket as they are on the wire.
+/// The raw bytes of a socket.
 struct Bare<'a>(&'a OwnedFd);
 
 impl Read for Bare<'_> {
@@ -216,7 +216,7 @@ mod tests {
         StreamOwned::new(connection, socket(server))
     }
 
-    /// Everything that follows, up to an orderly end.
+    /// Reads everything up to an orderly end.
     fn rest(client: &mut impl Read) -> String {
         let mut text = String::new();
         client.read_to_string(&mut text).unwrap();
@@ -244,7 +244,7 @@ mod tests {
         let mut start = [0; 9];
         client.read_exact(&mut start).unwrap();
         assert_eq!(client.conn.alpn_protocol(), Some(&b"h2"[..]));
-        // A frame of settings: its length has three bytes, its type is 4.
+        // A SETTINGS frame: three length bytes, then type 4.
         assert_eq!(start[3..], [4, 0, 0, 0, 0, 0]);
     }
 

@@ -1,16 +1,16 @@
-//! The destination of an event, a timer or a call: something that a thread polls.
+//! The destination of an event, a timer or a wakeup.
 
 /// The listener, the stop signal, the inbox, or a slot and its generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct PollToken(pub u64);
 
 impl PollToken {
-    // The largest number is the own one of a `Poll`.
+    // `Poll` reserves the largest number.
     pub(super) const LISTENER: Self = Self(u64::MAX - 3);
     pub(super) const STOP: Self = Self(u64::MAX - 1);
     pub(super) const INBOX: Self = Self(u64::MAX - 2);
 
-    /// A connection: its slot, and how many the slot has had before.
+    /// A connection, identified by its slot and the number of earlier connections in the slot.
     pub(super) fn of_slot(index: u32, generation: u32) -> Self {
         Self(u64::from(generation) << 32 | u64::from(index))
     }

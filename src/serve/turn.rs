@@ -1,4 +1,4 @@
-//! The result of a connection's turn: its thread's next action for it.
+//! The result of a connection's turn: the thread's next action.
 
 use super::sent::SendResult;
 
@@ -11,17 +11,17 @@ pub(super) enum AfterTurn {
     Sleep(u64),
     /// Give another turn soon: there is more to do, but other connections come first.
     Again,
-    /// Continue as HTTP/2, which the client speaks, and give another turn at once.
+    /// Switch to HTTP/2, which the client uses, and give another turn at once.
     Http2,
     /// Close the connection.
     Close,
 }
 
-/// The number of steps (1 MiB received or up to 16 MiB sent) after which other connections come first.
+/// Number of steps per turn (1 MiB received or up to 16 MiB sent) before other connections get theirs.
 pub(super) const STEPS_PER_TURN: usize = 16;
 
 impl AfterTurn {
-    /// The result of a step that handed bytes to the kernel, if it ends the turn.
+    /// The result of a step that handed bytes to the kernel, if the step ends the turn.
     pub(super) fn after(sent: SendResult) -> Option<Self> {
         match sent {
             SendResult::All => None,

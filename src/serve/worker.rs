@@ -1,6 +1,6 @@
-//! One thread of the server: an epoll loop over its listener, its connections and their timers.
+//! A thread of the server: an epoll loop over its listener, its connections and their timers.
 //!
-//! It shares only the eventfd that stops it, the state of all threads, and its inbox. Sockets are registered once,
+//! A thread shares only the eventfd that stops it, the common state, and its inbox. Sockets are registered once,
 //! edge-triggered, so that an ordinary request costs a wakeup, a receive and a send.
 
 use std::collections::BTreeSet;
@@ -30,45 +30,45 @@ use super::turn::AfterTurn;
 pub(super) struct ServeWorker {
     epoll: Poll,
     listener: OwnedFd,
-    /// Becomes readable when the thread must end.
+    /// Readable when the thread should end.
     stop: Arc<OwnedFd>,
     slots: Vec<ConnectionSlot>,
     /// Slots without a connection.
     free: Vec<u32>,
-    /// The timers of connections, in nanoseconds of the thread's clock. A set, because closing a connection removes its
+    /// Timers of connections, in nanoseconds of the thread's clock. A set, because closing a connection removes its
     /// timer.
     timers: BTreeSet<(u64, PollToken)>,
-    /// The connections that get a turn without an event.
+    /// Connections that get a turn without an event.
     again: Vec<PollToken>,
-    /// True if accepting was postponed because descriptors or memory ran out.
+    /// True if accepting is postponed because descriptors or memory ran out.
     accept_put_off: bool,
     resources: Resources,
 }
 
-/// A place for a connection.
+/// A slot for a connection.
 #[derive(Debug, Default)]
 struct ConnectionSlot {
-    /// The number of connections it has had, to tell a late event of an earlier one from an event of the current one.
+    /// Number of earlier connections in the slot, to distinguish late events from current ones.
     generation: u32,
     connection: Option<ServedConnection>,
-    /// The connection's timer.
+    /// Timer of the connection.
     timer_ns: Option<u64>,
     /// True if the connection is already queued for a turn without an event.
     is_queued: bool,
 }
 
-/// The most events per wakeup.
+/// Maximum number of events per wakeup.
 const EVENTS_PER_WAKE_UP: usize = 512;
 
-/// The most connections accepted before open ones get their turns.
+/// Maximum number of connections accepted before open ones get their turns.
 const ACCEPTS_PER_TURN: usize = 256;
 
-/// How long accepting is postponed when descriptors or memory ran out: short enough for waiting clients, long enough to
-/// cost nothing.
+/// Delay of accepting after descriptors or memory ran out: short enough for waiting clients, long enough to cost
+/// nothing.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(10);
 
 impl ServeWorker {
-    /// A thread's state over a listening socket.
+    /// The worker of a listening socket.
     pub(super) fn new(listener: OwnedFd, stop: Arc<OwnedFd>, resources: Resources) -> io::Result<Self> {
         let epoll = Poll::new()?;
         epoll::add(&epoll, &stop, EventData::new_u64(PollToken::STOP.0), EventFlags::IN)?;
@@ -87,9 +87,9 @@ impl ServeWorker {
         })
     }
 
-    /// Serves until the eventfd is written to.
+    /// Serves until the eventfd becomes readable.
     pub(super) fn run(&mut self) {
-        // By default the kernel may wake the thread 50 µs late, to save energy. If this fails, it does.
+        // By default the kernel may delay a wakeup by 50 µs to save energy. If this fails, it does.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS_PER_WAKE_UP);
         loop {
@@ -115,7 +115,7 @@ impl ServeWorker {
         }
     }
 
-    /// Waits while the target is frozen. Returns whether the thread must end.
+    /// Waits while the target is frozen. Returns true if the thread should end.
     fn is_stopped_while_frozen(&self) -> bool {
         while let Some(left) = self.resources.common.freeze.left() {
             match poll(&mut [PollFd::new(&self.stop, PollFlags::IN)], Some(&timespec(left))) {
@@ -127,7 +127,7 @@ impl ServeWorker {
         false
     }
 
-    /// The longest wait for events; `None`: unlimited.
+    /// Maximum wait for events; `None` if unlimited.
     fn timeout(&self) -> Option<Duration> {
         let wait_ns = match self.timers.first() {
             _ if !self.again.is_empty() => 0,
@@ -173,7 +173,7 @@ impl ServeWorker {
         }
     }
 
-    /// Gives the connection its turn, if it is still there, and acts on the result.
+    /// Gives a connection its turn, if it still exists, and acts on the result.
     fn give_turn(&mut self, token: PollToken, turn: impl FnOnce(&mut ServedConnection, &mut Resources) -> AfterTurn) {
         let slot = &mut self.slots[token.index()];
         let Some(connection) = slot.connection.as_mut().filter(|_| slot.generation == token.generation()) else {
@@ -213,7 +213,8 @@ impl ServeWorker {
                 Ok(socket) => self.open(socket),
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
-                // Descriptors or memory ran out, so clients wait in the backlog. Retrying at once would be a busy loop.
+                // Descriptors or memory ran out, so clients wait in the backlog. An immediate retry would be a busy
+                // loop.
                 Err(_) => {
                     self.accept_put_off = true;
                     let until_ns = self.resources.now_ns() + ACCEPT_PAUSE.as_nanos() as u64;
@@ -246,14 +247,14 @@ impl ServeWorker {
         };
         let socket = ClientSocket::new(socket, tls);
         let connection = slot.connection.insert(ServedConnection::new(socket, number, token));
-        // Writability is watched from the start: edge-triggered, it costs nothing until a send was incomplete.
+        // Writability is watched from the start: edge-triggered, it costs nothing until a send is incomplete.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         if epoll::add(&self.epoll, connection.socket(), EventData::new_u64(token.0), flags).is_err() {
             self.close(token);
         }
     }
 
-    /// Closes the connection of a slot; closing the socket removes it from epoll.
+    /// Closes the connection of a slot. Closing the socket removes it from epoll.
     fn close(&mut self, token: PollToken) {
         let slot = &mut self.slots[token.index()];
         slot.connection = None;
@@ -280,7 +281,7 @@ mod tests {
     use super::super::resources::Common;
     use super::*;
 
-    /// A worker over a bound socket, which listens only after a test makes it listen.
+    /// A worker over a bound socket that does not listen yet.
     fn worker() -> (ServeWorker, SocketAddr) {
         let listener = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
         bind(&listener, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
@@ -292,7 +293,7 @@ mod tests {
 
     #[test]
     fn failed_accepts_are_retried_later() {
-        // Accepting on a socket that does not listen fails every time, like accepting without free descriptors.
+        // Accepting on a socket that does not listen fails every time, just as without free descriptors.
         let (mut worker, address) = worker();
         worker.accept();
         worker.accept();

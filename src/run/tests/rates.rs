@@ -1,4 +1,4 @@
-//! Verdicts on rates, drawn at random around a known capacity.
+//! Verdicts on rates drawn at random around a known capacity.
 
 use onrush_plan::{LimitedBy, Random};
 
@@ -6,12 +6,12 @@ use super::simulated::{simulate_plan, virtual_clock};
 use super::*;
 use crate::record::Document;
 
-/// A rate that is asked of a server.
+/// A rate requested of a server.
 struct Drawn {
     words: String,
     scenario: String,
     workers: u32,
-    /// Responses per second, if all its workers are busy.
+    /// Responses per second with all workers busy.
     capacity_per_s: f64,
     asked_per_s: f64,
 }
@@ -24,7 +24,7 @@ impl Drawn {
         let factor = 0.4 + random.uniform();
         let connections = [32, 64, 200, 1_000][random.below(4) as usize];
         let capacity_per_s = workers / service_ms * 1e3;
-        // In steps of a request per second.
+        // Whole requests per second.
         let asked_per_s = (capacity_per_s * factor).round().max(1.0);
         let arrivals = ["", " --arrivals poisson"][random.below(2) as usize];
         Self {
@@ -39,19 +39,19 @@ impl Drawn {
         }
     }
 
-    /// How far the rate is from the capacity, in parts of that.
+    /// Relative difference between rate and capacity.
     fn excess(&self) -> f64 {
         self.asked_per_s / self.capacity_per_s - 1.0
     }
 
-    /// True if nothing can tell on which side of the capacity the rate is, by the counts of the run.
+    /// True if the counts of the run cannot show on which side of the capacity the rate is.
     fn is_close(&self) -> bool {
         let counts = self.asked_per_s.min(self.capacity_per_s) * 10.0;
         self.excess().abs() <= f64::max(0.02, 3.0 / counts.sqrt())
     }
 }
 
-/// A worker with 37/s gets 45/s, but by chance fewer arrive, and it serves more.
+/// A worker with a capacity of 37/s is asked for 45/s, but by chance fewer requests arrive and more are served.
 #[test]
 fn a_lull_of_arrivals_proves_no_rate() {
     let scenario = "connect_us = 50.0\nlatency_us = 100.0\n[capacity]\nworkers = 1\nservice_us = 27000.0\nspread = \"exponential\"\n";
@@ -62,11 +62,11 @@ fn a_lull_of_arrivals_proves_no_rate() {
     assert!(verdict.limited_by == LimitedBy::Unclear && verdict.reason.ends_with(why), "{verdict}");
 }
 
-/// At most one verdict in ten is missing far from the capacity, and none is wrong, which takes many draws to show.
-/// `CHECK_MACHINE` draws 600 instead of 40, and `RATES_SEED` others.
+/// Far from the capacity, at most one verdict in ten may be missing and none may be wrong, which takes many draws to
+/// show. With `CHECK_MACHINE`, the test draws 600 instead of 40; `RATES_SEED` sets the seed.
 #[test]
 fn verdicts_around_known_capacities_are_right() {
-    // Of so few, one more or less is chance.
+    // With few draws, one more or less is chance.
     let (draws, least) = if std::env::var_os("CHECK_MACHINE").is_some() { (600, 90) } else { (40, 80) };
     let seed = std::env::var("RATES_SEED").map_or(7_000, |seed| seed.parse().expect("a seed is a number"));
     let mut random = Random::new(seed);

@@ -1,5 +1,5 @@
-//! Percentiles of all due requests, and gates on them: the result at a run's end is compared with that run carried on
-//! until every request has ended.
+//! Percentiles of all due requests, and gates on them: the result at the end of a run is compared with that of the same
+//! run continued until every request has ended.
 
 use std::fmt::Write;
 
@@ -11,7 +11,7 @@ use crate::figures::estimate::{KnownPercentile, PercentileEstimates};
 use crate::record::Document;
 use crate::record::gate::Gate;
 
-/// Carries a command line out in a scenario.
+/// Runs a command line in a scenario.
 fn document(words: &str, scenario: &str) -> Document {
     let (plan, outcome, _) = simulate_plan(words, scenario, &mut virtual_clock(), &Interrupt::default());
     let document = Document::judged(&plan, &outcome);
@@ -19,7 +19,7 @@ fn document(words: &str, scenario: &str) -> Document {
     document
 }
 
-/// Carries a run on until every request has ended.
+/// Continues a run until every request has ended.
 fn carried_on(words: &str, scenario: &str) -> PercentileEstimates {
     let document = document(&format!("{words} --fail-if p50>100s --timeout 100s --give-up 200s"), scenario);
     let estimate = document.estimate().unwrap();
@@ -31,7 +31,7 @@ fn gate(words: &str, scenario: &str) -> Gate {
     document(words, scenario).gates.remove(0)
 }
 
-/// A percentile as it is printed.
+/// A percentile as printed.
 fn percentile(document: &Document, percent: f64) -> String {
     document.estimate().unwrap().percentile(percent).unwrap().to_string()
 }
@@ -61,7 +61,7 @@ fn percentiles_above_all_ages_are_bounds() {
 
 #[test]
 fn a_growing_backlog_has_lower_bounds_only() {
-    // A hundred responses a second, and a hundred and fifty are due.
+    // A hundred responses a second, but a hundred and fifty requests due.
     let slow = "[capacity]\nworkers = 1\nservice_us = 10000.0";
     let behind = document("-t1 -R 150 -d 3s -c 4", slow);
     let known = behind.estimate().unwrap().percentile(90.0).unwrap();
@@ -91,12 +91,12 @@ fn only_due_percentile_gates_prolong_runs() {
     let going_on = run_on_s("--fail-if p99>300ms");
     assert!((0.19..0.21).contains(&going_on), "{going_on}");
     assert_eq!(["", "--fail-if errors>1%", "--fail-if service.p99>1s", "--fail-if max>1s"].map(run_on_s), [0.0; 4]);
-    // No longer than the limit.
+    // The run continues no longer than the limit.
     let limited = run_on_s("--fail-if p99>100ms");
     assert!((0.1..0.102).contains(&limited), "{limited}");
 }
 
-/// A steady target: how it answers, and about how long that takes, in milliseconds.
+/// A steady target: its scenario, and its approximate latency in milliseconds.
 fn steady(random: &mut Random) -> (String, f64) {
     let ms = [2.0, 5.0, 20.0, 80.0][random.below(4) as usize];
     let delay = match random.below(4) {
@@ -108,7 +108,7 @@ fn steady(random: &mut Random) -> (String, f64) {
     (format!("latency_us = 500.0\n[delay]\n{delay}\n"), ms)
 }
 
-/// A load that it keeps up with.
+/// A load that the target can handle.
 fn load(random: &mut Random, seed: u64) -> String {
     let (per_s, seconds) = ([100, 300][random.below(2) as usize], 1 + random.below(2));
     let warm_up = ["", " --warmup 300ms"][random.below(2) as usize];
@@ -131,7 +131,7 @@ fn healthy_runs_decide_all_gates() {
         let is_clear = (exact / (limit_ms * 1e6) - 1.0).abs() > 0.01;
         assert!(!is_clear || gated.broken == (exact > limit_ms * 1e6), "{words} {scenario} {gated:?} {exact}");
         let cut = document(&words, &scenario).estimate().unwrap();
-        // Nobody can know at the end whether a rank has a request more or less.
+        // At the end, a rank may be off by one request.
         for percent in [10.0, 50.0, 90.0, 99.0] {
             let Some(KnownPercentile::About(ns)) = cut.percentile(percent) else { continue };
             let near = |ranks: f64| {

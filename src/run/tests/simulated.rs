@@ -1,4 +1,4 @@
-//! Runs in virtual time: the supervisor's reports and their times, and the clock afterwards.
+//! Runs in virtual time: the supervisor's reports, their times, and the clock afterwards.
 
 use onrush_stats::Totals;
 
@@ -7,13 +7,13 @@ use crate::judge;
 use crate::record::Document;
 use crate::run::simulated::Simulated;
 
-/// A response a millisecond after each request.
+/// A response arrives a millisecond after each request.
 const QUICK: &str = "connect_us = 0.0\nlatency_us = 1000.0\n";
 
-/// Records calls of an observer.
+/// Records the calls of an observer.
 #[derive(Default)]
 pub(super) struct RecordingObserver {
-    /// Time of progress, requests so far, requests per second, and measurements since the last.
+    /// For each progress: time, requests so far, requests per second, and measurements since the last one.
     progress: Vec<(Duration, u64, f64, Totals)>,
     rows: Vec<TimelineRow>,
     waited: Vec<Waiting>,
@@ -34,7 +34,7 @@ impl Observer for RecordingObserver {
     }
 }
 
-/// A clock at the beginning of virtual time.
+/// A clock at the start of virtual time.
 pub(super) fn virtual_clock() -> Clock {
     Clock::for_io(&Io::Sim("unused".into()))
 }
@@ -104,7 +104,7 @@ fn scenario_times_count_from_clock_start() {
 fn observers_follow_the_clock() {
     let (_, observed) = simulate("-t2 -c2 -d10s", QUICK, &mut virtual_clock(), &Interrupt::default());
     let times: Vec<Duration> = observed.progress.iter().map(|(elapsed, ..)| *elapsed).collect();
-    // At 10 s the run is over.
+    // At 10 s the run has ended.
     assert_eq!(times, (1..50).map(|n| ms(200 * n)).collect::<Vec<_>>());
     let (_, requests, requests_per_s, _) = observed.progress.last().unwrap();
     assert_eq!((*requests, *requests_per_s), (2 * 9_800, 2_000.0));
@@ -123,13 +123,13 @@ fn progress_covers_the_time_since_the_last() {
         assert_eq!((sum.counters.completed, sum.latency.count()), (*requests, *requests), "{elapsed:?}");
         assert_eq!(recent.phases.as_ref().map_or(0, |phases| phases.ttfb.count()), recent.latency.count());
     }
-    // The warm-up counts nothing.
+    // The warm-up is not counted.
     let counts: Vec<u64> = observed.progress.iter().map(|(.., recent)| recent.latency.count()).collect();
     assert_eq!(counts[..4], [0, 0, 200, 400], "{counts:?}");
     assert_eq!((sum.latency.min(), outcome.totals.latency.count()), (Some(1_000_000), 4_000));
 }
 
-/// Wants rows of one length, and no more of the run after so many of them.
+/// Wants rows of one length, and ends the run after this many of them.
 struct LimitedObserver {
     row: Option<Duration>,
     rows_left: usize,
@@ -169,7 +169,7 @@ fn waiting_for_a_target_is_announced_once() {
     let (outcome, observed) = simulate("-t2 -c4 -n100 --give-up 3s", away, &mut virtual_clock(), &Interrupt::default());
     assert_eq!(outcome.ended, RunEnd::StayedAway);
     assert_eq!(observed.waited.iter().map(|waiting| waiting.limit).collect::<Vec<_>>(), [ms(3_000)]);
-    // It is looked at every tenth of a second.
+    // The supervisor checks every tenth of a second.
     assert!((ms(3_000)..=ms(3_100)).contains(&outcome.elapsed), "{:?}", outcome.elapsed);
     let (outcome, observed) = simulate("-t2 -c4 -d1h", away, &mut virtual_clock(), &Interrupt::default());
     assert!(matches!(outcome.ended, RunEnd::Refused { .. }) && observed.waited.is_empty());
@@ -191,7 +191,7 @@ fn a_target_of_another_protocol_ends_the_run() {
         for answer in ["SSH-2.0-OpenSSH_9.2\\r\\n", "RTSP/1.0 400 Bad Request\\r\\n\\r\\n", &expects_tls] {
             let (ended, elapsed) = ended(words, answer);
             assert!(matches!(ended, RunEnd::Refused { .. }), "{words} {answer}: {ended:?}");
-            // With a rate of 50 for each thread, the fifth request is due after 80 ms.
+            // At a rate of 50 per thread, the fifth request is due after 80 ms.
             assert!(elapsed <= ms(400), "{words} {answer}: {elapsed:?}");
         }
     }
@@ -207,7 +207,7 @@ fn simulated_signals_act_like_real_ones() {
     let interrupt = Interrupt::default();
     let (outcome, _) = simulate("-t2 -c2 -d1h", &format!("signal_s = 3.21\n{QUICK}"), &mut virtual_clock(), &interrupt);
     assert!(interrupt.is_asked() && outcome.ended == RunEnd::Signal);
-    // Watched every 20 ms, and noticed with the next response.
+    // Checked every 20 ms, and noticed with the next response.
     assert_eq!(outcome.elapsed, ms(3_221));
 }
 
@@ -215,7 +215,7 @@ fn simulated_signals_act_like_real_ones() {
 fn stop_rules_act_at_full_seconds() {
     let (outcome, _) = simulate("-t2 -c2 -d1h --until mean±1%", QUICK, &mut virtual_clock(), &Interrupt::default());
     assert!(outcome.until.as_ref().is_some_and(|until| until.reached && until.at == ms(20_000)));
-    // Every thread must have handed over something of the next second.
+    // Every thread must have handed over part of the next second.
     assert_eq!(outcome.elapsed, ms(20_101));
 }
 
@@ -226,8 +226,8 @@ fn falls_short(words: &str, scenario: &str) -> bool {
     Document::judged(&plan, &outcome).gates[0].broken
 }
 
-/// With 400 requests drawn at 200 per second the rate is off by 5 % on average, and by the longer time of other threads
-/// if a number of requests is given.
+/// For 400 random requests at 200 per second, the rate is off by 5 % on average, and by the longer time of other
+/// threads if a number of requests is given.
 #[test]
 fn perfect_targets_keep_up_with_any_rate() {
     for seed in 0..200 {
@@ -246,7 +246,7 @@ fn requests_sent_at_the_end_count_as_sent() {
     let broken = ["-d2s", "-d20s", "-d2s --warmup 1s", "-n300", "-d2s --arrivals poisson"]
         .map(|words| falls_short(&format!("-t2 -c80 -R 100 {words}"), slow));
     assert_eq!(broken, [false; 5]);
-    // Responses take longer than a third of the run; all of them, and most.
+    // Responses that take longer than a third of the run: all of them, then most.
     let later = "connect_us = 0.0\nlatency_us = 2000000.0";
     let broken = ["-d2s", "-d3s", "-n100", "-n100 --arrivals poisson"]
         .map(|words| falls_short(&format!("-t1 -c300 -R 100 {words}"), later));
@@ -257,7 +257,7 @@ fn requests_sent_at_the_end_count_as_sent() {
             assert!(!falls_short(&format!("-t1 -c300 -R 100 {words} --seed {seed}"), various), "{words} {seed}");
         }
     }
-    // The last request of the warm-up is due at its end, and its first are not answered by then.
+    // The last request of the warm-up is due at its end, and its first ones are not answered by then.
     for (words, latency_us) in [
         ("-t1 -c1000 -R 100 -d3s --arrivals burst:5 --warmup 500ms", 600_000.0),
         ("-t1 -c80 -R 40 -d2s --warmup 100ms", 200_000.0),
@@ -265,17 +265,18 @@ fn requests_sent_at_the_end_count_as_sent() {
     ] {
         assert!(!falls_short(words, &format!("connect_us = 0.0\nlatency_us = {latency_us:.1}")), "{words}");
     }
-    // From 1 s on nothing is answered; and nothing ever is.
+    // Nothing is answered after 1 s; then nothing at all.
     for stall in ["from_s = 1.0\nfor_s = 99.0", "from_s = 0.0\nfor_s = 99.0"] {
         assert!(falls_short("-t2 -c300 -R 100 -d2s", &format!("{slow}\n[[stall]]\n{stall}")), "{stall}");
     }
-    // Twenty connections have 67 responses per second, with a warm-up, too.
+    // Twenty connections get 67 responses per second, with and without a warm-up.
     for words in ["-d2s", "-d5s --warmup 1s", "-n300"] {
         assert!(falls_short(&format!("-t2 -c20 -R 100 {words}"), slow), "{words}");
     }
 }
 
-/// However many connections there are to hold its queue: requests that are in flight only because it is too slow count.
+/// The number of connections that hold the queue does not matter: requests in flight only because the target is slow
+/// count.
 #[test]
 fn a_target_whose_queue_grows_falls_short() {
     for (responses_per_s, words) in [
@@ -293,11 +294,11 @@ fn a_target_whose_queue_grows_falls_short() {
         let queue = format!("latency_us = 1000.0\n[capacity]\nworkers = 1\nservice_us = {service_us}\nqueue = 5000\n");
         assert!(falls_short(&format!("-t1 -c50 --max-inflight 5000 {words}"), &queue), "{responses_per_s}/s, {words}");
     }
-    // A burst at the beginning is no rate at the end.
+    // A burst at the start is not a rate at the end.
     let queue = "latency_us = 1000.0\n[capacity]\nworkers = 1\nservice_us = 12500.0\nqueue = 5000\n";
     assert!(falls_short("-t1 -c1000 --stages 100ms:5k,2s:100 --timeout 10s", queue));
     assert!(falls_short("-t1 -c200 -R 100 -n200", queue));
-    // Services of 150 ms on average, exponentially distributed, of which 64 at a time are twice as many as are needed.
+    // Service times of 150 ms on average, exponentially distributed; 64 workers are twice as many as needed.
     let varied = "latency_us = 1000.0\n[capacity]\nworkers = 64\nservice_us = 150000.0\nspread = \"exponential\"\nqueue = 5000\n";
     for seed in 0..20 {
         let words = format!("-t1 -c50 --max-inflight 5000 -R 200 -d5s --seed {seed}");
@@ -307,7 +308,7 @@ fn a_target_whose_queue_grows_falls_short() {
 
 #[test]
 fn slow_targets_fall_short_of_the_rate() {
-    // A connection is busy for 20 ms with each request: 100 per second.
+    // A connection is busy for 20 ms per request: 100 requests per second.
     let slow = "connect_us = 0.0\nlatency_us = 20000.0";
     for seed in 0..20 {
         for words in ["-t1 -c2 -d2s", "-t1 -c2 -n400", "-t2 -c2 -n400"] {
@@ -322,7 +323,7 @@ fn a_simulated_thread_that_panics_ends_the_run() {
     let falls = format!("{QUICK}[[fault]]\nevery = 5000\nwhat = 'bug'");
     let (outcome, _) = simulate("-t2 -c2 -d1h", &falls, &mut virtual_clock(), &Interrupt::default());
     assert_eq!(outcome.breakdown, Some(Breakdown::Bug(1)));
-    // Its last tenth of a second is lost.
+    // The last tenth of a second of the lost worker is missing.
     let completed = outcome.totals.counters.completed;
     assert!((4_900..=5_000).contains(&(completed - 4_900)), "{completed}");
 }

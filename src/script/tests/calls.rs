@@ -1,4 +1,4 @@
-//! The calls that the engine makes during the run.
+//! Calls by the engine during the run.
 
 use super::*;
 
@@ -27,11 +27,11 @@ fn stopped_threads_send_nothing_more() {
         assert_eq!(thread.written().map(|batch| batch.len()), Ok(0), "{last}");
         assert!(thread.is_stopped(), "{last}");
     }
-    // The first call, before the run, may stop its thread, too.
+    // The first call, before the run, may also stop its thread.
     let mut thread = first(&mut load("function request() wrk.thread:stop() end"));
     assert_eq!(thread.written().map(|batch| batch.len()), Ok(0));
     assert!(thread.is_stopped());
-    // An error is one.
+    // An error also counts as a stop.
     let mut script = load(
         "local n = 0; function request() n = n + 1; if n > 1 then wrk.thread:stop() error('boom') end return wrk.format() end",
     );
@@ -238,7 +238,7 @@ fn time_inside_the_script_is_estimated() {
     assert_eq!(thread.spent_ns(), 0);
     (0..200).for_each(|_| drop(thread.written().unwrap()));
     let spent = thread.spent_ns() as f64 / 1e6;
-    // Two hundred calls of half a millisecond; other processes on the machine can only prolong them.
+    // Two hundred calls of half a millisecond; a busy machine can only prolong them.
     assert!((90.0..10_000.0).contains(&spent), "{spent} ms");
 }
 
@@ -254,7 +254,7 @@ fn http2_headers_match_in_any_case() {
     first(&mut script).answered(&Response { head, trailers: b"", ..RESPONSE }).unwrap();
 }
 
-/// The parser of wrk reads the first text only, and paths with blanks or in another language are found in many scripts.
+/// wrk parses only the first text, and many scripts have paths with blanks or non-ASCII characters.
 #[test]
 fn as_wrk_only_the_first_path_is_checked() {
     let source = "
@@ -299,12 +299,12 @@ fn second_values_return_with_each_response() {
         function alive() collectgarbage() local k = 0 for _ in pairs(seen) do k = k + 1 end return k end";
     let mut script = load(source);
     let mut thread = first(&mut script);
-    // The first call was before the run.
+    // The first call was made before the run.
     let mut batches: Vec<Vec<Request>> = (0..3).map(|_| thread.written().unwrap()).collect();
     for (batch, request) in [(1, 0), (0, 1), (2, 0), (1, 1)] {
         thread.answered(&Response { remark: batches[batch][request].remark(), ..RESPONSE }).unwrap();
     }
-    // Both have one text, and a value is released in the first call after its last request has ended.
+    // Both batches share one text. A value is released in the first call after its last request has ended.
     assert!(std::ptr::eq(bytes(&batches[0][0]), bytes(&batches[1][0])));
     batches.remove(0);
     thread.written().unwrap();
@@ -315,7 +315,7 @@ fn second_values_return_with_each_response() {
         2,
         "the third, and the last one"
     );
-    // Called as wrk, there are three arguments and no more.
+    // In a run as wrk, there are exactly three arguments.
     let folder = Folder::new(&source.replace("value.number", "error(value)"));
     let mut script = folder.load(|setting| setting.is_compat = true).unwrap();
     let mut thread = first(&mut script);

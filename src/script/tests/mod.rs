@@ -71,7 +71,7 @@ fn load(source: &str) -> LoadedScript {
     Folder::new(source).load(|_| ()).unwrap()
 }
 
-/// The reason a script is rejected, without the name of its folder.
+/// Error for a rejected script, without the name of its folder.
 fn refused(source: &str) -> String {
     let folder = Folder::new(source);
     let error = folder.load(|_| ()).err().expect("the script should be refused");
@@ -91,7 +91,7 @@ fn prebuilt(source: &str) -> String {
     String::from_utf8(load(source).prebuilt(0).expect("the script has no request()").to_vec()).unwrap()
 }
 
-/// The script of one thread, as a worker calls it.
+/// The script of one thread, called as by a worker.
 struct Called {
     source: Option<Box<dyn Source>>,
     callbacks: Callbacks,
@@ -135,7 +135,7 @@ fn first(script: &mut LoadedScript) -> Called {
     Called::by(script.callbacks().swap_remove(0))
 }
 
-/// The bytes of a request that the script wrote.
+/// Bytes of a request written by the script.
 fn bytes(request: &Request) -> &[u8] {
     match request {
         Request::Http1(wire) => wire.bytes(),

@@ -1,4 +1,4 @@
-//! Scripts with endless recursion: a Lua error ends them, never a signal.
+//! Scripts with endless recursion end with a Lua error, never with a signal.
 
 use onrush_plan::limits::SCRIPT_STACK_BYTES;
 
@@ -6,7 +6,7 @@ use super::*;
 
 const WAYS: &str = include_str!("recursion.lua");
 
-/// Runs `work` on a stack like the one on which scripts are called.
+/// Runs `work` on a stack like the one for scripts.
 fn on_its_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let thread = thread::Builder::new().stack_size(SCRIPT_STACK_BYTES);
@@ -26,7 +26,7 @@ fn recursion_through_the_library_is_an_error() {
             let (place, raised) = first.split_once(": ").unwrap_or_default();
             assert!(first.starts_with("test.lua:") && first.ends_with("stack overflow"), "{way}: {first}");
             assert!(raised.len() < 60, "no place is repeated: {way}: {first}");
-            // LuaJIT reserves stack for finding the place of the error, and sometimes uses it up itself.
+            // LuaJIT reserves stack to find the place of the error, and sometimes exhausts even that.
             with_line += usize::from(place.starts_with("test.lua:"));
         }
         assert!(with_line * 10 >= ways * 9, "{with_line} of {ways}");

@@ -1,4 +1,4 @@
-//! The results that `done` gets.
+//! The results passed to `done`.
 
 use super::*;
 

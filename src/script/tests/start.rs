@@ -314,7 +314,7 @@ fn in_process(source: &str) -> std::process::Output {
     command.env(SOURCE, source).output().unwrap()
 }
 
-/// The environment variable with the path of the script for such a process.
+/// Environment variable with the path of the script for such a process.
 const SOURCE: &str = "ONRUSH_TEST_SCRIPT";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Values that go from one state to another, and the addresses that threads connect to.
+//! Values copied between states, and the addresses that threads connect to.
 
 use super::*;
 

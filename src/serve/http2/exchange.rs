@@ -1,7 +1,7 @@
-//! One exchange: a request, and its response on the same stream.
+//! An exchange: a request and its response on the same stream.
 //!
-//! It takes the way of a request over HTTP/1.1, but beside others of its connection. The library calls when it can go on;
-//! until then it costs nothing.
+//! An exchange takes the same steps as an HTTP/1.1 request, but in parallel to others of its connection. The library
+//! wakes it when it can continue; until then it costs nothing.
 //!
 //! ```text
 //!   Receiving ──► Queued ───► Waiting ──► Sending ──► over
@@ -34,55 +34,55 @@ pub(super) struct Exchange {
 
 #[derive(Debug)]
 enum ExchangeStage {
-    /// Receives the body of the request.
+    /// Receives the request body.
     Receiving { body: RecvStream, received: u64, then: AfterBody },
-    /// Sends nothing before a place is given.
+    /// Sends nothing until given a place.
     Queued { claim: Claim, response: Box<Response> },
-    /// Sends nothing before a time, in nanoseconds of the thread's clock. Any worker is busy until then.
+    /// Sends nothing until a time, in nanoseconds of the thread's clock. A worker, if any, is busy until then.
     Waiting { until_ns: u64, response: Box<Response>, worker: Option<Admission> },
-    /// Sends a body as the client's windows allow.
+    /// Sends a body within the client's windows.
     Sending { stream: SendStream<Bytes>, content: Content, end: AfterResponse },
     /// Sends nothing until the client resets the stream.
     Hanging,
 }
 
-/// Parts of its connection that an exchange needs.
+/// Parts of the connection that an exchange needs.
 pub(super) struct Environment<'a> {
     pub resources: &'a Resources,
-    /// The connection's place among the served ones.
+    /// Place among the served connections.
     pub process: &'a mut Option<Admission>,
-    /// Where the connection is called.
+    /// Token of the connection for wakeups.
     pub token: PollToken,
-    /// The number by which the exchange is called.
+    /// Number of the exchange for wakeups.
     pub index: usize,
-    /// The bytes of requests that the other exchanges of the connection keep.
+    /// Bytes of requests kept by the other exchanges of the connection.
     pub kept: usize,
 }
 
 #[derive(Debug)]
 pub(super) enum ExchangeProgress {
-    /// Waits for a call or for this time, in nanoseconds of the thread's clock.
+    /// Waits for a wakeup or this time, in nanoseconds of the thread's clock.
     Waits(Option<u64>),
     /// The exchange is over.
     Over,
-    /// The exchange is over, and the connection takes no more requests.
+    /// The exchange is over, and the connection accepts no more requests.
     GoAway,
-    /// The exchange is over, and so is the connection.
+    /// The exchange and the connection are over.
     Ends(ConnectionEnding),
 }
 
-/// How a connection ends, once everything has been sent that came before.
+/// The end of a connection, after all earlier output has been sent.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum ConnectionEnding {
     /// The connection is closed.
     Closed,
-    /// These bytes are sent, which are no frame.
+    /// These bytes, which are not a frame, are sent.
     Garbage(&'static [u8]),
-    /// Header fields are sent on this stream without end.
+    /// An endless head is sent on this stream.
     EndlessHead(u32),
 }
 
-/// The longest request that `/echo` keeps, and the most bytes that all requests of a connection keep.
+/// Maximum size of a request that `/echo` keeps, and of all requests that a connection keeps.
 const ECHO_BYTES_MAX: usize = 1 << 20;
 const KEPT_BYTES_MAX: usize = 16 << 20;
 
@@ -90,7 +90,7 @@ const TOO_LONG_TO_ECHO: &[u8] = b"/echo keeps at most 1 MiB\n";
 const TOO_MUCH_TO_ECHO: &[u8] = b"/echo keeps at most 16 MiB for all streams of a connection\n";
 
 impl Exchange {
-    /// An exchange whose head was received; sends the part before the body of the request.
+    /// Creates the exchange of a request head, and sends anything due before the request body.
     pub(super) fn new(
         mut respond: SendResponse<Bytes>,
         body: RecvStream,
@@ -105,7 +105,7 @@ impl Exchange {
         Self { respond, stage: ExchangeStage::Receiving { body, received: 0, then: reply.then } }
     }
 
-    /// The bytes of the request that it keeps.
+    /// Number of bytes kept of the request.
     pub(super) fn kept(&self) -> usize {
         match &self.stage {
             ExchangeStage::Receiving { then: AfterBody::Echo(request, _), .. } => request.len(),
@@ -114,7 +114,7 @@ impl Exchange {
         }
     }
 
-    /// Goes on as far as possible.
+    /// Makes as much progress as possible.
     pub(super) fn advance(&mut self, context: &mut Context<'_>, environment: &mut Environment<'_>) -> ExchangeProgress {
         loop {
             let progress = match &mut self.stage {
@@ -130,7 +130,7 @@ impl Exchange {
         }
     }
 
-    /// Receives a piece of the body, and responds when it is complete.
+    /// Receives a piece of the body, and responds at its end.
     fn receive(&mut self, context: &mut Context<'_>, environment: &Environment<'_>) -> Option<ExchangeProgress> {
         let ExchangeStage::Receiving { body, received, then } = &mut self.stage else { return None };
         let piece = match body.poll_data(context) {
@@ -147,7 +147,7 @@ impl Exchange {
             }
         };
         *received += piece.len() as u64;
-        // This fails if the client has reset the stream, which the next piece tells.
+        // This fails if the client has reset the stream, which the next piece reports.
         let _ = body.flow_control().release_capacity(piece.len());
         if let AfterBody::Echo(request, manner) = then {
             let bytes = request.len() + piece.len();
@@ -159,7 +159,7 @@ impl Exchange {
                     return None;
                 }
             };
-            // The rest of the body is discarded: a client may read the response only afterwards.
+            // The rest of the body is discarded: a client may read the response only after sending it.
             let refusal = Response::text(413, too_much, *manner);
             *then = AfterBody::Response(Box::new(Response::nothing(AfterResponse::Next)));
             send_early(&mut self.respond, &refusal);
@@ -215,7 +215,7 @@ impl Exchange {
         else {
             return None;
         };
-        // It begins with the next request.
+        // The worker proceeds to the next request.
         drop(worker);
         self.respond(*response)
     }
@@ -229,7 +229,7 @@ impl Exchange {
         if reset.is_ready() { ExchangeProgress::Over } else { ExchangeProgress::Waits(until_ns) }
     }
 
-    /// Sends the head of a response, or its replacement.
+    /// Sends the head of a response, or the HTTP/2 substitute.
     fn respond(&mut self, response: Response) -> Option<ExchangeProgress> {
         let Response { message, stream, end, .. } = response;
         let (head, body) = match message {
@@ -302,7 +302,7 @@ impl Exchange {
 }
 
 impl ExchangeProgress {
-    /// The step after the last byte of a response.
+    /// The stage after the last byte of a response.
     fn after(end: AfterResponse) -> Self {
         match end {
             AfterResponse::Next | AfterResponse::CloseUnframed | AfterResponse::Reset | AfterResponse::Hang => {
@@ -314,17 +314,17 @@ impl ExchangeProgress {
     }
 }
 
-/// The content of a response that is being sent.
+/// Content of a response being sent.
 #[derive(Debug)]
 enum Content {
-    /// These bytes.
+    /// Fixed bytes.
     Bytes(Bytes),
-    /// Bytes that are generated meanwhile.
+    /// Bytes generated during sending.
     Stream(BodyStream),
 }
 
 impl Content {
-    /// The number of bytes that may be sent now.
+    /// Number of bytes that may be sent now.
     fn ready(&mut self, now_ns: u64) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
@@ -332,7 +332,7 @@ impl Content {
         }
     }
 
-    /// The next bytes, of which so many are ready.
+    /// Takes the next `bytes` bytes, which are ready.
     fn take(&mut self, bytes: usize) -> Bytes {
         match self {
             Self::Bytes(rest) => rest.split_to(bytes.min(rest.len())),
@@ -365,7 +365,7 @@ impl Content {
     }
 }
 
-/// The number of bytes that the client's windows allow; `None` if it has reset the stream.
+/// Number of bytes allowed by the client's windows; `None` if the client has reset the stream.
 fn capacity(stream: &mut SendStream<Bytes>, context: &mut Context<'_>) -> Poll<Option<usize>> {
     match stream.capacity() {
         0 => Poll::Ready(ready!(stream.poll_capacity(context)).and_then(Result::ok)),
@@ -377,7 +377,7 @@ fn capacity(stream: &mut SendStream<Bytes>, context: &mut Context<'_>) -> Poll<O
 fn send_early(respond: &mut SendResponse<Bytes>, response: &Response) {
     let ResponseStart::Http(head, body) = &response.message else { return };
     let Some(head) = message::head(head) else { return };
-    // Either fails if the client has reset the stream, which the next step notices.
+    // Either call fails if the client has reset the stream, which the next step detects.
     if let Ok(mut stream) = respond.send_response(head, body.is_empty())
         && !body.is_empty()
     {
@@ -387,7 +387,7 @@ fn send_early(respond: &mut SendResponse<Bytes>, response: &Response) {
 
 fn send_interim(respond: &mut SendResponse<Bytes>, status: u16, fields: &str) {
     if let Some(head) = message::with_fields(status, fields) {
-        // This fails if the client has reset the stream, which the next step notices.
+        // This fails if the client has reset the stream, which the next step detects.
         let _ = respond.send_informational(head);
     }
 }

@@ -1,4 +1,4 @@
-//! The exchanges of a connection: which there are, which of them can go on, and their timers.
+//! The exchanges of a connection, their wakeups and their timers.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,10 +11,10 @@ pub(super) struct Exchanges {
     slots: Vec<ExchangeSlot>,
     /// Slots without an exchange.
     free: Vec<usize>,
-    /// In nanoseconds of the thread's clock.
+    /// Timers in nanoseconds of the thread's clock.
     timers: BTreeSet<(u64, usize)>,
     woken: Arc<Woken>,
-    /// The bytes of requests that all of them keep.
+    /// Bytes of requests kept by all exchanges.
     kept: usize,
 }
 
@@ -22,23 +22,23 @@ pub(super) struct Exchanges {
 struct ExchangeSlot {
     exchange: Option<Exchange>,
     timer_ns: Option<u64>,
-    /// Wakes the exchange. The waker of an earlier exchange does no harm: an exchange woken without need goes on
-    /// waiting.
+    /// Wakes the exchange. A stale waker of an earlier exchange is harmless: a spuriously woken exchange continues to
+    /// wait.
     waker: Waker,
 }
 
-/// The exchanges that can go on.
+/// The exchanges that can continue.
 #[derive(Debug, Default)]
 struct Woken(Mutex<Vec<usize>>);
 
-/// The waker's call when an exchange can go on.
+/// Wakes an exchange of a connection.
 struct ExchangeWaker {
     woken: Arc<Woken>,
     slot: usize,
 }
 
 impl Exchanges {
-    /// Adds an exchange, which can go on at once.
+    /// Adds an exchange that can continue at once.
     pub(super) fn add(&mut self, exchange: Exchange) {
         let index = self.free.pop().unwrap_or_else(|| {
             let slot = self.slots.len();
@@ -51,7 +51,7 @@ impl Exchanges {
         self.wake(Some(index));
     }
 
-    /// Makes one of them go on, or all.
+    /// Wakes one exchange, or all.
     pub(super) fn wake(&self, index: Option<usize>) {
         match index {
             Some(index) => self.woken.lock().push(index),
@@ -59,7 +59,7 @@ impl Exchanges {
         }
     }
 
-    /// Takes one that can go on at this time out of its slot, with the number of the slot and its waker.
+    /// Takes an exchange that can continue at this time out of its slot. Returns it with its slot number and waker.
     pub(super) fn next(&mut self, now_ns: u64) -> Option<(usize, Exchange, Waker)> {
         loop {
             let index = self.due(now_ns).or_else(|| self.woken.lock().pop())?;
@@ -78,7 +78,7 @@ impl Exchanges {
         self.timers.first().filter(|(due_ns, _)| *due_ns <= now_ns).map(|(_, index)| *index)
     }
 
-    /// Puts one back that waits until it is woken or this time has come.
+    /// Returns an exchange to its slot, to wait for a wakeup or this time.
     pub(super) fn put_back(&mut self, index: usize, exchange: Exchange, timer_ns: Option<u64>) {
         self.kept += exchange.kept();
         let slot = &mut self.slots[index];
@@ -89,17 +89,17 @@ impl Exchanges {
         }
     }
 
-    /// Frees the slot of one that is over.
+    /// Frees the slot of a finished exchange.
     pub(super) fn remove(&mut self, index: usize) {
         self.free.push(index);
     }
 
-    /// When the next timer is due, in nanoseconds of the thread's clock.
+    /// Due time of the next timer, in nanoseconds of the thread's clock.
     pub(super) fn next_timer_ns(&self) -> Option<u64> {
         self.timers.first().map(|(due_ns, _)| *due_ns)
     }
 
-    /// The bytes of requests that all of them keep, but for one that was taken out.
+    /// Bytes of requests kept by all exchanges in their slots.
     pub(super) fn kept(&self) -> usize {
         self.kept
     }

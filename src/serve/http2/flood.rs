@@ -1,30 +1,30 @@
-//! A head without end: a HEADERS frame, which CONTINUATION frames follow for ever. The library sends no such thing.
+//! An endless head: a HEADERS frame followed by CONTINUATION frames forever. The library cannot send one.
 
-/// The types of HEADERS and CONTINUATION frames (RFC 9113, section 6).
+/// Frame types of HEADERS and CONTINUATION (RFC 9113, section 6).
 const HEADERS: u8 = 1;
 const CONTINUATION: u8 = 9;
 
-/// `:status: 200` from the static table of header compression (RFC 7541, appendix A).
+/// `:status: 200` in the static table of HPACK (RFC 7541, appendix A).
 const STATUS_200: &[u8] = &[0x88];
 
-/// The longest payload that every client must accept.
+/// Maximum payload that every client must accept.
 const PAYLOAD_MAX: usize = 16 * 1024;
 
-/// Appends the beginning of the head.
+/// Appends the start of the head.
 pub(super) fn begin(stream: u32, out: &mut Vec<u8>) {
     frame(HEADERS, stream, STATUS_200, out);
 }
 
 /// Appends a part of the head: fields without an end.
 pub(super) fn fill(stream: u32, out: &mut Vec<u8>) {
-    // A literal without indexing with a new name: lengths of one byte, no Huffman code (RFC 7541, section 6.2.2).
+    // A literal without indexing and with a new name: one-byte lengths, no Huffman code (RFC 7541, section 6.2.2).
     let (name, value) = ("x-endless", "and so on, and so on, and so on");
     let field = [&[0, name.len() as u8], name.as_bytes(), &[value.len() as u8], value.as_bytes()].concat();
     let fields = field.repeat(PAYLOAD_MAX / field.len());
     (0..4).for_each(|_| frame(CONTINUATION, stream, &fields, out));
 }
 
-/// Appends a frame without flags, which neither END_HEADERS nor END_STREAM is.
+/// Appends a frame without flags, so neither END_HEADERS nor END_STREAM.
 fn frame(kind: u8, stream: u32, payload: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(&(payload.len() as u32).to_be_bytes()[1..]);
     out.extend_from_slice(&[kind, 0]);

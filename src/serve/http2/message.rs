@@ -1,4 +1,4 @@
-//! Heads between HTTP/1.1's form, in which paths describe them, and the library's.
+//! Converts heads between the HTTP/1.1 form of the paths and the library's form.
 
 use std::fmt::Write;
 
@@ -8,14 +8,14 @@ use http::{Response, StatusCode};
 
 use super::super::response::ResponseHead;
 
-/// A final head for the library; `None` if it cannot be expressed.
+/// Converts a final head; `None` if HTTP/2 cannot express it.
 pub(super) fn head(head: &ResponseHead) -> Option<Response<()>> {
     let mut response = with_fields(head.status, &head.fields)?;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     Some(response)
 }
 
-/// A head with these fields (whole lines of HTTP/1.1), but for the framing that HTTP/2 has of its own.
+/// A head with these fields (whole HTTP/1.1 lines), without the fields for framing.
 pub(super) fn with_fields(status: u16, fields: &str) -> Option<Response<()>> {
     let mut response = Response::new(());
     *response.status_mut() = StatusCode::from_u16(status).ok()?;
@@ -47,7 +47,7 @@ pub(super) fn target(request: &request::Parts) -> &str {
     }
 }
 
-/// A request's head as text, as `/echo` returns it: in HTTP/1.1's form, with the received names and values.
+/// A request head as text, as `/echo` returns it: in HTTP/1.1 form, with the received names and values.
 pub(super) fn echoed(request: &request::Parts) -> Vec<u8> {
     let mut text = String::new();
     // Writing to memory cannot fail.

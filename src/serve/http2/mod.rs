@@ -1,13 +1,12 @@
-//! One HTTP/2 connection: its frames, header compression and windows are the library's (`h2`), everything else is as
-//! over HTTP/1.1.
+//! An HTTP/2 connection: the library (`h2`) provides frames, header compression and windows; everything else is as over
+//! HTTP/1.1.
 //!
-//! There is no runtime: the library reads and writes bytes in memory (`wire`), and gets a turn whenever the connection
-//! has one. It then calls `exchange`s, of which a connection has several (`exchanges`). `message` translates heads,
-//! `flood` is a head without end.
+//! There is no runtime: the library reads and writes bytes in memory (`wire`), and gets a turn with its connection. In
+//! a turn it advances the connection's `exchanges`, each an `exchange`. `message` converts heads, `flood` is an endless
+//! head.
 //!
-//! While the kernel takes no more output, nothing is received, so that a client that does not read cannot make the
-//! target keep more than the responses to its open requests. The other bounds are the library's, set in
-//! [`Http2Connection::new`].
+//! While the kernel takes no more output, nothing is received: a client that does not read cannot make the target keep
+//! more than the responses to its open requests. The other limits are the library's, set in [`Http2Connection::new`].
 
 mod exchange;
 mod exchanges;
@@ -45,19 +44,19 @@ use wire::SharedBytes;
 /// An HTTP/2 connection and its state.
 #[derive(Debug)]
 pub(super) struct Http2Connection {
-    /// The client's socket.
+    /// Socket of the client.
     pub socket: ClientSocket,
     wire: SharedBytes,
     h2: server::Connection<SharedBytes, Bytes>,
     exchanges: Exchanges,
     stage: Http2Stage,
-    /// The number of the connection and of its last request.
+    /// Numbers of the connection and its last request.
     numbers: RequestNumbers,
-    /// Its token for calls.
+    /// Token of the connection for wakeups.
     token: PollToken,
-    /// Its place among the connections that are served, once it asked for one.
+    /// Place among the served connections, once requested.
     process: Option<Admission>,
-    /// The head of the response to `GET /`.
+    /// The response head of `GET /`.
     plain: Response<()>,
 }
 
@@ -66,33 +65,33 @@ pub(super) struct Http2Connection {
 enum Http2Stage {
     /// Serves requests.
     Serving,
-    /// Serves requests until everything has been handed over that precedes the end.
+    /// Serves requests until all output before the end has been handed over.
     Ending(ConnectionEnding),
-    /// Sends header fields without end on this stream.
+    /// Sends an endless head on this stream.
     Flooding(u32),
-    /// Everything has been handed over.
+    /// All output has been handed over.
     Closing,
-    /// Sends nothing more and discards input.
+    /// Sends nothing and discards input.
     Lingering(Linger),
 }
 
-/// The most requests of a client that are open at a time. More are refused (`REFUSED_STREAM`).
+/// Maximum number of open requests per client. Further ones are refused (`REFUSED_STREAM`).
 const STREAMS_MAX: u32 = 256;
 
-/// The windows for uploads: large, because received bytes are consumed at once.
+/// Windows for uploads: large, because received bytes are consumed at once.
 const STREAM_WINDOW: u32 = 1 << 20;
 const CONNECTION_WINDOW: u32 = 4 << 20;
 
-/// The most bytes of a response that the library keeps.
+/// Maximum number of response bytes buffered by the library.
 const SEND_BUFFER: usize = 128 * 1024;
 
-/// The number of requests that a client may reset before they were read, and of streams that broke the protocol, before
-/// the connection is closed (`ENHANCE_YOUR_CALM`).
+/// Number of unread requests that a client may reset, and of streams that may break the protocol, before the connection
+/// is closed (`ENHANCE_YOUR_CALM`).
 const RESETS_MAX: usize = 256;
 
 impl Http2Connection {
-    /// A connection that begins with this input, the preface; `number` counts the connections of its thread, from 1,
-    /// and `token` is where the thread finds it. `None` if the library does not accept the preface.
+    /// A connection that starts with this input, the preface. `number` counts the connections of the thread, from 1;
+    /// `token` identifies the connection to the thread. `None` if the library rejects the preface.
     pub(super) fn new(socket: ClientSocket, input: Vec<u8>, number: u64, token: PollToken) -> Option<Self> {
         let wire = SharedBytes::default();
         wire.lock().input = input;
@@ -105,7 +104,7 @@ impl Http2Connection {
             .max_pending_accept_reset_streams(RESETS_MAX)
             .max_local_error_reset_streams(Some(RESETS_MAX))
             .handshake(wire.clone());
-        // The preface is already there, and the settings fit into the output.
+        // The preface is complete, and the settings fit into the output.
         let Poll::Ready(Ok(h2)) = pin!(handshake).poll(&mut Context::from_waker(Waker::noop())) else {
             return None;
         };
@@ -123,12 +122,12 @@ impl Http2Connection {
         })
     }
 
-    /// Makes an exchange go on with the next turn, or all of them.
+    /// Wakes one exchange for the next turn, or all.
     pub(super) fn call(&mut self, exchange: Option<usize>) {
         self.exchanges.wake(exchange);
     }
 
-    /// Does everything that can be done now.
+    /// Makes as much progress as possible.
     pub(super) fn turn(&mut self, resources: &mut Resources) -> AfterTurn {
         match self.socket.send_rest() {
             SendResult::All => {}
@@ -161,7 +160,7 @@ impl Http2Connection {
         self.exchanges.next_timer_ns().map_or(AfterTurn::Wait, AfterTurn::Sleep)
     }
 
-    /// Does a part; `None` if there is more to do.
+    /// Makes one step; `None` if there is more to do.
     fn step(&mut self, resources: &mut Resources) -> Option<AfterTurn> {
         match self.stage {
             Http2Stage::Serving | Http2Stage::Ending(_) => self.exchange_bytes(resources),
@@ -180,7 +179,7 @@ impl Http2Connection {
         }
     }
 
-    /// Gives the library the received bytes, serves requests, and takes the library's output.
+    /// Passes received bytes to the library, serves requests, and takes the library's output.
     fn exchange_bytes(&mut self, resources: &mut Resources) -> Option<AfterTurn> {
         let receives = !self.wire.lock().has_input() && self.socket.readable;
         if receives {
@@ -189,7 +188,7 @@ impl Http2Connection {
                 return Some(AfterTurn::Close);
             }
         }
-        // The buffers of the thread are lent, so that an idle connection has none.
+        // The buffers of the thread are lent, so that idle connections have none.
         let mut bytes = self.wire.lock();
         if receives {
             std::mem::swap(&mut bytes.input, &mut resources.input);
@@ -197,7 +196,7 @@ impl Http2Connection {
             bytes.ended = self.socket.ended;
         }
         std::mem::swap(&mut bytes.output, &mut resources.output);
-        // The settings were written before there was a buffer.
+        // The settings were written before a buffer was lent.
         bytes.output.append(&mut resources.output);
         bytes.blocked = false;
         drop(bytes);
@@ -224,11 +223,11 @@ impl Http2Connection {
         None
     }
 
-    /// Takes requests from the library and lets exchanges go on until nothing more can be done now. Returns whether the
+    /// Accepts requests from the library and advances exchanges until nothing more can be done now. Returns true if the
     /// connection is still open.
     fn serve(&mut self, resources: &Resources) -> bool {
         loop {
-            // It is polled after everything that could wake it.
+            // Polled again after everything that could wake it.
             match self.h2.poll_accept(&mut Context::from_waker(Waker::noop())) {
                 Poll::Ready(Some(Ok((request, respond)))) => self.accept(request, respond, resources),
                 Poll::Ready(Some(Err(_)) | None) => return false,
@@ -238,7 +237,7 @@ impl Http2Connection {
         }
     }
 
-    /// Responds to a request, or begins an exchange.
+    /// Responds to a request, or starts an exchange.
     fn accept(&mut self, request: Request<RecvStream>, mut respond: SendResponse<Bytes>, resources: &Resources) {
         self.numbers.request += 1;
         let (head, body) = request.into_parts();
@@ -246,7 +245,7 @@ impl Http2Connection {
             // The request of nearly every benchmark.
             resources.counters().add_request();
             if let Ok(mut stream) = respond.send_response(self.plain.clone(), false) {
-                // Either fails if the client has reset the stream.
+                // Either call fails if the client has reset the stream.
                 let _ = stream.send_data(Bytes::from_static(HELLO), true);
             }
             return;
@@ -260,7 +259,7 @@ impl Http2Connection {
         self.exchanges.add(Exchange::new(respond, body, reply, expects_continue(&head.headers)));
     }
 
-    /// Lets all exchanges go on that can. Returns whether there were any.
+    /// Advances all exchanges that can continue. Returns true if there were any.
     fn advance_exchanges(&mut self, resources: &Resources) -> bool {
         let mut any = false;
         while let Some((index, mut exchange, waker)) = self.exchanges.next(resources.now_ns()) {
@@ -282,7 +281,7 @@ impl Http2Connection {
         any
     }
 
-    /// Ends the connection: everything that precedes the end is in the output.
+    /// Ends the connection, with all earlier output already written.
     fn end(&mut self, ending: ConnectionEnding, resources: &mut Resources) {
         let stage = match ending {
             ConnectionEnding::Closed => Http2Stage::Closing,
@@ -298,14 +297,14 @@ impl Http2Connection {
         self.leave(stage);
     }
 
-    /// Goes on without the library, and so without the exchanges that are still open.
+    /// Continues without the library, and so without the open exchanges.
     fn leave(&mut self, stage: Http2Stage) {
         self.stage = stage;
         self.exchanges = Exchanges::default();
     }
 }
 
-/// True if the prepared response fits.
+/// True if the prepared response applies.
 fn is_plain(head: &request::Parts, body: &RecvStream) -> bool {
     body.is_end_stream() && head.uri.path_and_query().is_some_and(|it| it == "/") && head.method != Method::HEAD
 }

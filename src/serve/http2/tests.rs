@@ -1,4 +1,4 @@
-//! The server over real sockets, as the library's client sees it.
+//! The server over real sockets, seen by the library's client.
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -18,17 +18,17 @@ use super::super::{EmbeddedServer, ServeConfig};
 /// Longer than any response takes; only a failing test waits this long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A socket that the library polls again and again.
+/// A socket that the library polls repeatedly.
 struct PolledSocket(TcpStream);
 
 struct TestClient {
     requests: SendRequest<Bytes>,
     connection: client::Connection<PolledSocket, Bytes>,
-    /// How the connection ended.
+    /// Result of the connection.
     ended: Option<Result<(), h2::Error>>,
 }
 
-/// A response that was received completely.
+/// A completely received response.
 #[derive(Debug, PartialEq, Eq)]
 struct ReceivedResponse {
     status: u16,
@@ -57,7 +57,7 @@ fn connect_with(server: &EmbeddedServer, builder: &mut client::Builder) -> TestC
     TestClient { requests, connection, ended: None }
 }
 
-/// Polls until it is ready.
+/// Polls until ready.
 #[track_caller]
 fn patiently<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
     let until = Instant::now() + PATIENCE;
@@ -71,7 +71,7 @@ fn patiently<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
 }
 
 impl TestClient {
-    /// Polls until it is ready, with the connection.
+    /// Polls until ready, together with the connection.
     #[track_caller]
     fn wait<T>(&mut self, mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> T {
         patiently(|context| {
@@ -88,7 +88,7 @@ impl TestClient {
         }
     }
 
-    /// Lets the connection work for this time.
+    /// Runs the connection for this long.
     fn linger(&mut self, time: Duration) {
         let until = Instant::now() + time;
         while Instant::now() < until {
@@ -142,14 +142,14 @@ impl TestClient {
         self.answer(response).unwrap()
     }
 
-    /// Requests a path whose response does not come, and returns the reason.
+    /// Requests a path whose stream is reset, and returns the reason.
     #[track_caller]
     fn reset(&mut self, path: &str) -> Option<Reason> {
         let response = self.get(path);
         self.answer(response).unwrap_err().reason()
     }
 
-    /// Sends a body with a request and returns the answer.
+    /// Sends a request with a body and returns the response.
     #[track_caller]
     fn upload(&mut self, path: &str, body: &[u8]) -> ReceivedResponse {
         let (response, mut stream) = self.send("POST", path, false);
@@ -157,7 +157,7 @@ impl TestClient {
         self.answer(response).unwrap()
     }
 
-    /// How the connection ended.
+    /// Waits for the end of the connection and returns its result.
     #[track_caller]
     fn end(&mut self) -> &Result<(), h2::Error> {
         let until = Instant::now() + PATIENCE;
@@ -328,7 +328,7 @@ fn an_early_413_comes_before_the_body_which_is_then_read() {
     let (response, mut stream) = client.send("POST", "/early/413", false);
     assert_eq!(client.answer(response).unwrap(), answer(413, "too large\n"));
     stream.send_data(Bytes::from(vec![b'u'; 3_000_000]), true).unwrap();
-    // The window of the connection would be used up otherwise.
+    // Otherwise the connection's window would be used up.
     for _ in 0..3 {
         assert_eq!(client.upload("/sink", &vec![b'u'; 3_000_000]), answer(200, "3000000"));
     }
@@ -360,7 +360,7 @@ fn echo_keeps_a_bounded_amount_for_all_streams() {
     });
     let mut body = refused.unwrap().into_body();
     assert_eq!(client.body(&mut body).unwrap(), "/echo keeps at most 16 MiB for all streams of a connection\n");
-    // Buffers of streams that were reset are free again.
+    // Buffers of reset streams are free again.
     streams.clear();
     client.linger(ms(20));
     assert_eq!(client.upload("/echo", &vec![b'u'; 1_000_000]).body.len(), 1_000_030);
@@ -370,7 +370,7 @@ fn echo_keeps_a_bounded_amount_for_all_streams() {
 fn streams_that_a_client_resets_are_forgotten() {
     let server = server();
     let mut client = connect(&server);
-    // More than may be open at a time.
+    // Exceeds the number of open requests.
     for path in ["/hang", "/delay/3600000", "/drip?bytes=2&ms=3600000", "/pool?workers=1&ms=3600000"] {
         for _ in 0..260 {
             let response = client.get(path);
@@ -410,7 +410,7 @@ fn reset_queued_streams_take_no_worker() {
     drop(waiting);
     let last = client.get(path);
     assert_eq!(client.answer(first).unwrap(), plain());
-    // If they were served, this would lose its patience.
+    // If the dropped requests were served, this one would time out.
     assert_eq!(client.answer(last).unwrap(), plain());
 }
 
@@ -535,7 +535,7 @@ fn split_prefaces_are_recognized_at_the_beginning() {
         start
     };
     let preface = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
-    // A frame of settings: its length has three bytes, its type is 4.
+    // A SETTINGS frame: three length bytes, then type 4.
     for length in [1, 5, preface.len()] {
         let pieces: Vec<&[u8]> = preface.chunks(length).collect();
         assert_eq!(&raw(&pieces)[3..9], b"\x04\0\0\0\0\0", "{length} bytes at a time");
@@ -566,7 +566,7 @@ fn too_many_resets_end_the_connection() {
         input.extend_from_slice(&stream.to_be_bytes());
         input.extend_from_slice(&8u32.to_be_bytes());
     }
-    // The server closes while more is being sent to it, so that a reset may follow its last bytes.
+    // The server closes while it still receives, so that a reset may follow its last bytes.
     let _ = client.write_all(&input);
     let mut output = Vec::new();
     let _ = client.read_to_end(&mut output);

@@ -1,4 +1,4 @@
-//! The two ends of a connection's bytes in memory: the library reads and writes here, and never touches a socket.
+//! A connection's bytes in memory: the library reads and writes here, and never touches a socket.
 
 use std::io;
 use std::pin::Pin;
@@ -9,7 +9,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::super::resources::OUTPUT_BYTES;
 
-/// The bytes between a socket and the library. A clone is another handle on them.
+/// Bytes between a socket and the library. Clones share the bytes.
 #[derive(Clone, Debug, Default)]
 pub(super) struct SharedBytes(Arc<Mutex<Bytes>>);
 
@@ -17,31 +17,31 @@ pub(super) struct SharedBytes(Arc<Mutex<Bytes>>);
 pub(super) struct Bytes {
     /// Received bytes.
     pub input: Vec<u8>,
-    /// The number of bytes of it that the library has read.
+    /// Number of input bytes that the library has read.
     pub taken: usize,
-    /// True if nothing more will be received.
+    /// True if no more input will be received.
     pub ended: bool,
     /// Bytes to send.
     pub output: Vec<u8>,
-    /// True if the library wanted to write more than fits.
+    /// True if the library's output does not fit.
     pub blocked: bool,
 }
 
 impl SharedBytes {
     pub(super) fn lock(&self) -> MutexGuard<'_, Bytes> {
-        // Only one thread has handles, so nobody can have panicked with it.
+        // All handles belong to one thread, so no other thread can have panicked.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Bytes {
-    /// True if the library has not read everything yet.
+    /// True if the library has not read all input.
     pub(super) fn has_input(&self) -> bool {
         self.taken < self.input.len()
     }
 }
 
-// Nobody is woken when bytes come or go: the library gets a turn whenever the connection has one.
+// No waker is called: the library gets a turn whenever its connection does.
 impl AsyncRead for SharedBytes {
     fn poll_read(self: Pin<&mut Self>, _: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         let mut bytes = self.lock();

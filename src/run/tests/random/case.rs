@@ -1,5 +1,5 @@
-//! A random run as data: a command line, the scenario of its servers, a script. Every drawn run can be typed as a
-//! command, except for limits on the requests in flight.
+//! A random run as data: a command line, the scenario of its servers, a script. Every run can be typed as a command,
+//! except for limits on the requests in flight.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -23,19 +23,18 @@ pub struct Case {
 /// The command line. Times are in milliseconds.
 #[derive(Clone, Debug, Default)]
 pub struct CaseOptions {
-    /// True to run as wrk, or as wrk2 if there is a pace: by its rules and without the options that it does not have.
+    /// True to run as wrk, or as wrk2 with a pace: under its rules and without options that it lacks.
     pub as_wrk: bool,
     pub threads: u32,
     pub connections: u32,
-    /// The number of connections over time, if it changes: at most as many as in the first stage. If the rate has
-    /// stages too, they are as long as these.
+    /// Stages of the number of connections: at most as many as in the first stage. Stages of the rate have the same
+    /// lengths.
     pub levels: Vec<PaceStage>,
-    /// The limits of an experiment on the requests in flight, which no option sets: for how many milliseconds each
-    /// holds, and how many there may be.
+    /// Limits on the requests in flight, which no option sets: the duration of each in milliseconds, and the limit.
     pub limits: Vec<(u64, u32)>,
-    /// The most connections that there may be, if requests have a pace.
+    /// Maximum number of connections, if requests have a pace.
     pub max_inflight: Option<u64>,
-    /// When requests are due; `None`: there is no rate.
+    /// Schedule of requests; `None` without a rate.
     pub pace: Option<Pace>,
     /// `None` with stages, which set the duration.
     pub duration_ms: Option<u64>,
@@ -43,17 +42,17 @@ pub struct CaseOptions {
     pub warmup_ms: Option<u64>,
     pub timeout_ms: Option<u64>,
     pub give_up_ms: Option<u64>,
-    /// The limit of a gate on a percentile, because of which the load goes on after the end.
+    /// The limit of a gate on a percentile, which lets the load continue after the end.
     pub limit_ms: Option<u64>,
     pub per_connection: Option<u64>,
     pub body_bytes: usize,
     pub is_head: bool,
     pub phases: bool,
-    /// True if the target has an address of each family.
+    /// True if the target has an IPv4 and an IPv6 address.
     pub has_choice: bool,
-    /// A list of this many requests takes the place of a single one; zero: there is none. Each third has no name.
+    /// Length of the request list; zero for a single request. Every third request has no name.
     pub listed: u64,
-    /// In which order they are sent.
+    /// Order of the request list.
     pub order: ListOrder,
     /// True if responses are checked.
     pub checks: bool,
@@ -62,23 +61,23 @@ pub struct CaseOptions {
     pub seed: u64,
 }
 
-/// The drawn parts of a script.
+/// The random parts of a script.
 #[derive(Clone, Debug, Default)]
 pub struct Lua {
-    /// How many requests each batch has, repeated in turn; empty: it writes none.
+    /// Numbers of requests per batch, repeated in turn; empty if the script writes none.
     pub batches: Vec<u32>,
-    /// How long the pauses are in milliseconds, repeated in turn; empty: there are none.
+    /// Lengths of pauses in milliseconds, repeated in turn; empty without pauses.
     pub delays_ms: Vec<u64>,
-    /// How many of the arguments of `response` it names; `None`: it has no such function.
+    /// Number of parameters that `response` names; `None` without the function.
     pub response: Option<usize>,
-    /// The response at which its thread stops itself.
+    /// The response at which the script stops its thread.
     pub stops_at: Option<u64>,
-    /// The function call at which it fails.
+    /// The function call at which the script fails.
     pub fails_at: Option<u64>,
 }
 
 impl Case {
-    /// The arguments to type if the scenario, the script and the list are in `folder`.
+    /// The arguments of the run, with the scenario, the script and the list in `folder`.
     pub fn words(&self, folder: &Path) -> Vec<String> {
         let mut words = self.words_without_list(folder);
         if self.options.listed > 0 {
@@ -140,7 +139,7 @@ impl Case {
         words
     }
 
-    /// The stages of the connections, as they are typed.
+    /// Stages of the connections, as typed.
     fn levels(&self) -> Vec<String> {
         let CaseOptions { levels, pace, as_wrk, .. } = &self.options;
         if *as_wrk || levels.is_empty() {
@@ -153,7 +152,7 @@ impl Case {
         }
     }
 
-    /// The plan that the program makes of it.
+    /// The plan that the program parses from the arguments.
     pub fn plan(&self) -> Box<Plan> {
         let words = self.words_without_list(Path::new(""));
         match cli::parse(words.iter().map(Into::into), &Commands::NONE) {
@@ -201,7 +200,7 @@ impl Case {
         Addresses(addresses.iter().map(|address| address.parse().expect("an address")).collect())
     }
 
-    /// Writes the files that the arguments name.
+    /// Writes the files named by the arguments.
     pub fn write(&self, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
         fs::write(folder.join("scenario.toml"), self.scenario_text())?;

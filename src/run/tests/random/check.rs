@@ -1,4 +1,4 @@
-//! Checks truths about every finished run.
+//! Checks invariants of every finished run.
 
 use onrush_plan::Plan;
 use onrush_stats::{OfName, Phase, RowFigures, Totals};
@@ -23,7 +23,7 @@ pub fn check(case: &Case, ran: &RunResult) -> Result<(), String> {
     Ok(())
 }
 
-/// Outcomes by request name add up to all outcomes.
+/// Outcomes by request name sum to all outcomes.
 fn named(ran: &RunResult) -> Result<(), String> {
     let names = ran.plan.list.as_ref().map_or(0, |list| list.names.len());
     let Some(by_name) = ran.totals.by_name.as_deref() else {
@@ -40,7 +40,7 @@ fn named(ran: &RunResult) -> Result<(), String> {
     Ok(())
 }
 
-/// Fails with the values that are compared, unless the condition holds.
+/// Fails with the compared values unless the condition holds.
 macro_rules! ensure {
     ($is_right:expr, $($values:expr),+) => {
         if !$is_right {
@@ -51,7 +51,7 @@ macro_rules! ensure {
 
 pub(super) use ensure;
 
-/// Every request has ended in exactly one way.
+/// Every request ended in exactly one way.
 fn conserved(totals: &Totals) -> Result<(), String> {
     let counters = &totals.counters;
     let ended = counters.completed + counters.failed + counters.abandoned + counters.open_at_end;
@@ -59,7 +59,7 @@ fn conserved(totals: &Totals) -> Result<(), String> {
     Ok(())
 }
 
-/// Intervals of the threads, added in another order than the run's, give the run's totals.
+/// The threads' intervals, summed in another order than in the run, give the run's totals.
 fn added(ran: &RunResult) -> Result<(), String> {
     let (others, first) = ran.parts.split_at(ran.elapsed_ns as usize % ran.parts.len());
     let mut sum = Totals::default();
@@ -109,7 +109,7 @@ fn in_ledger(totals: &Totals, phases: &[Phase]) -> u64 {
     totals.ledger.rows().iter().filter(|row| phases.contains(&row.phase)).map(|row| row.count).sum()
 }
 
-/// The rows cover the run, in the timeline and as the observer gets them.
+/// The rows cover the run, both in the timeline and as passed to the observer.
 fn rows(ran: &RunResult) -> Result<(), String> {
     ensure!(ran.timeline.is_all_of(&ran.totals), ran.timeline.sum(), &ran.totals.counters);
     let mut sum = RowFigures::default();
@@ -123,7 +123,7 @@ fn rows(ran: &RunResult) -> Result<(), String> {
     Ok(())
 }
 
-/// No more time was spent than passed.
+/// The time spent does not exceed the time passed.
 fn occupied(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
     let occupancy = part.totals.counters.occupancy;
     let connections_ns = u64::from(part.end.connections) * part.end.elapsed_ns;
@@ -134,15 +134,15 @@ fn occupied(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
     ensure!(occupancy.leaving_ns <= occupancy.open_ns, occupancy, elapsed_ns);
     let there = occupancy.open_ns + occupancy.connecting_ns + occupancy.waiting_ns + occupancy.absent_ns;
     ensure!(there <= connections_ns, occupancy, connections_ns);
-    // A connection that is open and has nothing left to send is done as well.
+    // An open connection with nothing left to send also counts as done.
     ensure!(there + occupancy.done_ns >= connections_ns, occupancy, connections_ns);
     Ok(())
 }
 
-/// Little's law: the time that requests were in flight is the sum of the latencies, and of the ages of requests without
-/// a response. The time of failed or returned requests is in no latency; with a schedule, ages count from when requests
-/// were due; and only part of the time of requests that a warm-up left in flight is in the window. A returned request
-/// that waits at the end to be sent again has an age, and is not in flight.
+/// Little's law: the time that requests were in flight is the sum of the latencies and of the ages of requests without
+/// a response. Exceptions: the time of failed or returned requests is in no latency. With a schedule, ages count from
+/// the due time. Only part of the time of requests carried over from a warm-up is in the window. A returned request
+/// that still waits to be resent at the end has an age, but is not in flight.
 fn little(ran: &RunResult) -> Result<(), String> {
     let Totals { counters, latency, censored, .. } = &ran.totals;
     if !ran.plan.warmup.is_zero() || ran.plan.dialect.is_compat() {
@@ -157,7 +157,7 @@ fn little(ran: &RunResult) -> Result<(), String> {
     Ok(())
 }
 
-/// A run ends for a reason, and when it should.
+/// A run ends for a reason, and at the right time.
 fn ended(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
     let Plan { stop, .. } = &*ran.plan;
     let (elapsed_ns, duration_ns) = (part.end.elapsed_ns, stop.duration.map(crate::run::nanos));
@@ -170,7 +170,7 @@ fn ended(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
     let counters = &part.totals.counters;
     if let Some(requests) = stop.requests {
         let all = &ran.totals.counters;
-        // Requests that the warm-up left over are sent too.
+        // Requests carried over from the warm-up are also sent.
         let left_over = ran.totals.open_loop.as_ref().map_or(0, |open_loop| open_loop.carried);
         ensure!(all.started <= requests + left_over, all, requests, left_over);
         let ended = counters.completed + counters.failed + counters.abandoned;
@@ -187,7 +187,7 @@ fn answered(case: &Case, ran: &RunResult, part: &ThreadOutcome) -> Result<(), St
     ensure!(completed <= journal.heads.get(), completed, journal);
     ensure!(journal.peers.get() == 0, journal);
     let answer = &case.scenario.answer;
-    // A greeting is taken for the response to the request that it meets, whose own response then comes too late.
+    // A greeting counts as the response to the request that it meets, whose own response then comes too late.
     let has_greetings = !case.scenario.connection_fault.is_empty();
     let is_whole = !case.options.is_head && !answer.contains("close") && answer.contains("ength") && !has_greetings;
     if ran.plan.warmup.is_zero() && ran.plan.run_on.is_zero() {

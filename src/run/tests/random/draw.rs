@@ -1,5 +1,5 @@
-//! Draws a run and a hostile network for it from a seed. Most have few faults, so that each fault meets a run that goes
-//! well otherwise.
+//! Draws a run and a hostile network from a seed. Most runs have few faults, so that each fault occurs in an otherwise
+//! healthy run.
 
 use onrush_engine::backend::sim::Scenario;
 use onrush_engine::backend::sim::scenario::{ConnectionFault, Fault, Mischief, Span};
@@ -10,14 +10,13 @@ use onrush_plan::schedule::Arrivals;
 use super::case::{Case, CaseOptions, Lua};
 use super::pace::{Pace, PaceStage};
 
-/// About how many requests a run has at most, with fast servers.
+/// Approximate maximum number of requests of a run with fast servers.
 const REQUESTS: u64 = 1_000;
-/// About how many it has at most if a script sends several together.
+/// Approximate maximum if a script sends batches.
 const BATCHED: u64 = 4 * REQUESTS;
-/// The most requests of a batch that is sent ahead.
+/// Maximum number of requests in a batch sent ahead.
 const BATCH_AHEAD: u64 = 100;
-/// About how many bytes the head of a request has, and how many windows of the network a request takes at most: each is
-/// a completion.
+/// Approximate size of a request head, and maximum number of network windows per request: each window is a completion.
 const HEAD_BYTES: usize = 50;
 const WINDOWS: usize = 50;
 /// Responses that end by themselves and leave the connection open.
@@ -30,13 +29,13 @@ const WHOLE: [&str; 7] = [
     "HTTP/1.1 103 Early Hints\r\nLink: </x>\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n!",
     "HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 3\r\n\r\n1.0",
 ];
-/// Responses after which the connection ends, or should.
+/// Responses after which the connection ends or should end.
 const LAST: [&str; 3] = [
     "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbye!",
     "HTTP/1.1 200 OK\r\n\r\nup to the end",
     "HTTP/1.0 200 OK\r\n\r\n",
 ];
-/// Bytes that no server should send, or not at that point.
+/// Bytes that a server should not send, or not at that point.
 const ODD: [&str; 14] = [
     "nonsense\r\n\r\n",
     "\r\n\r\n",
@@ -54,16 +53,16 @@ const ODD: [&str; 14] = [
     "\u{15}\u{3}\u{1}\u{0}\u{2}",
 ];
 
-/// The run of a seed.
+/// Draws the run of a seed.
 pub fn draw(seed: u64) -> Case {
     let mut draw = Draw(Random::new(seed));
-    // Times of very different orders of magnitude are combined.
+    // Times of very different magnitude are combined.
     let as_wrk = draw.one_in(5);
     let latency_us = draw.order(if as_wrk { 5_000 } else { 50 }, 2_000_000);
-    // wrk's shortest run is a second long.
+    // The shortest run of wrk is a second.
     let connections = if draw.one_in(8) && !as_wrk { draw.between(50, 200) } else { draw.between(1, 20) };
     let length_ms = (draw.between(20, REQUESTS) * latency_us / connections / 1_000).clamp(2, 100_000);
-    // wrk has only whole seconds.
+    // wrk accepts only whole seconds.
     let length_ms = if as_wrk { length_ms.next_multiple_of(1_000) } else { length_ms };
     let batches = 1 + length_ms * 1_000 / latency_us * connections;
     let mut script = draw.one_in(4).then(|| draw.script(length_ms, (BATCHED / batches).clamp(1, 32)));
@@ -74,13 +73,13 @@ pub fn draw(seed: u64) -> Case {
     }
     let closes_early = !scenario.connection_fault.is_empty();
     if closes_early && script.as_ref().is_some_and(|script| !script.delays_ms.is_empty()) {
-        // A server that ends every connection during the first pause gets no request at all, so the run would have no
+        // A server that ends every connection during the first pause gets no request at all, so the run would never
         // end.
         options.duration_ms = Some(length_ms);
     }
     if draw.one_in(3) {
         options.pace = Some(draw.pace(length_ms));
-        // No matter how low the rate is, the run must end.
+        // The run must end however low the rate is.
         options.duration_ms = Some(length_ms);
     }
     if draw.one_in(6) {
@@ -88,7 +87,7 @@ pub fn draw(seed: u64) -> Case {
     } else if options.pace.is_some() && draw.one_in(2) {
         options.max_inflight = Some(connections + draw.order(1, 8 * connections));
     }
-    // A run of `-n` might wait for connections that send no more.
+    // A run of `-n` might wait for connections that send nothing more.
     if options.levels.is_empty() && options.pace.is_none() && options.requests.is_none() && draw.one_in(4) {
         options.limits = draw.limits(length_ms, connections);
     }
@@ -116,7 +115,7 @@ impl Draw {
         self.0.below(many) == 0
     }
 
-    /// A number whose order of magnitude is drawn uniformly.
+    /// Draws a number with a uniform order of magnitude.
     fn order(&mut self, least: u64, most: u64) -> u64 {
         let octaves = (most / least.max(1)).max(1).ilog2() + 1;
         let low = least << self.0.below(u64::from(octaves));
@@ -130,7 +129,7 @@ impl Draw {
     fn options(&mut self, seed: u64, as_wrk: bool, connections: u64, length_ms: u64) -> CaseOptions {
         let by_requests = !as_wrk && self.one_in(3);
         let is_native = |yes: bool| yes && !as_wrk;
-        // A connection that is given up makes room for the next at once, without end.
+        // A connection that is given up makes room for the next at once, forever.
         let patience_ms = length_ms * connections / (3 * REQUESTS);
         CaseOptions {
             as_wrk,
@@ -144,7 +143,7 @@ impl Draw {
             requests: by_requests.then(|| self.order(1, REQUESTS)),
             warmup_ms: is_native(self.one_in(4)).then(|| self.between(1, length_ms)),
             timeout_ms: self.one_in(2).then(|| self.order(1, 2 * length_ms)),
-            // Each request that gets no response would hold up a run of `-n` for half a minute.
+            // Each request without a response would hold up a run of `-n` for half a minute.
             give_up_ms: (by_requests || is_native(self.one_in(2))).then(|| {
                 self.order(1, if by_requests { length_ms.div_ceil(4) } else { 2 * length_ms }).max(patience_ms)
             }),
@@ -158,7 +157,7 @@ impl Draw {
         }
     }
 
-    /// When requests are due in a run of this length.
+    /// Draws the pace of a run of this length.
     fn pace(&mut self, length_ms: u64) -> Pace {
         let per_minute = |draw: &mut Self| (draw.order(1, 2 * REQUESTS) * 60_000 / length_ms).max(1);
         let stages = if self.one_in(3) { self.between(1, 4) } else { 0 };
@@ -187,20 +186,20 @@ impl Draw {
         }
     }
 
-    /// Batches of which each is sent for up to a quarter of a run of this length, ahead of when its requests are due.
+    /// Draws batches whose requests are sent up to a quarter of the run before they are due.
     fn batches_ahead(&mut self, pace: &Pace, length_ms: u64) -> Vec<u32> {
         let rates = pace.stages.iter().flat_map(|stage| [stage.from, stage.to]).max();
         let most = rates.unwrap_or(pace.per_minute) * length_ms / 4 / 60_000;
         (0..self.between(1, 3)).map(|_| self.between(1, most.clamp(1, BATCH_AHEAD)) as u32).collect()
     }
 
-    /// The limits of an experiment, which need not last as long as the run.
+    /// Draws limits on the requests in flight, which may end before the run.
     fn limits(&mut self, length_ms: u64, connections: u64) -> Vec<(u64, u32)> {
         let count = self.between(1, 8);
         (0..count).map(|_| (self.between(1, length_ms.div_ceil(count)), self.between(0, connections) as u32)).collect()
     }
 
-    /// The number of connections over time in a run of this length: at most as many as in the first stage.
+    /// Draws stages of the number of connections: at most as many as in the first stage.
     fn levels(&mut self, length_ms: u64, connections: u64) -> Vec<PaceStage> {
         let count = self.between(1, 4);
         let stage = |draw: &mut Self| {
@@ -245,7 +244,7 @@ impl Draw {
             let length = self.order(1_000, 100_000) as usize;
             scenario.answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{}", "x".repeat(length));
         }
-        // Pieces of such sizes and intervals that other things happen during a response.
+        // Pieces and intervals sized so that other things happen during a response.
         if self.one_in(3) {
             scenario.split = self.order(1, 60).max(scenario.answer.len() as u64 / 20) as usize;
             scenario.split_pause_us = self.order(1, latency_us) as f64 - 1.0;
@@ -269,7 +268,7 @@ impl Draw {
         scenario.refuse_errno = self.pick(&[111, 111, 104, 110, 113, 24, 99]);
         scenario.backlog = self.spans(5, length_ms);
         scenario.generator_stall = self.spans(5, length_ms);
-        // A stalled thread is told from a working one by real processor time, which must stay far below this.
+        // The test distinguishes stalled from working threads by real processor time, which must stay far below this.
         scenario.generator_stall.iter_mut().for_each(|span| span.for_s += 2.0);
         while scenario.fault.len() < 4 && self.one_in(2) {
             let after_bytes = self.between(0, 60) as usize;
@@ -281,7 +280,7 @@ impl Draw {
             let after_us = if self.one_in(2) { 0.0 } else { self.order(1, 4 * latency_us) as f64 };
             let fault = ConnectionFault { every: self.order(1, 20), what: self.mischief(), after_bytes, after_us };
             scenario.connection_fault.push(fault);
-            // A connection that is answered before it sent a request must not send far more often than others.
+            // A connection answered before it sent a request must not send far more often than others.
             scenario.connect_us = scenario.connect_us.max(latency_us as f64 / 20.0);
         }
         scenario
@@ -307,7 +306,7 @@ impl Draw {
         }
     }
 
-    /// Time spans of a run of this length, in one of `one_in` runs.
+    /// Draws time spans within a run of this length, in one of `one_in` runs.
     fn spans(&mut self, one_in: u64, length_ms: u64) -> Vec<Span> {
         if !self.one_in(one_in) {
             return Vec::new();

@@ -1,5 +1,5 @@
-//! Carries a whole run out in virtual time: the real plan, script, engines and collector, one turn of one engine at a
-//! time, always of the one whose time is earliest. After each turn the engine is inspected.
+//! Runs a whole case in virtual time with the real plan, script, engines and collector. Each turn goes to the engine
+//! with the earliest time; afterwards the engine is inspected.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,13 +21,13 @@ use crate::run::worker::Worker;
 use crate::script::LoadedScript;
 use crate::session;
 
-/// How often the supervisor collects, in nanoseconds.
+/// Interval of the supervisor's collections, in nanoseconds.
 const COLLECT_NS: u64 = 20_000_000;
-/// The most turns that may be taken at one moment, and additionally for each connection.
+/// Maximum number of turns at one moment, plus the same for each connection.
 const TURNS_AT_ONCE: u64 = 2_000;
-/// A run that has not ended after this many turns and completions never will.
+/// A run that has not ended after this many turns and completions never ends.
 const STEPS_MAX: u64 = 1_000_000;
-/// The most backend calls that one completion may cause, and additionally for each request of a batch.
+/// Maximum number of backend calls per completion, plus the same for each request of a batch.
 const CALLS: usize = 8;
 const CALLS_PER_REQUEST: usize = 2;
 
@@ -41,30 +41,30 @@ pub struct RunResult {
     pub elapsed_ns: u64,
     /// True if the run has a script that sees responses or writes requests.
     pub has_script: bool,
-    /// The most requests that are sent together.
+    /// Maximum number of requests sent together.
     pub batch: u64,
 }
 
-/// The result of one of its threads.
+/// The result of one thread.
 pub struct ThreadOutcome {
     pub end: WorkerEnd,
-    /// The sum of its intervals: everything it measured.
+    /// Sum of the thread's intervals.
     pub totals: Totals,
-    /// Responses, including the warm-up's.
+    /// Number of responses, including the warm-up.
     pub completed: u64,
     pub journal: Rc<Journal>,
-    /// When measuring began, in nanoseconds.
+    /// Start of measuring, in nanoseconds.
     pub start_ns: u64,
-    /// When its requests were due according to the plan.
+    /// Due times of the thread's requests under the plan.
     pub dues: Option<Dues>,
-    /// How many requests it was to start.
+    /// Number of requests that the thread should start.
     pub requests: Option<u64>,
-    /// Bytes that its backend reported, and the part of them that it reported last.
+    /// Bytes reported by the backend, and the part reported last.
     pub received: u64,
     pub received_last: u64,
 }
 
-/// Runs a case; an error names the flaw while it ran.
+/// Runs a case; an error names the flaw found during the run.
 pub fn run(case: &Case) -> Result<RunResult, String> {
     let plan = case.plan();
     let addresses = case.addresses();
@@ -97,7 +97,7 @@ pub fn run(case: &Case) -> Result<RunResult, String> {
     Ok(RunResult { plan, parts, totals, timeline, seconds, elapsed_ns, has_script, batch: u64::from(batch) })
 }
 
-/// A thread under way.
+/// A running thread.
 struct Running {
     index: usize,
     engine: Engine<CheckedBackend>,
@@ -105,14 +105,14 @@ struct Running {
     dues: Option<Dues>,
     requests: Option<u64>,
     connections: u64,
-    /// True if it can be stalled, and late because of that.
+    /// True if the thread can be stalled, and late because of that.
     is_stalled: bool,
-    /// The most requests in flight on one connection.
+    /// Maximum number of requests in flight on one connection.
     depth: usize,
     turns: u64,
-    /// The current time, and how many turns have been taken at it.
+    /// The current time, and the number of turns taken at it.
     moment: (Nanos, u64),
-    /// A request that waited for another connection after the last turn: see [`Engine::waits_for_another`].
+    /// A request that waited for another connection after the last turn, see [`Engine::waits_for_another`].
     waits: Option<(u32, Nanos)>,
 }
 
@@ -121,12 +121,12 @@ struct DrivenRun {
     control: Arc<Control>,
     links: Vec<Arc<WorkerLink>>,
     collector: Collector,
-    /// The sum of each thread's intervals.
+    /// Sum of each thread's intervals.
     handed_over: Vec<Totals>,
     seconds: Vec<TimelineRow>,
     collected_at: Nanos,
     has_script: bool,
-    /// For how many milliseconds each limit on the requests in flight holds.
+    /// Duration in milliseconds of each limit on the requests in flight.
     limits: Vec<(u64, u32)>,
 }
 
@@ -147,11 +147,11 @@ impl DrivenRun {
             let config = config(&self.plan, addresses, None, pipelines, index);
             let (journal, connections, seed) = (Rc::<Journal>::default(), config.slots(), config.seed);
             let (dues, requests) = (self.dues(&config, index), config.requests);
-            // The requests of a batch are sent before they are due themselves.
+            // The requests of a batch are sent before they are due.
             *journal.dues.borrow_mut() = dues.clone().filter(|_| batch == 1);
             journal.slice_ns.set(config.rules.open_loop.map_or(0, |rules| rules.slice_ns));
             let network = case.scenario.clone().network(seed);
-            // After a stall the first completion may start a request on every connection that is ready.
+            // After a stall, the first completion may start a request on every ready connection.
             let is_stalled = !case.scenario.generator_stall.is_empty() && dues.is_some();
             let starting = if is_stalled { connections as usize } else { 1 };
             let calls = CALLS + CALLS_PER_REQUEST * batch * starting;
@@ -190,14 +190,14 @@ impl DrivenRun {
         (0..self.plan.load.threads).map(set_up).collect()
     }
 
-    /// When the requests of a thread are due.
+    /// Due times of a thread's requests.
     fn dues(&self, config: &Config, index: u32) -> Option<Dues> {
         let Config { warmup_ns, duration_ns, run_on_ns, seed, .. } = *config;
         let worker = onrush_plan::Partition::new(index, self.plan.load.threads);
         Some(self.plan.schedule.as_ref()?.dues(worker, ScheduleSpan { warmup_ns, duration_ns, run_on_ns }, seed))
     }
 
-    /// Takes turns until all have ended.
+    /// Takes turns until all threads have ended.
     fn drive(&mut self, mut running: Vec<Running>) -> Result<Vec<(usize, ThreadOutcome)>, String> {
         let mut parts = Vec::new();
         while let Some(place) = (0..running.len()).min_by_key(|&place| running[place].engine.backend().now()) {
@@ -218,7 +218,7 @@ impl DrivenRun {
         Ok(parts)
     }
 
-    /// Does a supervisor's work.
+    /// Does the supervisor's work.
     fn watch(&mut self) {
         (0..self.links.len()).for_each(|index| self.collect_from(index));
         while let Some(second) = self.collector.finished() {
@@ -231,7 +231,7 @@ impl DrivenRun {
         }
     }
 
-    /// Sets the limit on the requests in flight, if one holds now.
+    /// Applies the current limit on the requests in flight, if there is one.
     fn limit(&self) {
         let mut until_ms = 0;
         let limit = self.limits.iter().find(|(length_ms, _)| {
@@ -247,7 +247,7 @@ impl DrivenRun {
         }
     }
 
-    /// Takes a thread's interval.
+    /// Collects a thread's interval.
     fn collect_from(&mut self, index: usize) {
         let Self { links, collector, handed_over, .. } = self;
         links[index].mailbox.collect(|interval| {
@@ -260,7 +260,7 @@ impl DrivenRun {
         let completed = thread.engine.completed_in_all();
         let watched = thread.engine.backend();
         let (received, (last_at, last)) = (watched.received, watched.received_last);
-        // Bytes of the last moment may have come too late.
+        // Bytes of the last moment may be too late.
         let received_last = if last_at > over.at() { last } else { 0 };
         let at_ns = over.at().0;
         let end = thread.engine.step_out(over);
@@ -294,7 +294,7 @@ impl Running {
         if !is_over && waits.is_some() && waits == before {
             return Err(format!("at {} ns: no connection is opened for a request that waits: {waits:?}", now.0));
         }
-        // With many connections, check less often: an endless loop is still found soon enough.
+        // With many connections, check less often: an endless loop is still found soon.
         if !self.turns.is_multiple_of(1 + self.connections / 16) {
             return Ok(());
         }
@@ -308,7 +308,7 @@ impl Running {
     }
 }
 
-/// Everything: two runs of one case must agree in it.
+/// Everything that two runs of the same case must agree on.
 pub fn digest(ran: &RunResult) -> String {
     let end = |part: &ThreadOutcome| {
         let Interval { from_ns, until_ns, .. } = *part.end.interval;

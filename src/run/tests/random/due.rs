@@ -1,4 +1,4 @@
-//! Checks truths about every run with a schedule.
+//! Checks invariants of every run with a schedule.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub fn check(case: &Case, ran: &RunResult) -> Result<(), String> {
     compared(&ran.totals, open_loop)?;
     let (batch, lateness_ns) = (ran.batch, open_loop.lateness.max());
     let max_late_ns = schedule.max_late.map_or(u64::MAX, |late| nanos(late + schedule.send_slice.unwrap_or_default()));
-    // The rest of a batch is sent when there is room for it, no matter how late that is.
+    // The rest of a batch is sent when there is room, however late.
     ensure!(batch > 1 || lateness_ns <= Some(max_late_ns), lateness_ns, max_late_ns);
     ensure!(schedule.max_late.is_some() || open_loop.dropped == 0, open_loop.dropped);
     for ThreadOutcome { journal, .. } in &ran.parts {
@@ -32,13 +32,13 @@ pub fn check(case: &Case, ran: &RunResult) -> Result<(), String> {
     unanswered(case, ran, open_loop)
 }
 
-/// No time in which requests were due and no response came is longer than the longest latency: as long as a response
-/// takes, the target was not unavailable. Failed requests have no latency, and abandoned ones waited longer.
+/// No period with due requests but without responses is longer than the longest latency: the target was not unavailable
+/// for longer than a response takes. Failed requests have no latency, and abandoned ones waited longer.
 fn unanswered(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
     let may_stop = case.script.as_ref().is_some_and(|script| script.stops_at.or(script.fails_at).is_some());
     let planned_ns = nanos(ran.plan.warmup);
     let is_delayed = ran.parts.iter().any(|part| part.start_ns != planned_ns);
-    // With a response in no time, a request belongs to the gap after it as much as to the one before.
+    // With an instant response, a request belongs to both adjacent gaps.
     let Counters { failed, abandoned, .. } = ran.totals.counters;
     let are_without = failed + abandoned + open_loop.dropped + open_loop.later_failed > 0;
     if may_stop || is_delayed || are_without || open_loop.scheduled.min() == Some(0) {
@@ -52,19 +52,19 @@ fn unanswered(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats<u64>) -> R
     let later = open_loop.later.as_deref().and_then(Distribution::max);
     let waited_ns = open_loop.scheduled.max().max(open_loop.censored.max()).max(later).unwrap_or(0);
     let longest_ns = gaps.iter().map(|it| it.gap.length_ns()).max().unwrap_or(0);
-    // Where `-n` ends the schedule before the run, they are taken from bins, which are a thousandth wide.
+    // If `-n` ends the schedule before the run, the gaps are computed from bins, which are a thousandth wide.
     ensure!(longest_ns <= waited_ns + waited_ns / 250, longest_ns, waited_ns, gaps);
     Ok(())
 }
 
-/// Every due request has exactly one outcome, and all of them are recorded.
+/// Every due request has exactly one outcome, and all outcomes are recorded.
 fn accounted(totals: &Totals, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
     let counters = &totals.counters;
     let OpenLoopStats { due, carried, late, dropped, unsent, .. } = *open_loop;
     ensure!(due + carried == counters.started + dropped + unsent, due, carried, dropped, unsent, counters);
     let recorded = [&open_loop.lateness, &open_loop.scheduled].map(Distribution::count);
     ensure!(recorded == [counters.started, counters.completed], recorded, counters);
-    // After the end of the run, it may have been learned how requests ended that were open then.
+    // After the end of the run, the outcome of open requests may have become known.
     let some = |times: &Option<Box<Distribution<u64>>>| times.as_deref().map_or(0, Distribution::count);
     let (later, open) = (some(&open_loop.later) + open_loop.later_failed, some(&open_loop.open));
     let without = counters.abandoned + counters.open_at_end + dropped + unsent;
@@ -81,7 +81,7 @@ fn accounted(totals: &Totals, open_loop: &OpenLoopStats<u64>) -> Result<(), Stri
     Ok(())
 }
 
-/// Nothing is sent before it is due, so latencies since then are at least as long.
+/// Nothing is sent before it is due, so latencies from the due time are at least as long.
 fn compared(totals: &Totals, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
     let (service, scheduled) = (&totals.latency, &open_loop.scheduled);
     ensure!(scheduled.sum() >= service.sum(), scheduled.sum(), service.sum());
@@ -106,24 +106,24 @@ fn due(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats<u64>) -> Result<(
     for ThreadOutcome { end, start_ns, dues, requests, .. } in &ran.parts {
         let mut dues = dues.clone().expect("there is a schedule");
         let until_ns = start_ns + end.elapsed_ns;
-        // No matter how late the end of the warm-up was noticed, requests due from then on count.
+        // Requests due from the planned end of the warm-up count, however late that end was noticed.
         let planned_ns = nanos(ran.plan.warmup);
         let (mut early, mut within, mut at_border) = (0_u64, 0_u64, 0_u64);
         while dues.next_ns() != u64::MAX && dues.next_ns() <= until_ns {
             *(match dues.next_ns() {
                 due_ns if due_ns < planned_ns => &mut early,
-                // Exactly at the end of the warm-up, or of the run, the order of events decides.
+                // Exactly at the end of the warm-up or the run, the order of events decides.
                 due_ns if due_ns == until_ns || due_ns == planned_ns && due_ns > 0 => &mut at_border,
                 _ => &mut within,
             }) += 1;
             dues.take(1);
         }
         let limit = requests.unwrap_or(u64::MAX);
-        // Requests that were due before a late end of the warm-up may have been sent in it, as may the rest of its last
-        // batch.
+        // Requests due before a late end of the warm-up may have been sent in the warm-up, and so may the rest of its
+        // last batch.
         let begun = if planned_ns > 0 { ran.batch - 1 } else { 0 };
         least += if *start_ns > planned_ns { 0 } else { limit.min(within.saturating_sub(begun)) };
-        // All of a batch is due when its first request is.
+        // A whole batch is due with its first request.
         most += limit.min(within + at_border + ran.batch - 1);
         before += early + ran.batch - 1;
     }

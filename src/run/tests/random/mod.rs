@@ -1,8 +1,8 @@
-//! Random runs: a seed draws a command line, a script and a hostile network; the real engine carries the run out in
-//! virtual time; everything that must be true of any run is checked, meanwhile and at the end.
+//! Random runs: a seed draws a command line, a script and a hostile network, and the real engine runs them in virtual
+//! time. All invariants of a run are checked, during the run and at the end.
 //!
-//! `make simulate` runs as long as you like. A failing case is made smaller and written to `target/simulate`, as files
-//! for `--io sim:FILE` and `-s`; the command line that uses them is printed.
+//! `make simulate` runs without limit. A failing case is reduced and written to `target/simulate`, as files for `--io
+//! sim:FILE` and `-s`, and the command line for them is printed.
 
 mod case;
 mod check;
@@ -26,10 +26,10 @@ use pace::Pace;
 use onrush_engine::backend::sim::Scenario;
 use onrush_plan::schedule::Arrivals;
 
-/// How many seeds every test run tries, from 1 on; `make simulate` tries as many as you like.
+/// Number of seeds in every test run, starting from 1; `make simulate` is unlimited.
 const SEEDS: u64 = 120;
 
-/// Runs a case twice; returns how many nanoseconds of virtual time that took.
+/// Runs a case twice. Returns the virtual time taken, in nanoseconds.
 fn try_out(case: &Case) -> Result<u64, String> {
     let run = || -> Result<(u64, String), String> {
         let ran = drive::run(case)?;
@@ -49,9 +49,9 @@ fn words(panic: &(dyn Any + Send)) -> &str {
     text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
 }
 
-/// Prints a seed's flaw and how to reproduce it.
+/// Prints the flaw of a seed and the way to reproduce it.
 fn report(seed: u64, flaw: &str) -> String {
-    // Two failures count as one if they differ only in numbers, up to the first value that is shown.
+    // Two failures are the same if they differ only in numbers, up to the first value shown.
     let kind = |flaw: &str| flaw.split(';').next().map(|words| words.replace(|c: char| c.is_ascii_digit(), ""));
     let case = shrink::shrink(draw::draw(seed), |case| try_out(case).is_err_and(|other| kind(&other) == kind(flaw)));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/simulate").join(seed.to_string());
@@ -65,7 +65,7 @@ fn report(seed: u64, flaw: &str) -> String {
     )
 }
 
-/// With `SIMULATE_SECONDS` in the environment, it runs that long, from `SIMULATE_SEED` on.
+/// With `SIMULATE_SECONDS` in the environment, the test runs that long, starting from `SIMULATE_SEED`.
 #[test]
 fn whatever_happens_in_a_run_its_figures_hold() {
     let number = |name: &str| env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
@@ -124,7 +124,7 @@ fn returned_requests_release_nothing_early() {
         max_late_ms: None,
         send_slice_us: None,
     };
-    // The servers close after one request of a batch, and the others are returned.
+    // The servers close after one request of a batch, and the other requests are returned.
     let answer = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 4\r\n\r\nbye!".to_owned();
     let case = Case {
         options: CaseOptions {

@@ -1,21 +1,21 @@
-//! When the requests of a random run are due, as options.
+//! The schedule of a random run, as options.
 
 use onrush_plan::schedule::Arrivals;
 
-/// When requests are due. Rates are per minute, times in milliseconds.
+/// A schedule of requests. Rates are per minute, times in milliseconds.
 #[derive(Clone, Debug)]
 pub struct Pace {
     /// The rate, unless there are stages.
     pub per_minute: u64,
     pub stages: Vec<PaceStage>,
     pub arrivals: Arrivals,
-    /// How many times faster than the rate late requests are made up for, in tenths.
+    /// Factor by which late requests are made up for faster than the rate, in tenths.
     pub catch_up_tenths: Option<u64>,
     pub max_late_ms: Option<u64>,
     pub send_slice_us: Option<u64>,
 }
 
-/// One stage of the rate, or of the number of connections.
+/// A stage of the rate, or of the number of connections.
 #[derive(Clone, Copy, Debug)]
 pub struct PaceStage {
     pub length_ms: u64,
@@ -24,7 +24,7 @@ pub struct PaceStage {
 }
 
 impl Pace {
-    /// The options and their values. wrk2 has one of them, and no rate per minute.
+    /// The options and their values. wrk2 has only one of them, and no rate per minute.
     pub fn words(&self, as_wrk: bool) -> Vec<(&'static str, String)> {
         if as_wrk {
             return vec![("-R", self.per_minute.div_ceil(60).to_string())];

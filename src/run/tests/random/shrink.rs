@@ -1,4 +1,4 @@
-//! Makes a failing case smaller as long as it still fails.
+//! Reduces a failing case as long as it still fails.
 
 use std::time::{Duration, Instant};
 
@@ -9,10 +9,10 @@ use onrush_plan::schedule::Arrivals;
 use super::case::{Case, CaseOptions, Lua};
 use super::pace::{Pace, PaceStage};
 
-/// How long, about, smaller cases are tried.
+/// Approximate time limit for trying smaller cases.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The smallest case found for which `fails` is still true.
+/// Returns the smallest case found that still `fails`.
 pub fn shrink(mut case: Case, fails: impl Fn(&Case) -> bool) -> Case {
     let began = Instant::now();
     let mut found = true;
@@ -30,7 +30,7 @@ pub fn shrink(mut case: Case, fails: impl Fn(&Case) -> bool) -> Case {
     case
 }
 
-/// Cases that are a step smaller, the largest steps first.
+/// Cases that are one step smaller, largest steps first.
 fn smaller(case: &Case) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |change: &dyn Fn(&mut Case)| {
@@ -65,7 +65,7 @@ fn smaller(case: &Case) -> Vec<Case> {
 
 fn shorten(mischief: &mut Mischief) {
     if let Mischief::Answer(text) | Mischief::Early(text) = mischief {
-        // Drawn texts have only single-byte characters.
+        // Random texts have only single-byte characters.
         text.truncate(text.len() / 2);
     }
 }
@@ -91,7 +91,7 @@ fn without_spans(scenario: &Scenario, add: &mut Add<'_>) {
     }
 }
 
-/// Sets one thing after the other to its default.
+/// Resets one setting after the other to its default.
 fn usual(add: &mut Add<'_>) {
     add(&|Case { scenario, .. }| {
         let (answer, latency_us) = (scenario.answer.clone(), scenario.latency_us);
@@ -157,7 +157,7 @@ fn simpler_script(script: Option<&Lua>, add: &mut Add<'_>) {
     change(&|lua| lua.batches.iter_mut().for_each(|batch| *batch = (*batch / 2).max(1)));
 }
 
-/// Less of everything.
+/// Reduces every number.
 fn fewer(add: &mut Add<'_>) {
     let mut change = |change: &dyn Fn(&mut Vec<PaceStage>)| add(&|case| change(&mut case.options.levels));
     change(&|levels| levels.truncate(levels.len().max(2) - 1));

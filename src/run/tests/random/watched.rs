@@ -1,4 +1,4 @@
-//! A wrapper of the simulated backend that checks calls and completions, connection by connection, and records the
+//! A wrapper of the simulated backend that checks the calls and completions of each connection, and records the
 //! servers' actual responses.
 
 use std::cell::{Cell, RefCell};
@@ -14,61 +14,60 @@ use onrush_engine::backend::{Backend, Completion, ConnId, Sim, What};
 use onrush_engine::{ConnectionState, Seen};
 use onrush_plan::schedule::Dues;
 
-/// Calls that the timers of a turn may cause, in addition to each connection's.
+/// Number of calls that the timers of a turn may cause, in addition to those of each connection.
 const CALLS_OF_TIMERS: usize = 1_000;
 
-/// How many connections may be opened in a turn.
+/// Maximum number of connections opened in a turn.
 const OPENED_MAX: usize = 64;
 
-/// After this many completions a turn is over, unless it catches up after a stall: then timers may follow any of the
+/// Number of completions that ends a turn, unless the turn catches up after a stall: then timers may follow any of the
 /// later ones.
 const HANDLED_PER_TURN: usize = 512;
 
-/// A backend that is checked.
+/// A backend that checks its use.
 pub struct CheckedBackend {
     sim: Sim,
-    /// Its connections.
+    /// The connections.
     pub seen: Vec<Seen>,
-    /// The first call that was not allowed, or that was one too many.
+    /// The first forbidden or excessive call.
     pub flaw: Option<String>,
-    /// How many completions it has reported.
+    /// Number of completions reported.
     pub completions: u64,
-    /// Bytes of responses that it has reported.
+    /// Number of response bytes reported.
     pub received: u64,
-    /// When the last of them were reported, and how many were then.
+    /// Time of the last report of response bytes, and their number.
     pub received_last: (Nanos, u64),
-    /// Calls since the last completion, or since the turn began.
+    /// Number of calls since the last completion, or since the start of the turn.
     calls: usize,
-    /// The most calls that are allowed now.
+    /// Current limit on the number of calls.
     calls_most: usize,
-    /// The most calls that one completion may lead to.
+    /// Maximum number of calls caused by one completion.
     calls_of_one: usize,
-    /// Connections opened in this turn.
+    /// Number of connections opened in this turn.
     opened: usize,
-    /// Completions in this turn.
+    /// Number of completions in this turn.
     handled: usize,
 }
 
-/// Messages sent by the servers of a thread.
+/// Records the messages of a thread's servers.
 #[derive(Debug, Default)]
 pub struct Journal {
-    /// How many connections they have.
+    /// Number of connections.
     pub peers: Cell<u64>,
-    /// Number of complete usual responses on a connection on which nothing else had arrived.
+    /// Number of complete usual responses on connections without other input before.
     pub answers: Cell<u64>,
-    /// Number of heads that can be a response's.
+    /// Number of heads that can belong to a response.
     pub heads: Cell<u64>,
-    /// When the next requests are due; `None`: at any time.
+    /// Due times of the next requests; `None` allows any time.
     pub dues: RefCell<Option<Dues>>,
-    /// The length of the slices at whose ends they are sent, in nanoseconds; 0: they are sent when they are due.
+    /// Length of the sending slices in nanoseconds (requests leave at the end of a slice); 0 to send when due.
     pub slice_ns: Cell<u64>,
-    /// True if a request was sent too early: when it arrived, and the later time at which it was allowed, in
-    /// nanoseconds.
+    /// Set if a request was sent too early: its arrival, and the later time at which it was allowed, in nanoseconds.
     pub early: Cell<Option<(u64, u64)>>,
 }
 
 impl Journal {
-    /// A request arrived. Checks that it was not sent too early.
+    /// Checks that an arrived request was not sent too early.
     fn asked(&self, now: Nanos) {
         if let Some(dues) = self.dues.borrow_mut().as_mut() {
             let due_ns = dues.next_ns();
@@ -83,7 +82,7 @@ impl Journal {
 }
 
 impl CheckedBackend {
-    /// Connections to servers that write into `journal`. One completion may cause `calls_of_one` calls.
+    /// Connections to servers that write to `journal`. One completion may cause `calls_of_one` calls.
     pub fn new(
         connections: u32,
         network: Box<dyn Network>,
@@ -107,15 +106,15 @@ impl CheckedBackend {
         }
     }
 
-    /// A turn begins, in which timers fire and connections are opened. Opening has its own limit, because some are also
-    /// opened after a turn has caught up.
+    /// Starts a turn, in which timers fire and connections are opened. Opening has its own limit, because connections
+    /// are also opened after a turn has caught up.
     pub fn begin_turn(&mut self) {
         self.opened = 0;
         self.handled = 0;
         self.allow_timers();
     }
 
-    /// Timers may fire.
+    /// Allows timers to fire.
     fn allow_timers(&mut self) {
         self.calls = 0;
         self.calls_most = CALLS_OF_TIMERS + self.calls_of_one * self.seen.len();
@@ -162,8 +161,8 @@ impl Backend for CheckedBackend {
     }
 
     fn send(&mut self, conn: ConnId, bytes: Transmit) -> usize {
-        // A server that resets a connection has accepted it first: the engine sends something, and only then does the
-        // connection end.
+        // A server that resets a connection has accepted it first: the engine sends something before the connection
+        // ends.
         let is_there =
             |seen: Seen| matches!(seen.state, ConnectionState::Open | ConnectionState::Over) && seen.unsent == 0;
         self.called(conn, "something is sent", is_there);
@@ -205,7 +204,7 @@ impl Backend for CheckedBackend {
     fn next(&mut self) -> Option<Completion> {
         (self.calls, self.calls_most) = (0, self.calls_of_one);
         let Some(completion) = self.sim.next() else {
-            // After a stall, timers fire in the turn after it.
+            // After a stall, timers fire in the following turn.
             self.allow_timers();
             return None;
         };
@@ -262,24 +261,24 @@ impl Network for WatchedNetwork {
     }
 }
 
-/// One connection. There are two wakes around everything its server does: one just before it arrives, and one for when
-/// it has arrived and the connection still exists.
+/// One connection. There are two wakes around every action of the server: one just before it arrives, and one when it
+/// has arrived and the connection still exists.
 struct WatchedPeer {
     peer: Box<dyn Peer>,
     answer: Rc<[u8]>,
     journal: Rc<Journal>,
-    /// The next wakes and their subjects, in order.
+    /// The next wakes with their reasons, in order.
     wakes: VecDeque<(Nanos, WakeReason)>,
-    /// The end of the last bytes received from the client.
+    /// Last bytes received from the client.
     asked: Vec<u8>,
-    /// The last bytes that have arrived.
+    /// Last bytes that arrived at the client.
     tail: Vec<u8>,
-    /// How much of the usual response has arrived; `None` once something else has.
+    /// Number of bytes of the usual response that have arrived; `None` after anything else.
     plain: Option<usize>,
     is_over: bool,
 }
 
-/// Subject of a wake.
+/// Reason for a wake.
 enum WakeReason {
     /// These bytes arrive now.
     Arriving(Vec<u8>),
@@ -287,13 +286,13 @@ enum WakeReason {
     Arrived(Vec<u8>),
     /// Nothing more will arrive.
     Over,
-    /// The server asked for the wake.
+    /// The server requested the wake.
     Own,
 }
 
-/// The shortest beginning of a head that tells its class.
+/// Shortest prefix of a head that reveals the status class.
 const HEAD: usize = "HTTP/1.1 2".len();
-/// The end of each request's first line, and of nothing else in it.
+/// End of a request's first line, found nowhere else in it.
 const ASKED: &[u8] = b" HTTP/1.1\r\n";
 
 impl WatchedPeer {
