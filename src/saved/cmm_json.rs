@@ -1,4 +1,4 @@
-//! Reads the JSON of wrk-cmm's script: figures without errors and without the load.
+//! Reads the JSON of wrk-cmm's script, which lacks errors and load.
 
 use onrush_plan::Metric;
 use serde::Deserialize;
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::measured::MetricValues;
 
-/// The script's output. Its percentiles are numbers.
+/// Output of the script. Percentiles are numbers.
 #[derive(Deserialize)]
 struct CmmOutput {
     requests: u64,
@@ -23,15 +23,15 @@ struct Percentile {
     latency_in_microseconds: f64,
 }
 
-/// A key that only such a file has.
+/// A key unique to this format.
 pub const OWN_KEY: &str = "duration_in_microseconds";
 
-/// True if this is meant to be such a file.
+/// True if the file claims this format.
 pub fn is_one(value: &Value) -> bool {
     value.get("requests").is_some() && value.get(OWN_KEY).is_some()
 }
 
-/// The figures in the JSON. The error names the missing or wrong one.
+/// Reads the figures. The error names the missing or wrong one.
 pub fn read(value: &Value) -> Result<MetricValues, serde_json::Error> {
     let written = CmmOutput::deserialize(value)?;
     let percentile = |one: &Percentile| {

@@ -1,4 +1,4 @@
-//! Finds the files to read: named ones, and in folders files that may hold a run.
+//! Finds the files to read: named ones, and in folders those that may contain a run.
 
 use std::collections::HashMap;
 use std::fs;
@@ -10,24 +10,24 @@ use onrush_text::{order, reason};
 
 use super::name;
 
-/// The extensions of files that are read in a folder; earlier ones have more of a run than later ones.
+/// Extensions of files read from a folder, the most complete record first.
 const ENDINGS: [&str; 3] = ["json", "log", "txt"];
 
-/// The files in the folder of an experiment that are about the experiment.
+/// Files of an experiment that describe the experiment itself.
 const NO_RESULTS: [&str; 3] = ["host.json", "targets.json", "comparison.txt"];
 
-/// The records of one run, or a file with several runs.
+/// Records of one run, or a file with several runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SavedSource {
-    /// The folder, as it was named.
+    /// The folder as named.
     pub folder: String,
-    /// True if the folder was named, and not the file.
+    /// True if the folder was named, not the file.
     pub is_listed: bool,
-    /// Files in one folder whose names differ in their extensions only; the best record first.
+    /// Files in one folder whose names differ only in the extension, the best record first.
     pub paths: Vec<PathBuf>,
 }
 
-/// The sources in files and folders, in order; in a folder, in the order of names.
+/// Sources in files and folders, in order; within a folder, sorted by name.
 pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<SavedSource> {
     let mut sources: Vec<SavedSource> = Vec::new();
     let mut known = HashMap::new();
@@ -36,7 +36,7 @@ pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<SavedSource
         let folder = if is_listed { path.as_path() } else { path.parent().unwrap_or(Path::new("")) };
         let files = if is_listed { listed(path, problems) } else { vec![path.clone()] };
         for file in files {
-            // The names of one run's records differ in their extensions only.
+            // The records of one run have names that differ only in the extension.
             let key = (file.parent().map(Path::to_owned), name::stem(&file).to_owned());
             let place = known.get(&key).copied().filter(|_| rank(&file).is_some());
             match place.map(|place: usize| &mut sources[place]) {
@@ -56,10 +56,10 @@ pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<SavedSource
     sources
 }
 
-/// The most subfolders that are named.
+/// Maximum number of subfolders named.
 const NAMED_MAX: usize = 5;
 
-/// The files in a folder that may hold a run.
+/// Files in a folder that may contain a run.
 fn listed(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf> {
     match files(folder) {
         Err(error) => problems.push(format!("{folder:?} cannot be read: {}", reason(&error))),
@@ -69,7 +69,7 @@ fn listed(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf> {
     Vec::new()
 }
 
-/// The files in a folder that may hold a run, in the order of names.
+/// Files in a folder that may contain a run, sorted by name.
 fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let is_of_ss = |path: &Path| name::stem(path).starts_with("ss_output");
     let mut files = entries(folder)?;
@@ -80,18 +80,18 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The paths in a folder, in natural order.
+/// Paths in a folder, in natural order.
 fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
     entries.sort_by(|one, other| order::natural(&one.to_string_lossy(), &other.to_string_lossy()));
     Ok(entries)
 }
 
-/// One line about a folder without results. An experiment's folder has its own folder.
+/// Message for a folder without results. Each experiment has a subfolder.
 fn without_results(folder: &Path) -> String {
     let mut inner = entries(folder).unwrap_or_default();
     inner.retain(|path| path.is_dir() && files(path).is_ok_and(|files| !files.is_empty()));
-    // The last ones: their names often begin with the time.
+    // The last subfolders: names often start with the time.
     let (earlier, last) = inner.split_at(inner.len().saturating_sub(NAMED_MAX));
     let last: Vec<String> = last.iter().map(|path| format!("{path:?}")).collect();
     let more = if earlier.is_empty() { String::new() } else { format!(" (and {} before these)", earlier.len()) };
@@ -102,7 +102,7 @@ fn without_results(folder: &Path) -> String {
     }
 }
 
-/// The rank of a file by its extension, lower ranks having more of a run; `None`: it holds no runs.
+/// Rank of a file by its extension, the most complete record first; `None` for other files.
 fn rank(path: &Path) -> Option<usize> {
     let name = path.file_name()?.to_str()?;
     let (_, ending) = name.strip_suffix(".gz").unwrap_or(name).rsplit_once('.')?;

@@ -1,4 +1,4 @@
-//! The bytes of an input file: plain or compressed, or standard input.
+//! Bytes of an input file, plain or compressed, or of standard input.
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read};
@@ -10,22 +10,24 @@ use flate2::read::MultiGzDecoder;
 use onrush_plan::limits::RESULT_MAX_MIB;
 use onrush_text::reason;
 
-/// Maximum length of a file, or of a decompressed one, in bytes.
+/// Maximum length of a file, also when decompressed, in bytes.
 const LENGTH_MAX: u64 = RESULT_MAX_MIB << 20;
 
-/// The first bytes of a gzip file.
+/// First bytes of a gzip file.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// Reads a file, or standard input for `-`, and decompresses gzip.
 ///
 /// # Errors
 ///
-/// When it cannot be read, or is too long.
+/// The file cannot be read, or is too long.
 pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     let failed = |error: io::Error| match error.kind() {
         ErrorKind::IsADirectory => anyhow!("{path:?} is a folder: name the result files in it"),
         ErrorKind::UnexpectedEof => {
-            anyhow!("{path:?} cannot be read: its compressed data are cut off; use a complete copy, or repeat the run")
+            anyhow!(
+                "{path:?} cannot be read: the compressed data are truncated; use a complete copy, or repeat the run"
+            )
         }
         _ => anyhow!("{path:?} cannot be read: {}", reason(&error)),
     };
@@ -38,18 +40,18 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Passes on a result that is short enough to be read again.
+/// Returns a result if it is short enough to be read again.
 ///
 /// # Errors
 ///
-/// Its length, and what to do.
+/// The length, and the remedy.
 pub fn readable(result: String) -> Result<String, String> {
     if result.len() as u64 <= LENGTH_MAX {
         return Ok(result);
     }
     let mib = (result.len() as u64).div_ceil(1 << 20);
     Err(format!(
-        "it would have {mib} MiB, and onrush reads no result that is longer than {RESULT_MAX_MIB} MiB; merge fewer of them"
+        "the result would have {mib} MiB, and onrush reads no result above {RESULT_MAX_MIB} MiB; merge fewer files"
     ))
 }
 

@@ -1,12 +1,12 @@
-//! Recognises the lines of wrk's report and of its forks'.
+//! Recognises the lines of the reports of wrk and its forks.
 
 use onrush_plan::Percent;
 
-/// A line of a report. Cells are as printed.
+/// A line of a report, with cells as printed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ReportLine<'a> {
-    /// `Running 30s test @ http://localhost/`, or `Sum of 3 runs over 30.02s @ http://localhost/` from onrush: a report
-    /// begins.
+    /// `Running 30s test @ http://localhost/`, or from onrush `Sum of 3 runs over 30.02s @ http://localhost/`: the
+    /// start of a report.
     Running {
         /// The URL, which may contain spaces.
         url: &'a str,
@@ -20,7 +20,7 @@ pub enum ReportLine<'a> {
     },
     /// `1000 requests/s, latency …`, from onrush with a rate.
     Due {
-        /// The asked rate.
+        /// The requested rate.
         rate: &'a str,
     },
     /// `Thread calibration: …`, from wrk2.
@@ -29,9 +29,9 @@ pub enum ReportLine<'a> {
     Heading,
     /// `Latency …`, and the other rows of the table.
     Row {
-        /// Which row.
+        /// Kind of row.
         row: ReportRow,
-        /// The cells after its name.
+        /// Cells after the name.
         cells: Vec<&'a str>,
     },
     /// `Latency Distribution`
@@ -46,7 +46,7 @@ pub enum ReportLine<'a> {
         /// The latency.
         cell: &'a str,
     },
-    /// `max     5.62ms`, the last of the percentiles that onrush prints; not read, because the row of latencies has it.
+    /// `max  5.62ms`, onrush's last percentile line. Ignored, because the latency row has the maximum.
     Max,
     /// The detailed spectrum of wrk2, and the lines around it.
     Spectrum,
@@ -54,7 +54,7 @@ pub enum ReportLine<'a> {
     Totals {
         /// Responses.
         requests: u64,
-        /// How long the run measured.
+        /// Measured time.
         time: &'a str,
         /// Bytes received.
         bytes: &'a str,
@@ -63,31 +63,31 @@ pub enum ReportLine<'a> {
     Errors([u64; 4]),
     /// `Interim responses (1xx): 3`
     Interim,
-    /// `Non-2xx or 3xx responses: 28187`, or of onrush `Responses other than 200,204: 28187`
+    /// `Non-2xx or 3xx responses: 28187`, or from onrush `Responses other than 200,204: 28187`
     Statuses(u64),
     /// `Failed checks: 3`, from onrush.
     Checks(u64),
-    /// `Status 200: 1,234 · 404: 5`, from onrush; not read.
+    /// `Status 200: 1,234 · 404: 5`, from onrush; ignored.
     Counts,
     /// `Requests/sec:    753.86`
     Rate(&'a str),
-    /// `Transfer/sec:    820.70KB`: a report ends.
+    /// `Transfer/sec: 820.70KB`: the end of a report.
     Transfer(&'a str),
 }
 
-/// The rows of the table, in their order.
+/// Rows of the table, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReportRow {
     /// The latency.
     Latency,
-    /// A phase; not read.
+    /// A phase; ignored.
     Phase,
-    /// The rates of the threads; not read.
+    /// The rates of the threads; ignored.
     Rate,
 }
 
 impl<'a> ReportLine<'a> {
-    /// The line that this text is, if it is part of a report.
+    /// Parses a line; `None` if the text is not part of a report.
     pub fn parse(text: &'a str) -> Option<Self> {
         let text = text.trim();
         let words: Vec<&str> = text.split_whitespace().collect();
@@ -97,7 +97,7 @@ impl<'a> ReportLine<'a> {
             [threads, "threads", "and", connections, "connections"] => {
                 Self::Load { threads: threads.parse().ok()?, connections: connections.parse().ok()? }
             }
-            // The words after these differ between versions.
+            // The remaining words differ between versions.
             [rate, "requests/s,", "latency", ..] | [rate, "requests/s", "each,", "latency", ..] => Self::Due { rate },
             ["Thread", "calibration:", ..] => Self::Calibration,
             ["Thread", "Stats", ..] => Self::Heading,
@@ -109,10 +109,10 @@ impl<'a> ReportLine<'a> {
             ["Req/Sec", ref cells @ ..] => Self::Row { row: ReportRow::Rate, cells: cells.to_vec() },
             ["Detailed", "Percentile", "spectrum:"] | ["Value", "Percentile", ..] => Self::Spectrum,
             [first, ..] if first.starts_with("#[") => Self::Spectrum,
-            // The last one is `inf`, which parses as a number.
+            // The last word is `inf`, which parses as a number.
             [_, _, _, _] if words.iter().all(|word| is_number(word)) => Self::Spectrum,
             [percent, cell] if percent.ends_with('%') => {
-                // onrush marks percentiles of which only a bound is known.
+                // onrush marks percentiles that are only bounds.
                 let cell = cell.trim_start_matches(['>', '≥']);
                 Self::Percentile { percent: percent.trim_end_matches('%').parse().ok()?, cell }
             }
@@ -136,7 +136,7 @@ impl<'a> ReportLine<'a> {
         })
     }
 
-    /// Its place in a report. No line comes twice, except for [`ReportLine::may_repeat`].
+    /// Position in a report. Only lines with [`ReportLine::may_repeat`] repeat.
     pub fn place(&self) -> u8 {
         match self {
             Self::Running { .. } => 0,
@@ -159,7 +159,7 @@ impl<'a> ReportLine<'a> {
         }
     }
 
-    /// True if a report may have several of them.
+    /// True if a report may have several lines of this kind.
     pub fn may_repeat(&self) -> bool {
         matches!(self.place(), 3 | 6 | 8)
     }

@@ -1,4 +1,4 @@
-//! Reads saved output of onrush, wrk, wrk-cmm and wrk2: any number of reports, with any text between them.
+//! Reads saved output of onrush, wrk, wrk-cmm and wrk2: any number of reports, with any text in between.
 
 use serde_json::Value;
 
@@ -6,16 +6,16 @@ use super::cmm_json;
 use super::line::ReportLine;
 use super::report::{LineEffect, ParsedReport};
 
-/// The contents of a text.
+/// Contents of a text.
 #[derive(Debug, Default)]
 pub struct Log {
-    /// The reports, and the blocks of JSON without a report.
+    /// Reports, and JSON blocks without a report.
     pub reports: Vec<ParsedReport>,
-    /// The problems, with the number of the line.
+    /// Problems, with line numbers.
     pub problems: Vec<(usize, String)>,
 }
 
-/// Reads a text to its end.
+/// Reads a whole text.
 pub fn read(text: &str) -> Log {
     let mut reader = LogReader::default();
     for (number, line) in (1..).zip(text.lines()) {
@@ -25,7 +25,7 @@ pub fn read(text: &str) -> Log {
     reader.log
 }
 
-/// The state of reading a text, up to some line.
+/// State of a partially read text.
 #[derive(Default)]
 struct LogReader {
     log: Log,
@@ -34,16 +34,17 @@ struct LogReader {
     /// The previous line, if it may be a heading.
     above: Option<String>,
     open: Option<ParsedReport>,
-    /// True while lines are skipped up to the next report: they belong to a report that was omitted, or were reported.
+    /// True while lines are skipped up to the next report: either they belong to an omitted report, or the problem has
+    /// been reported.
     is_adrift: bool,
-    /// True if the report before this one has no end.
+    /// True if the previous report has no end.
     is_after_cut: bool,
-    /// True if JSON that follows is about the previous report.
+    /// True if JSON that follows belongs to the previous report.
     is_json_due: bool,
     json: Option<Json>,
 }
 
-/// A block of JSON that has not ended.
+/// An unfinished JSON block.
 struct Json {
     line: usize,
     text: String,
@@ -59,7 +60,7 @@ impl LogReader {
         match ReportLine::parse(text) {
             Some(ReportLine::Running { url }) => self.begin(number, url, text),
             Some(line) if self.open.is_some() => self.go_into(number, &line, text),
-            // The end of the report above may have been an earlier one's, and these lines its own.
+            // The end of the report above may belong to an earlier report, and these lines to the report above.
             Some(_) if self.is_after_cut && self.is_json_due => {
                 self.lose_the_beginning();
                 if let Some(report) = self.log.reports.pop() {
@@ -114,14 +115,14 @@ impl LogReader {
         self.log.reports.push(report);
     }
 
-    /// Omits a report that has lines of another, because it is unknown which.
+    /// Omits a report with lines of another one, because their assignment is unknown.
     fn give_up(&mut self, number: usize, report: &ParsedReport) {
         let line = report.line;
         let words = format!("a line of another run is in the run that begins on line {line}, which is left out");
         self.log.problems.push((number, words));
     }
 
-    /// Ends the open report, if there is one, which was cut off.
+    /// Ends an open report, which is truncated.
     fn cut_off(&mut self) -> bool {
         let Some(report) = self.open.take() else { return false };
         let words = if report.has_figures() { "the rest is shown" } else { "it is left out" };
@@ -130,7 +131,7 @@ impl LogReader {
         true
     }
 
-    /// Takes the end of a report whose beginning is missing.
+    /// Handles the end of a report whose start is missing.
     fn orphan(&mut self, number: usize, line: &ReportLine<'_>) {
         if !self.is_adrift {
             let name = if matches!(line, ReportLine::Rate(_)) { "Requests/sec" } else { "Transfer/sec" };
@@ -139,7 +140,7 @@ impl LogReader {
         self.lose_the_beginning();
     }
 
-    /// Skips the lines of a report whose beginning is missing, until the next one begins.
+    /// Skips the lines of a report without a start, until the next report.
     fn lose_the_beginning(&mut self) {
         self.is_adrift = true;
         self.is_json_due = false;
@@ -170,7 +171,7 @@ impl LogReader {
         }
     }
 
-    /// Text between reports, or a script's output in one.
+    /// Handles text between reports, or a script's output within a report.
     fn aside(&mut self, text: &str) {
         let text = text.trim();
         let above = self.above.take();
@@ -213,15 +214,15 @@ impl Json {
     }
 }
 
-/// True if a line underlines the one above it.
+/// True if the line underlines the previous line.
 fn is_rule(text: &str) -> bool {
     text.len() >= 3 && (text.bytes().all(|byte| byte == b'=') || text.bytes().all(|byte| byte == b'-'))
 }
 
-/// The beginnings of the lines that onrush prints around a report.
+/// Starts of lines that onrush prints around a report.
 const OURS: [&str; 4] = ["verdict: ", "note: ", "onrush: ", "::error"];
 
-/// The label that a line gives to the report below it; `None`: it is about the report above, a command, a prompt or
+/// The label for the report below. `None` if the line is about the report above, or is a command, a prompt or
 /// decoration.
 fn label(text: &str) -> Option<String> {
     if OURS.iter().any(|beginning| text.starts_with(beginning)) {

@@ -1,4 +1,4 @@
-//! A run as all readers return it: its source, its dimensions, and its figures.
+//! A run, as returned by all readers: source, dimensions, and figures.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use onrush_plan::{Metric, Percent, Position};
 
 use crate::record::{Document, NO_RESPONSE};
 
-/// One run, read from a file. `None`: the file does not have it.
+/// A run from a file. Fields are `None` if the file lacks the value.
 #[derive(Clone, Debug)]
 pub struct SavedRun {
-    /// Where it was read.
+    /// Source of the run.
     pub origin: RunOrigin,
-    /// The heading above it.
+    /// The heading above the run.
     pub section: Option<String>,
-    /// The nearest line above it.
+    /// The nearest line above the run.
     pub label: Option<String>,
     /// The URL as typed.
     pub url: Option<String>,
@@ -21,42 +21,42 @@ pub struct SavedRun {
     pub threads: Option<u64>,
     /// Connections.
     pub connections: Option<u64>,
-    /// The asked rate, in requests per second, stage by stage; `None` in a closed loop.
+    /// The requested rate per stage, in requests per second; `None` in a closed loop.
     pub rate: Option<String>,
-    /// The factors that were varied, with their levels, in the order of the file's name.
+    /// Varied factors with their levels, in the order of the file name.
     pub factors: Vec<(String, String)>,
-    /// The number of the run among runs with equal factors.
+    /// Number of the run among runs with equal factors.
     pub run: Option<u64>,
-    /// Its position in an experiment, if it is part of one.
+    /// Position in an experiment.
     pub position: Option<Position>,
-    /// Measured figures that the document does not have.
+    /// Measured figures that the document lacks.
     pub figures: MetricValues,
-    /// The whole document, if it is a result of onrush.
+    /// The whole document, for a result of onrush.
     pub document: Option<Box<Document>>,
-    /// The SHA-256 of each text that it was read from, to detect copies.
+    /// SHA-256 of each source text, to detect copies.
     pub digests: Vec<String>,
 }
 
-/// Where a run was read.
+/// Source of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunOrigin {
-    /// The folder, as it was named.
+    /// The folder as named.
     pub folder: String,
-    /// The file, as it was named.
+    /// The file as named.
     pub file: String,
-    /// The name that the files of one experiment share: without folder, factors, number and extension.
+    /// The common name of an experiment's files: without folder, factors, number and extension.
     pub name: String,
-    /// The line it begins on, if a file may hold several runs.
+    /// Line number of the run, if the file may contain several.
     pub line: Option<usize>,
     /// The program that measured: `onrush`, `wrk`, `wrk-cmm` or `wrk2`.
     pub tool: &'static str,
 }
 
-/// The figures of one run that a text gives, in the units of the metrics.
+/// Figures of one run in a text, in the units of the metrics.
 pub type MetricValues = BTreeMap<Metric, f64>;
 
 impl SavedRun {
-    /// A run of which only the origin is known.
+    /// A run with nothing known but its source.
     pub fn new(origin: RunOrigin) -> Self {
         Self {
             origin,
@@ -85,36 +85,37 @@ impl SavedRun {
         Some(host.rsplit_once('@').map_or(host, |(_, host)| host))
     }
 
-    /// The value of a metric, in its unit.
+    /// Value of a metric, in its unit.
     pub fn value(&self, metric: Metric) -> Option<f64> {
         let measured = self.document.as_deref().and_then(|document| document.value(metric));
         measured.or_else(|| self.figures.get(&metric).copied())
     }
 
-    /// The percentiles that were recorded.
+    /// Recorded percentiles.
     pub fn percents(&self) -> impl Iterator<Item = Percent> {
         let recorded =
             self.document.iter().flat_map(|document| document.shown_latency().percentiles_us.keys().copied());
         recorded.chain(self.figures.keys().filter_map(|metric| metric.percent()))
     }
 
-    /// True if its latencies count from when a request was due, not from when it was sent.
+    /// True if latencies start when requests were due, not when they were sent.
     pub fn is_scheduled(&self) -> bool {
         self.rate.is_some() || self.origin.tool == "wrk2"
     }
 
-    /// Its name in messages: its file, and the line if the file may hold several runs.
+    /// Name in messages: the file, and the line if the file may contain several runs.
     pub fn called(&self) -> String {
         let line = self.origin.line.map_or(String::new(), |line| format!(" line {line}"));
         format!("{}{line}", self.origin.file)
     }
 
-    /// True if its experiment marked it as failed.
+    /// True if the experiment marked the run as failed.
     pub fn is_failed(&self) -> bool {
         self.position.as_ref().is_some_and(|position| position.failed.is_some())
     }
 
-    /// Why it is not compared, if so: its experiment marked it as failed, it ended early, or there was no response.
+    /// Why the run is excluded from comparisons: its experiment marked it as failed, it ended early, or it has no
+    /// response.
     pub fn failure(&self) -> Option<String> {
         let failed = self.position.as_ref().and_then(|position| position.failed.clone());
         let flaw = self.document.as_deref().and_then(Document::flaw);
@@ -122,7 +123,7 @@ impl SavedRun {
         failed.or(flaw).or_else(|| is_empty.then(|| NO_RESPONSE.to_owned()))
     }
 
-    /// Adds everything that another record of the run has and this one lacks.
+    /// Adds the values of another record of the run that this one lacks.
     pub fn complete(&mut self, other: Self) {
         fill(&mut self.section, other.section);
         fill(&mut self.label, other.label);
@@ -135,7 +136,7 @@ impl SavedRun {
     }
 }
 
-/// Adds the figures that are missing.
+/// Adds missing figures.
 pub fn fill_in(mine: &mut MetricValues, theirs: MetricValues) {
     theirs.into_iter().for_each(|(metric, value)| _ = mine.entry(metric).or_insert(value));
 }

@@ -1,8 +1,7 @@
 //! Saved results: reads runs of onrush, wrk and its forks from files and folders.
 //!
-//! `files` finds the files, `input` reads one; the run in it is [`SavedRun`], whatever its format is. that were
-//! Runs read before are omitted. An unreadable file does not stop the rest: problems are collected, file by
-//! file.
+//! `files` finds the files, and `input` reads one. A run of any format becomes a [`SavedRun`]. Copies of runs already
+//! read are omitted. An unreadable file does not stop the others: problems are collected per file.
 
 mod cmm_json;
 mod factor;
@@ -33,12 +32,12 @@ pub use measured::{MetricValues, RunOrigin, SavedRun};
 use name::ResultName;
 use report::ParsedReport;
 
-/// Runs, and the problems of their files.
+/// Runs, and problems of their files.
 #[derive(Debug, Default)]
 pub struct Read {
-    /// The runs, in the order of their files and lines.
+    /// Runs, in the order of files and lines.
     pub runs: Vec<SavedRun>,
-    /// The problems: sentences that name file and line.
+    /// Problems, as sentences that name file and line.
     pub problems: Vec<String>,
 }
 
@@ -46,12 +45,12 @@ pub struct Read {
 ///
 /// # Errors
 ///
-/// When it cannot be read, is not a result or one of another version, or has impossible figures.
+/// The file cannot be read, is not a result, has another version, or contains impossible figures.
 pub fn document(path: &Path) -> anyhow::Result<Document> {
     Document::parse(path, &input::read(path)?)
 }
 
-/// Reads all files, and the files in all folders, that were named.
+/// Reads all named files, and the files in all named folders.
 pub fn all(paths: &[PathBuf]) -> Read {
     let mut read = Read::default();
     for source in files::sources(paths, &mut read.problems) {
@@ -59,7 +58,7 @@ pub fn all(paths: &[PathBuf]) -> Read {
         for path in &source.paths {
             let found = file(&source, path, &mut read.problems);
             match (&mut runs, found) {
-                // Two records of one run: the first one counts, and the other adds the missing facts.
+                // For two records of one run, the first counts, and the second adds missing facts.
                 (Some(runs), mut found) if !runs.is_empty() => match (&mut runs[..], found.pop()) {
                     ([run], Some(other)) if found.is_empty() => run.complete(other),
                     (_, Some(_)) => {
@@ -99,7 +98,7 @@ fn file(source: &SavedSource, path: &Path, problems: &mut Vec<String>) -> Vec<Sa
         _ => log_file(&origin, path, &String::from_utf8_lossy(&bytes), problems),
     };
     for measured in &mut runs {
-        // A result's own words take precedence over its name.
+        // Factors in the result take precedence over those in its name.
         for (factor, level) in &factors {
             let factor = factor_of_experiment(factor);
             if measured.position.is_none() && !measured.factors.iter().any(|(name, _)| *name == factor) {
@@ -111,9 +110,9 @@ fn file(source: &SavedSource, path: &Path, problems: &mut Vec<String>) -> Vec<Sa
     runs
 }
 
-/// The run in a file of JSON, of onrush or of wrk-cmm.
+/// The run in a JSON file of onrush or wrk-cmm.
 fn json(origin: RunOrigin, path: &Path, bytes: &[u8], problems: &mut Vec<String>) -> Option<SavedRun> {
-    // A document of ours is long, and is not read twice.
+    // A document of onrush is long, and must not be parsed twice.
     let may_be_one = memmem::find(bytes, cmm_json::OWN_KEY.as_bytes()).is_some();
     let value = if may_be_one { serde_json::from_slice::<Value>(bytes).ok().filter(cmm_json::is_one) } else { None };
     let measured = match &value {
@@ -152,7 +151,7 @@ fn log_file(origin: &RunOrigin, path: &Path, text: &str, problems: &mut Vec<Stri
     log.reports.into_iter().map(|report| of_report(origin.clone(), report)).collect()
 }
 
-/// The line about the first run that another program measured than the run above it; `None`: there is none.
+/// Message for the first run that follows a run of another program; `None` without such a run.
 fn mixed(reports: &[ParsedReport]) -> Option<(usize, String)> {
     let pair = reports.windows(2).find(|pair| pair[0].tool() != pair[1].tool())?;
     let (above, below) = (pair[0].tool(), pair[1].tool());
@@ -179,7 +178,7 @@ fn of_report(origin: RunOrigin, report: ParsedReport) -> SavedRun {
     }
 }
 
-/// Leaves out runs that are byte-for-byte copies of runs read before.
+/// Removes byte-for-byte copies of earlier runs.
 fn leave_out_copies(read: &mut Read) {
     let mut known: BTreeSet<(String, String)> = BTreeSet::new();
     let problems = &mut read.problems;

@@ -1,21 +1,21 @@
-//! Reads the parameters of a run from its file's name: `buffers-rmem_max-262144-wmem_max-262144-1.json`.
+//! Parses the parameters of a run in a file name: `buffers-rmem_max-262144-wmem_max-262144-1.json`.
 
 use std::path::Path;
 
-/// The parts of a file's name.
+/// Parts of a file name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ResultName {
-    /// The part before the factors, or all of it.
+    /// The part before the factors, or the whole name.
     pub prefix: String,
-    /// The factors, each with its level.
+    /// Factors, each with its level.
     pub factors: Vec<(String, String)>,
-    /// The number at its end.
+    /// The final number.
     pub run: Option<u64>,
 }
 
 impl ResultName {
-    /// Reads a name from its end: the number of the run, and before it pairs of a factor and its level. A name without
-    /// a run's number has no factors either.
+    /// Parses a name from its end: the number of the run, preceded by pairs of a factor and its level. A name without a
+    /// number has no factors.
     pub fn from_path(path: &Path) -> Self {
         let stem = stem(path);
         let mut parts: Vec<&str> = stem.split('-').collect();
@@ -36,7 +36,7 @@ impl ResultName {
     }
 }
 
-/// The name without its extension, `.gz` included.
+/// The name without its extension, including `.gz`.
 pub fn stem(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let name = name.strip_suffix(".gz").unwrap_or(&name);

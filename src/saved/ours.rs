@@ -1,12 +1,12 @@
-//! Turns a result file of onrush into a run.
+//! Converts a result file of onrush into a run.
 
 use super::factor::{factor_of_experiment, factor_of_label};
 use super::measured::{RunOrigin, SavedRun};
 use crate::record::{Document, Schedule};
 
-/// The run in a document.
+/// Converts a document.
 pub fn read(origin: RunOrigin, document: Document) -> SavedRun {
-    // The names of an experiment's files repeat its factors.
+    // The file names of an experiment repeat its factors.
     let name = document.experiment.as_ref().map_or(origin.name, |position| position.name.clone());
     SavedRun {
         url: Some(document.plan.url.clone()),
@@ -21,7 +21,7 @@ pub fn read(origin: RunOrigin, document: Document) -> SavedRun {
     }
 }
 
-/// The factors in the order of the experiment's plan, and the labels.
+/// Factors in the order of the experiment's plan, then labels.
 fn factors(document: &Document) -> Vec<(String, String)> {
     let levels = document.experiment.iter().flat_map(|position| &position.levels);
     let mut factors: Vec<(String, String)> =

@@ -7,30 +7,30 @@ use super::line::{ReportLine, ReportRow};
 use super::measured::{MetricValues, fill_in};
 use super::units::{self, Unprinted};
 
-/// A report, as far as it was read.
+/// A partially or completely read report.
 #[derive(Clone, Debug, Default)]
 pub struct ParsedReport {
-    /// The line it begins on.
+    /// Line number of the start.
     pub line: usize,
-    /// The heading above it.
+    /// The heading above the report.
     pub section: Option<String>,
-    /// The nearest line above it.
+    /// The nearest line above the report.
     pub label: Option<String>,
     /// The URL as typed.
     pub url: String,
     /// Threads and connections.
     pub load: Option<(u64, u64)>,
-    /// The asked rate, as onrush prints it.
+    /// The requested rate, as printed by onrush.
     pub rate: Option<String>,
     /// The program that measured.
     pub tool: &'static str,
     /// The figures.
     pub figures: MetricValues,
-    /// Its lines.
+    /// The text of the report.
     pub text: String,
-    /// The JSON below it.
+    /// The JSON below the report.
     pub json: Option<String>,
-    /// The place of the previous line.
+    /// Position of the previous line.
     place: u8,
     has_minimum: bool,
     /// True while reading percentiles of wrk2's uncorrected latency.
@@ -38,31 +38,31 @@ pub struct ParsedReport {
     has_latency: bool,
 }
 
-/// wrk's errors of sockets, in the order in which it prints them, and their sum.
+/// wrk's socket errors in the printed order, and their sum.
 const FAILURES: [ErrorKind; 5] =
     [ErrorKind::Connect, ErrorKind::Read, ErrorKind::Write, ErrorKind::Timeout, ErrorKind::Socket];
 
-/// A line's meaning to the report before it.
+/// Effect of a line on the current report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineEffect {
     /// The report continues.
     More,
     /// The report ends.
     End,
-    /// The line is from another report, written into this file at that time.
+    /// The line belongs to another report, written into this file at the same time.
     Mixed,
-    /// The report continues without the line, because of this.
+    /// The line is omitted for this reason, and the report continues.
     Unread(String),
 }
 
 impl ParsedReport {
-    /// A report that begins here.
+    /// Starts a report.
     pub fn begin(line: usize, url: &str, section: Option<&str>, label: Option<&str>) -> Self {
         let [section, label] = [section, label].map(|text| text.map(str::to_owned));
         Self { line, url: url.to_owned(), section, label, tool: "wrk", ..Self::default() }
     }
 
-    /// Takes its next line.
+    /// Reads the next line.
     pub fn take(&mut self, line: &ReportLine<'_>) -> LineEffect {
         let place = line.place();
         let is_again = match line {
@@ -91,7 +91,7 @@ impl ParsedReport {
             ReportLine::Load { threads, connections } => self.load = Some((*threads, *connections)),
             ReportLine::Due { rate } => (self.rate, self.tool) = (Some((*rate).to_owned()), "onrush"),
             ReportLine::Max | ReportLine::Counts => self.tool = "onrush",
-            // onrush prints wrk2's blocks and its spectrum, too.
+            // onrush also prints wrk2's blocks and spectrum.
             ReportLine::Calibration | ReportLine::Spectrum if self.tool == "onrush" => {}
             ReportLine::Calibration | ReportLine::Spectrum => self.tool = "wrk2",
             ReportLine::Heading => {}
@@ -112,7 +112,7 @@ impl ParsedReport {
                 let us = units::time_us(time).map_err(unprinted(time))?;
                 figures.extend(us.map(|us| (Metric::Duration, us)));
                 figures.insert(Metric::Received, units::bytes(bytes).map_err(unprinted(bytes))?.round());
-                // The lines that follow are printed only if they are not zero.
+                // The lines that follow are printed only if nonzero.
                 figures.extend(
                     FAILURES
                         .into_iter()
@@ -142,16 +142,16 @@ impl ParsedReport {
         Ok(())
     }
 
-    /// The row of latencies: mean, deviation, maximum, in wrk-cmm minimum, and the share within the deviation.
+    /// Row of latencies: mean, deviation, maximum, in wrk-cmm also minimum, and the share within the deviation.
     fn latency(&mut self, cells: &[&str]) -> Result<(), String> {
         self.has_latency = true;
         let times = match cells {
-            // onrush alone prints the one, and printed the other before.
+            // Only onrush prints `responses`; earlier versions printed `answers`.
             ["no", "responses" | "answers"] => {
                 self.tool = "onrush";
                 return Ok(());
             }
-            // Nothing was measured: the minimum is an empty histogram's; the others are zero.
+            // Nothing was measured: the minimum is that of an empty histogram, the other figures are zero.
             [.., share] if share.trim_start_matches('-').starts_with("nan") => return Ok(()),
             [times @ .., share] if share.ends_with('%') && (3..=4).contains(&times.len()) => times,
             _ => return Err(format!("{:?} is not a row of latencies as wrk prints it", cells.join(" "))),
@@ -166,7 +166,7 @@ impl ParsedReport {
         Ok(())
     }
 
-    /// Adopts the exact figures that wrk-cmm's script writes below it.
+    /// Adopts the exact figures of the JSON from wrk-cmm's script.
     pub fn refine(&mut self, json: MetricValues, text: String) {
         let printed = std::mem::replace(&mut self.figures, json);
         fill_in(&mut self.figures, printed);
@@ -174,17 +174,17 @@ impl ParsedReport {
         self.tool = "wrk-cmm";
     }
 
-    /// The program that measured it.
+    /// The program that measured.
     pub fn tool(&self) -> &'static str {
         if self.has_minimum { "wrk-cmm" } else { self.tool }
     }
 
-    /// True if it has a number of requests or a rate.
+    /// True if the report has a number of requests or a rate.
     pub fn has_figures(&self) -> bool {
         [Metric::Requests, Metric::Rate].iter().any(|metric| self.figures.contains_key(metric))
     }
 
-    /// The lines that it lacks, though every report has them.
+    /// Missing lines among those of every report.
     pub fn missing(&self) -> Vec<&'static str> {
         let lines = [
             (self.load.is_some(), "threads and connections"),
@@ -196,7 +196,7 @@ impl ParsedReport {
     }
 }
 
-/// The words for a number that wrk does not print.
+/// Message for a number that wrk does not print.
 fn unprinted(cell: &str) -> impl FnOnce(Unprinted) -> String {
     let cell = cell.to_owned();
     move |Unprinted| format!("{cell:?} has a unit that wrk never prints there")

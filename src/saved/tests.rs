@@ -12,7 +12,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::fixtures;
 
-/// The value of the metric of this name.
+/// Value of the metric with this name.
 fn value_of(run: &SavedRun, id: &str) -> Option<f64> {
     run.value(id.parse().unwrap())
 }
@@ -32,7 +32,7 @@ Requests/sec:    753.86
 Transfer/sec:    820.70KB
 ";
 
-/// One as wrk2 prints it with both latencies.
+/// A report as wrk2 prints it, with both latencies.
 const WRK2: &str = "Running 30s test @ http://127.0.0.1:80/index.html
   2 threads and 100 connections
   Thread calibration: mean lat.: 9747 usec, rate sampling interval: 21 msec
@@ -85,7 +85,7 @@ fn read(folder: &TempDir) -> Read {
     all(&[folder.path().to_owned()])
 }
 
-/// The problems of a log with this text, without the name of the file.
+/// Problems of a log with this text, without the file name.
 fn problems(text: &str) -> Vec<String> {
     let folder = written(&[("a.log", text.as_bytes())]);
     let said = read(&folder).problems;
@@ -334,7 +334,7 @@ fn non_result_files_are_named_and_skipped() {
 #[test]
 fn the_blocks_that_people_published_are_read() {
     let fixture = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
-    // The file, the number of runs, the rate of the last one, and the words of every problem.
+    // File, number of runs, rate of the last run, and text of every problem.
     let table = [
         ("buffers.md", 1, 32_394.33, "this run was read before"),
         ("tuning.md", 3, 85_894.12, "this run was read before"),

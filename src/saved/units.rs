@@ -4,16 +4,16 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unprinted;
 
-/// A time in microseconds; `None`: there was nothing to measure.
+/// A time in microseconds; `None` if nothing was measured.
 pub fn time_us(text: &str) -> Result<Option<f64>, Unprinted> {
-    // A cell has eight characters, which cuts off the last one of 1000.00ms.
+    // A cell has eight characters, which truncates 1000.00ms.
     if text == "1000.00m" {
         return Ok(Some(1e6));
     }
     scaled(text, &[("us", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 6e7)])
 }
 
-/// A plain number; `None`: there was nothing to measure.
+/// A plain number; `None` if nothing was measured.
 pub fn metric(text: &str) -> Result<Option<f64>, Unprinted> {
     scaled(text, &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)])
 }

@@ -1,4 +1,4 @@
-//! Sends one request to a target, and says why there was no response.
+//! Sends one request to a target, and explains a missing response.
 
 use std::time::Duration;
 
@@ -10,12 +10,12 @@ use thiserror::Error;
 use crate::failure;
 use crate::run::{Interrupt, Outcome, RunEnd};
 
-/// Every first connection was refused: by whom and why, in words.
+/// Every first connection was refused. Holds the address and the reason as a sentence.
 #[derive(Debug, Error)]
 #[error("{0}")]
 pub(crate) struct TargetRefused(String);
 
-/// A plan for a single request, as the given plan would send it.
+/// A plan for a single request of the given plan.
 pub(crate) fn once(plan: &Plan) -> Plan {
     let give_up = plan.give_up.or(Some(GIVE_UP));
     Plan {
@@ -31,7 +31,7 @@ pub(crate) fn once(plan: &Plan) -> Plan {
     }
 }
 
-/// How long a target may take to respond to one request.
+/// Time limit for the response to one request.
 const GIVE_UP: Duration = Duration::from_secs(10);
 
 /// True if a target responds within a time.
@@ -56,7 +56,7 @@ fn sent(plan: &Plan, once: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outco
     fault(plan, &outcome).map_or(Ok(outcome), Err)
 }
 
-/// Why a run does not count; `None`: it does.
+/// Why a run does not count; `None` if the run counts.
 pub(crate) fn fault(plan: &Plan, outcome: &Outcome) -> Option<anyhow::Error> {
     if let RunEnd::Refused { address, cause } = outcome.ended {
         return Some(TargetRefused(failure::refusal(plan, outcome, address, cause)).into());

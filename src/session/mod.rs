@@ -1,7 +1,7 @@
-//! A complete run, from resolving the target's name to the outcome.
+//! A complete run, from the resolution of the target's name to the outcome.
 //!
-//! [`run()`] may be called any number of times in one process. It prints nothing, writes no file and never exits: it
-//! tells its [`Observer`]s about events, and they show them.
+//! [`run()`] may be called any number of times per process. It prints nothing, writes no file and never exits:
+//! [`Observer`]s display its events.
 
 pub(crate) mod ask;
 
@@ -19,36 +19,36 @@ use crate::run::{
 };
 use crate::script::{LoadedScript, ScriptPhase, ScriptProxy, ScriptSetting};
 
-/// How long a script may be in one function before or after the run until a line says so.
+/// Time that a script may spend in one function before or after the run without a message.
 const SILENT_MAX: Duration = Duration::from_secs(5);
-/// How often a wait for the resolver checks for a signal.
+/// Interval between signal checks while waiting for the resolver.
 const WATCH: Duration = Duration::from_millis(20);
 
-/// The results of a run.
+/// Results of a run.
 pub struct SessionResult {
-    /// Its measurements.
+    /// Measurements of the run.
     pub outcome: Outcome,
-    /// Connections that are idle at the end, if it was given any.
+    /// Idle connections at the end, if the run was given any.
     pub spares: Vec<Spare>,
-    /// Its script, whose `done` may still need the results.
+    /// The loaded script. `done` may still need the results.
     pub script: Option<LoadedScript>,
-    /// Its workers, if they stay.
+    /// The workers, if a probe may follow.
     pub tail: Option<Tail>,
 }
 
-/// Carries out a plan. A signal ends it early, with whatever was measured up to then, possibly nothing.
+/// Runs a plan. A signal ends the run early, with the measurements so far.
 ///
 /// # Errors
 ///
-/// The reason nothing could be measured: an unknown name, a bad script or file, or a backend or thread that is not
-/// available. [`crate::script::Exit`] if the script ended the run.
+/// Nothing could be measured: an unknown name, a bad script or file, or an unavailable backend or thread.
+/// [`crate::script::Exit`] if the script ended the run.
 pub fn run(plan: &Plan, interrupt: &Interrupt, observers: &mut [&mut dyn Observer]) -> anyhow::Result<SessionResult> {
     carry_out(plan, None, &mut None, &mut Clock::for_io(&plan.io), interrupt, observers)
 }
 
-/// Carries out a plan on connections that an earlier run with these settings of way, target and TLS has left open, as
-/// far as they are still usable. Connections that are idle at the end are in [`SessionResult::spares`]. All these runs
-/// share the clock, and the machines that carry them out, if there are several.
+/// Runs a plan on connections left open by an earlier run with the same target, connect and TLS settings, as far as
+/// they are still usable. [`SessionResult::spares`] holds the idle connections at the end. All these runs share the
+/// clock and the machines.
 ///
 /// # Errors
 ///
@@ -87,7 +87,7 @@ fn carry_out(
         if plan.dialect.is_compat() { run::reach::reachable(plan, &addresses, interrupt)? } else { addresses };
     observers.iter_mut().for_each(|observer| observer.resolved(&choice, &addresses));
     let listener = observers.iter_mut().find_map(|observer| observer.listener()).unwrap_or_else(|| Arc::new(|_| ()));
-    // A script may run for any time, even endlessly, before the run begins.
+    // A script may run for any time, even endlessly, before the run starts.
     let mut script = interrupt.blocking(|| load(plan, &addresses, listener))?;
     if interrupt.is_asked() {
         return Ok(nothing());
@@ -104,7 +104,7 @@ fn carry_out(
     Ok(SessionResult { outcome, spares, script, tail })
 }
 
-/// Carries out a plan on several machines.
+/// Runs a plan on several machines.
 fn carry_out_together(
     plan: &Plan,
     gathered: &mut Gathered,
@@ -125,7 +125,7 @@ fn carry_out_together(
     Ok(SessionResult { outcome, spares, script: None, tail: None })
 }
 
-/// A script's part in a run; takes the states of its threads.
+/// The script's part in a run. Takes the states of its threads.
 pub(crate) fn scripted(script: &mut LoadedScript) -> RunScript {
     let callbacks = script.callbacks().into_iter().enumerate();
     let workers = callbacks
@@ -133,12 +133,12 @@ pub(crate) fn scripted(script: &mut LoadedScript) -> RunScript {
     RunScript { depth: script.depth(), writes_batches: script.wants().request, workers: workers.collect() }
 }
 
-/// Resolves the target's addresses; `None` if a signal came first.
+/// Resolves the target's addresses; `None` if a signal arrived first.
 fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresses>> {
     let (sender, answer) = mpsc::channel();
     let (target, connect) = (plan.target.clone(), plan.connect.clone());
     let ask = move || {
-        // The receiver has gone if a signal came first.
+        // The receiver is gone if a signal arrived first.
         let _ = sender.send(onrush_plan::resolve::resolve(&target, &connect));
     };
     run::beside("resolver", ask).map_err(|reason| NotStarted::Helper { job: "the resolver", reason })?;
@@ -154,7 +154,7 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
     }
 }
 
-/// Loads the script, if there is one, and runs the parts of it that come before the run.
+/// Loads the script, if any, and runs the parts that precede the run.
 pub(crate) fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> anyhow::Result<Option<LoadedScript>> {
     let Some(onrush_plan::LuaScript { file, args }) = &plan.script else { return Ok(None) };
     let (headers, origin) = (plan.own_headers(), proxy::origin(&plan.target));

@@ -1,52 +1,52 @@
-//! A setting that was changed, and how its old value is restored.
+//! A changed setting, and the restoration of its old value.
 
 use super::name::SettingName;
 use super::tree::{Tree, normalised};
 
-/// A setting that was changed, perhaps several times.
+/// A setting that was changed, possibly several times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct SettingChange {
-    /// Which setting.
+    /// The setting.
     pub name: SettingName,
-    /// Its value before the first change, as the kernel wrote it.
+    /// The value before the first change, as written by the kernel.
     pub old: String,
-    /// The normalised values that it may have because of us: two of them while the second is being set.
+    /// Normalised values that onrush may have set: two while the second is being set.
     ours: Vec<String>,
 }
 
-/// Outcome of undoing a change, in a sentence.
+/// Outcome of a restoration, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Restoration {
-    /// The setting has its old value.
+    /// The old value is restored.
     Done(String),
-    /// Another process has changed it since; it was left alone.
+    /// Left alone, because another process has changed the setting since.
     Left(String),
-    /// It could not be restored now; a later attempt may succeed.
+    /// The restoration failed; a later attempt may succeed.
     Failed(String),
 }
 
 impl SettingChange {
-    /// The first change of a setting, about to be made.
+    /// Records the first change of a setting, before the change.
     pub fn new(name: SettingName, old: String, intended: &str) -> Self {
         Self { name, old, ours: vec![normalised(intended)] }
     }
 
-    /// Notes that the setting is about to get another value.
+    /// Records the next value of the setting, before the change.
     pub fn intend(&mut self, value: &str) {
         self.ours.push(normalised(value));
     }
 
-    /// Notes that the setting now has this value.
+    /// Records the current value of the setting.
     pub fn became(&mut self, value: &str) {
         self.ours = vec![normalised(value)];
     }
 
-    /// True if we gave the setting this value.
+    /// True if onrush set this value.
     pub fn is_ours(&self, value: &str) -> bool {
         self.ours.contains(&normalised(value))
     }
 
-    /// The last value that we gave it.
+    /// The last value that onrush set.
     pub fn ours(&self) -> &str {
         self.ours.last().map_or("", String::as_str)
     }
@@ -65,14 +65,14 @@ impl SettingChange {
         if !self.is_ours(&found) {
             let ours = self.ours();
             return Restoration::Left(format!(
-                "{name} is {found:?} and was left alone: onrush had set it to {ours:?}, and before it was {old:?}"
+                "{name} is {found:?} and was left alone: onrush had set {ours:?}, and the original value was {old:?}"
             ));
         }
         match tree.check(name).and_then(|()| tree.write(name, &self.old)) {
             Err(refusal) => Restoration::Failed(format!("{name} is still {found:?} and was {old:?} before: {refusal}")),
             Ok(()) => match tree.read(name).map(|value| normalised(&value)) {
                 Ok(value) if value == old => Restoration::Done(format!("{name} is {old:?} again, after {found:?}")),
-                Ok(value) => Restoration::Failed(format!("{name} became {value:?} when it was restored to {old:?}")),
+                Ok(value) => Restoration::Failed(format!("{name} became {value:?} when restored to {old:?}")),
                 Err(refusal) => Restoration::Failed(format!("{name} was restored to {old:?}, but {refusal}")),
             },
         }

@@ -1,13 +1,13 @@
-//! Warnings about settings that do not have the effect that people expect.
+//! Warnings about settings without the expected effect.
 
 use super::name::SettingName;
 
-/// A caveat about a setting's effect, before conclusions are drawn from it; `None` for most.
+/// Caveat about the effect of a setting, for use before a conclusion; `None` for most settings.
 pub fn effect(name: &SettingName) -> Option<&'static str> {
     EFFECTS.iter().find(|(paths, _)| paths.contains(&name.path())).map(|(_, sentence)| *sentence)
 }
 
-/// Settings by their paths.
+/// Settings by path.
 const EFFECTS: [(&[&str], &str); 3] = [
     (
         &["net/core/rmem_max", "net/core/wmem_max"],

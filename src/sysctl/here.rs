@@ -1,4 +1,4 @@
-//! Identifies the settings that this process may change: this boot's, in this network namespace.
+//! Identifies the settings that this process may change: those of this boot and network namespace.
 
 use std::fs;
 use std::io;
@@ -6,22 +6,22 @@ use std::os::unix::fs::MetadataExt;
 
 use onrush_engine::backend::socket;
 
-/// A boot of the kernel and a network namespace in it.
+/// A boot of the kernel, and a network namespace.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct KernelNamespace {
-    /// The kernel's identifier of this boot.
+    /// The kernel's boot identifier.
     pub boot: String,
-    /// The network namespace, as a part of a file name: by its cookie, which is unique until the next boot. Linux
-    /// before 5.14 has none; there it is the inode number, which a later namespace may reuse.
+    /// The network namespace, as part of a file name: its cookie, which is unique until the next boot. Linux before
+    /// 5.14 has no cookie; there it is the inode number, which a later namespace may reuse.
     pub namespace: String,
 }
 
 impl KernelNamespace {
-    /// Reads this process's identity.
+    /// Reads the identity of this process.
     ///
     /// # Errors
     ///
-    /// When `/proc` cannot be read.
+    /// `/proc` cannot be read.
     pub fn read() -> io::Result<Self> {
         let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_owned();
         let namespace = match socket::namespace() {

@@ -1,7 +1,7 @@
-//! The journal of changed settings: one line of JSON for each step, written before the step is taken.
+//! Journal of changed settings: one line of JSON per step, written before the step.
 //!
-//! Each network namespace has a file. The process that changes settings locks it, and removes it when they are
-//! restored. A journal with changes and without a lock was left by a process that was killed.
+//! Each network namespace has a file. The process that changes settings locks the file, and removes it after restoring
+//! them. An unlocked journal with changes was left by a killed process.
 
 use std::fs::TryLockError;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -18,7 +18,7 @@ use super::here::KernelNamespace;
 use super::name::SettingName;
 use super::refusal::SysctlRefusal;
 
-/// A journal that we have locked.
+/// A locked journal.
 #[derive(Debug)]
 pub(super) struct Journal {
     path: PathBuf,
@@ -27,32 +27,32 @@ pub(super) struct Journal {
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Record {
-    /// Where the changes were made.
+    /// Boot and namespace of the changes.
     pub here: KernelNamespace,
-    /// The process that made them.
+    /// The process that made the changes.
     pub pid: u32,
-    /// The changes, in the order in which the settings were first changed.
+    /// The changes, in the order of the first change of each setting.
     pub changes: Vec<SettingChange>,
 }
 
-/// A line of the file.
+/// A line of the journal.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 enum JournalLine {
-    /// The first line: which process changes settings where.
+    /// The first line: process, boot and namespace of the changes.
     Lab { boot: String, namespace: String, pid: u32 },
     /// A setting is about to be changed.
     Change { name: String, old: String, intended: String },
-    /// It was changed, and now reads as this value.
+    /// A setting was changed, and now has this value.
     Became { name: String, value: String },
 }
 
 impl Journal {
-    /// Opens the journal of a network namespace, creates it if it is missing, and locks it.
+    /// Opens or creates the journal of a network namespace, and locks it.
     ///
     /// # Errors
     ///
-    /// When it cannot be opened, or another process has locked it.
+    /// The journal cannot be opened, or another process has locked it.
     pub fn open(directory: &Path, namespace: &str) -> Result<Self, SysctlRefusal> {
         match DirBuilder::new().mode(0o755).create(directory) {
             Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(refusal(directory, &error)),
@@ -62,11 +62,11 @@ impl Journal {
         Self::lock(&path, true).map_err(|error| error.refusal(&path))
     }
 
-    /// Opens and locks an existing journal; `None`: there is no journal.
+    /// Opens and locks an existing journal; `None` if there is none.
     ///
     /// # Errors
     ///
-    /// When it cannot be opened, or another process has locked it.
+    /// The journal cannot be opened, or another process has locked it.
     pub fn existing(directory: &Path, namespace: &str) -> Result<Option<Self>, SysctlRefusal> {
         let path = path(directory, namespace);
         match Self::lock(&path, false) {
@@ -88,21 +88,21 @@ impl Journal {
                 }
                 locked => locked?,
             }
-            // The process that had it locked may have removed it before we got the lock.
+            // The previous owner of the lock may have removed the file before we got the lock.
             let ours = file.metadata()?;
             if fs::symlink_metadata(path).is_ok_and(|there| (there.dev(), there.ino()) == (ours.dev(), ours.ino())) {
-                // No other user may decide about root's restoring.
+                // No other user may control the restoration by root.
                 let is_own = ours.uid() == rustix::process::geteuid().as_raw();
                 return if is_own { Ok(Self { path: path.to_owned(), file }) } else { Err(Unlocked::Foreign) };
             }
         }
     }
 
-    /// Reads it; `None`: it is empty.
+    /// Reads the journal; `None` if empty.
     ///
     /// # Errors
     ///
-    /// When it cannot be read or is not a journal.
+    /// The file cannot be read, or is not a journal.
     pub fn read(&mut self) -> Result<Option<Record>, SysctlRefusal> {
         let mut text = String::new();
         let read = self.file.rewind().and_then(|()| self.file.read_to_string(&mut text));
@@ -118,40 +118,40 @@ impl Journal {
         SysctlRefusal::Damaged(self.path.display().to_string())
     }
 
-    /// Starts it afresh, without changes.
+    /// Restarts the journal, without changes.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// The journal cannot be written.
     pub fn begin(&mut self, here: &KernelNamespace) -> Result<(), SysctlRefusal> {
         self.file.set_len(0).map_err(|error| refusal(&self.path, &error))?;
         let KernelNamespace { boot, namespace } = here.clone();
         self.append(&JournalLine::Lab { boot, namespace, pid: process::id() })
     }
 
-    /// Writes that a setting is about to be changed.
+    /// Records that a setting is about to be changed.
     ///
     /// # Errors
     ///
-    /// When that cannot be written: then the setting must not be changed.
+    /// The journal cannot be written. The setting must not be changed in this case.
     pub fn intends(&mut self, name: &SettingName, old: &str, intended: &str) -> Result<(), SysctlRefusal> {
         self.append(&JournalLine::Change { name: name.to_string(), old: old.to_owned(), intended: intended.to_owned() })
     }
 
-    /// Writes that a setting was changed, and now reads as this value.
+    /// Records that a setting was changed, and now has this value.
     ///
     /// # Errors
     ///
-    /// When that cannot be written.
+    /// The journal cannot be written.
     pub fn became(&mut self, name: &SettingName, value: &str) -> Result<(), SysctlRefusal> {
         self.append(&JournalLine::Became { name: name.to_string(), value: value.to_owned() })
     }
 
-    /// Removes it, because there is nothing to restore.
+    /// Removes the journal, because there is nothing to restore.
     ///
     /// # Errors
     ///
-    /// When it cannot be removed.
+    /// The journal cannot be removed.
     pub fn remove(&self) -> Result<(), SysctlRefusal> {
         fs::remove_file(&self.path).map_err(|error| refusal(&self.path, &error))
     }

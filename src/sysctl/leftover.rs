@@ -1,4 +1,4 @@
-//! Restores the settings that a killed process has left changed.
+//! Restores the settings that a killed process left changed.
 
 use std::path::Path;
 
@@ -10,23 +10,23 @@ use super::journal::Journal;
 use super::refusal::SysctlRefusal;
 use super::tree::Tree;
 
-/// Leftovers of a killed process, and their fate.
+/// Changes left by a killed process, and their fate.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Leftover {
-    /// There are no changes in this network namespace.
+    /// No changes in this network namespace.
     Nothing,
-    /// There were changes, which a restart of the machine has undone.
+    /// A restart of the machine has undone the changes.
     Restarted,
-    /// There were changes; the outcome of each, the last one first.
+    /// Outcome of each change, the last change first.
     Changes(Vec<Restoration>),
 }
 
-/// Restores the settings in the journal of this network namespace, which is in a directory. The journal is removed,
-/// unless a setting could not be restored and a later attempt may succeed.
+/// Restores the settings in the journal of this network namespace. Removes the journal, unless a later attempt may
+/// still restore a setting.
 ///
 /// # Errors
 ///
-/// When the process that changed the settings is still running, or the journal cannot be read.
+/// The process that changed the settings is still running, or the journal cannot be read.
 pub fn restore(directory: &Path) -> Result<Leftover, SysctlRefusal> {
     restore_in(&Tree::host(), directory)
 }

@@ -12,8 +12,8 @@ use super::name::SettingName;
 use super::refusal::SysctlRefusal;
 use super::tree::{Tree, normalised};
 
-/// The exclusive right to change the settings of this network namespace. Dropping it restores them; to learn whether
-/// that succeeded, call [`Loan::restore`] first.
+/// The exclusive right to change the settings of this network namespace. Dropping the loan restores them; to learn the
+/// outcome, call [`Loan::restore`] first.
 #[derive(Debug)]
 pub struct Loan(Restorer);
 
@@ -25,20 +25,20 @@ pub struct Restorer(Arc<Mutex<LentSetting>>);
 struct LentSetting {
     tree: Tree,
     here: KernelNamespace,
-    /// `None`: everything was restored for good.
+    /// `None` once everything was restored for good.
     journal: Option<Journal>,
-    /// The changes, in the order in which the settings were first changed.
+    /// The changes, in the order of the first change of each setting.
     changes: Vec<SettingChange>,
-    /// Failed restorations that have not been reported yet.
+    /// Failed restorations not yet reported.
     unsaid: Vec<String>,
 }
 
 impl Loan {
-    /// Borrows the settings. Their journal is kept in this directory, which is created if it is missing.
+    /// Borrows the settings, with a journal in this directory, which is created if missing.
     ///
     /// # Errors
     ///
-    /// When no journal can be written, another process has borrowed the settings, or a killed one left them changed.
+    /// The journal cannot be written, another process has borrowed the settings, or a killed one left them changed.
     pub fn open(directory: &Path) -> Result<Self, SysctlRefusal> {
         Self::new(Tree::host(), directory)
     }
@@ -48,7 +48,7 @@ impl Loan {
         let here = KernelNamespace::read()
             .map_err(|error| SysctlRefusal::System { name: "/proc".to_owned(), reason: reason(&error) })?;
         let mut journal = Journal::open(directory, &here.namespace)?;
-        // Changes from an earlier boot ended with it.
+        // A new boot has undone the changes of earlier ones.
         let left = journal.read()?.filter(|left| !left.changes.is_empty() && left.here.boot == here.boot);
         if let Some(left) = left {
             return Err(SysctlRefusal::Leftover(left.pid));
@@ -58,18 +58,18 @@ impl Loan {
         Ok(Self(Restorer(Arc::new(Mutex::new(lent)))))
     }
 
-    /// Gives a setting a value, and returns the value that it then has, which the kernel may have changed.
+    /// Sets a value, and returns the resulting value, which the kernel may have changed.
     ///
     /// # Errors
     ///
-    /// When the setting cannot be changed. Then all settings have been restored.
+    /// The setting cannot be changed. All settings have been restored in this case.
     pub fn set(&self, name: &SettingName, value: &str) -> Result<String, SysctlRefusal> {
         let mut lent = self.0.lock();
         lent.set(name, value).inspect_err(|_| lent.restore())
     }
 
-    /// Restores all settings, the last changed one first. Returns a sentence for each that could not be restored. They
-    /// may be changed again.
+    /// Restores all settings, the last changed one first, and returns a sentence per failure. The settings may be
+    /// changed again.
     pub fn restore(&self) -> Vec<String> {
         let mut lent = self.0.lock();
         lent.restore();
@@ -89,8 +89,7 @@ impl Drop for Loan {
 }
 
 impl Restorer {
-    /// Restores all settings for good: they cannot be changed again. Returns a sentence for each that could not be
-    /// restored.
+    /// Restores all settings for good, and returns a sentence per failure. The settings cannot be changed again.
     pub fn restore(&self) -> Vec<String> {
         let mut lent = self.lock();
         lent.restore();
@@ -98,7 +97,7 @@ impl Restorer {
         std::mem::take(&mut lent.unsaid)
     }
 
-    /// Locks the settings, even if another thread panicked while it had them: they must be restored.
+    /// Locks the settings, even if another thread panicked with the lock: they must be restored.
     fn lock(&self) -> MutexGuard<'_, LentSetting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -140,7 +139,8 @@ impl LentSetting {
         Ok(became)
     }
 
-    /// Restores all settings. One that cannot be restored stays in the journal, unless another process has changed it.
+    /// Restores all settings. A failed restoration stays in the journal, unless another process has changed the
+    /// setting.
     fn restore(&mut self) {
         let Self { tree, here, journal, changes, unsaid } = self;
         let mut failed = Vec::new();
@@ -165,7 +165,7 @@ impl LentSetting {
         if let Some(journal) = self.journal.take().filter(|_| self.changes.is_empty()) {
             self.unsaid.extend(journal.remove().err().map(|refusal| refusal.to_string()));
         }
-        // From now on, `onrush restore` deals with a journal of settings that could not be restored.
+        // From now on, `onrush restore` handles a journal of settings that could not be restored.
         self.changes.clear();
     }
 }

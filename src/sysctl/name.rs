@@ -1,10 +1,10 @@
-//! The name of a kernel setting, in the forms that sysctl(8) accepts.
+//! Name of a kernel setting, in the forms that sysctl(8) accepts.
 
 use std::fmt;
 
 use super::refusal::SysctlRefusal;
 
-/// The name of a kernel setting, such as `net.core.somaxconn`. Two spellings of one setting are equal.
+/// Name of a kernel setting, such as `net.core.somaxconn`. Two spellings of one setting are equal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SettingName {
     /// The path below `/proc/sys`; no part is empty, `.` or `..`.
@@ -12,12 +12,12 @@ pub struct SettingName {
 }
 
 impl SettingName {
-    /// Parses a name. The first `.` or `/` decides which of the two separates its parts; the other is then an ordinary
-    /// character, as in `net.ipv4.conf.eth0/1.rp_filter` or `net/ipv4/conf/eth0.1/rp_filter`.
+    /// Parses a name. The first `.` or `/` is the separator; the other is then an ordinary character, as in
+    /// `net.ipv4.conf.eth0/1.rp_filter` or `net/ipv4/conf/eth0.1/rp_filter`.
     ///
     /// # Errors
     ///
-    /// When it cannot be the name of a setting.
+    /// The text cannot be the name of a setting.
     pub fn parse(text: &str) -> Result<Self, SysctlRefusal> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
         let is_dotted = text.find(['.', '/']).is_some_and(|at| text[at..].starts_with('.'));
@@ -36,7 +36,7 @@ impl SettingName {
         &self.path
     }
 
-    /// The permission that changing it needs.
+    /// The permission required for a change.
     pub(super) fn takes(&self) -> &'static str {
         if self.path.starts_with("net/") {
             "CAP_NET_ADMIN in the user namespace that owns the network namespace"

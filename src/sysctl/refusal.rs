@@ -1,14 +1,14 @@
-//! Why a setting is not changed, or not restored.
+//! Reasons why a setting is not changed, or not restored.
 
 use thiserror::Error;
 
 /// Why nothing was changed or restored, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SysctlRefusal {
-    /// A text that cannot be a name.
+    /// The text cannot be a name.
     #[error("{0:?} is not the name of a setting; names consist of letters, digits, _, - and dots: net.core.somaxconn")]
     Name(String),
-    /// There is no such setting.
+    /// No such setting.
     #[error("the kernel has no setting {name}; {near}")]
     Unknown {
         /// The whole name.
@@ -16,38 +16,38 @@ pub enum SysctlRefusal {
         /// The nearest existing names.
         near: String,
     },
-    /// The name of a directory of settings.
+    /// The name is a directory of settings.
     #[error("{0} is a group of settings; name one of them")]
     Group(String),
-    /// A setting whose value cannot be read.
+    /// The value cannot be read.
     #[error("{0} is write-only: its old value could not be restored")]
     WriteOnly(String),
-    /// A setting that cannot be read or opened.
+    /// The setting cannot be read or opened.
     #[error("{name} cannot be opened or read: {reason}")]
     System {
-        /// Which setting.
+        /// The setting.
         name: String,
-        /// In the system's words.
+        /// The system's reason.
         reason: String,
     },
-    /// A setting that cannot be changed in this network namespace.
+    /// The setting cannot be changed in this network namespace.
     #[error("{0} is read-only here; some settings can be changed only in the host's network namespace")]
     ReadOnly(String),
-    /// A setting in a container with a read-only `/proc/sys`.
+    /// The setting is in a container with a read-only `/proc/sys`.
     #[error("{0} cannot be changed: /proc/sys is mounted read-only, as in most containers; run onrush on the host")]
     Mounted(String),
-    /// A setting that this process has no permission to change.
+    /// This process may not change the setting.
     #[error("{name} cannot be changed: permission denied; it needs {takes}; try sudo")]
     NotPermitted {
-        /// Which setting.
+        /// The setting.
         name: String,
-        /// The permission that it needs.
+        /// The permission required.
         takes: &'static str,
     },
-    /// A value of several lines.
+    /// The value has several lines.
     #[error("{name}: {value:?} is not a value; it must be one line of text")]
     Value {
-        /// Which setting.
+        /// The setting.
         name: String,
         /// The requested value.
         value: String,
@@ -55,39 +55,39 @@ pub enum SysctlRefusal {
     /// The kernel rejected a value.
     #[error("the kernel refuses {value:?} for {name}: {reason}")]
     Refused {
-        /// Which setting.
+        /// The setting.
         name: String,
         /// The requested value.
         value: String,
-        /// In the system's words.
+        /// The system's reason.
         reason: String,
     },
     /// Another process changes this setting.
-    #[error("{name} is {found:?}, but onrush had set it to {ours:?}: another process changes it as well")]
+    #[error("{name} is {found:?}, but onrush had set it to {ours:?}: another process changes it, too")]
     Changed {
-        /// Which setting.
+        /// The setting.
         name: String,
-        /// Its value now.
+        /// The current value.
         found: String,
-        /// The value that we gave it.
+        /// The value that onrush set.
         ours: String,
     },
     /// The journal cannot be used, so nothing was changed.
     #[error("{path}: {reason}; onrush keeps its journal of changed settings there: make it writable, or start as root")]
     Journal {
-        /// The journal's path.
+        /// Path of the journal.
         path: String,
-        /// In the system's words.
+        /// The system's reason.
         reason: String,
     },
-    /// A journal that onrush has not written.
+    /// The journal is not onrush's.
     #[error("{0} is not a journal of onrush; check the settings that it names, then delete it")]
     Damaged(String),
     /// Another process has borrowed the settings.
     #[error("another onrush{} is changing settings of this network namespace; wait until it has restored them",
         .0.map_or(String::new(), |pid| format!(" (pid {pid})")))]
     Held(Option<u32>),
-    /// A killed process had borrowed them.
+    /// A killed process had borrowed the settings.
     #[error("an onrush that was killed (pid {0}) has left settings changed; run onrush restore first")]
     Leftover(u32),
     /// Everything was restored for good.

@@ -1,4 +1,4 @@
-//! Tests with a directory of files in place of the kernel's settings: journalling and restoring.
+//! Tests of journals and restoration, with a directory of files as the kernel's settings.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -59,13 +59,13 @@ impl TestMachine {
         fs::set_permissions(self.file(name), Permissions::from_mode(mode)).unwrap();
     }
 
-    /// The path and content of the journal, if there is one.
+    /// Path and content of the journal.
     fn journal(&self) -> Option<(PathBuf, String)> {
         let entry = fs::read_dir(self.journals()).unwrap().next()?.unwrap();
         Some((entry.path(), fs::read_to_string(entry.path()).unwrap()))
     }
 
-    /// Simulates a process that is killed after these changes: nothing is restored, and the journal is unlocked.
+    /// Simulates a process killed after these changes: nothing is restored, and the journal is unlocked.
     fn killed_after(&self, changes: &[(&str, &str)]) {
         let loan = self.loan().unwrap();
         for (name, value) in changes {
@@ -135,7 +135,7 @@ fn journals_keep_the_original_value() {
     assert_eq!(lines.collect::<Vec<_>>(), expected);
 }
 
-/// Uses files of this process as settings: the kernel checks their values as well.
+/// Uses files of this process as settings: the kernel also checks their values.
 #[test]
 fn refused_or_adjusted_settings_are_reported() {
     let machine = TestMachine::new();
@@ -211,10 +211,10 @@ fn somebody_else_s_value_is_never_overwritten() {
     let refusal = loan.set(&name_of(SOMAXCONN), "256").unwrap_err().to_string();
     assert_eq!(
         refusal,
-        "net.core.somaxconn is \"512\", but onrush had set it to \"128\": another process changes it as well"
+        "net.core.somaxconn is \"512\", but onrush had set it to \"128\": another process changes it, too"
     );
     let left =
-        "net.core.somaxconn is \"512\" and was left alone: onrush had set it to \"128\", and before it was \"4096\"";
+        "net.core.somaxconn is \"512\" and was left alone: onrush had set \"128\", and the original value was \"4096\"";
     assert_eq!(loan.restore(), [left]);
     assert_eq!((machine.value(SOMAXCONN).as_str(), machine.value(RMEM).as_str()), ("512\n", "4096\t131072\t6291456\n"));
     assert_eq!(loan.restore(), [] as [&str; 0], "it is reported once");
@@ -279,7 +279,7 @@ fn leftovers_are_restored_before_the_next_change() {
     assert_eq!((machine.restore(), machine.journal()), (Ok(Leftover::Nothing), None));
 }
 
-/// A process can be killed at any moment: before a change, between a change and its line, in the middle of a line.
+/// A process can be killed at any moment: before a change, between a change and its line, or within a line.
 #[test]
 fn truncated_journals_restore_their_changes() {
     for (is_changed, kept) in [(false, 2), (true, 2), (true, 3), (false, 1)] {

@@ -11,14 +11,14 @@ use strsim::damerau_levenshtein;
 use super::name::{SettingName, swapped};
 use super::refusal::SysctlRefusal;
 
-/// The directory of the settings: `/proc/sys`, or a directory like it in tests.
+/// Directory of the settings: `/proc/sys`, or a similar directory in tests.
 #[derive(Debug)]
 pub(super) struct Tree {
     root: PathBuf,
 }
 
 impl Tree {
-    /// The settings of this kernel, as this process sees them.
+    /// The settings of this kernel, as visible to this process.
     pub fn host() -> Self {
         Self::at("/proc/sys")
     }
@@ -28,11 +28,11 @@ impl Tree {
         Self { root: root.into() }
     }
 
-    /// The value of a setting, without the end of its line.
+    /// Value of a setting, without the line end.
     ///
     /// # Errors
     ///
-    /// When it does not exist, or its value cannot be read and so not restored.
+    /// The setting does not exist, or is unreadable and thus not restorable.
     pub fn read(&self, name: &SettingName) -> Result<String, SysctlRefusal> {
         let unreadable = |error: &io::Error| match error.kind() {
             io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => self.unknown(name),
@@ -50,13 +50,13 @@ impl Tree {
         Ok(value.trim_end_matches('\n').to_owned())
     }
 
-    /// Gives a setting a value.
+    /// Sets a value.
     ///
     /// # Errors
     ///
-    /// When the kernel rejects it.
+    /// The kernel rejects the value.
     pub fn write(&self, name: &SettingName, value: &str) -> Result<(), SysctlRefusal> {
-        // In a single call, because the kernel takes each write for a complete value.
+        // A single call, because the kernel interprets each write as a complete value.
         let open = OpenOptions::new().write(true).truncate(true).open(self.path(name));
         let written = open.and_then(|mut file| file.write_all(format!("{value}\n").as_bytes()));
         written.map_err(|error| match error.kind() {
@@ -65,11 +65,11 @@ impl Tree {
         })
     }
 
-    /// Checks that we may change a setting, without changing it.
+    /// Checks the permission to change a setting, without a change.
     ///
     /// # Errors
     ///
-    /// When we may not.
+    /// The change is not permitted.
     pub fn check(&self, name: &SettingName) -> Result<(), SysctlRefusal> {
         let path = self.path(name);
         let is_fixed = |metadata: fs::Metadata| metadata.permissions().mode() & ANYBODY_WRITES == 0;
@@ -83,7 +83,7 @@ impl Tree {
         self.root.join(name.path())
     }
 
-    /// The refusal of a name that does not exist, with the nearest ones that do.
+    /// Refusal of an unknown name, with the most similar known ones.
     fn unknown(&self, name: &SettingName) -> SysctlRefusal {
         let parts: Vec<&str> = name.path().split('/').collect();
         let known = (1..parts.len()).take_while(|&n| self.root.join(parts[..n].join("/")).is_dir()).last().unwrap_or(0);
@@ -107,7 +107,7 @@ fn denied(name: &SettingName, error: &io::Error) -> SysctlRefusal {
     }
 }
 
-/// A value as it is compared: the kernel separates numbers with tabs, people use spaces.
+/// Normalises a value for comparison: the kernel separates numbers with tabs, people use spaces.
 pub(super) fn normalised(value: &str) -> String {
     value.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -117,9 +117,9 @@ fn names_in(directory: &Path) -> Vec<String> {
     entries.filter_map(|entry| entry.file_name().into_string().ok()).map(|name| swapped(&name)).collect()
 }
 
-/// How many names a refusal suggests.
+/// Number of names that a refusal suggests.
 const NEAREST: usize = 3;
-/// The mode bits for reading.
+/// Mode bits for reading.
 const ANYBODY_READS: u32 = 0o444;
-/// The mode bits for writing.
+/// Mode bits for writing.
 const ANYBODY_WRITES: u32 = 0o222;

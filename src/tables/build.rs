@@ -1,4 +1,4 @@
-//! Builds the tables: one of the runs with averages, one of facts that averages hide, or everything in one.
+//! Builds the tables: runs with averages, facts that averages hide, or everything in one table.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -13,10 +13,10 @@ use super::number::Number;
 use crate::saved::SavedRun;
 use onrush_text::order;
 
-/// The name of a row of averages.
+/// Name of the rows of averages.
 const AVERAGE: &str = "avg";
 
-/// The columns of wrk-cmm's table of runs, which centminmod's script makes. If no run has percentiles, the mean latency
+/// Columns of wrk-cmm's table of runs, as in centminmod's script. Without percentiles in any run, the mean latency
 /// replaces them.
 pub fn usual(runs: &[SavedRun]) -> Vec<TableColumn> {
     let is_known = |metric: &Metric| runs.iter().any(|run| run.value(*metric).is_some());
@@ -28,7 +28,7 @@ pub fn usual(runs: &[SavedRun]) -> Vec<TableColumn> {
     figures.map(TableColumn::Figure).collect()
 }
 
-/// Every run, and averages below runs with equal keys.
+/// Every run, with averages below runs with equal keys.
 pub fn runs(groups: &[RunGroup<'_>], key: &[String], columns: &[TableColumn]) -> Grid {
     let mut heads: Vec<ColumnHead> = key.iter().map(|field| ColumnHead::new(field)).collect();
     heads.push(ColumnHead::new(RUN));
@@ -46,8 +46,7 @@ pub fn runs(groups: &[RunGroup<'_>], key: &[String], columns: &[TableColumn]) ->
     Grid { heads, rows }
 }
 
-/// Facts that averages hide, by group: how far the rates are apart, the failures, and percentiles of all requests
-/// together.
+/// Facts that averages hide, by group: the spread of the rates, the failures, and percentiles of all requests together.
 pub fn summary(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     let percentiles: Vec<Metric> = metrics(&USUAL_PERCENTILES).collect();
     let mut heads: Vec<ColumnHead> = key.iter().map(String::as_str).chain(COMPUTED).map(ColumnHead::new).collect();
@@ -79,13 +78,13 @@ pub fn summary(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     Grid { heads, rows }.without_empty(key.len() + 1)
 }
 
-/// The distance between the smallest and the largest, in per cent of the median.
+/// Difference between the largest and the smallest value, in per cent of the median.
 fn spread(median: Option<Number>, min: Option<&Number>, max: Option<&Number>) -> Option<Number> {
     let (median, min, max) = (median?.value(), min?.value(), max?.value());
     Number::from_value((max - min) / median * 100.0)
 }
 
-/// Every run with everything that is known about it, or with these columns.
+/// Every run with all known values, or with these columns.
 pub fn wide(
     groups: &[RunGroup<'_>],
     key: &[String],
@@ -107,7 +106,7 @@ pub fn wide(
     Grid { heads, rows }
 }
 
-/// The columns of a wide table, without the key's.
+/// Columns of a wide table, without those of the key.
 pub fn everything(runs: &[SavedRun], key: &[String]) -> Vec<TableColumn> {
     let mut fields: Vec<String> = FIELDS.map(str::to_owned).to_vec();
     fields.extend(factors(runs).into_iter().filter(|factor| !FIELDS.contains(&factor.as_str())));
@@ -120,7 +119,7 @@ pub fn everything(runs: &[SavedRun], key: &[String]) -> Vec<TableColumn> {
     fields.into_iter().map(TableColumn::Field).chain(figures.map(TableColumn::Figure)).collect()
 }
 
-/// The names of all factors, in order of appearance.
+/// Names of all factors, in order of appearance.
 pub fn factors(runs: &[SavedRun]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in runs.iter().flat_map(|run| &run.factors) {
@@ -135,12 +134,12 @@ fn row(group: &RunGroup<'_>, key: &[String], name: String, cells: impl Iterator<
     levels(group, key).chain([Cell::level(name)]).chain(cells).collect()
 }
 
-/// The cells of a group's key.
+/// Cells of a group's key.
 pub fn levels(group: &RunGroup<'_>, key: &[String]) -> impl Iterator<Item = Cell> {
     key.iter().zip(&group.key).map(|(name, level)| of_field(name, Some(level.clone())))
 }
 
-/// The cell of a field: a text for these names; a level, which may be a number, for all others.
+/// Cell of a field: a text for these names, otherwise a level, which may be a number.
 fn of_field(name: &str, text: Option<String>) -> Cell {
     const TEXTS: [&str; 8] = ["folder", "file", "name", "tool", "section", "label", "url", "host"];
     if TEXTS.contains(&name) { Cell::text(text) } else { text.map_or(Cell::Empty, Cell::level) }
@@ -153,7 +152,7 @@ fn cell(run: &SavedRun, column: &TableColumn) -> Cell {
     }
 }
 
-/// The average of a figure, or the value of a field that all runs share.
+/// Average of a figure, or the common value of a field.
 fn average(group: &RunGroup<'_>, column: &TableColumn) -> Cell {
     match column {
         TableColumn::Field(name) => {
@@ -165,17 +164,17 @@ fn average(group: &RunGroup<'_>, column: &TableColumn) -> Cell {
     }
 }
 
-/// How rows are sorted.
+/// Sort order of rows.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sort<C = String> {
     /// The column, or its name.
     pub column: C,
-    /// True if the largest value is first.
+    /// True for descending order.
     pub descends: bool,
 }
 
 impl Sort<TableColumn> {
-    /// Sorts groups by their common value or their average, and the runs in each of them.
+    /// Sorts groups by their common value or their average, and the runs within each group.
     pub fn groups(&self, groups: &mut [RunGroup<'_>]) {
         for group in groups.iter_mut() {
             group.runs.sort_by(|(_, one), (_, other)| self.runs(one, other));
@@ -199,7 +198,7 @@ impl Sort<TableColumn> {
         }
     }
 
-    /// Orders values; an unknown one is last in either direction.
+    /// Compares values. An unknown value is last in either direction.
     fn ordered<T>(&self, one: Option<T>, other: Option<T>, compare: fn(&T, &T) -> Ordering) -> Ordering {
         match (one, other) {
             (Some(one), Some(other)) if self.descends => compare(&other, &one),

@@ -1,4 +1,4 @@
-//! The columns that tables can have: fields, which distinguish runs, and figures, which were measured.
+//! Table columns: fields, which distinguish runs, and measured figures.
 
 use onrush_plan::Metric;
 use onrush_plan::column::FIELDS;
@@ -10,25 +10,25 @@ use crate::saved::SavedRun;
 /// A column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TableColumn {
-    /// A dimension that distinguishes runs: a name from [`FIELDS`], or of a factor.
+    /// A dimension that distinguishes runs: a name in [`FIELDS`], or a factor.
     Field(String),
     /// A measured figure.
     Figure(Metric),
 }
 
-/// The rate's heading in the short table.
+/// Heading of the rate in the short table.
 pub const PER_SECOND: &str = "requests/s";
 
-/// The figures before the percentiles in a wide table; centminmod's has the first five.
+/// Figures before the percentiles in a wide table. The first five are centminmod's.
 pub const BEFORE_PERCENTILES: [&str; 9] =
     ["requests", "duration", "bytes", "rate", "transfer", "mean", "stdev", "min", "max"];
 
-/// The percentiles in centminmod's table.
+/// Percentiles in centminmod's table.
 pub const USUAL_PERCENTILES: [&str; 5] = ["p50", "p75", "p90", "p99", "p99.999"];
 
 impl TableColumn {
-    /// The column of this name, by which metrics are known as columns or otherwise. A factor may have a metric's other
-    /// name.
+    /// The column with this name: a figure, or otherwise a field. A factor takes precedence over a metric, except over the
+    /// column name of a metric.
     pub fn named(name: &str, factors: &[String]) -> Self {
         let is_field = FIELDS.contains(&name) || factors.iter().any(|factor| factor == name);
         let metric = || name.parse().ok().filter(|metric: &Metric| !is_field && !metric.about().columns.is_empty());
@@ -36,7 +36,7 @@ impl TableColumn {
     }
 }
 
-/// The value of a field in a run. A factor takes precedence over a field of its name.
+/// Value of a field in a run. A factor takes precedence over a field with the same name.
 pub fn field(run: &SavedRun, name: &str) -> Option<String> {
     if let Some((_, level)) = run.factors.iter().find(|(factor, _)| name == factor) {
         return Some(level.clone());
@@ -66,7 +66,7 @@ pub fn field(run: &SavedRun, name: &str) -> Option<String> {
     }
 }
 
-/// The requested version of HTTP. All programs but onrush speak one.
+/// The requested version of HTTP. All programs except onrush have only one.
 fn protocol(run: &SavedRun) -> &'static str {
     let plan = run.document.as_ref().map(|document| &document.plan);
     match plan.filter(|plan| plan.http2.is_some()) {
@@ -76,7 +76,7 @@ fn protocol(run: &SavedRun) -> &'static str {
     }
 }
 
-/// The figures after the percentiles in a wide table.
+/// Figures after the percentiles in a wide table.
 pub const AFTER_PERCENTILES: [&str; 8] = [
     "errors.connect",
     "errors.read",
@@ -88,7 +88,7 @@ pub const AFTER_PERCENTILES: [&str; 8] = [
     "errors",
 ];
 
-/// The metrics of these names.
+/// The metrics with these names.
 pub fn metrics(names: &[&str]) -> impl Iterator<Item = Metric> {
     names.iter().filter_map(|name| name.parse().ok())
 }
@@ -102,7 +102,7 @@ pub const BAD: Metric = Metric::ErrorsOf(ErrorKind::Status);
 /// Responses that failed a check.
 pub const UNFIT: Metric = Metric::ErrorsOf(ErrorKind::Check);
 
-/// True if tables for people show a figure as a whole number.
+/// True if tables for people show the figure as a whole number.
 pub fn is_whole(metric: Metric) -> bool {
     match metric {
         Metric::Latency(_, statistic) => !matches!(statistic, Statistic::Mean | Statistic::Stdev),
@@ -110,7 +110,7 @@ pub fn is_whole(metric: Metric) -> bool {
     }
 }
 
-/// The length of the rule below the heading of a figure. centminmod's script makes three of them too short.
+/// Length of the rule below the heading of a figure. Three rules of centminmod's script are too short.
 pub fn rule(metric: Metric) -> usize {
     let is_short = matches!(metric, Metric::Duration | Metric::Rate | Metric::Transfer);
     metric.heading().len() + if is_short { 1 } else { 2 }
@@ -147,7 +147,7 @@ mod tests {
         ] {
             assert_eq!(named(name), figure(id), "{name}");
         }
-        // A verdict is no number.
+        // A verdict is not a number.
         for name in ["rmem_max", "max", "host", "rate", "p", "path", "0%", "verdict"] {
             assert_eq!(named(name), TableColumn::Field(name.to_owned()));
         }

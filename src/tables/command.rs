@@ -70,7 +70,7 @@ that end in .json, .log or .txt are read; x.json and x.log are one run.",
     },
 };
 
-/// Parses the arguments of `table`; `None` if the help was asked for. The error names the fault.
+/// Parses the arguments of `table`; `None` for a request for help. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<TableOptions>, String> {
     let table =
         TableOptions { inputs: Vec::new(), by: None, columns: Columns::Short, sort: None, form: TableForm::default() };
@@ -81,7 +81,7 @@ fn parse(args: &[OsString]) -> Result<Option<TableOptions>, String> {
     Ok(table)
 }
 
-/// Prints the tables, and messages about the files; returns the exit code.
+/// Prints the tables, and messages about the files. Returns the exit code.
 fn run(table: &TableOptions) -> u8 {
     let tables = super::run(table);
     tables.said.iter().for_each(|line| say(&format!("onrush table: {line}")));
@@ -89,7 +89,7 @@ fn run(table: &TableOptions) -> u8 {
     print("onrush table", Ok(tables.text), exit)
 }
 
-/// The names between commas; none for an empty text.
+/// Splits a list at its commas; empty for an empty text.
 fn names(value: &str) -> Vec<String> {
     value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }

@@ -1,4 +1,4 @@
-//! A table as data: columns with their names, and rows of cells.
+//! A table as data: named columns, and rows of cells.
 
 use onrush_text::printable;
 
@@ -14,14 +14,14 @@ pub struct Grid {
     pub rows: Vec<Vec<Cell>>,
 }
 
-/// The head of a column.
+/// Head of a column.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ColumnHead {
-    /// Its name for programs.
+    /// Name for programs.
     pub name: String,
-    /// Its name for people.
+    /// Name for people.
     pub heading: String,
-    /// The length of the rule below it, in Markdown.
+    /// Length of the rule below the heading, in Markdown.
     pub rule: usize,
 }
 
@@ -32,19 +32,19 @@ pub enum Cell {
     Empty,
     /// A text.
     Text(String),
-    /// A number, which may be shown as a whole number.
+    /// A number, possibly shown as a whole number.
     Number {
         /// The number.
         number: Number,
-        /// True if it is shown as a whole number.
+        /// True to show a whole number.
         is_whole: bool,
     },
-    /// A figure with its unit, or with its digits in groups.
+    /// A figure with its unit, or with grouped digits.
     Shown(String),
 }
 
 impl Grid {
-    /// Leaves out empty columns, beginning with this one.
+    /// Removes empty columns, from this one on.
     pub fn without_empty(mut self, from: usize) -> Self {
         let is_kept = |index: usize| index < from || self.rows.iter().any(|row| row[index] != Cell::Empty);
         let kept: Vec<bool> = (0..self.heads.len()).map(is_kept).collect();
@@ -59,12 +59,12 @@ impl Grid {
 }
 
 impl ColumnHead {
-    /// The head of a column of texts, or of a computed one.
+    /// Head of a column of texts, or of a computed column.
     pub fn new(name: &str) -> Self {
         Self { name: name.to_owned(), heading: name.to_owned(), rule: name.chars().count() + 2 }
     }
 
-    /// The head of this column.
+    /// Head of this column.
     pub fn for_column(column: &TableColumn) -> Self {
         match column {
             TableColumn::Field(name) => Self::new(name),
@@ -76,28 +76,28 @@ impl ColumnHead {
 }
 
 impl Cell {
-    /// A text, if there is one.
+    /// A text, or an empty cell.
     pub fn text(text: Option<String>) -> Self {
         text.filter(|text| !text.is_empty()).map_or(Self::Empty, Self::Text)
     }
 
-    /// A level: a whole number if it is one, or else a text.
+    /// A level: a whole number if possible, otherwise a text.
     pub fn level(text: String) -> Self {
         let number = text.parse::<u64>().ok().filter(|number| number.to_string() == text);
         number.map_or_else(|| Self::text(Some(text)), |number| Self::number(Some(Number::whole(number)), true))
     }
 
-    /// A number, if there is one.
+    /// A number, or an empty cell.
     pub fn number(number: Option<Number>, is_whole: bool) -> Self {
         number.map_or(Self::Empty, |number| Self::Number { number, is_whole })
     }
 
-    /// A figure as it is shown, if there is one.
+    /// A formatted figure, or an empty cell.
     pub fn shown_as(text: Option<String>) -> Self {
         text.map_or(Self::Empty, Self::Shown)
     }
 
-    /// Its text, with control characters escaped.
+    /// The text of the cell, with control characters escaped.
     pub fn shown(&self) -> String {
         match self {
             Self::Empty => String::new(),

@@ -15,13 +15,13 @@ use onrush_text::order;
 /// Runs with equal values in the fields of a key.
 #[derive(Debug)]
 pub struct RunGroup<'a> {
-    /// These values, in the order of the fields.
+    /// Values of the key, in the order of the fields.
     pub key: Vec<String>,
     /// The runs, each with its number.
     pub runs: Vec<(u64, &'a SavedRun)>,
 }
 
-/// The groups of runs with equal keys, ordered by the first field, then by the next.
+/// Groups runs by equal keys, ordered by the first field, then by the next.
 pub fn groups<'a>(runs: &'a [SavedRun], fields: &[String]) -> Vec<RunGroup<'a>> {
     let mut groups: Vec<RunGroup<'a>> = Vec::new();
     let mut positions: HashMap<Vec<String>, usize> = HashMap::new();
@@ -42,7 +42,7 @@ pub fn groups<'a>(runs: &'a [SavedRun], fields: &[String]) -> Vec<RunGroup<'a>> 
     groups
 }
 
-/// The levels of a field: an experiment's in its plan's order; other factors', and rates, ascending; others in order of
+/// Levels of a field: in plan order for an experiment, ascending for other factors and for rates, otherwise in order of
 /// appearance.
 fn levels(groups: &[RunGroup<'_>], index: usize, field: &str) -> Vec<String> {
     let mut known = HashSet::new();
@@ -57,7 +57,7 @@ fn levels(groups: &[RunGroup<'_>], index: usize, field: &str) -> Vec<String> {
     levels
 }
 
-/// The levels of a field in the plan of the experiment that varied it, each with its index there.
+/// Levels of a field in the plan of its experiment, each with its index.
 fn planned<'a>(groups: &'a [RunGroup<'_>], field: &str) -> HashMap<&'a str, u32> {
     let positions = groups.iter().flat_map(|group| &group.runs).filter_map(|(_, run)| run.position.as_ref());
     let levels = positions.flat_map(|position| &position.levels);
@@ -69,17 +69,17 @@ fn planned<'a>(groups: &'a [RunGroup<'_>], field: &str) -> HashMap<&'a str, u32>
 }
 
 impl<'a> RunGroup<'a> {
-    /// The runs that count: all but the ones that their experiment marked as failed.
+    /// The runs that count: all but those that their experiment marked as failed.
     pub fn counted(&self) -> impl Iterator<Item = &'a SavedRun> {
         self.runs.iter().map(|(_, run)| *run).filter(|run| !run.is_failed())
     }
 
-    /// The figure in each of the runs that count, if all have it.
+    /// The figure of each run that counts, if all have it.
     pub fn figures(&self, metric: Metric) -> Option<Vec<Number>> {
         self.counted().map(|run| column::figure(run, metric)).collect()
     }
 
-    /// The average over the runs that count, if all have the figure. Mixed kinds of latency have no average.
+    /// Average over the runs that count, if all have the figure. `None` for mixed kinds of latency.
     pub fn average(&self, metric: Metric) -> Option<Number> {
         if metric.is_latency() && self.mixes_latencies() {
             return None;
@@ -87,12 +87,12 @@ impl<'a> RunGroup<'a> {
         Number::average(&self.figures(metric)?)
     }
 
-    /// The sum over the runs that count, if all have the figure.
+    /// Sum over the runs that count, if all have the figure.
     pub fn sum(&self, metric: Metric) -> Option<Number> {
         Some(self.figures(metric)?.into_iter().sum())
     }
 
-    /// Numbers its runs: with their own numbers if all have one, or else consecutively.
+    /// Numbers the runs: with their own numbers if all have one, otherwise consecutively.
     fn number(&mut self) {
         let is_numbered = self.runs.iter().all(|(_, run)| run.run.is_some());
         for (index, (number, run)) in (1..).zip(&mut self.runs) {
@@ -101,13 +101,13 @@ impl<'a> RunGroup<'a> {
         self.runs.sort_by_key(|(number, _)| *number);
     }
 
-    /// True if some of its runs have latencies since requests were due, and others since they were sent.
+    /// True if some runs have latencies since requests were due, and others since they were sent.
     pub fn mixes_latencies(&self) -> bool {
         let mut kinds = self.counted().map(SavedRun::is_scheduled);
         kinds.next().is_some_and(|first| kinds.any(|kind| kind != first))
     }
 
-    /// The sum of all runs that count, histograms included; `None`: a run has no histogram, or their kinds of latency
+    /// Sum of all runs that count, including histograms. `None` if a run has no histogram, or if their kinds of latency
     /// differ.
     pub fn merged(&self) -> Option<Document> {
         if self.mixes_latencies() {

@@ -1,4 +1,4 @@
-//! The metrics as a text: the output of `onrush table --columns help`, and `docs/metrics.md`.
+//! Text about the metrics: the output of `onrush table --columns help`, and `docs/metrics.md`.
 
 use onrush_plan::metric::METRICS;
 
@@ -14,7 +14,7 @@ scheduled.p99, they always count from when requests were due, and with service.
 from when they were sent (columns scheduled_p99_us and service_p99_us).
 ";
 
-/// The table for a terminal, with a line for each metric.
+/// The table for a terminal, with one line per metric.
 pub fn listing() -> String {
     let row = |[name, column, unit, words]: [&str; 4]| format!("{name:<15} {column:<25} {unit:<6} {words}\n");
     let rows = METRICS.iter().map(|about| {

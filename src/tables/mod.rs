@@ -1,7 +1,7 @@
 //! `onrush table`: makes tables of saved results of onrush, wrk and its forks.
 //!
-//! The [`SavedRun`]s with equal keys form a `group`; `build` makes tables of groups, `short` the one for people, and
-//! `format` writes them. Nothing here measures, prints, or changes a file.
+//! [`SavedRun`]s with equal keys form a `group`. `build` makes tables of groups, `short` makes the one for people, and
+//! `format` formats them. Nothing here measures, prints, or changes a file.
 
 pub(crate) mod command;
 
@@ -37,16 +37,16 @@ use crate::record::{Between, Document};
 use crate::saved::{self, Read, SavedRun};
 use column::TableColumn;
 
-/// The tables to show, and how.
+/// The requested tables and their form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableOptions {
     /// Files and folders, at least one.
     pub inputs: Vec<PathBuf>,
-    /// The fields that averaged runs share; `None`: all in which runs differ.
+    /// The fields common to averaged runs; `None` for all fields in which runs differ.
     pub by: Option<Vec<String>>,
     /// The columns.
     pub columns: Columns,
-    /// How rows are sorted; `None`: in order of appearance.
+    /// Sort order of rows; `None` for the order of appearance.
     pub sort: Option<Sort>,
     /// The form of the tables.
     pub form: TableForm,
@@ -55,28 +55,28 @@ pub struct TableOptions {
 /// The columns of tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Columns {
-    /// For people: a row for each group of runs, with the figures that decide. In [`TableForm::Csv`] and
-    /// [`TableForm::Json`] everything.
+    /// For people: one row per group of runs, with the most important figures. In [`TableForm::Csv`] and
+    /// [`TableForm::Json`], all columns.
     #[default]
     Short,
-    /// The two tables that centminmod's script makes of wrk-cmm's results: every run with averages, and the facts that
+    /// The two tables of centminmod's script for wrk-cmm's results: every run with averages, and the facts that
     /// averages hide.
     WrkCmm,
-    /// A row for each part of every run.
+    /// One row per part of every run.
     Parts(RunParts),
     /// Fields and figures with these names, for every run.
     Named(Vec<String>),
-    /// None: a list of the figures is printed instead.
+    /// No table: lists the figures instead.
     Help,
 }
 
-/// The name of [`Columns::WrkCmm`].
+/// Name of [`Columns::WrkCmm`].
 pub const WRK_CMM: &str = "wrk-cmm";
 
-/// The name of [`Columns::Help`].
+/// Name of [`Columns::Help`].
 pub const HELP: &str = "help";
 
-/// The form of tables.
+/// Form of the tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum TableForm {
     /// In Markdown.
@@ -84,7 +84,7 @@ pub enum TableForm {
     Markdown,
     /// For a terminal.
     Text,
-    /// One table with a row for each run.
+    /// One table, with one row per run.
     Csv,
     /// JSON, as a list of objects.
     Json,
@@ -95,7 +95,7 @@ pub enum TableForm {
 pub struct PrintedTable {
     /// The tables; empty if there are none.
     pub text: String,
-    /// The lines about the files.
+    /// Messages about the files.
     pub said: Vec<String>,
 }
 
@@ -137,7 +137,7 @@ fn tables(table: &TableOptions, runs: &[SavedRun], said: &mut Vec<String>) -> Re
     });
     check(key.iter().map(String::as_str).chain(fields), &factors)?;
     let named = named.map(|mut columns| {
-        // The key has its own columns.
+        // The key has separate columns.
         columns.retain(|column| !matches!(column, TableColumn::Field(name) if key.contains(name)));
         columns
     });
@@ -184,8 +184,8 @@ fn tables(table: &TableOptions, runs: &[SavedRun], said: &mut Vec<String>) -> Re
     })
 }
 
-/// The default key: factors, and every other field that differs between runs of equal factors, so that runs of
-/// different things are never averaged silently.
+/// Default key: the factors, and every other field that differs between runs with equal factors. Runs of different
+/// things are thus never averaged silently.
 fn usual_key(runs: &[SavedRun]) -> Vec<String> {
     let factors = build::factors(runs);
     let levels = |run| factors.iter().map(|factor| column::field(run, factor)).collect::<Vec<_>>();
@@ -194,7 +194,7 @@ fn usual_key(runs: &[SavedRun]) -> Vec<String> {
         let with_it = runs.iter().map(|run| (levels(run), column::field(run, name)));
         with_it.collect::<BTreeSet<_>>().len()
     };
-    // The host is shorter, if it distinguishes as much as the URL.
+    // The host is shorter, if it distinguishes as many runs as the URL.
     let target = if told_apart("url") > told_apart("host") { "url" } else { "host" };
     let candidates =
         ["folder", "name", "section", "label", "tool", target, "threads", "connections", "protocol", "streams", "rate"];
@@ -202,7 +202,7 @@ fn usual_key(runs: &[SavedRun]) -> Vec<String> {
     differing.map(str::to_owned).chain(factors.iter().cloned()).collect()
 }
 
-/// Checks that each name is a field's.
+/// Checks that each name is a field.
 fn check<'a>(mut names: impl Iterator<Item = &'a str>, factors: &[String]) -> Result<(), String> {
     let is_known = |name: &str| FIELDS.contains(&name) || factors.iter().any(|factor| factor == name);
     let Some(unknown) = names.find(|name| !is_known(name)) else { return Ok(()) };
@@ -213,7 +213,7 @@ fn check<'a>(mut names: impl Iterator<Item = &'a str>, factors: &[String]) -> Re
     ))
 }
 
-/// The lines about runs that failed and are in no table, except repeated ones.
+/// Messages about failed runs that are in no table, without repetitions.
 fn left_out(failed: &[SavedRun], whole: &[SavedRun]) -> Vec<String> {
     let turn = |run: &SavedRun| {
         run.position.as_ref().map(|position| (position.id.clone(), position.round, position.levels.clone()))
@@ -226,7 +226,7 @@ fn left_out(failed: &[SavedRun], whole: &[SavedRun]) -> Vec<String> {
     failed.iter().filter(|run| !is_repeated(run)).map(words).collect()
 }
 
-/// The line about runs that are in the tables and not complete.
+/// Message about incomplete runs in the tables.
 fn cut_short(runs: &[SavedRun]) -> Option<String> {
     let flaw = |run: &SavedRun| {
         let document =
@@ -237,18 +237,18 @@ fn cut_short(runs: &[SavedRun]) -> Option<String> {
     (!found.is_empty()).then(|| format!("figures of runs that are not complete: {}", first_of(&found)))
 }
 
-/// The first of several, and how many more there are.
+/// The first of several texts, and the number of the others.
 fn first_of(found: &[String]) -> String {
     let named = found[..found.len().min(NAMED_MAX)].join(", ");
     let more = found.len() - found.len().min(NAMED_MAX);
     if more > 0 { format!("{named} and {more} more") } else { named }
 }
 
-/// The line about runs without these parts.
+/// Message about runs without these parts.
 ///
 /// # Errors
 ///
-/// The remedy if no run has any.
+/// The remedy, if no run has any.
 fn without_parts(parts: RunParts, runs: &[SavedRun]) -> Result<Option<String>, String> {
     let mut without = runs.iter().filter(|run| !parts.are_in(run));
     let Some(first) = without.next() else { return Ok(None) };
@@ -260,7 +260,7 @@ fn without_parts(parts: RunParts, runs: &[SavedRun]) -> Result<Option<String>, S
     Ok(Some(format!("without {}, and therefore left out: {:?}{more}", parts.name(), first.origin.file)))
 }
 
-/// The line about a mean beside percentiles, if only the percentiles include requests without a response.
+/// Message about a mean beside percentiles, if only the percentiles include unanswered requests.
 fn two_kinds(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
     let is_shown = |wanted: fn(Metric) -> bool| {
         columns
@@ -277,7 +277,7 @@ fn two_kinds(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
     (has_both && runs.iter().any(is_censored)).then(|| words.to_owned())
 }
 
-/// The line about runs whose percentiles may be of any size, because too many requests that were due have no response.
+/// Message about runs whose percentiles have no upper bound, because too many due requests have no response.
 fn lower_bounds(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
     let shown = |percent: &Percent| {
         columns.iter().any(|column| matches!(column, TableColumn::Figure(metric) if metric.percent() == Some(*percent)))
@@ -294,16 +294,16 @@ fn lower_bounds(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
     (!found.is_empty()).then(|| format!("{words}: {}", first_of(&found)))
 }
 
-/// How many runs a line names.
+/// Number of runs that a message names.
 const NAMED_MAX: usize = 3;
 
-/// The line about percentiles of several runs that cannot be computed.
+/// Message about percentiles of several runs that cannot be computed.
 fn unmerged(groups: &[group::RunGroup<'_>]) -> Option<String> {
     let words = "the second table has no percentiles of runs without a histogram: only result files of onrush have one";
     groups.iter().any(lacks_histograms).then(|| words.to_owned())
 }
 
-/// The line about percentiles of several runs that are medians, and not percentiles over all their requests.
+/// Message about percentiles of several runs that are medians, not percentiles over all their requests.
 fn medians(groups: &[group::RunGroup<'_>]) -> Option<String> {
     let words = "percentiles of several runs without histograms are medians over the runs: only result files of onrush \
                  have histograms";
@@ -313,12 +313,12 @@ fn medians(groups: &[group::RunGroup<'_>]) -> Option<String> {
     groups.iter().any(are_shown).then(|| words.to_owned())
 }
 
-/// True if a group has several runs, and one of them has no histogram.
+/// True if a group has several runs, and one of them lacks a histogram.
 fn lacks_histograms(group: &group::RunGroup<'_>) -> bool {
     group.runs.len() > 1 && group.runs.iter().any(|(_, run)| run.document.is_none())
 }
 
-/// The line about groups that mix two kinds of latency.
+/// Message about groups that mix two kinds of latency.
 fn mixed(groups: &[group::RunGroup<'_>]) -> Option<String> {
     let words = "latencies are not averaged over runs with and without a rate: some count from when a request was due, \
                  others from when it was sent; add rate and tool to --by";

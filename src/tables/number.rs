@@ -1,4 +1,4 @@
-//! Numbers in hundredths, so that averages are rounded as by hand.
+//! Decimal numbers in hundredths, so that averages round like manual calculations.
 
 use std::fmt;
 use std::iter::Sum;
@@ -8,7 +8,7 @@ use std::iter::Sum;
 pub struct Number(i128);
 
 impl Number {
-    /// The nearest one, halves away from zero; `None` for NaN or infinity.
+    /// The nearest number, halves away from zero; `None` for NaN or infinity.
     pub fn from_value(value: f64) -> Option<Self> {
         value.is_finite().then(|| Self((value * 100.0).round() as i128))
     }
@@ -25,7 +25,7 @@ impl Number {
         (count > 0).then(|| Self(divided(sum, count)))
     }
 
-    /// The median: the number in the middle, or the average of the two there; `None` without numbers.
+    /// The median: the middle number, or the average of the two middle ones; `None` without numbers.
     pub fn median(numbers: &[Self]) -> Option<Self> {
         let mut sorted = numbers.to_vec();
         sorted.sort_unstable();
@@ -37,17 +37,17 @@ impl Number {
         }
     }
 
-    /// Its text, or the nearest whole number's.
+    /// The number as text, rounded to a whole number if `is_whole`.
     pub fn text(self, is_whole: bool) -> String {
         if is_whole { divided(self.0, 100).to_string() } else { self.to_string() }
     }
 
-    /// Its text, with decimals only if it has some.
+    /// The number as text, without zero decimals.
     pub fn exact(self) -> String {
         self.text(self.0 % 100 == 0)
     }
 
-    /// Its value as a floating-point number.
+    /// The number as a floating-point value.
     pub fn value(self) -> f64 {
         self.0 as f64 / 100.0
     }
@@ -66,7 +66,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// The quotient, halves away from zero.
+/// Quotient, halves away from zero.
 fn divided(sum: i128, count: i128) -> i128 {
     let half = if sum < 0 { -count } else { count };
     (2 * sum + half) / (2 * count)

@@ -1,4 +1,4 @@
-//! The table of parts of runs: a row for each stage, or for each name that a list gives its requests.
+//! Table of parts of runs: one row per stage, or per request name in a list.
 
 use onrush_plan::column::RUN;
 use onrush_stats::Corrupt;
@@ -25,10 +25,10 @@ pub enum RunParts {
 }
 
 impl RunParts {
-    /// Both.
+    /// All kinds.
     pub const ALL: [Self; 2] = [Self::Stages, Self::Names];
 
-    /// Name of the parts among the names of columns.
+    /// Name of the parts in `--columns`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stages => "stages",
@@ -36,7 +36,7 @@ impl RunParts {
         }
     }
 
-    /// Advice on making a run that has the parts, for the end of a message.
+    /// Advice on making a run with these parts, for the end of a message.
     pub fn example(self) -> &'static str {
         match self {
             Self::Stages => "a run of two or more, such as onrush --stages 10s:100,10s:200 -o FILE.json, writes them",
@@ -46,7 +46,7 @@ impl RunParts {
         }
     }
 
-    /// True if a run has them.
+    /// True if a run has these parts.
     pub fn are_in(self, run: &SavedRun) -> bool {
         let Some(document) = run.document.as_deref() else { return false };
         match self {
@@ -55,7 +55,7 @@ impl RunParts {
         }
     }
 
-    /// The headings, for people or for programs.
+    /// Headings, for people or for programs.
     fn headings(self, is_plain: bool) -> &'static [&'static str] {
         match (self, is_plain) {
             (Self::Stages, false) => &["stage", "asked", "reached", "p50", "p99", "late", "errors"],
@@ -99,11 +99,11 @@ impl RunParts {
         }
     }
 
-    /// The table of the parts of these groups, with the fields of the key.
+    /// Table of the parts of these groups, with the fields of the key.
     ///
     /// # Errors
     ///
-    /// When a histogram cannot be read.
+    /// A histogram is unreadable.
     pub fn table(self, groups: &[RunGroup<'_>], key: &[String], form: TableForm) -> Result<Grid, Corrupt> {
         let is_plain = matches!(form, TableForm::Csv | TableForm::Json);
         let fields: Vec<usize> = if is_plain { (0..key.len()).collect() } else { told_apart(groups, key) };
@@ -134,7 +134,7 @@ fn count(count: Option<u64>) -> Cell {
     Cell::number(count.map(Number::whole), true)
 }
 
-/// The figures of a stage as numbers.
+/// Figures of a stage as numbers.
 fn of_stage(stage: &StageRow, index: u64) -> Result<Vec<Cell>, Corrupt> {
     let latency = stage.latency.values()?;
     let us = |percent: f64| (latency.count() > 0).then(|| latency.percentile(percent) as f64 / NS_PER_US);
@@ -152,7 +152,7 @@ fn of_stage(stage: &StageRow, index: u64) -> Result<Vec<Cell>, Corrupt> {
     ])
 }
 
-/// The figures of a name as numbers.
+/// Figures of a name as numbers.
 fn of_name(of_name: &OfName, duration_s: f64) -> Result<Vec<Cell>, Corrupt> {
     let latency = of_name.latency.values()?;
     let us = |percent: f64| (latency.count() > 0).then(|| latency.percentile(percent) as f64 / NS_PER_US);

@@ -1,4 +1,4 @@
-//! The short table: a row for each group of runs, in the units in which people speak of them.
+//! The short table: one row per group of runs, in everyday units.
 
 use onrush_plan::Metric;
 use onrush_stats::has_enough_beyond;
@@ -11,12 +11,12 @@ use super::group::RunGroup;
 use super::number::Number;
 use crate::record::{Document, Requests};
 
-/// The most columns that fit a terminal, a ticket and the eye.
+/// Maximum number of columns that fit a terminal, a ticket and the eye.
 const COLUMNS_MAX: usize = 10;
 
 const PERCENTILES: [&str; 3] = ["p50", "p99", "p99.9"];
 
-/// The table of these groups, with the fields of the key.
+/// Table of these groups, with the fields of the key.
 pub fn short(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     let has_several = groups.iter().any(|group| group.counted().nth(1).is_some());
     let latencies = latencies(groups);
@@ -28,11 +28,11 @@ pub fn short(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     figures.extend(
         latencies.iter().map(|metric| metric.percent().map_or_else(|| metric.heading(), |_| metric.to_string())),
     );
-    // The text of wrk does not tell how many requests are errors.
+    // wrk's text does not contain the number of requests with errors.
     let are_told = groups.iter().flat_map(RunGroup::counted).all(|run| run.document.is_some());
     figures.push(if are_told { "errors" } else { "wrk's errors" }.to_owned());
     let shown = told_apart(groups, key);
-    // More fields than fit share a column.
+    // Surplus fields share a column.
     let is_joined = shown.len() + figures.len() > COLUMNS_MAX;
     let keys = match is_joined {
         true => vec!["point".to_owned()],
@@ -66,7 +66,7 @@ pub fn short(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     Grid { rows: rows.collect(), heads }.without_empty(keys.len())
 }
 
-/// The metric `errors` of all runs together.
+/// The metric `errors` over all runs.
 fn share_of_errors(group: &RunGroup<'_>) -> Option<String> {
     let requests = group.counted().filter_map(|run| Some(&run.document.as_ref()?.requests));
     let add = |(errors, all), requests: &Requests| (errors + requests.errors(), all + requests.all());
@@ -82,28 +82,28 @@ fn errors_of_wrk(group: &RunGroup<'_>) -> Option<String> {
     errors.map(|errors| units::thousands(errors.value() as u64))
 }
 
-/// The fields of a key that tell groups apart; of a single group, all.
+/// Fields of a key that distinguish groups; all fields of a single group.
 pub fn told_apart(groups: &[RunGroup<'_>], key: &[String]) -> Vec<usize> {
     let differs = |index: &usize| groups.iter().any(|group| group.key[*index] != groups[0].key[*index]);
     (0..key.len()).filter(|index| groups.len() < 2 || differs(index)).collect()
 }
 
-/// The latencies that some group has; without any percentile, the mean.
+/// Latencies of at least one group. Without any percentile, the mean.
 pub fn latencies(groups: &[RunGroup<'_>]) -> Vec<Metric> {
     let is_known = |metric: &Metric| groups.iter().flat_map(RunGroup::counted).any(|run| run.value(*metric).is_some());
     let known: Vec<Metric> = column::metrics(&PERCENTILES).filter(is_known).collect();
     if known.is_empty() { Some(Metric::MEAN).filter(is_known).into_iter().collect() } else { known }
 }
 
-/// The distance between the lowest and the highest rate, as a share of the median; `None` for a single one.
+/// Difference between the highest and the lowest rate, as a share of the median; `None` for a single rate.
 fn spread(rates: &[Number]) -> Option<f64> {
     let (least, most) = (rates.iter().min()?.value(), rates.iter().max()?.value());
     (rates.len() > 1).then(|| (most - least) / Number::median(rates).map_or(f64::NAN, Number::value))
 }
 
-/// A latency of a group, in microseconds: over all its requests if the runs have histograms, else the median of their
-/// latencies. `None` for latencies of two kinds, and for a percentile with too few values beyond it, which would be
-/// hardly more than the maximum.
+/// A latency of a group, in microseconds: over all requests if the runs have histograms, otherwise the median over the
+/// runs. `None` for mixed kinds of latency, and for a percentile with too few values beyond, which would be hardly more
+/// than the maximum.
 fn latency_us(group: &RunGroup<'_>, metric: Metric, merged: Option<&Document>) -> Option<Number> {
     let requests = || match merged {
         Some(sum) => Some(sum.requests.completed),

@@ -1,4 +1,4 @@
-//! The command `onrush worker`: its arguments, and how it ends.
+//! The command `onrush worker`: its arguments, and its exit.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -22,9 +22,9 @@ pub const COMMAND: Command = Command {
     parse: |args| Ok(parse(args)?.map(|asked| CommandWork::new(move || with_stack(true, Ok(()), || carry_out(&asked))))),
 };
 
-/// The longest name: a worker's message before it is trusted has 4 KiB at most.
+/// Longest name: an untrusted worker's message is limited to 4 KiB.
 const NAME_MAX: usize = 256;
-/// Default time for the coordinator to come.
+/// Default time limit for the coordinator to appear.
 const JOIN: Duration = Duration::from_secs(300);
 
 pub(crate) const WORKER: Subcommand<WorkerOptions> = Subcommand {
@@ -43,17 +43,17 @@ Usage: onrush worker --coordinator HOST:PORT --token-file FILE [options]",
             asked.coordinator = address(text)?;
             Ok(())
         })
-        .help("where the coordinator waits"),
+        .help("address of the coordinator"),
         path("--token-file FILE", |asked: &mut WorkerOptions, path| {
             asked.token_file = path;
             Ok(())
         })
-        .help("the secret of the run, the same as the coordinator's"),
+        .help("secret of the run, the same as the coordinator's"),
         text("--index N", |asked: &mut WorkerOptions, text| {
             asked.index = Some(text.parse().map_err(|_| "write a whole number, 0 for the first machine".to_owned())?);
             Ok(())
         })
-        .help("which of the machines this is, from 0 (any)"),
+        .help("number of this machine, from 0 (any)"),
         text("--name NAME", |asked: &mut WorkerOptions, text| {
             if text.len() > NAME_MAX {
                 return Err(format!("write at most {NAME_MAX} bytes"));
@@ -61,12 +61,12 @@ Usage: onrush worker --coordinator HOST:PORT --token-file FILE [options]",
             asked.name = Some(text.to_owned());
             Ok(())
         })
-        .help("what it is called in the result (the host's name)"),
+        .help("name of this machine in the result (the host name)"),
         text("--join-timeout T", |asked: &mut WorkerOptions, text| {
             asked.join = time(text, Dialect::Native).map_err(|_| "write a time such as 90s or 5m".to_owned())?;
             Ok(())
         })
-        .help("how long to wait for FILE and the coordinator (5m)"),
+        .help("time limit for FILE and the coordinator (5m)"),
         switch("--quiet", |asked: &mut WorkerOptions| asked.is_quiet = true).help("print errors only"),
     ],
     word: |_, word| Err(format!("unexpected argument {word:?}; the plan comes from the coordinator")),
@@ -78,7 +78,7 @@ fn address(text: &str) -> Result<String, String> {
     is_address.then(|| text.to_owned()).ok_or_else(|| "write HOST:PORT".to_owned())
 }
 
-/// Parses the arguments; `None` if the help was asked for. The error names the fault.
+/// Parses the arguments; `None` for a request for help. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<WorkerOptions>, String> {
     let asked = WorkerOptions {
         coordinator: String::new(),

@@ -13,10 +13,10 @@ use crate::run::machines::message::{CoordinatorMessage, Done, RowSums, WorkerMes
 use crate::run::machines::worker_client::{WorkerClient, WorkerCommand};
 use crate::run::{self, Breakdown, Choice, Interrupt, Observer, Outcome, RunEnd, nanos};
 
-/// The longest reason that is passed on, in bytes: a script may raise any text, and no message may be too long.
+/// Longest reason forwarded, in bytes: a script may raise any text, but messages are limited.
 const REASON_MAX: usize = 64 << 10;
 
-/// The beginning of a reason, and all of it unless it is absurdly long.
+/// Truncates an absurdly long reason.
 pub(super) fn bounded(mut reason: String) -> String {
     if reason.len() > REASON_MAX {
         let end = (0..=REASON_MAX).rfind(|at| reason.is_char_boundary(*at)).unwrap_or(0);
@@ -26,7 +26,7 @@ pub(super) fn bounded(mut reason: String) -> String {
     reason
 }
 
-/// An observer that passes everything on.
+/// An observer that forwards everything to the coordinator.
 pub(super) struct Forwarder<'a> {
     member: &'a WorkerClient,
     plan: &'a Plan,
@@ -36,12 +36,12 @@ pub(super) struct Forwarder<'a> {
     sum: RowSums,
     ends: Vec<Option<WorkerEnd>>,
     has_begun: bool,
-    /// How late the order to begin arrived.
+    /// Delay of the start order.
     late: Duration,
 }
 
 impl<'a> Forwarder<'a> {
-    /// For a part of a run that is about to begin.
+    /// Creates a forwarder for a part of a run that is about to start.
     pub fn new(member: &'a WorkerClient, plan: &'a Plan, row: Duration, interrupt: &'a Interrupt) -> Self {
         let system = rustix::system::uname();
         let prepared = WorkerSetup {
@@ -65,12 +65,12 @@ impl<'a> Forwarder<'a> {
         }
     }
 
-    /// True if the part has begun.
+    /// True if the part has started.
     pub fn has_begun(&self) -> bool {
         self.has_begun
     }
 
-    /// Reports how the part went.
+    /// Reports the end of the part.
     pub fn end(self, outcome: &Outcome) {
         if !self.has_begun {
             return;
@@ -78,7 +78,7 @@ impl<'a> Forwarder<'a> {
         let Self { member, plan, sum, ends, late, .. } = self;
         let judged = guard(|| JudgedRun::from_outcome(plan, outcome)).ok();
         let of_generator = judged.as_ref().map(|judged| &judged.document.verdict).and_then(|verdict| {
-            // A shorter part shows nothing.
+            // A shorter part is not conclusive.
             let verdict = verdict.as_ref().filter(|_| outcome.elapsed >= VERDICT_MIN)?;
             let is_ours = [LimitedBy::GeneratorCpu, LimitedBy::GeneratorScript, LimitedBy::Ports];
             is_ours
@@ -135,7 +135,7 @@ impl Observer for Forwarder<'_> {
     }
 
     fn ready(&mut self) -> Option<Instant> {
-        // One that cannot reach the target is better known before anything is sent than after.
+        // Check before anything is sent that the target is reachable.
         let addresses = Addresses(self.prepared.addresses.clone());
         if let Err(error) = run::reach::reachable(self.plan, &addresses, self.interrupt) {
             self.member.report(WorkerMessage::Unprepared { reason: bounded(error.to_string()), is_wrong: false });
@@ -149,7 +149,7 @@ impl Observer for Forwarder<'_> {
                 self.late = start.elapsed();
                 Some(start)
             }
-            // Whoever waits for the next order learns why there is none.
+            // The next read of an order reports why there is none.
             WorkerCommand::Order(_) | WorkerCommand::Lost(_) => None,
         }
     }

@@ -1,4 +1,4 @@
-//! `onrush worker`: takes part in a run that another machine coordinates, and shows nothing of it.
+//! `onrush worker`: takes part in a run coordinated by another machine, without a display.
 
 mod command;
 mod forwarder;
@@ -20,15 +20,15 @@ use crate::run::machines::message::{CoordinatorMessage, JoinRefusal, WorkerMessa
 use crate::run::machines::worker_client::{Joining, NotJoined, WorkerClient, WorkerCommand};
 use crate::session;
 
-/// How long a worker may take to send the rest when a signal ends it.
+/// Time limit for the remaining messages of a worker ended by a signal.
 const FLUSH: Duration = Duration::from_secs(5);
-/// The shortest row that a coordinator can ask for: 1 ms. None of ours asks for less than a tenth of a second.
+/// Shortest row that a coordinator can request: 1 ms. onrush requests at least a tenth of a second.
 const SHORTEST_ROW_NS: u64 = 1_000_000;
 
-/// How long a worker may take to end when its coordinator has.
+/// Time limit for a worker to exit after its coordinator.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// The order that a worker got on its command line.
+/// Options on a worker's command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct WorkerOptions {
     coordinator: String,
@@ -39,14 +39,14 @@ struct WorkerOptions {
     is_quiet: bool,
 }
 
-/// Takes part in a run; returns the exit code.
+/// Takes part in a run, and returns the exit code.
 fn carry_out(asked: &WorkerOptions) -> u8 {
     match guard(|| take_part(asked)).and_then(|done| done) {
         Ok(code) => code,
         Err(error) => {
             say(&format!("onrush worker: {error:#}"));
             match error.downcast_ref::<NotJoined>() {
-                // Another one has taken the place of this one, and the run does not need both.
+                // Another worker has replaced this one, and the run does not need both.
                 Some(NotJoined::Refused { refusal: JoinRefusal::Begun, .. }) => 0,
                 Some(NotJoined::Interrupted) => EXIT_INCONCLUSIVE,
                 Some(_) => EXIT_NOT_STARTED,
@@ -81,11 +81,11 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
         waiting: &tell,
     };
     let member = joining.join(&interrupt)?;
-    // A script may be loading, without end.
+    // A script may load endlessly.
     end_after(
         member.over(),
         GRACE,
-        "onrush worker: the run is over, but a script or the lookup of a name is still going on; ending here",
+        "onrush worker: the run is over, but a script or a name lookup is still running; ending here",
     )?;
     if !asked.is_quiet {
         say(&format!(
@@ -102,7 +102,7 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
                 return Ok(EXIT_INCONCLUSIVE);
             }
             Some(WorkerCommand::Lost(why)) => bail!("{why}; nothing is sent any more"),
-            // A signal comes first, even if it has ended the whole run.
+            // A signal takes precedence, even if it has ended the whole run.
             Some(WorkerCommand::Order(CoordinatorMessage::Dismiss)) => {
                 return Ok(if interrupt.is_asked() { EXIT_INCONCLUSIVE } else { 0 });
             }
@@ -120,7 +120,7 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
     }
 }
 
-/// The plan, with the files that come after it; `None`: a signal came first.
+/// The plan, with its files, which follow; `None` if a signal arrived first.
 fn received(
     member: &WorkerClient,
     interrupt: &Interrupt,
@@ -153,7 +153,7 @@ fn unprepared(member: &WorkerClient, error: &anyhow::Error) {
     });
 }
 
-/// Carries a part of a run out, and reports how it went.
+/// Runs a part of a run, and reports its outcome.
 fn work(member: &WorkerClient, plan: &Plan, row: Duration, interrupt: &Interrupt) {
     member.begin();
     let mut forwarder = Forwarder::new(member, plan, row, interrupt);

@@ -296,10 +296,7 @@ fn a_script_without_end_keeps_no_worker_that_nobody_needs(context: &Context) {
     assert!(output.stderr.contains("still setting up: machine 1 (a); no request was sent"), "{output:?}");
     let output = finish(worker);
     assert_eq!(output.code, 1, "{output:?}");
-    assert!(
-        output.stderr.contains("the run is over, but a script or the lookup of a name is still going on"),
-        "{output:?}"
-    );
+    assert!(output.stderr.contains("the run is over, but a script or a name lookup is still running"), "{output:?}");
     // An absurd error text is no lost machine.
     let script = scratch.file("long.lua", "function response() error(('x'):rep(200000)) end");
     let coordinator = Coordinator::start(

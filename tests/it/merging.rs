@@ -180,7 +180,7 @@ fn a_sum_that_could_not_be_read_again_is_refused(context: &Context) {
     document["notes"] = serde_json::json!([{ "id": "interim", "weight": "hint", "text": "\x7f".repeat(11 << 20) }]);
     scratch.file("a.json", document.to_string());
     let output = merge(&scratch, "a.json -o sum.json -o sum.csv");
-    let why = "it would have 67 MiB, and onrush reads no result that is longer than 64 MiB; merge fewer of them";
+    let why = "the result would have 67 MiB, and onrush reads no result above 64 MiB; merge fewer files";
     assert_eq!((output.code, output.stdout.as_str()), (1, ""), "{}", output.stderr);
     assert_eq!(output.stderr, format!("onrush merge: --output \"sum.json\": {why}\n"));
     assert!(!scratch.path().join("sum.json").exists() && scratch.path().join("sum.csv").exists());

@@ -1,10 +1,10 @@
-//! A table as comma-separated values; unknown values are empty.
+//! Formats a table as comma-separated values; unknown values are empty.
 
 use onrush_text::csv::cell as quoted;
 
 use super::super::grid::{Cell, Grid};
 
-/// The line of names, and the rows.
+/// Line of names, and rows.
 pub fn csv(grid: &Grid) -> String {
     let heads: Vec<String> = grid.heads.iter().map(|head| quoted(&head.name)).collect();
     let mut text = heads.join(",") + "\n";
@@ -15,7 +15,7 @@ pub fn csv(grid: &Grid) -> String {
     text
 }
 
-/// A cell: a text as it is, a number with all its decimals.
+/// A cell: a text unchanged, a number with all its decimals.
 fn cell(cell: &Cell) -> String {
     match cell {
         Cell::Empty => String::new(),

@@ -1,4 +1,4 @@
-//! A table as a list of JSON objects, one for each row; unknown values are null.
+//! Formats a table as a list of JSON objects, one per row; unknown values are null.
 
 use serde::{Serialize, Serializer};
 
@@ -11,7 +11,7 @@ pub fn json(grid: &Grid) -> String {
     if rows.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", rows.join(",\n")) }
 }
 
-/// A row with the names of its columns, in order.
+/// A row with its column names, in order.
 struct JsonRow<'a>(&'a [ColumnHead], &'a [Cell]);
 
 impl Serialize for JsonRow<'_> {

@@ -1,10 +1,10 @@
-//! A table in Markdown, in the layout of centminmod's `generate-table.sh`.
+//! Formats a table in Markdown, in the layout of centminmod's `generate-table.sh`.
 
 use onrush_text::in_markdown;
 
 use super::super::grid::{Cell, ColumnHead, Grid};
 
-/// The heading, the rule and the rows.
+/// Heading, rule and rows.
 pub fn markdown(grid: &Grid) -> String {
     let heads: Vec<String> = grid.heads.iter().map(|head| escaped(&Cell::text(Some(head.heading.clone())))).collect();
     let rules: Vec<String> = grid.heads.iter().map(|ColumnHead { rule, .. }| "-".repeat(*rule)).collect();
@@ -16,7 +16,7 @@ pub fn markdown(grid: &Grid) -> String {
     text
 }
 
-/// A cell without anything that Markdown takes for its end, or for HTML.
+/// Escapes everything in a cell that Markdown interprets as its end, or as HTML.
 fn escaped(cell: &Cell) -> String {
     in_markdown(&cell.shown())
 }

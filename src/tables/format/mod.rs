@@ -13,7 +13,7 @@ pub use text::text;
 use super::TableForm;
 use super::grid::Grid;
 
-/// The function that writes a table in this form.
+/// Returns the formatter of a form.
 pub fn for_form(form: TableForm) -> fn(&Grid) -> String {
     match form {
         TableForm::Markdown => markdown,

@@ -1,13 +1,13 @@
-//! A table for a terminal: columns as wide as necessary, numbers aligned to the right.
+//! Formats a table for a terminal: minimal column widths, numbers right-aligned.
 
 use onrush_text::printable;
 
 use super::super::grid::{Cell, Grid};
 
-/// The widest column; wider cells are not aligned.
+/// Maximum width of a column; wider cells are not aligned.
 const WIDTH_MAX: usize = 1_000;
 
-/// The headings and the rows.
+/// Headings and rows.
 pub fn text(grid: &Grid) -> String {
     let mut lines = vec![grid.heads.iter().map(|head| printable(&head.heading)).collect::<Vec<String>>()];
     lines.extend(grid.rows.iter().map(|row| row.iter().map(Cell::shown).collect()));

@@ -1,4 +1,4 @@
-//! Tables of published results, and of onrush's own.
+//! Tests of tables of published results, and of onrush's own.
 
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use crate::report;
 use crate::report::form;
 use crate::run::Outcome;
 
-/// Runs with and without their averages, as a script made them of three runs for each of seven settings.
+/// Runs with and without averages, from a script: three runs for each of seven settings.
 const BUFFERS: &str = include_str!("../../../tests/fixtures/buffers.md");
 /// Two rounds on two machines, from three places, with two loads.
 const PROXY: &str = include_str!("../../../tests/fixtures/proxy.txt");
@@ -43,13 +43,13 @@ fn cells(table: &str) -> Vec<Vec<String>> {
     rows.map(|line| line.trim_matches(['|', ' ']).split(" | ").map(str::to_owned).collect()).collect()
 }
 
-/// The table that the script printed.
+/// The table printed by the script.
 fn published() -> &'static str {
     let begin = BUFFERS.find("| rmem_max |").unwrap();
     BUFFERS[begin..].split("\n```").next().unwrap()
 }
 
-/// The folder of that experiment, with the files in another order.
+/// Folder of the same experiment, with the files in another order.
 fn experiment() -> TempDir {
     let folder = TempDir::new().unwrap();
     for row in cells(published()).iter().filter(|row| row[2] != "avg").rev() {
@@ -83,7 +83,7 @@ fn hundredths(text: &str) -> i64 {
 fn the_old_scripts_table_is_reproduced() {
     let folder = experiment();
     let mut files: Vec<PathBuf> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
-    // A shell sorts them so: 16777216 is before 262144.
+    // Shell order: 16777216 is before 262144.
     files.sort();
     let PrintedTable { text, said } = run(&table(files));
     let (first, second) = text.split_once("\n\n").unwrap();
@@ -263,7 +263,7 @@ fn latencies_of_two_kinds_are_not_averaged() {
     let PrintedTable { text, said } = run(&together);
     assert!(matches!(&said[..], [only] if only.ends_with("add rate and tool to --by")), "{said:?}");
     let average = cells(&text).into_iter().find(|row| row[1] == "avg").unwrap();
-    // The cells at the end that are empty have been trimmed.
+    // Empty cells at the end have been trimmed.
     assert_eq!((average[2].as_str(), average.len()), ("10.00", 7), "{text}");
     let second = text.split_once("\n\n").unwrap().1;
     assert!(!second.contains("latency"), "{second}");
@@ -369,7 +369,7 @@ fn unknown_columns_list_the_known_ones() {
     }
 }
 
-/// The result of a run of an experiment, with this many responses.
+/// Result of a run of an experiment, with this many responses.
 fn in_experiment(round: u32, levels: &[(&str, &str, u32)], completed: u64) -> Document {
     let plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
     let levels = levels.iter().map(|&(factor, level, index)| FactorLevel {
@@ -405,7 +405,7 @@ fn experiment_tables_keep_plan_order() {
             if (point, round) == (1, 2) {
                 document.experiment.as_mut().unwrap().failed = Some("exit code 7".to_owned());
             }
-            // The name has something else, and less.
+            // The file name has another factor, and fewer.
             fs::write(folder.path().join(format!("p-z-9-{point}{round}.json")), document.to_json()).unwrap();
         }
     }
@@ -440,7 +440,7 @@ fn factors_named_like_figures_get_columns() {
     assert_eq!(unique.len(), heads.len(), "{heads:?}");
 }
 
-/// A run with a rate, of which some requests have no response.
+/// A run with a rate, and some unanswered requests.
 fn with_a_rate() -> (Plan, Outcome) {
     let mut plan = fixtures::plan(Dialect::Native, "http://127.0.0.1:8080/", 1, 1, 10);
     plan.schedule = Some(fixtures::schedule(1_000));
@@ -693,7 +693,7 @@ fn each_stage_has_a_row() {
          | 1 | 0s-500ms | 1,000/s | 800.00/s | 1.00ms | 1.00ms | 0 % | 3 |\n\
          | 1 | 500ms-1s | 2,000/s | 1,200/s | 1.00ms | 1.00ms | 10 % | 3 |\n"
     );
-    // Of several runs, each has its rows; a run without stages is named.
+    // Each of several runs has its rows. A run without stages is named.
     write("x-c-1-2.json", staged([1_000.0, 2_000.0], 2));
     let flat = Document::judged(&fixtures::plan(Dialect::Native, "http://h/", 1, 1, 1), &fixtures::flawless(0, 1));
     write("y.json", flat.to_json());
