@@ -15,7 +15,7 @@ use crate::run::Outcome;
 pub use onrush_plan::fixtures::{plan, schedule};
 
 impl Document {
-    /// The document of a run that nobody has judged before.
+    /// The document of a run, judged.
     pub fn judged(plan: &Plan, outcome: &Outcome) -> Self {
         JudgedRun::from_outcome(plan, outcome).document
     }
@@ -36,12 +36,12 @@ pub fn list<const N: usize>(names: [&str; N]) -> onrush_plan::RequestList {
     }
 }
 
-/// The report of a run below its first lines.
+/// The report of a run, without its first lines.
 pub fn closing(plan: &Plan, outcome: &Outcome) -> String {
     crate::report::closing(&Document::judged(plan, outcome)).unwrap()
 }
 
-/// A run of full length, on one address, with these counters only.
+/// A run of full length on one address, with only these counters.
 pub fn outcome(elapsed_us: u64, counters: Counters) -> Outcome {
     Outcome {
         totals: Totals { counters, ..Totals::default() },
@@ -60,7 +60,7 @@ pub fn flawless(completed: u64, connections: u64) -> Outcome {
         completed,
         batches: completed,
         slots_opened: connections,
-        // Each request lasts a millisecond, and the next one follows at once.
+        // Each request takes a millisecond, and the next one follows at once.
         occupancy: Occupancy {
             in_flight_ns: completed * 1_000_000,
             busy_ns: completed * 1_000_000,
@@ -75,8 +75,8 @@ pub fn flawless(completed: u64, connections: u64) -> Outcome {
     outcome
 }
 
-/// The outcome with all that follows from its latencies, so that its document can be read: as many requests and
-/// statuses, and a timeline.
+/// Adds to an outcome everything derived from its latencies, so that its document is valid: requests, statuses, and a
+/// timeline.
 pub fn whole(mut outcome: Outcome) -> Outcome {
     let completed = outcome.totals.latency.count();
     let counters = &mut outcome.totals.counters;
@@ -90,7 +90,7 @@ pub fn whole(mut outcome: Outcome) -> Outcome {
     outcome
 }
 
-/// The document of a run of one row, with another number of bytes received: equal runs count once.
+/// Changes the bytes received in a document of one row, because equal runs count once.
 pub fn received(mut document: Document, bytes: u64) -> Document {
     (document.bytes_received, document.timeline[0].bytes_received) = (bytes, bytes);
     document
@@ -100,13 +100,13 @@ pub fn address(text: &str) -> SocketAddr {
     text.parse().unwrap()
 }
 
-/// Records a failure `times` times.
+/// Records this many failures.
 pub fn fail(outcome: &mut Outcome, times: u64, phase: Phase, cause: Cause) {
     (0..times).for_each(|_| outcome.totals.ledger.record(phase, cause, 0, Vec::new));
 }
 
-/// `count` values with this mean, standard deviation and maximum, of which `inside` are within one deviation: one value
-/// is the maximum; the others are equal inside, and equal outside.
+/// `count` values with this mean, standard deviation and maximum, `inside` of them within one deviation. One value is
+/// the maximum; the others inside are equal, as are those outside.
 pub fn shaped(count: u64, inside: u64, mean: f64, stdev: f64, max: f64) -> Distribution<u64> {
     let (inner, outer) = (inside as f64, (count - inside - 1) as f64);
     let top = max - mean;
@@ -123,7 +123,7 @@ pub fn shaped(count: u64, inside: u64, mean: f64, stdev: f64, max: f64) -> Distr
     distribution
 }
 
-/// Records the two whole numbers around `value` so often that their mean is `value`.
+/// Records the two whole numbers around `value` in proportions that give it as the mean.
 fn spread(distribution: &mut Distribution<u64>, value: f64, times: u64) {
     let above = (value.fract() * times as f64).round() as u64;
     distribution.record_many(value as u64, times - above);

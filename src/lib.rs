@@ -1,15 +1,15 @@
 //! onrush: an HTTP load generator for Linux.
 //!
 //! The modules, in the order in which a run passes through them: [`cli`] parses the command line into a plan
-//! ([`onrush_plan`]), [`single`] shows a run and decides how it ends, [`session`] takes a run from a name to an
-//! outcome, and [`run`] has the threads that carry it out, each with an engine ([`onrush_engine`]) and an optional
-//! [`script`]. They record into statistics ([`onrush_stats`]). A finished run is a [`record`]: [`judge`] decides from
-//! it what limited the run, [`report`] prints it, and [`files`] keep it; [`live`] shows the progress.
+//! ([`onrush_plan`]), [`single`] presents a run and decides its exit code, [`session`] takes a run from a name to an
+//! outcome, and [`run`] holds the threads that execute it, each with an engine ([`onrush_engine`]) and an optional
+//! [`script`]. The threads record into statistics ([`onrush_stats`]). A finished run is a [`record`]: [`judge`] decides
+//! what limited the run, [`report`] prints it, and [`files`] stores it. [`live`] shows the progress.
 //!
-//! Every other command has a module with its options, its work and its ending: [`search`] looks for the highest load at
-//! which a condition holds; [`lab`] carries out experiments of many runs, for which [`sysctl`] changes kernel settings
-//! that [`restore`] restores; [`show`] and [`merge`] print [`saved`] results and add them up, [`tables`] makes tables
-//! of them, and [`compare`] tells how much they differ. [`serve`] is the embedded target.
+//! Every other command has a module with its options, its work and its exit: [`search`] looks for the highest load at
+//! which a condition holds. [`lab`] runs experiments of many runs; [`sysctl`] changes kernel settings for them, and
+//! [`restore`] restores settings left behind. [`show`] and [`merge`] print and add up [`saved`] results, [`tables`]
+//! makes tables of them, and [`compare`] computes their differences. [`serve`] is the embedded target.
 //!
 //! The library exists for the binary and its tests; its interface is not stable.
 
@@ -48,7 +48,7 @@ pub mod worker;
 pub(crate) mod fixtures;
 mod proc;
 
-/// Commands besides a single run.
+/// Commands other than a single run.
 pub const COMMANDS: cli::Commands = cli::Commands {
     named: &[
         serve::COMMAND,

@@ -1,4 +1,4 @@
-//! The program: parses the command line, carries out what it asks for, and returns the exit code.
+//! The program: parses the command line, executes it, and returns the exit code.
 
 #![forbid(unsafe_code)]
 

@@ -1,31 +1,31 @@
 //! Reads `/proc` of a process or one of its threads.
 //!
-//! The crate `procfs` would replace a few lines here: it has neither `netstat` nor `sockstat`, drops the flags of Unix
-//! sockets, wants every field of a file and panics at a `stat` that is cut off.
+//! The crate `procfs` would replace only a few lines. It has neither `netstat` nor `sockstat`, drops the flags of Unix
+//! sockets, requires every field of a file, and panics at a truncated `stat`.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::RangeInclusive;
 
-/// The length of the ticks in which the kernel reports processor time, in nanoseconds.
+/// Length of the kernel's ticks of processor time, in nanoseconds.
 pub const TICK_NS: u64 = 10_000_000;
 
-/// A `stat` file.
+/// The contents of a `stat` file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
-    /// The name of the program or the thread.
+    /// Name of the program or thread.
     pub name: String,
     /// True if it is running; a zombie is still listed.
     pub is_alive: bool,
-    /// Its process group.
+    /// Process group.
     pub group: i32,
-    /// Processor time; a process's includes threads that have ended.
+    /// Processor time. For a process, includes ended threads.
     pub cpu_ns: u64,
-    /// When it was started, since boot.
+    /// Start time since boot.
     pub started_ns: u64,
 }
 
-/// The entries of a directory of `/proc` that are numbers, in descending order: the latest process comes first.
+/// The numeric entries of a directory of `/proc`, descending: the latest process comes first.
 pub fn numbers(directory: &str) -> io::Result<Vec<u32>> {
     let entries = fs::read_dir(directory)?;
     let mut numbers: Vec<u32> = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok()).collect();
@@ -33,32 +33,32 @@ pub fn numbers(directory: &str) -> io::Result<Vec<u32>> {
     Ok(numbers)
 }
 
-/// Reads the `stat` of a process (`PID`) or a thread (`PID/task/TID`); `None`: it is gone.
+/// Reads the `stat` of a process (`PID`) or a thread (`PID/task/TID`); `None` if it is gone.
 pub fn stat(path: &str) -> Option<Stat> {
     parse_stat(&line(&format!("/proc/{path}/stat"))?)
 }
 
-/// The processor time of a thread in nanoseconds, as exactly as the kernel has it, and for how long it was ready to run
-/// and had no processor; `None`: it is gone, and that is unknown.
+/// A thread's processor time, and its wait for a processor while ready to run, both in nanoseconds and as exact as the
+/// kernel has them. `None` if the thread is gone; the wait is `None` if unknown.
 pub fn thread_ns(process: u32, thread: u32) -> Option<(u64, Option<u64>)> {
     let path = format!("{process}/task/{thread}");
     let exact = line(&format!("/proc/{path}/schedstat")).and_then(|text| parse_schedstat(&text));
     exact.map(|(cpu_ns, queued_ns)| (cpu_ns, Some(queued_ns))).or_else(|| stat(&path).map(|stat| (stat.cpu_ns, None)))
 }
 
-/// The processors that a thread may run on, as a list such as `0-3,8`.
+/// The processors allowed for a thread, as a list such as `0-3,8`.
 pub fn allowed(process: u32, thread: u32) -> Option<String> {
     let status = fs::read_to_string(format!("/proc/{process}/task/{thread}/status")).ok()?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(list.trim().to_owned())
 }
 
-/// The processors that are online, as such a list.
+/// The online processors, as a list such as `0-3,8`.
 pub fn online() -> Option<String> {
     line("/sys/devices/system/cpu/online").map(|list| list.trim().to_owned())
 }
 
-/// The processors in such a list; also other numbers that the kernel lists so.
+/// Parses a list such as `0-3,8` of processors or other numbers.
 pub fn members(list: &str) -> Option<Vec<u32>> {
     let range = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -68,14 +68,14 @@ pub fn members(list: &str) -> Option<Vec<u32>> {
     Some(ranges?.into_iter().flatten().collect())
 }
 
-/// A file of one line, read in as few system calls as possible.
+/// A file of one line, read with as few system calls as possible.
 fn line(path: &str) -> Option<String> {
     let mut text = [0; 1024];
     let length = File::open(path).ok()?.read(&mut text).ok()?;
     Some(String::from_utf8_lossy(&text[..length]).into_owned())
 }
 
-/// The name is in parentheses, and may itself contain parentheses.
+/// Parses a `stat` file. The name is in parentheses, and may itself contain parentheses.
 fn parse_stat(text: &str) -> Option<Stat> {
     let (_, rest) = text.split_once('(')?;
     let (name, rest) = rest.rsplit_once(") ")?;
@@ -90,7 +90,7 @@ fn parse_stat(text: &str) -> Option<Stat> {
     })
 }
 
-/// The first two of three numbers. A kernel without these statistics has three zeros.
+/// The first two of three numbers. Without these statistics, the kernel reports three zeros.
 fn parse_schedstat(text: &str) -> Option<(u64, u64)> {
     let mut numbers = text.split_ascii_whitespace().map(|word| word.parse::<u64>().ok());
     let [cpu_ns, queued_ns, turns] = [numbers.next()??, numbers.next()??, numbers.next()??];

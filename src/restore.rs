@@ -1,4 +1,4 @@
-//! The command `onrush restore`: restores the settings that a killed experiment has left changed.
+//! The command `onrush restore`: restores settings left changed by a killed experiment.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -37,12 +37,12 @@ not be restored.",
     word: |(), word| Err(format!("unexpected argument {word:?}; onrush restore takes none")),
 };
 
-/// Parses the arguments of `restore`; `None` if the help was asked for. The error names the fault.
+/// Parses the arguments of `restore`; `None` if help was requested. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<()>, String> {
     RESTORE.read(args, ())
 }
 
-/// Restores settings and prints a line for each; returns the exit code.
+/// Restores settings and prints one line each; returns the exit code.
 fn run() -> u8 {
     match sysctl::restore(Path::new(DIRECTORY)) {
         Ok(left) => print(&left),
@@ -53,7 +53,7 @@ fn run() -> u8 {
     }
 }
 
-/// Prints the outcome for each setting; returns the exit code.
+/// Prints the outcome of each setting; returns the exit code.
 fn print(left: &Leftover) -> u8 {
     let mut screen = Screen::open(false);
     let mut line = |line: &str| screen.print(&format!("{line}\n"));

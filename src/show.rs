@@ -20,13 +20,13 @@ pub const COMMAND: Command = Command {
     parse: |args| Ok(parse(args)?.map(|show| CommandWork::new(move || run(&show)))),
 };
 
-/// Result to show, and how.
+/// Results to show, with options.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ShowOptions {
     /// The files, at least one.
     inputs: Vec<PathBuf>,
     form: ReportForm,
-    /// True if percentiles are shown even if the report had none.
+    /// True if percentiles are shown even without any in the report.
     percentiles: bool,
 }
 
@@ -65,7 +65,7 @@ compressed (.json.gz); - is standard input.",
     },
 };
 
-/// Parses the arguments of `show`; `None` if the help was asked for. The error names the fault.
+/// Parses the arguments of `show`; `None` if help was requested. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<ShowOptions>, String> {
     let show = SHOW.read(args, ShowOptions { inputs: Vec::new(), form: ReportForm::default(), percentiles: false })?;
     if show.as_ref().is_some_and(|show| show.inputs.is_empty()) {
@@ -74,7 +74,7 @@ fn parse(args: &[OsString]) -> Result<Option<ShowOptions>, String> {
     Ok(show)
 }
 
-/// Reads and prints each file; returns the exit code. One result that could be shown is enough.
+/// Reads and prints each file; returns the exit code. Succeeds if at least one result could be shown.
 fn run(show: &ShowOptions) -> u8 {
     let codes = show.inputs.iter().map(|path| {
         let printed = saved::document(path).and_then(|document| {

@@ -1,4 +1,4 @@
-//! `--collect`: follows the log of a run's coordinator, fetches its results, and ends with its exit code.
+//! `--collect`: follows the log of a run's coordinator, fetches the results, and returns the run's exit code.
 
 use std::fs::Permissions;
 use std::io::{BufRead, Read, Write};
@@ -19,14 +19,14 @@ use super::log::{LineMark, LogLine, ResultDigest, UnreadableLine};
 use super::manifest::{Component, MARK, selector};
 use crate::program::{EXIT_WRONG, Screen, say};
 
-/// How often the state of a pod is read.
+/// Poll interval for the state of a pod.
 const LOOK: Duration = Duration::from_secs(1);
-/// How often a log that ends before its run is read again.
+/// Number of attempts to read a log that ends before its run.
 const TRIES: u32 = 10;
-/// How long machines may take to end after the run.
+/// Time for machines to end after the run.
 const PARTING: Duration = Duration::from_secs(10);
 
-/// The longest line of a log that is read as one, in bytes, and the largest result.
+/// Maximum length of a log line, and maximum size of a result, in bytes.
 const LINE_MAX: u64 = 64 << 10;
 const RESULT_MAX: u64 = 4 << 30;
 
@@ -37,7 +37,7 @@ pub(super) struct Collect {
     pub into: PathBuf,
 }
 
-/// Collects it; returns the exit code of the run.
+/// Collects a run; returns its exit code.
 pub(super) fn collect(asked: &Collect) -> u8 {
     let kubectl = Kubectl::new(asked.namespace.clone());
     let results = Results::new(LineMark(String::new()));
@@ -54,7 +54,7 @@ struct LogCollector<'a> {
     asked: &'a Collect,
     kubectl: Kubectl,
     screen: Screen,
-    /// How many lines of the log were read.
+    /// Number of lines read so far.
     seen: usize,
     results: Results,
 }
@@ -62,23 +62,23 @@ struct LogCollector<'a> {
 /// Results in the log.
 #[derive(Debug)]
 struct Results {
-    /// Beginning of its lines.
+    /// Mark at the start of lines about results.
     mark: LineMark,
-    /// Results in the log, compressed; the last one may have more pieces.
+    /// Compressed results from the log. Pieces of the last one may be missing.
     logged: Vec<LoggedResult>,
-    /// Results that wait in the pod, and the program that sends them.
+    /// Results waiting in the pod, each with the program that sends it.
     waiting: Vec<(ResultDigest, String)>,
-    /// How many were named so far, and whether a line about them could not be read.
+    /// Number of results named so far. `is_damaged`: a line about results was unreadable.
     named: usize,
     is_damaged: bool,
-    /// The exit code, and how many should have been named.
+    /// The exit code, and the number of results that should have been named.
     exit: Option<(u8, usize)>,
 }
 
 #[derive(Debug)]
 struct LoggedResult {
     sum: ResultDigest,
-    /// How many pieces are still to come.
+    /// Number of missing pieces.
     missing: usize,
     compressed: Vec<u8>,
 }
@@ -102,7 +102,7 @@ impl LogCollector<'_> {
         let Some((code, named)) = self.results.exit else {
             let pods = self.kubectl.objects(&["get", "pods", "--field-selector", &format!("metadata.name={pod}")])?;
             let state = pods.first().map_or_else(|| "it was deleted".to_owned(), state);
-            // Complete results are kept, whatever the log lacks.
+            // Complete results are kept, even if the log is incomplete.
             let written = self.write();
             self.explain();
             has_read?;
@@ -128,7 +128,7 @@ impl LogCollector<'_> {
         Ok(code)
     }
 
-    /// Waits until the coordinator's pod runs, or has run; returns its name.
+    /// Waits until the coordinator's pod runs, or has run; returns the pod's name.
     fn running(&mut self) -> anyhow::Result<String> {
         let job = Component::Coordinator.job(&self.asked.run);
         let jobs = self.kubectl.objects(&["get", "job", &job])?;
@@ -169,12 +169,12 @@ impl LogCollector<'_> {
         Ok(pods.first().is_some_and(|pod| pod["status"]["phase"] == "Running"))
     }
 
-    /// Follows the log up to its end, from the last line read; fetches waiting results when the run has ended. Returns
-    /// whether they were fetched, and whether the log could be read.
+    /// Prints the log up to its end, from the last line read. Fetches waiting results once the run has ended. Returns
+    /// the outcome of fetching, and that of reading the log.
     fn follow(&mut self, pod: &str) -> anyhow::Result<(anyhow::Result<()>, anyhow::Result<()>)> {
         let mut log = self.kubectl.start(&["logs", "--follow", pod])?;
         let mut fetched = Ok(());
-        // It is read from its beginning, which may be another one now.
+        // The log is read from its start, which the cluster may have rotated away.
         self.results.begin();
         for index in 0.. {
             let mut line = Vec::new();
@@ -192,11 +192,11 @@ impl LogCollector<'_> {
                 LogEvent::Exit => fetched = self.fetch(pod),
             }
         }
-        // A log that has not ended is read again, however this call ended.
+        // If the log is incomplete, it is read again regardless of how this call ended.
         Ok((fetched, log.end()))
     }
 
-    /// Fetches the results that wait in the pod, which then ends.
+    /// Fetches the results waiting in the pod, which then ends.
     fn fetch(&mut self, pod: &str) -> anyhow::Result<()> {
         if self.results.waiting.is_empty() {
             return Ok(());
@@ -208,22 +208,21 @@ impl LogCollector<'_> {
             self.results.logged.push(LoggedResult { sum, missing: 0, compressed });
             program = sender;
         }
-        // Fetched results are written before the only other copy goes.
+        // Fetched results are written before their only other copy is deleted.
         self.write()?;
         self.kubectl.output(&["exec", pod, "--", &program, "kubernetes", "--fetched"]).map(drop)
     }
 
-    /// Writes the results that are complete, whatever became of others; fails for the first that is not, or cannot be
-    /// written.
+    /// Writes all complete results. Fails with the first one that is incomplete or cannot be written.
     fn write(&mut self) -> anyhow::Result<()> {
         let into = &self.asked.into;
         self.results.logged.drain(..).map(|logged| write(into, &logged)).fold(Ok(()), anyhow::Result::and)
     }
 
-    /// Reports the pods of machines that did not end well.
+    /// Reports the pods of machines that failed.
     fn explain(&self) {
         let selector = Component::Workers.selector(&self.asked.run);
-        // The run has its exit code, whether this can be asked or not.
+        // The run has its exit code, whether or not this query succeeds.
         for pod in self.kubectl.objects(&["get", "pods", "-l", &selector]).unwrap_or_default() {
             if pod["status"]["phase"] == "Pending" || pod["status"]["phase"] == "Failed" {
                 let name = escape(pod["metadata"]["name"].as_str().unwrap_or_default().as_bytes());
@@ -232,8 +231,8 @@ impl LogCollector<'_> {
         }
     }
 
-    /// Deletes the objects that the run needs no longer, among which are its secrets. The Jobs stay for their logs, a
-    /// day from their end; the Job of machines that still wait for a node, or for the run, ends now.
+    /// Deletes the objects no longer needed, including secrets. Finished Jobs stay for their logs, for a day. The Job
+    /// of machines that still wait for a node or for the run ends now.
     fn clean(&self) {
         let workers = Component::Workers.job(&self.asked.run);
         let begun = Instant::now();
@@ -256,7 +255,7 @@ impl LogCollector<'_> {
     }
 }
 
-/// Writes a result that came with the log.
+/// Writes a result received through the log.
 fn write(into: &Path, LoggedResult { sum, missing, compressed }: &LoggedResult) -> anyhow::Result<()> {
     let mut contents = Vec::new();
     let read = GzDecoder::new(&compressed[..]).take(RESULT_MAX).read_to_end(&mut contents);
@@ -269,21 +268,21 @@ fn write(into: &Path, LoggedResult { sum, missing, compressed }: &LoggedResult) 
     Ok(())
 }
 
-/// A line's meaning for the reader of the log.
+/// Meaning of a log line.
 enum LogEvent {
-    /// A line for people.
+    /// A line for the user.
     Text(String),
     /// The run has ended.
     Exit,
 }
 
 impl Results {
-    /// No results yet, of a log whose lines have this mark.
+    /// No results yet. `mark` starts the lines about results.
     fn new(mark: LineMark) -> Self {
         Self { mark, logged: Vec::new(), waiting: Vec::new(), named: 0, is_damaged: false, exit: None }
     }
 
-    /// Takes a line of the log; `None` if there is nothing to do.
+    /// Processes a line of the log; `None` if there is nothing to do.
     fn take(&mut self, line: &str) -> Option<LogEvent> {
         match LogLine::read(&self.mark, line) {
             None => return Some(LogEvent::Text(line.to_owned())),
@@ -297,7 +296,7 @@ impl Results {
                     last.missing -= 1;
                     last.compressed.extend(bytes);
                 }
-                // A piece of a result whose beginning is gone.
+                // A piece of a result without its start.
                 None => self.is_damaged = true,
             },
             Some(Ok(LogLine::Waiting(sum, program))) => {
@@ -312,21 +311,21 @@ impl Results {
         None
     }
 
-    /// Forgets everything taken: the log is read again.
+    /// Forgets all results, because the log is read again.
     fn begin(&mut self) {
         *self = Self::new(self.mark.clone());
     }
 }
 
 fn replace(folder: &Path, path: &Path, contents: &[u8]) -> anyhow::Result<()> {
-    // Others may read it like any result, unless the umask says no.
+    // Other users may read results, as far as the umask allows.
     let mut file = Builder::new().permissions(Permissions::from_mode(0o666)).tempfile_in(folder)?;
     file.write_all(contents)?;
     file.persist(path)?;
     Ok(())
 }
 
-/// The state of a pod, in words of the cluster.
+/// The state of a pod, in the cluster's terms.
 fn state(pod: &Value) -> String {
     let status = &pod["status"];
     let text = |value: &Value| value.as_str().map(|text| escape(text.as_bytes()));
@@ -345,7 +344,7 @@ fn state(pod: &Value) -> String {
     why.map_or_else(|| phase.clone(), |why| format!("{phase}, {why}"))
 }
 
-/// How a Job has ended, if it has.
+/// The outcome of a Job, if it has ended.
 fn ended(job: &Value) -> Option<String> {
     let conditions = job["status"]["conditions"].as_array()?.iter();
     let mut over = conditions.filter(|condition| {

@@ -28,15 +28,15 @@ pub const COMMAND: Command = Command {
     parse,
 };
 
-/// Bytes of compressed results that go to the log by default: the kubelet keeps 10 MiB.
+/// Default maximum of compressed results in the log, in bytes. The kubelet keeps 10 MiB.
 const LOG_MAX: u64 = 8 << 20;
-/// The longest name of a run: with the names of the objects around it, a host's name has 63 characters at most.
+/// Maximum length of a run's name. A host name has at most 63 characters, including the parts added for each object.
 const NAME_MAX: usize = 32;
-/// The longest name of a namespace.
+/// Maximum length of a namespace.
 const NAMESPACE_MAX: usize = 63;
-/// The least memory of a pod: less does not even begin.
+/// Minimum memory of a pod. With less, a pod does not even start.
 const MEMORY_MIN: u64 = 16 << 20;
-/// How long a name is that nobody chose.
+/// Length of a generated name.
 const NAME: usize = 8;
 
 #[derive(Debug, Default)]
@@ -51,13 +51,13 @@ struct TypedKubernetes {
     run: Option<PathBuf>,
     send: Option<String>,
     is_fetched: bool,
-    /// The options of the run, and its words.
+    /// The options and words of the run.
     options: Vec<String>,
     words: Vec<String>,
     has_machines: bool,
 }
 
-/// The options of the command itself.
+/// Options of the command.
 const OPTIONS: [Setter<TypedKubernetes>; 13] = [
     text("--image NAME", |typed: &mut TypedKubernetes, text| {
         let is_name = !text.is_empty() && text.chars().all(|c| c.is_ascii_graphic());
@@ -125,10 +125,10 @@ const OPTIONS: [Setter<TypedKubernetes>; 13] = [
         .help("there: wait no longer, all results were fetched"),
 ];
 
-/// Options of a run that are set here.
+/// Options of a run that this command sets.
 const SET: [Id; 2] = [Id::Coordinate, Id::TokenFile];
 
-/// Options of a run that make sense here, but not for the commands that make many.
+/// Options of a run that are allowed here, but not in multi-run commands.
 const ALSO: [Id; 9] = [
     Id::Machines,
     Id::JoinTimeout,
@@ -176,7 +176,7 @@ For instance:
     help((above, below), described())
 }
 
-/// A part of the name of an object.
+/// Checks a part of an object's name.
 fn label(text: &str, most: usize) -> Result<String, String> {
     let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
     let is_label = text.len() <= most
@@ -188,7 +188,7 @@ fn label(text: &str, most: usize) -> Result<String, String> {
         .ok_or_else(|| format!("write small letters, digits and dashes between them, {most} at most"))
 }
 
-/// A number of processors as Kubernetes writes it: 2, 0.5 or 500m.
+/// Checks a number of processors in Kubernetes' notation: 2, 0.5 or 500m.
 fn cpu(text: &str) -> Result<String, String> {
     let (number, least) = text.strip_suffix('m').map_or((text, 0.001), |number| (number, 1.0));
     let is_number = number.chars().all(|c| c.is_ascii_digit() || c == '.') && !number.ends_with('.');
@@ -196,16 +196,16 @@ fn cpu(text: &str) -> Result<String, String> {
     is_cpu.then(|| text.to_owned()).ok_or_else(|| "write a number of processors such as 2, 0.5 or 500m".to_owned())
 }
 
-/// A name for a run that has none.
+/// Generates a name for an unnamed run.
 fn drawn() -> Result<String, String> {
-    // Without vowels, so that it is no word.
+    // Without vowels, so that no words appear.
     const LETTERS: &[u8; 32] = b"0123456789bcdfghjkmnpqrstvwxyzbc";
     let mut bytes = [0; NAME];
     rand::fill(&mut bytes).map_err(|_| "the kernel gives no random numbers; add --name")?;
     Ok(bytes.iter().map(|byte| char::from(LETTERS[usize::from(byte % 32)])).collect())
 }
 
-/// Reads the arguments; `None` if the help was asked for. The error names the fault.
+/// Parses the arguments; `None` if help was requested. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<CommandWork>, String> {
     let Some(typed) = read(args)? else { return Ok(None) };
     let has_run = !typed.options.is_empty() || !typed.words.is_empty();
@@ -237,7 +237,7 @@ fn parse(args: &[OsString]) -> Result<Option<CommandWork>, String> {
     }
 }
 
-/// Reads options and words; keeps the run's as they are.
+/// Parses options and words. The run's own stay unparsed.
 fn read(args: &[OsString]) -> Result<Option<TypedKubernetes>, String> {
     let mut typed = TypedKubernetes::default();
     let mut front = Front::new(args, Dialect::Native, false).with(own().map(|option| &option.described.spelling));
@@ -271,7 +271,7 @@ fn utf8(word: OsString) -> Result<String, String> {
     word.into_string().map_err(|word| format!("{word:?} is not valid UTF-8"))
 }
 
-/// The message about a misused option; it also suggests options of the command itself.
+/// The message about a misused option. Suggests the command's own options as well.
 fn hint(misuse: &Misuse) -> String {
     if let Misuse::Name(typed) = misuse {
         let name = typed.split('=').next().unwrap_or_default();
@@ -282,7 +282,7 @@ fn hint(misuse: &Misuse) -> String {
     hints::hint(misuse)
 }
 
-/// Packs a run; the work is to write its objects.
+/// Packs a run. The returned work writes its objects.
 fn write(typed: TypedKubernetes) -> Result<CommandWork, String> {
     let image = typed.image.ok_or("needs --image NAME, the image of onrush; all options: onrush kubernetes --help")?;
     if !typed.has_machines {

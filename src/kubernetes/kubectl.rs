@@ -1,4 +1,4 @@
-//! `kubectl`, which knows the cluster and our account there.
+//! Calls `kubectl`, which knows the cluster and the user's account.
 
 use std::ffi::OsString;
 use std::io::{self, BufReader, Read};
@@ -12,20 +12,20 @@ use serde_json::Value;
 
 use crate::run;
 
-/// The most that it may print and say, in bytes: nobody has larger results or objects.
+/// Maximum output of a call, in bytes: far more than any result or object.
 const OUTPUT_MAX: u64 = 256 << 20;
 const SAID_MAX: u64 = 64 << 10;
-/// Time for its output to arrive after its end: a process that it started may still hold the pipe.
+/// Time for the error message to arrive after the end. A child process may still hold the pipe.
 const SAYING: Duration = Duration::from_secs(1);
 
-/// Where it is called from.
+/// Calls `kubectl` in a namespace.
 #[derive(Debug)]
 pub(super) struct Kubectl {
     namespace: Option<String>,
 }
 
 impl Kubectl {
-    /// A `kubectl` for this namespace; `None`: its own default.
+    /// `kubectl` for this namespace, or for the default one.
     pub fn new(namespace: Option<String>) -> Self {
         Self { namespace }
     }
@@ -39,11 +39,11 @@ impl Kubectl {
         command
     }
 
-    /// Its output.
+    /// Runs `kubectl` and returns its output.
     ///
     /// # Errors
     ///
-    /// Its error message, or too much output.
+    /// The error message of `kubectl`, or too much output.
     pub fn output(&self, words: &[&str]) -> anyhow::Result<Vec<u8>> {
         let mut call = self.start(words)?;
         let mut printed = Vec::new();
@@ -54,7 +54,7 @@ impl Kubectl {
         call.end().map(|()| printed)
     }
 
-    /// The objects in its output.
+    /// Runs `kubectl` and parses the objects in its output.
     ///
     /// # Errors
     ///
@@ -68,11 +68,11 @@ impl Kubectl {
         })
     }
 
-    /// Starts it, to read its output.
+    /// Starts `kubectl`, to read its output.
     ///
     /// # Errors
     ///
-    /// If there is none.
+    /// If `kubectl` is missing.
     pub fn start(&self, words: &[&str]) -> anyhow::Result<KubectlProcess> {
         let mut command = self.command(words);
         let mut child =
@@ -83,7 +83,7 @@ impl Kubectl {
         run::beside("kubectl", move || {
             let mut beginning = Vec::new();
             let _ = stderr.by_ref().take(SAID_MAX).read_to_end(&mut beginning);
-            // Nobody waits for further output.
+            // Nobody reads further output.
             let _ = io::copy(&mut stderr, &mut io::sink());
             let _ = tell.send(beginning);
         })?;
@@ -91,32 +91,32 @@ impl Kubectl {
     }
 }
 
-/// A call of it, which ends when this is dropped.
+/// A running `kubectl`, killed on drop.
 #[derive(Debug)]
 pub(super) struct KubectlProcess {
     name: String,
     child: Child,
-    /// Its output.
+    /// Standard output.
     pub printed: BufReader<ChildStdout>,
-    /// Its standard error, once it has ended.
+    /// Standard error, once the process has ended.
     said: Receiver<Vec<u8>>,
 }
 
 impl KubectlProcess {
-    /// Waits for its end.
+    /// Waits for the end of the process.
     ///
     /// # Errors
     ///
-    /// Its error message.
+    /// The error message of `kubectl`.
     pub fn end(mut self) -> anyhow::Result<()> {
         if self.child.wait()?.success() {
             return Ok(());
         }
         let said = self.said.recv_timeout(SAYING).unwrap_or_default();
-        // Without a cluster it repeats itself; the last line is for people.
+        // Without a cluster `kubectl` repeats itself. Only the last line is for users.
         let said = String::from_utf8_lossy(&said);
         let said = escape(said.trim().lines().last().unwrap_or_default().as_bytes());
-        // The message names the right, and its owner.
+        // The message names the missing right and the account.
         let rights = if said.contains("orbidden") {
             "; docs/kubernetes.md has a Role with the rights that it needs"
         } else {
@@ -128,7 +128,7 @@ impl KubectlProcess {
 
 impl Drop for KubectlProcess {
     fn drop(&mut self) {
-        // It has ended, or nobody reads it any more.
+        // The process has ended, or nobody reads its output any more.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

@@ -1,7 +1,6 @@
-//! The lines of a coordinator's log about its results, among the lines for people.
+//! The lines about results in a coordinator's log, among the lines for users.
 //!
-//! They have a mark that was drawn for the run: whatever a target or a script makes the log say, it cannot write such a
-//! line.
+//! Each has a random mark, so that no target and no script can forge such a line.
 
 use std::io;
 use std::path::Path;
@@ -12,24 +11,24 @@ use base64::engine::general_purpose::STANDARD;
 use onrush_plan::token::Token;
 use serde::{Deserialize, Serialize};
 
-/// Beginning of each line, before the mark.
+/// Start of each line, before the mark.
 const SPEAKER: &str = "onrush-kubernetes";
-/// How many hexadecimal digits of a drawn secret a mark has: 128 bits.
+/// Hexadecimal digits of a random mark: 128 bits.
 const MARK: usize = 32;
-/// How many bytes a line holds: the lines of a log are cut at 16 KiB.
+/// Bytes per line. Lines of a log are cut at 16 KiB.
 const PIECE: usize = 3 << 10;
 
-/// Beginning of the lines of one run that are for programs, and of no other line.
+/// Start of the machine-readable lines of one run, and of no other line.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub(super) struct LineMark(pub String);
 
 impl LineMark {
-    /// A new one.
+    /// Draws a random mark.
     ///
     /// # Errors
     ///
-    /// If the kernel gives no random numbers.
+    /// If the kernel provides no random numbers.
     pub fn draw() -> io::Result<Self> {
         let mut digits = Token::draw()?;
         digits.truncate(MARK);
@@ -37,45 +36,45 @@ impl LineMark {
     }
 }
 
-/// One of these lines.
+/// A machine-readable line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum LogLine {
-    /// A result begins, in so many pieces.
+    /// Start of a result with this many pieces.
     File(ResultDigest, usize),
-    /// A piece of it, compressed.
+    /// A compressed piece of a result.
     Piece(Vec<u8>),
-    /// A result waits to be fetched, by the program with this path.
+    /// A result waits for collection. The program with this path sends it.
     Waiting(ResultDigest, String),
-    /// The run has ended with this exit code, and so many results were named.
+    /// The run has ended with this exit code. The number of named results follows.
     Exit(u8, usize),
 }
 
-/// A line that has the mark and is not as it was written.
+/// A damaged line with the mark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UnreadableLine;
 
-/// A result by its name, and its checksum.
+/// Name and checksum of a result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct ResultDigest {
-    /// The name of the file.
+    /// Name of the file.
     pub name: String,
-    /// The SHA-256 of its contents, in hexadecimal.
+    /// SHA-256 of the contents, in hexadecimal.
     pub sha256: String,
 }
 
 impl LogLine {
-    /// A result and its pieces, each as a line.
+    /// Formats a result and its pieces, one line each.
     pub fn of_file(mark: &LineMark, sum: ResultDigest, compressed: &[u8]) -> String {
         let pieces = compressed.chunks(PIECE);
         let file = Self::File(sum, pieces.len()).marked(mark);
         pieces.map(|piece| Self::Piece(piece.to_vec())).fold(file, |lines, piece| lines + &piece.marked(mark))
     }
 
-    /// Reads a line of a log; `None` if it is one for people.
+    /// Parses a line of the log; `None` for a line without the mark.
     ///
     /// # Errors
     ///
-    /// If it has the mark and is not as it was written.
+    /// If a line with the mark is damaged.
     pub fn read(mark: &LineMark, line: &str) -> Option<Result<Self, UnreadableLine>> {
         let line = line.strip_prefix(SPEAKER)?.strip_prefix(' ')?.strip_prefix(&mark.0)?.strip_prefix(' ')?;
         Some(Self::parse_marked(line).ok_or(UnreadableLine))
@@ -101,7 +100,7 @@ impl LogLine {
         }
     }
 
-    /// The line, with its end.
+    /// The line with its line end.
     pub fn marked(&self, LineMark(mark): &LineMark) -> String {
         let rest = match self {
             Self::File(ResultDigest { name, sha256 }, pieces) => format!("file {pieces} {sha256} {name}"),
@@ -120,8 +119,7 @@ impl ResultDigest {
     }
 }
 
-/// True if a result can have this name: it is written into the folder that was named, and nowhere else, is seen there,
-/// and fits in a line.
+/// True if a result may have this name: one that stays in the given folder, is visible there, and fits in a line.
 pub(super) fn is_name(name: &str) -> bool {
     let is_last = Path::new(name).file_name().is_some_and(|last| last == name);
     is_last && !name.starts_with('.') && !name.contains(char::is_control)

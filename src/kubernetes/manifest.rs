@@ -1,7 +1,7 @@
-//! The objects of a run for `kubectl apply`: JSON, in which nothing must be quoted twice.
+//! The objects of a run for `kubectl apply`, as JSON, which needs no double quoting.
 //!
-//! All names contain the run's, and everything that may be secret is in the Secret. Only fields that every cluster
-//! since 1.29 has are used.
+//! All names contain the run's name, and everything possibly secret is in the Secret. Only fields available in every
+//! cluster since 1.29 are used.
 
 use std::collections::BTreeMap;
 
@@ -11,27 +11,27 @@ use serde_json::{Value, json};
 
 use super::packed::{FILES, PORT, PackedRun, RESULTS, RUN, SECRETS, TOKEN};
 
-/// How long Jobs and their logs are kept: somebody may look at them on the next morning.
+/// Lifetime of finished Jobs and their logs, until the next morning.
 const KEPT_S: u32 = 86_400;
-/// How often a machine is replaced before the run begins.
+/// Maximum number of replacements of a machine before the run starts.
 const RETRIES: u32 = 3;
-/// How long pods may take to end: a run writes its report then, and whoever fetches its results may still be at it.
+/// Time for pods to end: a run writes its report then, and its results may still be fetched.
 const GRACE_S: u32 = 60;
-/// The user of all pods; any but root would do.
+/// User id of all pods; any but root would do.
 const USER: u32 = 65_532;
-/// Memory of a machine, beside its connections: most of it is for statistics.
+/// Memory of a machine, excluding its connections. Most of it is for statistics.
 const MEMORY: u64 = 256 << 20;
 const MEMORY_PER_CONNECTION: u64 = 32 << 10;
 const MEMORY_PER_MACHINE: u64 = 1 << 20;
-/// It adds up, and sends nothing.
+/// The coordinator adds up, and sends nothing.
 const COORDINATOR_CPU: &str = "500m";
 
-/// Placement of the machines of a run, and their resources.
+/// Placement and resources of the machines of a run.
 #[derive(Debug, Default)]
 pub(super) struct Placement {
     pub namespace: Option<String>,
     pub is_one_per_node: bool,
-    /// CPU request of each machine; the default follows from its part of the run.
+    /// CPU request of each machine. The default depends on its part of the run.
     pub cpu: Option<String>,
     pub memory: Option<u64>,
 }
@@ -45,10 +45,10 @@ pub(super) struct Manifest<'a> {
     pub placing: &'a Placement,
 }
 
-/// The annotation of the coordinator's Job that has the mark of its log.
+/// Annotation of the coordinator's Job that holds the mark of its log.
 pub(super) const MARK: &str = "onrush/log-mark";
 
-/// The parts of a run, each in pods of its own.
+/// Components of a run, each in its own pods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Component {
     Coordinator,
@@ -63,12 +63,12 @@ impl Component {
         }
     }
 
-    /// The name of its Job.
+    /// Name of the component's Job.
     pub fn job(self, run: &str) -> String {
         format!("onrush-{run}-{}", self.name())
     }
 
-    /// Selector of its pods.
+    /// Selector of the component's pods.
     pub fn selector(self, run: &str) -> String {
         format!("{},app.kubernetes.io/component={}", selector(run), self.name())
     }
@@ -96,7 +96,7 @@ impl Manifest<'_> {
         items
     }
 
-    /// The name of an object of which there is one.
+    /// The name of an object that exists once per run.
     fn name(&self) -> String {
         format!("onrush-{}", self.run)
     }
@@ -117,7 +117,7 @@ impl Manifest<'_> {
         metadata
     }
 
-    /// By its name the machines find the coordinator, before anybody knows whether it is ready.
+    /// The machines find the coordinator by this name, even before it is ready.
     fn service(&self) -> Value {
         json!({
             "apiVersion": "v1",
@@ -139,7 +139,7 @@ impl Manifest<'_> {
         object
     }
 
-    /// A coordinator is never replaced: its knowledge of the run is gone with it.
+    /// A coordinator is never replaced: its state would be lost.
     fn coordinator(&self) -> Value {
         let machines = self.machines();
         let memory = MEMORY + u64::from(machines) * MEMORY_PER_MACHINE + 4 * self.packed.bytes();
@@ -165,8 +165,8 @@ impl Manifest<'_> {
         job
     }
 
-    /// A machine that fails before the run begins is replaced. One that fails later is missing in the result; its
-    /// replacement is not needed, and ends at once.
+    /// A machine that fails before the run starts is replaced. One that fails later is missing in the result. Its
+    /// replacement is not needed and ends at once.
     fn workers(&self) -> Value {
         let (machines, load) = (self.machines(), self.packed.plan.load);
         let most = load.max_inflight.max(self.packed.plan.in_flight_max.unwrap_or(0)).div_ceil(machines);
@@ -194,7 +194,7 @@ impl Manifest<'_> {
         container["env"] =
             json!([{ "name": "NODE_NAME", "valueFrom": { "fieldRef": { "fieldPath": "spec.nodeName" } } }]);
         container["volumeMounts"] = json!([{ "name": "secret", "mountPath": SECRETS, "readOnly": true }]);
-        // The rest of the Secret comes from the coordinator, as far as it is needed.
+        // The coordinator sends the rest of the Secret as needed.
         let items = json!([{ "key": TOKEN, "path": TOKEN }]);
         let volumes = vec![json!({ "name": "secret", "secret": { "secretName": self.name(), "items": items } })];
         let mut pod = self.pod(Component::Workers, container, volumes);
@@ -250,8 +250,7 @@ impl Manifest<'_> {
         })
     }
 
-    /// Memory that is not requested could be missing, and a processor that is limited would stop in the middle of a
-    /// measurement.
+    /// Memory that is not requested may be missing. A limited processor would stop in the middle of a measurement.
     fn container<const N: usize>(&self, args: [&str; N], memory: u64, cpu: &str) -> Value {
         let memory = format!("{}Mi", memory.div_ceil(1 << 20));
         json!({

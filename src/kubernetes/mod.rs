@@ -1,10 +1,8 @@
-//! `onrush kubernetes`: a run on the machines of a Kubernetes cluster, without an operator and without rights of its
-//! own.
+//! `onrush kubernetes`: a run on the machines of a Kubernetes cluster, without an operator or additional rights.
 //!
-//! `command` reads the options; `packed` is the run with all that it needs, `manifest` the objects in which it is
-//! applied. In the coordinator's pod, `pod` carries it out, and writes its results as lines of the `log`. From there,
-//! or from the pod while it waits, `collect` fetches them, through `kubectl`. Nothing here speaks to the cluster
-//! otherwise.
+//! `command` parses the options. `packed` is the run with everything it needs, and `manifest` its objects to apply. In
+//! the coordinator's pod, `pod` executes the run and writes its results as lines of the `log`. `collect` fetches the
+//! results from the log, or from the waiting pod, through `kubectl`. Nothing else here talks to the cluster.
 
 mod collect;
 mod command;

@@ -1,4 +1,4 @@
-//! A run as its coordinator's pod gets it: the command line, the secret of the run, and the files that are read.
+//! A run as packed for its coordinator's pod: the command line, the run's secret, and the files to read.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -13,59 +13,59 @@ use crate::cli::{InsteadOfRun, Invocation, parse_shown};
 use crate::search::SEARCH;
 use onrush_plan::token::Token;
 
-/// Where the Secret and the ConfigMap are in the pods, and where results are written.
+/// Mount paths of the Secret and the ConfigMap in the pods, and the folder for results.
 pub(super) const SECRETS: &str = "/run/onrush/secret";
 pub(super) const FILES: &str = "/run/onrush/files";
 pub(super) const RESULTS: &str = "/results";
-/// The keys of the run and of its secret in the Secret.
+/// Keys of the run and of its token in the Secret.
 pub(super) const RUN: &str = "run";
 pub(super) const TOKEN: &str = "token";
-/// Where the coordinator listens.
+/// Port of the coordinator.
 pub(super) const PORT: u16 = 7070;
-/// Largest contents of an object: `kubectl apply` keeps a copy of it in an annotation, which has 256 KiB at most, in
-/// base64 and beside the rest of the object.
+/// Maximum contents of an object. `kubectl apply` keeps a base64 copy in an annotation of at most 256 KiB, together
+/// with the rest of the object.
 const OBJECT_MAX: usize = 250_000;
 
-/// Words at the beginning and end of any key in PEM.
+/// Words in the header and footer of any PEM key.
 const KEY: &[u8] = b"PRIVATE KEY";
 
-/// Orders that the coordinator reads when it starts.
+/// Orders that the coordinator reads at its start.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct PodOrders {
     /// The command line.
     pub words: Vec<String>,
-    /// Where the files are that it names.
+    /// Paths in the pod of the files named in the command line.
     pub files: BTreeMap<PathBuf, PathBuf>,
-    /// How many bytes of results may go to the log ...
+    /// Maximum bytes of results in the log ...
     pub log_max: u64,
-    /// ... and the beginning of lines about them.
+    /// ... and the mark of lines about results.
     pub mark: LineMark,
 }
 
-/// A run with all that it needs.
+/// A run with everything it needs.
 #[derive(Debug)]
 pub(super) struct PackedRun {
     pub plan: Plan,
     /// Contents of the Secret ...
     pub secret: BTreeMap<String, Vec<u8>>,
-    /// ... and in the ConfigMap.
+    /// ... and of the ConfigMap.
     pub public: BTreeMap<String, Vec<u8>>,
     pub warnings: Vec<String>,
-    /// Beginning of the lines of the log that are for a program.
+    /// Mark of the machine-readable lines of the log.
     pub mark: LineMark,
 }
 
-/// The search that the options of a run may ask for.
+/// The search that options of a run may select instead.
 pub(super) const fn instead() -> InsteadOfRun {
     SEARCH
 }
 
 impl PackedRun {
-    /// Packs the run of a command line, without the program's name; `in_image`: files that the image has.
+    /// Packs the run of a command line without the program's name. `in_image` are files contained in the image.
     ///
     /// # Errors
     ///
-    /// One line: the fault in the command line, or the file that cannot be sent.
+    /// One line with the fault in the command line, or the file that cannot be sent.
     pub fn new(words: Vec<String>, in_image: &[PathBuf], log_max: u64) -> Result<Self, String> {
         let of_machines =
             ["onrush".to_owned(), format!("--coordinate=:{PORT}"), format!("--token-file={SECRETS}/{TOKEN}")];
@@ -133,22 +133,22 @@ impl PackedRun {
         Ok(())
     }
 
-    /// How many bytes all files have.
+    /// Total size of all files in bytes.
     pub fn bytes(&self) -> u64 {
         self.secret.values().chain(self.public.values()).map(|contents| contents.len() as u64).sum()
     }
 }
 
-/// True if a file can be in a ConfigMap, which more people may read: trusted certificates without a key. All other
-/// files are scripts, lists of requests, bodies, keys and values, any of which may have a secret in it.
+/// True if a file may be in a ConfigMap, which more people may read: trusted certificates without a key. All other
+/// files are scripts, request lists, bodies, keys and values, any of which may contain a secret.
 fn is_public(plan: &Plan, name: &Path, contents: &[u8]) -> bool {
     let mut roots = plan.tls.iter().filter_map(|tls| tls.roots.as_ref());
     let has_key = || contents.windows(KEY.len()).any(|here| here == KEY);
     roots.any(|file| Path::new(&file.name) == name) && !has_key()
 }
 
-/// Refuses results of one name, or with a name that cannot be in a log: they are all in one folder there, and are
-/// fetched by their names.
+/// Rejects results with equal names, or with a name that cannot be in a log: all results are in one folder of the pod
+/// and are fetched by name.
 fn results_differ(plan: &Plan) -> Result<(), String> {
     let mut all = plan.output.outputs.iter().filter_map(|output| output.path.file_name());
     if let Some(name) = all.find(|name| !name.to_str().is_some_and(is_name)) {

@@ -1,5 +1,5 @@
-//! The coordinator's pod: the run, and then its results, which nobody could fetch once the pod has ended. They go to
-//! the log as long as there is room; for the others, the pod waits.
+//! The coordinator's pod: executes the run, then delivers its results, which are lost when the pod ends. Results go to
+//! the log as long as there is room. For the others, the pod waits.
 
 use std::fs;
 use std::io::{self, Write};
@@ -18,14 +18,14 @@ use crate::cli::{Invocation, parse_shown};
 use crate::program::{EXIT_WRONG, Signals, print, say};
 use crate::single;
 
-/// How long results wait to be fetched.
+/// Maximum wait for results to be fetched.
 const WAIT: Duration = Duration::from_secs(600);
-/// How often it is looked whether they were.
+/// Poll interval while waiting for results to be fetched.
 const LOOK: Duration = Duration::from_millis(200);
-/// The file that says so.
+/// Marker file of fetched results.
 const FETCHED: &str = ".fetched";
 
-/// Carries out the packed run; returns its exit code.
+/// Executes the packed run; returns its exit code.
 pub(super) fn carry_out(orders: &Path) -> u8 {
     let orders = fs::read(orders)
         .context("the run cannot be read")
@@ -62,12 +62,12 @@ pub(super) fn carry_out(orders: &Path) -> u8 {
     code
 }
 
-/// Writes results to the log, and waits for a reader of the results that have no room there.
+/// Writes results to the log, and waits until the results without room there are fetched.
 fn hand_over(results: &[PathBuf], log_max: u64, mark: &LineMark, code: u8) {
     let mut lines = String::new();
     let (mut named, mut is_waiting) = (0, false);
     for path in results {
-        // A missing file was reported when it could not be written.
+        // A missing file was reported when writing it failed.
         let Ok(contents) = fs::read(path) else { continue };
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         named += 1;
@@ -101,7 +101,7 @@ fn compressed(contents: &[u8]) -> io::Result<Vec<u8>> {
     encoder.finish()
 }
 
-/// Writes a result to standard output, compressed.
+/// Writes a compressed result to standard output.
 pub(super) fn send(name: &str) -> u8 {
     let sent = fs::read(Path::new(RESULTS).join(Path::new(name).file_name().unwrap_or_default()))
         .and_then(|contents| compressed(&contents))
@@ -109,12 +109,12 @@ pub(super) fn send(name: &str) -> u8 {
     sent.map_or_else(|error| failed(&anyhow!(error)), |_| 0)
 }
 
-/// Standard output, for bytes that are no text.
+/// Standard output for binary data.
 fn output() -> io::Result<fs::File> {
     Ok(fs::File::from(rustix::io::dup(rustix::stdio::stdout())?))
 }
 
-/// Ends the wait.
+/// Marks the results as fetched, which ends the wait.
 pub(super) fn fetched() -> u8 {
     fs::write(Path::new(RESULTS).join(FETCHED), "").map_or_else(|error| failed(&anyhow!(error)), |()| 0)
 }

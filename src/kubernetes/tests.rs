@@ -11,7 +11,7 @@ use super::log::{LineMark, LogLine, ResultDigest, UnreadableLine};
 use super::manifest::{Manifest, Placement};
 use super::packed::{PackedRun, PodOrders};
 
-/// A scratch folder with one file of each kind, and the command line of a run that names them.
+/// A run whose command line names one file of each kind, in a scratch folder.
 fn packed(folder: &std::path::Path, more: &[&str]) -> Result<PackedRun, String> {
     let [body, list, key] = ["body", "list", "key"].map(|name| folder.join(name).display().to_string());
     std::fs::write(&body, "b0dy").unwrap();
@@ -178,7 +178,7 @@ fn pods_run_without_extra_rights() {
         "300s",
     ]);
     assert_eq!(container["args"], args);
-    // The machines get the secret of the run, and the coordinator sends the rest.
+    // The machines get the token of the run. The coordinator sends the rest.
     let volume = &workers["template"]["spec"]["volumes"][0]["secret"];
     assert_eq!(volume["items"], serde_json::json!([{ "key": "token", "path": "token" }]));
     let service = &items["Service onrush-r1"]["spec"];

@@ -1,4 +1,4 @@
-//! The folder of an experiment. It is written after every run, so that no result is lost.
+//! The folder of an experiment. It is updated after every run, so that no result is lost.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata, OpenOptions};
@@ -25,53 +25,53 @@ use super::host::LabHost;
 use crate::files;
 use crate::record::json;
 
-/// The names of the files in it that are not results.
+/// Names of the files in the folder that are not results.
 const HOST: &str = "host.json";
 const JOURNAL: &str = "journal";
 /// The first responses of the targets.
 pub const TARGETS: &str = "targets.json";
-/// Copies of the files that belong to the experiment.
+/// Copies of files attached to the experiment.
 const ATTACHED: &str = "attached";
 
-/// The names of files that are being written.
+/// Prefix and suffix of unfinished files.
 const UNFINISHED: (&str, &str) = (".onrush-", ".part");
 
-/// Facts about the beginning of an experiment that must hold when it is continued.
+/// Facts about the start of an experiment that must still hold when it is continued.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExperimentOrigin {
-    /// Common to all results of the experiment.
+    /// Id common to all results of the experiment.
     pub id: String,
-    /// When it was begun: RFC 3339, UTC.
+    /// Start time: RFC 3339, UTC.
     pub at: String,
-    /// The version of onrush.
+    /// Version of onrush.
     pub version: String,
-    /// The kernel's release.
+    /// Release of the kernel.
     pub kernel: String,
-    /// The kernel's identifier of the boot.
+    /// The kernel's boot id.
     pub boot: String,
-    /// The SHA-256 of the experiment, secrets and materials included.
+    /// SHA-256 of the experiment, including secrets and files.
     pub digest: String,
-    /// True if secrets were omitted, so that the original file or command line is needed to continue.
+    /// True if secrets were omitted. Continuing then needs the original file or command line.
     pub redacted: bool,
-    /// The SHA-256 of every file that runs need, by its name.
+    /// SHA-256 of every file needed by runs, by name.
     pub materials: BTreeMap<String, String>,
 }
 
-/// The part of a plan file that records how the experiment was begun.
+/// The part of a plan file that records the start of the experiment.
 #[derive(Serialize, Deserialize)]
 struct Begun {
     made: ExperimentOrigin,
 }
 
-/// The file that is being written, if any, under the name that it has until it is complete. Clones share it.
+/// The unfinished file, if any, under its temporary name. Clones share it.
 #[derive(Clone, Debug, Default)]
 pub struct Unfinished(Arc<Mutex<Option<PathBuf>>>);
 
 impl Unfinished {
-    /// Removes it, for a caller that is about to end this process. It keeps the lock: writers wait for the end.
+    /// Removes the unfinished file before the process ends. Keeps the lock, so that writers wait for the end.
     pub fn abandon(&self) {
         let mut unfinished = self.lock();
-        // One that cannot be removed does no harm: nothing reads it.
+        // A leftover does no harm: nothing reads it.
         unfinished.take().map(fs::remove_file);
         mem::forget(unfinished);
     }
@@ -81,19 +81,19 @@ impl Unfinished {
     }
 }
 
-/// The folder of an experiment, to which only this process writes.
+/// The folder of an experiment. Only this process writes to it.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     unfinished: Unfinished,
-    /// The directory that was opened. Another one that takes its place is not this experiment's.
+    /// The opened directory. Another directory at the same path is not this experiment's.
     opened: File,
     journal: File,
-    /// True if only its owner may read it.
+    /// True if only the owner may read the folder.
     is_private: bool,
 }
 
-/// Why a new folder was not created: there is something of that name.
+/// The reason why a new folder was not created: its name is taken.
 #[derive(Debug, Error)]
 #[error("{name} already exists; choose another folder (--out), or continue it (--resume {name})", name = .path.display())]
 pub struct FolderExists {
@@ -105,7 +105,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// [`FolderExists`] when there is something of that name; else when it cannot be created.
+    /// [`FolderExists`] if the name is taken, otherwise the reason why the folder cannot be created.
     pub fn create(path: &Path, is_private: bool) -> anyhow::Result<Self> {
         match fs::DirBuilder::new().mode(if is_private { 0o700 } else { 0o777 }).create(path) {
             Ok(()) => {}
@@ -117,15 +117,15 @@ impl Folder {
         Self::open(path, is_private)
     }
 
-    /// Opens the folder of an experiment that is to be continued.
+    /// Opens the folder of an experiment to continue.
     ///
     /// # Errors
     ///
-    /// When it is not the folder of an experiment, or another process writes to it.
+    /// If the folder is not an experiment's, or another process writes to it.
     pub fn resume(path: &Path, is_private: bool) -> anyhow::Result<(Self, ExperimentOrigin)> {
         let missing = || anyhow!("{} is not the folder of an experiment: it has no valid {PLAN}", path.display());
         let kept = path.join(PLAN);
-        // A pipe would be waited for.
+        // Opening a pipe would block.
         if fs::metadata(&kept).is_ok_and(|there| !there.is_file()) {
             bail!("{} is not a regular file, but the plan of an experiment is; choose another folder", kept.display());
         }
@@ -135,7 +135,7 @@ impl Folder {
         };
         begun().ok_or_else(missing)?;
         let folder = Self::open(path, is_private)?;
-        // Read again, because only now nobody else writes to it.
+        // Reads the file again now that nobody else writes to it.
         let made = begun().ok_or_else(missing)?.made;
         folder.here()?;
         folder.clear();
@@ -146,7 +146,7 @@ impl Folder {
         let opened = File::open(path);
         let opened = opened.map_err(|error| anyhow!("{} cannot be opened: {}", path.display(), reason(&error)))?;
         let journal = path.join(JOURNAL);
-        // A pipe is not waited for, and a link not followed: the lines belong to this folder.
+        // Does not block on a pipe, and does not follow a link: the lines belong in this folder.
         let flags = (OFlags::NONBLOCK | OFlags::NOFOLLOW).bits() as i32;
         let file = OpenOptions::new().create(true).append(true).custom_flags(flags).open(&journal);
         let is_file = file.as_ref().map_or(fs::symlink_metadata(&journal), File::metadata).map(|there| there.is_file());
@@ -163,21 +163,21 @@ impl Folder {
         }
     }
 
-    /// The unfinished files, for whoever ends this process meanwhile.
+    /// The unfinished file, to be removed if the process is ended.
     pub fn unfinished(&self) -> Unfinished {
         self.unfinished.clone()
     }
 
-    /// Its path, which may lead elsewhere by now: for messages.
+    /// The path for messages. It may lead elsewhere by now.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Its path, for reading and writing.
+    /// The path for reading and writing.
     ///
     /// # Errors
     ///
-    /// When it does not lead to the directory that was opened any more.
+    /// If the path no longer leads to the opened directory.
     pub fn here(&self) -> anyhow::Result<&Path> {
         let identity = |there: Metadata| (there.dev(), there.ino());
         let there = fs::metadata(&self.path).map(identity).ok();
@@ -191,23 +191,23 @@ impl Folder {
         )
     }
 
-    /// Removes unfinished files of a killed onrush.
+    /// Removes unfinished files left by a killed onrush.
     fn clear(&self) {
         let (begin, end) = UNFINISHED;
         for entry in fs::read_dir(&self.path).into_iter().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with(begin) && name.ends_with(end) {
-                // One that stays does no harm: nothing reads it.
+                // A leftover does no harm: nothing reads it.
                 let _ = fs::remove_file(entry.path());
             }
         }
     }
 
-    /// Writes the files of an experiment that begins.
+    /// Writes the initial files of an experiment.
     ///
     /// # Errors
     ///
-    /// When a file cannot be written.
+    /// If a file cannot be written.
     pub fn begin(
         &self,
         made: &ExperimentOrigin,
@@ -223,7 +223,7 @@ impl Folder {
                 1 => format!("{ATTACHED}/{name}"),
                 _ => format!("{ATTACHED}/{number}-{name}"),
             });
-            // Files from different folders may have one name.
+            // Files from different folders may have equal names.
             let vacant = names.into_iter().find(|name| !self.has(name)).unwrap_or_default();
             self.write(&vacant, content)?;
         }
@@ -232,7 +232,7 @@ impl Folder {
         self.write(PLAN, format!("{plan}\n{made}").as_bytes())
     }
 
-    /// Removes it if it has only an experiment's initial files; returns whether it did.
+    /// Removes the folder if it contains only an experiment's initial files; returns true if so.
     pub fn discard(&self) -> bool {
         let is_bare = |entry: io::Result<fs::DirEntry>| {
             entry.is_ok_and(|entry| {
@@ -243,12 +243,12 @@ impl Folder {
         is_bare && self.here().is_ok_and(|path| fs::remove_dir_all(path).is_ok())
     }
 
-    /// True if it has a file with this name.
+    /// True if the folder has a file with this name.
     pub fn has(&self, name: &str) -> bool {
         self.path.join(name).exists()
     }
 
-    /// The first unused name of this form: `begin.kind-1`, `begin.kind-2` and so on.
+    /// The first unused name of the form `begin.kind-1`, `begin.kind-2` and so on.
     pub fn vacant(&self, begin: &str, kind: &str) -> String {
         let mut names = (1_u32..).map(|number| format!("{begin}.{kind}-{number}"));
         names.find(|name| !self.has(&format!("{name}.json"))).unwrap_or_default()
@@ -258,7 +258,7 @@ impl Folder {
     ///
     /// # Errors
     ///
-    /// When it cannot be renamed.
+    /// If the file cannot be renamed.
     pub fn rename(&self, from: &str, to: &str) -> anyhow::Result<()> {
         let here = self.here()?;
         match fs::rename(here.join(from), here.join(to)) {
@@ -269,37 +269,37 @@ impl Folder {
         }
     }
 
-    /// Moves a file, if it exists, out of the way of a new one: to the first unused name of the form
-    /// `NAME.unreadable-1`, an ending that nothing reads. Returns that name.
+    /// Moves an existing file out of the way of a new one, to the first unused name of the form `NAME.unreadable-1`.
+    /// Nothing reads files with this suffix. Returns the new name.
     ///
     /// # Errors
     ///
-    /// When it cannot be renamed.
+    /// If the file cannot be renamed.
     pub fn set_aside(&self, name: &str) -> anyhow::Result<String> {
         let mut names = (1_u32..).map(|number| format!("{name}.unreadable-{number}"));
-        // A link that leads nowhere takes its name, too.
+        // A dangling link also occupies its name.
         let is_unused = |name: &String| fs::symlink_metadata(self.path.join(name)).is_err();
         let aside = names.find(is_unused).unwrap_or_default();
         self.rename(name, &aside)?;
         Ok(aside)
     }
 
-    /// The path of a file for the output of a hook or a target's command; such files have their own folder.
+    /// The path for the output of a hook or of a target's command. Such files have their own folder.
     ///
     /// # Errors
     ///
-    /// When that folder cannot be created.
+    /// If that folder cannot be created.
     pub fn output(&self, name: &str) -> anyhow::Result<PathBuf> {
         let folder = self.here()?.join("output");
         fs::create_dir_all(&folder).map_err(|error| unwritable(&folder, &error))?;
         Ok(folder.join(name))
     }
 
-    /// Writes a file atomically: a reader finds all of it or nothing.
+    /// Writes a file atomically: readers see all of it or nothing.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, name: &str, content: &[u8]) -> anyhow::Result<()> {
         let path = self.here()?.join(name);
         let directory = path.parent().unwrap_or(&self.path);
@@ -313,7 +313,7 @@ impl Folder {
             };
             let mut file = create(&mut self.unfinished.lock())?;
             file.write_all(content)?;
-            // A full disk may show only here.
+            // A full disk may be reported only here.
             file.as_file().sync_all()?;
             let mut unfinished = self.unfinished.lock();
             *unfinished = None;
@@ -322,11 +322,11 @@ impl Folder {
         written().map_err(|error| unwritable(&path, &error))
     }
 
-    /// Adds a line to the journal.
+    /// Appends a line to the journal.
     ///
     /// # Errors
     ///
-    /// When it cannot be written.
+    /// If the line cannot be written.
     pub fn log(&self, what: &str) -> anyhow::Result<()> {
         self.here()?;
         let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
@@ -336,7 +336,7 @@ impl Folder {
     }
 }
 
-/// Why a file in a folder cannot be written.
+/// The reason why a file in a folder cannot be written.
 fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
     let why = match error.kind() {
         io::ErrorKind::IsADirectory => "it is a folder; move it away".to_owned(),
@@ -345,21 +345,21 @@ fn unwritable(path: &Path, error: &io::Error) -> anyhow::Error {
     anyhow!("{} cannot be written: {why}", path.display())
 }
 
-/// A file that is copied into the folder.
+/// A file copied into the folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AttachedFile {
-    /// Its name, without folders.
+    /// Name without folders.
     pub name: String,
-    /// Its content.
+    /// Content of the file.
     pub content: Vec<u8>,
 }
 
 impl AttachedFile {
-    /// Reads the file, which may never end: some files in `/proc` wait for more.
+    /// Reads the file, which may never end: some files in `/proc` wait for more data.
     ///
     /// # Errors
     ///
-    /// When it is not a regular file, cannot be read, or is too long.
+    /// If the file is not a regular one, cannot be read, or is too long.
     pub fn read(path: &Path) -> anyhow::Result<Self> {
         let refused = |why: &str| anyhow!("attach: {} {why}", path.display());
         let unreadable = |why: String| refused(&format!("cannot be read: {why}"));
@@ -413,7 +413,7 @@ mod tests {
         assert!(std::process::Command::new("mkfifo").arg(scratch.path().join(PLAN)).status().unwrap().success());
         let error = Folder::resume(scratch.path(), false).unwrap_err().to_string();
         assert!(error.contains("/plan.toml is not a regular file"), "{error}");
-        // A process that another test is just starting may hold the lock for a moment.
+        // A process just being started by another test may hold the lock for a moment.
         let mut opened = (0..500).map(|_| {
             std::thread::sleep(std::time::Duration::from_millis(2));
             Folder::open(&path, false)
@@ -470,7 +470,7 @@ mod tests {
             let folder = Folder::create(&path, false).unwrap();
             let unfinished = folder.unfinished();
             let (began, begun) = std::sync::mpsc::channel();
-            // It is never joined: it waits for the end of the process.
+            // Never joined: the thread waits for the end of the process.
             std::thread::spawn(move || {
                 loop {
                     let _ = began.send(());

@@ -1,4 +1,4 @@
-//! Hooks: commands that are run before and after runs and points.
+//! Hooks: commands executed before and after runs and points.
 
 use std::fmt;
 use std::fs::File;
@@ -16,31 +16,31 @@ use crate::run::Interrupt;
 pub struct Hook<'a> {
     /// The command, for `/bin/sh -c`.
     pub command: &'a str,
-    /// Additions to its environment.
+    /// Additional environment variables.
     pub environment: &'a [(String, String)],
-    /// Where its output goes.
+    /// Destination of the output.
     pub output: &'a File,
-    /// How long it may take.
+    /// Maximum duration.
     pub timeout: Duration,
 }
 
-/// How a hook ended. As text, it follows the hook's name in a sentence.
+/// The end of a hook. As text, it follows the hook's name in a sentence.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum HookEnded {
-    /// With exit status 0. Processes that it has left in the background live on.
+    /// With exit status 0. Background processes continue.
     Succeeded,
-    /// With another exit status, or by a signal; its process group was killed.
+    /// With another exit status or by a signal. The process group was killed.
     Failed(ExitStatus),
-    /// It took longer than its timeout; its process group was killed.
+    /// By timeout. The process group was killed.
     TimedOut(Duration),
-    /// The experiment was interrupted; the hook's process group was killed.
+    /// By an interrupt of the experiment. The process group was killed.
     Interrupted,
-    /// Could not be started, for this reason.
+    /// Not started, for this reason.
     NotStarted(String),
 }
 
 impl Hook<'_> {
-    /// Runs it and waits until it ends, its timeout passes, or an interrupt comes.
+    /// Runs the command until it ends, its timeout passes, or an interrupt arrives.
     pub fn run(&self, interrupt: &Interrupt, groups: &ProcessGroups) -> HookEnded {
         let deadline = Instant::now() + self.timeout;
         let mut group = match ProcessGroup::start(self.command, self.environment, self.output, GRACE, groups) {
@@ -102,10 +102,10 @@ mod tests {
         (ended, fs::read_to_string(path).unwrap())
     }
 
-    /// True if the process whose id a hook wrote is alive.
+    /// True if the process whose id a hook printed is alive.
     fn lives(output: &str) -> bool {
         output.trim().parse::<u32>().expect("the hook wrote a process id");
-        // A process that has ended exists until the one that inherited it has waited for it.
+        // An ended process exists until its new parent has waited for it.
         proc::stat(output.trim()).is_some_and(|stat| stat.is_alive)
     }
 

@@ -7,28 +7,28 @@ use serde::Serialize;
 use crate::proc::members;
 use crate::run::host::{self, file};
 
-/// The machine.
+/// The machine of an experiment.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct LabHost {
-    /// The processor's model name.
+    /// Model name of the processor.
     pub cpu_model: Option<String>,
-    /// Number of processors that this process may use.
+    /// Number of processors usable by this process.
     pub cpus: usize,
-    /// Threads of the first core: more than one with simultaneous multithreading.
+    /// Threads of the first core; more than one with simultaneous multithreading.
     pub threads_per_core: Option<usize>,
-    /// The frequency governor of the first processor.
+    /// Frequency governor of the first processor.
     pub governor: Option<String>,
-    /// Total memory, in KiB.
+    /// Total memory in KiB.
     pub memory_kib: Option<u64>,
-    /// The hypervisor or product name of a virtual machine; `yes` if only its being virtual is known.
+    /// Hypervisor or product name of a virtual machine; `yes` if only its being virtual is known.
     pub virtualisation: Option<String>,
-    /// The kernel's release.
+    /// Release of the kernel.
     pub kernel: Option<String>,
-    /// The kernel's identifier of the boot.
+    /// The kernel's boot id.
     pub boot: Option<String>,
-    /// The soft limit on open files.
+    /// Soft limit on open files.
     pub open_files_soft: Option<u64>,
-    /// The hard limit on open files, to which the soft one can be raised.
+    /// Hard limit on open files, to which the soft one can be raised.
     pub open_files_hard: Option<u64>,
     /// Settings that influence a load test.
     pub sysctls: BTreeMap<String, String>,

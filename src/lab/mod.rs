@@ -1,8 +1,8 @@
 //! The commands `onrush lab`, `onrush sweep` and `onrush vs`: experiments of many runs.
 //!
-//! `draft` reads the arguments into an experiment, and `runner` carries it out. Between them are its parts: the
-//! `order` of the runs, the [`ExperimentOrigin`], facts about the [`LabHost`], the [`words`] that are shown, and the commands
-//! around the runs: a [`Hook`], a [`TargetProcess`].
+//! `draft` parses the arguments into an experiment, and `runner` executes it. Other modules hold its parts: the `order`
+//! of the runs, the [`ExperimentOrigin`], facts about the [`LabHost`], the printed [`words`], and the commands around
+//! the runs: a [`Hook`], a [`TargetProcess`].
 
 pub(crate) mod draft;
 mod folder;
@@ -45,7 +45,7 @@ pub const SWEEP: Command = Command {
     parse: |args| Ok(draft::sweep(args)?.map(carried_out)),
 };
 
-/// `onrush vs`: targets against each other.
+/// `onrush vs`: compares targets.
 pub const VERSUS: Command = Command {
     name: "vs",
     about: "measure several servers in turn",

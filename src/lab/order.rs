@@ -1,4 +1,4 @@
-//! The order in which the runs of an experiment are made.
+//! The order of an experiment's runs.
 
 use onrush_plan::Order;
 use onrush_plan::Random;
@@ -6,9 +6,9 @@ use onrush_plan::Random;
 /// One run: a point in a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlannedTurn {
-    /// The number of the point, from 0.
+    /// Number of the point, from 0.
     pub point: usize,
-    /// The number of the round, from 0.
+    /// Number of the round, from 0.
     pub round: u32,
 }
 
@@ -37,9 +37,9 @@ fn sequential(points: usize, rounds: u32) -> Vec<PlannedTurn> {
 }
 
 /// Rounds in which every point comes equally early on average, so that a linear drift of the machine affects all points
-/// alike. Rounds come in pairs, one the reverse of the other; if their number is odd, the last three are balanced
-/// together. Then the places of each point have equal sums. With an odd number of rounds and an even number of points
-/// that is impossible; the sums then differ by at most one.
+/// alike. Rounds come in pairs, one the reverse of the other. If their number is odd, the last three are balanced
+/// together, so that the positions of each point have equal sums. With an odd number of rounds and an even number of
+/// points that is impossible; then the sums differ by at most one.
 fn interleaved(points: usize, rounds: u32, random: &mut Random) -> Vec<PlannedTurn> {
     let mut places = Vec::new();
     let triples = u32::from(!rounds.is_multiple_of(2) && rounds > 1);
@@ -58,7 +58,7 @@ fn interleaved(points: usize, rounds: u32, random: &mut Random) -> Vec<PlannedTu
         .collect()
 }
 
-/// Rounds that are given by the place of each index, with the points assigned to indexes at random.
+/// Rounds defined by the position of each index. Points are assigned to indices at random.
 fn drawn<const N: usize>(
     places: [fn(usize, usize) -> usize; N],
     points: usize,
@@ -78,13 +78,13 @@ fn drawn<const N: usize>(
     rounds
 }
 
-/// The place in the second of three rounds. The sum of the first, this and the [`third`] place is equal for all points:
-/// the three are a column of a Kotzig array (A. Kotzig, "On magic valuations of trichromatic graphs", 1971).
+/// The position in the second of three rounds. The sum of the first, this and the [`third`] position is equal for all
+/// points: the three are a column of a Kotzig array (A. Kotzig, "On magic valuations of trichromatic graphs", 1971).
 fn second(place: usize, points: usize) -> usize {
     if place.is_multiple_of(2) { (points - 1) / 2 - place / 2 } else { points - 1 - place / 2 }
 }
 
-/// The place in the third of three rounds.
+/// The position in the third of three rounds.
 fn third(place: usize, points: usize) -> usize {
     if place.is_multiple_of(2) {
         points - 1 - place / 2
@@ -103,7 +103,7 @@ fn shuffle<T>(values: &mut [T], random: &mut Random) {
 mod tests {
     use super::*;
 
-    /// The sum of the places of each point over all rounds.
+    /// The sum of each point's positions over all rounds.
     fn sums(points: usize, rounds: u32, seed: u64) -> Vec<usize> {
         let mut sums = vec![0; points];
         for (place, turn) in order(Order::Interleaved, points, rounds, seed).iter().enumerate() {
@@ -142,7 +142,7 @@ mod tests {
 
     #[test]
     fn a_drift_of_the_target_cancels_out() {
-        // Each run is slower than the one before it by half a per cent of the first rate.
+        // Each run is slower than the previous one by half a per cent of the first rate.
         for (points, rounds) in [(4, 10), (7, 3), (2, 4)] {
             let mut rates = vec![0.0; points];
             for (place, turn) in order(Order::Interleaved, points, rounds, 7).iter().enumerate() {

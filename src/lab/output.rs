@@ -1,4 +1,4 @@
-//! The output of commands, of which a limited amount is kept.
+//! Limited output files of commands.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -11,9 +11,9 @@ use rustix::process::{Pid, test_kill_process_group};
 
 use crate::run;
 
-/// Keeps a file from growing without end while a command writes to it. The command writes to the file itself and not to
-/// a pipe, so that its background processes can write on after onrush has ended. Dropping this ends the limit, unless
-/// the file was left to a process group.
+/// Limits the size of a file while a command writes to it. The command writes to the file itself instead of a pipe, so
+/// that its background processes can continue to write after onrush has ended. Dropping this ends the limit, unless the
+/// file was left to a process group.
 #[derive(Debug)]
 pub(super) struct CappedOutput(Arc<Mutex<CappedFile>>);
 
@@ -21,19 +21,19 @@ pub(super) struct CappedOutput(Arc<Mutex<CappedFile>>);
 struct CappedFile {
     file: File,
     most: u64,
-    /// Bytes beyond the limit that were removed, at least: bytes written during a removal are unknown.
+    /// Lower bound on the bytes removed beyond the limit. Bytes written during a removal are unknown.
     left_out: u64,
-    /// The process group that goes on writing after its command has ended.
+    /// The process group that continues to write after its command has ended.
     left_to: Option<Pid>,
     is_over: bool,
 }
 
 impl CappedOutput {
-    /// Limits a file that is written by appending, if a thread can be created that watches it.
+    /// Limits a file opened for appending, if a thread to watch it can be created.
     ///
     /// # Errors
     ///
-    /// When the file cannot be opened a second time.
+    /// If the file cannot be opened a second time.
     pub fn limit(file: &File) -> io::Result<Self> {
         Self::limit_to(file, OUTPUT_MAX_MIB << 20)
     }
@@ -42,12 +42,12 @@ impl CappedOutput {
         let limited = CappedFile { file: file.try_clone()?, most, left_out: 0, left_to: None, is_over: false };
         let limited = Arc::new(Mutex::new(limited));
         let watched = Arc::clone(&limited);
-        // Without a thread, the limit is enforced when the command has ended.
+        // Without a thread, the limit is enforced after the command has ended.
         let _ = run::beside("output", move || watch(&watched));
         Ok(Self(limited))
     }
 
-    /// Keeps the limit for as long as a process of this group lives, and onrush does.
+    /// Keeps the limit until this group has no process left, or onrush ends.
     pub fn leave_to(&self, group: Pid) {
         lock(&self.0).left_to = Some(group);
     }
@@ -74,7 +74,7 @@ fn watch(limited: &Mutex<CappedFile>) {
 }
 
 impl CappedFile {
-    /// Ends the limit with a line about the removed output, unless the file was left to processes that live.
+    /// Ends the limit with a line about the removed output, unless the file was left to a live process group.
     fn end_unless_left(&mut self) {
         self.trim();
         if self.is_over || self.left_to.is_some_and(|group| test_kill_process_group(group).is_ok()) {
@@ -91,7 +91,7 @@ impl CappedFile {
         }
     }
 
-    /// Removes output beyond the limit. The next piece is written where the rest ends, because it is appended.
+    /// Removes output beyond the limit. The next piece is appended at the new end.
     fn trim(&mut self) {
         let length = self.file.metadata().map_or(0, |there| there.len());
         if length > self.most && !self.is_over && self.file.set_len(self.most).is_ok() {
@@ -104,7 +104,7 @@ fn lock(limited: &Mutex<CappedFile>) -> MutexGuard<'_, CappedFile> {
     limited.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// How often the length of a file is looked at.
+/// Poll interval for the length of a file.
 const LOOK: Duration = Duration::from_millis(50);
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Process groups: a shell command and everything that it starts, ended together.
+//! Process groups: a shell command and everything it starts, ended together.
 
 use std::fs::File;
 use std::io;
@@ -13,11 +13,11 @@ use rustix::process::{Pid, Resource, Signal, getrlimit, kill_process_group, test
 use super::output::CappedOutput;
 use crate::proc;
 
-/// The process groups that exist now. Clones share one list.
+/// The live process groups. Clones share one list.
 #[derive(Clone, Debug)]
 pub struct ProcessGroups {
     known: Arc<Mutex<LiveGroups>>,
-    /// How many files each process may have open: the limit that this process was started with. (A run raises its own.)
+    /// The open-file limit of each process: the one with which this process was started. (A run raises its own.)
     /// `None`: unlimited.
     files: Option<u64>,
 }
@@ -25,23 +25,23 @@ pub struct ProcessGroups {
 #[derive(Debug, Default)]
 struct LiveGroups {
     ids: Vec<Pid>,
-    /// True if no more may be started.
+    /// True if no more groups may be started.
     is_over: bool,
 }
 
-/// A shell command and everything that it starts. Dropping it ends them.
+/// A shell command and everything it starts. Dropping this ends all of them.
 #[derive(Debug)]
 pub(super) struct ProcessGroup {
     child: Child,
     id: Pid,
-    /// The time between SIGTERM and SIGKILL.
+    /// Time between SIGTERM and SIGKILL.
     grace: Duration,
     groups: ProcessGroups,
     output: CappedOutput,
 }
 
 impl ProcessGroups {
-    /// Kills them all and prevents new ones, for a caller that is about to end this process at once.
+    /// Kills all groups and prevents new ones, before this process is ended.
     pub fn kill(&self) {
         let mut known = self.lock();
         known.is_over = true;
@@ -63,12 +63,12 @@ impl Default for ProcessGroups {
 }
 
 impl ProcessGroup {
-    /// Starts a command in a shell, with additions to its environment, no input, and its output in a file, which is
-    /// written by appending.
+    /// Starts a command in a shell, with additional environment variables and without input. Its output is appended to
+    /// a file.
     ///
     /// # Errors
     ///
-    /// When it cannot be started.
+    /// If the command cannot be started.
     pub fn start(
         command: &str,
         environment: &[(String, String)],
@@ -92,12 +92,12 @@ impl ProcessGroup {
         Ok(Self { child, id, grace, groups: groups.clone(), output: limited })
     }
 
-    /// How the command ended; `None`: it is running.
+    /// The exit status of the command; `None` while it is running.
     pub fn status(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().ok().flatten()
     }
 
-    /// Ends the rest of it: first with SIGTERM, then with SIGKILL.
+    /// Ends all remaining processes of the group, first with SIGTERM, then with SIGKILL.
     pub fn end(&mut self) {
         if !self.groups.lock().ids.contains(&self.id) {
             return;
@@ -105,7 +105,7 @@ impl ProcessGroup {
         let deadline = Instant::now() + self.grace;
         // A group that has ended by itself needs no signal.
         let _ = kill_process_group(self.id, Signal::TERM);
-        // A process that has ended stays in its group until it is waited for.
+        // An ended process stays in its group until it is waited for.
         while self.status().is_none() || lives(self.id) {
             if Instant::now() >= deadline {
                 let _ = kill_process_group(self.id, Signal::KILL);
@@ -115,7 +115,7 @@ impl ProcessGroup {
             thread::sleep(POLL);
         }
         let _ = self.child.wait();
-        // A signal takes effect when the process that gets it runs; a busy machine makes it wait.
+        // A signal takes effect when its process runs. On a busy machine that takes time.
         let deadline = Instant::now() + DYING_MAX;
         while lives(self.id) && Instant::now() < deadline {
             thread::sleep(POLL);
@@ -123,13 +123,13 @@ impl ProcessGroup {
         self.forget();
     }
 
-    /// Lets the processes live that an ended command has started.
+    /// Leaves the background processes of an ended command alive.
     pub fn leave(self) {
         self.output.leave_to(self.id);
         self.forget();
     }
 
-    /// Removes it from the list of groups to be ended.
+    /// Removes the group from the list of groups to end.
     fn forget(&self) {
         self.groups.lock().ids.retain(|&id| id != self.id);
     }
@@ -141,13 +141,13 @@ impl Drop for ProcessGroup {
     }
 }
 
-/// True if a process group has a process that has not ended. Zombies have ended.
+/// True if a process of the group has not ended. Zombies have ended.
 pub(super) fn lives(id: Pid) -> bool {
     lives_by(id, "/proc")
 }
 
 /// [`lives`] for the processes listed in this directory. If none of the group is listed, for instance because `/proc`
-/// is missing, only the kernel can say whether the group exists, and it counts zombies.
+/// is missing, only the kernel knows whether the group exists, and it counts zombies.
 fn lives_by(id: Pid, proc: &str) -> bool {
     if test_kill_process_group(id).is_err() {
         return false;
@@ -163,16 +163,16 @@ fn lives_by(id: Pid, proc: &str) -> bool {
     has_live_one || !is_listed
 }
 
-/// Runs its second argument with the first one as the limit on open files.
+/// Runs its second argument with the first one as the open-file limit.
 const LIMITED: &str = r#"ulimit -S -n "$0"; exec /bin/sh -c "$1""#;
 
-/// How long the end of killed processes is waited for; one that waits for a broken disk does not end.
+/// Maximum wait for the end of killed processes. A process that waits for a broken disk does not end.
 const DYING_MAX: Duration = Duration::from_secs(5);
 
-/// How often a process is polled for its end.
+/// Poll interval for the end of a process.
 pub(super) const POLL: Duration = Duration::from_millis(5);
 
-/// How a command ended, in words.
+/// Describes the end of a command.
 pub fn ending(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("exit status {code}"),
@@ -214,7 +214,7 @@ mod tests {
         assert_eq!(lives(), [true; 2], "the shell has ended, and its child has not");
         kill_process_group(group.id, Signal::KILL).unwrap();
         let deadline = Instant::now() + Duration::from_secs(30);
-        // It is a zombie until the process that inherited it has waited for it.
+        // The process is a zombie until its new parent has waited for it.
         while lives()[0] && Instant::now() < deadline {
             thread::sleep(POLL);
         }

@@ -15,61 +15,61 @@ use thiserror::Error;
 use super::process_group::{ProcessGroup, ProcessGroups, ending};
 use crate::run::Interrupt;
 
-/// How the target's command is started.
+/// The options for starting the target's command.
 #[derive(Debug)]
 pub struct Start<'a> {
     /// The command, for `/bin/sh -c`.
     pub command: &'a str,
-    /// Additions to its environment.
+    /// Additional environment variables.
     pub environment: &'a [(String, String)],
-    /// The file that its output is appended to.
+    /// The file to which the output is appended.
     pub output: &'a Path,
-    /// How long it may take until the target is ready.
+    /// Maximum time until the target is ready.
     pub timeout: Duration,
-    /// The secrets that are hidden where its output is quoted.
+    /// Secrets to redact in quoted output.
     pub known: &'a KnownSecrets,
 }
 
-/// A target that was started and is ready. Dropping it ends its process group.
+/// A started and ready target. Dropping it ends its process group.
 #[derive(Debug)]
 pub struct TargetProcess(ProcessGroup);
 
-/// Why a target is not ready, in a sentence.
+/// The reason why a target is not ready, as a sentence.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum TargetNotReady {
     /// The command could not be started, for this reason.
     #[error("the target's command could not be started: {0}")]
     NotStarted(String),
-    /// Another server responds at its address.
+    /// Another server responds at the target's address.
     #[error("the target's command was not started: a server already responds at the target's URL; end it first")]
     Taken,
     /// The command ended before the target was ready.
     #[error("the target's command ended before the target was ready, with {}{}", ending(*.status), printed(.output))]
     Died {
-        /// How it ended.
+        /// Exit status of the command.
         status: ExitStatus,
-        /// The last lines of its output.
+        /// Last lines of the output.
         output: String,
     },
-    /// The target was not ready in time; its command was ended.
+    /// The target was not ready in time. Its command was ended.
     #[error("the target was not ready within {timeout:?}, so its command was ended{}", printed(.output))]
     Late {
-        /// The time it had.
+        /// The time allowed.
         timeout: Duration,
-        /// The last lines of its output.
+        /// Last lines of the output.
         output: String,
     },
-    /// The experiment was interrupted; the command was ended.
+    /// The experiment was interrupted. The command was ended.
     #[error("the target's command was ended before the target was ready: interrupted")]
     Interrupted,
 }
 
 impl TargetProcess {
-    /// Starts the target's command and waits until the target is ready, which `is_ready` finds out within the time that
-    /// it is given.
+    /// Starts the target's command and waits until the target is ready. `is_ready` polls it, within the given time.
     ///
     /// # Errors
     ///
+    /// If the target does not become ready in time. Then none of its processes is left.
     /// When it does not become ready in time. Then no process of it is left.
     pub fn start(
         start: &Start,
@@ -109,14 +109,13 @@ impl TargetProcess {
         }
     }
 
-    /// How the command ended by itself; `None`: it is running.
+    /// The exit status of a command that ended by itself; `None` while it is running.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.0.status()
     }
 }
 
-/// The last lines that were written to a file after its first `before` bytes, without secrets; empty if they cannot be
-/// read.
+/// The last lines written to a file after its first `before` bytes, without secrets; empty if unreadable.
 fn last_lines(file: &mut File, before: u64, known: &KnownSecrets) -> String {
     let mut read = || {
         let end = file.seek(SeekFrom::End(0))?;
@@ -125,7 +124,7 @@ fn last_lines(file: &mut File, before: u64, known: &KnownSecrets) -> String {
         file.take(OUTPUT_BYTES).read_to_end(&mut bytes)?;
         Ok::<_, io::Error>(bytes)
     };
-    // Before it is cut into lines, and these to the length that is shown: a part of a secret is not recognised.
+    // Redacted before splitting into lines and truncating these: a part of a secret would not be recognised.
     let bytes = known.hide(&secrets::bytes(&read().unwrap_or_default()));
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let lines: Vec<&str> = text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
@@ -138,13 +137,13 @@ fn printed(output: &str) -> String {
     if output.is_empty() { "; it printed nothing".to_owned() } else { format!("; it printed: {output}") }
 }
 
-/// How often a target that was started is polled.
+/// Poll interval for a started target.
 const POLL: Duration = Duration::from_millis(20);
-/// The time between SIGTERM and SIGKILL for a target's command.
+/// Time between SIGTERM and SIGKILL for a target's command.
 const GRACE: Duration = Duration::from_secs(5);
-/// How many lines of a target's output are quoted.
+/// Number of quoted lines of a target's output.
 const OUTPUT_LINES: usize = 3;
-/// How many bytes at the end of the output are searched for them.
+/// Bytes at the end of the output that are searched for these lines.
 const OUTPUT_BYTES: u64 = 64 << 10;
 
 #[cfg(test)]
@@ -168,7 +167,7 @@ mod tests {
         TargetProcess::start(&start, |_| ready.exists(), &Interrupt::default(), &ProcessGroups::default())
     }
 
-    /// True if a process is left of the group whose id is in the output.
+    /// True if the group whose id is in the output has a process left.
     fn is_left(scratch: &TempDir) -> bool {
         let output = fs::read_to_string(scratch.path().join("output")).unwrap();
         let id = output.split_whitespace().next().and_then(|id| Pid::from_raw(id.parse().ok()?));
@@ -233,7 +232,7 @@ mod tests {
         let unready =
             TargetProcess::start(&start, asked, &Interrupt::default(), &ProcessGroups::default()).unwrap_err();
         assert!(matches!(unready, TargetNotReady::Late { .. }), "{unready}");
-        // The first is asked before the command is started.
+        // The first query comes before the command is started.
         assert!(given[0] == timeout && given[1..].iter().all(|within| *within <= timeout), "{given:?}");
         assert!(given[1..].is_sorted_by(|one, next| one > next) && given.len() >= 3, "{given:?}");
     }

@@ -1,4 +1,4 @@
-//! The lines that an experiment prints: its plan, each run, and samples of sockets.
+//! The lines printed by an experiment: its plan, each run, and socket samples.
 
 use std::time::Duration;
 
@@ -44,12 +44,12 @@ pub fn plan(experiment: &Experiment, turns: &[PlannedTurn]) -> String {
     text
 }
 
-/// The line before the first run, without the folder: how many runs there are, and how long they take.
+/// The line before the first run, without the folder: the number of runs and their total duration.
 pub fn summary(experiment: &Experiment) -> String {
     format!("{}: {}{}", experiment.name, units::counted(experiment.runs(), "run"), length(experiment))
 }
 
-/// How long the runs take, warm-ups included, as the end of a line; empty if that is unknown beforehand.
+/// The total duration of the runs including warm-ups, as the end of a line; empty if unknown.
 fn length(experiment: &Experiment) -> String {
     let of = |point: &Point| {
         let Stop { duration, .. } = point.plan.stop;
@@ -59,7 +59,7 @@ fn length(experiment: &Experiment) -> String {
     round.map_or_else(String::new, |round| format!(", at least {}", units::exact(round * experiment.rounds)))
 }
 
-/// The beginning of the line about a run: its number, point and round.
+/// The start of the line about a run: its number, point and round.
 pub fn run(experiment: &Experiment, point: &Point, turn: PlannedTurn, number: u64) -> String {
     let runs = experiment.runs();
     let words = experiment.words(point);
@@ -67,7 +67,7 @@ pub fn run(experiment: &Experiment, point: &Point, turn: PlannedTurn, number: u6
     format!("[{number:>width$}/{runs}] {words}{blank}round {}", turn.round + 1, width = runs.to_string().len())
 }
 
-/// A run's figures, as a part of a line.
+/// The figures of a run, as a part of a line.
 pub fn measured(document: &Document) -> String {
     let per_s = document.rate_per_s;
     let figure = |percent: &str| {
@@ -111,8 +111,8 @@ pub fn measured(document: &Document) -> String {
     words
 }
 
-/// The samples of sockets of the runs of a point: the median of the medians, the lowest and the highest value of each
-/// figure. `None`: there are no samples.
+/// The socket samples of a point's runs: for each figure the median of the medians, the minimum and the maximum. `None`
+/// without samples.
 pub fn sockets(sampled: &[SocketSamples]) -> Option<String> {
     let figure = |of: fn(&SocketSamples) -> Option<Extent>, scale: f64, name: &str, unit: &str| {
         let extents: Vec<Extent> = sampled.iter().filter_map(of).collect();

@@ -1,4 +1,4 @@
-//! Lines on standard error about a run that is beginning or under way.
+//! Lines on standard error about a run that is starting or in progress.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use crate::program::say;
 use crate::run::{self, Choice, Gathering, Listener, Observer, Waiting};
 use crate::{cli, failure};
 
-/// The line for `-v`: the version, the backend, and the reasons of the choices.
+/// The line for `-v`: the version, the backend, and the reasons for the choices.
 pub fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
     let spin = run::spin::decide(plan, &addresses.0);
     let waits = if spin.spins { "busy-polling is on" } else { "busy-polling is off" };
@@ -22,12 +22,12 @@ fn host_name() -> String {
     onrush_text::escape(rustix::system::uname().nodename().to_bytes())
 }
 
-/// Says that a run waits for its target. In a list, it comes after the progress line, in whose place its line is
-/// printed.
+/// Reports that a run waits for its target. Comes after the progress line in a list of observers, because it is printed
+/// in its place.
 pub struct WaitingLine<'a> {
     /// The plan of the run.
     pub plan: &'a Plan,
-    /// True if it is to be said.
+    /// True if the wait is reported.
     pub is_said: bool,
 }
 
@@ -55,7 +55,7 @@ impl Observer for WaitingLine<'_> {
             let on = if machines == 1 { "which" } else { "each of which" };
             let machines = counted(machines.into(), "machine");
             let typed = format!(", on {on} to type: onrush worker --coordinator {host}:{port} --token-file {file}");
-            // The user types nothing for workers that are started together.
+            // For workers started together, the user types nothing.
             let typed = if asked.place.is_none() { typed } else { String::new() };
             say(&format!("onrush: waiting for {machines}{typed}"));
         } else {

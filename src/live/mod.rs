@@ -1,8 +1,8 @@
-//! Standard error while a run lasts: the progress line on a terminal, and single `lines`.
+//! Standard error during a run: the progress line on a terminal, and single `lines`.
 //!
-//! The progress line shows snapshots; it decides nothing and measures nothing. It has no colours, so `NO_COLOR` makes
-//! no difference; its only escape sequence erases to the end of the screen. A terminal that cannot be written to does
-//! not end the run.
+//! The progress line only shows snapshots; it decides and measures nothing. It has no colours, so `NO_COLOR` makes no
+//! difference. Its only escape sequence erases to the end of the screen. A write error on the terminal does not end the
+//! run.
 
 mod lines;
 
@@ -15,12 +15,12 @@ use onrush_text::units::{exact, thousands, time_us};
 
 use crate::run::{Observer, RunProgress, Waiting};
 
-/// Moves to the beginning of the line and erases it and all below it: a terminal that became narrower may have wrapped
-/// it.
+/// Moves to the start of the line and erases the rest of the screen: a terminal that became narrower may have wrapped
+/// the line.
 const ERASE: &str = "\r\x1b[J";
 
-/// Where the cursor waits after the line. A terminal that becomes narrower wraps the line and keeps the cursor at the
-/// same character: at its first one, all rows of the line are below the cursor, and [`ERASE`] finds them.
+/// Position of the cursor after drawing. A terminal that becomes narrower wraps the line and keeps the cursor at the
+/// same character. At the first character, all rows of the line are below the cursor, where [`ERASE`] finds them.
 const HOME: &str = "\r";
 
 /// The assumed width of a terminal that does not report one.
@@ -31,7 +31,7 @@ const USUAL_WIDTH: usize = 80;
 pub struct ProgressLine<W: Write = Stderr> {
     out: W,
     width: fn() -> usize,
-    /// Its beginning.
+    /// Start of the line.
     words: String,
     stop: Stop,
     schedule: Option<Schedule>,
@@ -39,8 +39,8 @@ pub struct ProgressLine<W: Write = Stderr> {
 }
 
 impl ProgressLine {
-    /// A line on standard error that begins with these words, for the run of a plan; `None` if standard error is not a
-    /// terminal, if there is to be no progress, or if the run has a script, whose own output would break the line up.
+    /// A progress line on standard error, starting with these words. `None` if standard error is not a terminal,
+    /// progress is off, or a script's own output would break up the line.
     pub fn on_stderr(words: &str, plan: &Plan) -> Option<Self> {
         let Plan { stop, schedule, script, output, .. } = plan;
         let out = io::stderr();
@@ -64,14 +64,14 @@ impl<W: Write> ProgressLine<W> {
     /// Shows the progress of the run.
     fn draw(&mut self, progress: &RunProgress<'_>) {
         let line = format!("{}{}", self.words, text(self.stop, self.schedule.as_ref(), progress));
-        // Some terminals begin a new line after the last column.
+        // Some terminals start a new line after the last column.
         let room = (self.width)().saturating_sub(1);
         let cut = line.char_indices().nth(room).map_or(line.len(), |(index, _)| index);
         self.send(&format!("{ERASE}{}{HOME}", &line[..cut]));
         self.drawn = true;
     }
 
-    /// Removes the line, to make room for other output.
+    /// Removes the line to make room for other output.
     fn clear(&mut self) {
         if std::mem::take(&mut self.drawn) {
             self.send(ERASE);
@@ -79,7 +79,7 @@ impl<W: Write> ProgressLine<W> {
     }
 
     fn send(&mut self, text: &str) {
-        // Nothing depends on this line: a terminal that has gone is no reason to stop.
+        // Nothing depends on this line: a closed terminal is no reason to stop.
         let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
     }
 }
@@ -90,7 +90,7 @@ impl<W: Write> Drop for ProgressLine<W> {
     }
 }
 
-/// The progress, the rate, the lateness and the number of errors.
+/// The progress, the rate, the delay of sends and the number of errors.
 fn text(stop: Stop, schedule: Option<&Schedule>, progress: &RunProgress<'_>) -> String {
     let rate = thousands(progress.requests_per_s.round() as u64);
     if let Some(warm_up) = progress.warm_up {
@@ -111,7 +111,7 @@ fn text(stop: Stop, schedule: Option<&Schedule>, progress: &RunProgress<'_>) -> 
     format!("{done}, {rate}{asked} requests/s{late}, {errors} errors")
 }
 
-/// The width in columns of the terminal on standard error, read each time because it may change.
+/// The width in columns of the terminal on standard error. Read each time, because it may change.
 fn stderr_width() -> usize {
     match rustix::termios::tcgetwinsize(io::stderr()) {
         Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),

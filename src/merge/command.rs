@@ -64,7 +64,7 @@ those of the sum, too: the exit code is 3 if one is met.",
     },
 };
 
-/// Parses the arguments of `merge`; `None` if the help was asked for. The error names the fault.
+/// Parses the arguments of `merge`; `None` if help was requested. The error names the fault.
 fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
     let merge = Merge { inputs: Vec::new(), outputs: Vec::new(), is_piped: false, force: false };
     let merge = MERGE.read(args, merge)?;
@@ -80,7 +80,7 @@ fn parse(args: &[OsString]) -> Result<Option<Merge>, String> {
     Ok(merge)
 }
 
-/// Prints the sum, or that it is in files; returns the exit code.
+/// Prints the sum or the names of its files; returns the exit code.
 fn run(merge: &Merge) -> u8 {
     until_signal(|signals| {
         let printed = super::run(merge, |states| states.give_up_before_quitting(signals));
@@ -94,7 +94,7 @@ fn run(merge: &Merge) -> u8 {
     })
 }
 
-/// The exit code of a sum with gates, equal to a run's with its figures; and the lines that say why.
+/// The exit code of a sum with gates, equal to that of a run with the same figures, and the lines with the reasons.
 fn judged(sum: &Document) -> (u8, Vec<String>) {
     let broken = sum.gates.iter().filter(|gate| gate.broken);
     let undecided = sum.gates.iter().filter(|gate| gate.undecided);

@@ -1,4 +1,4 @@
-//! `onrush merge`: several result files as one.
+//! `onrush merge`: combines several result files into one.
 
 pub(crate) mod command;
 
@@ -22,27 +22,27 @@ use crate::record::{self, Different, Document, Named, Note, NoteId};
 use crate::report::form::{self, PrintedReport, ReportForm};
 use crate::saved;
 
-/// Results to add up, and where the sum goes.
+/// Results to add up, and the destinations of the sum.
 #[derive(Clone, Debug)]
 pub struct Merge {
     /// The files, at least one.
     pub inputs: Vec<PathBuf>,
-    /// The files for the sum; none: standard output.
+    /// The files for the sum; if empty, standard output.
     pub outputs: Vec<Output>,
-    /// True if the sum goes to standard output even with files, and as JSON even on a terminal.
+    /// True if the sum also goes to standard output, as JSON even on a terminal.
     pub is_piped: bool,
-    /// True if results of different plans are added, too.
+    /// True if results of different plans may be added.
     pub force: bool,
 }
 
-/// Adds up the results and writes the sum; returns it, and the output. `open` is called when the files for the sum were
-/// checked.
+/// Adds up the results and writes the sum. Returns the sum and the output. `open` is called once the files for the sum
+/// have been checked.
 ///
 /// # Errors
 ///
-/// When a file cannot be read, added or written.
+/// If a file cannot be read, added or written.
 pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Document, PrintedReport)> {
-    // A sum of private files is private, too.
+    // A sum of private files is private as well.
     let is_private = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| there.mode() & 0o077 == 0);
     let files = Files::open(&merge.outputs, None, merge.inputs.iter().any(is_private))?;
     open(files.states());
@@ -68,7 +68,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
         }
         sum.notes.push(Note::doubt(NoteId::DifferentPlans, mixed(&different)));
     }
-    // A reader of the exit code alone must hear of gates that were not judged.
+    // A reader of the exit code alone must learn of unjudged gates.
     let notes = judge::on_missing(&sum).map(|note| format!("note: {}", printable(&note.text))).collect();
     let printed = match (merge.is_piped, merge.outputs.is_empty()) {
         (false, false) => PrintedReport { text: String::new(), notes },
@@ -91,12 +91,12 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
     files::unwritable(&states).into_iter().next().map_or(Ok((sum, printed)), |error| Err(error.into()))
 }
 
-/// The note of a sum on a result that `--force` added.
+/// A sum's note on a result added because of `--force`.
 fn mixed(different: &Different) -> String {
     format!("a result of a different plan was added: {different}")
 }
 
-/// The first two paths that lead to one file, the later one first.
+/// The first two paths to the same file, the later one first.
 fn twice(paths: &[PathBuf]) -> Option<(&Path, &Path)> {
     let mut known: HashMap<PathBuf, &Path> = HashMap::new();
     let files = paths.iter().filter_map(|path| Some((path, fs::canonicalize(path).ok()?)));

@@ -14,7 +14,6 @@ const NS_PER_MS: f64 = 1e6;
 
 /// The table of the latency shown in the text. Percentiles are estimates over all due requests; the other figures cover
 /// complete responses.
-/// figures cover complete responses.
 pub fn render(document: &Document) -> Result<String, Corrupt> {
     let latency = document.shown_latency().values()?;
     let estimate = document.estimate()?;

@@ -19,10 +19,10 @@ use crate::cli::typed::Typed;
 use crate::cli::{Warned, command_line, probe};
 use crate::compare::{DECISIVE, RESPONSES_NEEDED};
 
-/// The highest number of points.
+/// Maximum number of points.
 const POINTS_MAX: usize = 10_000;
 
-/// Parts of the experiment from the command line.
+/// The parts of the experiment that come from the command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Circumstances {
     pub folder: ResultDestination,
@@ -31,7 +31,7 @@ pub(super) struct Circumstances {
     pub retries: Option<u32>,
 }
 
-/// Makes the experiment; warns the user if it can be carried out but has a weakness.
+/// Makes the experiment. Warns about weaknesses that do not prevent it.
 pub(super) fn decide(mut outline: ExperimentOutline, around: Circumstances) -> Result<Warned<Experiment>, String> {
     if slug(&outline.name).is_empty() {
         return Err("the experiment has no name; write name = \"…\" at the top".to_owned());
@@ -51,7 +51,7 @@ pub(super) fn decide(mut outline: ExperimentOutline, around: Circumstances) -> R
     }
     let factors =
         outline.factors.iter().map(|factor| decided(factor, &outline, &known)).collect::<Result<Vec<_>, _>>()?;
-    // From here on a baseline has the name under which its level is shown, which contains no secret.
+    // From here on, a baseline is called by the displayed name of its level, which contains no secret.
     for (name, level) in &mut outline.baseline {
         let factor = factors.iter().find(|factor| factor.name == *name);
         factor.iter().for_each(|factor| *level = factor.levels[factor.baseline].shown.clone());
@@ -93,7 +93,7 @@ pub(super) fn decide(mut outline: ExperimentOutline, around: Circumstances) -> R
     Ok((experiment, warnings.into_iter().collect()))
 }
 
-/// A warning if runs with a rate will be too short for the percentile that decides between them.
+/// A warning if runs with a rate will be too short for the deciding percentile.
 fn undecidable(experiment: &Experiment) -> Option<String> {
     let Experiment { factors, points, .. } = experiment;
     // Rates are not compared: the answer is which of them were reached.
@@ -113,13 +113,13 @@ fn undecidable(experiment: &Experiment) -> Option<String> {
     })
 }
 
-/// How many requests a run with a rate will have.
+/// The expected number of requests of a run with a rate.
 struct ExpectedRequests {
-    /// Requests due until its time is over; `None`: no time ends it.
+    /// Requests due within its duration; `None` without a duration.
     of_time: Option<f64>,
-    /// Requests after which it ends, if it ends after requests.
+    /// The limit on requests, if any.
     limit: Option<u64>,
-    /// Its rate, unless its stages set that, or how long it lasts.
+    /// The rate; `None` if stages set the rate or the duration.
     per_s: Option<f64>,
 }
 
@@ -140,7 +140,7 @@ impl ExpectedRequests {
         self.of_time.map_or(u64::MAX, |due| due as u64).min(self.limit.unwrap_or(u64::MAX))
     }
 
-    /// The remedy for too few; whatever ends the run too early must be changed.
+    /// The remedy for too few requests: changes the limit that ends the run too early.
     fn remedy(&self) -> String {
         let is_too_few = |requests: &f64| *requests < RESPONSES_NEEDED as f64;
         let longer = self.of_time.filter(is_too_few).map(|due| match self.per_s {
@@ -154,12 +154,12 @@ impl ExpectedRequests {
     }
 }
 
-/// How many seconds a run at a rate needs for its comparison; one of random requests may have fewer than it should.
+/// The seconds that a run at this rate needs for a comparison, with a margin for random arrivals.
 pub(super) fn enough_s(per_s: f64) -> f64 {
     RESPONSES_NEEDED as f64 * 1.1 / per_s
 }
 
-/// Refuses names that would move the terminal's cursor.
+/// Rejects names that would move the terminal's cursor.
 fn refuse_controls(outline: &ExperimentOutline) -> Result<(), String> {
     let labels = outline.factors.iter().flat_map(|factor| &factor.levels).filter_map(|level| level.label.as_ref());
     let names = outline.factors.iter().map(|factor| &factor.name);
@@ -169,7 +169,7 @@ fn refuse_controls(outline: &ExperimentOutline) -> Result<(), String> {
     }
 }
 
-/// All combinations of one level of each factor; the first factor changes least often.
+/// All combinations of one level per factor. The first factor changes least often.
 fn crossed(factors: &[OutlineFactor]) -> Result<Vec<Vec<usize>>, String> {
     let count = factors.iter().try_fold(1_usize, |count, factor| count.checked_mul(factor.levels.len()));
     let count = count.filter(|count| *count <= POINTS_MAX);
@@ -194,7 +194,7 @@ fn shown(factors: &[Factor], levels: &[usize]) -> String {
     if words.is_empty() { String::new() } else { format!("{}: ", words.join(" ")) }
 }
 
-/// A factor, with the names of its levels and its baseline.
+/// A factor with its baseline and the names of its levels.
 fn decided(factor: &OutlineFactor, outline: &ExperimentOutline, known: &KnownSecrets) -> Result<Factor, String> {
     let name = &factor.name;
     if factor.levels.is_empty() {
@@ -219,7 +219,7 @@ fn decided(factor: &OutlineFactor, outline: &ExperimentOutline, known: &KnownSec
     Ok(Factor { name: name.clone(), levels, baseline })
 }
 
-/// Refuses a factor that sets nothing, or an option that is also set elsewhere.
+/// Rejects a factor that sets nothing, or an option that is set elsewhere as well.
 fn check_options(factor: &OutlineFactor, outline: &ExperimentOutline) -> Result<(), String> {
     let name = &factor.name;
     let others = || outline.factors.iter().filter(|other| other.name != *name).flat_map(|other| &other.levels);
@@ -242,7 +242,7 @@ fn check_options(factor: &OutlineFactor, outline: &ExperimentOutline) -> Result<
     Ok(())
 }
 
-/// The place of the level that is called `wanted`, or sets this value only.
+/// The index of the level that is called `wanted`, or sets only this value.
 fn baseline(factor: &OutlineFactor, levels: &[Level], wanted: &String) -> Result<usize, String> {
     let found = factor.levels.iter().zip(levels).position(|(level, named)| {
         named.shown == *wanted
@@ -257,7 +257,7 @@ fn baseline(factor: &OutlineFactor, levels: &[Level], wanted: &String) -> Result
     })
 }
 
-/// A level for people: its label, or its settings.
+/// The name of a level: its label or its settings.
 fn named(level: &OutlineLevel) -> String {
     let value = |key: &str, values: &[String]| match values {
         [] => "on".to_owned(),
@@ -279,18 +279,18 @@ fn named(level: &OutlineLevel) -> String {
     }
 }
 
-/// The secrets in the options of all levels and in the commands. Files have not been read yet.
+/// The secrets in the commands and in the options of all levels. Files have not been read yet.
 fn known(outline: &ExperimentOutline) -> KnownSecrets {
     let levels = outline.factors.iter().flat_map(|factor| &factor.levels);
     let options: Vec<OptionMap> =
         levels.map(|level| outline.run.with(&level.sets)).chain([outline.run.clone()]).collect();
     let plan_of = |options: &OptionMap| {
         let mut options = options.clone();
-        // A file is read once, when the points are made: it may be standard input.
+        // A file is read only once, when the points are made: it may be standard input.
         options.0.retain(|key, values| key != "body" || !values.iter().any(|value| value.starts_with('@')));
-        // Another factor may set it.
+        // Another factor may set the URL.
         options.0.entry(URL.to_owned()).or_insert_with(|| vec!["http://localhost/".to_owned()]);
-        // A fault in it is reported where the points are made.
+        // A fault in the options is reported when the points are made.
         plan(&options).ok().map(|(plan, _)| plan)
     };
     let plans: Vec<Plan> = options.iter().filter_map(plan_of).collect();
@@ -308,7 +308,7 @@ fn server(outline: Option<&OutlineServer>, run: &OptionMap, is_varied: bool) -> 
         return Err(format!("[target] has no command; add command = \"…\", or vary {COMMAND}"));
     }
     let ready = outline.ready.as_ref().map(|url| {
-        // TLS, proxy and socket options are the runs'.
+        // The TLS, proxy and socket options are those of the runs.
         let mut options = run.clone();
         options.0.insert(URL.to_owned(), vec![url.clone()]);
         ["script", "args", "body", "method", "urls", "urls-order"].iter().for_each(|key| drop(options.0.remove(*key)));
@@ -317,16 +317,16 @@ fn server(outline: Option<&OutlineServer>, run: &OptionMap, is_varied: bool) -> 
     Ok(Some(ManagedServer { command: outline.command.clone(), ready: ready.transpose()?, timeout: outline.timeout }))
 }
 
-/// The plan of these options, as if they had been typed.
+/// The plan of these options, as if typed.
 pub(super) fn plan(options: &OptionMap) -> Result<Warned<Plan>, String> {
-    // Standard input would be empty for all but the first run.
+    // Standard input would be empty for all runs but the first.
     let of_input = [(LIST, "-"), ("body", "@-")]
         .into_iter()
         .find(|(key, input)| options.0.get(*key).is_some_and(|values| values.iter().any(|value| value == input)));
     if let Some((key, input)) = of_input {
         return Err(format!("{key} {input}: standard input can be read only once; write it to a file, and name that"));
     }
-    // A list may have it.
+    // The list may contain the URL.
     if options.0.get(URL).is_none_or(Vec::is_empty) && !options.0.contains_key(LIST) {
         return Err(format!("there is no {URL}; add {URL} = \"http://…\" to [run] or to every level of a factor"));
     }

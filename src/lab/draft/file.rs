@@ -15,9 +15,9 @@ use crate::cli::units;
 /// A fault in a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
-    /// The line, counted from 1; `None`: the file as a whole.
+    /// The line, counted from 1; `None` for the whole file.
     pub line: Option<usize>,
-    /// The fault, in a sentence.
+    /// The fault as a sentence.
     pub words: String,
 }
 
@@ -81,7 +81,7 @@ fn factor(table: &FileTable<'_>) -> Result<OutlineFactor, Wrong> {
             let label = inner.string("label")?;
             Ok(OutlineLevel { label, sets: inner.options("", &["label"])? })
         }
-        // A plain value sets the option that the factor is named after.
+        // A plain value sets the option named by the factor.
         _ => {
             table.option(&name, value.span())?;
             Ok(OutlineLevel { label: None, sets: table.setting(&name, value)?.into_iter().collect() })
@@ -119,7 +119,7 @@ struct FileTable<'a> {
 }
 
 impl<'a> FileTable<'a> {
-    /// Refuses every key but these.
+    /// Rejects any other key.
     fn has_only(&self, known: &[&str]) -> Result<(), Wrong> {
         let Some(key) = self.table.keys().find(|key| !known.contains(&&**key.get_ref())) else { return Ok(()) };
         let place = if self.name.is_empty() { String::new() } else { format!(" in [{}]", self.name) };
@@ -164,7 +164,7 @@ impl<'a> FileTable<'a> {
         number.map(Some).ok_or_else(words)
     }
 
-    /// A time: a number without a unit means seconds, as for options of a run.
+    /// A time. Without a unit it is in seconds, as in the options of a run.
     fn time(&self, key: &str) -> Result<Option<Duration>, Wrong> {
         let Some((_, value)) = self.find(key) else { return Ok(None) };
         let time = units::time(&self.scalar(key, value)?, Dialect::Native).ok().filter(|time| !time.is_zero());
@@ -200,7 +200,7 @@ impl<'a> FileTable<'a> {
         values.iter().map(table).collect()
     }
 
-    /// The options in a table; `own` are keys that are none. An inner table is the last part of a name with dots.
+    /// The options of a table, except the keys in `own`. An inner table is the last part of a dotted name.
     fn options(&self, prefix: &str, own: &[&str]) -> Result<Vec<(String, Vec<String>)>, Wrong> {
         let mut options = Vec::new();
         for (key, value) in self.table.iter().filter(|(key, _)| !own.contains(&&**key.get_ref())) {
@@ -222,7 +222,7 @@ impl<'a> FileTable<'a> {
         Ok(options)
     }
 
-    /// Refuses a name that is not an option.
+    /// Rejects a name that is not an option.
     fn option(&self, name: &str, span: Range<usize>) -> Result<(), Wrong> {
         OptionMap::check(name).map_err(|words| self.at(span, &words))
     }
@@ -238,7 +238,7 @@ impl<'a> FileTable<'a> {
         Ok(Some((canonical(name), values)))
     }
 
-    /// A value as it would be typed.
+    /// A value as typed.
     fn scalar(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<String, Wrong> {
         match value.get_ref() {
             DeValue::String(text) => Ok(text.to_string()),
@@ -258,7 +258,7 @@ impl<'a> FileTable<'a> {
     }
 }
 
-/// The number of the line that a byte is in.
+/// The number of the line with the byte at this position.
 fn line(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
 }

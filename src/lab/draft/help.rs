@@ -4,7 +4,7 @@ use super::typed::{OPTIONS, SHORTHAND, TypedLab};
 use crate::cli::arguments::{HELP, Setter, help};
 use crate::cli::described::Described;
 
-/// The help of `lab`, above its options and below.
+/// The help of `lab`, above and below its options.
 pub(super) const LAB: (&str, &str) = (
     "\
 onrush lab measures every point of an experiment several times, in an order that
@@ -51,7 +51,7 @@ broke, 4 onrush was the limit (strict), 5 nothing was measured, 130 interrupted:
 the first of 1, 2, 5, 3, 4 and 130 that applies.",
 );
 
-/// Text of `onrush sweep --help`.
+/// The text of `onrush sweep --help`.
 pub(crate) fn sweep() -> String {
     let above = "\
 onrush sweep measures several loads, or settings of this host, a few rounds
@@ -73,7 +73,7 @@ prints the time. For instance:
     help((above, below), sweep_options())
 }
 
-/// Text of `onrush vs --help`.
+/// The text of `onrush vs --help`.
 pub(crate) fn versus() -> String {
     let above = "\
 onrush vs compares targets in short alternating runs, so that a noisy machine is

@@ -1,9 +1,9 @@
-//! Reads the command lines of `onrush lab`, `onrush sweep` and `onrush vs`, and the file of `lab`, into an experiment.
+//! Parses the command lines of `onrush lab`, `onrush sweep` and `onrush vs`, and the file of `lab`, into an experiment.
 //!
 //! A `file` and the arguments of `sweep` and `vs` (`shorthand`) both give an `outline`, in which the `options` of the
-//! runs are still text; `levels` reads lists of values, and `typed` has the options of the commands themselves.
-//! `design` turns the outline into the experiment, with a plan for each point and `names` for its files; `resolved`
-//! writes the decisions down.
+//! runs are still text. `levels` parses lists of values, and `typed` holds the options of the commands. `design` turns
+//! the outline into the experiment, with a plan for each point and `names` for its files. `resolved` records the
+//! decisions.
 
 mod design;
 mod file;
@@ -30,14 +30,14 @@ use crate::cli::arguments::Subcommand;
 use design::Circumstances;
 use typed::TypedLab;
 
-/// Parsed command line of the three commands.
+/// Parsed command line of one of the three commands.
 #[derive(Debug)]
 pub struct LabCommand {
-    /// The experiment as decided.
+    /// The experiment.
     pub experiment: Box<Experiment>,
-    /// True if the experiment is only shown, not carried out.
+    /// True if the experiment is only shown, not executed.
     pub is_plan: bool,
-    /// True if every run is reported, and every figure.
+    /// True if every run and every figure is reported.
     pub is_verbose: bool,
     /// Warnings for the user, one line each.
     pub warnings: Vec<String>,
@@ -58,7 +58,7 @@ pub(crate) const LAB_ARGUMENTS: Subcommand<TypedLab> = Subcommand {
     },
 };
 
-/// Reads the arguments after `lab`; `None`: the help was asked for.
+/// Parses the arguments after `lab`; `None` if help was requested.
 pub(super) fn parse(args: &[OsString]) -> Result<Option<LabCommand>, String> {
     let Some(mut typed) = LAB_ARGUMENTS.read(args, TypedLab::default())? else { return Ok(None) };
     let folder = typed.folder()?;
@@ -66,7 +66,7 @@ pub(super) fn parse(args: &[OsString]) -> Result<Option<LabCommand>, String> {
         ResultDestination::Resumed { path, .. } => Some(path.join(PLAN)),
         ResultDestination::New(_) => None,
     };
-    // A file that was typed may be a pipe, but nobody writes to one in a folder.
+    // A named file may be a pipe, but nobody writes to a pipe in a folder.
     let is_pipe = |path: &PathBuf| fs::metadata(path).is_ok_and(|there| !there.is_file());
     if let Some(path) = kept.as_ref().filter(|path| typed.file.is_none() && is_pipe(path)) {
         return Err(format!("{} cannot be read: it is not a regular file", path.display()));

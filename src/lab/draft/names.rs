@@ -1,4 +1,4 @@
-//! Makes the names of result files from factors and levels.
+//! Derives the names of result files from factors and levels.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use onrush_plan::secrets::KnownSecrets;
 use super::options::{ARGS, COMMAND, URL, redacted};
 use super::outline::OutlineLevel;
 
-/// The longest beginning of a point's file names, in bytes; a longer one is cut and gets a digest.
+/// Maximum length of a point's file-name prefix, in bytes. A longer one is cut and gets a digest.
 const LENGTH_MAX: usize = 100;
 
-/// How many digits of the digest a cut name has.
+/// Digits of the digest in a cut name.
 const DIGITS: usize = 8;
 
-/// The part of a file name that is a factor and one of its levels: `connections-8`, or the label, or a number where the
-/// value is unfit for a file name. `index` counts from 0. Secrets are not in it.
+/// The part of a file name for a factor and its level: `connections-8`, the label, or a number if the value does not
+/// fit a file name. `index` counts from 0. Contains no secrets.
 pub(super) fn factor_file(factor: &str, level: &OutlineLevel, index: usize, known: &KnownSecrets) -> String {
     let is_no_word = |key: &str| [URL, ARGS, COMMAND, "header", "body", "basic-auth", "http-proxy"].contains(&key);
     let of = |(key, values): &(String, Vec<String>)| match &values[..] {
@@ -34,20 +34,20 @@ pub(super) fn factor_file(factor: &str, level: &OutlineLevel, index: usize, know
     }
 }
 
-/// The last part of a setting's name; any other name as it is.
+/// The last part of a setting's name; other names unchanged.
 fn short(name: &str) -> String {
     slug(name.rsplit('.').next().unwrap_or(name))
 }
 
-/// A text as part of a file name: any character outside `[A-Za-z0-9._-]` becomes an underscore.
+/// A text as part of a file name: characters outside `[A-Za-z0-9._-]` become underscores.
 pub(super) fn slug(text: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let shown: String = text.chars().map(|c| if is_plain(c) { c } else { '_' }).collect();
-    // A name must not be hidden or read as an option.
+    // A name must not be hidden, or look like an option.
     shown.trim_start_matches(['.', '-']).to_owned()
 }
 
-/// Beginning of the file names of a point: short enough for any file system.
+/// File-name prefix of a point, short enough for any file system.
 pub(super) fn point_file(factors: &[Factor], levels: &[usize]) -> String {
     let each = factors.iter().zip(levels).map(|(factor, &level)| factor.levels[level].file.as_str());
     let name = each.collect::<Vec<_>>().join("-");
@@ -62,7 +62,7 @@ pub(super) fn point_file(factors: &[Factor], levels: &[usize]) -> String {
     format!("{}-{}", &name[..LENGTH_MAX], &digits[..DIGITS])
 }
 
-/// Refuses points whose files would have one name.
+/// Rejects points with equal file names.
 pub(super) fn files_collide(factors: &[Factor], points: &[Point]) -> Result<(), String> {
     let mut names = BTreeMap::new();
     for point in points {

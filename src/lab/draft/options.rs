@@ -1,4 +1,4 @@
-//! The options of a run by name, as an experiment holds them: a command line in another form.
+//! The options of a run by name, as an experiment holds them.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,8 +10,7 @@ use crate::cli::flags::{self, Flag, Id};
 use crate::cli::hints;
 use crate::sysctl::SettingName;
 
-/// Options by name, each with its values: none for a switch, several if it is repeated. [`URL`] and [`ARGS`] are among
-/// them.
+/// Options by name, each with its values: none for a switch, several if repeated. Includes [`URL`] and [`ARGS`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OptionMap(pub BTreeMap<String, Vec<String>>);
 
@@ -23,7 +22,7 @@ pub(super) const LIST: &str = "urls";
 /// The key of a script's arguments.
 pub(super) const ARGS: &str = "args";
 
-/// The option that leaves secrets in files.
+/// The option that keeps secrets in files.
 pub(super) const KEEP_SECRETS: &str = "keep-secrets";
 
 /// Prefix of the keys of host settings.
@@ -32,16 +31,16 @@ pub(super) const SYSCTL: &str = "sysctl.";
 /// The key of the target's command.
 pub(super) const COMMAND: &str = "target.command";
 
-/// The option that samples sockets, and the file for the samples of a run outside an experiment.
+/// The option for socket sampling, and the one for its file in a run outside an experiment.
 const SOCKETS: &str = "sockets";
 const SAMPLES: &str = "sockets.ndjson";
 
-/// Why a search is refused.
+/// The reason for rejecting a search.
 const NO_SEARCHES: &str = "an experiment consists of runs, not of searches";
 
 const ONE_MACHINE: &str = "the runs of an experiment are carried out by one machine";
 
-/// Options of a single run that an experiment replaces, and why each is refused.
+/// Options of a single run that an experiment replaces, each with the reason for rejecting it.
 pub(super) const OWN: [(Id, &str); 18] = [
     (Id::FindMax, NO_SEARCHES),
     (Id::Over, NO_SEARCHES),
@@ -63,15 +62,15 @@ pub(super) const OWN: [(Id, &str); 18] = [
     (Id::Help, "onrush lab --help prints the help"),
 ];
 
-/// Options that may be given several times.
+/// Options that may be repeated.
 const REPEATABLE: [Id; 4] = [Id::Header, Id::Resolve, Id::FailIf, Id::Label];
 
 impl OptionMap {
-    /// Checks that a key is the name of an option that an experiment may set.
+    /// Checks that a key names an option that an experiment may set.
     ///
     /// # Errors
     ///
-    /// Why it is not, with the nearest name.
+    /// The reason against the key, with the nearest name.
     pub fn check(key: &str) -> Result<(), String> {
         if let Some(name) = key.strip_prefix(SYSCTL) {
             return SettingName::parse(name).map(drop).map_err(|refusal| refusal.to_string());
@@ -88,18 +87,18 @@ impl OptionMap {
         }
     }
 
-    /// These options, overridden by others.
+    /// These options, overridden by `others`.
     pub fn with<'a>(&self, others: impl IntoIterator<Item = &'a (String, Vec<String>)>) -> Self {
         let mut all = self.clone();
         all.0.extend(others.into_iter().cloned());
         all
     }
 
-    /// The words of the equivalent command line.
+    /// Arguments of the equivalent command line.
     ///
     /// # Errors
     ///
-    /// When an option that takes no value has one, or the other is missing its value.
+    /// If a switch has a value, or another option lacks one.
     pub fn words(&self) -> Result<Vec<OsString>, String> {
         let mut words = vec![OsString::from("onrush")];
         for (key, values) in &self.0 {
@@ -129,13 +128,13 @@ impl OptionMap {
     }
 }
 
-/// The canonical spelling of a key: settings have two, `net.core.rmem_max` and `net/core/rmem_max`.
+/// The canonical spelling of a key. Settings have two spellings: `net.core.rmem_max` and `net/core/rmem_max`.
 pub(super) fn canonical(key: &str) -> String {
     let name = key.strip_prefix(SYSCTL).and_then(|name| SettingName::parse(name).ok());
     name.map_or_else(|| key.to_owned(), |name| format!("{SYSCTL}{name}"))
 }
 
-/// The value of an option, without secrets.
+/// The value of an option with its secrets redacted.
 pub(super) fn redacted(key: &str, value: &str) -> String {
     match key {
         URL => secrets::url(value),
@@ -148,7 +147,7 @@ pub(super) fn redacted(key: &str, value: &str) -> String {
     }
 }
 
-/// An option as words of a command line.
+/// An option as command-line arguments.
 fn spelt(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
     let name = flag.spelling.long;
     if flag.spelling.takes_value() && values.is_empty() {
@@ -169,7 +168,7 @@ fn spelt(flag: &Flag, values: &[String]) -> Result<Vec<String>, String> {
     })
 }
 
-/// A hint with the option that may have been meant.
+/// A hint with the option probably meant.
 fn nearest(key: &str) -> String {
     if let [letter] = key.chars().collect::<Vec<_>>()[..]
         && let Some(flag) = flags::by_letter(letter)
@@ -180,7 +179,7 @@ fn nearest(key: &str) -> String {
     near(key, names).unwrap_or_else(|| "use the long name of an option; onrush --help all lists them".to_owned())
 }
 
-/// A hint with the nearest of some names, if one is near enough.
+/// A hint with the nearest name, if near enough.
 pub(super) fn near<'a>(typed: &str, names: impl Iterator<Item = &'a str> + Clone) -> Option<String> {
     hints::nearest(typed, names).map(|name| format!("did you mean {name}?"))
 }

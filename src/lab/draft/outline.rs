@@ -1,4 +1,4 @@
-//! An experiment as it was written: every value has been read, nothing decided.
+//! An experiment as written: all values parsed, nothing decided.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use onrush_plan::experiment::Hooks;
 
 use super::options::OptionMap;
 
-/// An experiment as it was written.
+/// An experiment as written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct ExperimentOutline {
     pub name: String,
@@ -16,7 +16,7 @@ pub(super) struct ExperimentOutline {
     pub order: Order,
     pub seed: u64,
     pub retries: u32,
-    /// By factor, the label or value of the level that the others are compared with.
+    /// The label or value of the baseline level, by factor.
     pub baseline: Vec<(String, String)>,
     pub attach: Vec<PathBuf>,
     /// Options of all runs.
@@ -26,21 +26,21 @@ pub(super) struct ExperimentOutline {
     pub hooks: Hooks,
 }
 
-/// Something that is varied.
+/// A varied factor.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OutlineFactor {
     pub name: String,
     pub levels: Vec<OutlineLevel>,
 }
 
-/// Settings of one level, and its label if it has one.
+/// The settings of a level, with its label if any.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct OutlineLevel {
     pub label: Option<String>,
     pub sets: Vec<(String, Vec<String>)>,
 }
 
-/// The target's command: started for each point.
+/// The target's command, started for each point.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct OutlineServer {
     pub command: Option<String>,
@@ -48,11 +48,11 @@ pub(super) struct OutlineServer {
     pub timeout: Duration,
 }
 
-/// How long the target's command has until the target is ready.
+/// Time for the target to become ready after its command was started.
 pub(super) const READY: Duration = Duration::from_secs(30);
 
-/// The highest number of rounds.
+/// Maximum number of rounds.
 pub(super) const ROUNDS_MAX: u64 = 1_000;
 
-/// The highest number of retries of a failed run.
+/// Maximum number of retries of a failed run.
 pub(super) const RETRIES_MAX: u64 = 100;

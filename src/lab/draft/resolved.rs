@@ -1,4 +1,4 @@
-//! Writes an experiment as a file that reproduces it: everything that was decided, with no default left out.
+//! Writes an experiment as a file that reproduces it, with all decisions and defaults.
 
 use onrush_plan::experiment::Hooks;
 use onrush_plan::{Order, secrets};
@@ -15,11 +15,11 @@ pub(super) fn texts(outline: &ExperimentOutline) -> (String, String) {
     (text, shown)
 }
 
-/// Turns the values of an option into the values to write.
+/// Converts the values of an option to the values to write.
 type Shown = dyn Fn(&str, &[String]) -> Vec<String>;
 
-/// The values of an option without secrets. A script's arguments are redacted together, because one may say that
-/// the next is a secret.
+/// The values of an option without secrets. A script's arguments are redacted together, because one argument may mark
+/// the next as a secret.
 fn without_secrets(key: &str, values: &[String]) -> Vec<String> {
     match key {
         ARGS => secrets::words(values.iter().map(String::as_str)),
@@ -74,7 +74,7 @@ fn hooks(hooks: &Hooks, value: &Shown) -> Table {
     ])
 }
 
-/// The keys that have a value.
+/// The keys with a value.
 fn table<const N: usize>(keys: [(&str, Option<String>); N]) -> Table {
     keys.into_iter().filter_map(|(key, value)| Some((key.to_owned(), Value::String(value?)))).collect()
 }

@@ -1,4 +1,4 @@
-//! Reads the command lines of `onrush sweep` and `onrush vs`: experiments without a file.
+//! Parses the command lines of `onrush sweep` and `onrush vs`: experiments without a file.
 
 use std::ffi::{OsStr, OsString};
 use std::time::Duration;
@@ -19,21 +19,21 @@ use crate::cli::pace::rate;
 use crate::cli::refusal::is_url;
 use crate::cli::spelling::Spelling;
 
-/// How often `sweep` and `vs` measure each point.
+/// Number of measurements of each point by `sweep` and `vs`.
 const SWEEP_ROUNDS: u32 = 3;
 const VERSUS_ROUNDS: u32 = 10;
 
-/// The options that replace the duration of a run of `vs`, and its warm-up.
+/// Options that replace the duration of a `vs` run, and its warm-up.
 const LENGTHS: [&str; 4] = ["duration", "requests", "until", "stages"];
 const WARMUPS: [&str; 2] = ["warmup", "delay-stats"];
 
-/// The duration and the warm-up of a run of `vs`.
+/// Duration of a `vs` run, and of its warm-up.
 const SLICE: Duration = Duration::from_secs(2);
 const WARMUP: Duration = Duration::from_millis(500);
-/// The longest that a rate makes it: twenty runs of that take seven minutes.
+/// Maximum duration of a `vs` run with a rate. Twenty such runs take seven minutes.
 const SLICE_MAX: Duration = Duration::from_secs(20);
 
-/// Reads the arguments after `sweep`; `None`: the help was asked for.
+/// Parses the arguments after `sweep`; `None` if help was requested.
 pub(crate) fn sweep(args: &[OsString]) -> Result<Option<LabCommand>, String> {
     let Some(mut typed) = read(args, true)? else { return Ok(None) };
     if let Some(line) = typed.lacks_url(1) {
@@ -78,7 +78,7 @@ pub(crate) fn sweep(args: &[OsString]) -> Result<Option<LabCommand>, String> {
     lab(typed, "sweep", factors, SWEEP_ROUNDS).map(Some)
 }
 
-/// Reads the arguments after `vs`; `None`: the help was asked for.
+/// Parses the arguments after `vs`; `None` if help was requested.
 pub(crate) fn versus(args: &[OsString]) -> Result<Option<LabCommand>, String> {
     let Some(mut typed) = read(args, false)? else { return Ok(None) };
     if let Some(line) = typed.lacks_url(2) {
@@ -107,18 +107,17 @@ pub(crate) fn versus(args: &[OsString]) -> Result<Option<LabCommand>, String> {
     lab(typed, "vs", vec![OutlineFactor { name: URL.to_owned(), levels }], VERSUS_ROUNDS).map(Some)
 }
 
-/// How long a run of `vs` measures: with a rate, until it has enough responses to be compared, if that is not very
-/// long.
+/// Duration of a `vs` run. With a rate, long enough for a comparison, up to a limit.
 fn slice(run: &OptionMap) -> Duration {
     let typed = run.0.get("rate").and_then(|values| values.last());
-    // A fault in it is reported where the points are made.
+    // A fault in the rate is reported when the points are made.
     let asked = typed.and_then(|typed| rate(flags::by_id(Id::Rate), OsStr::new(typed), Dialect::Native).ok());
     let enough = asked.and_then(|asked| Duration::try_from_secs_f64(design::enough_s(asked.per_second())).ok());
     let tenths = |length: Duration| Duration::from_millis(length.as_millis().next_multiple_of(100) as u64);
     enough.map(tenths).filter(|enough| (SLICE..=SLICE_MAX).contains(enough)).unwrap_or(SLICE)
 }
 
-/// Reads options and words. `takes_lists`: some options may have a list of levels.
+/// Parses options and words. `takes_lists`: some options may have a list of levels.
 fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String> {
     let own = || OPTIONS.iter().chain(&SHORTHAND);
     let mut typed = TypedLab::default();
@@ -127,7 +126,7 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String
         let item = match front.next() {
             Ok(Some(item)) => item,
             Ok(None) => return Ok(Some(typed)),
-            // Such as --help=all: all options are in the one help.
+            // A value as in --help=all is ignored: the only help lists all options.
             Err(Misuse::Value(spelling)) if spelling.long == "help" => return Ok(None),
             Err(misuse) => return Err(hint(&misuse, own().map(|option| option.described.spelling.long))),
         };
@@ -160,7 +159,7 @@ fn read(args: &[OsString], takes_lists: bool) -> Result<Option<TypedLab>, String
     }
 }
 
-/// An option that took a URL as its value, and that URL; a proxy may be meant to have one.
+/// An option that took a URL as its value, with that URL. Excludes options for a proxy, which may have one.
 fn url_of(item: &Item) -> Option<(&Spelling, &OsStr)> {
     let (spelling, value) = match item {
         Item::Flag(flag, value) if flag.id != Id::HttpProxy => (&flag.spelling, value),
@@ -170,7 +169,7 @@ fn url_of(item: &Item) -> Option<(&Spelling, &OsStr)> {
     is_url(value).then_some((spelling, value))
 }
 
-/// The message about a misused option; it also suggests options of the command itself.
+/// The message about a misused option. Suggests the command's own options as well.
 fn hint(misuse: &Misuse, own: impl Iterator<Item = &'static str> + Clone) -> String {
     if let Misuse::Name(typed) = misuse {
         let name = typed.split('=').next().unwrap_or_default();
@@ -185,7 +184,7 @@ fn text(word: OsString) -> Result<String, String> {
     word.into_string().map_err(|word| format!("{word:?} is not valid UTF-8"))
 }
 
-/// The experiment that was typed, with these factors; `name` and `rounds` unless others were asked for.
+/// The typed experiment with these factors. `name` and `rounds` are defaults.
 fn lab(mut typed: TypedLab, name: &str, factors: Vec<OutlineFactor>, rounds: u32) -> Result<LabCommand, String> {
     let around = Circumstances { folder: typed.folder()?, may_change_host: typed.may_change_host, retries: None };
     let outline = ExperimentOutline {

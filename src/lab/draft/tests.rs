@@ -1,11 +1,11 @@
-//! Tests of experiments from files and command lines, and of everything that can be wrong with them.
+//! Experiments from files and command lines, and all their possible faults.
 
 use onrush_plan::Order;
 
 use super::file::read;
 use super::*;
 
-/// The experiment of a text, or the text's fault.
+/// The experiment in a text, or the text's fault.
 fn decided(text: &str) -> Result<Experiment, String> {
     let outline = read(text).map_err(|wrong| format!("{}: {}", wrong.line.unwrap_or_default(), wrong.words))?;
     let around = Circumstances { folder: ResultDestination::New(None), may_change_host: false, retries: None };
@@ -187,7 +187,7 @@ fn too_short_runs_are_announced() {
         "-R 30k/m",
         "-R 500 -n 2000",
         "-R 1 -d 1h",
-        // As advised.
+        // Follows the advice of the warning.
         "-R 500 -n 2000 -d 5s",
         "--stages 11s:100..300",
         "-R 900 --stages c=1.3s:1,1.3s:2",
@@ -247,7 +247,7 @@ fn target_comparisons_default_to_short_runs() {
     let requests = versus_of("http://a/ http://b/ -n 100 --warmup 1s").unwrap();
     let plan = &requests.points[0].plan;
     assert_eq!((plan.stop.duration, plan.stop.requests, plan.warmup.as_secs()), (None, Some(100), 1));
-    // A p99 that is compared takes 2,000 responses.
+    // Comparing a p99 takes 2,000 responses.
     for (words, length_ms) in [
         ("-R 500", 4_400),
         ("-R 500/s", 4_400),

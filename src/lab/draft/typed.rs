@@ -1,4 +1,4 @@
-//! The arguments of `onrush lab`, `onrush sweep` and `onrush vs` as typed, and the options of the commands themselves.
+//! The arguments of `onrush lab`, `onrush sweep` and `onrush vs` as typed, and the options of the commands.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -25,19 +25,19 @@ pub(crate) struct TypedLab {
     pub rounds: Option<u32>,
     pub order: Order,
     pub is_zipped: bool,
-    /// The options of the runs.
+    /// Options of the runs.
     pub run: OptionMap,
-    /// Lists of levels, by their option.
+    /// Lists of levels by option.
     pub lists: Vec<(String, Vec<String>)>,
     /// The file of `lab`.
     pub file: Option<PathBuf>,
-    /// The words of `sweep` and `vs`: URLs, and the arguments of a script.
+    /// The words of `sweep` and `vs`: URLs and script arguments.
     pub words: Vec<String>,
-    /// The last option that took a URL as its value, and that URL.
+    /// The last option that took a URL as its value, with that URL.
     pub taken_url: Option<(Spelling, OsString)>,
 }
 
-/// The options of all three commands.
+/// Options common to all three commands.
 pub(super) const OPTIONS: [Setter<TypedLab>; 7] = [
     path("--out DIR", |typed: &mut TypedLab, path| {
         typed.out = Some(path);
@@ -61,7 +61,7 @@ pub(super) const OPTIONS: [Setter<TypedLab>; 7] = [
         .help("change settings of this host, and restore them"),
 ];
 
-/// The other options of `sweep` and `vs`, which describe the experiment.
+/// Options of `sweep` and `vs` that describe the experiment.
 pub(crate) const SHORTHAND: [Setter<TypedLab>; 5] = [
     text("--name NAME", |typed: &mut TypedLab, name| {
         typed.name = Some(name.to_owned());
@@ -89,7 +89,7 @@ pub(crate) const SHORTHAND: [Setter<TypedLab>; 5] = [
 ];
 
 impl TypedLab {
-    /// Where results go.
+    /// Destination of the results.
     pub fn folder(&mut self) -> Result<ResultDestination, String> {
         match (self.out.take(), self.resume.take()) {
             (Some(_), Some(_)) => Err("--out and --resume both name a folder; leave one of the two out".to_owned()),
@@ -102,7 +102,7 @@ impl TypedLab {
         }
     }
 
-    /// One line about the option that took a URL as its value, if there are fewer than `needed` URLs without it.
+    /// One line about an option that took a URL as its value, if fewer than `needed` URLs are left without it.
     pub fn lacks_url(&self, needed: usize) -> Option<String> {
         let (spelling, url) = self.taken_url.as_ref().filter(|_| self.words.len() < needed)?;
         Some(took_url(spelling, url))

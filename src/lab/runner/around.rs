@@ -1,4 +1,4 @@
-//! Sets up and undoes the surroundings of points and runs: host settings, hooks, and the target's command.
+//! Sets up and undoes the environment of points and runs: host settings, hooks, and the target's command.
 
 use std::fs::OpenOptions;
 use std::path::Path;
@@ -14,23 +14,23 @@ use crate::run::Interrupt;
 use crate::session::ask;
 use crate::sysctl::{self, Loan, SettingName};
 
-/// The surroundings of points and runs.
+/// The environment of points and runs.
 pub(super) struct Around<'a> {
     experiment: &'a Experiment,
-    /// The secrets of the experiment.
+    /// Secrets of the experiment.
     known: &'a KnownSecrets,
-    /// The borrowed settings; `None`: no point changes any.
+    /// The borrowed settings; `None` if no point changes any.
     loan: Option<Loan>,
-    /// The process groups that are running.
+    /// The running process groups.
     groups: ProcessGroups,
-    /// The point and the round of the last set-up, successful or not.
+    /// Point and round of the last set-up, successful or not.
     at: Option<(usize, u32)>,
-    /// True if that set-up succeeded.
+    /// True if the last set-up succeeded.
     is_set_up: bool,
     target: Option<TargetProcess>,
     /// True if a failure in this attempt at a run ends the experiment.
     pub is_fatal: bool,
-    /// True if something failed after a run that had been measured.
+    /// True if something failed after a run was measured.
     pub has_failed: bool,
     /// Settings that could not be restored between points.
     unrestored: Vec<String>,
@@ -66,11 +66,11 @@ impl HookMoment {
 }
 
 impl<'a> Around<'a> {
-    /// With nothing set up yet. From now on a second signal kills started commands and restores changed settings.
+    /// Nothing is set up yet. From now on, a second signal kills started commands and restores changed settings.
     ///
     /// # Errors
     ///
-    /// When settings must be changed, but may not or cannot be.
+    /// If settings must be changed, but this is not allowed or not possible.
     pub fn new(experiment: &'a Experiment, known: &'a KnownSecrets, signals: &Signals) -> anyhow::Result<Self> {
         let mut names: Vec<&str> =
             experiment.points.iter().flat_map(|point| &point.settings).map(|(name, _)| name.as_str()).collect();
@@ -110,11 +110,11 @@ impl<'a> Around<'a> {
         })
     }
 
-    /// Sets every value of every setting once, so that a refused one is known before the first run.
+    /// Sets every value of every setting once, to detect rejected values before the first run.
     ///
     /// # Errors
     ///
-    /// Which value is refused, and why.
+    /// The rejected value, with the reason.
     pub fn try_settings(&mut self) -> anyhow::Result<()> {
         let Some(loan) = &self.loan else { return Ok(()) };
         let mut tried: Vec<&(String, String)> = Vec::new();
@@ -134,11 +134,11 @@ impl<'a> Around<'a> {
         if unrestored.is_empty() { Ok(()) } else { Err(anyhow!(unrestored.join("; "))) }
     }
 
-    /// Sets everything up for a point, unless that has been done.
+    /// Sets everything up for a point, unless already done.
     ///
     /// # Errors
     ///
-    /// Which step failed, and why.
+    /// The failed step, with the reason.
     pub fn enter(&mut self, point: usize, round: u32, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
         let is_there = self.is_set_up && self.at.is_some_and(|(at, _)| at == point);
         if is_there && self.target_end().is_none() {
@@ -160,7 +160,7 @@ impl<'a> Around<'a> {
     /// Undoes the set-up of the last point, if any.
     pub fn leave_point(&mut self, folder: &Folder) {
         self.target = None;
-        // Runs even after a signal: it ends the work of `before_point`.
+        // Runs even after a signal, because it undoes the work of `before_point`.
         if let Err(line) = self.hook(HookMoment::AfterPoint, folder, &Interrupt::default()) {
             say(&format!("onrush: {line}"));
             self.has_failed = true;
@@ -169,7 +169,7 @@ impl<'a> Around<'a> {
         self.is_set_up = false;
     }
 
-    /// How the target's command ended, if it ended by itself.
+    /// Describes the end of the target's command, if it ended by itself.
     pub fn target_end(&mut self) -> Option<String> {
         let status = self.target.as_mut()?.ended()?;
         Some(format!("the target's command ended by itself, with {}", ending(status)))
@@ -179,7 +179,7 @@ impl<'a> Around<'a> {
     ///
     /// # Errors
     ///
-    /// How it failed.
+    /// A description of the failure.
     pub fn hook(&mut self, when: HookMoment, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
         let hooks = &self.experiment.hooks;
         let (Some(command), Some((point, round))) = (when.command(hooks), self.at) else { return Ok(()) };
@@ -200,14 +200,14 @@ impl<'a> Around<'a> {
         Err(format!("{line}; what it printed is in {}", path.display()))
     }
 
-    /// Restores all settings. Returns a line for each that could not be restored.
+    /// Restores all settings. Returns one line per setting that could not be restored.
     pub fn restore(&mut self) -> Vec<String> {
         let mut unrestored = std::mem::take(&mut self.unrestored);
         unrestored.extend(self.loan.iter().flat_map(Loan::restore));
         unrestored
     }
 
-    /// Gives settings the values of a point; all others are restored.
+    /// Gives settings the values of a point, and restores all others.
     fn set(&mut self, point: usize) -> Result<(), String> {
         let (Some(loan), settings) = (&self.loan, &self.experiment.points[point].settings) else { return Ok(()) };
         self.unrestored.extend(loan.restore());
@@ -221,7 +221,7 @@ impl<'a> Around<'a> {
         Ok(())
     }
 
-    /// Starts the target's command, if the experiment has one.
+    /// Starts the target's command, if any.
     fn start(&mut self, folder: &Folder, interrupt: &Interrupt) -> Result<(), String> {
         let (Some(server), Some((point, _))) = (&self.experiment.server, self.at) else { return Ok(()) };
         let point = &self.experiment.points[point];
@@ -237,7 +237,7 @@ impl<'a> Around<'a> {
         Ok(())
     }
 
-    /// Environment variables that name the point and the round to commands.
+    /// Environment variables with the names of the point and the round, for commands.
     fn environment(&self) -> Vec<(String, String)> {
         let Some((point, round)) = self.at else { return Vec::new() };
         let Experiment { factors, points, .. } = self.experiment;

@@ -1,5 +1,5 @@
-//! Carries out an experiment, from its plan to its exit code. A run has the steps of
-//! [`single::carry_out`](crate::single::carry_out) except for the output; here are the steps around all runs.
+//! Executes an experiment, from its plan to its exit code. A run has the steps of
+//! [`single::carry_out`](crate::single::carry_out) except for the output. This file has the steps around all runs.
 
 mod around;
 mod preflight;
@@ -32,7 +32,7 @@ use crate::tables::{self, Columns, TableForm, TableOptions};
 use around::Around;
 use runs::LabRuns;
 
-/// Carries out an experiment, or shows its plan.
+/// Executes an experiment, or shows its plan.
 pub(super) fn carry_out(lab: LabCommand) -> u8 {
     lab.warnings.iter().for_each(|line| say(&format!("onrush: {line}")));
     let mut experiment = *lab.experiment;
@@ -58,8 +58,7 @@ pub(super) fn carry_out(lab: LabCommand) -> u8 {
     })
 }
 
-/// Reads the files that runs need and those to be attached, and checks the names of settings. It may wait for a file
-/// for ever.
+/// Reads the files needed by runs and those to attach, and checks the names of settings. May wait for a file forever.
 ///
 /// # Errors
 ///
@@ -77,7 +76,7 @@ fn check(experiment: &mut Experiment) -> anyhow::Result<Vec<AttachedFile>> {
     experiment.attach.iter().map(|path| AttachedFile::read(path)).collect()
 }
 
-/// The secrets of an experiment: of its runs and of its commands. None if they may be shown.
+/// The secrets of an experiment's runs and commands; empty if they may be shown.
 fn known(experiment: &Experiment) -> KnownSecrets {
     if experiment.points.iter().any(|point| point.plan.output.keeps_secrets) {
         return KnownSecrets::default();
@@ -90,7 +89,7 @@ fn known(experiment: &Experiment) -> KnownSecrets {
     KnownSecrets::of_all(plans, experiment::commands(&experiment.hooks, of_target, of_points))
 }
 
-/// A plan as it is stored, without these secrets in its values.
+/// A stored plan with these secrets redacted in its values.
 fn without(plan: &str, known: &KnownSecrets) -> anyhow::Result<String> {
     fn hide(value: &mut toml::Value, known: &KnownSecrets) {
         match value {
@@ -105,35 +104,35 @@ fn without(plan: &str, known: &KnownSecrets) -> anyhow::Result<String> {
     Ok(table.to_string())
 }
 
-/// Outcomes of the runs.
+/// Counts of runs by outcome.
 #[derive(Clone, Copy, Debug, Default)]
 struct RunCounts {
-    /// Measured runs, including runs before a `--resume`.
+    /// Measured runs, including those before a `--resume`.
     measured: u64,
-    /// Runs that failed, after all retries.
+    /// Runs that failed after all retries.
     failed: u64,
-    /// Runs in which a gate broke.
+    /// Runs with a broken gate.
     broken: u64,
-    /// Runs in which none broke, but one was undecided.
+    /// Runs with an undecided gate, but no broken one.
     undecided: u64,
     /// True if onrush itself was the limit of a run with `--strict`.
     is_our_fault: bool,
     /// True if a signal ended the experiment.
     is_interrupted: bool,
-    /// True if something else ended it, or failed, and has been reported.
+    /// True if another failure occurred or ended the experiment, and was reported.
     is_given_up: bool,
-    /// The end of the first request to a target, if there was no response to it.
+    /// The reason for a first request without a response, if any.
     unasked: Option<Unasked>,
 }
 
-/// Why the first request to a target got no response.
+/// The reason why the first request to a target got no response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Unasked {
-    /// It could not be prepared: a name that cannot be resolved, a script that failed.
+    /// Not prepared: a name could not be resolved, or a script failed.
     Wrong,
-    /// It could not be sent: every connection was refused.
+    /// Not sent: every connection was refused.
     NotStarted,
-    /// It was sent, or a prerequisite of the target failed.
+    /// Sent without a response, or a prerequisite of the target failed.
     NoResponse,
 }
 
@@ -159,7 +158,7 @@ fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -
     unrestored.iter().for_each(|line| say(&format!("onrush: {line}")));
     let failure = done.and_then(|done| done).err();
     failure.iter().for_each(|error| say(&format!("onrush: {error:#}")));
-    // All results are read, and so may be a file that somebody else has put there, which may never end.
+    // All results are read, possibly including a file put there by somebody else that never ends.
     let is_shown = sum.measured == 0 || signals.interrupt.blocking(|| show(experiment, &folder, is_verbose));
     let is_kept = !discard(experiment, &folder);
     say(&closing(experiment, sum, is_kept.then_some(path.as_path())));
@@ -167,7 +166,7 @@ fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -
     let has_failed = sum.failed > 0 || sum.is_given_up || !unrestored.is_empty() || !is_shown;
     let unasked = sum.unasked.filter(|_| has_nothing);
     let codes = [
-        // Where every run failed, that nothing was measured says more.
+        // If every run failed, the message that nothing was measured says more.
         (EXIT_WRONG, failure.is_some() || has_failed && !has_nothing || unasked == Some(Unasked::Wrong)),
         (EXIT_NOT_STARTED, unasked == Some(Unasked::NotStarted)),
         (EXIT_NOTHING_COMPLETED, has_nothing),
@@ -179,8 +178,8 @@ fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -
     Ok(foremost(ORDER, &codes))
 }
 
-/// The last line: how many runs were measured, where everything is, and how to continue; without a folder there is
-/// nothing to continue.
+/// The last line: the number of measured runs, the folder, and how to continue. Without a folder there is nothing to
+/// continue.
 fn closing(experiment: &Experiment, sum: RunCounts, path: Option<&Path>) -> String {
     let runs = experiment.runs();
     let mut line = format!("{} of {runs} runs measured", sum.measured);
@@ -208,8 +207,8 @@ fn closing(experiment: &Experiment, sum: RunCounts, path: Option<&Path>) -> Stri
     line
 }
 
-/// Prints the answer: a table, and the conclusions. Writes them and all figures to the folder, and prints the figures
-/// too with `is_verbose`; returns whether all of that succeeded.
+/// Prints the answer: a table and the conclusions. Writes them and all figures to the folder, and with `is_verbose`
+/// prints the figures too. Returns true if everything succeeded.
 fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
     let path = match folder.here() {
         Ok(path) => path,
@@ -234,7 +233,7 @@ fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
         let answer = compare::answer(path);
         screen.print(&format!("\n{}", answer.text));
         answer.said.iter().for_each(|line| say(&format!("note: {line}")));
-        // With one point measured there is nothing to compare.
+        // With a single measured point there is nothing to compare.
         is_written &= compared.text.is_empty() || write("comparison.txt", &compared.text);
     }
     if is_verbose {
@@ -249,7 +248,7 @@ fn show(experiment: &Experiment, folder: &Folder, is_verbose: bool) -> bool {
     is_written && failure.is_none()
 }
 
-/// Prints a summary of the samples of sockets for each point that has any.
+/// Prints a summary of the socket samples of each point, if any.
 fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
     for point in experiment.points.iter().filter(|point| point.plan.output.sockets.is_some()) {
         let files = (1..=experiment.rounds).map(|round| path.join(format!("{}-{round}.json", point.file)));
@@ -261,8 +260,8 @@ fn sockets(experiment: &Experiment, path: &Path, screen: &mut Screen) {
     }
 }
 
-/// The folder: a new one, or the one of an experiment to continue. A signal that ends this process leaves no
-/// half-written file in it.
+/// The folder: a new one, or that of an experiment to continue. A signal that ends this process leaves no half-written
+/// file in it.
 fn open(
     experiment: &Experiment,
     attached: &[AttachedFile],
@@ -302,17 +301,17 @@ fn open(
     }
 }
 
-/// Removes a new folder without a result; returns whether it was one.
+/// Removes a new folder without results; returns true if it did.
 fn discard(experiment: &Experiment, folder: &Folder) -> bool {
     let is_discarded = matches!(experiment.folder, ResultDestination::New(_)) && folder.discard();
     if is_discarded && experiment.folder == ResultDestination::New(None) {
-        // Succeeds if no other experiment has left anything in it.
+        // Succeeds unless another experiment has left something in it.
         let _ = std::fs::remove_dir(RESULTS);
     }
     is_discarded
 }
 
-/// A new folder: the one that was named, or one named after the time and the experiment.
+/// A new folder with the given name, or named after the time and the experiment.
 fn create(path: Option<&Path>, name: &str, at: &str, is_private: bool) -> anyhow::Result<Folder> {
     if let Some(path) = path {
         return Folder::create(path, is_private);
@@ -323,8 +322,7 @@ fn create(path: Option<&Path>, name: &str, at: &str, is_private: bool) -> anyhow
     create_in(results, &named(name, at), is_private)
 }
 
-/// A new folder with this name, or with the first number after it that makes it a new one: other experiments may begin
-/// in that second.
+/// A new folder with this name, or with the first free number after it: other experiments may start in the same second.
 fn create_in(results: &Path, name: &str, is_private: bool) -> anyhow::Result<Folder> {
     let mut names = (1_u32..).map(|number| if number == 1 { name.to_owned() } else { format!("{name}-{number}") });
     let created = names.find_map(|name| match Folder::create(&results.join(name), is_private) {
@@ -344,14 +342,14 @@ fn named(name: &str, at: &str) -> String {
     format!("{}-{}-{name}", digits(date), digits(time))
 }
 
-/// How the experiment would be begun now.
+/// The facts about an experiment that starts now.
 fn made(experiment: &Experiment, host: &LabHost) -> anyhow::Result<ExperimentOrigin> {
     let plans = experiment.points.iter().map(|point| &point.plan);
     let materials = plans.flat_map(|plan| plan.files()).filter(|file| !file.name.is_empty());
     let materials: std::collections::BTreeMap<String, String> =
         materials.map(|file| (file.name.clone(), file.sha256())).collect();
     let at = OffsetDateTime::now_utc().format(&Rfc3339)?;
-    // More rounds do not make it another experiment.
+    // More rounds do not make a different experiment.
     let text: Vec<&str> = experiment.text.lines().filter(|line| !line.starts_with("rounds = ")).collect();
     let content = format!("{}{materials:?}", text.join("\n"));
     let digest = onrush_plan::file_contents::digest_of(content.as_bytes());
@@ -368,7 +366,7 @@ fn made(experiment: &Experiment, host: &LabHost) -> anyhow::Result<ExperimentOri
     })
 }
 
-/// The first difference from how the experiment was begun, if any.
+/// The first difference from the facts at the start, if any.
 fn change(before: &ExperimentOrigin, now: &ExperimentOrigin) -> Option<String> {
     if before.digest != now.digest {
         let changed = before.materials.iter().find(|(name, digest)| now.materials.get(*name) != Some(digest));
@@ -392,7 +390,7 @@ mod tests {
     #[test]
     fn taken_names_get_a_number() {
         let results = tempfile::tempdir().unwrap();
-        // It does not exist, but cannot be created either, as if it had been created in between.
+        // A dangling link looks nonexistent but prevents creation, as if a folder had been created in between.
         std::os::unix::fs::symlink("nowhere", results.path().join("vs")).unwrap();
         for expected in ["vs-2", "vs-3"] {
             assert_eq!(create_in(results.path(), "vs", false).unwrap().path(), results.path().join(expected));

@@ -1,4 +1,4 @@
-//! Sends one request to each target before the first round, because a wrong path would give fast but useless responses.
+//! Sends one request to each target before the first round: a wrong path would give fast but useless responses.
 
 use std::collections::BTreeSet;
 
@@ -19,30 +19,30 @@ use crate::session::ask::{TargetRefused, ask as request};
 
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct FirstResponse {
-    /// The point: its factors and levels, as they are shown.
+    /// The point: its factors and levels as shown.
     point: String,
-    /// The target's URL, without secrets.
+    /// URL of the target, without secrets.
     url: String,
     status: Option<u16>,
     body_bytes: u64,
-    /// The head of the response, without secrets.
+    /// Head of the response, without secrets.
     head: String,
-    /// True if it says that the port expects TLS.
+    /// True if the response says that the port expects TLS.
     #[serde(skip)]
     expects_tls: bool,
-    /// True if the status is unsuccessful.
+    /// True for an unsuccessful status.
     #[serde(skip)]
     is_failure: bool,
-    /// True if the successful statuses were given.
+    /// True if the successful statuses were specified.
     #[serde(skip)]
     has_list: bool,
-    /// Its fault, if it failed a check.
+    /// The fault of the response, if it failed a check.
     #[serde(skip)]
     failed_check: Option<String>,
 }
 
 impl FirstResponse {
-    /// The response without these secrets.
+    /// Redacts these secrets in the response.
     pub fn without(mut self, known: &KnownSecrets) -> Self {
         for text in [&mut self.point, &mut self.url, &mut self.head] {
             *text = known.hide_in(text);
@@ -50,7 +50,7 @@ impl FirstResponse {
         self
     }
 
-    /// A sentence about a status that is probably not wanted, or a failed check.
+    /// A sentence about a probably unwanted status or a failed check.
     pub fn doubt(&self) -> Option<String> {
         const AN_ERROR: &str = "every response like it counts as an error";
         let Self { point, url, .. } = self;
@@ -71,7 +71,7 @@ impl FirstResponse {
 ///
 /// # Errors
 ///
-/// Which target gave no response and why, in words and in short.
+/// The target without a response, and the reason as text and as a kind.
 pub(super) fn ask(
     experiment: &Experiment,
     points: &BTreeSet<usize>,
@@ -99,7 +99,7 @@ pub(super) fn ask(
     Ok(responses)
 }
 
-/// True if the requests and targets of two points are equal.
+/// True if two points have equal requests and targets.
 fn is_alike(one: &Point, other: &Point) -> bool {
     let key = |point: &Point| {
         let Plan { target, connect, request, .. } = point.plan.clone();

@@ -22,38 +22,38 @@ use crate::session::{self, ask::fault};
 
 pub(super) struct LabRuns<'a> {
     experiment: &'a Experiment,
-    /// Its secrets.
+    /// Secrets of the experiment.
     known: &'a KnownSecrets,
     folder: Folder,
-    /// The id in all its results.
+    /// Id of all results of the experiment.
     id: String,
     interrupt: Interrupt,
     around: Around<'a>,
     sum: RunCounts,
-    /// Points whose notes have been printed.
+    /// Points with notes already printed.
     noted: BTreeSet<usize>,
-    /// True if every run has a line, and not only failures.
+    /// True if every run has a line, not only failed ones.
     is_verbose: bool,
 }
 
-/// How one attempt at a run ended.
+/// The end of one attempt at a run.
 enum AttemptEnd {
     Measured,
-    /// Why the run does not count.
+    /// The reason why the run does not count.
     Failed(String),
     Interrupted,
 }
 
-/// One attempt at a run. Even a failed one may have measured something.
+/// One attempt at a run. Even a failed attempt may have measured something.
 struct Attempt {
     ended: AttemptEnd,
     document: Option<Box<Document>>,
-    /// How many of the document's notes, the first ones, put the result in doubt.
+    /// Number of notes that put the result in doubt. They are the document's first ones.
     doubts: usize,
 }
 
 impl Attempt {
-    /// An attempt that measured nothing.
+    /// An attempt without a measurement.
     fn none(reason: String, interrupt: &Interrupt) -> Self {
         let ended = if interrupt.is_asked() { AttemptEnd::Interrupted } else { AttemptEnd::Failed(reason) };
         Self { ended, document: None, doubts: 0 }
@@ -61,7 +61,7 @@ impl Attempt {
 }
 
 impl<'a> LabRuns<'a> {
-    /// Runs that write to a folder. `id`: common to all results; `is_verbose`: every run has a line.
+    /// Prepares runs that write to a folder. `id` is common to all results. `is_verbose`: every run has a line.
     pub fn new(
         experiment: &'a Experiment,
         known: &'a KnownSecrets,
@@ -84,17 +84,17 @@ impl<'a> LabRuns<'a> {
         }
     }
 
-    /// The folder, after the last run.
+    /// Returns the folder after the last run.
     pub fn into_folder(self) -> Folder {
         self.folder
     }
 
-    /// The outcome of the runs so far.
+    /// Outcomes of the runs so far.
     pub fn sum(&self) -> RunCounts {
         self.sum
     }
 
-    /// Makes every run that has not been measured before.
+    /// Makes all runs not measured before.
     pub fn all(&mut self, turns: &[PlannedTurn]) -> anyhow::Result<()> {
         self.log("begun")?;
         let mut left = Vec::new();
@@ -122,8 +122,8 @@ impl<'a> LabRuns<'a> {
         self.log(if self.sum.is_interrupted { "interrupted" } else { "ended" })
     }
 
-    /// True if a run was measured before a `--resume`; it is then counted, with its broken gates. Any other file with
-    /// the name of its result is renamed.
+    /// True if a run was measured before a `--resume`; then counts it with its broken gates. Any other file with the
+    /// name of the result is renamed.
     fn is_taken(&mut self, turn: &PlannedTurn) -> anyhow::Result<bool> {
         let name = self.file(turn);
         if !self.folder.has(&name) {
@@ -136,7 +136,7 @@ impl<'a> LabRuns<'a> {
             })
         };
         let path = self.folder.here()?.join(&name);
-        // A pipe would be waited for, and even a regular file may never end: some files in `/proc` wait for more.
+        // Opening a pipe would block. Even a regular file may never end: some files in `/proc` wait for more data.
         let read = if path.is_file() {
             self.interrupt.blocking(|| saved::document(&path))
         } else {
@@ -162,8 +162,8 @@ impl<'a> LabRuns<'a> {
         Ok(false)
     }
 
-    /// Counts a run with a broken or undecided gate, or with `--strict` and limited by onrush itself; returns whether
-    /// it is either.
+    /// Counts a run with a broken or undecided gate, or limited by onrush itself with `--strict`; returns true for
+    /// either.
     fn judge(&mut self, document: &Document) -> bool {
         let breaks = |is_strict| document.gates.iter().any(|gate| gate.broken && gate.is_strict() == is_strict);
         let (is_broken, is_our_fault) = (breaks(false), breaks(true));
@@ -174,14 +174,14 @@ impl<'a> LabRuns<'a> {
         is_broken || is_undecided || is_our_fault
     }
 
-    /// Ends started commands and returns borrowed settings. Returns a line for each setting that was not restored.
+    /// Ends started commands and restores borrowed settings. Returns one line per setting that was not restored.
     pub fn leave(&mut self) -> Vec<String> {
         self.around.leave_point(&self.folder);
         self.sum.is_given_up |= self.around.has_failed;
         self.around.restore()
     }
 
-    /// Sends one request to the target of each of these points; returns whether the runs may begin.
+    /// Sends one request to the target of each of these points; returns true if the runs may start.
     fn preflight(&mut self, points: &BTreeSet<usize>) -> anyhow::Result<bool> {
         let asked = preflight::ask(self.experiment, points, &mut self.around, &self.folder, &self.interrupt);
         if self.interrupt.is_asked() {
@@ -203,12 +203,12 @@ impl<'a> LabRuns<'a> {
         Ok(true)
     }
 
-    /// The name of the result file of a run.
+    /// The name of a run's result file.
     fn file(&self, turn: &PlannedTurn) -> String {
         format!("{}-{}.json", self.experiment.points[turn.point].file, turn.round + 1)
     }
 
-    /// Makes one run, with its retries; returns whether the experiment continues.
+    /// Makes one run with its retries; returns true if the experiment continues.
     fn turn(&mut self, before: usize, turn: PlannedTurn) -> anyhow::Result<bool> {
         let point = &self.experiment.points[turn.point];
         for attempt in 0..=self.experiment.retries {
@@ -228,7 +228,7 @@ impl<'a> LabRuns<'a> {
                 _ => true,
             };
             let kept = self.keep(&turn, kind, document.as_deref());
-            // A measurement that cannot be kept is at least printed.
+            // A measurement that cannot be stored is at least printed.
             if is_wrong || self.is_verbose || kept.is_err() {
                 say(&line);
             }
@@ -252,7 +252,7 @@ impl<'a> LabRuns<'a> {
         Ok(!self.must_stop())
     }
 
-    /// True if a failure ends the experiment; prints that it does.
+    /// True if a failure ends the experiment, after printing so.
     fn must_stop(&mut self) -> bool {
         let must_stop = self.around.is_fatal;
         if must_stop {
@@ -262,7 +262,7 @@ impl<'a> LabRuns<'a> {
         must_stop
     }
 
-    /// Writes a run's document, under another name if the run does not count. Its samples of sockets are renamed alike.
+    /// Writes a run's document, under another name if the run does not count. Renames its socket samples accordingly.
     fn keep(&self, turn: &PlannedTurn, kind: Option<&str>, document: Option<&Document>) -> anyhow::Result<()> {
         let begin = format!("{}-{}", self.experiment.points[turn.point].file, turn.round + 1);
         let name = kind.map_or(begin.clone(), |kind| self.folder.vacant(&begin, kind));
@@ -275,7 +275,7 @@ impl<'a> LabRuns<'a> {
         Ok(())
     }
 
-    /// Prints the notes of the first run of a point, or only its doubts; its other runs have similar ones.
+    /// Prints the notes of the first run of a point, or only its doubts. Later runs of the point have similar ones.
     fn print_notes(&mut self, point: usize, document: Option<&Document>, doubts: usize) {
         const NOTES: usize = 3;
         let most = if self.is_verbose { NOTES } else { doubts.min(NOTES) };
@@ -286,7 +286,7 @@ impl<'a> LabRuns<'a> {
         }
     }
 
-    /// Prints a fault in the form that GitHub turns into annotations, if that is asked for.
+    /// Prints a fault as a GitHub annotation, if requested.
     fn annotate(&self, point: &Point, line: &str, is_wrong: bool) {
         if is_wrong && point.plan.output.annotates {
             say(&judge::annotation(line));
@@ -309,7 +309,7 @@ impl<'a> LabRuns<'a> {
         let progress = format!("run {} of {}: ", before + 1, self.experiment.runs());
         let AttemptResult { mut document, doubts, reason } = run(&plan, &progress, &self.interrupt);
         let ended = self.around.target_end();
-        // Runs even after a signal: it ends the work of `before_run`.
+        // Runs even after a signal, because it undoes the work of `before_run`.
         let after = self.around.hook(HookMoment::AfterRun, &self.folder, &Interrupt::default());
         let is_interrupted = document.as_ref().map_or(self.interrupt.is_asked(), |document| document.interrupted);
         let reason = reason.or(ended).or(after.err()).map(|reason| self.known.hide_in(&reason));
@@ -324,7 +324,7 @@ impl<'a> LabRuns<'a> {
         Attempt { ended, document, doubts }
     }
 
-    /// The place of a run in the experiment.
+    /// The position of a run in the experiment.
     fn position(&self, before: usize, turn: PlannedTurn) -> Position {
         let Experiment { name, order, rounds, factors, points, .. } = self.experiment;
         let level = |(factor, &level): (&onrush_plan::experiment::Factor, &usize)| FactorLevel {
@@ -351,7 +351,7 @@ impl<'a> LabRuns<'a> {
     }
 }
 
-/// The file for the samples of sockets of a run whose result has this name.
+/// The file for the socket samples of a run, derived from the name of its result.
 fn samples(name: &str) -> String {
     format!("sockets-{name}.ndjson")
 }
@@ -359,13 +359,13 @@ fn samples(name: &str) -> String {
 /// The outcome of a session.
 struct AttemptResult {
     document: Option<Box<Document>>,
-    /// How many of its notes, the first ones, put it in doubt.
+    /// Number of notes that put the result in doubt. They are the first ones.
     doubts: usize,
-    /// Why it failed; `None`: it did not.
+    /// The reason for a failure; `None` without one.
     reason: Option<String>,
 }
 
-/// Runs one session; its progress is shown after these words.
+/// Runs one session. `progress` starts its progress line.
 fn run(plan: &Plan, progress: &str, interrupt: &Interrupt) -> AttemptResult {
     measure(plan, progress, interrupt).unwrap_or_else(|error| AttemptResult {
         document: None,
