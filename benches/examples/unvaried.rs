@@ -1,5 +1,5 @@
-//! A library to preload that gives a program equal random numbers from the kernel in every run. LuaJIT uses them to
-//! decide which code to compile; without this, a script's instruction count varies by half a per cent from run to run.
+//! A preloaded library that gives a program the same random numbers from the kernel in every run. LuaJIT uses them to
+//! decide which code to compile: otherwise a script's instruction count varies by half a per cent between runs.
 
 use std::mem;
 use std::process;
@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use libc::{c_long, c_void};
 
-/// The C library's `syscall`, which the function below overrides and calls. It passes on six arguments, the most that a
-/// system call takes.
+/// The C library's `syscall`, which the function below overrides and calls. It passes six arguments, the maximum of a
+/// system call.
 type Syscall = unsafe extern "C" fn(c_long, c_long, c_long, c_long, c_long, c_long, c_long) -> c_long;
 
-/// The next `syscall`, once it has been looked up: a look-up for each call would be counted.
+/// The next `syscall`, looked up once: a look-up per call would be counted.
 static NEXT: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 
-/// Fills the buffer of `getrandom` with a constant, and passes every other call on.
+/// Fills the buffer of `getrandom` with a constant, and forwards every other call.
 ///
 /// # Safety
 ///
@@ -43,6 +43,6 @@ pub unsafe extern "C" fn syscall(
         }
         NEXT.store(next, Ordering::Relaxed);
     }
-    // SAFETY: that is the C library's function, and arguments that a call does not use are ignored.
+    // SAFETY: this is the C library's function, and a call ignores surplus arguments.
     unsafe { mem::transmute::<*mut c_void, Syscall>(next)(number, one, two, three, four, five, six) }
 }

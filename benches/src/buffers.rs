@@ -1,4 +1,4 @@
-//! Buffers from which the kernel takes one for everything that arrives.
+//! Buffers from which the kernel takes one for each receive.
 
 use std::alloc::{self, Layout};
 use std::io;
@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicU16, Ordering};
 use io_uring::IoUring;
 use io_uring::types::BufRingEntry;
 
-/// The number of buffers, a power of two, and the size of each.
+/// Number of buffers, a power of two, and their size.
 const BUFFERS: u16 = 1024;
 const BUFFER_BYTES: usize = 4096;
 
-/// Buffers from which the kernel takes one for everything that arrives.
+/// Buffers from which the kernel takes one for each receive.
 pub struct ProvidedBuffers {
     entries: *mut BufRingEntry,
     memory: Vec<u8>,
@@ -19,11 +19,11 @@ pub struct ProvidedBuffers {
 }
 
 impl ProvidedBuffers {
-    /// Registers them. The ring of entries is never freed: it lives as long as the process.
+    /// Registers the buffers. The ring of entries is never freed.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses them.
+    /// The kernel refuses the buffers.
     pub fn register(ring: &IoUring) -> io::Result<Self> {
         let bytes = usize::from(BUFFERS) * size_of::<BufRingEntry>();
         let layout = Layout::from_size_align(bytes, 4096).map_err(io::Error::other)?;
@@ -37,16 +37,16 @@ impl ProvidedBuffers {
         Ok(buffers)
     }
 
-    /// The bytes in a buffer.
+    /// Bytes in a buffer.
     pub fn bytes(&self, id: u16, length: usize) -> &[u8] {
         &self.memory[usize::from(id) * BUFFER_BYTES..][..length]
     }
 
-    /// Returns a buffer to the kernel, which sees that when it is published.
+    /// Returns a buffer to the kernel, effective with [`Self::publish`].
     pub fn give_back(&mut self, id: u16) {
         let address = self.memory[usize::from(id) * BUFFER_BYTES..].as_ptr() as u64;
         let index = usize::from(self.tail & (BUFFERS - 1));
-        // SAFETY: the index is below the number of entries, and the kernel reads an entry only once the tail has
+        // SAFETY: the index is below the number of entries, and the kernel reads an entry only after the tail has
         // passed it.
         let entry = unsafe { &mut *self.entries.add(index) };
         entry.set_addr(address);
@@ -57,7 +57,7 @@ impl ProvidedBuffers {
 
     /// Publishes the returned buffers to the kernel.
     pub fn publish(&self) {
-        // SAFETY: the tail is in the first entry and is only ever written here; the kernel reads it atomically.
+        // SAFETY: the tail is in the first entry and is written only here; the kernel reads it atomically.
         let tail = unsafe { &*BufRingEntry::tail(self.entries).cast::<AtomicU16>() };
         tail.store(self.tail, Ordering::Release);
     }

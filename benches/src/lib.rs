@@ -1,8 +1,8 @@
-//! Shared by the bare loops: the prebuilt request, blocking connects before the clock starts, and the report.
+//! Common parts of the bare loops: the prebuilt request, blocking connects before the clock starts, and the report.
 //!
-//! A bare loop is the least a generator can do on this kernel: send prebuilt bytes, check for the end of the head; no
-//! parser, no statistics, no errors but fatal ones. `make bench` compares onrush with it; it is no tool for measuring
-//! servers.
+//! A bare loop is the least a generator can do on this kernel: it sends prebuilt bytes and checks for the end of the
+//! head. It has no parser, no statistics, and only fatal errors. `make bench` compares onrush with bare loops; they do
+//! not measure servers.
 
 mod buffers;
 mod ring;
@@ -19,26 +19,26 @@ use std::time::{Duration, Instant};
 use memchr::memmem;
 use rustix::net::{AddressFamily, SocketType, connect, ipproto, socket, sockopt};
 
-/// The arguments of a bare loop: `ADDRESS CONNECTIONS SECONDS [spin|STREAMS]`.
+/// Arguments of a bare loop: `ADDRESS CONNECTIONS SECONDS [spin|STREAMS]`.
 pub struct Arguments {
     /// The target.
     pub address: SocketAddr,
-    /// How many connections are kept busy.
+    /// Number of busy connections.
     pub connections: usize,
-    /// How long.
+    /// Duration of the measurement.
     pub duration: Duration,
-    /// True to busy-poll, if it can do both.
+    /// True to busy-poll, for loops with both modes.
     pub spins: bool,
-    /// How many requests are in flight on each connection, if it can have several.
+    /// Requests in flight per connection, for loops with several.
     pub streams: u32,
 }
 
 impl Arguments {
-    /// Reads them from the command line.
+    /// Parses the command line.
     ///
     /// # Errors
     ///
-    /// When one is missing or cannot be read.
+    /// An argument is missing or invalid.
     pub fn read() -> io::Result<Self> {
         let words: Vec<String> = env::args().skip(1).collect();
         let [address, connections, seconds, option @ ..] = &words[..] else { return Err(usage()) };
@@ -57,7 +57,7 @@ impl Arguments {
         })
     }
 
-    /// The bytes of the request, for a path.
+    /// The request for a path.
     pub fn request(&self, path: &str) -> Vec<u8> {
         format!("GET {path} HTTP/1.1\r\nHost: {}\r\n\r\n", self.address).into_bytes()
     }
@@ -66,7 +66,7 @@ impl Arguments {
     ///
     /// # Errors
     ///
-    /// When one of them cannot be established.
+    /// A connection cannot be established.
     pub fn open(&self) -> io::Result<Vec<OwnedFd>> {
         (0..self.connections).map(|_| open(self.address)).collect()
     }
@@ -83,7 +83,7 @@ fn open(address: SocketAddr) -> io::Result<OwnedFd> {
     Ok(fd)
 }
 
-/// True if a head ends in these bytes: all that a bare loop needs to know about a response.
+/// True if a head ends in these bytes. A bare loop needs to know nothing else about a response.
 pub fn ends_a_head(bytes: &[u8]) -> bool {
     memmem::find(bytes, b"\r\n\r\n").is_some()
 }
@@ -92,7 +92,7 @@ pub fn ends_a_head(bytes: &[u8]) -> bool {
 pub struct Tally {
     started: Instant,
     duration: Duration,
-    /// How many responses arrived.
+    /// Number of responses.
     pub completed: u64,
 }
 
@@ -102,12 +102,12 @@ impl Tally {
         Self { started: Instant::now(), duration, completed: 0 }
     }
 
-    /// True if there is time left.
+    /// True if time is left.
     pub fn is_running(&self) -> bool {
         self.started.elapsed() < self.duration
     }
 
-    /// Prints how many responses arrived, and in how long.
+    /// Prints the number of responses and the elapsed time.
     pub fn report(&self) {
         let seconds = self.started.elapsed().as_secs_f64();
         println!("  {} requests in {seconds:.2}s", self.completed);

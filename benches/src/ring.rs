@@ -1,4 +1,4 @@
-//! io_uring as bare loops use it: registered sockets, multishot receives into [`ProvidedBuffers`], and sends without
+//! io_uring for bare loops: registered sockets, multishot receives into [`ProvidedBuffers`], and sends without
 //! completions.
 
 use std::io;
@@ -9,26 +9,26 @@ use io_uring::{IoUring, cqueue, opcode, squeue};
 
 use super::ProvidedBuffers;
 
-/// Marks the completion of a receive; a send completes only when it fails.
+/// Marks the completion of a receive. A send completes only on failure.
 const RECEIVE: u64 = 1 << 32;
-/// The longest wait before a loop reads the clock.
+/// Longest wait between clock reads.
 const TICK: Timespec = Timespec::new().nsec(100_000_000);
-/// `IORING_ENTER_GETEVENTS`: completions are wanted.
+/// `IORING_ENTER_GETEVENTS`: completions are requested.
 const ENTER_GETEVENTS: u32 = 1;
 
-/// The ring of a loop. Connections are named by their numbers.
+/// The ring of a loop. Connections are identified by number.
 pub struct Ring {
-    /// Declared first, so that it is dropped before the memory that the kernel writes.
+    /// Declared first, to be dropped before the memory that the kernel writes.
     uring: IoUring,
     buffers: ProvidedBuffers,
 }
 
 impl Ring {
-    /// A ring that receives on these connections.
+    /// Creates a ring that receives on these connections.
     ///
     /// # Errors
     ///
-    /// When the kernel refuses something of it.
+    /// The kernel refuses the ring or a part of it.
     pub fn new(connections: &[OwnedFd]) -> io::Result<Self> {
         let mut builder = IoUring::builder();
         builder.setup_single_issuer().setup_defer_taskrun().setup_taskrun_flag().setup_cqsize(16384);
@@ -41,28 +41,28 @@ impl Ring {
         Ok(ring)
     }
 
-    /// Queues a send. It fails where the socket has no room at once, so that the kernel has read the bytes when the
-    /// next wait returns.
+    /// Queues a send. Fails if the socket has no room at once, so the kernel has read the bytes when the next wait
+    /// returns.
     ///
     /// # Safety
     ///
-    /// The bytes must stay as they are until then.
+    /// The bytes must stay unchanged until then.
     ///
     /// # Errors
     ///
-    /// When the kernel does not take the queued operations.
+    /// The kernel does not accept the queued operations.
     pub unsafe fn send(&mut self, number: u32, bytes: &[u8]) -> io::Result<()> {
         let flags = libc::MSG_NOSIGNAL | libc::MSG_DONTWAIT;
         let send = opcode::Send::new(Fixed(number), bytes.as_ptr(), bytes.len() as u32).flags(flags);
         self.push(&send.build().flags(squeue::Flags::SKIP_SUCCESS).user_data(u64::from(number)))
     }
 
-    /// Submits the gathered operations, and blocks until there is a completion; for the first `linger_us` microseconds
-    /// until there are `several`.
+    /// Submits the queued operations, and blocks until there is a completion. For the first `linger_us` microseconds,
+    /// waits for `several` completions.
     ///
     /// # Errors
     ///
-    /// Any but the end of the time.
+    /// Any error except a timeout.
     pub fn wait(&mut self, several: usize, linger_us: u32) -> io::Result<()> {
         let arguments = SubmitArgs::new().timespec(&TICK).min_wait_usec(linger_us);
         let several = if linger_us > 0 { several } else { 1 };
@@ -72,16 +72,16 @@ impl Ring {
         }
     }
 
-    /// Submits the gathered operations, and polls the completion queue until there is a completion.
+    /// Submits the queued operations, and polls the completion queue until there is a completion.
     ///
     /// # Errors
     ///
-    /// When the kernel does not take the queued operations.
+    /// The kernel does not accept the queued operations.
     pub fn spin(&mut self) -> io::Result<()> {
         let mut queued = self.uring.submission().len() as u32;
         while queued > 0 || self.uring.completion().is_empty() {
             if queued > 0 || self.uring.submission().taskrun() {
-                // SAFETY: no argument is passed, and what operations point to outlives them, as in `push`.
+                // SAFETY: no argument is passed, and the memory of the operations outlives them, as in `push`.
                 unsafe { self.uring.submitter().enter::<libc::sigset_t>(queued, 0, ENTER_GETEVENTS, None)? };
                 queued = 0;
             }
@@ -89,22 +89,22 @@ impl Ring {
         Ok(())
     }
 
-    /// Takes the available completions.
+    /// Moves the available completions to `completions`.
     pub fn take(&mut self, completions: &mut Vec<cqueue::Entry>) {
         completions.extend(self.uring.completion());
     }
 
-    /// Passes on the bytes that a completion received, and the connection's number, and receives more there.
+    /// Passes the connection and the received bytes of a completion to `read`, and restarts the receive.
     ///
     /// # Errors
     ///
-    /// When a send failed or the server closed the connection.
+    /// A send failed, or the server closed the connection.
     pub fn received<T>(&mut self, completion: &cqueue::Entry, read: impl FnOnce(u32, &[u8]) -> T) -> io::Result<T> {
         let number = completion.user_data() as u32;
         match completion.result() {
             0 => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
             error @ ..0 => return Err(io::Error::from_raw_os_error(-error)),
-            // Of sends, only failed ones complete.
+            // Only failed sends complete.
             _ => debug_assert!(completion.user_data() & RECEIVE != 0),
         }
         let Some(buffer) = cqueue::buffer_select(completion.flags()) else { return Err(io::ErrorKind::Other.into()) };
@@ -127,7 +127,7 @@ impl Ring {
     }
 
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: the buffers live as long as the ring, and a send's bytes as the caller of `send` promises.
+        // SAFETY: the buffers live as long as the ring. The caller of `send` guarantees the bytes of sends.
         while unsafe { self.uring.submission().push(entry) }.is_err() {
             self.uring.submit()?;
         }

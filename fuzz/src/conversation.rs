@@ -1,48 +1,48 @@
 //! A connection on which the server sends given bytes, and the events of the client.
 //!
-//! It drives a [`Client`] by the driver's contract and checks that the client keeps its side.
+//! Drives a [`Client`] by the driver's contract, and checks the client's side of the contract.
 
 use std::collections::VecDeque;
 
 use onrush_proto::{Client, Event, Http1, Nanos, Request, RequestParts, StreamId};
 
-/// HTTP/1 does not ask for the time.
+/// HTTP/1 does not use the time.
 const NOW: Nanos = Nanos(0);
 
-/// How requests are started and sent while the bytes arrive.
+/// Rules for starting and sending requests while bytes arrive.
 #[derive(Clone, Debug)]
 pub(crate) struct Conversation {
-    /// The most requests in flight.
+    /// Maximum number of requests in flight.
     pub(crate) depth: usize,
-    /// The methods of the requests, used in turn.
+    /// Methods of the requests, in turn.
     pub(crate) methods: Vec<&'static str>,
-    /// True to start a request for each one that ends, not only at the beginning.
+    /// True to start a request for each finished one, not only at the beginning.
     pub(crate) refills: bool,
-    /// True to send the last byte of each request, too.
+    /// True to send the last byte of each request.
     pub(crate) sends_all: bool,
 }
 
-/// One event and its bytes, independent of how the input was split.
+/// One event and its bytes, independent of the split of the input.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ObservedEvent {
-    /// The event; the range of data is left empty.
+    /// The event, with an empty data range.
     pub(crate) event: Event,
     /// The head, the data or the trailers of the event.
     pub(crate) bytes: Vec<u8>,
 }
 
-/// How the client is given the bytes.
+/// How the client receives the bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum InputSplit {
-    /// Every byte is handed over.
+    /// All bytes are passed to the client.
     Looks,
-    /// Skips bytes wherever it may.
+    /// Bytes are skipped wherever possible.
     Skips,
 }
 
 impl Conversation {
-    /// Sends `bytes` in pieces of these sizes, repeated as needed, then ends the stream. Returns the events and how
-    /// many bytes were skipped.
+    /// Sends `bytes` in pieces of these sizes, repeated as needed, then ends the stream. Returns the events and the
+    /// number of skipped bytes.
     pub(crate) fn hear(&self, bytes: &[u8], sizes: &[usize], reader: InputSplit) -> (Vec<ObservedEvent>, u64) {
         let mut call = Driver::new(self, reader);
         let mut left = bytes;
@@ -61,14 +61,14 @@ impl Conversation {
     }
 }
 
-/// A conversation under way.
+/// An ongoing conversation.
 struct Driver<'a> {
     conversation: &'a Conversation,
     reader: InputSplit,
     client: Http1,
     requests: Vec<Request>,
     started: usize,
-    /// The requests whose last event has not arrived, oldest first.
+    /// Requests whose last event has not arrived, oldest first.
     open: VecDeque<StreamId>,
     heard: Vec<ObservedEvent>,
     skipped: u64,
@@ -108,7 +108,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Every byte is taken exactly once; if fewer than all are taken, there is an event.
+    /// Every byte is consumed exactly once. If some bytes of a piece remain, there is an event.
     fn handle_piece(&mut self, mut piece: &[u8]) {
         while !piece.is_empty() {
             let skip = self.client.may_skip().min(piece.len() as u64);
@@ -140,7 +140,7 @@ impl<'a> Driver<'a> {
         events
     }
 
-    /// Responses come in the order of the requests, and the drain after all of them.
+    /// Responses arrive in the order of the requests, and the drain after all of them.
     fn check_order(&mut self, event: &Event) {
         assert_eq!(event.stream(), self.open.front().copied(), "{event:?}");
         if let Event::Complete { .. } | Event::Failed { .. } = event {
@@ -167,9 +167,9 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// After the end of the stream every request has ended, the connection drains, and there are no more events.
+    /// After the end of the stream, every request has ended, the connection drains, and there are no more events.
     fn check_is_over(&mut self) {
-        assert!(self.open.is_empty(), "without an end: {:?}", self.open);
+        assert!(self.open.is_empty(), "requests without an end: {:?}", self.open);
         assert!(matches!(self.heard.last(), Some(ObservedEvent { event: Event::Draining { .. }, .. })));
         assert_eq!(self.client.capacity(), 0);
         assert_eq!(self.client.may_skip(), 0);

@@ -4,10 +4,10 @@ use onrush_proto::{Event, StreamId};
 
 use crate::conversation::{Conversation, InputSplit, ObservedEvent};
 
-/// A server that sends anything. The first two bytes are settings, the rest is sent: bits 0 and 1 of the first byte are
-/// the depth less one, bit 2 makes every second request a `HEAD`, bit 3 keeps the last byte of each request unsent; bit
-/// 5 of the second byte starts a request for each that ends, its lower bits choose the split. (So digits and letters do
-/// for the first two bytes of a seed.)
+/// Responses of a server that sends anything. The first two bytes are settings, the rest is sent. In the first byte,
+/// bits 0 and 1 are the depth minus one, bit 2 makes every second request a `HEAD`, and bit 3 keeps the last byte of
+/// each request unsent. In the second byte, bit 5 starts a request for each finished one, and the lower bits choose the
+/// split. (Digits and letters are suitable first bytes of a seed.)
 pub fn http1_response(data: &[u8]) {
     let [scene, split, bytes @ ..] = data else { return };
     let conversation = Conversation {
@@ -19,10 +19,10 @@ pub fn http1_response(data: &[u8]) {
     check_splits(&conversation, bytes, *split);
 }
 
-/// The fields after a body that is put into chunks.
+/// Fields after a chunked body.
 const TRAILERS: &[u8] = b"Digest: none\r\nExpires:never\r\n";
 
-/// Any bytes as a chunked body, and any bytes put into chunks. The first byte chooses the split and the chunks.
+/// Any bytes as a chunked body, and any bytes encoded in chunks. The first byte chooses the split and the chunks.
 pub fn chunked(data: &[u8]) {
     let [split, bytes @ ..] = data else { return };
     let conversation = Conversation { depth: 1, methods: vec!["GET"], refills: false, sends_all: true };
@@ -39,8 +39,8 @@ pub fn chunked(data: &[u8]) {
     assert!(heard.iter().any(|heard| heard.event == Event::Complete { stream, grpc_status: 0, is_early: false }));
 }
 
-/// Checks that bytes give equal events in one piece, one by one, and in pieces of many sizes, and that skipping only
-/// leaves out data. Returns the events.
+/// Checks that bytes give equal events in one piece, one by one, and in pieces of many sizes. Skipping may only omit
+/// data. Returns the events.
 fn check_splits(conversation: &Conversation, bytes: &[u8], split: u8) -> Vec<ObservedEvent> {
     let whole = [bytes.len().max(1)];
     let pieces = sizes(split);
@@ -69,12 +69,12 @@ fn is_data(heard: &ObservedEvent) -> bool {
     matches!(heard.event, Event::Data { .. })
 }
 
-/// Sizes of pieces, from 1 to 23 bytes, that follow from a seed.
+/// Piece sizes from 1 to 23 bytes, derived from a seed.
 fn sizes(seed: u8) -> Vec<usize> {
     (1..=16).map(|index| (usize::from(seed & 31) + 1) * index * index % 23 + 1).collect()
 }
 
-/// The bytes as chunks of many sizes, with extensions and a trailer.
+/// Encodes bytes in chunks of many sizes, with extensions and a trailer.
 fn in_chunks(mut bytes: &[u8], seed: u8) -> Vec<u8> {
     let mut chunks = Vec::new();
     for &size in sizes(seed).iter().cycle() {

@@ -5,18 +5,18 @@ use std::collections::BTreeSet;
 use onrush_proto::http2::{Http2, Http2Options, SharedContext};
 use onrush_proto::{Client, Event, Nanos, Request, RequestParts, StreamId};
 
-/// A server that sends anything. The first two bytes are settings; the rest is sent.
+/// Responses of a server that sends anything. The first two bytes are settings; the rest is sent.
 ///
-/// - First byte, bits 0 and 1: the most requests in flight less one.
+/// - First byte, bits 0 and 1: the maximum of requests in flight, minus one.
 /// - Bit 2: every second request is an upload.
 /// - Bit 3: all bytes after the greeting stay unsent.
-/// - Bit 4: SETTINGS come before the rest.
+/// - Bit 4: SETTINGS precede the rest.
 /// - Bit 7: the driver cancels some requests, lets time pass and stops after some requests.
 /// - Second byte, bits 0 to 4: the split.
-/// - Bit 5: a request starts for each that ends.
+/// - Bit 5: a request starts for each finished one.
 /// - Bit 7: requests stay unwritten until the next event.
 ///
-/// Digits and letters do for the first two bytes of a seed.
+/// Digits and letters are suitable first bytes of a seed.
 pub fn http2_response(data: &[u8]) {
     let [scene, split, bytes @ ..] = data else { return };
     let scene = Scene {
@@ -45,7 +45,7 @@ pub fn http2_response(data: &[u8]) {
     }
 }
 
-/// How requests are started and sent while the bytes arrive.
+/// Rules for starting and sending requests while bytes arrive.
 struct Scene {
     streams: u32,
     uploads: bool,
@@ -55,18 +55,18 @@ struct Scene {
     is_late: bool,
 }
 
-/// How many requests are started by a driver that stops.
+/// Number of requests started by a driver that stops.
 const REQUESTS_MAX: usize = 10;
 
-/// How much time passes with every byte, in nanoseconds.
+/// Time per byte, in nanoseconds.
 const BYTE_NS: u64 = 1_000_000;
 
-/// Events, independent of how the input was split.
+/// Events, independent of the split of the input.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct ObservedEvent {
-    /// Each event, the range of data left empty, with its data or the text of its fields.
+    /// Each event, with an empty data range, and its data or the text of its fields.
     events: Vec<(Event, Vec<u8>)>,
-    /// All that was sent, unless that depends on when windows were open.
+    /// All sent bytes, unless they depend on the time at which windows were open.
     sent: Vec<u8>,
 }
 
@@ -118,16 +118,16 @@ impl Scene {
     }
 }
 
-/// A connection under way.
+/// An ongoing connection.
 struct Driver<'a> {
     scene: &'a Scene,
     client: Http2,
     requests: [Request; 2],
-    /// The requests whose last event has not arrived.
+    /// Requests whose last event has not arrived.
     open: BTreeSet<u32>,
     started: usize,
     taken: u64,
-    /// How many heads and ends of requests there were.
+    /// Number of heads and ends of requests.
     ends: usize,
     is_greeted: bool,
     has_drained: bool,
@@ -146,7 +146,7 @@ impl Driver<'_> {
         assert!(self.open.len() <= self.scene.streams as usize);
     }
 
-    /// Time depends on the bytes taken, not on the split.
+    /// Time depends on the consumed bytes, not on the split.
     fn now(&self) -> Nanos {
         Nanos(if self.scene.acts { self.taken * BYTE_NS } else { 0 })
     }
@@ -170,7 +170,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Every byte is taken exactly once; if fewer than all are taken, there is an event.
+    /// Every byte is consumed exactly once. If some bytes of a piece remain, there is an event.
     fn handle_piece(&mut self, mut piece: &[u8], skips: bool) {
         while !piece.is_empty() {
             let skip = self.client.may_skip().min(piece.len() as u64);
@@ -202,7 +202,7 @@ impl Driver<'_> {
         }
     }
 
-    /// True if there were any.
+    /// True if there were any events.
     fn take_events(&mut self, input: &[u8]) -> bool {
         let mut any = false;
         while let Some(event) = self.client.poll_event() {
@@ -221,7 +221,7 @@ impl Driver<'_> {
         any
     }
 
-    /// Counts a head or an end, and perhaps cancels a request.
+    /// Counts a head or an end, and sometimes cancels a request.
     fn note_end(&mut self, stream: StreamId) {
         self.ends += 1;
         if self.scene.acts && self.ends.is_multiple_of(3) {
@@ -230,7 +230,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Requests that are over are named no more, and there is one drain.
+    /// Finished requests have no further events, and there is one drain.
     fn check_order(&mut self, event: &Event) {
         match event {
             Event::Complete { stream, .. } | Event::Failed { stream, .. } => assert!(self.open.remove(&stream.0)),
@@ -265,9 +265,9 @@ impl Driver<'_> {
         }
     }
 
-    /// After the end of the stream every request has ended, the connection drains, and nothing more happens.
+    /// After the end of the stream, every request has ended, the connection drains, and nothing more happens.
     fn check_is_over(&mut self) {
-        assert!(self.open.is_empty(), "without an end: {:?}", self.open);
+        assert!(self.open.is_empty(), "requests without an end: {:?}", self.open);
         assert!(self.has_drained);
         assert_eq!((self.client.capacity(), self.client.may_skip(), self.client.reading()), (0, 0, None));
         self.send();

@@ -1,8 +1,8 @@
 //! Properties that must hold for any bytes.
 //!
-//! A target is a plain function that panics if a property does not hold. Its seeds are in `corpus/<target>/`, and
-//! `tests/replay.rs` replays them in every test run; a fuzzer calls the same functions. Nothing here decides what is
-//! right byte by byte: the unit tests do that.
+//! A target is a plain function that panics if a property does not hold. Seeds are in `corpus/<target>/`.
+//! `tests/replay.rs` replays them in every test run, and a fuzzer calls the same functions. Nothing here decides byte
+//! by byte what is right: the unit tests do that.
 //!
 //! To add a target: write the function, add it to [`TARGETS`], put seeds with descriptive names into its directory, and
 //! add a program in `src/bin/` and `Cargo.toml`, which only `make fuzz` builds.
@@ -25,7 +25,7 @@ pub use url::url;
 /// Panics if a property does not hold for the bytes.
 pub type FuzzTarget = fn(&[u8]);
 
-/// Every target by the name of its corpus.
+/// Every target, with the name of its corpus.
 pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("chunked", chunked),
     ("http1_response", http1_response),
@@ -35,6 +35,6 @@ pub const TARGETS: &[(&str, FuzzTarget)] = &[
     ("url", url),
 ];
 
-/// The dialects of other tools, which read values alike.
+/// The dialects of other tools, which parse values alike.
 const COMPAT: [onrush_plan::Dialect; 3] =
     [onrush_plan::Dialect::Wrk, onrush_plan::Dialect::WrkCmm, onrush_plan::Dialect::Wrk2];

@@ -4,10 +4,9 @@ use onrush_proto::http1::{Outline, outline};
 
 /// Any bytes as requests:
 ///
-/// - found requests follow one another from the first byte on, each parses alike alone, and only line ends follow the
-///   last
-/// - a refusal names a position inside the bytes, after the requests found before it; further bytes do not change it
-///   unless the request is incomplete
+/// - Requests follow one another from the first byte on, each parses alike alone, and only line ends follow the last.
+/// - A refusal names a position within the bytes, after the preceding requests. Further bytes do not change the refusal
+///   unless the request is incomplete.
 pub fn request(data: &[u8]) {
     let mut found = Vec::new();
     let result = outline(data, &mut found);
@@ -34,6 +33,6 @@ pub fn request(data: &[u8]) {
     if malformed.reason == "incomplete request" {
         assert_eq!(at, data.len(), "{malformed}");
     } else {
-        assert_eq!(longer, Err(malformed), "a byte after it changes what is wrong");
+        assert_eq!(longer, Err(malformed), "a further byte changes the refusal");
     }
 }

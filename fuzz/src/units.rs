@@ -1,4 +1,4 @@
-//! Numbers and times as typed: any text, both grammars.
+//! Numbers and times on the command line: any text, both grammars.
 
 use std::time::Duration;
 
@@ -7,8 +7,8 @@ use onrush_plan::Dialect;
 
 use crate::COMPAT;
 
-/// Any text as a value. An accepted one has a digit, keeps its meaning when it is written out plainly, and means one
-/// thing in both grammars if both accept it.
+/// Any text as a value. An accepted value has a digit, keeps its meaning when written out, and has the same meaning in
+/// both grammars if both accept it.
 pub fn units(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
     let (native_count, native_time) = (metric(text, Dialect::Native), time(text, Dialect::Native));
@@ -26,7 +26,7 @@ pub fn units(data: &[u8]) {
     for time in [native_time, wrk_time].into_iter().flatten() {
         check_time(time);
     }
-    // Only our grammar has fractions and the small units of time; wrk's has everything else.
+    // Only our grammar has fractions and the small units of time. wrk's grammar has everything else.
     let is_ours =
         text.contains('.') || text.to_ascii_lowercase().ends_with("ms") || text.to_ascii_lowercase().ends_with("us");
     if !is_ours {
@@ -35,7 +35,7 @@ pub fn units(data: &[u8]) {
     }
 }
 
-/// A count reads back from its digits, and from thousands with a fraction.
+/// A count is parsed back from its digits, and from thousands with a fraction.
 fn check_count(count: u64) {
     let digits = count.to_string();
     assert_eq!((metric(&digits, Dialect::Native), metric(&digits, Dialect::Wrk)), (Ok(count), Ok(count)));
@@ -43,7 +43,7 @@ fn check_count(count: u64) {
     assert_eq!(metric(&thousands, Dialect::Native), Ok(count), "{thousands}");
 }
 
-/// A time reads back from seconds with a fraction; whole seconds in both grammars.
+/// A time is parsed back from seconds with a fraction; whole seconds in both grammars.
 fn check_time(duration: Duration) {
     let seconds = format!("{}.{:09}s", duration.as_secs(), duration.subsec_nanos());
     assert_eq!(time(&seconds, Dialect::Native), Ok(duration), "{seconds}");

@@ -5,8 +5,8 @@ use onrush_plan::{Dialect, Target};
 
 use crate::COMPAT;
 
-/// Any text as a URL. An accepted one can be sent as it is, and parses alike when it is made of the sent parts only;
-/// the dialects differ only in their refusals.
+/// Any text as a URL. An accepted URL can be sent unchanged, and parses alike when reduced to the sent parts. Dialects
+/// differ only in their refusals.
 pub fn url(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
     let native = Target::parse(text, Dialect::Native);
@@ -22,7 +22,7 @@ pub fn url(data: &[u8]) {
     }
     let Ok(native) = native else { return };
     if wrk.as_ref() != Ok(&native) {
-        // wrk requires a scheme. With one, the URL must keep its meaning.
+        // wrk requires a scheme. With a scheme, the URL must keep its meaning.
         let completed = Target::parse(&format!("http://{text}"), Dialect::Wrk)
             .map(|target| Target { typed: text.into(), ..target });
         assert_eq!(completed.as_ref(), Ok(&native));
@@ -47,7 +47,7 @@ fn check_accepted(target: &Target, text: &str, dialect: Dialect) {
     assert!(dialect.is_compat() || !matches!(target.scheme, Scheme::Other(_)), "{target:?}");
 }
 
-/// True if it may be part of a request's head: visible ASCII, and not empty.
+/// True for nonempty visible ASCII, which may be part of a request head.
 fn is_sendable(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic())
 }

@@ -43,7 +43,7 @@ fn corpora() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
-/// The entries of a directory, sorted by name; none if it does not exist.
+/// The entries of a directory, sorted by name; empty if the directory does not exist.
 fn entries(directory: &Path) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> =
         fs::read_dir(directory).into_iter().flatten().map(|entry| entry.expect("an entry").path()).collect();

@@ -1,4 +1,4 @@
-//! The crates whose code is in the packaged program. It never builds anything.
+//! Crates whose code is in the packaged program. Never builds anything.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Error};
@@ -7,32 +7,31 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// The system for which packages are made.
+/// Platform of the packages.
 pub const TARGET: &str = "x86_64-unknown-linux-musl";
-/// Crates whose C code is compiled in although nothing depends on them at run time, each after the crate that compiles
-/// it.
+/// Crates whose C code is compiled in without a run-time dependency, each after the crate that compiles it.
 const COMPILED_IN: [(&str, &str); 1] = [("mlua-sys", "luajit-src")];
 
-/// The name and the version of a crate.
+/// Name and version of a crate.
 pub type CrateId = (String, String);
 
 /// A crate of the program.
 pub struct Crate {
-    /// Its name and version.
+    /// Name and version.
     pub id: CrateId,
-    /// The licence as its manifest has it, an expression such as `MIT OR Apache-2.0`.
+    /// Licence expression in the manifest, such as `MIT OR Apache-2.0`.
     pub licence: String,
-    /// Where its sources are on this machine.
+    /// Directory of the sources on this machine.
     pub folder: PathBuf,
-    /// True if it comes from this repository.
+    /// True for a crate of this repository.
     pub is_ours: bool,
-    /// The crates of the program that it depends on.
+    /// Direct dependencies within the program.
     pub uses: BTreeSet<CrateId>,
 }
 
 /// All crates of the program, in order.
 ///
-/// Only `cargo tree` can list the crates compiled for one program: `cargo metadata` also switches on the needs of tests
+/// Only `cargo tree` can list the crates compiled for one program: `cargo metadata` also includes dependencies of tests
 /// and tools of this repository.
 pub fn in_program() -> io::Result<Vec<Crate>> {
     let metadata = ["metadata", "--locked", "--format-version", "1", "--filter-platform", TARGET];
@@ -69,7 +68,7 @@ pub fn in_program() -> io::Result<Vec<Crate>> {
     uses.into_iter().map(of).collect()
 }
 
-/// Dependents of each crate, from lines such as `2 bytes v1.12.2 (*)`, which begin with their depth in the tree.
+/// Dependencies of each crate, from lines such as `2 bytes v1.12.2 (*)`, which start with their depth in the tree.
 fn uses(tree: &str) -> BTreeMap<CrateId, BTreeSet<CrateId>> {
     let mut uses: BTreeMap<CrateId, BTreeSet<CrateId>> = BTreeMap::new();
     let mut path: Vec<CrateId> = Vec::new();
@@ -87,7 +86,7 @@ fn uses(tree: &str) -> BTreeMap<CrateId, BTreeSet<CrateId>> {
     uses
 }
 
-/// Output of a command, if it succeeds.
+/// Output of a successful command.
 pub fn said(command: &mut Command) -> io::Result<String> {
     let output = command.output()?;
     if output.status.success() {
@@ -126,7 +125,7 @@ mod tests {
         for name in ["onrush", "onrush-engine", "rustls", "aws-lc-sys", "luajit-src"] {
             assert!(has(name), "{name} is missing");
         }
-        // Not in the program: build tools, macros, and the needs of tests, other platforms or other features.
+        // Not in the program: build tools, macros, and dependencies of tests, other platforms or other features.
         for name in ["cc", "serde_derive", "libtest-mimic", "ring", "xtask"] {
             assert!(!has(name), "{name} is not in the program");
         }

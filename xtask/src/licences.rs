@@ -1,6 +1,6 @@
-//! The licences of everything in the program: its crates, the C code in them, Rust's library and musl.
+//! Licences of everything in the program: crates, their C code, Rust's library and musl.
 //!
-//! It never guesses: a licence that is not accepted here, or a crate without a text of it, ends the task.
+//! Never guesses: an unaccepted licence, or a crate without its text, fails the task.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,12 +12,11 @@ use spdx::{Expression, Licensee, ParseMode};
 
 use crate::crates;
 
-/// Licences that ask for no more than their text beside the program, as in deny.toml, the one whose text is chosen
-/// first.
+/// Licences that only require their text beside the program, as in deny.toml, in descending order of preference.
 const ACCEPTED: [&str; 6] = ["MIT", "ISC", "BSD-3-Clause", "Zlib", "Unicode-3.0", "Apache-2.0"];
-/// Crates without a text, and the crates whose text is theirs, too: both come from one repository.
+/// Crates without a text, each with a crate of the same repository whose text applies.
 const WITHOUT_TEXT: [(&str, &str); 1] = [("mlua-sys", "mlua")];
-/// Works that come with the compiler, and the places of their licences in the repository.
+/// Works that come with the compiler, with the paths of their licences in the repository.
 const WITH_THE_COMPILER: [(&str, &str); 2] = [
     ("Rust's standard library (MIT OR Apache-2.0)", "packaging/licences/std.txt"),
     ("musl (MIT)", "packaging/licences/musl.txt"),
@@ -26,7 +25,7 @@ const WITH_THE_COMPILER: [(&str, &str); 2] = [
 /// Prints all licences and their texts, as Markdown.
 pub fn run() -> io::Result<ExitCode> {
     let crates = crates::in_program()?;
-    // The owners of each text.
+    // Works under each text.
     let mut texts: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for of in crates.iter().filter(|of| !of.is_ours) {
         let ((name, version), licence) = (&of.id, &of.licence);
@@ -45,7 +44,7 @@ pub fn run() -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The page: a summary, then each text with its owners.
+/// The page: a summary, then each text with its works.
 fn markdown(texts: &BTreeMap<String, Vec<String>>) -> String {
     let mut page = String::from("# Licences of what is in the program\n\n");
     let mut all: Vec<&String> = texts.values().flatten().collect();
@@ -58,7 +57,7 @@ fn markdown(texts: &BTreeMap<String, Vec<String>>) -> String {
     page
 }
 
-/// The licences that are chosen of an expression such as `MIT OR Apache-2.0`; `None`: there is no acceptable choice.
+/// The licences chosen from an expression such as `MIT OR Apache-2.0`; `None` without an acceptable choice.
 fn chosen(expression: &str) -> Option<Vec<String>> {
     let accepted: Vec<Licensee> = ACCEPTED.iter().map(|name| Licensee::parse(name).expect("a licence")).collect();
     let expression = Expression::parse_mode(expression, ParseMode::LAX).ok()?;
@@ -66,7 +65,7 @@ fn chosen(expression: &str) -> Option<Vec<String>> {
     Some(chosen.into_iter().map(|requirement| requirement.to_string()).collect())
 }
 
-/// The texts in a folder of these licences, or all of its texts if their names do not tell which is which.
+/// The texts of these licences in a folder, or all texts if file names do not distinguish them.
 fn text(folder: &Path, licences: &[String]) -> io::Result<Option<String>> {
     let is_text = |name: &str| {
         let name = name.to_ascii_uppercase();

@@ -1,7 +1,6 @@
-//! The development tasks, run by targets of the `Makefile`: `cargo xtask tidy`, `licences`, `sbom`, `pictures` and
-//! `bench`.
+//! Development tasks, run by targets of the `Makefile`: `cargo xtask tidy`, `licences`, `sbom`, `pictures` and `bench`.
 //!
-//! None of it is part of the program or needed to build it.
+//! Not part of the program, and not needed to build it.
 
 #![forbid(unsafe_code)]
 
@@ -50,11 +49,11 @@ fn main() -> ExitCode {
     })
 }
 
-/// Prints every finding, and how many there are.
+/// Prints the findings and their number.
 fn tidy() -> io::Result<ExitCode> {
     let findings = tidy::tree(&root())?;
     let lines: String = findings.iter().map(|finding| format!("{finding}\n")).collect();
-    // A reader that closes the pipe, as `head` does, is no error.
+    // A reader that closes the pipe, such as `head`, is no error.
     let _ = writeln!(io::stdout(), "{lines}tidy: {} findings", findings.len());
     Ok(if findings.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -69,7 +68,7 @@ fn target() -> io::Result<PathBuf> {
     Ok(named.unwrap_or(root().canonicalize()?.join("target")))
 }
 
-/// The cargo that runs this program, at the root of the repository.
+/// The cargo that runs this program, in the root of the repository.
 fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());

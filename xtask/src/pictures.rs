@@ -1,25 +1,25 @@
 //! `make pictures`: draws the terminal output of real runs as the SVG files in `docs/pictures/`.
 //!
-//! Each picture is the output of one command line against the embedded target, unchanged except that lines longer than
-//! the picture is wide are broken.
+//! Each picture is the output of one command line against the embedded target, unchanged except for the wrapping of
+//! long lines.
 
 use std::fs;
 use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitCode, Stdio};
 
-/// Where the pictures are, from the root of the repository.
+/// Directory of the pictures, from the root of the repository.
 const DIRECTORY: &str = "docs/pictures";
-/// The most characters in a line of a picture.
+/// Maximum number of characters per line.
 const COLUMNS: usize = 100;
-/// The width of a character, in hundredths of a pixel, at a font size of 13.
+/// Width of a character at font size 13, in hundredths of a pixel.
 const CHARACTER: usize = 783;
-/// The height of a line, and the margin around the text, in pixels.
+/// Height of a line, and margin around the text, in pixels.
 const LINE: usize = 18;
 const MARGIN: usize = 14;
 
-/// A picture: its name, a command line that is run first without being shown (if any), and the one that is shown. `URL`
-/// is replaced by the target's, without the slash at its end.
+/// A picture: its name, an optional preparatory command line that is not shown, and the command line shown. `URL`
+/// stands for the target's URL without the final slash.
 struct Picture {
     name: &'static str,
     before: &'static [&'static str],
@@ -49,7 +49,8 @@ const PICTURES: [Picture; 3] = [
 /// Draws all pictures.
 ///
 /// # Errors
-/// A run or a file that fails.
+///
+/// A run or a file fails.
 pub fn run() -> io::Result<ExitCode> {
     let build = ["build", "--release", "--package", "onrush", "--bin", "onrush"];
     if !crate::cargo().args(build).status()?.success() {
@@ -74,16 +75,16 @@ pub fn run() -> io::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The program as users install it.
+/// The program as installed by users.
 fn program() -> io::Result<PathBuf> {
     Ok(crate::target()?.join("release/onrush"))
 }
 
-/// The embedded target in its own process, which is ended when this is dropped.
+/// The embedded target in a separate process, which ends when this is dropped.
 struct ServeProcess(Child);
 
 impl ServeProcess {
-    /// Starts it on a free port; returns its URL too, without the slash at its end.
+    /// Starts the target on a free port, and returns its URL without the final slash.
     fn start() -> io::Result<(Self, String)> {
         let serve = ["serve", "--addr", "127.0.0.1:0"];
         let mut server = Self(Command::new(program()?).args(serve).stdout(Stdio::piped()).spawn()?);
@@ -105,10 +106,10 @@ impl Drop for ServeProcess {
     }
 }
 
-/// The terminal output of a command line, including the line itself.
+/// Terminal output of a command line, including the line itself.
 fn perform(scratch: &Path, words: &[&str], url: &str) -> io::Result<String> {
     let words: Vec<String> = words.iter().map(|word| word.replace("URL", url)).collect();
-    // The shell joins both streams in the order in which they are written.
+    // The shell joins both streams in the order of writing.
     let output = Command::new("sh")
         .args(["-c", "exec \"$@\" 2>&1", "sh"])
         .arg(program()?)
@@ -122,12 +123,12 @@ fn perform(scratch: &Path, words: &[&str], url: &str) -> io::Result<String> {
     Ok(format!("$ onrush {}\n{}", shown.join(" "), String::from_utf8_lossy(&output.stdout).trim_end()))
 }
 
-/// A word as typed in a shell.
+/// Quotes a word for a shell.
 fn quoted(word: &str) -> String {
     if word.contains(['&', '<', '>', '?']) { format!("'{word}'") } else { word.to_owned() }
 }
 
-/// A text as a picture of a terminal.
+/// Draws a text as a terminal.
 fn svg(text: &str) -> String {
     let lines: Vec<(&str, String)> = text.lines().flat_map(folded).collect();
     let (width, height) = (COLUMNS * CHARACTER / 100 + 2 * MARGIN, lines.len() * LINE + 2 * MARGIN);
@@ -144,7 +145,7 @@ fn svg(text: &str) -> String {
     svg + "</svg>\n"
 }
 
-/// The pieces of a line that fit the width, broken at spaces, each with the colour of the whole line.
+/// Wraps a line at spaces. Each piece has the colour of the whole line.
 fn folded(line: &str) -> Vec<(&'static str, String)> {
     let colour = match line.split_once([':', ' ']) {
         Some(("$", _)) => "#7ee787",

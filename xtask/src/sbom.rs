@@ -1,7 +1,6 @@
-//! The software bill of materials of the packaged program, as CycloneDX: its crates, the C code in them, Rust's library
-//! and musl.
+//! Software bill of materials of the packaged program, in CycloneDX: crates, their C code, Rust's library and musl.
 //!
-//! It has nothing of this machine in it: one commit and one Rust give equal bytes.
+//! Contains nothing about this machine: the same commit and Rust give equal bytes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,17 +13,17 @@ use spdx::Expression;
 
 use crate::crates::{self, Crate, CrateId};
 
-/// Something in the program that is not a crate.
+/// A component of the program that is not a crate.
 struct BundledComponent {
     name: &'static str,
     version: String,
     licence: String,
     purl: String,
-    /// The crate that has it in it, or depends on it.
+    /// The crate that contains or uses the component.
     of: &'static str,
 }
 
-/// Prints the document; `time`: of the release, such as `2026-01-31T12:00:00Z`.
+/// Prints the document. `time` is that of the release, such as `2026-01-31T12:00:00Z`.
 pub fn run(time: &str) -> io::Result<ExitCode> {
     let crates = crates::in_program()?;
     let parts = [aws_lc(&crates)?, luajit(&crates)?, std()?, musl()?];
@@ -71,7 +70,8 @@ fn document(
     }))
 }
 
-/// A library. Its licence is written as the standard asks, where manifests have older forms such as `MIT/Apache-2.0`.
+/// A library. Converts the licence to the standard's syntax, because manifests may have older forms such as
+/// `MIT/Apache-2.0`.
 fn component(name: &str, version: &str, licence: &str, purl: &str) -> io::Result<Value> {
     let canonical = Expression::canonicalize(licence).map_err(Error::other)?;
     Ok(json!({
@@ -84,14 +84,14 @@ fn component(name: &str, version: &str, licence: &str, purl: &str) -> io::Result
     }))
 }
 
-/// The address of a crate's package. Our own crates are in no registry: whatever is there under their names is not
+/// Package URL of a crate. The crates of this repository are in no registry: packages there with their names are not
 /// ours.
 fn purl(of: &Crate) -> String {
     let registry = if of.is_ours { "generic" } else { "cargo" };
     format!("pkg:{registry}/{}@{}", of.id.0, of.id.1.replace('+', "%2B"))
 }
 
-/// The checksums of crates in a `Cargo.lock`.
+/// Checksums of the crates in a `Cargo.lock`.
 fn checksums(lock: &str) -> BTreeMap<CrateId, String> {
     let sum = |package: &str| {
         let value = |key: &str| {
@@ -118,7 +118,7 @@ fn aws_lc(crates: &[Crate]) -> io::Result<BundledComponent> {
     })
 }
 
-/// LuaJIT numbers its releases by their time, and the crate has the commit in its version.
+/// LuaJIT numbers its releases by time, and the version of the crate contains the commit.
 fn luajit(crates: &[Crate]) -> io::Result<BundledComponent> {
     let of = named(crates, "luajit-src")?;
     let time = fs::read_to_string(of.folder.join("luajit_relver.txt"))?;
@@ -133,7 +133,7 @@ fn luajit(crates: &[Crate]) -> io::Result<BundledComponent> {
     })
 }
 
-/// Rust's library, which has the version of the compiler.
+/// Rust's library, with the version of the compiler.
 fn std() -> io::Result<BundledComponent> {
     let version = rustc(&["--version"])?;
     let version = version.split(' ').nth(1).unwrap_or_default().to_owned();
@@ -141,7 +141,7 @@ fn std() -> io::Result<BundledComponent> {
     Ok(BundledComponent { name: "std", version, licence: "MIT OR Apache-2.0".to_owned(), purl, of: "onrush" })
 }
 
-/// musl comes with Rust, which says nowhere which it is: its version is a string in the library itself.
+/// musl comes with Rust, which does not report the version: it is a string in the library itself.
 fn musl() -> io::Result<BundledComponent> {
     let libraries = PathBuf::from(rustc(&["--print", "target-libdir", "--target", crates::TARGET])?);
     let library = fs::read(libraries.join("self-contained/libc.a"))
@@ -159,7 +159,7 @@ fn named<'a>(crates: &'a [Crate], name: &str) -> io::Result<&'a Crate> {
     crates.iter().find(|of| of.id.0 == name).ok_or_else(|| Error::other(format!("the program has no {name} any more")))
 }
 
-/// Output of the compiler, without the end of the line.
+/// Output of the compiler, without the final newline.
 fn rustc(arguments: &[&str]) -> io::Result<String> {
     let said = crates::said(Command::new("rustc").current_dir(super::root()).args(arguments))?;
     Ok(said.trim_end().to_owned())

@@ -1,8 +1,6 @@
-//! The borders between modules, which are invariants of ARCHITECTURE.md, as far as neither packages nor lints draw
-//! them.
+//! Borders between modules: invariants of ARCHITECTURE.md that neither packages nor lints enforce.
 //!
-//! They are checked like spelling: by the words in the lines of a file, without comments and tests. Nothing here
-//! changes a file.
+//! The check is textual, by the words in the lines of a file, without comments and tests. Nothing here changes a file.
 
 use std::fs;
 use std::io;
@@ -17,11 +15,10 @@ const FILES: &[&str] = &["std::fs", "fs::", "File"];
 const SPAWNING: &[&str] = &["thread::spawn", "thread::scope", "thread::Builder"];
 const SYSTEM: &[&str] = &["std::net", "std::fs", "std::os", "std::process", "std::thread", "rustix", "libc"];
 
-/// All of the program's own code.
+/// All code of the program.
 const PROGRAM: &[&str] = &["src/", "engine/src/", "plan/src/", "proto/src/", "stats/src/", "text/src/"];
 
-/// The places that a border encloses, the exceptions among them, the forbidden names, and the invariant. A place is the
-/// beginning of a file's path.
+/// The paths enclosed by a border, the exceptions, the forbidden names, and the invariant. A path is a prefix.
 type Border = (&'static [&'static str], &'static [&'static str], &'static [&'static [&'static str]], &'static str);
 
 const BORDERS: &[Border] = &[
@@ -60,7 +57,7 @@ const BORDERS: &[Border] = &[
             "engine/src/backend/ports.rs",
             "engine/src/backend/uring/probe.rs",
             "engine/src/backend/sim/scenario.rs",
-            // The libraries that a script loads by itself.
+            // Libraries loaded by a script itself.
             "src/script/module.rs",
         ],
         &[FILES],
@@ -87,11 +84,11 @@ const BORDERS: &[Border] = &[
     ),
 ];
 
-/// The lines below `root` that cross a border.
+/// Lines below `root` that cross a border.
 ///
 /// # Errors
 ///
-/// When a directory or a file cannot be read.
+/// A directory or a file cannot be read.
 pub fn tree(root: &Path) -> io::Result<Vec<String>> {
     let (mut found, mut paths) = (Vec::new(), PROGRAM.iter().map(|place| root.join(place)).collect::<Vec<_>>());
     while let Some(path) = paths.pop() {
@@ -126,7 +123,7 @@ fn crossings(path: &str, text: &str) -> Vec<String> {
     code.flat_map(of_line).collect()
 }
 
-/// True if a line has a name as a whole word.
+/// True if a line contains a name as a whole word.
 fn is_named(name: &str, line: &str) -> bool {
     let is_part = |end: Option<char>| end.is_some_and(|c| c.is_alphanumeric() || c == '_');
     line.match_indices(name).any(|(at, _)| {

@@ -1,21 +1,21 @@
-//! The programs that the benchmarks call: whether they are installed, and how they get installed.
+//! Programs called by the benchmarks: detection and installation.
 
 use std::env;
 use std::io;
 use std::process::Command;
 
-/// True if a directory of the search path has a file of that name. The `Makefile` adds to the path the directories of
-/// programs for administrators.
+/// True if a directory of the search path contains a file with this name. The `Makefile` adds the directories of
+/// administrative programs to the path.
 pub fn has(program: &str) -> bool {
     let path = env::var_os("PATH").unwrap_or_default();
     env::split_paths(&path).any(|directory| directory.join(program).is_file())
 }
 
-/// Installs the missing ones of `programs` from Debian, after asking if there is a terminal, or names the missing ones.
+/// Installs missing programs from Debian, after a question if there is a terminal. Otherwise names the missing ones.
 ///
 /// # Errors
 ///
-/// A shell that cannot be started.
+/// The shell cannot be started.
 pub fn provide<'a>(programs: impl IntoIterator<Item = &'a str>) -> io::Result<()> {
     Command::new(crate::root().join(".ci/provide")).args(programs).status().map(drop)
 }
@@ -28,7 +28,7 @@ mod tests {
 
     use super::*;
 
-    /// A directory with programs that replace Debian's and log how they were called.
+    /// A directory with programs that replace Debian's and log their calls.
     struct Debian(PathBuf);
 
     impl Debian {
@@ -41,8 +41,8 @@ mod tests {
             debian
         }
 
-        /// A program that appends its name, its arguments and whether the policy forbids services to the log, then
-        /// continues with `rest`.
+        /// A program that logs its name, its arguments and whether the policy forbids services, then continues with
+        /// `rest`.
         fn program(&self, name: &str, rest: &str) {
             let (log, policy) = (self.0.join("log"), self.policy());
             let (log, policy) = (log.display(), policy.display());
@@ -58,7 +58,7 @@ mod tests {
             self.0.join("policy-rc.d")
         }
 
-        /// Installs the package nginx; returns whether that succeeded, and the log.
+        /// Installs the package nginx, and returns the success and the log.
         fn install(&self) -> (bool, String) {
             let mut command = Command::new(crate::root().join(".ci/provide"));
             command.args(["--as-root", "nginx"]).env("POLICY", self.policy());

@@ -1,6 +1,6 @@
-//! The limit for bodies of 1 MiB on epoll: the kernel discards the bytes, only their number is read.
+//! The limit for bodies of 1 MiB on epoll: the kernel discards the bytes, and only their number is read.
 //!
-//! The length of the head is taken from the first response, before the clock starts.
+//! The length of the head is learned from the first response, before the clock starts.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -42,7 +42,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// Receives one complete response; returns its length, head and body.
+/// Receives one complete response, and returns the lengths of its head and body.
 fn learn(connection: &OwnedFd, request: &[u8]) -> io::Result<usize> {
     send(connection, request, SendFlags::NOSIGNAL)?;
     let mut answer = Vec::with_capacity(2 * BODY_BYTES);
@@ -55,10 +55,10 @@ fn learn(connection: &OwnedFd, request: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// Discards at most `most` bytes; returns how many.
+/// Discards up to `most` bytes, and returns their number.
 fn discard(connection: &OwnedFd, most: usize) -> io::Result<usize> {
     let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
-    // SAFETY: with `MSG_TRUNC` a TCP socket writes nothing, so that no memory is needed (tcp(7)).
+    // SAFETY: with `MSG_TRUNC`, a TCP socket writes nothing, so no memory is needed (tcp(7)).
     let result = unsafe { libc::recv(connection.as_raw_fd(), std::ptr::null_mut(), most, flags) };
     match usize::try_from(result) {
         Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -67,5 +67,5 @@ fn discard(connection: &OwnedFd, most: usize) -> io::Result<usize> {
     }
 }
 
-/// The longest wait before it reads the clock.
+/// Longest wait between clock reads.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

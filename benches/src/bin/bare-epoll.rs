@@ -1,5 +1,5 @@
-//! The limit of a generator on epoll: one registration per connection, one receive per wake-up, the next request right
-//! after it.
+//! The limit of a generator on epoll: one registration per connection, one receive per wake-up, followed directly by
+//! the next request.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -43,5 +43,5 @@ fn ask(connection: &OwnedFd, request: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The longest wait before it reads the clock.
+/// Longest wait between clock reads.
 const TICK: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };

@@ -1,11 +1,11 @@
-//! A target for a storm of connections: it responds to none until CONNECTIONS of them have sent a request, then to all
-//! at once, and closes them. So each connection sends once, and all are open at the same time.
+//! A target for a storm of connections. Once CONNECTIONS of them have sent a request, it responds to all at once and
+//! closes them: each connection sends once, and all are open at the same time.
 //!
 //! ```text
 //! bare-gate CONNECTIONS
 //! ```
 //!
-//! It prints its URL, serves until it is killed, and never reads the content of requests.
+//! Prints its URL, serves until killed, and never reads the content of requests.
 
 use std::collections::HashMap;
 use std::env;
@@ -33,7 +33,7 @@ fn main() -> io::Result<()> {
     println!("listening on http://{}/", SocketAddr::try_from(getsockname(&listener)?)?);
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
     epoll::add(&poll, &listener, data(&listener), epoll::EventFlags::IN)?;
-    // The connections, and whether each has sent a request.
+    // The connections, each with true if it has sent a request.
     let mut connections: HashMap<u64, (OwnedFd, bool)> = HashMap::new();
     let mut events = Vec::with_capacity(512);
     let mut buffer = [0; 4096];
@@ -75,7 +75,7 @@ fn accept_all(listener: &OwnedFd, poll: &OwnedFd, connections: &mut HashMap<u64,
     }
 }
 
-/// A descriptor serves as its own identifier.
+/// A descriptor is its own identifier.
 fn data(fd: &OwnedFd) -> epoll::EventData {
     epoll::EventData::new_u64(fd.as_raw_fd() as u64)
 }

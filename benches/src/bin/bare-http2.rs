@@ -1,21 +1,21 @@
-//! The limit of an HTTP/2 generator on io_uring: frames are written once, only the number of the stream differs, and of
-//! received bytes only the headers of frames are read.
+//! The limit of an HTTP/2 generator on io_uring: frames are encoded once and differ only in the stream number, and only
+//! the frame headers of received bytes are read.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use onrush_benches::{Arguments, Ring, Tally};
 
-/// The length of a frame's header.
+/// Length of a frame header.
 const HEADER: usize = 9;
-/// Kinds of frames.
+/// Frame types.
 const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
 const GOAWAY: u8 = 7;
-/// A wait is for so many completions as this part of the requests in flight, and lasts this part of a round at most,
-/// and at most so long: about as in onrush.
+/// Completions per wait as a fraction of the requests in flight, and time limits of a wait as a fraction of a round and
+/// in absolute terms: about as in onrush.
 const SEVERAL_PART: usize = 8;
 const LINGER_PART: u32 = 40;
 const LINGER_MAX: Duration = Duration::from_micros(100);
@@ -28,7 +28,7 @@ fn main() -> io::Result<()> {
     let mut connections: Vec<Connection> =
         sockets.iter().map(|_| Connection::new(&request, arguments.streams)).collect();
     let open = arguments.connections * arguments.streams as usize;
-    // The connections that have something to send.
+    // Connections with something to send.
     let mut asked: Vec<u32> = (0..sockets.len() as u32).collect();
     let mut tally = Tally::start(arguments.duration);
     let mut completions = Vec::with_capacity(512);
@@ -37,7 +37,7 @@ fn main() -> io::Result<()> {
     while tally.is_running() {
         for number in asked.drain(..) {
             let bytes = connections[number as usize].give();
-            // SAFETY: a connection gives once before each wait, and what it gave changes when it gives the next time.
+            // SAFETY: a connection gives output once before each wait, and this output changes only with the next.
             unsafe { ring.send(number, bytes)? };
         }
         if tally.completed - round >= open as u64 {
@@ -64,7 +64,7 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// HEADERS with END_STREAM and END_HEADERS for GET /, without a stream.
+/// HEADERS with END_STREAM and END_HEADERS for GET /, without a stream number.
 fn request(authority: &str) -> Vec<u8> {
     // Static indices, and the authority as a literal without indexing (RFC 7541, 6).
     let block = [&[0x82, 0x86, 0x84, 0x01, authority.len() as u8], authority.as_bytes()].concat();
@@ -73,19 +73,19 @@ fn request(authority: &str) -> Vec<u8> {
 
 struct Connection {
     next: u32,
-    /// Output to send, and the output that the kernel was given last.
+    /// Output to send, and the output given to the kernel last.
     output: Vec<u8>,
     given: Vec<u8>,
-    /// How much of the current frame is still to come.
+    /// Remaining length of the current frame.
     left: usize,
-    /// The beginning of a frame's header.
+    /// Received part of a frame header.
     part: Vec<u8>,
 }
 
 impl Connection {
     fn new(request: &[u8], streams: u32) -> Self {
         let mut connection = Self { next: 1, output: Vec::new(), given: Vec::new(), left: 0, part: Vec::new() };
-        // The preface, SETTINGS without push and with a large window, a window of the connection.
+        // Preface, SETTINGS without push and with a large window, and a window of the connection.
         connection.output.extend(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
         connection
             .output
@@ -102,14 +102,14 @@ impl Connection {
         self.next += 2;
     }
 
-    /// The output to send. Output given before has been sent by now.
+    /// Returns the output to send. Earlier output has been sent by now.
     fn give(&mut self) -> &[u8] {
         std::mem::swap(&mut self.output, &mut self.given);
         self.output.clear();
         &self.given
     }
 
-    /// Reads the headers of frames, and acknowledges SETTINGS; returns how many responses have ended.
+    /// Reads frame headers, acknowledges SETTINGS, and returns the number of finished responses.
     fn read(&mut self, mut bytes: &[u8]) -> io::Result<u32> {
         let mut ended = 0;
         while !bytes.is_empty() {

@@ -1,4 +1,4 @@
-//! The limit of one connection with a core to itself: a non-blocking receive in a loop, which never blocks.
+//! The limit of one connection with a core to itself: a non-blocking receive in a busy loop.
 
 use std::hint;
 use std::io;

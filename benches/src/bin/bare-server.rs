@@ -1,7 +1,7 @@
-//! The least a server can do: one thread, edge-triggered epoll, one fixed response for every empty line that arrives,
-//! or with HTTP/2 for every HEADERS. A response leaves in one piece, with both versions.
+//! The minimal server: one thread, edge-triggered epoll, one fixed response per empty line, or per HEADERS with HTTP/2.
+//! With both versions, a response is sent in one piece.
 //!
-//! It prints its URL, serves until it is killed, and never reads the content of requests.
+//! Prints its URL, serves until killed, and never reads the content of requests.
 
 use std::io;
 use std::net::SocketAddr;
@@ -18,18 +18,17 @@ use rustix::net::{
 
 /// The response of `onrush serve` to `/`.
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n\r\nHello, World!";
-/// The most responses to one read; more are not sent.
+/// Maximum number of responses per read; further ones are not sent.
 const ANSWERS_MAX: usize = 512;
 
-/// The beginning of an HTTP/2 connection, and the first frames sent to it: empty SETTINGS, and an acknowledgement of
-/// its own.
+/// Start of an HTTP/2 connection, and the first frames sent by the server: empty SETTINGS, and an acknowledgement.
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const GREETING: &[u8] = b"\0\0\0\x04\0\0\0\0\0\0\0\0\x04\x01\0\0\0\0";
-/// The response over HTTP/2: HEADERS with `:status: 200`, `content-type` and `content-length` as literals that enter no
-/// table (RFC 7541, 6.2.2), and DATA that ends the stream.
+/// The HTTP/2 response: HEADERS with `:status: 200`, `content-type` and `content-length` as literals without indexing
+/// (RFC 7541, 6.2.2), and DATA that ends the stream.
 const HEADERS: &[u8] = b"\0\0\x13\x01\x04\0\0\0\0\x88\x0f\x10\x0atext/plain\x0f\x0d\x0213";
 const DATA: &[u8] = b"\0\0\x0d\0\x01\0\0\0\0Hello, World!";
-/// The length of a frame's header, where its kind is, and where its stream is.
+/// Length of a frame header, and positions of its type and stream.
 const FRAME: usize = 9;
 const KIND: usize = 3;
 const STREAM: std::ops::Range<usize> = 5..9;
@@ -79,11 +78,11 @@ fn accept_all(listener: &OwnedFd, poll: &OwnedFd, connections: &mut Vec<Option<C
     }
 }
 
-/// A connection, and the last bytes that arrived: an empty line may arrive in two pieces.
+/// A connection, and the last bytes received: an empty line may arrive in two pieces.
 struct Connection {
     fd: OwnedFd,
     last: [u8; 3],
-    /// Bytes after the last whole frame, if it speaks HTTP/2.
+    /// Bytes after the last complete frame, with HTTP/2.
     frames: Option<Vec<u8>>,
 }
 
@@ -92,7 +91,7 @@ impl Connection {
         Self { fd, last: [0; 3], frames: None }
     }
 
-    /// Responds to every request that ends in one read; returns whether the connection stays open.
+    /// Responds to every request that ends in one read. Returns true if the connection stays open.
     fn answer(&mut self, buffer: &mut [u8], answers: &[u8]) -> bool {
         let before = self.last.len();
         buffer[..before].copy_from_slice(&self.last);
@@ -115,7 +114,7 @@ impl Connection {
         send(&self.fd, &answers[..asked * ANSWER.len()], SendFlags::NOSIGNAL).is_ok()
     }
 
-    /// [`Self::answer`] for every whole frame with HEADERS.
+    /// [`Self::answer`] for every complete HEADERS frame.
     fn answer_frames(&mut self) -> bool {
         let Some(frames) = &mut self.frames else { return true };
         let (mut taken, mut answers) = (0, Vec::new());
@@ -138,7 +137,7 @@ impl Connection {
     }
 }
 
-/// A descriptor serves as its own identifier.
+/// A descriptor is its own identifier.
 fn data(fd: &OwnedFd) -> epoll::EventData {
     epoll::EventData::new_u64(fd.as_raw_fd() as u64)
 }

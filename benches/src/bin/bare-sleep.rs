@@ -1,7 +1,7 @@
-//! The limit of a schedule that sleeps: a thread that only wakes up at every due time.
+//! The limit of a sleeping schedule: a thread that only wakes up at every due time.
 //!
-//! Usage: `bare-sleep RATE SECONDS`. Prints how late it woke up, and the processor time of a wake-up. If it wakes up
-//! after the next due time, it skips that sleep, as a generator would.
+//! Usage: `bare-sleep RATE SECONDS`. Prints the lateness and the processor time per wake-up. A wake-up after the next
+//! due time skips that sleep, as in a generator.
 
 use std::env;
 use std::io;
@@ -17,7 +17,7 @@ fn main() -> io::Result<()> {
     let Some(&[rate, seconds]) = numbers.as_deref() else {
         return Err(io::Error::other("usage: bare-sleep RATE SECONDS"));
     };
-    // Without this timers fire up to 50 µs late, so that several can share a wake-up.
+    // By default, timers fire up to 50 µs late, to share wake-ups.
     set_current_timer_slack(NonZeroU64::new(1))?;
     let (begin, cpu_before) = (now(ClockId::Monotonic), now(ClockId::ThreadCPUTime));
     let mut lateness: Vec<u64> = Vec::with_capacity((rate * seconds) as usize);
@@ -42,13 +42,13 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// A clock's time in nanoseconds.
+/// Time of a clock in nanoseconds.
 fn now(clock: ClockId) -> u64 {
     let time = clock_gettime(clock);
     time.tv_sec as u64 * SECOND + time.tv_nsec as u64
 }
 
-/// Sleeps until a moment of the monotonic clock.
+/// Sleeps until a time of the monotonic clock.
 fn sleep_until(moment: u64) -> io::Result<()> {
     let time = Timespec { tv_sec: (moment / SECOND) as i64, tv_nsec: (moment % SECOND) as i64 };
     Ok(clock_nanosleep_absolute(ClockId::Monotonic, &time)?)

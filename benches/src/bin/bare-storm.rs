@@ -1,5 +1,5 @@
-//! The limit of a storm of connections: one connect after the other, each from a local port that it chooses, one
-//! request on each, and then all responses.
+//! The limit of a storm of connections: sequential connects, each from a chosen local port, one request on each, then
+//! all responses.
 
 use std::fs;
 use std::hash::{BuildHasher, RandomState};
@@ -42,14 +42,14 @@ fn main() -> io::Result<()> {
     Ok(())
 }
 
-/// The ports that the kernel would choose from.
+/// Ports that the kernel would choose from.
 fn ports() -> Option<Vec<u16>> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok()?;
     let (first, last) = range.trim().split_once(char::is_whitespace)?;
     Some((first.parse().ok()?..=last.trim().parse().ok()?).collect())
 }
 
-/// Makes a socket use this port or none.
+/// Binds a socket to this port only.
 fn choose(fd: &OwnedFd, port: u16) -> io::Result<()> {
     let range = u32::from(port) << 16 | u32::from(port);
     let (place, size) = ((&raw const range).cast(), size_of::<u32>() as libc::socklen_t);

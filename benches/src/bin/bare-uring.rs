@@ -1,6 +1,6 @@
 //! The limit of a generator on io_uring: multishot receives into buffers of the thread, registered files, sends without
-//! completions, one system call for everything that a round of responses has caused. With `spin` it busy-polls, as
-//! onrush does with few connections, and makes a second call to fetch completions.
+//! completions, and one system call for everything that a round of responses causes. `spin` busy-polls, like onrush
+//! with few connections, and makes a second call to fetch completions.
 
 use std::io;
 
@@ -11,7 +11,7 @@ fn main() -> io::Result<()> {
     let request = arguments.request("/");
     let connections = arguments.open()?;
     let mut ring = Ring::new(&connections)?;
-    // SAFETY: the request lives, unchanged, until the process ends.
+    // SAFETY: the request lives unchanged until the process ends.
     let ask = |ring: &mut Ring, number| unsafe { ring.send(number, &request) };
     (0..connections.len() as u32).try_for_each(|number| ask(&mut ring, number))?;
     let mut tally = Tally::start(arguments.duration);

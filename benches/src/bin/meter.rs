@@ -4,8 +4,8 @@
 //! meter run FILE CPUS PROGRAM...   waits for the program and writes "CPU_US RSS_KIB" into FILE
 //! meter hold CPUS PROGRAM...       becomes the program; it ends with the process that started it
 //! ```
-//!
-//! CPUS is a list such as `0` or `0,1`. CPU time is user and system together, of all threads, from start to end; the
+//! CPUS is a list such as `0` or `0,1`. CPU time is user plus system time of all threads, from start to end. Memory is
+//! the peak. The descriptor limit is raised to the maximum, for all programs alike.
 //! memory is the peak. The limit on descriptors is raised to the maximum, for all programs alike.
 
 use std::env;
@@ -36,7 +36,7 @@ fn main() -> io::Result<ExitCode> {
     }
 }
 
-/// Sets processors and descriptors, which a program inherits.
+/// Sets processors and the descriptor limit, which a program inherits.
 fn prepare(cpus: &str) -> io::Result<()> {
     let mut set = CpuSet::new();
     for cpu in cpus.split(',') {
@@ -48,9 +48,9 @@ fn prepare(cpus: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Runs a program to its end; returns its usage, as written to the file.
+/// Runs a program to its end, and returns its usage in the format of the file.
 fn run(command: &mut Command) -> io::Result<(ExitStatus, String)> {
-    // SAFETY: a system call is all that happens between fork and exec.
+    // SAFETY: only a system call happens between fork and exec.
     let command = unsafe { command.pre_exec(|| Ok(set_parent_process_death_signal(Some(Signal::KILL))?)) };
     let child = command.spawn()?;
     let pid = libc::pid_t::try_from(child.id()).map_err(io::Error::other)?;

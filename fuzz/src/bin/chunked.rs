@@ -1,4 +1,4 @@
-//! libFuzzer's way into [`onrush_fuzz::chunked`].
+//! Entry point of libFuzzer for [`onrush_fuzz::chunked`].
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer's way into [`onrush_fuzz::http1_response`].
+//! Entry point of libFuzzer for [`onrush_fuzz::http1_response`].
 
 #![no_main]
 

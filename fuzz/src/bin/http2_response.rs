@@ -1,4 +1,4 @@
-//! libFuzzer's way into [`onrush_fuzz::http2_response`].
+//! Entry point of libFuzzer for [`onrush_fuzz::http2_response`].
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer's way into [`onrush_fuzz::request`].
+//! Entry point of libFuzzer for [`onrush_fuzz::request`].
 
 #![no_main]
 

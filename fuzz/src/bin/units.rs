@@ -1,4 +1,4 @@
-//! libFuzzer's way into [`onrush_fuzz::units`].
+//! Entry point of libFuzzer for [`onrush_fuzz::units`].
 
 #![no_main]
 

@@ -1,4 +1,4 @@
-//! libFuzzer's way into [`onrush_fuzz::url`].
+//! Entry point of libFuzzer for [`onrush_fuzz::url`].
 
 #![no_main]
 

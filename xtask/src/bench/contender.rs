@@ -1,4 +1,4 @@
-//! The contenders: a program each, with its command line for the common work.
+//! The contenders: programs, with their command lines for the common work.
 
 use super::outputs::ReportFormat;
 use super::work::{BenchWork, UPLOADED};
@@ -6,13 +6,13 @@ use super::work::{BenchWork, UPLOADED};
 /// A program, and its differences from the work of the row.
 #[derive(Clone, Copy, Debug)]
 pub struct Contender {
-    /// Its name in tables; a name stands for one contender only.
+    /// Unique name in tables.
     pub name: &'static str,
     /// The program that generates the load.
     pub program: GeneratorProgram,
-    /// The row's work as this contender does it.
+    /// Adapts the work of the row to this contender.
     pub change: fn(BenchWork) -> BenchWork,
-    /// True if the program is the other build of onrush.
+    /// True for the other build of onrush.
     pub is_before: bool,
 }
 
@@ -23,7 +23,7 @@ pub enum GeneratorProgram {
     Onrush(&'static str),
     /// wrk, from Debian.
     Wrk,
-    /// wrk2, if there is one.
+    /// wrk2, if available.
     Wrk2,
     /// h2load, from Debian.
     H2load,
@@ -50,7 +50,7 @@ pub const SHB: Contender = contender("shb", GeneratorProgram::Shb);
 /// oha.
 pub const OHA: Contender = contender("oha", GeneratorProgram::Oha);
 
-/// The peers that `PEERS=` can choose.
+/// Peers that `PEERS=` can choose.
 pub const PEERS: &[GeneratorProgram] = &[
     GeneratorProgram::Wrk,
     GeneratorProgram::Wrk2,
@@ -59,7 +59,7 @@ pub const PEERS: &[GeneratorProgram] = &[
     GeneratorProgram::Oha,
 ];
 
-/// A contender that does exactly the work of the row.
+/// A contender for exactly the work of the row.
 pub const fn contender(name: &'static str, program: GeneratorProgram) -> Contender {
     Contender { name, program, change: |work| work, is_before: false }
 }
@@ -71,24 +71,24 @@ impl PartialEq for Contender {
 }
 
 impl Contender {
-    /// onrush, with a difference.
+    /// onrush with a change.
     pub const fn onrush(name: &'static str, change: fn(BenchWork) -> BenchWork) -> Self {
         Self { name, change, ..ONRUSH }
     }
 
-    /// The contender in the other build. `None`: it is not onrush.
+    /// The same contender in the other build; `None` for other programs.
     pub fn before(self) -> Option<Self> {
         self.program.is_onrush().then_some(Self { is_before: true, ..self })
     }
 
-    /// Its name, and which build it is.
+    /// The name, with the build.
     pub fn title(&self) -> String {
         format!("{}{}", self.name, if self.is_before { " before" } else { "" })
     }
 }
 
 impl GeneratorProgram {
-    /// The name of its file.
+    /// File name of the program.
     pub fn name(self) -> &'static str {
         match self {
             Self::Onrush(_) => "onrush",
@@ -105,7 +105,7 @@ impl GeneratorProgram {
         matches!(self, Self::Onrush(_))
     }
 
-    /// How it writes its report.
+    /// Format of the program's report.
     pub fn format(self) -> ReportFormat {
         match self {
             Self::H2load => ReportFormat::H2load,
@@ -115,7 +115,7 @@ impl GeneratorProgram {
         }
     }
 
-    /// The arguments that make it do `work` to the target at `origin`: scheme, host and port.
+    /// Arguments for `work` on the target at `origin`: scheme, host and port.
     pub fn arguments(self, work: &BenchWork, origin: &str) -> Vec<String> {
         let &BenchWork { path, threads, connections, streams, rate, seconds, requests, .. } = work;
         let line = match self {
@@ -133,7 +133,7 @@ impl GeneratorProgram {
             Self::H2load => format!("--h1 -t{threads} -c{connections} -D{seconds}"),
             Self::Shb if streams > 0 => format!("--http2 -p {streams} -t {threads} -c {connections} -z {seconds}s"),
             Self::Shb => format!("-t {threads} -c {connections} -z {seconds}s"),
-            // It starts a thread for every processor that it is pinned to.
+            // oha starts a thread for every processor that it is pinned to.
             Self::Oha => format!("--no-tui --output-format json -c {connections} -z {seconds}s"),
             Self::Bare(_) => {
                 let address = origin.rsplit('/').next().unwrap_or(origin);

@@ -1,8 +1,8 @@
-//! Counts instructions per request with callgrind, and system calls with strace. Processor time differs from run to run
-//! by more than a careless change costs; counts hardly differ.
+//! Counts instructions per request with callgrind, and system calls with strace. Processor time varies between runs by
+//! more than the cost of a careless change; counts are nearly constant.
 //!
-//! A count is the difference between two runs of different length, so that starting costs nothing, and of the workers
-//! only: the work of other threads depends on time.
+//! A count is the difference between two runs of different length, to exclude the start. It covers the workers only:
+//! the work of other threads depends on time.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -18,20 +18,21 @@ use super::programs;
 use super::rounds::{ComparisonFigures, ComparisonResult, Series};
 use super::work::{BenchTarget, BenchWork};
 
-/// How often a run with a real target is repeated. The lowest count is taken: each tenth of a second that a run takes
-/// longer adds some instructions and calls.
+/// Number of runs with a real target. The lowest count is used: each additional tenth of a second adds some
+/// instructions and calls.
 const TIMES: u32 = 5;
-/// The scenario of simulated runs, from the root of the repository, and the backend that reads it.
+/// Scenario of simulated runs, relative to the root of the repository, and the backend that reads it.
 const SCENARIO: &str = "target/bench/scenario.toml";
 const SIMULATED: GeneratorProgram = GeneratorProgram::Onrush("sim:target/bench/scenario.toml");
-/// The calls of [`Counter::Evidence`].
+/// Calls of [`Counter::Evidence`].
 const EVIDENCE: &str = "--trace=getsockopt,pread64,clock_gettime,getrusage";
-/// Calls for evidence depend on time: they are counted at full speed, for this many times as many requests.
+/// Calls for evidence depend on time: they are counted at full speed, for this multiple of the requests.
 const EVIDENCE_FOR: u32 = 25;
 
 /// Counts for both sides of a comparison.
 ///
 /// # Errors
+///
 /// Why nothing was counted, for the table.
 pub fn compare(
     stage: &BenchSetup<'_>,
@@ -51,7 +52,7 @@ pub fn compare(
     Ok(ComparisonFigures { ours: series(Some(ours)), others: series(other), estimate, rates: None, repeated: 0 })
 }
 
-/// A contender's count for one request.
+/// A contender's count per request.
 fn count(stage: &BenchSetup<'_>, work: &BenchWork, contender: &Contender, counter: Counter) -> io::Result<f64> {
     let work = (contender.change)(*work);
     if work.target == BenchTarget::Subject {
@@ -62,7 +63,7 @@ fn count(stage: &BenchSetup<'_>, work: &BenchWork, contender: &Contender, counte
             fs::write(crate::root().join(SCENARIO), scenario)?;
             (SIMULATED, work)
         }
-        // valgrind 3.19 does not know the call with which onrush waits on epoll.
+        // valgrind 3.19 does not know onrush's system call for waiting on epoll.
         (Counter::Instructions, None) => (GeneratorProgram::Onrush("uring"), BenchWork { connections: 1, ..work }),
         (Counter::SystemCalls, _) => (GeneratorProgram::Onrush("epoll"), work),
         (Counter::Evidence, _) => {
@@ -77,12 +78,12 @@ fn count(stage: &BenchSetup<'_>, work: &BenchWork, contender: &Contender, counte
     let run = |requests| lowest(stage, &work.of_requests(requests), &contender, counter);
     let (few, many) = (run(few)?, run(few + work.counted)?);
     let mut growth: Vec<f64> = many.iter().zip(&few).map(|(many, few)| many - few).collect();
-    // The workers are the threads that have done most in addition.
+    // The workers are the threads with the largest growth.
     growth.sort_by(|one, other| other.total_cmp(one));
     Ok(growth.iter().take(work.threads as usize).sum::<f64>() / f64::from(work.counted))
 }
 
-/// The lowest counts of some runs, for each thread.
+/// Lowest count of several runs, per thread.
 fn lowest(stage: &BenchSetup<'_>, work: &BenchWork, contender: &Contender, counter: Counter) -> io::Result<Vec<f64>> {
     let is_simulated = contender.program == SIMULATED;
     let server = if is_simulated { None } else { Some(stage.target(contender, work)?) };
@@ -96,7 +97,7 @@ fn lowest(stage: &BenchSetup<'_>, work: &BenchWork, contender: &Contender, count
     Ok(lowest)
 }
 
-/// Runs onrush and counts: instructions for each thread, or calls for all workers.
+/// Runs onrush and counts: instructions per thread, or calls of all workers.
 fn run(
     stage: &BenchSetup<'_>,
     work: &BenchWork,
@@ -123,7 +124,7 @@ fn run(
     command.args(words).arg(format!("--{output}={}", file.display())).arg(stage.programs.path_for(contender));
     // A script's instructions depend on random numbers.
     command.env("LD_PRELOAD", stage.programs.own("examples/libunvaried.so"));
-    // How often it polls while it waits depends on time.
+    // The number of polls during a wait depends on time.
     command.args(["--spin", "off"]).args(contender.program.arguments(work, origin));
     let output = command.output()?;
     let report = outputs::read(contender.program.format(), &String::from_utf8_lossy(&output.stdout));
@@ -139,20 +140,20 @@ fn run(
     }
 }
 
-/// The instructions of every thread, from callgrind's files, one for each.
+/// Instructions of every thread, from callgrind's files, one per thread.
 fn instructions(directory: &Path) -> io::Result<Vec<f64>> {
     let mut files: Vec<_> = fs::read_dir(directory)?.map(|entry| Ok(entry?.path())).collect::<io::Result<_>>()?;
     files.sort();
-    // The first file is of no thread.
+    // The first file belongs to no thread.
     files.iter().map(|file| Ok(total(&fs::read_to_string(file)?).unwrap_or_default())).collect()
 }
 
-/// The number of instructions in a file of callgrind's.
+/// Number of instructions in a file of callgrind.
 fn total(text: &str) -> Option<f64> {
     text.lines().find_map(|line| line.strip_prefix("totals:"))?.trim().parse().ok()
 }
 
-/// The calls of the workers in strace's output. A call that another thread's interrupts has two lines.
+/// Calls of the workers in strace's output. A call interrupted by one of another thread has two lines.
 fn calls(log: &str) -> f64 {
     let is_call = |line: &&str| line.contains("<worker") && !line.contains(" resumed>");
     log.lines().filter(is_call).count() as f64

@@ -1,10 +1,10 @@
-//! Describes the machine that measures, and picks a processor for the generator and one for the target.
+//! Describes the measuring machine, and picks a processor each for generator and target.
 
 use std::fs;
 use std::io;
 use std::process::Command;
 
-/// Conditions of the figures other than the programs.
+/// Conditions of the measurement other than the programs.
 #[derive(Debug)]
 pub struct BenchMachine {
     /// One line: processor, number of processors, kernel, compiler, load.
@@ -13,15 +13,16 @@ pub struct BenchMachine {
     pub generator: String,
     /// The processor of the target in pinned rows.
     pub target: String,
-    /// Every processor that may be used, for rows that are not pinned.
+    /// All usable processors, for unpinned rows.
     pub all: String,
 }
 
 impl BenchMachine {
-    /// Reads the facts about the machine.
+    /// Reads the properties of the machine.
     ///
     /// # Errors
-    /// When it has only one processor, or that cannot be read.
+    ///
+    /// The machine has only one processor, or its properties cannot be read.
     pub fn look() -> io::Result<Self> {
         let status = fs::read_to_string("/proc/self/status")?;
         let allowed = field(&status, "Cpus_allowed_list").map(list).unwrap_or_default();
@@ -56,13 +57,13 @@ fn rustc() -> io::Result<String> {
     Ok(version.split(' ').take(2).collect::<Vec<_>>().join(" "))
 }
 
-/// The value of a line `name : value`, the first of that name.
+/// Value of the first line `name : value` with this name.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let fields = text.lines().filter_map(|line| line.split_once(':'));
     fields.filter(|(field, _)| field.trim() == name).map(|(_, value)| value.trim()).next()
 }
 
-/// The numbers in a list of the kernel's, such as `0-3,8`.
+/// Numbers in a list of the kernel, such as `0-3,8`.
 fn list(text: &str) -> Vec<u32> {
     let range = |range: &str| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));
@@ -71,7 +72,7 @@ fn list(text: &str) -> Vec<u32> {
     text.trim().split(',').filter_map(range).flatten().collect()
 }
 
-/// A processor on another core than the first one, or else just another processor.
+/// A processor on another core than the first one, otherwise any other processor.
 fn second(allowed: &[u32], siblings: &[u32]) -> Option<u32> {
     let others = &allowed[1..];
     others.iter().find(|cpu| !siblings.contains(cpu)).or(others.first()).copied()

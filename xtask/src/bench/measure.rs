@@ -6,25 +6,25 @@ use super::contender::Contender;
 use super::median::MedianEstimate;
 use super::work::BenchWork;
 
-/// Something to measure.
+/// A measure.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
-    /// The unit of its values; a unit stands for one measure only.
+    /// Unit of the values, unique to this measure.
     pub unit: &'static str,
-    /// Where its values come from.
+    /// Source of the values.
     pub how: ValueSource,
-    /// The limit of the ratio of two builds of onrush. `None`: such a ratio says nothing.
+    /// Limit of the ratio of two builds of onrush. `None` if this ratio is meaningless.
     pub between_builds: Option<MeasureLimit>,
 }
 
-/// Where values come from.
+/// Source of the values.
 #[derive(Clone, Copy, Debug)]
 pub enum ValueSource {
     /// The value of each round; the median counts.
     Median(fn(&RoundSample, &BenchWork) -> Option<f64>),
-    /// The value of each round. Where nothing is compared, the lowest counts: other load on the machine only adds.
+    /// The value of each round. Without a comparison, the lowest counts: other load on the machine can only add.
     Lowest(fn(&RoundSample, &BenchWork) -> Option<f64>),
-    /// A count, which hardly differs from run to run.
+    /// A count, nearly constant between runs.
     Counted(Counter),
 }
 
@@ -35,18 +35,19 @@ pub enum Counter {
     Instructions,
     /// System calls of the workers.
     SystemCalls,
-    /// System calls in which a worker reads its account and the state of its connections; requests need none of them.
+    /// System calls in which a worker reads its account and the state of its connections. Requests do not need these
+    /// calls.
     Evidence,
 }
 
-/// The result of one round of one contender.
+/// Result of one round of one contender.
 #[derive(Clone, Debug, Default)]
 pub struct RoundSample {
-    /// Requests that got a response, as the generator reports.
+    /// Requests with a response, as reported by the generator.
     pub requests: f64,
-    /// Requests per second, as the generator reports.
+    /// Requests per second, as reported by the generator.
     pub per_second: f64,
-    /// How long the generator ran.
+    /// Running time of the generator.
     pub elapsed_s: f64,
     /// Processor time of the generator.
     pub cpu_us: f64,
@@ -54,63 +55,63 @@ pub struct RoundSample {
     pub memory_bytes: f64,
     /// Processor time of the target during the round.
     pub target_cpu_us: f64,
-    /// onrush's result file, if it was told to write one.
+    /// onrush's result file, if requested.
     pub result: Value,
 }
 
-/// Less of it is better.
+/// A measure that is better if lower.
 const fn less(unit: &'static str, figure: fn(&RoundSample, &BenchWork) -> Option<f64>) -> Measure {
     Measure { unit, how: ValueSource::Median(figure), between_builds: Some(MeasureLimit::AtMost(1.0)) }
 }
 
-/// More of it is better.
+/// A measure that is better if higher.
 const fn more(unit: &'static str, figure: fn(&RoundSample, &BenchWork) -> Option<f64>) -> Measure {
     Measure { unit, how: ValueSource::Median(figure), between_builds: Some(MeasureLimit::AtLeast(1.0)) }
 }
 
-/// A count, which must not grow. Two counts of one program differ by less than the limit allows.
+/// A count, which must not grow. Two counts of one program differ by less than the limit.
 const fn counted(unit: &'static str, counter: Counter) -> Measure {
     Measure { unit, how: ValueSource::Counted(counter), between_builds: Some(MeasureLimit::AtMost(1.005)) }
 }
 
-/// Processor time that is saved by sending fewer requests is no gain: a limit on it counts as reached only at this
-/// share of the other's rate, or more.
+/// Saving processor time by sending fewer requests is no gain: a limit on processor time counts as reached only from
+/// this share of the other's rate on.
 pub const RATE_MIN: MeasureLimit = MeasureLimit::AtLeast(0.98);
 
 /// Processor time of the generator, user and system.
 pub const CPU: Measure = less("µs CPU/request", |sample, _| Some(sample.cpu_us / sample.requests));
-/// Bytes of bodies for the generator's processor time.
+/// Body bytes per processor time of the generator.
 pub const BYTES: Measure =
     more("GB/CPU-second", |sample, work| Some(sample.requests * work.body_bytes as f64 / sample.cpu_us / 1e3));
 /// The generator's peak memory.
 pub const MEMORY: Measure = less("MB peak memory", |sample, _| Some(sample.memory_bytes / 1e6));
 /// Requests per second, by the clock.
 pub const RATE: Measure = more("requests/s", |sample, _| Some(sample.per_second));
-/// How long the generator ran, where each connection sends one request and all are answered at the end.
+/// Running time of the generator, where each connection sends one request and all are answered at the end.
 pub const ELAPSED: Measure = less("s until all are open", |sample, _| Some(sample.elapsed_s));
 /// Processor time of the target.
 pub const TARGET_CPU: Measure =
     less("µs CPU/request of the target", |sample, _| Some(sample.target_cpu_us / sample.requests));
-/// The median time between a request being due and being sent.
+/// Median time between the due time and the sending of a request.
 pub const LATENESS_50: Measure = Measure {
     how: ValueSource::Lowest(|sample, _| sample.lateness("50")),
     ..less("µs late at the median", |_, _| None)
 };
-/// The 99th percentile of that time.
+/// 99th percentile of the same time.
 pub const LATENESS_99: Measure = Measure {
     how: ValueSource::Lowest(|sample, _| sample.lateness("99")),
     ..less("µs late at the 99th percentile", |_, _| None)
 };
-/// How much the rate differs from the requested one.
+/// Deviation of the rate from the requested one.
 pub const RATE_ERROR: Measure = Measure {
     between_builds: None,
     ..less("% off the requested rate", |sample, work| {
         Some((sample.per_second / f64::from(work.rate) - 1.0).abs() * 100.0)
     })
 };
-/// Share of the rate that is left after fifteen seconds.
+/// Share of the rate that remains after fifteen seconds.
 pub const KEPT: Measure = more("of the first 5 s' rate in the last 5 s", |sample, _| sample.kept());
-/// Work beside the requests while they are sent: watching the target and the machine, adding up.
+/// Work other than requests while they are sent: watching the target and the machine, adding up.
 pub const BESIDE: Measure = Measure {
     between_builds: None,
     ..less("% of the CPU time outside the workers", |sample, _| {
@@ -119,13 +120,13 @@ pub const BESIDE: Measure = Measure {
         Some(beside_s / (beside_s + workers.sum::<Option<f64>>()?) * 100.0)
     })
 };
-/// Instructions for a request to a simulated server, including the server's.
+/// Instructions per request to a simulated server, including the server's.
 pub const INSTRUCTIONS: Measure = counted("instructions/request, simulated", Counter::Instructions);
-/// Instructions for a request where the target cannot be simulated. With several connections their number depends on
-/// how many responses the kernel hands over at once.
+/// Instructions per request where the target cannot be simulated. With several connections, the number depends on how
+/// many responses the kernel delivers at once.
 pub const INSTRUCTIONS_ALONE: Measure = counted("instructions/request, one connection", Counter::Instructions);
-/// System calls for a request on epoll, where each needs its own. With io_uring one call serves as many requests as are
-/// ready.
+/// System calls per request on epoll, where each request needs separate calls. With io_uring, one call serves as many
+/// requests as are ready.
 pub const SYSTEM_CALLS: Measure = counted("system calls/request, epoll", Counter::SystemCalls);
 /// System calls for accounts and `TCP_INFO`. Their number depends on time.
 pub const EVIDENCE: Measure =
@@ -155,12 +156,12 @@ impl Counter {
 }
 
 impl RoundSample {
-    /// A percentile of lateness, in microseconds.
+    /// Percentile of lateness, in microseconds.
     fn lateness(&self, percentile: &str) -> Option<f64> {
         self.result["open_loop"]["lateness"]["percentiles_us"][percentile].as_f64()
     }
 
-    /// The rate of the seconds 15 to 20 divided by the rate of the first five.
+    /// Rate of the seconds 15 to 20, divided by the rate of the first five seconds.
     fn kept(&self) -> Option<f64> {
         let rows = self.result.get("timeline")?.as_array()?;
         let completed = |from: f64| -> Option<f64> {
@@ -172,42 +173,41 @@ impl RoundSample {
     }
 }
 
-/// A measure of a contender, compared with another's or for itself.
+/// A measure of a contender, alone or compared with another contender.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MeasureComparison {
     /// The measure.
     pub measure: Measure,
-    /// Whose value counts: the numerator.
+    /// The numerator.
     pub ours: Contender,
-    /// The denominator; none if the value itself counts.
+    /// The denominator; `None` if the value itself counts.
     pub other: Option<Contender>,
-    /// The limit, if there is one.
+    /// Optional limit.
     pub limit: Option<MeasureLimit>,
 }
 
-/// A limit of a ratio or value.
+/// Limit of a ratio or value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum MeasureLimit {
-    /// No more than this.
+    /// Upper limit.
     AtMost(f64),
-    /// No less than this.
+    /// Lower limit.
     AtLeast(f64),
 }
 
-/// How an estimate compares with a limit.
-/// Ordered: of two, the greater one counts.
+/// Comparison of an estimate with a limit. Ordered: the greater of two verdicts counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Verdict {
-    /// The median is within it.
+    /// The median is within the limit.
     Reached,
-    /// The median is not, but the interval includes it: these rounds cannot tell.
+    /// The median exceeds the limit, but the interval includes it: these rounds are inconclusive.
     WithinNoise,
-    /// All of the interval is beyond it.
+    /// The whole interval exceeds the limit.
     Missed,
 }
 
 impl MeasureLimit {
-    /// How an estimate compares with it.
+    /// Compares an estimate with the limit.
     pub fn judge(self, estimate: &MedianEstimate) -> Verdict {
         let &MedianEstimate { median, low, high, .. } = estimate;
         let (is_median_within, is_touched) = match self {
@@ -223,7 +223,7 @@ impl MeasureLimit {
 }
 
 impl Verdict {
-    /// Its name in tables.
+    /// Name in tables.
     pub fn name(self) -> &'static str {
         match self {
             Self::Reached => "reached",

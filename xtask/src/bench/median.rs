@@ -2,26 +2,26 @@
 
 const CONFIDENCE: f64 = 0.95;
 
-/// A median and the interval it lies in.
+/// A median and its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MedianEstimate {
-    /// The middle value.
+    /// The median.
     pub median: f64,
-    /// The lower end of the interval.
+    /// Lower end of the interval.
     pub low: f64,
-    /// The upper end of the interval.
+    /// Upper end of the interval.
     pub high: f64,
-    /// The probability that the interval contains the true median. Less than 0.95 with fewer than six values: then the
+    /// The probability that the interval contains the true median. Below 0.95 with fewer than six values, when the
     /// interval is the whole range.
     pub confidence: f64,
 }
 
 impl MedianEstimate {
-    /// The median of some values with the interval between two of them: the k-th smallest and the k-th largest.
+    /// Median of some values, with the interval from the k-th smallest to the k-th largest value.
     ///
-    /// Each value lies above the true median with probability 1/2, so that the number above is binomial for any
-    /// distribution of the values; k is the largest number for which the interval is at least 95 % sure. For 21 values
-    /// it is the 6th smallest and the 6th largest (97.3 %). `None` without values.
+    /// Each value exceeds the true median with probability 1/2, so the number of larger values is binomial for any
+    /// distribution. k is the largest number whose interval has a confidence of at least 95 %. For 21 values, these are
+    /// the 6th smallest and the 6th largest (97.3 %). `None` without values.
     pub fn from_values(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
@@ -30,7 +30,7 @@ impl MedianEstimate {
         Some(Self { median: middle(&sorted), low: sorted[inner], high: sorted[last - inner], confidence })
     }
 
-    /// A value that does not vary.
+    /// A value without variation.
     pub fn exact(value: f64) -> Self {
         Self { median: value, low: value, high: value, confidence: 1.0 }
     }
@@ -41,20 +41,20 @@ impl MedianEstimate {
     }
 }
 
-/// The ratios of two series that were measured in common rounds.
+/// Ratios of two series measured in the same rounds.
 pub fn ratios(ours: &[f64], others: &[f64]) -> Vec<f64> {
     ours.iter().zip(others).map(|(ours, other)| ours / other).collect()
 }
 
-/// The middle of sorted values, or the mean of the two in the middle.
+/// Median of sorted values.
 fn middle(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }
 }
 
-/// How many values lie outside the interval on each side, and its confidence.
+/// Number of values outside the interval on each side, and its confidence.
 fn order(count: usize) -> (usize, f64) {
-    // The probability that exactly `outside` values lie on one side of the median, and that at most `outside` do.
+    // Probability of exactly `outside` values on one side of the median, and of at most `outside`.
     let mut exactly = 0.5_f64.powi(i32::try_from(count).unwrap_or(i32::MAX));
     let mut at_most = exactly;
     let mut best = (0, 1.0 - 2.0 * at_most);
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn median_intervals_match_the_tables() {
-        // Printed in tables of the sign test: count, rank of the lower end, confidence in per cent.
+        // From tables of the sign test: count, rank of the lower end, confidence in per cent.
         for (count, rank, confidence) in
             [(6, 1, 96.9), (8, 1, 99.2), (10, 2, 97.9), (15, 4, 96.5), (20, 6, 95.9), (21, 6, 97.3), (30, 10, 95.7)]
         {

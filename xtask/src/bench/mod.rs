@@ -1,8 +1,8 @@
 //! `make bench`: compares load generators on this machine, and builds of onrush with each other.
 //!
-//! [`rows`] is the table as data. A row is some [`work`] and its measures, from [`mod@measure`]; [`contender`] has the
-//! programs. [`rounds`] measures by time, [`count`] by counts; [`process`] starts the programs, [`outputs`] reads their
-//! reports, [`median`] and [`table`] are arithmetic and text. Our own programs that it starts are in `benches/`.
+//! [`rows`] is the table as data. A row is some [`work`] and its measures, from [`mod@measure`]. [`contender`] has the
+//! programs. [`rounds`] measures time, [`count`] counts. [`process`] starts the programs, and [`outputs`] reads their
+//! reports. [`median`] and [`table`] are arithmetic and text. The project's own auxiliary programs are in `benches/`.
 
 mod contender;
 mod count;
@@ -35,21 +35,21 @@ use table::{Table, TableLine};
 
 use crate::tools;
 
-/// The document that `SAVE=1` writes, its CSV, and its template.
+/// The document written by `SAVE=1`, its CSV, and its template.
 const DOCUMENT: &str = "docs/benchmarks.md";
 const CSV: &str = "docs/benchmarks.csv";
 const TEMPLATE: &str = include_str!("benchmarks.md");
 
-/// Measures the rows in `words`. It fails if a count is beyond its limit, but not for a limit that is missed in time.
+/// Measures the rows in `words`. Fails if a count exceeds its limit, but not if a time does.
 ///
 /// # Errors
 ///
-/// A machine that cannot measure, a build that fails, a file that cannot be written.
+/// The machine cannot measure, a build fails, or a file cannot be written.
 pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     let options = BenchOptions::parse(words).map_err(io::Error::other)?;
     let directory = crate::target()?.join("bench");
     fs::create_dir_all(&directory)?;
-    // onrush writes there, even if cargo builds in another directory.
+    // onrush writes to this directory, even if cargo builds in another one.
     if let Some(results) = crate::root().join(work::RESULT).parent() {
         fs::create_dir_all(results)?;
         work::write_files(&crate::root())?;
@@ -78,7 +78,7 @@ pub fn run(words: &[&str]) -> io::Result<ExitCode> {
     Ok(if lines.iter().any(TableLine::is_broken) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Measures one row and prints the outcome.
+/// Measures one row and prints the result.
 fn measure(stage: &BenchSetup<'_>, row: &'static BenchRow, options: &BenchOptions) -> io::Result<Vec<TableLine>> {
     println!("\n{}: {}", row.name, row.sentence);
     let comparisons = options.comparisons(row);
@@ -95,7 +95,7 @@ fn measure(stage: &BenchSetup<'_>, row: &'static BenchRow, options: &BenchOption
     Ok(lines)
 }
 
-/// Writes both forms of the results so far.
+/// Writes the results so far in both formats.
 fn write(directory: &Path, about: &[String], lines: &[TableLine]) -> io::Result<()> {
     let text = format!("{}\n\n{}", about.join("\n"), Table::from_lines(lines).text());
     fs::write(directory.join("results.txt"), text)?;

@@ -1,5 +1,5 @@
-//! nginx as the target of the rows with TLS and HTTP/2: a single process with its own certificate, and one version,
-//! suite and group, so that all generators do equal work.
+//! nginx as the target of the rows with TLS and HTTP/2: a single process with its own certificate, and a single
+//! version, suite and group, so that all generators do equal work.
 
 use std::fs;
 use std::io;
@@ -11,15 +11,15 @@ use std::time::{Duration, Instant};
 
 use super::work::BenchTarget;
 
-/// The programs that it needs.
+/// Required programs.
 pub const PROGRAMS: [&str; 2] = ["nginx", "openssl"];
 
-/// How long nginx may take to accept connections.
+/// Time limit for nginx to accept connections.
 const PATIENCE: Duration = Duration::from_secs(5);
-/// The length of the body at `/bytes/1048576`.
+/// Length of the body at `/bytes/1048576`.
 const BODY_BYTES: usize = 1 << 20;
 
-/// The paths are `onrush serve`'s.
+/// The paths are those of `onrush serve`.
 const CONFIGURATION: &str = r#"
 daemon off;
 master_process off;
@@ -54,10 +54,11 @@ http {
 }
 "#;
 
-/// Adds to `command` the arguments that start it in its own directory below `directory`; returns where it will listen.
+/// Adds arguments to `command` that start nginx in a separate directory below `directory`. Returns its origin.
 ///
 /// # Errors
-/// A file that cannot be written, or no port that is free.
+///
+/// A file cannot be written, or no port is free.
 pub fn prepare(command: &mut Command, directory: &Path, target: BenchTarget) -> io::Result<String> {
     let directory = directory.join("nginx");
     fs::create_dir_all(&directory)?;
@@ -79,7 +80,8 @@ pub fn prepare(command: &mut Command, directory: &Path, target: BenchTarget) -> 
 /// Waits until a server accepts connections at `origin`.
 ///
 /// # Errors
-/// When none does in time.
+///
+/// No server accepts connections in time.
 pub fn wait(origin: &str) -> io::Result<()> {
     let address = origin.rsplit('/').next().unwrap_or(origin);
     let began = Instant::now();
@@ -92,7 +94,7 @@ pub fn wait(origin: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a certificate and its key.
+/// Creates a certificate and its key.
 fn certify(directory: &Path) -> io::Result<()> {
     let mut openssl = Command::new("openssl");
     openssl.current_dir(directory).stderr(Stdio::null());

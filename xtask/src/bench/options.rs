@@ -1,5 +1,4 @@
-//! The options of `make bench`: `ROWS`, `PEERS`, `AGAINST`, `ROUNDS`, `DIST` and `SAVE`, as arguments of the form
-//! `NAME=VALUE`.
+//! Options of `make bench`: `ROWS`, `PEERS`, `AGAINST`, `ROUNDS`, `DIST` and `SAVE`, as arguments `NAME=VALUE`.
 
 use std::path::PathBuf;
 
@@ -8,31 +7,31 @@ use super::measure::{MeasureComparison, ValueSource};
 use super::nginx;
 use super::rows::{BenchRow, ROWS};
 
-/// How many paired rounds a figure needs.
+/// Default number of paired rounds.
 const ROUNDS: usize = 21;
 
 /// Options of `make bench`.
 #[derive(Debug)]
 pub struct BenchOptions {
-    /// The rows to measure, in the order of the table.
+    /// Rows to measure, in the order of the table.
     pub rows: Vec<&'static BenchRow>,
     peers: Vec<GeneratorProgram>,
-    /// Another build of onrush; this one is then compared only with it.
+    /// Another build of onrush, as the only peer.
     pub against: Option<PathBuf>,
-    /// How many paired rounds.
+    /// Number of paired rounds.
     pub rounds: usize,
-    /// True if onrush is the program of the packages, not one that cargo builds for this machine.
+    /// True to measure the packaged onrush, not one built by cargo for this machine.
     pub is_packaged: bool,
     /// True to rewrite the document.
     pub save: bool,
 }
 
 impl BenchOptions {
-    /// Reads them; an empty value is none.
+    /// Parses the options; an empty value is ignored.
     ///
     /// # Errors
     ///
-    /// The fault, and what is allowed.
+    /// The fault, and the allowed values.
     pub fn parse(words: &[&str]) -> Result<Self, String> {
         let (rows, peers) = (ROWS.iter().collect(), PEERS.to_vec());
         let mut options = Self { rows, peers, against: None, rounds: ROUNDS, is_packaged: false, save: false };
@@ -76,7 +75,7 @@ impl BenchOptions {
         PEERS.iter().filter(|peer| compared.contains(peer)).copied().collect()
     }
 
-    /// Every program that is needed and not our own: peers, targets and counters.
+    /// All required programs except our own: peers, targets and counters.
     pub fn needed(&self) -> Vec<&'static str> {
         let mut needed: Vec<&str> = self.peers().into_iter().map(GeneratorProgram::name).collect();
         for (row, comparison) in self.all() {
@@ -90,13 +89,13 @@ impl BenchOptions {
         needed
     }
 
-    /// Everything that is compared.
+    /// All comparisons.
     fn all(&self) -> impl Iterator<Item = (&BenchRow, MeasureComparison)> {
         self.rows.iter().flat_map(|row| self.comparisons(row).into_iter().map(|comparison| (*row, comparison)))
     }
 }
 
-/// The ones that are named in a list.
+/// The items named in a list.
 fn chosen<'a, T>(
     option: &str,
     names: &str,

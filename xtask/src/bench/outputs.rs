@@ -1,11 +1,11 @@
-//! Reads the generators' reports. Nothing is measured here.
+//! Reads the generators' reports.
 
 use serde_json::Value;
 
 /// The format of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportFormat {
-    /// wrk's, which onrush and the bare loops use as well.
+    /// wrk's format, also used by onrush and the bare loops.
     Wrk,
     /// h2load's.
     H2load,
@@ -18,15 +18,15 @@ pub enum ReportFormat {
 /// Figures of a report.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ReportedCounts {
-    /// Requests that got a response.
+    /// Requests with a response.
     pub requests: u64,
-    /// Requests that failed, and responses with an error status.
+    /// Failed requests, and responses with an error status.
     pub errors: u64,
     /// Requests per second.
     pub per_second: f64,
 }
 
-/// Reads a report. `None`: it has no figures.
+/// Reads a report; `None` without figures.
 pub fn read(format: ReportFormat, text: &str) -> Option<ReportedCounts> {
     match format {
         ReportFormat::Wrk => wrk(text),
@@ -39,7 +39,7 @@ pub fn read(format: ReportFormat, text: &str) -> Option<ReportedCounts> {
 fn wrk(text: &str) -> Option<ReportedCounts> {
     let line = text.lines().find(|line| line.contains(" requests in "))?;
     let after = |start: &str| text.lines().find_map(|line| line.trim().strip_prefix(start));
-    // Connect, read and write; a timed-out request was late, and counts when its response arrives.
+    // Connect, read and write. A timed-out request was late, and counts when its response arrives.
     let failed = after("Socket errors:").map_or(0, |counts| numbers(counts).take(3).sum());
     let refused = after("Non-2xx or 3xx responses:").map_or(0, |counts| numbers(counts).sum());
     Some(ReportedCounts {
@@ -67,7 +67,7 @@ fn shb(text: &str) -> Option<ReportedCounts> {
     Some(ReportedCounts { requests, errors, per_second: after("Requests/sec:")?.trim().parse().ok()? })
 }
 
-/// Requests cut off by the end of the test are not errors.
+/// Requests aborted at the end of the test are not errors.
 fn oha(text: &str) -> Option<ReportedCounts> {
     let report: Value = serde_json::from_str(text).ok()?;
     let counts = |name: &str| report.get(name)?.as_object().map(|counts| counts.iter());
@@ -80,7 +80,7 @@ fn oha(text: &str) -> Option<ReportedCounts> {
     Some(ReportedCounts { requests, errors: failed + requests - good, per_second })
 }
 
-/// The whole numbers in a line that are separate words.
+/// Whole numbers in a line that are separate words.
 fn numbers(line: &str) -> impl Iterator<Item = u64> {
     line.split(|between: char| between.is_whitespace() || "(),".contains(between)).filter_map(|word| word.parse().ok())
 }

@@ -17,7 +17,7 @@ use super::outputs;
 use super::programs::{self, Programs};
 use super::work::{BenchTarget, BenchWork, RESULT};
 
-/// A generator that has not ended after this many seconds hangs.
+/// Time limit in seconds after which a generator hangs.
 const PATIENCE_S: &str = "300";
 
 /// Everything a run needs other than its work.
@@ -27,12 +27,12 @@ pub struct BenchSetup<'a> {
     pub machine: &'a BenchMachine,
     /// The programs.
     pub programs: &'a Programs,
-    /// Where the meter and the counters write.
+    /// Output directory of the meter and the counters.
     pub directory: &'a Path,
 }
 
 impl BenchSetup<'_> {
-    /// Why a contender cannot do this work here, if so.
+    /// Why a contender cannot do this work on this machine.
     pub fn missing(&self, contender: &Contender, work: &BenchWork) -> Option<String> {
         let target = (contender.change)(*work).target;
         let needed = if target.is_nginx() { &nginx::PROGRAMS[..] } else { &[] };
@@ -40,15 +40,16 @@ impl BenchSetup<'_> {
         missing.or_else(|| self.programs.missing(contender.program).map(str::to_owned))
     }
 
-    /// Key that tells the target of some work from others.
+    /// Key that distinguishes the targets of work.
     pub fn place(contender: &Contender, work: &BenchWork) -> (BenchTarget, bool) {
         (work.target, work.target == BenchTarget::Subject && contender.is_before)
     }
 
-    /// Starts the target of some work, pinned to its processor or not.
+    /// Starts the target of some work, pinned or unpinned.
     ///
     /// # Errors
-    /// A target that cannot be started, or does not say where it listens.
+    ///
+    /// The target cannot be started, or does not print its address.
     pub fn target(&self, contender: &Contender, work: &BenchWork) -> io::Result<TargetProcess> {
         let cpus = if work.pinned { &self.machine.target } else { &self.machine.all };
         let mut command = Command::new(self.programs.own("meter"));
@@ -71,8 +72,8 @@ impl BenchSetup<'_> {
         TargetProcess::start(&mut command)
     }
 
-    /// A command that starts the program given by its next arguments through the meter, on the generator's processor
-    /// or not, and ends it if it hangs.
+    /// A command that runs the program in the following arguments through the meter, pinned to the generator's
+    /// processor or unpinned, and kills it if it hangs.
     pub fn metered(&self, meter: &[&OsStr], work: &BenchWork) -> Command {
         let mut command = Command::new("timeout");
         command.current_dir(crate::root());
@@ -81,11 +82,11 @@ impl BenchSetup<'_> {
         command
     }
 
-    /// Makes a contender do its work to a target once. The inner error names the fault of the measurement.
+    /// Runs a contender on a target once. The inner error describes the fault of the measurement.
     ///
     /// # Errors
     ///
-    /// A meter that cannot be started.
+    /// The meter cannot be started.
     pub fn round(
         &self,
         contender: &Contender,
@@ -123,8 +124,7 @@ impl BenchSetup<'_> {
     }
 }
 
-/// Why a report gives no figure, if so: at most one request in a thousand may fail, and every connection must be
-/// established.
+/// Why a report is not usable: at most one request in a thousand may fail, and every connection must be established.
 fn doubt(counted: &outputs::ReportedCounts, work: &BenchWork) -> Option<String> {
     let &outputs::ReportedCounts { requests, errors, .. } = counted;
     if errors * 1000 > requests {
@@ -135,13 +135,13 @@ fn doubt(counted: &outputs::ReportedCounts, work: &BenchWork) -> Option<String> 
     is_short.then(|| format!("{requests} answers on {connections} connections"))
 }
 
-/// The processor time in microseconds and the memory in bytes, from the meter's output: `CPU_US RSS_KIB`.
+/// Processor time in microseconds and memory in bytes, from the meter's output: `CPU_US RSS_KIB`.
 fn used(text: &str) -> Option<(f64, f64)> {
     let (cpu_us, memory_kib) = text.trim().split_once(' ')?;
     Some((cpu_us.parse().ok()?, memory_kib.parse::<f64>().ok()? * 1024.0))
 }
 
-/// A target in its own process, which is ended when this is dropped.
+/// A target in a separate process, which ends when this is dropped.
 #[derive(Debug)]
 pub struct TargetProcess {
     process: Child,
@@ -153,7 +153,7 @@ impl TargetProcess {
     fn start(command: &mut Command) -> io::Result<Self> {
         let mut server = Self { process: command.stdout(Stdio::piped()).spawn()?, origin: String::new() };
         let mut line = String::new();
-        // The pipe stays open after this line, so that the server never writes into a closed one.
+        // The pipe stays open after this line, so the server never writes to a closed pipe.
         if let Some(stdout) = &mut server.process.stdout {
             BufReader::new(stdout).read_line(&mut line)?;
         }
@@ -164,7 +164,7 @@ impl TargetProcess {
         Ok(server)
     }
 
-    /// The processor time of all its threads so far, in microseconds.
+    /// Processor time of all threads so far, in microseconds.
     fn cpu_us(&self) -> io::Result<f64> {
         let tasks = PathBuf::from(format!("/proc/{}/task", self.process.id()));
         let mut sum_ns = 0.0;
@@ -184,7 +184,7 @@ impl Drop for TargetProcess {
     }
 }
 
-/// Scheme, host and port in a target's first output.
+/// Scheme, host and port in a target's first line of output.
 fn origin(line: &str) -> Option<&str> {
     let is_url = |word: &&str| word.starts_with("http://") || word.starts_with("https://");
     Some(line.split_whitespace().find(is_url)?.trim_end_matches('/'))

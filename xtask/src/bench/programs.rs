@@ -8,31 +8,31 @@ use super::contender::{Contender, GeneratorProgram};
 use super::options::BenchOptions;
 use crate::tools;
 
-/// Peers from crates.io, and their pinned versions.
+/// Peers from crates.io, with pinned versions.
 const CRATES: &[(GeneratorProgram, &str)] = &[(GeneratorProgram::Shb, "0.6.0"), (GeneratorProgram::Oha, "1.16.0")];
 
-/// Where the programs are.
+/// Locations of the programs.
 #[derive(Debug)]
 pub struct Programs {
-    /// The directory of our own.
+    /// Directory of our own programs.
     built: PathBuf,
-    /// onrush as it is in the packages, if that is measured.
+    /// The packaged onrush, if measured.
     packaged: Option<PathBuf>,
-    /// The directory of programs from crates.io.
+    /// Directory of programs from crates.io.
     peers: PathBuf,
     /// Another build of onrush.
     against: Option<PathBuf>,
-    /// The peers that are not available, and why.
+    /// Unavailable peers, with the reason.
     missing: Vec<(GeneratorProgram, String)>,
 }
 
 impl Programs {
-    /// Builds our own, installs the other ones that `options` need from crates.io into `directory`, and names the
+    /// Builds our own programs, installs those that `options` need from crates.io into `directory`, and records the
     /// missing ones.
     ///
     /// # Errors
     ///
-    /// A build that fails. A peer that is not available is no error.
+    /// A build fails. A missing peer is no error.
     pub fn provide(options: &BenchOptions, directory: &Path) -> io::Result<Self> {
         build(&["onrush-benches", "--bins", "--examples"])?;
         let packaged = if options.is_packaged {
@@ -52,7 +52,7 @@ impl Programs {
         Ok(programs)
     }
 
-    /// Why a peer is not available, if so; one from crates.io is installed if it is missing.
+    /// Why a peer is unavailable. Installs a missing one from crates.io.
     fn lacks(&self, peer: GeneratorProgram) -> io::Result<Option<String>> {
         let name = peer.name();
         let Some((_, version)) = CRATES.iter().find(|(known, _)| *known == peer) else {
@@ -69,13 +69,13 @@ impl Programs {
         Ok((!is_good).then(|| format!("skipped: {name} {version} cannot be installed")))
     }
 
-    /// Why this program cannot run here, if so.
+    /// Why this program cannot run here.
     pub fn missing(&self, program: GeneratorProgram) -> Option<&str> {
         let missing = self.missing.iter().find(|(known, _)| *known == program);
         missing.map(|(_, why)| why.as_str())
     }
 
-    /// The file to start for a contender.
+    /// Path of a contender's program.
     pub fn path_for(&self, contender: &Contender) -> PathBuf {
         let program = contender.program;
         match (&self.against, program) {
@@ -86,7 +86,7 @@ impl Programs {
         }
     }
 
-    /// One of our own programs.
+    /// Path of one of our own programs.
     pub fn own(&self, name: &str) -> PathBuf {
         match &self.packaged {
             Some(program) if name == "onrush" => program.clone(),
@@ -94,10 +94,11 @@ impl Programs {
         }
     }
 
-    /// The versions of onrush and of the installed peers, in one line.
+    /// Versions of onrush and of the installed peers, in one line.
     ///
     /// # Errors
-    /// A program that cannot be started.
+    ///
+    /// A program cannot be started.
     pub fn versions(&self, peers: &[GeneratorProgram]) -> io::Result<String> {
         let which = if self.packaged.is_some() { ", the static program of the packages" } else { "" };
         let mut versions = vec![format!("onrush {} ({}{which})", env!("CARGO_PKG_VERSION"), commit()?)];
@@ -121,7 +122,7 @@ fn build(package: &[&str]) -> io::Result<()> {
     Ok(())
 }
 
-/// Builds the static program of the packages, and says where it is.
+/// Builds the packaged static program, and returns its path.
 fn build_packaged() -> io::Result<PathBuf> {
     if !Command::new(crate::root().join(".ci/dist")).arg("binary").status()?.success() {
         return Err(io::Error::other("the program of the packages cannot be built"));
@@ -129,19 +130,19 @@ fn build_packaged() -> io::Result<PathBuf> {
     Ok(crate::root().join("target/dist-build/x86_64-unknown-linux-musl/release/onrush"))
 }
 
-/// Why a program from Debian cannot be used, if it is missing.
+/// Why a missing program from Debian cannot be used.
 pub fn lacking(program: &str) -> Option<String> {
     (!tools::has(program)).then(|| format!("skipped: {program} is not installed"))
 }
 
-/// The commit that is checked out, and whether files were changed since.
+/// The checked-out commit, with a mark for later changes.
 fn commit() -> io::Result<String> {
     let output = Command::new("git").args(["describe", "--always", "--dirty"]).current_dir(crate::root()).output()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     Ok(if text.is_empty() { "no commit".to_owned() } else { text })
 }
 
-/// The name and version that an installed peer prints.
+/// Name and version printed by an installed peer.
 fn installed(program: PathBuf, name: &str) -> io::Result<String> {
     let output = Command::new(program).arg("--version").output()?;
     let text = [output.stdout, output.stderr].concat();
@@ -155,7 +156,7 @@ fn version(text: &str, name: &str) -> String {
     if words.len() == 2 { words.join(" ") } else { format!("{name} of an unknown version") }
 }
 
-/// True if cargo's list of installed programs names this version.
+/// True if cargo's list of installed programs contains this version.
 fn is_listed(list: &str, name: &str, version: &str) -> bool {
     list.lines().any(|line| line.trim_end_matches(':') == format!("{name} v{version}"))
 }

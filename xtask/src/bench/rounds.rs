@@ -1,4 +1,4 @@
-//! The rounds of a row: every contender once per round, in turns, and the figures that follow.
+//! The rounds of a row: every contender once per round, in turn, and the resulting figures.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,24 +11,24 @@ use super::process::BenchSetup;
 use super::rows::BenchRow;
 use super::work::BenchWork;
 
-/// Figures, or why there are none.
+/// Figures, or the reason why there are none.
 pub type ComparisonResult = Result<ComparisonFigures, String>;
 
-/// A contender that fails this often in one round is excluded from the rest.
+/// A contender with this many failures in one round is excluded from the rest.
 const ATTEMPTS: u32 = 3;
 
-/// The figures of one comparison.
+/// Figures of one comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ComparisonFigures {
-    /// Ours.
+    /// Results of our side.
     pub ours: Series,
-    /// The other's; empty if there is no other.
+    /// Results of the other side; empty without one.
     pub others: Series,
-    /// The ratios of the rounds, or our values if there is no other.
+    /// Ratios of the rounds, or our values without another side.
     pub estimate: MedianEstimate,
-    /// The ratios of the requests per second, if both sides are to send as many as they can, or at one rate.
+    /// Ratios of the requests per second, if both sides send at full speed or at the same rate.
     pub rates: Option<MedianEstimate>,
-    /// How many runs of the two failed and were repeated.
+    /// Number of failed and repeated runs of both sides.
     pub repeated: usize,
 }
 
@@ -37,19 +37,18 @@ pub struct ComparisonFigures {
 pub struct Series {
     /// Values of the measure.
     pub values: Vec<f64>,
-    /// Requests per second; empty if nothing was timed. Processor time that is saved by sending fewer requests is no
-    /// gain.
+    /// Requests per second; empty without timing. Saving processor time by sending fewer requests is no gain.
     pub rates: Vec<f64>,
 }
 
-/// The contenders of a row, with their results so far.
+/// Contenders of a row, with their results so far.
 #[derive(Debug)]
 pub struct Rounds<'a> {
     row: &'a BenchRow,
     entrants: Vec<Entrant>,
 }
 
-/// A contender, its rounds, and why it takes no further part, if so.
+/// A contender, its rounds, and the reason for an exclusion.
 #[derive(Debug)]
 struct Entrant {
     contender: Contender,
@@ -59,10 +58,11 @@ struct Entrant {
 }
 
 impl<'a> Rounds<'a> {
-    /// Measures everybody who is timed in these comparisons.
+    /// Measures all timed contenders of these comparisons.
     ///
     /// # Errors
-    /// A target or a meter that cannot be started.
+    ///
+    /// A target or a meter cannot be started.
     pub fn run(
         stage: &BenchSetup<'_>,
         row: &'a BenchRow,
@@ -101,7 +101,7 @@ impl<'a> Rounds<'a> {
         Ok(all)
     }
 
-    /// Everybody once; `missing` says why one cannot take part.
+    /// Enters each contender once. `missing` returns why a contender cannot take part.
     fn new(
         row: &'a BenchRow,
         comparisons: &[MeasureComparison],
@@ -120,8 +120,8 @@ impl<'a> Rounds<'a> {
         Self { row, entrants }
     }
 
-    /// The order of a round, as places in the list of entrants: each round begins with the next contender; once
-    /// everybody was first, the order is reversed.
+    /// Order of a round, as indices of entrants. Each round starts with the next contender; after a full cycle, the
+    /// order is reversed.
     fn order(&self, round: usize) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.entrants.len()).collect();
         order.retain(|&place| self.entrants[place].failure.is_none());
@@ -133,9 +133,10 @@ impl<'a> Rounds<'a> {
         order
     }
 
-    /// The figures of a comparison that is timed.
+    /// Figures of a timed comparison.
     ///
     /// # Errors
+    ///
     /// Why there are none, for the table.
     pub fn figures(&self, comparison: &MeasureComparison) -> ComparisonResult {
         let (figure, is_lowest) = match comparison.measure.how {
@@ -173,7 +174,7 @@ impl<'a> Rounds<'a> {
 }
 
 impl Entrant {
-    /// Records a round. Who failed in it takes no further part.
+    /// Records a round. A contender that failed is excluded.
     fn take(&mut self, sample: Result<RoundSample, String>) {
         match sample {
             Ok(sample) => self.samples.push(sample),
@@ -193,7 +194,7 @@ mod tests {
         MeasureComparison { measure: CPU, ours, other, limit: None }
     }
 
-    /// onrush, shb, wrk and onrush on epoll; one of them may be missing.
+    /// onrush, shb, wrk and onrush on epoll, one of which may be missing.
     fn rounds(missing: Option<Contender>) -> Rounds<'static> {
         let comparisons = [
             beside(ONRUSH, Some(SHB)),

@@ -10,20 +10,20 @@ use super::work::{BenchTarget, BenchWork, LIST, NAMED_LIST, RESULT};
 /// One row of the table: some work, and its measures.
 #[derive(Debug)]
 pub struct BenchRow {
-    /// Its name in `ROWS=`.
+    /// Name in `ROWS=`.
     pub name: &'static str,
-    /// The work, in words.
+    /// Description of the work.
     pub sentence: &'static str,
     /// The work.
     pub work: BenchWork,
     pub comparisons: &'static [MeasureComparison],
-    /// More rounds than this tell nothing more.
+    /// Further rounds are not informative.
     pub rounds_max: usize,
 }
 
 impl BenchRow {
-    /// Every contender of onrush here, once for each measure, compared with another build of it; and, unless they are
-    /// among them, the instructions and system calls of the first.
+    /// All onrush contenders of the row, once per measure, each compared with another build; also instructions and
+    /// system calls of the first one.
     pub fn between_builds(&self) -> Vec<MeasureComparison> {
         let mut all: Vec<MeasureComparison> = Vec::new();
         let mut add =
@@ -59,7 +59,7 @@ const fn beside(measure: Measure, ours: Contender, other: Contender) -> MeasureC
     MeasureComparison { measure, ours, other: Some(other), limit: None }
 }
 
-/// A value that is compared with nothing.
+/// A value without a comparison.
 const fn value(limit: Option<MeasureLimit>, measure: Measure, ours: Contender) -> MeasureComparison {
     MeasureComparison { measure, ours, other: None, limit }
 }
@@ -68,7 +68,7 @@ const fn below(limit: f64, measure: Measure, ours: Contender) -> MeasureComparis
     value(Some(MeasureLimit::AtMost(limit)), measure, ours)
 }
 
-/// A row of as many rounds as requested.
+/// A row with as many rounds as requested.
 const fn row(
     name: &'static str,
     sentence: &'static str,
@@ -106,7 +106,7 @@ const BIG: BenchWork = BenchWork {
     ..SMALL
 };
 
-/// Requests with bodies, whose length is in the path; the target reads them.
+/// Requests with bodies, whose length is in the path. The target reads the bodies.
 const UPLOAD: BenchWork =
     BenchWork { target: BenchTarget::Serve, options: &["-s", "benches/scripts/upload.lua"], counted: 2_000, ..SMALL };
 
@@ -127,7 +127,7 @@ const TLS: BenchWork = BenchWork { target: BenchTarget::Tls, scenario: None, con
 /// A new connection for every request, over TLS.
 const TLS_CLOSE: BenchWork = BenchWork { path: "/close", counted: 500, ..TLS };
 
-/// Many requests in flight on few connections of HTTP/2.
+/// Many requests in flight on few HTTP/2 connections.
 const HTTP2: BenchWork =
     BenchWork { target: BenchTarget::Http2, scenario: None, connections: 4, streams: 32, counted: 20_000, ..SMALL };
 
@@ -142,10 +142,10 @@ const HTTP2_BIG: BenchWork = BenchWork {
     ..HTTP2
 };
 
-/// Without a table of header fields, as shb does without one.
+/// Without a header table, like shb without one.
 const TABLELESS: &[&str] = &["--h2-table", "0"];
 
-/// Ten connections on which requests are sent at a rate.
+/// Ten connections, with requests at a rate.
 const PACED: BenchWork = BenchWork { connections: 10, options: &["-o", RESULT], ..SMALL };
 
 /// The work of `small`, done by a script.
@@ -153,23 +153,23 @@ const fn script(options: &'static [&'static str]) -> BenchWork {
     BenchWork { options, ..SMALL }
 }
 
-/// The work without the feature that the row is about.
+/// The same work without the feature under test.
 const NO_SCRIPT: Contender = Contender::onrush("onrush without", |work| BenchWork {
     options: &["-X", "POST", "--body", "name=x&size=3", "-H", "Content-Type: application/x-www-form-urlencoded"],
     ..work
 });
-/// One request again and again instead of a list, as long as the list's.
+/// A repeated request instead of a list, with the length of the list's requests.
 const NO_LIST: Contender =
     Contender::onrush("onrush without", |work| BenchWork { path: "/item/1?page=100", options: &[], ..work });
 /// Placeholders in the path.
 const TEMPLATE: BenchWork =
     BenchWork { path: "/item/{{seq}}?user={{csv target/bench/users.csv id}}", options: &["--templates"], ..SMALL };
-/// The requests filled in by a script.
+/// The requests are filled in by a script.
 const IN_LUA: Contender = Contender {
     change: |work| BenchWork { path: "/", options: &["-s", "benches/scripts/template.lua"], ..work },
     ..contender("wrk with a script", WRK.program)
 };
-/// One request again and again.
+/// A repeated request.
 const NO_TEMPLATE: Contender =
     Contender::onrush("onrush without", |work| BenchWork { path: "/item/1?user=100000", options: &[], ..work });
 /// The list without names.
@@ -179,14 +179,14 @@ const NO_PHASES: Contender = Contender::onrush("onrush without", |work| BenchWor
 const NO_RESUMPTION: Contender =
     Contender::onrush("onrush without", |work| BenchWork { options: &["--tls-resume", "off"], ..work });
 
-/// Each request is sent when it is due.
+/// Each request is sent at its due time.
 const EXACT: Contender = contender("onrush -R, busy-polling", ONRUSH.program);
-/// The rate over HTTP/1.1.
+/// The same rate over HTTP/1.1.
 const EXACT_HTTP1: Contender = Contender {
     change: |work| BenchWork { target: BenchTarget::Http1, streams: 0, ..work },
     ..contender("onrush -R, HTTP/1.1", ONRUSH.program)
 };
-/// The rate, woken by the kernel.
+/// The same rate, woken by the kernel.
 const ASLEEP: Contender =
     Contender::onrush("onrush -R --spin off", |work| BenchWork { options: &["--spin", "off", "-o", RESULT], ..work });
 /// Requests are sent together, at the ends of slices.
@@ -194,22 +194,22 @@ const SLICED: Contender = Contender::onrush("onrush -R --send-slice 200us", |wor
     options: &["--spin", "off", "--send-slice", "200us"],
     ..work
 });
-/// The rate, as coarse as wrk2's timers.
+/// The same rate, as coarse as wrk2's timers.
 const COARSE: Contender = Contender::onrush("onrush -R --send-slice 1ms", |work| BenchWork {
     options: &["--spin", "off", "--send-slice", "1ms"],
     ..work
 });
 const UNPACED: Contender = Contender::onrush("onrush", |work| BenchWork { rate: 0, ..work });
 
-/// With 10 µs instead of 500 µs in which shb gathers responses.
+/// shb gathers responses for 10 µs instead of 500 µs.
 const SHB_10: Contender = Contender {
     change: |work| BenchWork { options: &["--batch-linger", "10"], ..work },
     ..contender("shb, 10 us", SHB.program)
 };
-/// shb as it is.
+/// shb by default.
 const SHB_500: Contender =
     Contender { change: |work| BenchWork { options: &[], ..work }, ..contender("shb, 500 us", SHB.program) };
-/// With our usual table of header fields.
+/// With onrush's default header table.
 const TABLE: Contender = Contender::onrush("onrush, usual table", |work| BenchWork { options: &[], ..work });
 /// As many requests in flight, over HTTP/1.1.
 const HTTP1: Contender = Contender::onrush("onrush, HTTP/1.1", |work| BenchWork {
@@ -221,8 +221,8 @@ const HTTP1: Contender = Contender::onrush("onrush, HTTP/1.1", |work| BenchWork 
 
 /// As many connections as fit the target's backlog: no storm.
 const FEWER: Contender = Contender::onrush("onrush with 4,000", |work| work.of_requests(4_000));
-/// wrk opens all connections before it checks the time, so that a run of a second lasts as long as that takes. It
-/// hardly gets a response.
+/// wrk opens all connections before it checks the time, so a run of a second takes as long as the connects. It hardly
+/// gets a response.
 const WRK_OPENING: Contender =
     Contender { change: |work| BenchWork { target: BenchTarget::Bare, seconds: 1, all_answer: false, ..work }, ..WRK };
 
@@ -236,7 +236,7 @@ const BARE_RECEIVE: Contender = contender("bare receive", GeneratorProgram::Bare
 const BARE_DISCARD: Contender = contender("bare discard", GeneratorProgram::Bare("bare-discard"));
 const BARE_CONNECTS: Contender = contender("bare connects", GeneratorProgram::Bare("bare-storm"));
 const BARE_HTTP2: Contender = contender("bare HTTP/2", GeneratorProgram::Bare("bare-http2"));
-/// Cost of HTTP/2 where the server sends each response in one piece, as with HTTP/1.1.
+/// Cost of HTTP/2 if the server sends each response in one piece, as with HTTP/1.1.
 const ONE_PIECE: Contender =
     Contender::onrush("onrush, in one piece", |work| BenchWork { target: BenchTarget::Bare, options: &[], ..work });
 const ONE_PIECE_HTTP1: Contender = Contender::onrush("onrush, HTTP/1.1, in one piece", |work| BenchWork {
@@ -245,7 +245,7 @@ const ONE_PIECE_HTTP1: Contender = Contender::onrush("onrush, HTTP/1.1, in one p
     options: &[],
     ..work
 });
-/// Cost of HTTP/2 where nothing is decoded.
+/// Cost of HTTP/2 if nothing is decoded.
 const BARE_HTTP1: Contender = Contender {
     change: |work| BenchWork { target: BenchTarget::Http1, streams: 0, options: &[], ..work },
     ..contender("bare HTTP/1.1", BARE_URING.program)
@@ -253,7 +253,7 @@ const BARE_HTTP1: Contender = Contender {
 const SERVE: Contender = Contender::onrush("onrush serve", |work| BenchWork { target: BenchTarget::Subject, ..work });
 const BARE_SERVER: Contender = contender("bare server", ONRUSH.program);
 
-/// Responses that are more work to read.
+/// Responses that are more expensive to read.
 const NGINX_HEAD: Contender = Contender::onrush("onrush, a head of nginx's", |work| BenchWork {
     scenario: Some(
         r#"answer = "HTTP/1.1 200 OK\r\nServer: nginx/1.22.1\r\nDate: Sat, 21 Nov 2026 12:00:00 GMT\r\nContent-Type: text/html\r\nContent-Length: 13\r\nLast-Modified: Fri, 20 Nov 2026 12:00:00 GMT\r\nConnection: keep-alive\r\nETag: \"655b4c80-d\"\r\nAccept-Ranges: bytes\r\n\r\nHello, World!""#,
@@ -326,7 +326,7 @@ pub const ROWS: &[BenchRow] = &[
     row(
         "list",
         "a list of 10,000 requests; without: the same request again and again",
-        // Reading the list, which takes as long as some thousand requests, is not part of the measure.
+        // Excludes reading the list, which takes as long as some thousand requests.
         BenchWork { seconds: 4, ..script(&["--urls", LIST]) },
         &[at_most(1.05, CPU, ONRUSH, NO_LIST), beside(CPU, EPOLL, NO_LIST)],
     ),
@@ -391,7 +391,7 @@ pub const ROWS: &[BenchRow] = &[
         ],
     ),
     BenchRow {
-        // Memory differs by pages from run to run, and a round takes four seconds.
+        // Memory varies by pages between runs, and a round takes four seconds.
         rounds_max: 7,
         ..row(
             "idle",
@@ -695,7 +695,7 @@ mod tests {
                 let options = (contender.change)(row.work).options;
                 let takes = match contender.program {
                     GeneratorProgram::Onrush(_) => true,
-                    // It gets none of them.
+                    // h2load gets none of the options.
                     GeneratorProgram::H2load => options.is_empty() || row.work.streams > 0,
                     GeneratorProgram::Shb => options.is_empty() || options == ["--batch-linger", "10"],
                     GeneratorProgram::Wrk => options.iter().all(|option| !option.starts_with("-o")),

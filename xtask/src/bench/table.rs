@@ -10,7 +10,7 @@ use super::rows::BenchRow;
 const HEADING: [&str; 9] =
     ["row", "work", "measured", "requests/s", "compared", "limit", "median", "interval", "verdict"];
 
-/// The lines that the document shows, by row, unit and programs: users' questions. Its CSV has all lines.
+/// Lines in the document, by row, unit and programs: those that answer users' questions. The CSV has all lines.
 const SHOWN: [(&str, &str, &str); 13] = [
     ("small", "µs CPU/request", "onrush ÷ wrk"),
     ("small", "µs CPU/request", "onrush (epoll) ÷ wrk"),
@@ -26,28 +26,28 @@ const SHOWN: [(&str, &str, &str); 13] = [
     ("rate-1k", "µs late at the median", "onrush -R --spin off"),
     ("rate-1k", "µs late at the 99th percentile", "onrush -R --spin off"),
 ];
-/// The columns that the document shows.
+/// Columns in the document.
 const SHOWN_COLUMNS: [usize; 7] = [0, 1, 2, 3, 4, 6, 7];
 
 /// One line of the table.
 #[derive(Debug)]
 pub struct TableLine {
-    /// The row it belongs to.
+    /// The row of the line.
     pub row: &'static BenchRow,
     pub comparison: MeasureComparison,
-    /// The figures, or why there are none.
+    /// The figures, or the reason why there are none.
     pub outcome: ComparisonResult,
 }
 
 impl TableLine {
-    /// How the figures compare with the limit, and the rates with the least that counts. `None` without a limit or
-    /// without figures.
+    /// Compares the figures with the limit, and the rates with the lowest acceptable one. `None` without a limit or
+    /// figures.
     fn verdict(&self) -> Option<Verdict> {
         let of_figures = self.comparison.limit?.judge(&self.outcome.as_ref().ok()?.estimate);
         Some(self.rates().map_or(of_figures, |rates| of_figures.max(RATE_MIN.judge(&rates))))
     }
 
-    /// The ratios of the rates, where processor time is compared.
+    /// Ratios of the rates, for processor time.
     fn rates(&self) -> Option<MedianEstimate> {
         self.outcome.as_ref().ok()?.rates.filter(|_| self.comparison.measure.is_cpu())
     }
@@ -56,7 +56,7 @@ impl TableLine {
         matches!(self.comparison.measure.how, ValueSource::Counted(_))
     }
 
-    /// True if the document shows it.
+    /// True if the document shows the line.
     fn is_shown(&self) -> bool {
         let compared = compared(&self.comparison);
         SHOWN.iter().any(|&(row, unit, programs)| {
@@ -64,23 +64,23 @@ impl TableLine {
         })
     }
 
-    /// True if a count is beyond its limit: that is no noise.
+    /// True if a count exceeds its limit, which is no noise.
     pub fn is_broken(&self) -> bool {
         self.is_counted() && self.verdict() == Some(Verdict::Missed)
     }
 }
 
-/// A table, its heading first.
+/// A table with its heading.
 #[derive(Debug)]
 pub struct Table(Vec<Vec<String>>);
 
 impl Table {
-    /// The table of some lines.
+    /// A table of all columns.
     pub fn from_lines(lines: &[TableLine]) -> Self {
         Self([HEADING.map(str::to_owned).to_vec()].into_iter().chain(lines.iter().map(cells)).collect())
     }
 
-    /// The columns and lines that the document shows.
+    /// The columns and lines of the document.
     pub fn shown(lines: &[TableLine]) -> Self {
         let shown = lines.iter().filter(|line| line.is_shown()).map(cells);
         let rows = [HEADING.map(str::to_owned).to_vec()].into_iter().chain(shown);
@@ -108,7 +108,7 @@ impl Table {
         self.0.iter().map(line).collect()
     }
 
-    /// A table of Markdown.
+    /// A Markdown table.
     pub fn markdown(&self) -> String {
         let line = |row: &Vec<String>| format!("| {} |\n", row.join(" | "));
         let rule = format!("|{}\n", " --- |".repeat(self.0.first().map_or(0, Vec::len)));
@@ -117,7 +117,7 @@ impl Table {
     }
 }
 
-/// The programs that are compared.
+/// The compared programs.
 fn compared(MeasureComparison { ours, other, .. }: &MeasureComparison) -> String {
     other.map_or(ours.title(), |other| format!("{} ÷ {}", ours.title(), other.title()))
 }
@@ -147,7 +147,7 @@ fn cells(line: &TableLine) -> Vec<String> {
     vec![name, work, measured, rates, compared(&line.comparison), limit, median, interval, verdict(line)]
 }
 
-/// The medians of a series of both sides, or of one if there is no other; `None` if neither has values.
+/// Medians of a series of both sides, or of ours alone; `None` without values.
 fn medians(figures: &ComparisonFigures, digits: i32, of: impl Fn(&Series) -> &Vec<f64>) -> Option<String> {
     let estimates =
         [&figures.ours, &figures.others].into_iter().filter_map(|side| MedianEstimate::from_values(of(side)));
@@ -155,7 +155,7 @@ fn medians(figures: &ComparisonFigures, digits: i32, of: impl Fn(&Series) -> &Ve
     (!medians.is_empty()).then(|| medians.join(" ÷ "))
 }
 
-/// The verdict about the limit, or why there are no figures.
+/// The verdict on the limit, or the reason why there are no figures.
 fn verdict(line: &TableLine) -> String {
     let figures = match &line.outcome {
         Ok(figures) => figures,
@@ -174,14 +174,14 @@ fn verdict(line: &TableLine) -> String {
     verdict
 }
 
-/// A value with that many significant digits, or more before the point.
+/// A value with this many significant digits, or more before the decimal point.
 fn significant(value: f64, digits: i32) -> String {
     let before_the_point = if value < 1.0 { 1 } else { value.log10() as i32 + 1 };
     let decimals = usize::try_from(digits - before_the_point).unwrap_or(0);
     format!("{value:.decimals$}")
 }
 
-/// Everything that was measured, including the values of each round, for programs.
+/// Everything measured, including the values of each round, for programs.
 pub fn json(about: &[String], lines: &[TableLine]) -> Value {
     let lines = lines.iter().map(|line| {
         let MeasureComparison { measure, ours, other, limit } = &line.comparison;

@@ -1,25 +1,25 @@
-//! The work of a row: a generator's requests, their target, and that target in simulation.
+//! Work of a row: a generator's requests, their target, and the simulated target.
 
 use std::path::Path;
 use std::{fs, io};
 
-/// Where onrush writes a result file, from the root of the repository.
+/// Path of onrush's result file, from the root of the repository.
 pub const RESULT: &str = "target/bench/result.json";
 /// A file of 1 MiB, written before the first round, for [`BenchWork::uploads`].
 pub const UPLOADED: &str = "target/bench/uploaded";
-/// A list of 10,000 requests, written then, too.
+/// A list of 10,000 requests, written before the first round.
 pub const LIST: &str = "target/bench/list.txt";
 /// The list with 200 names.
 pub const NAMED_LIST: &str = "target/bench/named.txt";
 
-/// A file of 10,000 rows for placeholders, written then, too.
+/// A file of 10,000 rows for placeholders, written before the first round.
 pub const USERS: &str = "target/bench/users.csv";
 
-/// Writes the files that options name.
+/// Writes the files named in options.
 ///
 /// # Errors
 ///
-/// If one cannot be written.
+/// A file cannot be written.
 pub fn write_files(root: &Path) -> io::Result<()> {
     let lines = |name: fn(u32) -> String| -> String {
         (0..10_000).map(|number| format!("/item/{number}?page={}{}\n", number % 7, name(number))).collect()
@@ -31,48 +31,47 @@ pub fn write_files(root: &Path) -> io::Result<()> {
     fs::write(root.join(NAMED_LIST), lines(|number| format!(" name=item-{}", number % 200)))
 }
 
-/// Work for a generator.
+/// Work of a generator.
 #[derive(Clone, Copy, Debug)]
 pub struct BenchWork {
     /// The target.
     pub target: BenchTarget,
     /// The path.
     pub path: &'static str,
-    /// Further options of onrush and wrk, such as a script, or of a bare loop. Paths of files start at the root of the
-    /// repository.
+    /// Further options of onrush and wrk, such as a script, or of a bare loop. File paths are relative to the root of
+    /// the repository.
     pub options: &'static [&'static str],
-    /// The target as a scenario of `--io sim:FILE`. Unless it says otherwise, a response is short but for its body.
-    /// `None`: it cannot be simulated.
+    /// The target as a scenario of `--io sim:FILE`. By default, a response is short except for its body. `None` if the
+    /// target cannot be simulated.
     pub scenario: Option<&'static str>,
-    /// The length of the bodies: of responses, or of uploads.
+    /// Length of the bodies of responses, or of uploads.
     pub body_bytes: usize,
     /// True if each request has the body [`UPLOADED`].
     pub uploads: bool,
     /// Threads of the generator.
     pub threads: u32,
-    /// Connections, all threads together.
+    /// Connections of all threads.
     pub connections: u32,
-    /// Requests in flight on each connection, of HTTP/2; zero: HTTP/1.1.
+    /// Requests in flight per HTTP/2 connection; zero for HTTP/1.1.
     pub streams: u32,
-    /// Requests per second, for generators that hold a rate; zero: as many as possible.
+    /// Requests per second, for generators with a rate; zero for full speed.
     pub rate: u32,
-    /// How long a round lasts.
+    /// Duration of a round, in seconds.
     pub seconds: u32,
-    /// How many requests onrush sends instead, however long that takes; zero: until the time is up.
+    /// Number of requests of onrush, which replaces the duration; zero for none.
     pub requests: u32,
-    /// True if a round counts only if there were as many responses as connections.
+    /// True if a round needs as many responses as connections to count.
     pub all_answer: bool,
-    /// True if generator and target have a processor each.
+    /// True to pin generator and target to one processor each.
     pub pinned: bool,
-    /// True if the kernel decides how many system calls a request takes: in how many pieces a body moves, or for how
-    /// many responses it wakes the generator once.
+    /// True if the kernel determines the system calls per request: the pieces of a body, or the responses per wake-up.
     pub calls_vary: bool,
-    /// For how many requests instructions and system calls are counted.
+    /// Number of requests for counts of instructions and system calls.
     pub counted: u32,
 }
 
 impl BenchWork {
-    /// The work with this number of requests. At a gate each connection sends one.
+    /// The same work with this number of requests. At a gate, each connection sends one.
     pub const fn of_requests(self, requests: u32) -> Self {
         match self.target {
             BenchTarget::Gate(_) => {
@@ -82,7 +81,7 @@ impl BenchWork {
         }
     }
 
-    /// The text of the scenario, with its response.
+    /// The scenario as text, including the response.
     pub fn simulation(&self) -> Option<String> {
         let scenario = self.scenario?;
         if scenario.contains("answer") {
@@ -100,24 +99,24 @@ impl BenchTarget {
     }
 }
 
-/// The target of some work.
+/// Target of some work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum BenchTarget {
-    /// The bare server: as fast as possible, and never changed by work on onrush.
+    /// The bare server: as fast as possible, and independent of onrush.
     Bare,
     /// `onrush serve` of this build.
     Serve,
-    /// `onrush serve` of the contender's build: it is the target that is measured.
+    /// `onrush serve` of the contender's build, as the measured program.
     Subject,
     /// nginx, over TLS.
     Tls,
     /// nginx, without TLS.
     Http1,
-    /// nginx, which speaks HTTP/2 without TLS.
+    /// nginx, with HTTP/2 without TLS.
     Http2,
-    /// nginx, which speaks HTTP/2 over TLS.
+    /// nginx, with HTTP/2 over TLS.
     TlsHttp2,
-    /// A target that responds once that many connections have sent a request.
+    /// A target that responds once this many connections have sent a request.
     Gate(u32),
 }
 
