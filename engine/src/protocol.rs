@@ -103,7 +103,7 @@ impl Protocol {
         }
     }
 
-    /// Number of streams that the server allows: [`u32::MAX`]: unlimited, `None`: not known.
+    /// Number of streams that the server allows. [`u32::MAX`]: unlimited; `None`: not known.
     pub fn streams_allowed(&self) -> Option<u32> {
         let Self::Http2(client) = self else { return None };
         client.streams_allowed()

@@ -11,18 +11,18 @@ use super::limits::CHECKS_MAX;
 /// Checks of every response.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checks {
-    /// The statuses of success; `None`: all below 400.
+    /// The successful statuses; `None`: all below 400.
     pub status: Option<StatusList>,
-    /// Fields that each head must have.
+    /// Required header fields.
     pub headers: Vec<ExpectedHeader>,
-    /// Texts that each body must contain.
+    /// Texts that every body must contain.
     pub body: Vec<String>,
 }
 
-/// A field that a head must have.
+/// A required header field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExpectedHeader {
-    /// Its name, in any case.
+    /// The name of the field, case-insensitive.
     pub name: String,
     /// Its value; `None`: any.
     pub value: Option<String>,
@@ -43,17 +43,17 @@ impl Checks {
         self.status.is_none() && self.count() == 0
     }
 
-    /// How many checks of heads and bodies there are.
+    /// Number of checks of heads and bodies.
     pub fn count(&self) -> usize {
         self.headers.len() + self.body.len()
     }
 
-    /// True if there are fewer than [`CHECKS_MAX`].
+    /// True if the number of checks is below [`CHECKS_MAX`].
     pub fn have_room(&self) -> bool {
         self.count() < CHECKS_MAX
     }
 
-    /// The check with this number: first checks of heads, then checks of bodies, in the order typed.
+    /// The check with this number: checks of heads first, then checks of bodies, in the order typed.
     pub fn get(&self, number: usize) -> Option<Check<'_>> {
         let headers = self.headers.iter().map(Check::Header);
         headers.chain(self.body.iter().map(|text| Check::Body(text))).nth(number)
@@ -65,12 +65,12 @@ impl Checks {
     }
 }
 
-/// True if a response with this status is unsuccessful. `expected`: the statuses of success; `None`: all below 400.
+/// True if a response with this status is unsuccessful. `expected`: the successful statuses; `None`: all below 400.
 pub fn is_failure(expected: Option<&StatusList>, status: u16) -> bool {
     expected.map_or(status >= 400, |expected| !expected.contains(status))
 }
 
-/// Statuses, as in `200-204,3xx,404`.
+/// A list of statuses such as `200-204,3xx,404`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct StatusList {
@@ -79,7 +79,7 @@ pub struct StatusList {
 }
 
 impl StatusList {
-    /// True if it has this status.
+    /// True if the list contains this status.
     pub fn contains(&self, status: u16) -> bool {
         self.ranges.iter().any(|range| range.contains(&status))
     }
@@ -114,7 +114,7 @@ fn statuses(part: &str) -> Result<RangeInclusive<u16>, String> {
     match range {
         None => wrong("is no status, range or class of statuses"),
         Some(range) if range.is_empty() => wrong("is a range whose end is before its beginning"),
-        // Responses with 1xx are interim: the one that follows them counts.
+        // Responses with 1xx are interim: the final response counts.
         Some(range) if *range.start() < 200 || *range.end() > 599 => wrong("is not within 200 to 599"),
         Some(range) => Ok(range),
     }

@@ -1,8 +1,8 @@
-//! The names of the columns that tables of runs can have. No label has one of them: a label is a column, too.
+//! Column names of tables of runs. No label may use one: labels are columns too.
 
 use super::Metric;
 
-/// The fields that distinguish runs, beside the factors of an experiment.
+/// The fields that distinguish runs, apart from the factors of an experiment.
 pub const FIELDS: [&str; 15] = [
     "folder",
     "file",
@@ -21,14 +21,14 @@ pub const FIELDS: [&str; 15] = [
     "verdict",
 ];
 
-/// The column with the number of a run.
+/// The column of run numbers.
 pub const RUN: &str = "run";
 
-/// The columns that are computed from several runs.
+/// The columns computed from several runs.
 pub const COMPUTED: [&str; 5] =
     ["runs", "median_requests_per_sec", "min_requests_per_sec", "max_requests_per_sec", "spread_percent"];
 
-/// True if tables can have a column of this name, whatever labels runs have.
+/// True if tables may have a column of this name, independent of the labels.
 pub fn is_column(name: &str) -> bool {
     name == RUN || FIELDS.contains(&name) || COMPUTED.contains(&name) || Metric::of_column(name).is_some()
 }

@@ -1,5 +1,5 @@
-//! Conditions on the figures of a run, such as `p99<50ms,errors<0.1%`, at which a gate fails; and stop terms, such as
-//! `p99+-2%`, which set how precise a figure must be before the run ends.
+//! Conditions on the metrics of a run, such as `p99<50ms,errors<0.1%`, at which a gate fails; and stop terms, such as
+//! `p99+-2%`, which set the precision a metric needs before the run ends.
 
 use std::fmt;
 use std::time::Duration;
@@ -17,42 +17,42 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// True if it depends on the verdict.
+    /// True if the condition depends on the verdict.
     pub fn asks_for_verdict(&self) -> bool {
         self.terms.iter().any(|term| term.metric == Metric::Verdict)
     }
 }
 
-/// A comparison of a figure with a value.
+/// A comparison of a metric with a value.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term {
     /// The term as typed.
     pub text: String,
-    /// The figure.
+    /// The metric.
     pub metric: Metric,
-    /// The name whose requests it is of; `None`: it is of all.
+    /// The request name that the metric is restricted to; `None`: all requests.
     pub name: Option<String>,
-    /// How the figure must compare with the value.
+    /// The comparison operator.
     pub comparison: ComparisonOperator,
     /// The right side of the comparison.
     pub value: Threshold,
 }
 
-/// How precise a figure must be for the run to end.
+/// The precision of a metric at which the run ends.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct StopTerm {
     /// The term as typed.
     pub text: String,
-    /// The figure: a percentile between the minimum and the maximum, the mean, or the rate.
+    /// The metric: a percentile between the minimum and the maximum, the mean, or the rate.
     pub metric: Metric,
-    /// The largest half-width of its 95 % confidence interval, as a share of the figure.
+    /// Largest half-width of the metric's 95 % confidence interval, as a share of its value.
     pub half_width: f64,
 }
 
-/// The fewest responses that a batch needs beyond a percentile, or in all for any other figure.
+/// Smallest number of responses that a batch needs beyond a percentile; for other metrics, in all.
 const BEYOND_MIN: f64 = 10.0;
 
-/// How a figure must compare with its value.
+/// Operators that compare a metric with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ComparisonOperator {
     /// `<`
@@ -76,8 +76,8 @@ pub enum Threshold {
     Time(Duration),
     /// A number.
     Number(f64),
-    /// A share (0 to 1) of the requests that were due, or, without a rate, of the requests that were sent; of the time
-    /// if the figure is a share of time.
+    /// A share (0 to 1) of the due requests or, without a rate, of the sent requests; of time if the metric is a share
+    /// of time.
     Share(f64),
     /// A multiple of the asked rate.
     OfAsked(f64),
@@ -86,7 +86,7 @@ pub enum Threshold {
 }
 
 impl Term {
-    /// The limit of a percentile over all requests that were due; `None`: the term is about something else.
+    /// The limit of a percentile over all due requests; `None`: the term is about another metric.
     pub fn limit_of_due(&self) -> Option<Duration> {
         match (self.metric, self.value) {
             (
@@ -98,7 +98,7 @@ impl Term {
     }
 }
 
-/// As typed, without blanks around its terms.
+/// The condition as typed, without blanks around its terms.
 impl fmt::Display for Condition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let terms: Vec<&str> = self.terms.iter().map(|term| term.text.as_str()).collect();
@@ -107,7 +107,7 @@ impl fmt::Display for Condition {
 }
 
 impl ComparisonOperator {
-    /// All comparisons with their signs, each before any that is a prefix of it.
+    /// All operators with their signs, each before any that is a prefix of it.
     pub const ALL: [(Self, &'static str); 6] = [
         (Self::AtMost, "<="),
         (Self::Less, "<"),
@@ -122,7 +122,7 @@ impl ComparisonOperator {
         Self::ALL.into_iter().find(|(comparison, _)| *comparison == self).map_or("", |(_, sign)| sign)
     }
 
-    /// The comparison that holds where this one does not.
+    /// The operator that holds exactly where this one does not.
     pub fn opposite(self) -> Self {
         match self {
             Self::Less => Self::AtLeast,
@@ -134,7 +134,7 @@ impl ComparisonOperator {
         }
     }
 
-    /// True if the comparison holds between a figure and a value.
+    /// True if the comparison holds between a metric and a value.
     pub fn holds(self, figure: f64, value: f64) -> bool {
         match self {
             Self::Less => figure < value,
@@ -148,14 +148,14 @@ impl ComparisonOperator {
 }
 
 impl Condition {
-    /// The first term that only makes sense for a run with a rate.
+    /// The first term that requires a run with a rate.
     pub fn needs_rate(&self) -> Option<&Term> {
         self.terms.iter().find(|term| term.metric.needs_rate() || matches!(term.value, Threshold::OfAsked(_)))
     }
 }
 
 impl StopTerm {
-    /// The fewest responses that each batch of a run needs for the figure to mean anything.
+    /// Smallest number of responses per batch for which the metric is meaningful.
     pub fn completed_min(&self) -> u64 {
         let beyond = match self.metric {
             Metric::Latency(_, Statistic::Percentile(percent)) => percent.value().min(100.0 - percent.value()) / 100.0,
@@ -165,7 +165,7 @@ impl StopTerm {
         (BEYOND_MIN / beyond - 1e-6).ceil() as u64
     }
 
-    /// The figure as it was typed.
+    /// The metric as typed.
     pub fn name(&self) -> &str {
         self.text.split(['+', '±']).next().unwrap_or_default().trim_end()
     }

@@ -1,5 +1,4 @@
-//! The way to the target, where it is more than the host of the URL: source addresses, destination addresses and socket
-//! options.
+//! The way to the target beyond the host of the URL: source addresses, destination addresses and socket options.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::path::PathBuf;
@@ -13,21 +12,21 @@ use super::{Proxy, SocketOptions};
 pub struct ConnectOptions {
     /// The host and port to connect to instead of the URL's; `None` as the port: the URL's port.
     pub instead: Option<(String, Option<u16>)>,
-    /// The proxy that all connections go to.
+    /// The proxy for all connections.
     pub proxy: Option<Proxy>,
     /// Addresses of the host, instead of the resolver's.
     pub resolved: Vec<IpAddr>,
-    /// The only family of addresses to use.
+    /// The only address family to use.
     pub family: Option<Family>,
     /// A Unix socket to connect to instead of an address.
     pub unix: Option<PathBuf>,
-    /// The source addresses that connections use in turn.
+    /// The source addresses, used in turn by connections.
     pub sources: Option<SourceAddresses>,
-    /// The options of the sockets.
+    /// The socket options.
     pub socket: SocketOptions,
 }
 
-/// A family of addresses.
+/// An address family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Family {
     /// IPv4.
@@ -40,16 +39,16 @@ pub enum Family {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceAddresses {
     first: IpAddr,
-    /// The number of addresses, at least one.
+    /// Number of addresses, at least one.
     count: u32,
 }
 
-/// The reason a text is not a range of source addresses.
+/// Reasons why a text is not a range of source addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BadSources {
     /// The text does not begin with an address.
     Address,
-    /// The text after the slash is not a number, or exceeds the number of bits in an address.
+    /// The text after the slash is not a number, or exceeds the number of bits of an address.
     Mask,
     /// The range has too many addresses.
     TooMany,
@@ -61,7 +60,7 @@ impl Family {
         if address.is_ipv4() { Self::V4 } else { Self::V6 }
     }
 
-    /// Its name.
+    /// The name of the family.
     pub fn name(self) -> &'static str {
         match self {
             Self::V4 => "IPv4",
@@ -71,7 +70,7 @@ impl Family {
 }
 
 impl ConnectOptions {
-    /// An error in values read from a plan.
+    /// A contradiction in values read from a plan.
     pub(super) fn contradiction(&self) -> Option<&'static str> {
         if self.sources.is_some_and(|sources| sources.count() == 0) {
             return Some("the range of source addresses is empty");
@@ -84,11 +83,11 @@ impl ConnectOptions {
 }
 
 impl SourceAddresses {
-    /// Most addresses of a range: the number of ports that an address has.
+    /// Largest number of addresses of a range: the number of ports of an address.
     pub const MAX: u32 = 65_536;
 
-    /// Reads `ADDR` or `ADDR/BITS`. As in wrk-cmm a range begins after its first address, which names the network, and
-    /// ends with its last; a range of two is both.
+    /// Reads `ADDR` or `ADDR/BITS`. As in wrk-cmm, a range begins after its first address, which names the network, and
+    /// ends with its last. A range of two addresses includes both.
     pub fn parse(text: &str) -> Result<Self, BadSources> {
         let (address, bits) = text.split_once('/').map_or((text, None), |(address, bits)| (address, Some(bits)));
         let address: IpAddr = address.parse().map_err(|_| BadSources::Address)?;
@@ -107,7 +106,7 @@ impl SourceAddresses {
         Ok(Self { first: of(network + u128::from(skipped)), count: all - skipped })
     }
 
-    /// The number of addresses.
+    /// Number of addresses.
     pub fn count(self) -> u32 {
         self.count
     }
@@ -117,7 +116,7 @@ impl SourceAddresses {
         Family::from_address(self.first)
     }
 
-    /// The address that a connection uses; connections take turns.
+    /// The address for a connection; connections take turns.
     pub fn of_connection(self, connection: usize) -> IpAddr {
         let place = (connection % self.count as usize) as u128;
         match self.first {

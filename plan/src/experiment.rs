@@ -1,4 +1,4 @@
-//! The plan of an experiment: the factors, how often and in what order each point is measured, and the commands around
+//! The plan of an experiment: the factors, the number and order of each point's measurements, and the commands around
 //! the runs.
 
 use std::path::PathBuf;
@@ -6,38 +6,38 @@ use std::time::Duration;
 
 use super::{Order, Plan};
 
-/// The folder in which the results of experiments are that were given no folder of their own.
+/// The default parent folder of experiment results.
 pub const RESULTS: &str = "onrush-results";
 
-/// The file in the folder of an experiment that has its plan.
+/// The file with the plan in an experiment's folder.
 pub const PLAN: &str = "plan.toml";
 
 /// An experiment with everything decided.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// Its name, from which the folder's name is made.
+    /// The name of the experiment, from which the folder's name is made.
     pub name: String,
-    /// How often each point is measured.
+    /// Number of measurements of each point.
     pub rounds: u32,
     /// The order of the runs.
     pub order: Order,
-    /// The seed of the random sequence that the order is drawn from.
+    /// Seed of the random order.
     pub seed: u64,
-    /// How often a failed run is repeated immediately.
+    /// Number of immediate repetitions of a failed run.
     pub retries: u32,
     /// The factors that vary.
     pub factors: Vec<Factor>,
     /// The points to measure, at least one.
     pub points: Vec<Point>,
-    /// The target that is started for each point and ended after it.
+    /// The target, started for each point and stopped after it.
     pub server: Option<ManagedServer>,
     /// The commands that run around points and runs.
     pub hooks: Hooks,
-    /// Files that are copied into the folder.
+    /// Files to copy into the folder.
     pub attach: Vec<PathBuf>,
-    /// True if settings of the host may be changed.
+    /// True if host settings may be changed.
     pub may_change_host: bool,
-    /// The folder that everything is written to.
+    /// The folder for all output.
     pub folder: ResultDestination,
     /// The experiment as a file, with every decision.
     pub text: String,
@@ -45,49 +45,49 @@ pub struct Experiment {
     pub shown: String,
 }
 
-/// Something that is varied.
+/// A varied quantity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Factor {
-    /// Its name.
+    /// The name of the factor.
     pub name: String,
     /// Its levels, at least one.
     pub levels: Vec<Level>,
-    /// The index of the level that all others are compared with.
+    /// The index of the baseline, the level that all others are compared with.
     pub baseline: usize,
 }
 
 /// One level of a factor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Level {
-    /// For people, without secrets.
+    /// The level for people, without secrets.
     pub shown: String,
-    /// For file names, with the factor.
+    /// The level and its factor, for file names.
     pub file: String,
 }
 
-/// One combination of levels, and the run that follows from it.
+/// A combination of levels, and the resulting run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Point {
-    /// The index of the level of each factor.
+    /// Index of the level of each factor.
     pub levels: Vec<usize>,
-    /// The prefix of its file names.
+    /// Prefix of the point's file names.
     pub file: String,
     /// The plan of the run.
     pub plan: Plan,
-    /// Settings of the host, with their names as in sysctl(8).
+    /// Host settings, with their names as in sysctl(8).
     pub settings: Vec<(String, String)>,
-    /// The command that starts the target, where the command is varied.
+    /// The command that starts the target, if it is varied.
     pub command: Option<String>,
 }
 
-/// A target that is started for each point.
+/// A target started for each point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ManagedServer {
     /// The shell command.
     pub command: Option<String>,
-    /// A request that gets a response once the target is ready; `None`: one of the point's requests.
+    /// A request that is answered once the target is ready; `None`: one of the point's requests.
     pub ready: Option<Box<Plan>>,
-    /// The longest time it may take to become ready.
+    /// Longest time for the target to become ready.
     pub timeout: Duration,
 }
 
@@ -102,7 +102,7 @@ pub struct Hooks {
     pub before_run: Option<String>,
     /// After each run.
     pub after_run: Option<String>,
-    /// The longest time that each may take.
+    /// Time limit of each command.
     pub timeout: Duration,
     /// True if a failing command ends the experiment.
     pub are_fatal: bool,
@@ -121,7 +121,8 @@ impl Default for Hooks {
     }
 }
 
-/// All commands of an experiment: hooks around points and runs, the target's, and the commands of points that vary it.
+/// All commands of an experiment: hooks around points and runs, the target's command, and the commands of points that
+/// vary it.
 pub fn commands<'a>(
     hooks: &'a Hooks,
     of_target: Option<&'a String>,
@@ -132,14 +133,14 @@ pub fn commands<'a>(
     of_hooks.chain(of_target).chain(of_points).map(String::as_str)
 }
 
-/// Where results go.
+/// The destination of results.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ResultDestination {
     /// A new folder; without a path, named after the experiment and the time.
     New(Option<PathBuf>),
     /// The folder of an unfinished experiment.
     Resumed {
-        /// Its path.
+        /// The path of the folder.
         path: PathBuf,
         /// True to continue even if something has changed since.
         is_forced: bool,
@@ -152,7 +153,7 @@ impl Experiment {
         self.points.len() as u64 * u64::from(self.rounds)
     }
 
-    /// The levels of a point in words.
+    /// The levels of a point, in words.
     pub fn words(&self, point: &Point) -> String {
         let levels = self.factors.iter().zip(&point.levels);
         let words = levels.map(|(factor, &level)| format!("{}={}", factor.name, factor.levels[level].shown));

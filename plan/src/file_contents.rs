@@ -1,7 +1,7 @@
-//! The contents of the files that a run needs: bodies, scripts, certificates.
+//! The contents of the files needed by a run: bodies, scripts, certificates.
 //!
-//! A plan that is sent to another machine names each file by its digest, and the contents travel separately. The name
-//! of the file is kept for messages only; the file is never opened again.
+//! A plan for another machine names each file by its digest; the contents are sent separately. The name of the file is
+//! kept for messages only; the file is never opened again.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -16,21 +16,21 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use onrush_text::reason;
-/// The contents of a file. Two are equal if their names and contents are.
+/// The contents of a file. Two are equal if names and contents are equal.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(into = "Reference", from = "Reference")]
 pub struct FileContents {
     /// The file's name as typed; empty if there was no file.
     pub name: String,
     path: PathBuf,
-    /// The digest that the contents must match when they do not come from the file.
+    /// The expected digest of contents that do not come from the file.
     sha256: Option<String>,
     contents: Option<Arc<[u8]>>,
-    /// Where the secrets in the contents are, once that has been asked; clones share the answer.
+    /// Ranges of the secrets in the contents, once searched for; clones share the result.
     secrets: Arc<OnceLock<Vec<Range<usize>>>>,
 }
 
-/// The name and digest of a file, in a plan that is sent to another machine.
+/// The name and digest of a file in a plan for another machine.
 #[derive(Serialize, Deserialize)]
 struct Reference {
     name: String,
@@ -38,7 +38,7 @@ struct Reference {
     sha256: String,
 }
 
-/// A file that a run needs cannot be read. Its message names the file and the reason.
+/// A file needed by a run cannot be read. The message names the file and the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{role} {name:?}: {reason}")]
 pub struct UnreadableFile {
@@ -46,29 +46,29 @@ pub struct UnreadableFile {
     pub role: &'static str,
     /// The file's name.
     pub name: String,
-    /// Why.
+    /// The reason.
     pub reason: String,
 }
 
 impl FileContents {
-    /// A file that has not been read.
+    /// A file before reading.
     pub fn named(path: impl Into<PathBuf>) -> Self {
         let path = path.into();
         Self { name: path.display().to_string(), path, ..Self::default() }
     }
 
-    /// These bytes, under the name of a file.
+    /// The given bytes under a file's name.
     pub fn from_bytes(name: &str, contents: Vec<u8>) -> Self {
         let mut file = Self::named(name);
         file.hold(contents.into());
         file
     }
 
-    /// Reads the file, unless it has been read already; `role` is the option that names it, for messages.
+    /// Reads the file once; `role` is the option that names it, for messages.
     ///
     /// # Errors
     ///
-    /// When the file cannot be read, or is longer than `most_mib`.
+    /// If the file cannot be read, or is longer than `most_mib`.
     pub fn read(&mut self, role: &'static str, most_mib: u64) -> Result<(), UnreadableFile> {
         if self.sha256.is_some() {
             return self.contents().map(drop);
@@ -84,7 +84,7 @@ impl FileContents {
         (self.contents, self.secrets) = (Some(contents), Arc::default());
     }
 
-    /// Attaches the contents to the file of a received plan; returns whether they match its digest.
+    /// Attaches the contents to the file of a received plan. Returns true if they match its digest.
     pub fn attach(&mut self, contents: Arc<[u8]>) -> bool {
         let fits = self.sha256.as_deref().is_some_and(|sha256| sha256 == digest_of(&contents));
         if fits {
@@ -93,7 +93,7 @@ impl FileContents {
         fits
     }
 
-    /// The SHA-256 of the contents, in hexadecimal, which identifies them on other machines; empty while unknown.
+    /// The SHA-256 of the contents, in hexadecimal, which identifies them on other machines; empty if unknown.
     /// Computing it takes about as long as reading the file.
     pub fn sha256(&self) -> String {
         self.sha256.clone().or(self.contents.as_deref().map(digest_of)).unwrap_or_default()
@@ -103,7 +103,7 @@ impl FileContents {
     ///
     /// # Errors
     ///
-    /// When they were neither read nor attached.
+    /// If they were neither read nor attached.
     pub fn contents(&self) -> Result<&[u8], UnreadableFile> {
         self.held().map(|contents| &**contents)
     }
@@ -117,7 +117,7 @@ impl FileContents {
         self.held().cloned()
     }
 
-    /// The ranges that `find` finds in the contents. Searching takes long, so it runs only once.
+    /// The ranges that `find` finds in the contents. The long search runs only once.
     pub(crate) fn secrets(&self, find: impl FnOnce(&[u8]) -> Vec<Range<usize>>) -> &[Range<usize>] {
         let Some(contents) = &self.contents else { return &[] };
         self.secrets.get_or_init(|| find(contents))
@@ -153,7 +153,7 @@ impl From<Reference> for FileContents {
     }
 }
 
-/// Where the files are that came with a command line from another machine, by their names there.
+/// Current paths of the files brought from another machine, by their names there.
 static BROUGHT: OnceLock<BTreeMap<PathBuf, PathBuf>> = OnceLock::new();
 
 thread_local! {
@@ -161,25 +161,24 @@ thread_local! {
     static READ: RefCell<Option<BTreeMap<PathBuf, Vec<u8>>>> = const { RefCell::new(None) };
 }
 
-/// From now on, reads these files where they are now: the names are from the machine where the command line was typed.
-/// Only the first call counts.
+/// Sets the current paths of files named on the machine where the command line was typed. Only the first call counts.
 pub fn bring(files: BTreeMap<PathBuf, PathBuf>) {
     let _ = BROUGHT.set(files);
 }
 
-/// Where a file is now, if it was brought.
+/// The current path of a file brought from another machine.
 pub fn brought(name: &Path) -> Option<&'static Path> {
     Some(BROUGHT.get()?.get(name)?)
 }
 
-/// Does some work, and returns with its result the files that it has read, by name.
+/// Does some work. Returns its result, and the files that it has read, by name.
 pub fn reading<T>(work: impl FnOnce() -> T) -> (T, BTreeMap<PathBuf, Vec<u8>>) {
     READ.set(Some(BTreeMap::new()));
     let done = work();
     (done, READ.take().unwrap_or_default())
 }
 
-/// Records that a file was read, while [`reading`] runs.
+/// Records the reading of a file while [`reading`] runs.
 pub fn note(name: &Path, contents: &[u8]) {
     READ.with_borrow_mut(|read| {
         if let Some(read) = read {
@@ -188,11 +187,11 @@ pub fn note(name: &Path, contents: &[u8]) {
     });
 }
 
-/// The bytes of a file, of at most so many MiB. At most one byte more is read, because a file may be endless.
+/// The bytes of a file of at most `most_mib` MiB. A file may be endless: at most one byte more is read.
 ///
 /// # Errors
 ///
-/// Why it cannot be read, in words.
+/// The reason why it cannot be read, in words.
 pub fn read_at_most(path: &Path, most_mib: u64) -> Result<Vec<u8>, String> {
     let most = most_mib << 20;
     let mut contents = Vec::new();
@@ -207,7 +206,7 @@ pub fn read_at_most(path: &Path, most_mib: u64) -> Result<Vec<u8>, String> {
     }
 }
 
-/// The SHA-256 of bytes, in hexadecimal.
+/// The SHA-256 of `bytes`, in hexadecimal.
 pub fn digest_of(bytes: &[u8]) -> String {
     let digest = digest::digest(&digest::SHA256, bytes);
     digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,4 +1,4 @@
-//! A filter for sockets in `ss`'s language, as plain data. It sees the given facts about a socket and looks nothing up.
+//! A socket filter in `ss`'s language, as plain data. It sees only the given facts about a socket and looks nothing up.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -11,13 +11,13 @@ pub enum SocketFilter {
     States(States),
     /// The port of an end compares this way with a number.
     Port(ConnectionEnd, ComparisonOperator, u16),
-    /// The address of an end is in a range.
+    /// The address of an end is in this range.
     Address(ConnectionEnd, AddressRange),
     /// The inner condition does not hold.
     Not(Box<Self>),
-    /// All of them hold.
+    /// All inner conditions hold.
     All(Vec<Self>),
-    /// At least one of them holds.
+    /// At least one inner condition holds.
     Any(Vec<Self>),
 }
 
@@ -30,7 +30,7 @@ pub enum ConnectionEnd {
     Peer,
 }
 
-/// Addresses and perhaps a port; `None`: any.
+/// An address prefix and a port; `None`: any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AddressRange {
     /// An address and the length of its prefix in bits.
@@ -39,25 +39,25 @@ pub struct AddressRange {
     pub port: Option<u16>,
 }
 
-/// A set of states, with one bit for each of the kernel's state numbers.
+/// A set of states: one bit per kernel state number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct States(pub u32);
 
-/// The parts of a socket that filters see.
+/// The parts of a socket visible to filters.
 #[derive(Clone, Copy, Debug)]
 pub struct Subject {
-    /// Its state, as the kernel's number.
+    /// The state, as the kernel's number.
     pub state: u8,
-    /// Its own address and port.
+    /// The local address and port.
     pub local: SocketAddr,
-    /// Its peer's address and port.
+    /// The peer's address and port.
     pub peer: SocketAddr,
 }
 
 impl States {
     /// All states.
     pub const ALL: Self = Self(0xfff);
-    /// The states that `ss` shows by default: connected, connecting or closing.
+    /// The states shown by `ss` by default: connected, connecting or closing.
     pub const USUAL: Self = Self(Self::ALL.0 & !(Self::LISTENING | Self::CLOSED | Self::BUCKET));
     const LISTENING: u32 = 1 << 10;
     const CLOSED: u32 = 1 << 7;
@@ -65,7 +65,7 @@ impl States {
     /// States for which the kernel keeps less than a full socket: SYN-RECV and TIME-WAIT.
     const BUCKET: u32 = 1 << 3 | 1 << 6;
 
-    /// States and sets of states with the names that `ss` accepts.
+    /// States and sets of states under the names that `ss` accepts.
     pub const NAMED: [(&str, Self); 20] = [
         ("established", Self(1 << 1)),
         ("syn-sent", Self(Self::SYN_SENT)),
@@ -103,7 +103,7 @@ impl SocketFilter {
         }
     }
 
-    /// The states in which a matching socket can be.
+    /// The possible states of a matching socket.
     pub fn states(&self) -> States {
         let all = |filters: &[Self]| filters.iter().fold(States::ALL.0, |states, filter| states & filter.states().0);
         let any = |filters: &[Self]| filters.iter().fold(0, |states, filter| states | filter.states().0);
@@ -119,7 +119,7 @@ impl SocketFilter {
         }
     }
 
-    /// The local and the peer port that every matching socket has; 0: there may be several.
+    /// The local and peer ports of every matching socket; 0: not a single port.
     pub fn ports(&self) -> [u16; 2] {
         let of = |end: ConnectionEnd, port: u16| if end == ConnectionEnd::Local { [port, 0] } else { [0, port] };
         match self {
@@ -133,7 +133,7 @@ impl SocketFilter {
         }
     }
 
-    /// True if it mentions states, and so replaces the default ones.
+    /// True if the filter mentions states, and so replaces the default ones.
     pub fn names_states(&self) -> bool {
         match self {
             Self::States(_) => true,
@@ -145,8 +145,8 @@ impl SocketFilter {
 }
 
 impl AddressRange {
-    /// True if an end is in the range. As in `ss`, an IPv4-mapped IPv6 address matches an IPv4 range, but an IPv4
-    /// address does not match an IPv6 range.
+    /// True if the range contains the address of an end. As in `ss`, an IPv4-mapped IPv6 address matches an IPv4 range,
+    /// but an IPv4 address does not match an IPv6 range.
     fn contains(&self, end: SocketAddr) -> bool {
         let is_there = |(prefix, bits): (IpAddr, u8)| match (prefix, end.ip()) {
             (IpAddr::V4(prefix), IpAddr::V4(ip)) => {
@@ -162,7 +162,7 @@ impl AddressRange {
     }
 }
 
-/// True if the leading bits of two numbers of this width agree.
+/// True if the leading bits of two numbers of this width are equal.
 fn begins_alike(one: u128, other: u128, width: u32, bits: u8) -> bool {
     (one ^ other).checked_shr(width - u32::from(bits)).unwrap_or(0) == 0
 }

@@ -1,4 +1,4 @@
-//! Hand-made plans, for tests.
+//! Hand-made plans for tests.
 
 use std::time::Duration;
 

@@ -1,14 +1,13 @@
-//! The versions of HTTP that connections may speak, and the SETTINGS of HTTP/2.
+//! HTTP versions of connections, and HTTP/2 SETTINGS.
 
 use serde::{Deserialize, Serialize};
 
-/// How HTTP is spoken.
+/// HTTP versions and settings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Http {
-    /// The versions that a connection may speak, the preferred first: the TLS handshake decides. Without TLS there is
-    /// one.
+    /// The allowed versions, the preferred first: the TLS handshake decides. A single version without TLS.
     pub versions: Vec<HttpVersion>,
-    /// The most requests in flight on a connection of HTTP/2; `None`: one, or one batch of a script.
+    /// Limit on requests in flight per HTTP/2 connection; `None`: one, or one batch of a script.
     pub streams: Option<u32>,
     /// SETTINGS of HTTP/2 connections.
     pub settings: Http2Settings,
@@ -23,16 +22,16 @@ pub enum HttpVersion {
     Http2,
 }
 
-/// SETTINGS that HTTP/2 connections send; `None`: the usual value.
+/// SETTINGS sent on HTTP/2 connections; `None`: the usual value.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Http2Settings {
-    /// How many bytes of a response's body the server may send before it must wait.
+    /// Initial stream window in bytes: the part of a response's body that the server may send before it must wait.
     pub window: Option<u32>,
-    /// Window for all responses of a connection together.
+    /// Window for all responses of a connection together, in bytes.
     pub connection_window: Option<u32>,
-    /// The largest payload of a frame, in bytes.
+    /// Largest payload of a frame, in bytes.
     pub frame_max: Option<u32>,
-    /// The size of the server's table of header fields, in bytes.
+    /// Size of the server's header table, in bytes.
     pub table: Option<u32>,
 }
 
@@ -43,18 +42,18 @@ impl Default for Http {
 }
 
 impl Http {
-    /// An error in values read from a plan.
+    /// A contradiction in values read from a plan.
     pub(super) fn contradiction(&self) -> Option<&'static str> {
         let is_void = self.versions.is_empty() || self.streams == Some(0);
         is_void.then_some("no version of HTTP, or no request, is allowed on a connection")
     }
 
-    /// True if all connections speak HTTP/2.
+    /// True if all connections use HTTP/2.
     pub fn is_http2(&self) -> bool {
         self.versions == [HttpVersion::Http2]
     }
 
-    /// True if connections may speak HTTP/2.
+    /// True if connections may use HTTP/2.
     pub fn may_be_http2(&self) -> bool {
         self.versions.contains(&HttpVersion::Http2)
     }
@@ -64,7 +63,7 @@ impl HttpVersion {
     /// Both versions.
     pub const ALL: [Self; 2] = [Self::Http11, Self::Http2];
 
-    /// Its name in a TLS handshake (ALPN, RFC 7301).
+    /// The version's name in a TLS handshake (ALPN, RFC 7301).
     pub fn alpn(self) -> &'static str {
         match self {
             Self::Http11 => "http/1.1",

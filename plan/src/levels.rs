@@ -1,7 +1,7 @@
 //! The number of connections over time: plain data, and a pure function of it.
 //!
-//! As with a schedule, the stages are the whole run's, no matter how many threads and machines carry it out: connection
-//! k belongs to part k mod n of n. No clock is read: times count from the planned start of measuring.
+//! As with a schedule, the stages describe the whole run, however many threads and machines take part: connection k
+//! belongs to part k mod n of n. No clock is read: times count from the planned start of measuring.
 
 use std::time::Duration;
 
@@ -13,10 +13,10 @@ use super::part::Partition;
 /// The number of connections over time.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionLevels {
-    /// The stages in order, at least one. The warm-up has the number of connections at which the first stage begins.
-    /// After the last stage, its final number remains.
+    /// The stages in order, at least one. The warm-up has the initial number of the first stage. After the last stage,
+    /// its final number remains.
     pub stages: Vec<ConnectionLevel>,
-    /// The part of the connections that is opened here.
+    /// The part of the connections opened here.
     pub part: Partition,
 }
 
@@ -25,9 +25,9 @@ pub struct ConnectionLevels {
 pub struct ConnectionLevel {
     /// The length of the stage.
     pub length: Duration,
-    /// The number of connections at its beginning.
+    /// Number of connections at the beginning.
     pub from: u32,
-    /// The number of connections at its end.
+    /// Number of connections at the end.
     pub to: u32,
 }
 
@@ -49,7 +49,7 @@ impl ConnectionLevels {
         (self.here(self.stages.last().map_or(0, |last| last.to)), u64::MAX)
     }
 
-    /// The planned number of connections of the whole run at two times of one stage, since the planned start of
+    /// The planned number of connections of the whole run at two times of one stage, counted from the planned start of
     /// measuring.
     pub fn between(&self, from: Duration, until: Duration) -> (u32, u32) {
         let mut begin = Duration::ZERO;
@@ -65,8 +65,8 @@ impl ConnectionLevels {
         (last, last)
     }
 
-    /// The largest number of connections that is planned here for at least `least_ns` nanoseconds without a break,
-    /// before `until_ns` nanoseconds after the planned start of measuring.
+    /// The largest number of connections planned here for at least `least_ns` nanoseconds without a break, before
+    /// `until_ns` nanoseconds after the planned start of measuring.
     pub fn most_for(&self, least_ns: u64, until_ns: u64) -> u32 {
         let (mut most, mut beyond) = (0, self.most() + 1);
         while beyond - most > 1 {
@@ -76,15 +76,15 @@ impl ConnectionLevels {
         self.here(most)
     }
 
-    /// The longest time without a break, in nanoseconds, for which at least `total` connections are planned in all,
-    /// before `until_ns`.
+    /// The longest time without a break, in nanoseconds, for which at least `total` connections are planned in the
+    /// whole run, before `until_ns`.
     fn longest_ns(&self, total: u32, until_ns: u64) -> u64 {
         let mut begin_ns = 0;
         let mut since_ns = 0;
         let mut longest_ns = 0;
         for stage in &self.stages {
             let end_ns = begin_ns + stage.length_ns();
-            // A stage has at most one such time, and it may continue from the stage before.
+            // A stage has at most one such time, which may continue from the previous stage.
             since_ns = if stage.from >= total { since_ns } else { begin_ns + stage.first_ns(total) };
             let last_ns = if stage.to >= total { end_ns } else { begin_ns + stage.first_below_ns(total) };
             longest_ns = longest_ns.max(last_ns.min(until_ns).saturating_sub(since_ns));
@@ -94,13 +94,12 @@ impl ConnectionLevels {
         longest_ns
     }
 
-    /// The time between two moments, in nanoseconds, for which no connection is planned here.
+    /// Total time between two moments without planned connections here, in nanoseconds.
     pub fn empty_ns(&self, from_ns: u64, until_ns: u64) -> u64 {
         self.empty(from_ns, until_ns).into_iter().map(|(from_ns, until_ns)| until_ns - from_ns).sum()
     }
 
-    /// The times between two moments, from and until, in nanoseconds, in order, for which no connection is planned
-    /// here.
+    /// The times between two moments without planned connections here: start and end, in nanoseconds, in order.
     pub fn empty(&self, from_ns: u64, until_ns: u64) -> Vec<(u64, u64)> {
         let (mut at_ns, mut empty) = (from_ns, Vec::new());
         while at_ns < until_ns {
@@ -122,12 +121,12 @@ impl ConnectionLevels {
         self.stages.iter().map(|stage| stage.length).sum()
     }
 
-    /// The largest number of connections that is planned here.
+    /// The largest planned number of connections here.
     pub fn most_here(&self) -> u32 {
         self.here(self.most())
     }
 
-    /// An error in stages read from a plan.
+    /// A contradiction in stages read from a plan.
     pub fn contradiction(&self) -> Option<&'static str> {
         let most = self.most();
         if most == 0 || u64::from(most) > CONNECTIONS_MAX {
@@ -143,12 +142,12 @@ impl ConnectionLevels {
         self.part.contradiction()
     }
 
-    /// The largest number of connections that is planned in all.
+    /// The largest planned number of connections of the whole run.
     fn most(&self) -> u32 {
         self.stages.iter().map(|stage| stage.from.max(stage.to)).max().unwrap_or(0)
     }
 
-    /// How many of `total` connections are opened here.
+    /// The part of `total` connections opened here.
     fn here(&self, total: u32) -> u32 {
         let Partition { index, of } = self.part;
         ((u64::from(total) + of - 1 - index) / of) as u32
@@ -172,25 +171,25 @@ impl ConnectionLevel {
         self.length.as_nanos() as u64
     }
 
-    /// The number of connections this many nanoseconds after the beginning of the stage: linear, rounded to a whole
-    /// number.
+    /// Number of connections this many nanoseconds after the beginning of the stage: linear, rounded to a whole number.
     fn at(&self, at_ns: u64) -> u32 {
         let (length_ns, change) = (u128::from(self.length_ns()), u128::from(self.from.abs_diff(self.to)));
         let changed = ((2 * change * u128::from(at_ns) + length_ns) / (2 * length_ns)) as u32;
         if self.from < self.to { self.from + changed } else { self.from - changed }
     }
 
-    /// When a stage that begins with fewer connections first has at least `total`; its end, if never.
+    /// Time at which a stage that begins with fewer connections first has at least `total`; the end of the stage if it
+    /// never does.
     fn first_ns(&self, total: u32) -> u64 {
         if self.to < total { self.length_ns() } else { self.reaches_ns(total) }
     }
 
-    /// When a stage that ends with fewer connections than `total` first has fewer.
+    /// Time at which a stage that ends with fewer connections than `total` first has fewer.
     fn first_below_ns(&self, total: u32) -> u64 {
         if self.from < total { 0 } else { self.reaches_ns(total - 1) }
     }
 
-    /// When the stage reaches `total`, a number between those at its ends, in nanoseconds after its beginning.
+    /// Time at which the stage reaches `total`, a number between those at its ends, in nanoseconds after its beginning.
     fn reaches_ns(&self, total: u32) -> u64 {
         let (length_ns, change) = (u128::from(self.length_ns()), u128::from(self.from.abs_diff(self.to)));
         let changed = u128::from(self.from.abs_diff(total));

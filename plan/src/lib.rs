@@ -91,57 +91,57 @@ use std::time::Duration;
 use condition::Term;
 use limits::{ABANDONED_WITHIN, RUN_ON_SLACK, SCRIPT_MAX_MIB};
 
-/// One run with everything decided.
+/// A run with everything decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// Where the load goes.
+    /// The target of the load.
     pub target: Target,
-    /// How connections reach the target.
+    /// The way of connections to the target.
     #[serde(rename = "way")]
     pub connect: ConnectOptions,
     /// The TLS settings; `None`: no TLS.
     pub tls: Option<TlsOptions>,
-    /// Which versions of HTTP are spoken, and how.
+    /// HTTP versions and settings.
     pub http: Http,
     /// The content of every request, except for its body.
     pub request: Request,
-    /// The body of every request, if there is one.
+    /// The body of every request, if any.
     pub body: Option<FileContents>,
-    /// The list of requests that are sent instead, each a difference from that content.
+    /// The list of requests sent instead of the single request, each a difference from it.
     pub list: Option<RequestList>,
     /// Conditions for a successful response.
     #[serde(default)]
     pub checks: Checks,
-    /// Values of the placeholders in all of that; `None`: they are sent as they are.
+    /// Values of placeholders in the requests; `None`: requests are sent as they are.
     pub templates: Option<Templates>,
     /// The Lua script that shapes requests and their timing.
     pub script: Option<LuaScript>,
     /// The number of threads and connections.
     pub load: Load,
-    /// The most requests in flight at a time; `None`: as many as the connections can have.
+    /// Limit on requests in flight; `None`: as many as the connections can have.
     pub in_flight_max: Option<u32>,
-    /// When requests are due; `None`: whenever a connection is free.
+    /// The due times of requests; `None`: a request is due whenever a connection is free.
     pub schedule: Option<Schedule>,
     /// The number of connections over time; `None`: the number in `load`.
     pub levels: Option<ConnectionLevels>,
-    /// The number of connections that come before the first of these on other machines. Connections take turns with the
-    /// source addresses, so their numbers must continue across machines.
+    /// Number of connections before the first of these on other machines. Connections take turns with the source
+    /// addresses, so their numbers must continue across machines.
     pub first_connection: u32,
-    /// The most requests that a connection carries before it is replaced; `None`: any number.
+    /// Number of requests after which a connection is replaced; `None`: unlimited.
     pub requests_per_connection: Option<PerConnection>,
-    /// When the run ends.
+    /// The end of the run.
     pub stop: Stop,
-    /// How long the schedule goes on after its planned end, uncounted, to learn how the requests that were due have
-    /// ended, at most; zero: it does not.
+    /// Longest uncounted continuation of the schedule after its planned end, to learn the outcome of due requests;
+    /// zero: none.
     #[serde(default)]
     pub run_on: Duration,
-    /// The run ends earlier once all these figures are precise enough; empty: it does not.
+    /// Stop terms: the run ends early once all these metrics are precise enough; empty: no early end.
     pub until: Vec<StopTerm>,
-    /// The length of the warm-up, under load but not measured; the end of the run is counted from its end.
+    /// Length of the warm-up, under load but not measured. The end of the run counts from the end of the warm-up.
     pub warmup: Duration,
-    /// A request that takes longer is counted as a timeout; `None`: never.
+    /// Time after which a request counts as a timeout; `None`: never.
     pub timeout: Option<Duration>,
-    /// A request that takes longer is abandoned and its connection replaced; `None`: never.
+    /// Time after which a request is abandoned and its connection replaced; `None`: never.
     pub give_up: Option<Duration>,
     /// The tool whose rules and report text apply.
     pub dialect: Dialect,
@@ -149,9 +149,9 @@ pub struct Plan {
     pub io: Io,
     /// True to measure the phases of every request.
     pub phases: bool,
-    /// True to send one request and show it in full, instead of a load test.
+    /// True to send a single request and show it in full, instead of a load test.
     pub once: bool,
-    /// Busy-polling of idle waits.
+    /// Busy-polling instead of idle waits.
     pub spin: Spin,
     /// The seed of every random sequence of the run.
     pub seed: u64,
@@ -161,14 +161,14 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// How long the schedule must go on after its planned end so that these conditions can be judged by all requests
-    /// that were due: until each has ended or is older than the largest limit of a percentile, or has been abandoned.
+    /// Time for which the schedule must go on after its planned end so that these conditions can be judged by all due
+    /// requests: until each has ended or been abandoned, or is older than the largest percentile limit.
     pub fn needed_run_on<'a>(&self, conditions: impl IntoIterator<Item = &'a Condition>) -> Duration {
         if self.schedule.is_none() || self.stop.duration.is_none() {
             return Duration::ZERO;
         }
         let limit = conditions.into_iter().flat_map(|it| &it.terms).filter_map(Term::limit_of_due).max();
-        // The bins of the ages are up to a five-hundredth wide.
+        // Bins of ages are up to a five-hundredth wide.
         let older = limit.map_or(Duration::ZERO, |limit| limit.saturating_add(limit / 250 + RUN_ON_SLACK));
         self.give_up.map_or(older, |give_up| older.min(give_up.saturating_add(ABANDONED_WITHIN)))
     }
@@ -177,7 +177,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// When one of them cannot be read.
+    /// If a file cannot be read.
     pub fn read_files(&mut self) -> Result<(), UnreadableFile> {
         self.script.iter_mut().try_for_each(|script| script.file.read("--script", SCRIPT_MAX_MIB))?;
         self.list.iter_mut().try_for_each(RequestList::read_files)?;
@@ -189,7 +189,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// When its contents did not come with the plan.
+    /// If its contents did not come with the plan.
     pub fn body(&self) -> Result<&[u8], UnreadableFile> {
         self.body.as_ref().map_or(Ok(&[]), FileContents::contents)
     }
@@ -203,19 +203,19 @@ impl Plan {
         self.body.as_ref().map_or_else(|| Ok(Arc::default()), FileContents::shared)
     }
 
-    /// The most requests that may be in flight without a schedule, one batch of a script counting as one.
+    /// Limit on requests in flight without a schedule; one batch of a script counts as one.
     pub fn in_flight_max(&self) -> u32 {
         self.load.connections.saturating_mul(self.http.streams.unwrap_or(1))
     }
 
-    /// The proxy login that every request carries.
+    /// The proxy login sent with every request.
     pub fn request_login(&self) -> Option<&str> {
         let proxy = self.connect.proxy.as_ref()?;
         let login = self.request.headers.iter().find(|header| proxy.is_login(header));
         login.map(|(_, value)| value.as_str())
     }
 
-    /// The header fields that the user gave: without the proxy login, and without the default `Host`.
+    /// The header fields given by the user, without the proxy login and the default `Host`.
     pub fn own_headers(&self) -> Vec<(String, String)> {
         let authority = self.target.authority();
         let is_own = |header: &&(String, String)| {
@@ -229,7 +229,7 @@ impl Plan {
 /// A Lua script.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LuaScript {
-    /// The file of the script.
+    /// The script's file.
     pub file: FileContents,
     /// The arguments after the URL.
     pub args: Vec<String>,
@@ -266,7 +266,7 @@ impl Dialect {
     }
 }
 
-/// Busy-polling, instead of blocking, of a worker with few requests in flight: a wakeup takes time that would count as
+/// Busy-polling, instead of blocking, of a worker with few requests in flight: a wake-up takes time that would count as
 /// the server's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Spin {
@@ -282,7 +282,7 @@ pub enum Spin {
 /// The backend for input and output.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Io {
-    /// The best that this machine supports.
+    /// The best backend supported by this machine.
     #[default]
     Auto,
     /// io_uring; an error if it is not available.

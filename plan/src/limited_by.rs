@@ -1,4 +1,4 @@
-//! Names of limits of a run, for conditions and verdicts.
+//! Names of a run's limits, for conditions and verdicts.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "testing", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum LimitedBy {
-    /// The target: more requests in flight bring no more responses, or its own figures say so.
+    /// The target: more requests in flight bring no more responses, or the target's own counters show its limit.
     Target,
     /// The generator's threads had no time left.
     GeneratorCpu,
-    /// They had no time left because of the script.
+    /// The generator's threads had no time left because of the script.
     GeneratorScript,
     /// The rate was reached.
     Schedule,
@@ -19,11 +19,11 @@ pub enum LimitedBy {
     Connections,
     /// The target is near its limit: more connections bring more responses, but not in proportion.
     Knee,
-    /// Segments were lost or queued, or the round trip is long.
+    /// Segments were lost or queued, or the round-trip time is long.
     Network,
     /// There were too few local ports.
     Ports,
-    /// The evidence fits more than one of the others, or none.
+    /// The evidence fits several limits, or none.
     Unclear,
 }
 
@@ -41,7 +41,7 @@ impl LimitedBy {
         Self::Unclear,
     ];
 
-    /// Its name in results and expressions.
+    /// The limit's name in results and expressions.
     pub fn name(self) -> &'static str {
         match self {
             Self::Target => "target",
@@ -56,7 +56,7 @@ impl LimitedBy {
         }
     }
 
-    /// Its words for the middle of a sentence.
+    /// Text for the middle of a sentence.
     pub fn words(self) -> &'static str {
         match self {
             Self::Target => "the target",
@@ -71,7 +71,7 @@ impl LimitedBy {
         }
     }
 
-    /// True if the figures describe the generator and not the target (`--strict`).
+    /// True if the measurements describe the generator and not the target (`--strict`).
     pub fn is_our_fault(self) -> bool {
         matches!(self, Self::GeneratorCpu | Self::GeneratorScript | Self::Ports)
     }

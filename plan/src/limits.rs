@@ -1,17 +1,17 @@
-//! Limits on the user's values, each with its reason. Limits on a peer's data are in the protocol.
+//! Limits on the user's values, each with its reason. Limits on a peer's data are in the protocol crate.
 
 use std::time::Duration;
 
-/// Most connections of a run: below the 1,048,576 descriptors that Linux allows a process unless `fs.nr_open` was
-/// raised, with some left for listeners, event queues and files.
+/// Largest number of connections of a run: below the 1,048,576 descriptors that Linux allows a process unless
+/// `fs.nr_open` was raised, with some left for listeners, event queues and files.
 pub const CONNECTIONS_MAX: u64 = 1_000_000;
 
-/// Most threads: more than the processors of any machine sold, few enough that a typing error is noticed instead of
-/// exhausting the memory (each thread has its own histograms).
+/// Largest number of threads: more than the processors of any machine sold, few enough that a typing error is noticed
+/// instead of exhausting the memory (each thread has its own histograms).
 pub const THREADS_MAX: u64 = 1024;
 
-/// Most requests of a run: the largest count up to which every whole number is exact in JSON readers that use 64-bit
-/// floating point.
+/// Largest number of requests of a run: the largest count up to which every whole number is exact in JSON readers with
+/// 64-bit floating point.
 pub const REQUESTS_MAX: u64 = 1 << 53;
 
 /// Highest rate in requests per second: one every nanosecond, the unit of all due times.
@@ -19,7 +19,7 @@ pub const RATE_MAX: u64 = 1_000_000_000;
 /// Highest rate of Poisson arrivals in requests per second. Drawing a due time takes 20 to 70 ns, even for a request
 /// that is never sent: above this rate, one thread could not draw the due times as fast as they pass.
 pub const POISSON_RATE_MAX: u64 = 10_000_000;
-/// Most requests due at once: a thread can send them within seconds.
+/// Largest number of requests due at once: a thread can send them within seconds.
 pub const BURST_MAX: u64 = 1_000_000;
 /// Longest slice into which sends are gathered: longer ones would be bursts, for which there is `--arrivals`.
 pub const SEND_SLICE_MAX: Duration = Duration::from_secs(1);
@@ -28,10 +28,10 @@ pub const SEND_SLICE_MAX: Duration = Duration::from_secs(1);
 /// from the end of 64 bits.
 pub const TIME_MAX: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
-/// The longest a run with `--until` lasts, unless `-d` sets another limit: if the figures are not precise enough by
-/// then, the load is not steady.
+/// Longest run with `--until`, unless `-d` sets another limit: if the metrics are not precise enough by then, the load
+/// is not steady.
 pub const UNTIL_CAP: Duration = Duration::from_secs(5 * 60);
-/// The shortest run with `--until`: estimating the precision of a figure takes 20 batches of one second.
+/// Shortest run with `--until`: estimating the precision of a metric takes 20 batches of one second.
 pub const UNTIL_MIN: Duration = Duration::from_secs(20);
 
 /// Longest URL in bytes: no known server reads a longer one, and Linux allows an argument twice that length.
@@ -43,20 +43,21 @@ pub const BODY_MAX_MIB: u64 = 1024;
 /// Longest list of requests in MiB. It is kept in memory once.
 pub const LIST_MAX_MIB: u64 = 1024;
 
-/// Most names of a list whose requests have results of their own: each takes some 20 KB a thread.
+/// Largest number of request names with separate results: each takes some 20 KB per thread.
 pub const NAMES_MAX: usize = 200;
 
-/// The most checks of heads and bodies: a request notes in one word which of them its response has not passed.
+/// Largest number of checks of heads and bodies: each request records the failed ones in one word.
 pub const CHECKS_MAX: usize = 31;
 
-/// Largest file with values for placeholders in MiB. It is kept in memory once, and its columns as they are sent.
+/// Largest file with values for placeholders in MiB. It is kept in memory once, along with its columns in the form
+/// sent.
 pub const VALUES_MAX_MIB: u64 = 1024;
 
 /// Largest script in MiB. It is compiled once per thread; real ones are less than a hundredth of that.
 pub const SCRIPT_MAX_MIB: u64 = 16;
 
-/// The stack of a thread that calls a script, in bytes. Half of it is for calls whose depth is checked, the other half
-/// for the code between two checks. Unused stack costs only address space.
+/// Stack of a thread that calls a script, in bytes. Half of it is for calls with a checked depth, the other half for
+/// the code between two checks. Unused stack costs only address space.
 pub const SCRIPT_STACK_BYTES: usize = 32 << 20;
 
 /// Largest file of certificates in MiB: a system's root certificates take less than one.
@@ -65,20 +66,20 @@ pub const PEM_MAX_MIB: u64 = 16;
 /// Largest plan of an experiment in MiB: 10,000 points with long URLs take less.
 pub const PLAN_MAX_MIB: u64 = 1;
 
-/// Largest file that is attached to an experiment in MiB: it is held in memory until the folder exists.
+/// Largest file attached to an experiment in MiB: it is held in memory until the folder exists.
 pub const ATTACHED_MAX_MIB: u64 = 64;
 
-/// Largest result in MiB, uncompressed: one of a thousand threads with the longest timeline takes half of that.
+/// Largest result in MiB, uncompressed: a run of a thousand threads with the longest timeline takes half of that.
 pub const RESULT_MAX_MIB: u64 = 64;
 
-/// How much is kept of the output of a hook or of a target's command in MiB: more than anybody reads, and too little to
-/// fill a disk.
+/// Largest kept output of a hook or of a target's command in MiB: more than anybody reads, and too little to fill a
+/// disk.
 pub const OUTPUT_MAX_MIB: u64 = 16;
 
-/// Largest buffer of a connection in bytes: the kernel doubles the value and keeps it in 31 bits.
+/// Largest socket buffer in bytes: the kernel doubles the value and keeps it in 31 bits.
 pub const BUFFER_MAX: u64 = i32::MAX as u64 / 2;
 
-/// Most requests in flight on one connection of HTTP/2.
+/// Largest number of requests in flight per HTTP/2 connection.
 pub const STREAMS_MAX: u64 = 100_000;
 
 /// The initial window of a stream or a connection, in bytes (RFC 9113, 6.9.2). A connection's window can only grow.
@@ -93,26 +94,26 @@ pub const H2_FRAME_MIN: u32 = 1 << 14;
 /// Largest limit of a frame's payload, in bytes (RFC 9113, 4.2).
 pub const H2_FRAME_MAX: u32 = (1 << 24) - 1;
 
-/// Largest table of header fields, in bytes: each connection may need as much.
+/// Largest header table, in bytes: each connection may need as much.
 pub const H2_TABLE_MAX: u32 = 1 << 20;
 
-/// How many times `--timeout` a request may last before it is abandoned, unless `--give-up` sets a time.
+/// Multiple of `--timeout` after which a request is abandoned, unless `--give-up` sets a time.
 pub const GIVE_UP_TIMEOUTS: u32 = 5;
 
-/// The shortest time after which a request is abandoned, unless `--give-up` sets another: servers that recover from an
+/// Shortest time after which a request is abandoned, unless `--give-up` sets another: servers that recover from an
 /// overload often respond within it.
 pub const GIVE_UP_MIN: Duration = Duration::from_secs(30);
 
-/// How long after its limit a request is abandoned at the latest: requests are looked at ten times a second.
+/// Longest delay between a request's limit and its abandonment: requests are checked ten times a second.
 pub const ABANDONED_WITHIN: Duration = Duration::from_millis(200);
 
-/// How much longer than a limit on percentiles the schedule goes on after the end of the run, so that a request which
-/// is open then is older in any clock.
+/// Time added to a percentile limit for the continuation of the schedule, so that a request still open then is older by
+/// any clock.
 pub const RUN_ON_SLACK: Duration = Duration::from_millis(1);
 
-/// How long, in nanoseconds, a server may take to close a connection after its last response
-/// (`--requests-per-connection`): long enough for any server that does close, and short enough to lose little load to
-/// one that does not.
+/// Time in nanoseconds that a server may take to close a connection after its last response
+/// (`--requests-per-connection`): long enough for any server that does close, and short enough to lose little load
+/// otherwise.
 pub const CLOSE_PATIENCE_NS: u64 = 1_000_000_000;
 
 const _: () = {

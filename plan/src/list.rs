@@ -1,4 +1,4 @@
-//! A list of requests in a file, as `--urls` names it.
+//! A request list in a file, as named by `--urls`.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,54 +6,54 @@ use super::FileContents;
 use super::file_contents::UnreadableFile;
 use super::limits::{BODY_MAX_MIB, LIST_MAX_MIB};
 
-/// A list of requests.
+/// A request list.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RequestList {
-    /// Its text.
+    /// The text of the list.
     pub file: FileContents,
-    /// The files that it names as bodies, each once.
+    /// The files named as bodies, each once.
     pub bodies: Vec<FileContents>,
-    /// In which order its requests are sent.
+    /// The order in which the requests are sent.
     pub order: ListOrder,
-    /// The seed of that order.
+    /// Seed of the order.
     pub seed: u64,
-    /// Which of the run's requests these are: of every so many, the one with this number.
+    /// Selects the requests of the run belonging to this part: index and number of parts.
     pub part: (u64, u64),
-    /// How many requests the list has.
+    /// Number of requests in the list.
     pub length: u64,
-    /// True if all of them are `GET` or `HEAD`.
+    /// True if all requests are `GET` or `HEAD`.
     pub is_safe: bool,
-    /// The names by which they are counted, in the order of the list.
+    /// The names under which requests are counted, in the order of the list.
     pub names: Vec<String>,
-    /// The first request of each of them.
+    /// The first request with each name.
     pub firsts: Vec<First>,
 }
 
 /// A request of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct First {
-    /// Its number, from 0.
+    /// The request's number, from 0.
     pub number: u64,
-    /// Where its text begins, and where it ends.
+    /// Start and end of the request's text.
     pub text: (u64, u64),
 }
 
 impl RequestList {
-    /// Part `index` of `parts`, one per machine: each sends other requests of the run.
+    /// Part `index` of `parts`, one per machine: each sends different requests of the run.
     #[must_use]
     pub fn share(&self, index: u32, parts: u32) -> Self {
         let (first, step) = self.part;
         Self { part: (first + u64::from(index) * step, step * u64::from(parts)), ..self.clone() }
     }
 
-    /// The list from its first request with a name on.
+    /// The list from its first named request on.
     #[must_use]
     pub fn from_first_name(&self) -> Self {
         let first = self.firsts.first().map_or(0, |first| first.number);
         Self { order: ListOrder::Seq, part: (first, self.length), ..self.clone() }
     }
 
-    /// For each other name, a list with its first request only: a long list is not read again for each.
+    /// For each other name, a list with its first request only: a long list is not read again for each name.
     pub fn of_other_names(&self) -> impl Iterator<Item = Self> {
         self.firsts.iter().zip(&self.names).skip(1).map(|(First { number, text: (start, end) }, name)| {
             let text = self.file.contents().ok().and_then(|text| text.get(*start as usize..*end as usize));
@@ -69,7 +69,7 @@ impl RequestList {
         [&self.file].into_iter().chain(&self.bodies)
     }
 
-    /// The files, to attach contents.
+    /// The list and the bodies, for attaching contents.
     pub fn files_mut(&mut self) -> impl Iterator<Item = &mut FileContents> {
         [&mut self.file].into_iter().chain(&mut self.bodies)
     }
@@ -78,17 +78,17 @@ impl RequestList {
     ///
     /// # Errors
     ///
-    /// When one of them cannot be read.
+    /// If a file cannot be read.
     pub fn read_files(&mut self) -> Result<(), UnreadableFile> {
         self.file.read("--urls", LIST_MAX_MIB)?;
         self.bodies.iter_mut().try_for_each(|body| body.read("the body", BODY_MAX_MIB))
     }
 }
 
-/// In which order the requests of a list are sent. Which one is the k-th of a run follows from k and the seed alone.
+/// Orders of the requests of a list. The k-th request of a run follows from k and the seed alone.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ListOrder {
-    /// One after the other, and again from the beginning.
+    /// One after the other, and again from the start.
     #[default]
     Seq,
     /// In random order, drawn anew for each pass through the list.
@@ -101,7 +101,7 @@ impl ListOrder {
     /// All orders.
     pub const ALL: [Self; 3] = [Self::Seq, Self::Shuffle, Self::Weighted];
 
-    /// Its name on the command line and in files.
+    /// The name of the order on the command line and in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::Seq => "seq",

@@ -1,26 +1,27 @@
-//! The load: threads and connections, each thread's share of them, and how long a connection is used.
+//! The load: threads and connections, each thread's share of them, and the lifetime of a connection.
 
 use serde::{Deserialize, Serialize};
 
-/// The number of threads and connections. Here and in the engine, `connections` is the number at first, `max_inflight`
-/// the largest number allowed, and `wanted` the number that there should be now.
+/// The number of threads and connections. Here and in the engine, `connections` is the initial number, `max_inflight`
+/// the largest number allowed, and `wanted` the current target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Load {
     /// Threads that generate load.
     pub threads: u32,
-    /// Connections of all threads together, at least one each: constant, or the number at first, or the most of any
-    /// stage.
+    /// Connections of all threads together, at least one each: constant, the initial number, or the largest number of
+    /// any stage.
     pub connections: u32,
-    /// Most connections allowed: more than at first if connections are added while due requests wait for one.
+    /// Largest number of connections: above the initial number if connections are added while due requests wait for
+    /// one.
     pub max_inflight: u32,
 }
 
-/// How many requests a connection carries before it is replaced.
+/// Number of requests after which a connection is replaced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PerConnection {
-    /// The largest number, at least one.
+    /// The number, at least one.
     pub most: u64,
-    /// The option that set it, named in the message when a script violates it.
+    /// The option that sets the number, named in the message when a script violates it.
     pub option: Limiter,
 }
 
@@ -34,7 +35,7 @@ pub enum Limiter {
 }
 
 impl Limiter {
-    /// The option as it is typed.
+    /// The option as typed.
     pub fn name(self) -> &'static str {
         match self {
             Self::DisableKeepalive => "--disable-keepalive",
@@ -54,12 +55,12 @@ impl Load {
         share(u64::from(self.connections), self.threads, index) as u32
     }
 
-    /// The most connections that thread `index` may have.
+    /// Largest number of connections of thread `index`.
     pub fn most_of(self, index: u32) -> u32 {
         share(u64::from(self.max_inflight), self.threads, index) as u32
     }
 
-    /// The most connections that all threads before thread `index` may have.
+    /// Largest number of connections of all threads before thread `index`.
     pub fn most_before(self, index: u32) -> u32 {
         (0..index).map(|before| self.most_of(before)).sum()
     }
@@ -70,7 +71,7 @@ impl Load {
     }
 }
 
-/// The share of `total` that part `index` of `parts` takes; the first parts take the remainder.
+/// The share of `total` for part `index` of `parts`; the first parts take the remainder.
 pub fn share(total: u64, parts: u32, index: u32) -> u64 {
     let (parts, index) = (u64::from(parts), u64::from(index));
     total / parts + u64::from(index < total % parts)

@@ -1,4 +1,4 @@
-//! The machines that carry out one run together, as the one that coordinates them knows them.
+//! The machines of a distributed run, as known to the coordinator.
 
 use std::ffi::OsString;
 use std::net::SocketAddr;
@@ -8,33 +8,33 @@ use std::time::Duration;
 /// The machines of a run. Not sent to them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machines {
-    /// How many take part, at least one.
+    /// Number of machines, at least one.
     pub count: u32,
-    /// Where the coordinator listens for them.
+    /// Coordinator address, for listening.
     pub address: SocketAddr,
-    /// The file with the secret that they share; made if it does not exist.
+    /// The file with the shared secret; created if missing.
     pub token_file: PathBuf,
-    /// How long they may take to come and to set their parts up.
+    /// Time for the machines to join and to set their parts up.
     pub join: Duration,
-    /// How long one of them may be silent before it is lost.
+    /// Silence after which a machine is lost.
     pub loss: Duration,
     /// Policy for a lost machine.
     pub on_loss: OnLoss,
-    /// This process's place among them, if all were started with one command line; `None`: it only coordinates.
+    /// This process's place, if all machines were started with one command line; `None`: it only coordinates.
     pub place: Option<MachineRank>,
 }
 
-/// One of several processes with one command line.
+/// The place of one of several processes with one command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineRank {
-    /// Its number, from zero. The first one takes part and coordinates.
+    /// The rank, from zero. The process with rank zero takes part and coordinates.
     pub rank: u32,
-    /// Where it reaches the coordinator, as HOST:PORT.
+    /// Coordinator address, as HOST:PORT.
     pub coordinator: String,
 }
 
 impl Machines {
-    /// The arguments of `onrush worker` with which the process at a place takes part.
+    /// Arguments of `onrush worker` for the process at this place.
     pub fn arguments_of(&self, place: &MachineRank) -> Vec<OsString> {
         let join = format!("{}ms", self.join.as_millis());
         vec![

@@ -1,5 +1,5 @@
-//! The metrics: every figure of a run that can be named, in conditions and stop terms, in comparisons, and as a column
-//! of tables and timelines. [`METRICS`] has each of them once.
+//! The metrics: every named result of a run, for conditions and stop terms, comparisons, and columns of tables and
+//! timelines. [`METRICS`] has each of them once.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Percent;
 
-/// A figure of a run.
+/// A metric of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Metric {
     /// Complete responses per second.
@@ -17,21 +17,21 @@ pub enum Metric {
     Latency(LatencyView, Statistic),
     /// Requests without a good response in time, as a share of due ones.
     Errors,
-    /// The time in which the target was unavailable, as a share of the time.
+    /// Share of time in which the target was unavailable.
     Unavailable,
     /// Responses with one status.
     Status(u16),
-    /// Responses with a status of one class: 5 means 500 to 599.
+    /// Responses with statuses of one class: 5 means 500 to 599.
     StatusClass(u16),
     /// Requests that left late.
     Late,
-    /// Requests that were never sent because it was too late.
+    /// Requests never sent because it was too late.
     Dropped,
     /// Complete responses.
     Requests,
     /// Requests sent.
     Started,
-    /// How long the run measured.
+    /// Measured length of the run.
     Duration,
     /// Bytes received.
     Received,
@@ -45,16 +45,16 @@ pub enum Metric {
     Verdict,
 }
 
-/// The moment a latency is measured from.
+/// The starting point of a latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum LatencyView {
-    /// The one that the text report shows.
+    /// The starting point used in the text report.
     Shown,
-    /// When the request was due.
+    /// The due time.
     Scheduled,
-    /// When the request was sent.
+    /// The time of sending.
     Service,
-    /// [`LatencyView::Shown`] for responses with a status of one class: 2 means 200 to 299.
+    /// [`LatencyView::Shown`] for responses with statuses of one class: 2 means 200 to 299.
     Class(u16),
 }
 
@@ -82,11 +82,11 @@ pub enum ErrorKind {
     Read,
     /// A request could not be written.
     Write,
-    /// A request lasted longer than the timeout.
+    /// A request exceeded the timeout.
     Timeout,
     /// All of these, wrk's `Socket errors`.
     Socket,
-    /// An unsuccessful status: 400 or higher, or one that was not expected.
+    /// An unsuccessful status: 400 or higher, or an unexpected one.
     Status,
     /// A response that failed a check or a gRPC call.
     Check,
@@ -103,7 +103,7 @@ pub enum MetricUnit {
     PerSecond,
     /// A number of requests, responses or errors.
     Count,
-    /// A part of a whole, 0 to 1.
+    /// A share, 0 to 1.
     Share,
     /// A number of bytes.
     Bytes,
@@ -116,27 +116,26 @@ pub enum MetricUnit {
 /// The better direction of values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Better {
-    /// The lower one.
+    /// Lower is better.
     Lower,
-    /// The higher one.
+    /// Higher is better.
     Higher,
-    /// Neither direction.
+    /// Neither direction is better.
     Neither,
 }
 
-/// The description of a metric; for a family of metrics, such as percentiles, of one example.
+/// The description of a metric. For a family of metrics, such as percentiles, it describes one example.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetricDescription {
     /// The metric.
     pub metric: Metric,
-    /// Its name.
+    /// The name of the metric.
     pub id: &'static str,
-    /// Its names as a column: for programs; for people, if that is another; more that are understood. None: no table
-    /// has it.
+    /// Column names: for programs, for people if different, and further accepted names. Empty: no table has the metric.
     pub columns: &'static [&'static str],
-    /// Unit of its value.
+    /// Unit of the values.
     pub unit: MetricUnit,
-    /// Which value is better.
+    /// The better direction.
     pub better: Better,
     /// The metric in one sentence.
     pub words: &'static str,
@@ -235,7 +234,7 @@ const fn errors(kind: ErrorKind, id: &'static str, columns: Names, words: &'stat
 }
 
 impl MetricUnit {
-    /// True if the values of several runs add up to the value of all.
+    /// True if the values of several runs add up to the total.
     pub fn adds_up(self) -> bool {
         matches!(self, Self::Count | Self::Bytes)
     }
@@ -255,7 +254,7 @@ impl MetricUnit {
 }
 
 impl LatencyView {
-    /// The view that a name begins with, and the rest of the name.
+    /// The view at the beginning of a name, and the rest of the name.
     fn split(name: &str, separator: char) -> (Self, &str) {
         match name.split_once(separator) {
             Some(("scheduled", rest)) => (Self::Scheduled, rest),
@@ -264,7 +263,7 @@ impl LatencyView {
         }
     }
 
-    /// The part of its name before the statistic.
+    /// The part of a metric's name before the statistic.
     fn prefix(self, separator: char) -> String {
         match self {
             Self::Shown => String::new(),
@@ -274,7 +273,7 @@ impl LatencyView {
         }
     }
 
-    /// The class of a name such as `5xx`.
+    /// The class in a name such as `5xx`.
     fn class(name: &str) -> Option<Self> {
         let class = name.strip_suffix("xx")?.parse().ok()?;
         (name.len() == 3 && (2..=5).contains(&class)).then_some(Self::Class(class))
@@ -282,20 +281,20 @@ impl LatencyView {
 }
 
 impl Metric {
-    /// The mean of the latency that the text shows.
+    /// The mean of the latency shown in the text report.
     pub const MEAN: Self = Self::Latency(LatencyView::Shown, Statistic::Mean);
 
-    /// A percentile of the latency that the text shows.
+    /// A percentile of the latency shown in the text report.
     pub fn percentile(percent: Percent) -> Self {
         Self::Latency(LatencyView::Shown, Statistic::Percentile(percent))
     }
 
-    /// The percentile of the latency that the text shows, if it is one.
+    /// The percentage, if the metric is a percentile of the latency shown in the text report.
     pub fn percent(self) -> Option<Percent> {
         if let Self::Latency(LatencyView::Shown, Statistic::Percentile(percent)) = self { Some(percent) } else { None }
     }
 
-    /// Its description, or its family's.
+    /// The description of the metric, or of its family.
     pub fn about(self) -> &'static MetricDescription {
         let example = match self {
             Self::Latency(LatencyView::Class(_), _) => {
@@ -310,7 +309,7 @@ impl Metric {
         METRICS.iter().find(|about| about.metric == example).expect("every metric is described")
     }
 
-    /// The metric of this name of a column, if it is one.
+    /// The metric with this column name.
     pub fn of_column(name: &str) -> Option<Self> {
         let of_class = name.strip_suffix("_us").and_then(|name| name.rsplit_once('_'));
         if let Some((name, class)) = of_class.and_then(|(name, class)| Some((name, LatencyView::class(class)?))) {
@@ -324,13 +323,13 @@ impl Metric {
         known.or_else(|| percent?.parse().ok().map(Self::percentile))?.seen_from(view)
     }
 
-    /// The name of its column for programs.
+    /// The column name for programs.
     pub fn column(self) -> String {
         let name = self.about().columns.first().map_or(self.about().id, |name| name);
         self.view().prefix('_') + &self.instance(name)
     }
 
-    /// The name of its column for people.
+    /// The column name for people.
     pub fn heading(self) -> String {
         match self.about().columns.get(1).filter(|name| !name.is_empty() && self.view() == LatencyView::Shown) {
             Some(name) => self.instance(name),
@@ -343,12 +342,12 @@ impl Metric {
         matches!(self, Self::Latency(..))
     }
 
-    /// True if only a run with a rate has this figure.
+    /// True if only runs with a rate have this metric.
     pub fn needs_rate(self) -> bool {
         matches!(self, Self::Late | Self::Dropped | Self::Unavailable | Self::Latency(LatencyView::Scheduled, _))
     }
 
-    /// True if there is also one per request name.
+    /// True if the metric also exists per request name.
     pub fn is_by_name(self) -> bool {
         use Metric::{Errors, Latency, Rate, Requests, Status, StatusClass};
         matches!(self, Latency(LatencyView::Shown, _) | Rate | Errors | Requests | Status(_) | StatusClass(_))
@@ -358,7 +357,7 @@ impl Metric {
         if let Self::Latency(view, _) = self { view } else { LatencyView::Shown }
     }
 
-    /// The metric in another view; only latencies have several.
+    /// The metric in another view. `None`: only latencies have several views.
     fn seen_from(self, view: LatencyView) -> Option<Self> {
         match self {
             Self::Latency(LatencyView::Shown, statistic) => Some(Self::Latency(view, statistic)),
@@ -366,7 +365,7 @@ impl Metric {
         }
     }
 
-    /// A name of the family's example, turned into its own.
+    /// The member's name, from the name of its family's example.
     fn instance(self, name: &str) -> String {
         match self {
             Self::Latency(LatencyView::Class(class), statistic) => {
@@ -398,7 +397,7 @@ impl Metric {
         }
         match name.strip_prefix('p')? {
             "0" => Some(Self::Latency(LatencyView::Shown, Statistic::Least)),
-            // It looks like a status, and a gate on the wrong figure passes.
+            // A mistyped status would be taken for a percentile, and a gate on the wrong metric passes.
             percent if looks_like_status(percent) => None,
             percent => percent.parse().ok().map(Self::percentile),
         }
@@ -411,7 +410,7 @@ fn looks_like_status(percent: &str) -> bool {
     decimals.len() == 3 && decimals.parse().is_ok_and(|status: u16| (200..600).contains(&status))
 }
 
-/// Its name, as it is read.
+/// The metric's name, in the form that is parsed.
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&(self.view().prefix('.') + &self.instance(self.about().id)))

@@ -1,4 +1,4 @@
-//! The output of a run: which parts of the result are shown, where and in which form.
+//! The output of a run: shown parts of the result, with destinations and formats.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -6,32 +6,32 @@ use std::path::{Path, PathBuf};
 use super::machines::Machines;
 use super::{Condition, Percent, Position, Probing, SocketSampling};
 
-/// Output on the machine that started the run. Not part of a plan that is sent to another machine.
+/// Output on the machine that started the run. Not part of a plan for another machine.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct OutputOptions {
-    /// True if percentiles of the latency were asked for. A native report has some in any case.
+    /// True if latency percentiles were requested. A native report always has some.
     pub percentiles: bool,
-    /// True to print their spectrum, as wrk2 does; where a tool is imitated, only with a rate.
+    /// True to print the spectrum of the percentiles, as wrk2 does; in compat dialects, only with a rate.
     pub spectrum: bool,
-    /// True to print the service latency beside the latency since requests were due.
+    /// True to print the service latency beside the latency from due times.
     pub u_latency: bool,
     /// True if a batch of pipelined requests has one latency.
     pub batch_latency: bool,
     /// The percentiles to show; `None`: the usual ones of the text or the file.
     pub percents: Option<Vec<Percent>>,
-    /// The phases that have their own rows.
+    /// The phases with separate rows.
     pub breakout: Breakout,
     /// True for the layout of wrk-cmm.
     pub cmm_layout: bool,
     /// Format of standard output.
     pub format: Format,
-    /// The files the result is written into.
+    /// The result files.
     pub outputs: Vec<Output>,
-    /// The sockets that are sampled; `None`: no sockets.
+    /// The sampled sockets; `None`: no sockets.
     pub sockets: Option<SocketSampling>,
-    /// The log of requests; `None`: there is none.
+    /// The request log; `None`: no log.
     pub request_log: Option<RequestLogOptions>,
-    /// The samples of responses; `None`: there are none.
+    /// The samples of responses; `None`: no samples.
     pub samples: Option<SampleOptions>,
     /// The gates: the run fails if one of these conditions holds.
     pub gates: Vec<Condition>,
@@ -39,17 +39,17 @@ pub struct OutputOptions {
     pub probing: Option<Probing>,
     /// True to fail the run if onrush itself was its limit.
     pub is_strict: bool,
-    /// True to print failures as GitHub annotations as well.
+    /// True to print failures additionally as GitHub annotations.
     pub annotates: bool,
-    /// The command line as files show it.
+    /// The command line, as shown in files.
     pub command: String,
     /// True if files may contain secrets.
     pub keeps_secrets: bool,
     /// The labels of the run.
     pub labels: BTreeMap<String, String>,
-    /// Which run of an experiment it is; `None`: it is not part of one.
+    /// The run's position in an experiment; `None`: it is not part of one.
     pub position: Option<Position>,
-    /// The machines that carry it out together; `None`: this one does.
+    /// The machines of a distributed run; `None`: only this one.
     pub machines: Option<Machines>,
     /// True to print the backend in use and the reason.
     pub verbose: bool,
@@ -76,25 +76,25 @@ impl OutputOptions {
     }
 }
 
-/// A log of requests.
+/// Settings of the request log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestLogOptions {
-    /// The file with its lines.
+    /// The log file.
     pub path: PathBuf,
-    /// Of so many requests it has one, at least 1.
+    /// One in `one_of` requests is logged, at least 1.
     pub one_of: u64,
 }
 
-/// Samples of responses.
+/// Settings for samples of responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleOptions {
-    /// The folder for them.
+    /// The folder for the samples.
     pub folder: PathBuf,
-    /// How many of each status, and of failures of each check, at least 1.
+    /// Number of samples per status, and per failing check, at least 1.
     pub each: u32,
 }
 
-/// A file that a result is written to.
+/// A result file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Output {
     /// The path as typed.
@@ -103,7 +103,7 @@ pub struct Output {
     pub kind: OutputKind,
 }
 
-/// The forms of a result file, chosen by the extension.
+/// The kinds of output, mostly chosen by the file extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OutputKind {
     /// Everything, as one document.
@@ -114,15 +114,15 @@ pub enum OutputKind {
     Hgrm,
     /// Markdown, to paste into a ticket.
     Markdown,
-    /// One line per second, written while the run lasts.
+    /// One line per second, written during the run.
     Lines,
     /// A JUnit test suite with one case per gate.
     Junit,
-    /// One line per socket and sample, written while the run lasts. It has its own option.
+    /// One line per socket and sample, written during the run. It has its own option.
     Sockets,
-    /// One line per request, written while the run lasts. It has its own option.
+    /// One line per request, written during the run. It has its own option.
     Requests,
-    /// A folder with samples of responses, a file each, written while the run lasts. It has its own option.
+    /// A folder with samples of responses, one file each, written during the run. It has its own option.
     Samples,
 }
 
@@ -136,7 +136,7 @@ impl OutputKind {
         (Self::Junit, "xml"),
     ];
 
-    /// The option that names a file of this form.
+    /// The option that names a file of this kind.
     pub fn option(self) -> &'static str {
         match self {
             Self::Sockets => "--sockets-output",
@@ -146,7 +146,7 @@ impl OutputKind {
         }
     }
 
-    /// The form that belongs to a path's extension. A document may be compressed.
+    /// The kind that belongs to a path's extension. A document may be compressed.
     pub fn for_path(path: &Path) -> Option<Self> {
         if is_compressed(path) {
             return Self::for_path(Path::new(path.file_stem()?)).filter(|kind| *kind == Self::Json);
@@ -171,7 +171,7 @@ pub enum Format {
     Json,
 }
 
-/// The phases of a request that have their own rows in the text.
+/// The phases of a request with separate rows in the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Breakout {
     /// None.
@@ -179,12 +179,12 @@ pub enum Breakout {
     None,
     /// Connect, first byte and last byte, as in wrk-cmm.
     WrkCmm,
-    /// Also the TLS handshake.
+    /// Additionally the TLS handshake.
     All,
 }
 
 impl Breakout {
-    /// Its name in files.
+    /// The name of the choice in files.
     pub fn name(self) -> &'static str {
         match self {
             Self::None => "none",

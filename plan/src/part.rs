@@ -1,13 +1,13 @@
-//! The part of a schedule's requests, or of the connections, that a thread or a machine takes.
+//! A thread's or machine's part of a schedule's requests, or of the connections.
 
 use serde::{Deserialize, Serialize};
 
-/// A part of the requests of a schedule, or of the connections: numbers that are `index` modulo `of`.
+/// A part of a schedule's requests, or of the connections: those whose number is `index` modulo `of`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Partition {
-    /// The index of the part, from 0.
+    /// The part's index, from 0.
     pub index: u64,
-    /// The number of parts, at least one.
+    /// Number of parts, at least one.
     pub of: u64,
 }
 
@@ -25,7 +25,7 @@ impl Partition {
         Self { index: self.index + self.of * inner.index, of: self.of * inner.of }
     }
 
-    /// An error in a part read from a plan.
+    /// A contradiction in a part read from a plan.
     pub fn contradiction(self) -> Option<&'static str> {
         (self.index >= self.of || self.of > u64::from(u32::MAX)).then_some("there is no such part of the whole")
     }

@@ -1,4 +1,4 @@
-//! A percentage as it was typed, kept exactly: it is a key of result files.
+//! A percentage, kept exactly as typed: it is a key of result files.
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,14 +15,14 @@ const DECIMALS: usize = 6;
 #[serde(try_from = "String", into = "String")]
 pub struct Percent(u64);
 
-/// The percentiles of a result unless others are asked for.
+/// The percentiles of a result, unless others are requested.
 const USUAL: [&str; 8] = ["50", "75", "90", "95", "99", "99.9", "99.99", "99.999"];
 
 impl Percent {
-    /// The one that stands for all in descriptions: 99 %.
+    /// The percentage that represents all of them in descriptions: 99 %.
     pub(crate) const EXAMPLE: Self = Self(99 * SCALE);
 
-    /// The percentiles that were asked for, or the usual ones.
+    /// The requested percentiles, or the usual ones.
     pub fn asked_or_usual(asked: Option<&[Self]>) -> Vec<Self> {
         let usual = || USUAL.iter().filter_map(|text| text.parse().ok()).collect();
         asked.map_or_else(usual, <[Self]>::to_vec)

@@ -1,6 +1,6 @@
-//! Percent-encoding (RFC 3986, 2.1), undone.
+//! Decoding of percent-encoded texts (RFC 3986, 2.1).
 
-/// A text in which every `%` with two hexadecimal digits is replaced by their byte, and everything else stays.
+/// A text in which every `%` with two hexadecimal digits is replaced by the encoded byte, and everything else stays.
 pub fn decoded(mut text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     while let Some((&first, after)) = text.split_first() {
@@ -11,7 +11,7 @@ pub fn decoded(mut text: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The byte that two hexadecimal digits stand for.
+/// The byte encoded by two hexadecimal digits.
 pub(crate) fn byte(digits: [u8; 2]) -> Option<u8> {
     let [high, low] = digits.map(|digit| char::from(digit).to_digit(16));
     u8::try_from(16 * high? + low?).ok()

@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use super::Plan;
 
-/// A probe after a run, which finds its limit by another number of requests in flight.
+/// A probe after a run: finds the run's limit with a different number of requests in flight.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Probing {
-    /// True if that is half as many more, instead of half as many.
+    /// True to try half as many more requests in flight, instead of half as many.
     pub up: bool,
-    /// The longest it may take.
+    /// Time limit of the probe.
     pub time: Duration,
 }
 
 impl Probing {
-    /// Why no probe can follow the run of a plan.
+    /// The reason why no probe can follow the run of a plan.
     pub fn obstacle(plan: &Plan) -> Option<&'static str> {
         let obstacles = [
             (plan.once, "--once sends a single request"),
@@ -25,13 +25,13 @@ impl Probing {
         obstacles.into_iter().find_map(|(is_there, why)| is_there.then_some(why))
     }
 
-    /// True if it needs more connections than the run of a plan had, which only a run of its own can open: with a
-    /// single request in flight there is nothing less to try.
+    /// True if the probe needs more connections than the plan's run had, which only a separate run can open. With a
+    /// single request in flight, no smaller number can be tried.
     pub fn needs_more(&self, in_flight: u32) -> bool {
         self.up || in_flight == 1
     }
 
-    /// The other number of requests in flight: half as many, or half as many more.
+    /// The different number of requests in flight: half as many, or half as many more.
     pub fn other(&self, in_flight: u32) -> u32 {
         if self.needs_more(in_flight) { in_flight.saturating_add(in_flight.div_ceil(2)) } else { in_flight / 2 }
     }

@@ -1,4 +1,4 @@
-//! An HTTP proxy, and how requests must be written for it.
+//! An HTTP proxy, and the form of requests for it.
 
 use onrush_proto::RequestParts;
 use serde::{Deserialize, Serialize};
@@ -6,25 +6,25 @@ use serde::{Deserialize, Serialize};
 use super::target::Scheme;
 use super::{Request, Target};
 
-/// A proxy through which all connections go.
+/// A proxy for all connections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Proxy {
-    /// Its URL as typed.
+    /// The URL as typed.
     pub typed: String,
-    /// Its name, or its address without brackets.
+    /// The proxy's name, or its address without brackets.
     pub host: String,
-    /// Its port.
+    /// The proxy's port.
     pub port: u16,
-    /// The value of `Proxy-Authorization`, made from the user in its URL.
+    /// The value of `Proxy-Authorization`, made from the user in the URL.
     pub login: Option<String>,
 }
 
-/// The name of the header that logs in.
+/// The name of the login header.
 const LOGIN: &str = "Proxy-Authorization";
 
 impl Proxy {
-    /// Prepares a request for the proxy by adding the whole URL and the login. A request that goes through a tunnel is
-    /// left unchanged.
+    /// Prepares a request for the proxy by adding the whole URL and the login. A request through a tunnel is left
+    /// unchanged.
     pub fn address(&self, target: &Target, request: &mut Request) {
         let Some(origin) = origin(target) else { return };
         request.target = origin + &request.target;
@@ -33,7 +33,7 @@ impl Proxy {
         }
     }
 
-    /// The request for a tunnel, which a target that speaks TLS needs.
+    /// The tunnel request needed for a target with TLS.
     pub fn tunnel(&self, target: &Target) -> Option<RequestParts> {
         let is_needed = target.scheme == Scheme::Https;
         let mut authority = target.authority();

@@ -1,4 +1,4 @@
-//! A small repeatable random sequence, for arrivals, jitter and simulated servers, never for secrets.
+//! A small repeatable random sequence, for arrivals, jitter and simulated servers. Not for secrets.
 
 use std::f64::consts::TAU;
 
@@ -26,12 +26,12 @@ impl Random {
         ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
     }
 
-    /// The next number, above 0 and up to 1, with the resolution of the mantissa: all of them have a logarithm.
+    /// The next number, above 0 and up to 1, with the resolution of the mantissa: every value has a logarithm.
     pub fn uniform(&mut self) -> f64 {
         ((self.next() >> 11) + 1) as f64 / (1_u64 << 53) as f64
     }
 
-    /// A number from the exponential distribution with the mean 1.
+    /// A number from the exponential distribution with mean 1.
     pub fn exponential(&mut self) -> f64 {
         -self.uniform().ln()
     }
@@ -41,7 +41,7 @@ impl Random {
         (-2.0 * self.uniform().ln()).sqrt() * (TAU * self.uniform()).cos()
     }
 
-    /// A number from the log-normal distribution with the mean 1 and this standard deviation.
+    /// A number from the log-normal distribution with mean 1 and this standard deviation.
     pub fn log_normal(&mut self, deviation: f64) -> f64 {
         let variance = (1.0 + deviation * deviation).ln();
         (variance.sqrt() * self.normal() - variance / 2.0).exp()

@@ -12,7 +12,7 @@ pub struct Request {
     pub method: String,
     /// The request target: path and query, or the whole URL for a proxy.
     pub target: String,
-    /// Names and values in the order they are sent, `Host` among them.
+    /// Names and values in the order sent, including `Host`.
     pub headers: Vec<(String, String)>,
 }
 

@@ -8,11 +8,11 @@ use super::connect::Family;
 use super::target::Scheme;
 use super::{ConnectOptions, Target};
 
-/// The addresses of a target in the resolver's order, none twice and at least one.
+/// The addresses of a target in the resolver's order, at least one and without duplicates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Addresses(pub Vec<SocketAddr>);
 
-/// The target's name or service cannot be resolved. Displayed in wrk's words.
+/// The target's name or service cannot be resolved. `Display` uses wrk's words.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unable to resolve {host}:{service} {reason}")]
 pub struct Unresolvable {
@@ -20,12 +20,12 @@ pub struct Unresolvable {
     pub host: String,
     /// The port as typed, or the scheme.
     pub service: String,
-    /// The reason the resolver gave.
+    /// The resolver's reason.
     pub reason: String,
 }
 
 impl Unresolvable {
-    /// The message that is onrush's own.
+    /// The message in onrush's own words.
     pub fn native(&self) -> String {
         format!("cannot resolve {}: {}", self.host, self.reason)
     }
@@ -34,8 +34,8 @@ impl Unresolvable {
 /// The reason for a name without any address.
 pub const NO_ADDRESS: &str = "the name has no address";
 
-/// Resolves the target's name, which may take as long as the resolver's own timeouts allow. It fails if the name is
-/// unknown, has no address of the chosen family, or if there is neither a port nor a scheme with a default port. A Unix
+/// Resolves the target's name, which may take as long as the resolver's timeouts allow. Fails if the name is unknown,
+/// if it has no address of the chosen family, or if there is neither a port nor a scheme with a default port. A Unix
 /// socket gets one placeholder address.
 pub fn resolve(target: &Target, connect: &ConnectOptions) -> Result<Addresses, Unresolvable> {
     if connect.unix.is_some() {

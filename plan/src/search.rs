@@ -1,4 +1,4 @@
-//! A search for the highest load under which a condition holds: its quantity, its start, and its length.
+//! A search for the highest load under which a condition holds: its variable, its start, and its length.
 
 use std::time::Duration;
 
@@ -8,13 +8,13 @@ use super::{Condition, Load, Plan, Stop};
 /// A search: a series of runs of one plan under different loads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search {
-    /// The plan that all runs share.
+    /// The plan shared by all runs.
     pub plan: Plan,
     /// The condition that must hold.
     pub objective: Condition,
-    /// The quantity that varies.
+    /// The variable.
     pub over: SearchVariable,
-    /// The longest the whole search may last.
+    /// Time limit of the whole search.
     pub budget: Duration,
     /// The first load, in the unit of [`SearchVariable`]; `None`: the load of a short closed loop.
     pub first: Option<u64>,
@@ -22,7 +22,7 @@ pub struct Search {
     pub most: u64,
 }
 
-/// A quantity that a search varies.
+/// The variable of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SearchVariable {
     /// The rate. A load is the number of requests per minute.
@@ -33,15 +33,14 @@ pub enum SearchVariable {
     Threads,
 }
 
-/// Above this rate, in requests per second, sends are gathered ...
+/// Rate above which sends are gathered, in requests per second ...
 const GATHERED_ABOVE: f64 = 10_000.0;
-/// ... in slices of this length: sent one by one, they would use enough processor time for onrush to be the limit.
+/// ... in slices of this length. Sent one by one, they would use so much processor time that onrush would be the limit.
 const SLICE: Duration = Duration::from_micros(200);
 
 impl Search {
-    /// The run under a load: measured for `length`. Then the schedule goes on, uncounted, until it is known how the
-    /// requests that were due have ended; where the objective has no percentile, up to `drain` longer until nothing is
-    /// in flight.
+    /// The run under a load, measured for `length`. Then the schedule goes on, uncounted, until the outcome of all due
+    /// requests is known. If the objective has no percentile, it goes on for up to `drain` until nothing is in flight.
     pub fn run(&self, load: u64, length: Duration, drain: Duration) -> Plan {
         let mut plan = self.plan.clone();
         let threads = plan.load.threads;
@@ -50,8 +49,8 @@ impl Search {
             SearchVariable::Rate => {
                 plan.run_on = plan.needed_run_on([&self.objective]);
                 if plan.run_on.is_zero() {
-                    // The run ends with its last request: nothing that is due later is sent, and responses to requests
-                    // in flight are awaited.
+                    // The run ends with its last request: nothing due later is sent, and responses to requests in
+                    // flight are awaited.
                     let requests = u128::from(load) * length.as_millis() / (1_000 * u128::from(PER_SECOND));
                     plan.stop = Stop { duration: Some(length + drain), requests: u64::try_from(requests).ok() };
                 }
@@ -66,7 +65,7 @@ impl Search {
         plan
     }
 
-    /// A closed loop of this length, with the threads and connections that the search begins with.
+    /// A closed loop of this length, with the initial threads and connections of the search.
     pub fn closed_loop(&self, length: Duration) -> Plan {
         let Load { threads, connections, .. } = self.plan.load;
         let load = match (self.over, self.first) {
@@ -77,7 +76,7 @@ impl Search {
         Plan { load, schedule: None, stop, warmup: Duration::ZERO, ..self.plan.clone() }
     }
 
-    /// True if the search, and not the user, gathers the sends of this load in slices.
+    /// True if the search, not the user, gathers the sends of this load in slices.
     pub fn is_gathered(&self, load: u64) -> bool {
         let typed = self.plan.schedule.as_ref().is_some_and(|schedule| schedule.send_slice.is_some());
         self.over == SearchVariable::Rate && self.over.number(load) > GATHERED_ABOVE && !typed
@@ -85,7 +84,7 @@ impl Search {
 }
 
 impl SearchVariable {
-    /// All choices with their names.
+    /// All variables with their names.
     pub const ALL: [(Self, &'static str); 3] =
         [(Self::Rate, "rate"), (Self::Connections, "connections"), (Self::Threads, "threads")];
 
@@ -106,7 +105,7 @@ impl SearchVariable {
         }
     }
 
-    /// A load in the unit that users see: requests per second, connections, threads.
+    /// A load in the unit shown to users: requests per second, connections, threads.
     pub fn number(self, load: u64) -> f64 {
         match self {
             Self::Rate => load as f64 / PER_SECOND as f64,
@@ -114,7 +113,7 @@ impl SearchVariable {
         }
     }
 
-    /// The nearest load to such a number that is worth trying: rates are rounded to three or four digits.
+    /// The load nearest to a number in users' units: rates are rounded to three or four digits.
     pub fn load(self, number: f64) -> u64 {
         match self {
             Self::Rate => {

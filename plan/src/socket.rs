@@ -13,12 +13,12 @@ pub struct SocketOptions {
     pub sndbuf: Option<u32>,
     /// The congestion control, under the kernel's name.
     pub congestion: Option<String>,
-    /// True if the buffer sizes are read even if none was set, because settings of the host vary.
+    /// True if the buffer sizes are read even if none was set, because host settings vary.
     pub reads_sizes: bool,
 }
 
 impl SocketOptions {
-    /// The longest name of a congestion control, in bytes (`TCP_CA_NAME_MAX`, without the terminating zero).
+    /// Longest name of a congestion control, in bytes (`TCP_CA_NAME_MAX`, without the terminating zero).
     pub const NAME_MAX: usize = 15;
 
     /// True if a text can be the name of a congestion control.
@@ -26,7 +26,7 @@ impl SocketOptions {
         (1..=Self::NAME_MAX).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_graphic())
     }
 
-    /// An error in the options.
+    /// A contradiction in the options.
     pub(super) fn contradiction(&self) -> Option<&'static str> {
         let is_size = |bytes: u32| (1..=BUFFER_MAX).contains(&u64::from(bytes));
         if ![self.rcvbuf, self.sndbuf].into_iter().flatten().all(is_size) {

@@ -4,21 +4,22 @@ use std::time::Duration;
 
 use super::Plan;
 
-/// A tenth of a second in nanoseconds. Stages begin and end with one, because measurements are handed over in these.
+/// A tenth of a second in nanoseconds. Stages start and end on tenths, because measurements are handed over in tenths.
 const TENTH_NS: u128 = 100_000_000;
 
-/// A stage of a run, which has its own row in results.
+/// A stage of a run, with a separate row in results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RunStage {
-    /// When it begins, since measuring began.
+    /// Start of the stage, since measuring began.
     pub from: Duration,
-    /// When it ends, likewise.
+    /// End of the stage, since measuring began.
     pub until: Duration,
 }
 
 impl Plan {
-    /// The stages of the run, in order; none if there are fewer than two. Where rate and connections have stages, a new
-    /// one begins wherever either does. Times are rounded up to tenths of a second; a stage within one has no row.
+    /// The stages of the run, in order; empty if there are fewer than two. If both rate and connections have stages, a
+    /// new one begins wherever either does. Times are rounded up to tenths of a second; a stage within one tenth has no
+    /// row.
     pub fn stages(&self) -> Vec<RunStage> {
         let rates = self.schedule.iter().flat_map(|schedule| &schedule.stages);
         let levels = self.levels.iter().flat_map(|levels| &levels.stages);
@@ -34,7 +35,7 @@ impl Plan {
     }
 }
 
-/// When stages of these lengths end, one after the other.
+/// Ends of consecutive stages of these lengths.
 fn ends(lengths: impl Iterator<Item = Duration>) -> Vec<Duration> {
     let ends = lengths.scan(Duration::ZERO, |end, length| {
         *end = end.saturating_add(length);

@@ -1,14 +1,14 @@
-//! When a run ends.
+//! The end of a run.
 
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-/// The end of a run: whichever limit is reached first. At least one of the two is set.
+/// The end of a run: the limit reached first. At least one of the two is set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stop {
-    /// The longest that the run may last.
+    /// Longest length of the run.
     pub duration: Option<Duration>,
-    /// The exact number of requests that are started.
+    /// The exact number of requests to start.
     pub requests: Option<u64>,
 }

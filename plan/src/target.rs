@@ -1,4 +1,4 @@
-//! A URL taken apart: where to connect, and what to request.
+//! A parsed URL: where to connect, and what to request.
 //!
 //! The rules are wrk's, widened where wrk loses or refuses a valid URL of RFC 3986: a fragment is not sent, a query
 //! needs no path, a user name is kept, a host may contain `_`. Nothing is resolved or normalised: the path is sent as
@@ -10,10 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Dialect, percent_encoding};
 
-/// A URL, taken apart.
+/// A parsed URL.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Target {
-    /// Exactly as typed, for the report's first line.
+    /// The URL exactly as typed, for the report's first line.
     pub typed: String,
     /// The scheme.
     pub scheme: Scheme,
@@ -29,14 +29,14 @@ pub struct Target {
     pub userinfo: Option<String>,
 }
 
-/// The protocol to speak with the target.
+/// The protocol of the target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Scheme {
     /// HTTP over TCP.
     Http,
     /// HTTP over TLS over TCP.
     Https,
-    /// Any other word, in upper or lower case: as in wrk also HTTP over TCP, but it needs a port. Compat dialects only.
+    /// Any other word, in upper or lower case: as in wrk, HTTP over TCP with a required port. Compat dialects only.
     Other(String),
 }
 
@@ -46,13 +46,13 @@ pub enum Scheme {
 pub struct InvalidUrl {
     /// The text as typed.
     pub typed: String,
-    /// The fault, and what to write instead.
+    /// The fault, and the remedy.
     pub reason: String,
 }
 
 impl Target {
-    /// Takes a URL apart. In the native dialect a missing scheme means `http` and an unknown one is an error; the
-    /// compat dialects require a scheme and accept any.
+    /// Parses a URL. In the native dialect a missing scheme means `http` and an unknown one is an error; the compat
+    /// dialects require a scheme and accept any.
     pub fn parse(text: &str, dialect: Dialect) -> Result<Self, InvalidUrl> {
         parse(text, dialect).map_err(|reason| InvalidUrl { typed: text.to_owned(), reason })
     }
@@ -75,7 +75,7 @@ impl Target {
 }
 
 impl Scheme {
-    /// Its name in a URL.
+    /// The scheme's name in a URL.
     pub fn name(&self) -> &str {
         match self {
             Self::Http => "http",
@@ -84,7 +84,7 @@ impl Scheme {
         }
     }
 
-    /// The scheme that a word means; wrk treats every word that begins with `https` as `https`.
+    /// The scheme named by a word; wrk treats every word that begins with `https` as `https`.
     fn parse(name: &str, dialect: Dialect) -> Result<Self, String> {
         let is_http2 = ["h2c", "h2", "grpc"].iter().any(|other| name.eq_ignore_ascii_case(other));
         if is_http2 && !dialect.is_compat() {
@@ -137,7 +137,7 @@ pub fn percent_encoded(character: char) -> String {
     character.encode_utf8(&mut [0; 4]).bytes().map(|byte| format!("%{byte:02X}")).collect()
 }
 
-/// The scheme, and where the authority begins.
+/// The scheme, and the start of the authority.
 fn scheme(text: &str, dialect: Dialect) -> Result<(Scheme, usize), String> {
     if let Some((name, _)) = text.split_once("://").filter(|(name, _)| !name.contains(['/', '?', '#'])) {
         return Ok((Scheme::parse(name, dialect)?, name.len() + "://".len()));
@@ -201,7 +201,7 @@ fn host(text: &str, start: usize, end: usize) -> Result<(String, Option<String>)
     Ok((host, port))
 }
 
-/// Suggestion for an IPv6 address without brackets; the part after its last colon is the port if the rest is an
+/// A suggestion for an IPv6 address without brackets. The part after its last colon is the port if the rest is an
 /// address.
 fn unbracketed(text: &str) -> String {
     let is_address = |text: &str| text.parse::<Ipv6Addr>().is_ok();
@@ -229,7 +229,7 @@ fn bracketed(text: &str) -> Result<String, String> {
     Ok(format!("{address}%{zone}"))
 }
 
-/// The host as a name or IPv4 address; it begins at `start` of the text.
+/// The host as a name or IPv4 address, starting at `start` of the text.
 fn named(name: &str, start: usize) -> Result<String, String> {
     if name.is_empty() {
         return Err(format!("no host at character {}", start + 1));
@@ -244,7 +244,7 @@ fn named(name: &str, start: usize) -> Result<String, String> {
     }
 }
 
-/// The port's number. Like wrk, the compat dialects accept 0; connecting to it fails.
+/// The port number. Like wrk, the compat dialects accept 0; connecting to it fails.
 fn number(port: &str, dialect: Dialect) -> Result<u16, String> {
     let digits = port.bytes().all(|byte| byte.is_ascii_digit());
     let number = if digits { port.parse::<u16>().ok() } else { None };

@@ -1,4 +1,4 @@
-//! Values of the placeholders of requests, as `--templates` asks.
+//! Values of the placeholders in requests, as set by `--templates`.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,16 +8,16 @@ use super::{FileContents, UnreadableFile};
 /// Values of placeholders.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Templates {
-    /// The files with values that they name, each once.
+    /// The value files named by placeholders, each once.
     pub files: Vec<FileContents>,
     /// The seed of random values.
     pub seed: u64,
-    /// Which of the run's requests these are: of every so many, the one with this number.
+    /// Selects the requests of the run belonging to this part: index and number of parts.
     pub part: (u64, u64),
 }
 
 impl Templates {
-    /// Part `index` of `parts`, one per machine: each sends other requests of the run.
+    /// Part `index` of `parts`, one per machine: each sends different requests of the run.
     #[must_use]
     pub fn share(&self, index: u32, parts: u32) -> Self {
         let (first, step) = self.part;
@@ -28,7 +28,7 @@ impl Templates {
     ///
     /// # Errors
     ///
-    /// When one of them cannot be read.
+    /// If a file cannot be read.
     pub fn read_files(&mut self) -> Result<(), UnreadableFile> {
         self.files.iter_mut().try_for_each(|file| file.read("the values", VALUES_MAX_MIB))
     }

@@ -8,7 +8,7 @@ use super::{FileContents, UnreadableFile};
 /// The TLS settings for a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TlsOptions {
-    /// The name that is sent to the server (SNI) and that its certificate must be valid for.
+    /// The name sent to the server (SNI), for which the server's certificate must be valid.
     pub name: String,
     /// True to verify the server's certificate.
     pub check: bool,
@@ -16,17 +16,17 @@ pub struct TlsOptions {
     pub roots: Option<FileContents>,
     /// The client's own certificate.
     pub identity: Option<ClientCertificate>,
-    /// The oldest version that is offered.
+    /// The oldest offered version.
     pub oldest: TlsVersion,
-    /// The newest version that is offered.
+    /// The newest offered version.
     pub newest: TlsVersion,
-    /// The suites that are offered, the preferred first; empty: all of [`SUITES`].
+    /// The offered suites, the preferred first; empty: all of [`SUITES`].
     pub suites: Vec<u16>,
-    /// The key exchange groups that are offered, the preferred first; empty: all of [`GROUPS`].
+    /// The offered key exchange groups, the preferred first; empty: all of [`GROUPS`].
     pub groups: Vec<u16>,
-    /// The versions of HTTP that are offered (ALPN), the preferred first; empty: the server is not told any.
+    /// The offered HTTP versions (ALPN), the preferred first; empty: none is offered.
     pub alpn: Vec<super::http::HttpVersion>,
-    /// True if a connection that replaces another resumes its session.
+    /// True if a replacement connection resumes the session of its predecessor.
     pub resume: bool,
 }
 
@@ -35,11 +35,11 @@ pub struct TlsOptions {
 pub struct ClientCertificate {
     /// A PEM file with the certificate and the intermediate certificates.
     pub certificates: FileContents,
-    /// A PEM file with the key; `None`: the file of the certificates has it.
+    /// A PEM file with the key; `None`: the key is in the certificates' file.
     pub key: Option<FileContents>,
 }
 
-/// A version of TLS that onrush supports.
+/// A supported version of TLS.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TlsVersion {
     /// TLS 1.2.
@@ -48,16 +48,16 @@ pub enum TlsVersion {
     V13,
 }
 
-/// A suite or a group: its number in the protocol, and its names; reports use the first one.
+/// A suite or a group: its protocol number and its names; reports use the first name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TlsName {
     /// The number on the wire.
     pub number: u16,
-    /// The names that are accepted.
+    /// The accepted names.
     pub names: &'static [&'static str],
 }
 
-/// The suites that onrush supports: IANA's name, then OpenSSL's.
+/// The supported suites: IANA's name, then OpenSSL's.
 pub const SUITES: &[TlsName] = &[
     TlsName { number: 0x1301, names: &["TLS_AES_128_GCM_SHA256"] },
     TlsName { number: 0x1302, names: &["TLS_AES_256_GCM_SHA384"] },
@@ -73,7 +73,7 @@ pub const SUITES: &[TlsName] = &[
     TlsName { number: 0xcca8, names: &["TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256", "ECDHE-RSA-CHACHA20-POLY1305"] },
 ];
 
-/// The groups that onrush supports, in order of preference.
+/// The supported groups, in order of preference.
 pub const GROUPS: &[TlsName] = &[
     TlsName { number: 0x001d, names: &["X25519"] },
     TlsName { number: 0x0017, names: &["P-256", "secp256r1", "prime256v1"] },
@@ -82,24 +82,24 @@ pub const GROUPS: &[TlsName] = &[
 ];
 
 impl TlsOptions {
-    /// The files that the settings need.
+    /// The files needed by the settings.
     pub fn files(&self) -> impl Iterator<Item = &FileContents> {
         let identity = self.identity.iter().flat_map(|identity| identity.key.iter().chain([&identity.certificates]));
         self.roots.iter().chain(identity)
     }
 
-    /// The files, to attach contents.
+    /// The files needed by the settings, for attaching contents.
     pub fn files_mut(&mut self) -> impl Iterator<Item = &mut FileContents> {
         let identity = self.identity.iter_mut();
         let identity = identity.flat_map(|identity| identity.key.iter_mut().chain([&mut identity.certificates]));
         self.roots.iter_mut().chain(identity)
     }
 
-    /// Reads the files that the settings need.
+    /// Reads the files needed by the settings.
     ///
     /// # Errors
     ///
-    /// When one of them cannot be read.
+    /// If a file cannot be read.
     pub fn read_files(&mut self) -> Result<(), UnreadableFile> {
         self.roots.iter_mut().try_for_each(|file| file.read("--cacert", PEM_MAX_MIB))?;
         self.identity.iter_mut().try_for_each(|identity| {
@@ -110,19 +110,19 @@ impl TlsOptions {
 }
 
 impl ClientCertificate {
-    /// The file with the key.
+    /// The file that contains the key.
     pub fn key(&self) -> &FileContents {
         self.key.as_ref().unwrap_or(&self.certificates)
     }
 }
 
 impl TlsName {
-    /// The entry of a table with this name, in upper or lower case.
+    /// The entry of a table with this name, case-insensitive.
     pub fn find(table: &'static [Self], name: &str) -> Option<&'static Self> {
         table.iter().find(|named| named.names.iter().any(|known| known.eq_ignore_ascii_case(name)))
     }
 
-    /// The first name of the entry with this number; the number itself if the table does not have it.
+    /// The first name of the entry with this number; the number itself if it is not in the table.
     pub fn name_of(table: &'static [Self], number: u16) -> String {
         let named = table.iter().find(|named| named.number == number);
         named.map_or_else(|| format!("0x{number:04x}"), |named| named.names[0].to_owned())
@@ -130,7 +130,7 @@ impl TlsName {
 }
 
 impl TlsVersion {
-    /// The number of the version in the protocol.
+    /// The protocol number of the version.
     pub fn number(self) -> u16 {
         match self {
             Self::V12 => 0x0303,
@@ -138,7 +138,7 @@ impl TlsVersion {
         }
     }
 
-    /// The version as usually written.
+    /// The usual name of the version.
     pub fn name(self) -> &'static str {
         match self {
             Self::V12 => "1.2",
@@ -146,12 +146,12 @@ impl TlsVersion {
         }
     }
 
-    /// The name of the version with this number in the protocol.
+    /// The usual name of the version with this protocol number.
     pub fn name_of(number: u16) -> &'static str {
         if number == Self::V13.number() { Self::V13.name() } else { Self::V12.name() }
     }
 
-    /// The version of a suite: a suite belongs to one version only.
+    /// The version that a suite belongs to: there is exactly one.
     pub fn of_suite(suite: u16) -> Self {
         if suite >> 8 == 0x13 { Self::V13 } else { Self::V12 }
     }

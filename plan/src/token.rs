@@ -1,4 +1,4 @@
-//! The secret that the machines of one run share, in a file.
+//! The secret shared by the machines of one run, in a file.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -12,17 +12,17 @@ use onrush_text::reason;
 use rustix::fs::{OFlags, StatVfsMountFlags, fstatvfs};
 use thiserror::Error;
 
-/// How often a worker looks whether the file is there.
+/// Interval at which a worker looks for the file.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How long whoever writes to a pipe may take.
+/// Time limit for the writer of a pipe.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The secret of a run: 256 bits, written as 64 hexadecimal digits.
 #[derive(Clone)]
 pub struct Token(hmac::Key);
 
-/// Whose proof it is: one side's is of no use to the other.
+/// The author of a proof: one side's proof is useless to the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// The coordinator's.
@@ -31,7 +31,7 @@ pub enum Role {
     Worker,
 }
 
-/// Why a file holds no secret.
+/// The reason why a file contains no secret.
 #[derive(Debug, Error, PartialEq, Eq)]
 #[error("--token-file {name:?}: {reason}")]
 pub struct BadToken {
@@ -40,14 +40,14 @@ pub struct BadToken {
 }
 
 impl Token {
-    /// Reads a file.
+    /// Reads the secret from a file.
     ///
     /// # Errors
     ///
-    /// If it cannot be read, if others may read it, or if it has no secret in it.
+    /// If the file cannot be read, if others may read it, or if it contains no secret.
     pub fn read(path: &Path) -> Result<Self, BadToken> {
         let refused = |reason| BadToken { name: path.display().to_string(), reason };
-        // A pipe would keep it waiting for a writer.
+        // Opening a pipe would otherwise wait for a writer.
         let open = OpenOptions::new().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(path);
         let mut file = open.map_err(|error| refused(reason(&error)))?;
         let metadata = file.metadata().map_err(|error| refused(reason(&error)))?;
@@ -55,7 +55,8 @@ impl Token {
         if metadata.is_dir() {
             return Err(refused("it is a folder".to_owned()));
         }
-        // A volume that an engine has mounted for this one process is as private as the process, whatever its mode.
+        // A volume mounted by a container engine for this single process is as private as the process, whatever its
+        // mode.
         let is_volume = fstatvfs(&file).is_ok_and(|volume| volume.f_flag.contains(StatVfsMountFlags::RDONLY));
         if mode & 0o077 != 0 && !is_volume {
             return Err(refused(format!("others may read it: chmod 600 '{}'", path.display())));
@@ -69,14 +70,15 @@ impl Token {
         })
     }
 
-    /// Reads a file that the coordinator may still have to make. `None`: a signal came first, as `is_asked` says.
+    /// Reads the secret from a file that the coordinator may still have to create. `None`: a signal came first,
+    /// according to `is_asked`.
     ///
     /// # Errors
     ///
-    /// As for [`Self::read`], after this time if there is no file.
+    /// As for [`Self::read`], after `patience` if there is no file.
     pub fn wait(path: &Path, patience: Duration, is_asked: impl Fn() -> bool) -> Result<Option<Self>, BadToken> {
         let begun = Instant::now();
-        // An empty one is being written.
+        // An empty file is still being written.
         let is_to_come = || match fs::metadata(path) {
             Ok(file) => file.is_file() && file.len() == 0,
             Err(error) => error.kind() == io::ErrorKind::NotFound,
@@ -94,18 +96,18 @@ impl Token {
         })
     }
 
-    /// Reads a file; makes it, with a new secret, if there is none.
+    /// Reads the secret from a file; creates the file with a new secret if it does not exist.
     ///
     /// # Errors
     ///
-    /// As for [`Self::read`], or if it cannot be made.
+    /// As for [`Self::read`], or if the file cannot be created.
     pub fn read_or_make(path: &Path) -> Result<Self, BadToken> {
         let refused = |error: &io::Error| BadToken { name: path.display().to_string(), reason: reason(error) };
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
             Ok(mut file) => {
                 let digits = Self::draw().map_err(|error| refused(&error))?;
                 if let Err(error) = writeln!(file, "{digits}") {
-                    // Whoever finds an empty one waits for its contents.
+                    // Any process that finds an empty file waits for its contents.
                     let _ = fs::remove_file(path);
                     return Err(refused(&error));
                 }
@@ -116,7 +118,7 @@ impl Token {
         }
     }
 
-    /// Draws a new secret, as it is written to a file.
+    /// Draws a new secret, in the form written to a file.
     ///
     /// # Errors
     ///
@@ -134,14 +136,14 @@ impl Token {
         Some(Self(hmac::Key::new(hmac::HMAC_SHA256, &secret)))
     }
 
-    /// The proof that one side of a connection knows the secret. `exporter` is known to both ends of its TLS session
-    /// and nobody else, so that a proof is of no use on another connection.
+    /// The proof that one side of a connection knows the secret. Only the two ends of the TLS session know `exporter`,
+    /// so that a proof is useless on another connection.
     pub fn proof(&self, role: Role, exporter: &[u8]) -> [u8; 32] {
         let tag = hmac::sign(&self.0, &message(role, exporter));
         tag.as_ref().try_into().expect("SHA-256 has 32 bytes")
     }
 
-    /// True if the proof is right; takes the same time whatever is wrong with it.
+    /// True if the proof is right. Takes the same time whatever is wrong.
     pub fn is_proof(&self, role: Role, exporter: &[u8], proof: &[u8]) -> bool {
         hmac::verify(&self.0, &message(role, exporter), proof).is_ok()
     }
@@ -155,7 +157,7 @@ fn message(role: Role, exporter: &[u8]) -> Vec<u8> {
     [name.as_bytes(), exporter].concat()
 }
 
-/// The beginning of a file, or of a pipe if it comes soon: two digits a byte, and a line end of any kind.
+/// The beginning of a file, or of a pipe if it comes soon: two digits per byte, and any kind of line end.
 fn beginning(file: &mut File) -> io::Result<String> {
     let mut bytes = Vec::new();
     let begun = Instant::now();
@@ -210,7 +212,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("pipe");
         mkfifoat(CWD, &path, Mode::RUSR | Mode::WUSR).unwrap();
-        // Nobody writes to it.
+        // Nobody writes to the pipe.
         assert!(Token::read(&path).err().unwrap().to_string().contains("64 hexadecimal digits"));
         let mut both = OpenOptions::new().read(true).write(true).open(&path).unwrap();
         let reads = {

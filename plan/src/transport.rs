@@ -1,4 +1,4 @@
-//! Plans as JSON, to be sent to another machine or stored in a file, and plans divided into parts.
+//! Plans as JSON, for sending to another machine or storing in a file, and plans divided into parts.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 use super::load::share;
 use super::{ConnectionLevels, FileContents, Load, Plan, RequestList, Schedule, Stop, TlsOptions};
 
-/// The version that is written. A reader rejects any other, because it would ignore fields that it does not know.
+/// The version that is written. A reader rejects any other, because it would ignore unknown fields.
 const VERSION: u32 = 1;
 
 /// A plan as text.
@@ -18,7 +18,7 @@ struct Envelope<P> {
     plan: P,
 }
 
-/// A text that is not a plan that can be carried out here. The message gives the reason.
+/// A text that is not a plan that can be executed here. The message gives the reason.
 #[derive(Debug, Error)]
 pub enum UnfitPlan {
     /// The text is not a plan.
@@ -27,18 +27,17 @@ pub enum UnfitPlan {
     /// The plan has another version.
     #[error("this is a plan of version {0}, and this onrush supports version {VERSION}")]
     Version(u32),
-    /// Its numbers contradict each other.
+    /// The plan's values contradict each other.
     #[error("this is not a plan: {0}")]
     Contradiction(&'static str),
 }
 
 impl Plan {
-    /// The plan as JSON. It has the digests of files, not their contents, and nothing about how the result is
-    /// shown.
+    /// The plan as JSON. It contains the digests of files, not their contents, and nothing about the output.
     ///
     /// # Errors
     ///
-    /// When the path of a Unix socket or of a scenario is not UTF-8.
+    /// If the path of a Unix socket or of a scenario is not UTF-8.
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string(&Envelope { onrush_plan: VERSION, plan: self })
     }
@@ -47,7 +46,7 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// When the text is not a valid plan of this version.
+    /// If the text is not a valid plan of this version.
     pub fn from_json(text: &str) -> Result<Self, UnfitPlan> {
         let Envelope { onrush_plan, plan } = serde_json::from_str::<Envelope<serde_json::Value>>(text)?;
         if onrush_plan != VERSION {
@@ -78,7 +77,7 @@ impl Plan {
         }
     }
 
-    /// How stages that are valid in themselves contradict the rest of the plan.
+    /// A contradiction between individually valid stages and the rest of the plan.
     fn contradiction(&self) -> Option<&'static str> {
         let lengths =
             [self.levels.as_ref().map(ConnectionLevels::length), self.schedule.as_ref().and_then(Schedule::length)];
@@ -91,7 +90,7 @@ impl Plan {
         is_contradiction.then_some("the stages have a different number of connections")
     }
 
-    /// The contents of all files that the run needs.
+    /// The contents of all files needed by the run.
     pub fn files(&self) -> impl Iterator<Item = &FileContents> {
         let script = self.script.iter().map(|script| &script.file);
         let list = self.list.iter().flat_map(RequestList::files);
@@ -99,7 +98,7 @@ impl Plan {
         self.body.iter().chain(script).chain(list).chain(values).chain(self.tls.iter().flat_map(TlsOptions::files))
     }
 
-    /// Attaches the contents to every file with their digest; returns whether there is one.
+    /// Attaches the contents to every file with their digest. Returns true if there is one.
     pub fn attach(&mut self, contents: &Arc<[u8]>) -> bool {
         let script = self.script.iter_mut().map(|script| &mut script.file);
         let list = self.list.iter_mut().flat_map(RequestList::files_mut);
@@ -109,9 +108,9 @@ impl Plan {
         files.filter_map(|file| file.attach(Arc::clone(contents)).then_some(())).count() > 0
     }
 
-    /// Part `index` (from 0) of `parts`, one per machine: connections and requests are divided, with the first parts
-    /// taking the remainder, and the requests of a schedule are dealt out in turn. `None` if there are not enough for
-    /// that number of parts.
+    /// Part `index` (from 0) of `parts`, one per machine. Connections and requests are divided, with the first parts
+    /// taking the remainder; the requests of a schedule are dealt out in turn. `None` if there are not enough for that
+    /// many parts.
     pub fn share(&self, index: u32, parts: u32) -> Option<Self> {
         let requests = self.stop.requests.unwrap_or(u64::MAX);
         let parts = u64::from(parts.min(self.load.connections)).min(requests) as u32;

@@ -7,10 +7,10 @@ use serde::{Deserialize, Serialize};
 /// The distribution of due times at a given rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Arrivals {
-    /// At equal distances.
+    /// Evenly spaced.
     Uniform,
-    /// Independently of one another, like the requests of many users: a Poisson process.
+    /// Independent of one another, like the requests of many users: a Poisson process.
     Poisson,
-    /// This number at once, and the next burst when as many would have been due at equal distances.
+    /// This number at once. The next burst is due when as many would have been due at even spacing.
     Burst(NonZeroU64),
 }

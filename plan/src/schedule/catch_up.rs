@@ -24,13 +24,13 @@ impl CatchUp {
         (thousandths >= Self::ONE).then_some(Self { thousandths })
     }
 
-    /// How long a planned time takes while catching up, both in nanoseconds.
+    /// Length of a planned time while catching up, both in nanoseconds.
     pub fn shortened_ns(self, planned_ns: u64) -> u64 {
         (u128::from(planned_ns) * u128::from(Self::ONE) / u128::from(self.thousandths)) as u64
     }
 }
 
-/// For `--catch-up`.
+/// As typed after `--catch-up`.
 impl fmt::Display for CatchUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.thousandths as f64 / Self::ONE as f64)

@@ -1,4 +1,4 @@
-//! The due times of one part of a schedule, one after the other.
+//! The due times of one part of a schedule, in order.
 
 use std::time::Duration;
 
@@ -7,39 +7,39 @@ use super::stage::Stage;
 use crate::Random;
 use crate::part::Partition;
 
-/// How many requests that need not be sent are drawn to count them.
+/// Largest number of unsent requests that are drawn just to count them.
 const DRAWN_MAX: u64 = 1_000_000;
 
-/// The part of a schedule that is carried out.
+/// The executed part of a schedule.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ScheduleSpan {
-    /// The length of the warm-up before it, in nanoseconds. The requests of the warm-up do not count.
+    /// Length of the preceding warm-up, in nanoseconds. Its requests do not count.
     pub warmup_ns: u64,
-    /// The length after the warm-up, in nanoseconds; `None`: the length of the schedule.
+    /// Length after the warm-up, in nanoseconds; `None`: the length of the schedule.
     pub duration_ns: Option<u64>,
-    /// How long requests are due after that, at the last rate, in nanoseconds. They do not count.
+    /// Length of the run-on at the last rate, in nanoseconds. Its requests do not count.
     pub run_on_ns: u64,
 }
 
-/// The due times of one part of a schedule, in nanoseconds since the start of the run, in ascending order. All of them
-/// are before the end, or before the end of the run-on.
+/// The due times of one part of a schedule, in nanoseconds since the start of the run, in ascending order. All are
+/// before the end, or before the end of the run-on.
 #[derive(Clone, Debug)]
 pub struct Dues {
-    /// The warm-up, if there is one, the stages, and the run-on, if there is one.
+    /// The warm-up, if any, the stages, and the run-on, if any.
     stages: Vec<Stage>,
     /// True during the warm-up, if that is the first stage.
     is_warm_up: bool,
-    /// The index of the next request's stage.
+    /// Index of the next request's stage.
     stage: usize,
-    /// When that stage begins, in nanoseconds.
+    /// Start of that stage, in nanoseconds.
     stage_ns: u64,
-    /// The grains of all stages before it.
+    /// Number of grains before that stage.
     stage_grains: u128,
     part: Partition,
     stream: DueStream,
-    /// When the run ends, in nanoseconds.
+    /// End of the run, in nanoseconds.
     end_ns: u64,
-    /// When the due times end, in nanoseconds.
+    /// End of the due times, in nanoseconds.
     run_on_until_ns: u64,
     next_ns: u64,
 }
@@ -47,7 +47,7 @@ pub struct Dues {
 /// The position of the next request in the schedule.
 #[derive(Clone, Debug)]
 enum DueStream {
-    /// Its number, or the number of the first request in its burst.
+    /// The request's number, or that of the first request in its burst.
     Counted { number: u64, burst: u64 },
     /// The sum of random distances, in grains of the whole schedule.
     Drawn { grains: u128, random: Random },
@@ -88,25 +88,25 @@ impl Dues {
         dues
     }
 
-    /// When the next request is due; [`u64::MAX`]: never.
+    /// Due time of the next request; [`u64::MAX`]: never.
     pub fn next_ns(&self) -> u64 {
         self.next_ns
     }
 
-    /// When the run ends, in nanoseconds; [`u64::MAX`]: not known yet.
+    /// End of the run, in nanoseconds; [`u64::MAX`]: not known yet.
     pub fn end_ns(&self) -> u64 {
         self.end_ns
     }
 
-    /// True if skipping many requests at once, up to this moment, is the same as skipping them one by one. False where
-    /// due times are drawn one after the other, and across the end of a warm-up, where numbering restarts.
+    /// True if skipping many requests up to this moment at once has the same effect as skipping them one by one. False
+    /// if due times are drawn one after the other, and across the end of a warm-up, where numbering restarts.
     pub fn can_leap(&self, until_ns: u64) -> bool {
         let is_within = || self.stages.first().is_some_and(|warm_up| until_ns <= warm_up.length_ns());
         !matches!(self.stream, DueStream::Drawn { .. }) && (!self.is_warm_up || is_within())
     }
 
-    /// Skips this many requests: a batch has the due time of its first request. One that reaches beyond the end of the
-    /// warm-up skips nothing after it.
+    /// Skips this many requests: a batch has the due time of its first request. A batch that extends beyond the end of
+    /// the warm-up skips nothing after it.
     pub fn take(&mut self, requests: u64) {
         if self.is_warm_up && matches!(self.stream, DueStream::Drawn { .. }) {
             // Numbers drawn beyond the end would be missing after it.
@@ -123,7 +123,7 @@ impl Dues {
         self.find();
     }
 
-    /// How many of the next requests, at most `most`, are due before this time, in nanoseconds.
+    /// Number of the next requests, at most `most`, due before this time, in nanoseconds.
     pub fn count_before(&self, until_ns: u64, most: u64) -> u64 {
         let is_before = |requests: u64| {
             let mut probe = self.clone();
@@ -141,7 +141,7 @@ impl Dues {
             };
             return (1..most).take_while(is_next_before).count() as u64 + 1;
         }
-        // Finds the last one before that time: doubling steps, then bisection.
+        // Finds the last request before that time: doubling steps, then bisection.
         let (mut before, mut step) = (0, 1);
         while step < most - before && is_before(before + step) {
             before += step;
@@ -155,8 +155,8 @@ impl Dues {
         before + 1
     }
 
-    /// How many of the next requests are due before this time, in nanoseconds. Where due times are drawn, beyond a
-    /// million of them it is the mean number: that is off by a thousandth at most, and takes no time.
+    /// Number of the next requests due before this time, in nanoseconds. If due times are drawn, the mean number beyond
+    /// a million: off by at most a thousandth, and computed at once.
     pub fn count_about_before(&self, until_ns: u64) -> u64 {
         let most = if matches!(self.stream, DueStream::Drawn { .. }) { DRAWN_MAX } else { u64::MAX };
         let drawn = self.count_before(until_ns, most);
@@ -171,20 +171,20 @@ impl Dues {
         drawn + rest.count_before(until_ns, u64::MAX)
     }
 
-    /// Skips the requests, at most `most`, that are due before this time, in nanoseconds; returns their number.
+    /// Skips the next requests, at most `most`, due before this time, in nanoseconds. Returns their number.
     pub fn pass_before(&mut self, until_ns: u64, most: u64) -> u64 {
         let mut passed = 0;
         while passed < most && !self.can_leap(until_ns) && self.next_ns < until_ns {
             self.take(1);
             passed += 1;
         }
-        // Now many can be skipped at once, or there are no more.
+        // Many can now be skipped at once, or there are no more.
         let rest = self.count_before(until_ns, most - passed);
         self.take(rest);
         passed + rest
     }
 
-    /// Finds out when the next request is due, in this stage or a later one.
+    /// Finds the due time of the next request, in this stage or a later one.
     fn find(&mut self) {
         self.next_ns = u64::MAX;
         while let Some(stage) = self.stages.get(self.stage) {
@@ -229,7 +229,7 @@ impl DueStream {
         }
     }
 
-    /// The grains of the schedule before the next request.
+    /// Number of grains of the schedule before the next request.
     fn grains(&self) -> u128 {
         match self {
             Self::Counted { number, burst } => u128::from(number - number % burst) * u128::from(Stage::GRAINS),

@@ -1,7 +1,7 @@
-//! The schedule of an open loop, which sets when requests are due: plain data, and a pure function of it.
+//! The schedule of an open loop, which sets the due times of requests: plain data, and a pure function of it.
 //!
-//! There is one schedule for the whole run, no matter how many threads and machines carry it out: request k belongs to
-//! part k mod n of n. No clock is read: times count from the start of the run.
+//! There is one schedule for the whole run, however many threads and machines take part: request k belongs to part k
+//! mod n of n. No clock is read: times count from the start of the run.
 
 mod arrivals;
 mod catch_up;
@@ -22,25 +22,25 @@ use serde::{Deserialize, Serialize};
 use super::limits::{POISSON_RATE_MAX, SEND_SLICE_MAX, TIME_MAX};
 use super::part::Partition;
 
-/// Requests that are sent more than this after their time are late.
+/// Delay after its due time beyond which a sent request is late.
 pub const LATE: Duration = Duration::from_millis(1);
 
-/// When requests are due, and the treatment of late ones.
+/// The due times of requests, and the treatment of late ones.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Schedule {
     /// The distribution of due times at a given rate.
     pub arrivals: Arrivals,
-    /// The rate over time, in at least one stage. The first stage begins after the warm-up, which has the rate at which
-    /// that stage begins.
+    /// The rate over time, in at least one stage. The first stage begins after the warm-up, which has the initial rate
+    /// of that stage.
     pub stages: Vec<Stage>,
-    /// The part of the requests that is sent here.
+    /// The part of the requests sent here.
     pub part: Partition,
     /// The pace at which late requests are sent; `None`: as fast as possible.
     pub catch_up: Option<CatchUp>,
-    /// A request that would start more than this after it was due is dropped; `None`: no request is dropped.
+    /// Delay after its due time beyond which a request is dropped instead of started; `None`: no request is dropped.
     pub max_late: Option<Duration>,
-    /// Requests that are due within a slice of this length are sent together at its end; `None`: each is sent when it
-    /// is due.
+    /// Length of the slices in which sends are gathered: requests due within a slice are sent at its end; `None`: each
+    /// is sent at its due time.
     pub send_slice: Option<Duration>,
 }
 
@@ -50,13 +50,13 @@ impl Schedule {
         Dues::new(self.arrivals, &self.stages, self.part.part(worker), span, seed)
     }
 
-    /// The mean number of requests per second that are due here between two times after the warm-up, the earlier one
-    /// first; zero after the last stage.
+    /// The mean number of requests per second due here between two times after the warm-up, the earlier one first; zero
+    /// after the last stage.
     pub fn per_second_between(&self, from: Duration, until: Duration) -> f64 {
         (self.requests_until(until) - self.requests_until(from)) / (until - from).as_secs_f64()
     }
 
-    /// The number of requests that are due here up to this time after the warm-up.
+    /// Number of requests due here up to this time after the warm-up.
     fn requests_until(&self, mut until: Duration) -> f64 {
         let mut requests = 0.0;
         for stage in &self.stages {
@@ -71,7 +71,7 @@ impl Schedule {
         requests / self.part.of as f64
     }
 
-    /// The times after the warm-up in which no request is due, from and until, in nanoseconds, in order: stages at a
+    /// The times after the warm-up without due requests: start and end, in nanoseconds, in order. They are stages at a
     /// rate of zero, and the time after the last stage.
     pub fn idle(&self) -> Vec<(u64, u64)> {
         let (mut from_ns, mut idle) = (0, Vec::new());
@@ -84,18 +84,18 @@ impl Schedule {
         idle
     }
 
-    /// The length of all stages together; `None`: the last one is open-ended.
+    /// The length of all stages together; `None`: the last stage is open-ended.
     pub fn length(&self) -> Option<Duration> {
         self.stages.iter().map(|stage| stage.length).sum()
     }
 
-    /// The highest number of requests per second that are due here.
+    /// The highest number of requests per second due here.
     pub fn most_per_second(&self) -> f64 {
         let most = self.stages.iter().map(|stage| stage.from.max(stage.to)).max();
         most.map_or(0.0, Rate::per_second) / self.part.of as f64
     }
 
-    /// The time after its due time from which a request is late.
+    /// The delay after its due time from which a request is late.
     pub fn late_after(&self) -> Duration {
         LATE + self.send_slice.unwrap_or_default()
     }
@@ -111,7 +111,7 @@ impl Schedule {
         Self { part: self.part.part(Partition::new(index, parts)), ..self.clone() }
     }
 
-    /// An error in a schedule read from a plan.
+    /// A contradiction in a schedule read from a plan.
     pub fn contradiction(&self) -> Option<&'static str> {
         let Some((last, others)) = self.stages.split_last() else { return Some("the schedule has no stage") };
         if others.iter().any(|stage| stage.length.is_none()) || (last.length.is_none() && last.from != last.to) {

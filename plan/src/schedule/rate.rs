@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::limits::RATE_MAX;
 
-/// A rate of requests, stored as a whole number per minute so that nothing typed is rounded.
+/// A rate of requests, stored as a whole number per minute so that no typed value is rounded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Rate {

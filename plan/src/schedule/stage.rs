@@ -14,14 +14,14 @@ use super::rate::Rate;
 pub struct Stage {
     /// The length of the stage; `None`: until the run ends.
     pub length: Option<Duration>,
-    /// The rate at its beginning.
+    /// Rate at the beginning.
     pub from: Rate,
-    /// The rate at its end.
+    /// Rate at the end.
     pub to: Rate,
 }
 
 impl Stage {
-    /// Grains in a request: twice the nanoseconds in a minute.
+    /// Grains per request: twice the nanoseconds in a minute.
     pub const GRAINS: u64 = 2 * 60_000_000_000;
 
     /// A constant rate until the run ends.
@@ -42,8 +42,8 @@ impl Stage {
         u128::from(self.from.per_minute() + self.to.per_minute()) * u128::from(self.length_ns())
     }
 
-    /// When this many grains have passed, in nanoseconds since the beginning of the stage, rounded down. The stage must
-    /// have more grains than that.
+    /// The time at which this many grains have passed, in nanoseconds since the beginning of the stage, rounded down.
+    /// The stage must have more grains than that.
     pub(super) fn at_ns(&self, grains: u128) -> u64 {
         let (from, to) = (self.from.per_minute(), self.to.per_minute());
         if from == to {

@@ -72,7 +72,7 @@ fn huge_due_counts_are_averaged_not_drawn() {
     let dues = plan.dues(Partition::new(1, 2), ScheduleSpan::default(), 7);
     let few_ns = SECOND / 100;
     assert_eq!(dues.count_about_before(few_ns), dues.count_before(few_ns, u64::MAX));
-    // 5,000,000 for this half in the first second, 2,500,000 in each further one: to draw them would take hours.
+    // 5,000,000 for this half in the first second, 2,500,000 in each later one: drawing them would take hours.
     let many = dues.count_about_before(100_001 * SECOND) as f64;
     assert!((many / (5e6 + 2.5e6 * 100_000.0) - 1.0).abs() < 1e-6, "{many}");
     let even = schedule(Arrivals::Uniform, &[Stage::open(per_second(1_000))]);
@@ -88,12 +88,12 @@ fn empty_stages_and_the_end_are_idle() {
     assert_eq!(schedule(Arrivals::Uniform, &[Stage::open(per_second(1))]).idle(), [(u64::MAX, u64::MAX)]);
 }
 
-/// All due times of a schedule that is carried out in one part.
+/// All due times of a schedule executed in one part.
 fn whole(schedule: &Schedule, span: ScheduleSpan) -> Vec<u64> {
     all(schedule.dues(Partition::WHOLE, span, 1))
 }
 
-/// Random stages of any kind, not all of them idle.
+/// Random stages of any kind, not all idle.
 fn any_stages(random: &mut Random) -> Vec<Stage> {
     let rate = |random: &mut Random| {
         let most = [0, 60, 1_000, 60_000][random.below(4) as usize];
@@ -140,14 +140,14 @@ fn ramps_up_and_down_are_solved_exactly() {
     let up = whole(&schedule(Arrivals::Uniform, &[stage(100, 0, 2)]), ScheduleSpan::default());
     let root = |k: u64| (u128::from(k) * 100 * u128::from(SECOND) * u128::from(SECOND)).isqrt() as u64;
     assert_eq!(up, (0..100).map(root).collect::<Vec<_>>());
-    // On the way down, the time that remains is proportional to the square root of the requests that remain.
+    // On the way down, the remaining time is proportional to the square root of the remaining requests.
     let down = whole(&schedule(Arrivals::Uniform, &[stage(100, 2, 0)]), ScheduleSpan::default());
     let left = |k: u64| 100 * SECOND - if k == 0 { 100 * SECOND } else { root(100 - k) };
     let off = down.iter().zip((0..100).map(left)).map(|(due, exact)| exact.abs_diff(*due)).max();
     assert!(down.len() == 100 && off <= Some(1), "{off:?}");
 }
 
-/// Some positions in a stage, in grains, the first and the last among them.
+/// Some positions in a stage, in grains, including the first and the last.
 fn positions(stage: &Stage, random: &mut Random) -> Vec<u128> {
     let step = stage.grains() / 200 + 1;
     let anywhere = (0..200).map(|number| number * step + u128::from(random.next()) % step);
@@ -276,7 +276,7 @@ fn bursts_are_due_together_and_keep_the_rate() {
     assert_eq!(due, expected);
 }
 
-/// The largest distance between the cumulative distribution of `values` and the exponential one with the mean 1.
+/// The largest distance between the cumulative distribution of `values` and the exponential one with mean 1.
 fn kolmogorov_smirnov(mut values: Vec<f64>) -> f64 {
     values.sort_unstable_by(f64::total_cmp);
     let count = values.len() as f64;
@@ -287,7 +287,7 @@ fn kolmogorov_smirnov(mut values: Vec<f64>) -> f64 {
     values.iter().enumerate().map(distance).fold(0.0, f64::max)
 }
 
-/// The times between arrivals, in units of their mean; the last one of a run is cut off by its end.
+/// The times between arrivals, in units of their mean. The last one of a run is cut off by its end.
 fn gaps(due: &[u64], per_second: f64) -> Vec<f64> {
     let starts = [0].into_iter().chain(due.iter().copied());
     due.iter().zip(starts).map(|(due, before)| (due - before) as f64 / 1e9 * per_second).collect()
