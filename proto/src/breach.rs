@@ -1,4 +1,4 @@
-//! How a server can break HTTP/2.
+//! Violations of HTTP/2 by a server.
 
 use serde::{Deserialize, Serialize};
 
@@ -24,7 +24,7 @@ pub enum Breach {
     /// PUSH_PROMISE, or ENABLE_PUSH from a server.
     #[error("server push, which was switched off")]
     Push,
-    /// Something else between HEADERS and its last CONTINUATION.
+    /// Another frame between HEADERS and its last CONTINUATION.
     #[error("another frame inside a header block")]
     Interrupted,
     /// CONTINUATION without HEADERS.
@@ -39,7 +39,7 @@ pub enum Breach {
     /// WINDOW_UPDATE that changes nothing.
     #[error("WINDOW_UPDATE by zero")]
     ZeroIncrement,
-    /// A GOAWAY that takes back an earlier one.
+    /// A GOAWAY with a higher last stream than an earlier one.
     #[error("GOAWAY with a higher last stream than before")]
     GoAwayRises,
     /// A response without `:status`, with two, or with one that is not three digits.
@@ -51,28 +51,28 @@ pub enum Breach {
     /// A pseudo-field other than `:status`, after other fields, or in trailers.
     #[error("misplaced pseudo-header field")]
     PseudoField,
-    /// A name that is empty, or has upper-case letters or bytes that no name has.
+    /// A name that is empty, or has upper-case letters or invalid bytes.
     #[error("malformed header field name")]
     FieldName,
-    /// A value with a line end, NUL, or a blank at an end.
+    /// A value with a line end, NUL, or a leading or trailing blank.
     #[error("malformed header field value")]
     FieldValue,
-    /// A field that is about the connection of HTTP/1.
+    /// A field about an HTTP/1 connection.
     #[error("connection-specific header field")]
     ConnectionField,
-    /// `content-length` is not a number, or there are two different ones.
+    /// `content-length` is not a number, or two lengths differ.
     #[error("bad content-length")]
     ContentLength,
-    /// A body that is longer or shorter than announced.
+    /// A body longer or shorter than announced.
     #[error("body not as long as content-length")]
     BodyLength,
-    /// A body where there can be none.
+    /// A body where none is allowed.
     #[error("body in a response that has none (status 204 or 304, or to HEAD)")]
     NoBody,
     /// An interim response that ends its stream.
     #[error("1xx response that ends the stream")]
     InterimEnds,
-    /// Trailers with something after them.
+    /// Trailers that do not end their stream.
     #[error("trailers that do not end the stream")]
     TrailersDoNotEnd,
     /// DATA without a head before it.
@@ -81,13 +81,13 @@ pub enum Breach {
     /// A frame longer than the client's SETTINGS_MAX_FRAME_SIZE.
     #[error("frame longer than allowed")]
     FrameTooLong,
-    /// A frame of a kind that has another length.
+    /// A frame with the wrong length for its kind.
     #[error("frame of the wrong length")]
     FrameLength,
     /// An index that is 0 or not in the table.
     #[error("HPACK index out of range")]
     Index,
-    /// An integer above 2^31, or in more bytes than that needs.
+    /// An integer above 2^31, or encoded in more bytes than necessary.
     #[error("HPACK integer too large")]
     Integer,
     /// The header block ends inside a field.
@@ -96,7 +96,7 @@ pub enum Breach {
     /// EOS inside a string, or padding that is too long or not all ones.
     #[error("malformed Huffman code")]
     Huffman,
-    /// An update of the table's size that is too late, too large, or missing.
+    /// A table size update that is too late, too large, or missing.
     #[error("bad HPACK table size update")]
     TableSize,
     /// SETTINGS_INITIAL_WINDOW_SIZE above 2^31-1.
@@ -114,22 +114,22 @@ pub enum Breach {
     /// A header block longer than [`crate::http1::HEAD_MAX`], encoded or decoded.
     #[error("header block longer than 80 KiB")]
     BlockTooLong,
-    /// A header block in more frames than it needs.
+    /// A header block in more frames than necessary.
     #[error("header block in too many frames")]
     BlockFrames,
-    /// Unfinished header blocks of all connections together need too much memory, and this is a large one.
+    /// Unfinished header blocks of all connections together need too much memory, and this block is large.
     #[error("too many unfinished header blocks")]
     BlockMemory,
     /// The server asks for replies and does not read them.
     #[error("replies requested but not read")]
     ControlFlood,
-    /// Frames that bring no response forward.
+    /// Frames without progress of any response.
     #[error("10,000 frames without progress")]
     NoProgress,
 }
 
 impl Breach {
-    /// The code with which the server is told.
+    /// The error code sent to the server.
     pub fn code(self) -> Code {
         match self {
             Self::FirstFrame

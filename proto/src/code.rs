@@ -4,15 +4,15 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// Why a stream was reset or a connection ended, as HTTP/2 says it.
+/// An HTTP/2 error code: why a stream was reset or a connection ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(from = "u32")]
 pub struct Code(pub(crate) u32);
 
 impl Code {
-    /// Nothing is wrong.
+    /// No error.
     pub const NO_ERROR: Self = Self(0x0);
-    /// The peer broke the protocol in a way that no other code names.
+    /// The peer broke the protocol in a way without a specific code.
     pub const PROTOCOL_ERROR: Self = Self(0x1);
     /// The sender of the code made a mistake.
     pub const INTERNAL_ERROR: Self = Self(0x2);
@@ -22,11 +22,11 @@ impl Code {
     pub const SETTINGS_TIMEOUT: Self = Self(0x4);
     /// A frame on a stream whose sender had ended it.
     pub const STREAM_CLOSED: Self = Self(0x5);
-    /// A frame of a size that is not allowed.
+    /// A frame of a forbidden size.
     pub const FRAME_SIZE_ERROR: Self = Self(0x6);
     /// The request was not processed at all.
     pub const REFUSED_STREAM: Self = Self(0x7);
-    /// The stream is not wanted any more.
+    /// The stream is no longer wanted.
     pub const CANCEL: Self = Self(0x8);
     /// A header block cannot be decoded.
     pub const COMPRESSION_ERROR: Self = Self(0x9);
@@ -39,16 +39,16 @@ impl Code {
     /// The request needs HTTP/1.1.
     pub const HTTP_1_1_REQUIRED: Self = Self(0xd);
 
-    /// How many codes have a name; they are the first ones.
+    /// Number of named codes; they are the first ones.
     pub const NAMED: usize = NAMES.len();
 
-    /// The code with this number. All codes that the RFC does not name are equal: a server can choose any number, and a
-    /// count for each would be billions.
+    /// The code with this number. All codes not named by the RFC are equal: a server can choose any number, and
+    /// counting each separately would take billions of counters.
     pub fn new(number: u32) -> Self {
         Self(number.min(Self::NAMED as u32))
     }
 
-    /// Its name in the RFC, if it has one.
+    /// The name in the RFC, if any.
     pub fn name(self) -> Option<&'static str> {
         NAMES.get(self.0 as usize).copied()
     }

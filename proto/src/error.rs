@@ -1,10 +1,10 @@
-//! How a peer can break the protocol.
+//! Violations of a protocol by a peer.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Breach, Code};
 
-/// Why a response is missing or incomplete. Lower case, no full stop: it follows "read: 28 × ".
+/// The reason why a response is missing or incomplete. Lower case, no full stop: it follows "read: 28 × ".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, thiserror::Error, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Error {
@@ -14,22 +14,22 @@ pub enum Error {
     /// The stream ended within the head.
     #[error("closed by the server inside a response head")]
     ClosedInHead,
-    /// The stream ended within a body whose length was known.
+    /// The stream ended within a body of known length.
     #[error("closed by the server inside a response body")]
     ClosedInBody,
-    /// The first bytes are not `HTTP/`, and over HTTP/2 no frame either.
+    /// The first bytes are not `HTTP/`, and over HTTP/2 not a frame either.
     #[error("not an HTTP response")]
     NotHttp,
     /// The first bytes are a TLS record.
     #[error("the server speaks TLS")]
     SpeaksTls,
-    /// The status line begins like one but is malformed.
+    /// The status line begins as one but is malformed.
     #[error("malformed status line")]
     StatusLine,
     /// The head is longer than [`crate::http1::HEAD_MAX`].
     #[error("response head longer than 80 KiB")]
     HeadTooLong,
-    /// The heads that the connections of a thread keep until they are complete exceed their limit.
+    /// The incomplete heads kept by the connections of a thread exceed their limit.
     #[error("too many unfinished response heads")]
     HeadMemory,
     /// A field is not `name: value`.
@@ -59,7 +59,7 @@ pub enum Error {
     /// Bytes arrived after the last response, without a request.
     #[error("bytes after a complete response")]
     ExtraBytes,
-    /// Bytes arrived on a connection on which no request has left.
+    /// Bytes arrived on a connection before any request had left.
     #[error("bytes before any request")]
     EarlyBytes,
     /// The server switched to a protocol that was not requested (101).
@@ -77,21 +77,21 @@ pub enum Error {
     /// The server broke HTTP/2.
     #[error("{0} ({code})", code = .0.code())]
     Breach(Breach),
-    /// HTTP/2 was spoken to a server that does not understand it.
+    /// The server answered HTTP/2 in HTTP/1.
     #[error("answered in HTTP/1.1")]
     AnsweredInHttp1,
-    /// HTTP/2's SETTINGS have not arrived; only [`crate::Http2::waits_for`] says so.
+    /// HTTP/2's SETTINGS have not arrived; returned only by [`crate::Http2::waits_for`].
     #[error("no SETTINGS from the server")]
     NoSettings,
-    /// The server allows no streams; only [`crate::Http2::waits_for`] says so.
+    /// The server allows no streams; returned only by [`crate::Http2::waits_for`].
     #[error("the server allows no streams")]
     NoStreams,
-    /// The server opens no window for the body of a request; only [`crate::Http2::waits_for`] says so.
+    /// The server opens no window for a request's body; returned only by [`crate::Http2::waits_for`].
     #[error("the server opens no window for the request's body")]
     NoWindow,
 }
 
-/// The part of a response in which something went wrong.
+/// The part of a response in which an error occurred.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ResponsePart {
     /// Before or inside the head.
@@ -107,7 +107,7 @@ impl From<Breach> for Error {
 }
 
 impl Error {
-    /// True if the server speaks another protocol than the client.
+    /// True if the server uses a protocol other than the client's.
     pub fn is_other_protocol(self) -> bool {
         matches!(self, Self::NotHttp | Self::SpeaksTls | Self::AnsweredInHttp1)
     }
@@ -145,8 +145,8 @@ impl Error {
         }
     }
 
-    /// The part of the response in which it happened, as far as the error alone tells. Any error after
-    /// [`crate::Event::Head`] was in the body: a reset, for instance, can come in both.
+    /// The part of the response in which the error occurred, judged by the error alone. After [`crate::Event::Head`],
+    /// every error is in the body: a reset, for instance, can occur in both parts.
     pub fn part(self) -> ResponsePart {
         match self {
             Self::ClosedInBody

@@ -2,7 +2,7 @@
 
 use std::slice;
 
-/// Names and values, in the order in which they were received.
+/// Names and values, in the order received.
 #[derive(Clone, Debug)]
 pub struct Fields<'a> {
     source: FieldSource<'a>,
@@ -10,9 +10,9 @@ pub struct Fields<'a> {
 
 #[derive(Clone, Debug)]
 enum FieldSource<'a> {
-    /// HTTP/1: lines, each `name: value`; others are passed over.
+    /// HTTP/1: lines `name: value`; other lines are skipped.
     Lines(&'a [u8]),
-    /// HTTP/2: all bytes, and of each field the ends of its name and its value in them.
+    /// HTTP/2: all bytes, and for each field the ends of its name and value in them.
     List { bytes: &'a [u8], ends: slice::Iter<'a, (u32, u32)>, start: usize },
 }
 
@@ -21,12 +21,12 @@ impl<'a> Fields<'a> {
         Self { source: FieldSource::Lines(lines) }
     }
 
-    /// The fields of a list, which follow one another in `bytes`.
+    /// The fields of a list, consecutive in `bytes`.
     pub(crate) fn of_list(bytes: &'a [u8], ends: &'a [(u32, u32)]) -> Self {
         Self { source: FieldSource::List { bytes, ends: ends.iter(), start: 0 } }
     }
 
-    /// The value of the first field with this name, in whatever case.
+    /// The value of the first field with this name, case-insensitive.
     pub fn value(&self, name: &[u8]) -> Option<&'a [u8]> {
         self.clone().find_map(|(found, value)| found.eq_ignore_ascii_case(name).then_some(value))
     }

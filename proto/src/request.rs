@@ -8,29 +8,29 @@ use std::sync::Arc;
 
 use crate::{http1, http2};
 
-/// A request as plain data: it can be stored and sent to another machine.
+/// A request as plain data, which can be stored and sent to another machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RequestParts {
     /// The method, for instance `GET`.
     pub method: String,
     /// The request target: path and query.
     pub target: String,
-    /// Names and values in the order in which they are sent, `Host` among them.
+    /// Names and values in the order sent, including `Host`.
     pub headers: Vec<(String, String)>,
-    /// The body, which all threads share. Its length is not added to `headers` here; see [`crate::http1::encode`].
+    /// The body, shared by all threads. Its length is not added to `headers` here; see [`crate::http1::encode`].
     pub body: Arc<[u8]>,
 }
 
 /// A request that one thread sends any number of times. Cloning it copies no bytes.
 #[derive(Clone, Debug)]
 pub enum Request {
-    /// Given in parts, which each protocol encodes in its own form, once.
+    /// Given in parts; each protocol encodes them once in its own form.
     Parts(Rc<CachedRequest>),
-    /// HTTP/1 encoded elsewhere. Other protocols read its head, and send its fields in their own form.
+    /// Encoded elsewhere in HTTP/1. Other protocols read the head and send the fields in their own form.
     Http1(Rc<Encoded>),
 }
 
-/// Parts, and their encodings so far, one per protocol.
+/// The parts of a request, and their encodings so far, one per protocol.
 #[derive(Debug)]
 pub struct CachedRequest {
     /// The content of the request.
@@ -47,7 +47,7 @@ pub struct Encoded {
     remark: Option<Remark>,
 }
 
-/// A value of the source that comes back with the response. It is not sent.
+/// A value of the source that comes back with the response. Not sent.
 #[derive(Clone)]
 pub struct Remark(pub Rc<dyn Any>);
 
@@ -106,7 +106,7 @@ impl Request {
         }
     }
 
-    /// The body, empty if there is none.
+    /// The body; may be empty.
     pub fn body(&self) -> &[u8] {
         match self {
             Self::Parts(said) => &said.parts.body,

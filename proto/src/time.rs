@@ -1,8 +1,8 @@
-//! The data plane's time: nanoseconds since an origin that the driver chose.
+//! The data plane's time: nanoseconds since an origin chosen by the driver.
 
 use std::ops::Add;
 
-/// A moment, in nanoseconds since the driver's origin. It is never read from a clock here.
+/// A moment, in nanoseconds since the driver's origin. Never read from a clock here.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Nanos(pub u64);
 
@@ -10,7 +10,7 @@ impl Nanos {
     /// The latest moment: "never".
     pub const MAX: Self = Self(u64::MAX);
 
-    /// The nanoseconds from `earlier` to this moment; zero if it is not later.
+    /// Nanoseconds from `earlier` to this moment; zero if it is not later.
     pub fn since(self, earlier: Self) -> u64 {
         self.0.saturating_sub(earlier.0)
     }

@@ -2,7 +2,7 @@
 
 use crate::Event;
 
-/// An event that has no part of the input: `0 complete`.
+/// An event without a part of the input: `0 complete`.
 pub fn told(event: &Event) -> String {
     match event {
         Event::Complete { stream, grpc_status, is_early } => {
@@ -17,7 +17,7 @@ pub fn told(event: &Event) -> String {
     }
 }
 
-/// Appends bytes to the last event if it has this prefix, or else adds an event for them.
+/// Appends bytes to the last event if it has this prefix; otherwise adds an event.
 pub fn join(events: &mut Vec<String>, prefix: String, bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     match events.last_mut().filter(|last| last.starts_with(&prefix)) {

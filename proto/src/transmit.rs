@@ -8,7 +8,7 @@ use std::rc::Rc;
 /// Bytes to send.
 #[derive(Clone, Debug)]
 pub enum Transmit {
-    /// Bytes that never change and are sent without copying.
+    /// Constant bytes, sent without copying.
     Shared(Rc<[u8]>, Range<usize>),
     /// Bytes made for one send.
     Owned(Vec<u8>),
@@ -16,13 +16,13 @@ pub enum Transmit {
     Vectored(Rc<Vectored>),
 }
 
-/// Frames whose payloads, parts of bodies, are sent from where they are.
+/// Frames whose payloads, parts of bodies, are sent without copying.
 #[derive(Debug)]
 pub struct Vectored {
-    /// Everything but these payloads.
+    /// The bytes of the frames, without the payloads.
     frames: Rc<[u8]>,
     payloads: Vec<Payload>,
-    /// How many bytes of `frames` there are, and how many in all.
+    /// Number of used bytes of `frames`, and total number of bytes.
     written: usize,
     length: usize,
 }
@@ -30,15 +30,15 @@ pub struct Vectored {
 /// A part of a body.
 #[derive(Debug)]
 pub(crate) struct Payload {
-    /// Behind how many bytes of the frames it is sent.
+    /// Number of frame bytes before the payload.
     pub at: usize,
     pub body: Rc<dyn BodyBytes>,
     pub range: Range<usize>,
 }
 
-/// A request whose body never changes.
+/// A request with a constant body.
 pub(crate) trait BodyBytes: fmt::Debug {
-    /// Its bytes.
+    /// The bytes of the body.
     fn body(&self) -> &[u8];
 }
 
@@ -49,13 +49,13 @@ impl Payload {
 }
 
 impl Vectored {
-    /// The first `written` bytes of `frames`, and these payloads between them.
+    /// The first `written` bytes of `frames`, with these payloads in between.
     pub(crate) fn new(frames: Rc<[u8]>, written: usize, payloads: Vec<Payload>) -> Self {
         let length = written + payloads.iter().map(|payload| payload.range.len()).sum::<usize>();
         Self { frames, payloads, written, length }
     }
 
-    /// The places of the bytes from byte `from` on, none of them empty.
+    /// The slices from byte `from` on, none of them empty.
     fn slices(&self, mut from: usize) -> Vec<&[u8]> {
         let mut slices = Vec::with_capacity(2 * self.payloads.len() + 1);
         let mut at = 0;
@@ -75,7 +75,7 @@ impl Vectored {
 }
 
 impl Transmit {
-    /// These bytes, and payloads between them.
+    /// These bytes, with payloads in between.
     pub(crate) fn vectored_with(self, payloads: Vec<Payload>) -> Self {
         match self {
             _ if payloads.is_empty() => self,
@@ -88,7 +88,7 @@ impl Transmit {
         }
     }
 
-    /// How many bytes there are.
+    /// Total number of bytes.
     #[expect(clippy::len_without_is_empty, reason = "what is empty is not sent")]
     #[inline]
     pub fn len(&self) -> usize {
@@ -118,7 +118,7 @@ impl Transmit {
         }
     }
 
-    /// The places of the bytes from byte `from` on, none of them empty.
+    /// The slices from byte `from` on, none of them empty.
     pub fn slices(&self, from: usize) -> Vec<&[u8]> {
         match self {
             Self::Vectored(vectored) => vectored.slices(from),

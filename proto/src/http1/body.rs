@@ -6,19 +6,19 @@ use super::chunked::Chunked;
 use super::taken::Consumed;
 use crate::Error;
 
-/// A body that is being read, and its end.
+/// The body being read, by its kind of end.
 #[derive(Debug)]
 pub(super) enum BodyReader {
     /// This many bytes are still to come.
     Length(u64),
     /// A chunked body.
     Chunked(Chunked),
-    /// Everything up to the end of the stream.
+    /// Everything until the end of the stream.
     UntilEof,
 }
 
 impl BodyReader {
-    /// Takes bytes up to the end of the first piece of data or of trailer fields in them, or of the body.
+    /// Takes bytes up to the end of the first piece of data, of the first trailer fields, or of the body.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Consumed, Error> {
         if let Self::Chunked(chunked) = self {
             return chunked.take(bytes);
@@ -29,7 +29,7 @@ impl BodyReader {
         Ok(Consumed { used, piece: 0..used, is_trailer: false, is_last })
     }
 
-    /// How many of the next bytes are data; [`u64::MAX`] if all are until the end of the stream.
+    /// Number of following data bytes; [`u64::MAX`]: all until the end of the stream.
     pub(super) fn data_left(&self) -> u64 {
         match self {
             Self::Length(left) => *left,
@@ -38,7 +38,7 @@ impl BodyReader {
         }
     }
 
-    /// Skips `n` bytes of data, at most [`Self::data_left`]; returns whether the body ends with them.
+    /// Skips `n` bytes of data, at most [`Self::data_left`]. Returns true if the body ends with them.
     pub(super) fn skip(&mut self, n: u64) -> bool {
         match self {
             Self::Length(left) => {

@@ -1,20 +1,20 @@
 //! The chunked transfer coding (RFC 9112, 7.1), decoded in place.
 //!
-//! Reads sizes, extensions and trailers byte by byte and keeps none of them, so that any split of the bytes gives one
-//! result, and no peer can make it grow. Trailers are reported as they pass.
+//! Reads sizes, extensions and trailers byte by byte and keeps none of them, so that any split of the bytes gives the
+//! same result, and no peer can make the state grow. Trailers are reported as they pass.
 
 use super::HEAD_MAX;
 use super::head::{is_text, is_token};
 use super::taken::Consumed;
 use crate::Error;
 
-/// A chunked body that is being read.
+/// The state of a chunked body being read.
 #[derive(Debug)]
 pub(super) struct Chunked {
     state: ChunkState,
-    /// The size of the chunk as far as it has been read, then how many of its bytes are still to come.
+    /// The part of the chunk size read so far, then the number of its bytes still to come.
     size: u64,
-    /// How many bytes of the current chunk's first line, or of the trailers, have been read.
+    /// Number of bytes read of the current chunk's first line, or of the trailers.
     framing: usize,
 }
 
@@ -33,7 +33,7 @@ enum ChunkState {
     SizeLf,
     /// The line end after a chunk's data.
     DataEnd,
-    /// The LF after the CR of that line end.
+    /// The LF after the CR after a chunk's data.
     DataLf,
     /// A chunk's data.
     Data,
@@ -52,12 +52,12 @@ enum ChunkState {
 }
 
 impl Chunked {
-    /// A body of which nothing has arrived.
+    /// A body before its first byte.
     pub(super) fn new() -> Self {
         Self { state: ChunkState::Size, size: 0, framing: 0 }
     }
 
-    /// Takes bytes up to the end of the first piece of data or of trailer fields in them, or of the body.
+    /// Takes bytes up to the end of the first piece of data, of the first trailer fields, or of the body.
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<Consumed, Error> {
         let mut used = 0;
         while self.state < ChunkState::Data {
@@ -82,7 +82,7 @@ impl Chunked {
                 Ok(()) => used += 1,
                 Err(error) if used == start => return Err(error),
                 Err(_) => {
-                    // The bytes before it are reported first. It is read again then, and counted.
+                    // The preceding bytes are reported first. Then this byte is read again, and counted.
                     self.framing -= 1;
                     break;
                 }
@@ -108,7 +108,7 @@ impl Chunked {
         }
     }
 
-    /// How many of the next bytes are data.
+    /// Number of following data bytes.
     pub(super) fn data_left(&self) -> u64 {
         if self.state == ChunkState::Data { self.size } else { 0 }
     }

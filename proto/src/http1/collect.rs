@@ -1,8 +1,8 @@
 //! Assembles a response head from the pieces in which it arrives.
 //!
-//! Searches every byte once, however the head is cut; keeps a head only if it arrives in several pieces, and never
-//! keeps a byte of a body. A head that equals the one before it, byte for byte, as most heads of a server do, is not
-//! parsed again.
+//! Searches every byte once, however the head is cut. Keeps a head only if it arrives in several pieces, and never
+//! keeps a byte of a body. Most heads of a server are identical: a head that equals its predecessor byte for byte is
+//! not parsed again.
 
 use std::cell::Cell;
 use std::mem::replace;
@@ -16,17 +16,16 @@ use crate::Error;
 /// A larger buffer is freed after use, so that one long head does not cost memory for the rest of the run.
 const KEPT_MAX: usize = 4096;
 
-/// How many bytes of larger heads that are not complete the connections of a thread keep together, unless told
-/// otherwise.
+/// Default limit on the bytes of large incomplete heads that the connections of a thread keep together.
 const HEADS_MAX: usize = 64 * 1024 * 1024;
 
-/// A longer head is not compared with the next.
+/// A longer head is not compared with the next one.
 const USUAL_MAX: usize = 512;
 
-/// How every head begins.
+/// Beginning of every head.
 const PREFIX: &[u8] = b"HTTP/";
 
-/// How a TLS alert or handshake message begins: its type, then the first byte that all versions share.
+/// Beginnings of a TLS alert or handshake message: its type, before the byte shared by all versions.
 const TLS_TYPES: [u8; 2] = [0x15, 0x16];
 const TLS_MAJOR: u8 = 3;
 
@@ -37,33 +36,33 @@ pub(super) struct HeadCollector {
     kept: Vec<u8>,
     /// The head's range in the current input, unless it was kept.
     place: Range<usize>,
-    /// How many bytes of line ends were skipped before this head.
+    /// Number of bytes of line ends skipped before this head.
     leading: usize,
     /// The status line and its length, once it has arrived.
     status_line: Option<(StatusLine, usize)>,
-    /// How many bytes its complete lines have.
+    /// Number of bytes of the complete lines.
     lines: usize,
-    /// True if the head is complete, and only kept to be read.
+    /// True if the head is complete and kept only for reading.
     is_complete: bool,
-    /// A head of this connection and its meaning, from the second one on: many connections have only one.
+    /// The usual head of this connection and its meaning, from the second head on: many connections have only one.
     usual: Option<Box<(Vec<u8>, Head)>>,
     has_read: bool,
-    /// The memory that other connections share.
+    /// The memory shared with other connections.
     heads: HeadBuffer,
-    /// How much of that it is.
+    /// This connection's part of the shared memory.
     counted: usize,
 }
 
-/// The memory for heads that arrive in pieces, which connections of a thread share. Cloning it copies nothing.
+/// The memory for heads that arrive in pieces, shared by the connections of a thread. Cloning it copies nothing.
 #[derive(Clone, Debug)]
 pub struct HeadBuffer {
-    /// How many bytes are kept.
+    /// Number of bytes kept.
     kept: Rc<Cell<usize>>,
     max: usize,
 }
 
 impl HeadBuffer {
-    /// At most this many bytes. Beyond that a head fails unless it is small.
+    /// A buffer of at most `max` bytes. Beyond that a head fails unless it is small.
     pub fn new(max: usize) -> Self {
         Self { kept: Rc::default(), max }
     }
@@ -82,7 +81,7 @@ impl Drop for HeadCollector {
 }
 
 impl HeadCollector {
-    /// Nothing yet; its memory counts together with the other connections'.
+    /// An empty collector, whose memory counts together with that of other connections.
     pub(super) fn new(heads: HeadBuffer) -> Self {
         let mut collector = Self::default();
         collector.heads = heads;
@@ -106,7 +105,7 @@ impl HeadCollector {
         self.is_complete = false;
     }
 
-    /// Lets a part of the trailers be read in place of a head, until the next input.
+    /// Shows a part of the trailers in place of a head, until the next input.
     pub(super) fn show(&mut self, trailer: Range<usize>) {
         (self.place, self.is_complete) = (trailer, true);
     }
@@ -116,12 +115,12 @@ impl HeadCollector {
         !self.kept.is_empty()
     }
 
-    /// True if a head has begun and is not complete.
+    /// True if a head has begun and is incomplete.
     pub(super) fn is_partial(&self) -> bool {
         self.is_begun() && !self.is_complete
     }
 
-    /// The complete head or the part of the trailers; `input`: the last input of [`Self::take`].
+    /// The complete head or the shown part of the trailers; `input`: the last input of [`Self::take`].
     pub(super) fn head<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
         match self.is_complete {
             true if self.is_begun() => &self.kept,
@@ -130,7 +129,7 @@ impl HeadCollector {
         }
     }
 
-    /// The head as far as it has arrived, or more of the input if it is no head; `input`: the last input of
+    /// The received part of the head, or more of the input if it is not a head; `input`: the last input of
     /// [`Self::take`].
     pub(super) fn so_far<'a>(&'a self, input: &'a [u8]) -> &'a [u8] {
         match self.head(input) {
@@ -140,9 +139,9 @@ impl HeadCollector {
         }
     }
 
-    /// Takes bytes up to the end of the head; returns how many it took, and the head if it is complete.
+    /// Takes bytes up to the end of the head. Returns the number of bytes taken, and the head if it is complete.
     ///
-    /// An error is found at a byte that does not depend on how the bytes were split: the first one that cannot begin a
+    /// An error is found at a byte that does not depend on the split of the bytes: the first byte that cannot begin a
     /// head, the end of the status line, the end of the head, or the first byte beyond the limit.
     #[inline(always)]
     pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(usize, Option<Head>), Error> {
@@ -204,7 +203,7 @@ impl HeadCollector {
         Ok((bytes.len(), None))
     }
 
-    /// Counts its memory; returns the total of all connections.
+    /// Counts the collector's memory. Returns the total of all connections.
     #[cold]
     fn count(&mut self) -> usize {
         let keeps = Some(self.kept.capacity()).filter(|keeps| *keeps > KEPT_MAX).unwrap_or_default();
@@ -213,8 +212,8 @@ impl HeadCollector {
         self.heads.kept.get()
     }
 
-    /// Reads a complete head that may have folded lines, and keeps it without them. `input`: all of it, unless it has
-    /// been kept; `length`: of its status line.
+    /// Reads a complete head that may have folded lines, and keeps it unfolded. `input`: the whole head, unless it has
+    /// been kept; `length`: that of its status line.
     #[cold]
     fn parse_folded(&mut self, input: &[u8], status_line: StatusLine, length: usize) -> Result<Head, Error> {
         if !self.is_begun() {
@@ -236,7 +235,7 @@ impl HeadCollector {
         }
     }
 
-    /// Skips line ends before the status line (RFC 9112, 2.2); returns how many bytes they are.
+    /// Skips line ends before the status line (RFC 9112, 2.2). Returns their number of bytes.
     fn pass_empty_lines(&mut self, bytes: &[u8]) -> usize {
         if self.is_begun() {
             return 0;
@@ -303,7 +302,7 @@ mod tests {
             collector.release();
             assert!(collector.head(bytes).is_empty());
         }
-        // In pieces it is parsed as usual.
+        // In pieces the head is parsed as usual.
         assert_eq!(collector.take(&other[..20]).unwrap(), (20, None));
         assert_eq!(collector.take(&other[20..]).unwrap().1, HeadCollector::default().take(other).unwrap().1);
     }

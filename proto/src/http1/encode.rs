@@ -1,14 +1,14 @@
 //! Encodes a request as HTTP/1.1.
 //!
-//! It neither checks nor repairs its input: the command line rejects line ends in names and values.
+//! Neither checks nor repairs its input: the command line rejects line ends in names and values.
 
 use crate::RequestParts;
 
-/// Methods that normally have a body (RFC 9110, 8.6): a server may require a length, even if it is zero.
+/// Methods that normally have a body (RFC 9110, 8.6): a server may require a length, even a zero one.
 const METHODS_WITH_BODY: [&str; 3] = ["POST", "PUT", "PATCH"];
 
 /// Encodes a request: its request line, its headers in order, a `Content-Length` if the body needs one and the headers
-/// have neither that nor `Transfer-Encoding`, an empty line, the body.
+/// contain neither that nor `Transfer-Encoding`, an empty line, the body.
 pub fn encode(parts: &RequestParts) -> Vec<u8> {
     let RequestParts { method, target, headers, body } = parts;
     let mut head = format!("{method} {target} HTTP/1.1\r\n");
@@ -22,8 +22,8 @@ pub fn encode(parts: &RequestParts) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-/// A request's head, including the empty line, changed so that it tells the server to close after the response; `None`
-/// if it already does. Replaces whatever else it said about the connection.
+/// A request's head, including the empty line, changed to ask the server to close after the response; replaces all
+/// other connection options. `None` if the head already asks for that.
 pub(super) fn closing(head: &[u8]) -> Option<Vec<u8>> {
     const CLOSE: &[u8] = b"Connection: close\r\n";
     let mut lines: Vec<&[u8]> = head.split_inclusive(|&byte| byte == b'\n').collect();
@@ -40,7 +40,7 @@ fn is_about_connection(line: &[u8]) -> bool {
     name.is_some_and(|name| name.eq_ignore_ascii_case(b"connection"))
 }
 
-/// True if a request needs a `Content-Length` that its headers do not have.
+/// True if a request needs a `Content-Length` that is missing from its headers.
 pub fn needs_length(parts: &RequestParts) -> bool {
     let is_framed = parts
         .headers

@@ -6,11 +6,11 @@ use httparse::{EMPTY_HEADER, Header, Status};
 
 use crate::Error;
 
-/// How many fields a head may have without an allocation. Clearing the array costs every response some time: 30 ns for
-/// 64 fields, less than 10 for 32.
+/// Number of fields that a head may have without an allocation. Clearing the array costs every response some time: 30
+/// ns for 64 fields, less than 10 for 32.
 const FIELDS_USUAL: usize = 32;
 
-/// The status by which a server tells that it has waited long enough for a request.
+/// The status of a server that has waited long enough for a request.
 const REQUEST_TIMEOUT: u16 = 408;
 
 /// The relevant parts of a response head.
@@ -18,8 +18,8 @@ const REQUEST_TIMEOUT: u16 = 408;
 pub(super) struct Head {
     /// The status, 100 to 999.
     pub(super) status: u16,
-    /// The framing of the body by the fields, or why they cannot be read: both are of no account where the status or
-    /// the request's method rules a body out.
+    /// The framing of the body by the fields, or the error in them. Ignored if the status or the request's method rules
+    /// a body out.
     pub(super) framing: Result<Framing, Error>,
     /// True if version and fields allow the connection to stay open.
     pub(super) keep_alive: bool,
@@ -39,8 +39,8 @@ pub(super) enum Framing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StatusLine {
     status: u16,
-    /// True if the version keeps connections alive unless the head says otherwise: HTTP/1.1 and higher, but not 2.0,
-    /// which has another syntax.
+    /// True if the version keeps connections alive by default: HTTP/1.1 and higher, but not 2.0, which has another
+    /// syntax.
     is_persistent: bool,
 }
 
@@ -66,7 +66,7 @@ impl StatusLine {
 }
 
 impl Head {
-    /// Reads the fields that follow a status line, up to and including the empty line.
+    /// Reads the fields after a status line, up to and including the empty line.
     pub(super) fn parse(line: StatusLine, fields: &[u8]) -> Result<Self, Error> {
         let mut usual = [EMPTY_HEADER; FIELDS_USUAL];
         let mut many;
@@ -89,22 +89,22 @@ impl Head {
 }
 
 impl Head {
-    /// True if a response that answers no request tells that the server ends the connection.
+    /// True if a response that answers no request announces that the server ends the connection.
     pub(super) fn is_last_word(&self) -> bool {
         let ends = !self.keep_alive || self.status == REQUEST_TIMEOUT;
         ends && self.status >= 200 && self.framing.is_ok()
     }
 }
 
-/// Framing facts from the fields of a head read so far, of a response or a request.
+/// Framing facts from the fields read so far, of a response or a request.
 #[derive(Default)]
 pub(super) struct HeadFacts {
     length: Option<u64>,
-    /// True if the last transfer coding is `chunked`, if there is any.
+    /// True if the last transfer coding is `chunked`; `None`: there is no coding.
     chunked: Option<bool>,
-    /// True if a `Connection` has the option `close`.
+    /// True if a `Connection` field has the option `close`.
     close: bool,
-    /// True if a `Connection` has the option `keep-alive`.
+    /// True if a `Connection` field has the option `keep-alive`.
     keep: bool,
 }
 
@@ -130,7 +130,7 @@ impl HeadFacts {
         Ok(())
     }
 
-    /// Notes the transfer codings. Until RFC 7230, `identity` was the name of none.
+    /// Records the transfer codings. Until RFC 7230, `identity` was the name for none.
     fn note_encoding(&mut self, value: &[u8]) {
         let codings = elements(value).filter(|coding| !coding.eq_ignore_ascii_case(b"identity"));
         self.chunked = codings.last().map(|coding| coding.eq_ignore_ascii_case(b"chunked")).or(self.chunked);
@@ -158,7 +158,7 @@ impl HeadFacts {
     }
 }
 
-/// Where the first line of a head begins whose field makes it unreadable, and where in the head the wrong byte is; for
+/// The beginning of the first line that makes a head unreadable, and the position of the wrong byte in the head; for
 /// people.
 pub(super) fn flaw(head: &[u8]) -> Option<(usize, usize)> {
     let mut facts = HeadFacts::default();
@@ -180,8 +180,8 @@ pub(super) fn flaw(head: &[u8]) -> Option<(usize, usize)> {
     None
 }
 
-/// Joins folded lines, in place: from `start` on, every separator before a continued line in `text` becomes blanks (RFC
-/// 9112, 5.2). Returns whether there were any.
+/// Joins folded lines in place: from `start` on, every separator before a continued line in `text` becomes blanks (RFC
+/// 9112, 5.2). Returns true if there were any.
 pub fn unfold(text: &mut [u8], start: usize) -> bool {
     let mut any = false;
     for at in start.max(1)..text.len() {
@@ -196,12 +196,12 @@ pub fn unfold(text: &mut [u8], start: usize) -> bool {
     any
 }
 
-/// The elements of a comma list that are not empty.
+/// The non-empty elements of a comma-separated list.
 fn elements(value: &[u8]) -> impl Iterator<Item = &[u8]> {
     value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).filter(|element| !element.is_empty())
 }
 
-/// Digits only, as a number of at most 64 bits.
+/// Parses a number of at most 64 bits, digits only.
 fn plain_number(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;
@@ -212,7 +212,7 @@ fn plain_number(text: &[u8]) -> Option<u64> {
     })
 }
 
-/// True if a byte may be part of a field's name.
+/// True if a byte may be part of a field name.
 pub(crate) const fn is_token(byte: u8) -> bool {
     byte.is_ascii_alphanumeric()
         || matches!(
@@ -221,7 +221,7 @@ pub(crate) const fn is_token(byte: u8) -> bool {
         )
 }
 
-/// True if a byte may be part of a field's value or a reason phrase.
+/// True if a byte may be part of a field value or a reason phrase.
 pub(super) const fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }

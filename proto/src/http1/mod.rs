@@ -11,13 +11,13 @@
 //! ```
 //!
 //! Responses arrive in the order of the requests, so the state belongs to the oldest request in flight: `collect` and
-//! `head` read its head, `body` and `chunked` its body. Any end of the connection makes it *ending*: the requests still
-//! in flight fail, then it drains, and from then on all bytes are ignored.
+//! `head` read its head, `body` and `chunked` its body. Any end of the connection makes the state *ending*: the requests
+//! still in flight fail, then the connection drains, and from then on all bytes are ignored.
 //!
-//! Bytes without a request in flight are the server's last word, or a mistake: *unasked*, until the head tells.
+//! Bytes without a request in flight are the server's last word, or a mistake: *unasked*, until their head is complete.
 //!
-//! It never buffers a body, never allocates for a response whose head has a usual size and arrives in one piece, and
-//! never sends a request again: that is the driver's decision.
+//! The protocol never buffers a body, never allocates for a response whose head has a usual size and arrives in one
+//! piece, and never sends a request again: that is the driver's decision.
 
 mod body;
 mod chunked;
@@ -51,11 +51,11 @@ pub use self::outline::{Malformed, Outline, outline, outline_any, outline_unread
 pub use self::tunnel::Tunnel;
 pub use self::wire::Wire;
 
-/// The longest response head to read, in bytes, including empty lines before it; also the longest line that begins a
-/// chunk, and the longest trailer section. It is the limit of wrk's parser.
+/// Longest response head to read, in bytes, including empty lines before it; also the limit of a chunk's first line,
+/// and of the trailer section. Equals the limit of wrk's parser.
 pub const HEAD_MAX: usize = 80 * 1024;
 
-/// How many bytes of several requests leave together at most.
+/// Largest number of bytes of several requests that leave together.
 const JOINED_MAX: usize = 16 * 1024;
 
 /// The missing part of a response that has begun.
@@ -67,19 +67,19 @@ pub enum Missing {
     Close,
 }
 
-/// Effect of a request's method on the response's body.
+/// Effect of a request's method on the body of the response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ResponseKind {
     /// The response's head decides.
     Usual,
-    /// There is none, whatever the head says (`HEAD`).
+    /// No body, whatever the head says (`HEAD`).
     Bodiless,
-    /// A 2xx has none, and the connection becomes a tunnel after it (`CONNECT`).
+    /// A 2xx response has no body, and the connection becomes a tunnel (`CONNECT`).
     Tunnel,
 }
 
 impl ResponseKind {
-    /// The kind of response that a method has; methods are case-sensitive.
+    /// The response kind of a method; methods are case-sensitive.
     pub fn to(method: &str) -> Self {
         match method {
             "HEAD" => Self::Bodiless,
@@ -92,26 +92,26 @@ impl ResponseKind {
 /// One HTTP/1.x connection, seen from the client.
 #[derive(Debug)]
 pub struct Http1 {
-    /// How many requests may be in flight.
+    /// Limit on requests in flight.
     depth: usize,
-    /// The requests whose responses are not complete, oldest first.
+    /// The requests with incomplete responses, oldest first.
     in_flight: VecDeque<InFlight>,
-    /// How many of them [`Client::poll_transmit`] has returned.
+    /// Number of requests in flight already returned by [`Client::poll_transmit`].
     given: usize,
     next_stream: u32,
     bytes_started: u64,
-    /// The bytes that the transport has accepted.
+    /// Number of bytes accepted by the transport.
     bytes_sent: u64,
     collector: HeadCollector,
     /// The body being read; `None` if a head comes next.
     body: Option<BodyReader>,
-    /// True if the connection outlives the response being read, as far as is known.
+    /// True if the connection outlives the response being read, as far as known.
     keep_alive: bool,
     life: Life,
-    /// The next event. No input causes more than this, the one in `complete`, and the events of [`Life::Ending`], so
-    /// that no queue is needed.
+    /// The next event. No input causes more than this event, the one in `complete`, and the events of [`Life::Ending`],
+    /// so no queue is needed.
     event: Option<Event>,
-    /// The request whose [`Event::Complete`] comes next, and whether its response is early.
+    /// The request of the next [`Event::Complete`]; true if its response is early.
     complete: Option<(StreamId, bool)>,
 }
 
@@ -122,7 +122,7 @@ struct InFlight {
     wire: Rc<[u8]>,
     range: Range<usize>,
     response: ResponseKind,
-    /// How many bytes have been sent on the connection when this request has.
+    /// Number of bytes sent on the connection up to the end of this request.
     sent_at: u64,
 }
 
@@ -131,7 +131,7 @@ struct InFlight {
 enum Life {
     /// Requests can be sent.
     Open,
-    /// Bytes arrived that answer no request. Once their head is complete, it is known what they mean.
+    /// Bytes arrived that answer no request. Their meaning is known once their head is complete.
     Unasked {
         /// The error, unless it is a response that ends the connection.
         error: Error,
@@ -140,7 +140,7 @@ enum Life {
     Ending {
         /// The error of the requests still in flight.
         unanswered: Error,
-        /// True if the server has said that it did not process them.
+        /// True if the server has announced that it did not process these requests.
         retryable: bool,
         /// The error of the connection as a whole.
         error: Option<Error>,
@@ -149,7 +149,7 @@ enum Life {
     Over {
         /// The error of the requests still in flight.
         unanswered: Error,
-        /// True if the server has said that it did not process them.
+        /// True if the server has announced that it did not process these requests.
         retryable: bool,
     },
 }
@@ -184,16 +184,15 @@ impl Http1 {
         self.given < self.in_flight.len()
     }
 
-    /// True if a request that is started now leaves together with those that have not been handed over, or if there are
-    /// none.
+    /// True if a request started now leaves together with those not handed over yet, or if there are none.
     pub fn leaves_together(&self, request: &Request) -> bool {
         let Some(first) = self.in_flight.get(self.given) else { return true };
         let before = first.sent_at - first.range.len() as u64;
         self.bytes_started - before + request.wire(false).range.len() as u64 <= JOINED_MAX as u64
     }
 
-    /// How a request fails that follows on the connection and was not started there, and whether it may be sent again,
-    /// once no more can start and all events have been taken.
+    /// The error of a request that would follow on the connection but was not started, once no more can start and all
+    /// events have been taken. True if it may be sent again.
     pub fn unanswered(&self) -> Option<(Error, bool)> {
         match self.life {
             Life::Open | Life::Ending { .. } => None,
@@ -226,7 +225,7 @@ impl Http1 {
         Ok(used)
     }
 
-    /// The head of a response, interim or final, is complete.
+    /// Handles the complete head of a response, interim or final.
     fn begin_response(&mut self, stream: StreamId, response: ResponseKind, head: Head) -> Result<(), Error> {
         let status = head.status;
         match status {
@@ -255,25 +254,23 @@ impl Http1 {
         Ok(())
     }
 
-    /// Ends the oldest response, and its request.
+    /// Ends the oldest response and its request.
     #[inline]
     fn end_response(&mut self) {
         self.body = None;
         let Some(request) = self.in_flight.pop_front() else { return };
         self.given = self.given.saturating_sub(1);
-        // A response that does not wait for the whole request means that the rest is not wanted; HTTP/1 has no way to
-        // leave it out and continue. Where others leave with a request, the transport may say only at their end that it
-        // was sent.
+        // A response that does not wait for the whole request means that the rest is unwanted; HTTP/1 has no way to
+        // leave it out and continue. If requests leave together, the transport may report them only at the end.
         let is_early = self.given == 0 && self.bytes_sent < request.sent_at;
         self.complete = Some((request.stream, is_early));
         if is_early || !self.keep_alive {
-            // Only if the end was announced, or they have not left, the later requests have certainly not been
-            // processed.
+            // The later requests are certainly unprocessed only if the end was announced, or if they have not left.
             self.end(Error::ConnectionEnded, is_early || !self.keep_alive, None);
         }
     }
 
-    /// Fails the connection: the oldest response cannot be read, nor can later ones.
+    /// Fails the connection: neither the oldest response nor later ones can be read.
     fn fail(&mut self, error: Error) {
         if let Some(request) = self.in_flight.pop_front() {
             self.event = Some(Event::Failed { stream: request.stream, error, retryable: false });
@@ -290,8 +287,8 @@ impl Http1 {
         self.life == Life::Open
     }
 
-    /// Takes bytes that arrive while no request is on its way. The empty lines that some servers send after a body
-    /// belong to the next head, as they do if its request has left by then.
+    /// Takes bytes that arrive while no request is on its way. Empty lines after a body, as some servers send them,
+    /// belong to the next head, even if its request has left by then.
     #[cold]
     fn take_between(&mut self, bytes: &[u8]) -> usize {
         if self.bytes_sent == 0 {
@@ -305,8 +302,8 @@ impl Http1 {
         bytes.len()
     }
 
-    /// Takes bytes that answer no request. Servers that close an idle connection may say so with a response (408, as a
-    /// rule): it is the end of the connection, like one without words. Anything else is a mistake.
+    /// Takes bytes that answer no request. Servers that close an idle connection may announce that with a response
+    /// (usually 408): it ends the connection like a close without a response. Anything else is a mistake.
     #[cold]
     fn take_unasked(&mut self, bytes: &[u8], error: Error) -> usize {
         let read =
@@ -329,7 +326,7 @@ impl Http1 {
     fn poll_end(&mut self) -> Option<Event> {
         let (unanswered, retryable, error) = match self.life {
             Life::Ending { unanswered, retryable, error } => (unanswered, retryable, error),
-            // None of them has left.
+            // None of these requests has left.
             Life::Unasked { error } => (Error::ConnectionEnded, true, Some(error)),
             Life::Open | Life::Over { .. } => return None,
         };
@@ -343,7 +340,7 @@ impl Http1 {
         Some(Event::Draining { error })
     }
 
-    /// The unreadable text, the beginning of its faulty line, and the place of the fault, as far as is known. `input`:
+    /// The unreadable text, the beginning of its faulty line, and the position of the fault, as far as known. `input`:
     /// the last input of [`Client::handle_bytes`].
     pub fn flaw<'a>(&'a self, input: &'a [u8]) -> (&'a [u8], usize, usize) {
         let text = self.collector.so_far(input);
@@ -351,12 +348,12 @@ impl Http1 {
         (text, line, at)
     }
 
-    /// The error of a response that has begun without a request on its way, if one has.
+    /// The error of a response that has begun without a request on its way, if any.
     pub fn unasked(&self) -> Option<Error> {
         if let Life::Unasked { error } = self.life { Some(error) } else { None }
     }
 
-    /// Returns the missing part of the response to `stream`, if that has begun.
+    /// The missing part of the response to `stream`, if the response has begun.
     pub fn missing(&self, stream: StreamId) -> Option<Missing> {
         if self.reading() != Some(stream) {
             return None;
@@ -368,14 +365,14 @@ impl Http1 {
         }
     }
 
-    /// Declines the response whose [`Event::Head`] was the last event, if it only says that the server has ended a
-    /// connection that was idle for too long (408, RFC 9110, 15.5.9):
+    /// Declines the response whose [`Event::Head`] was the last event, if it only says that the server has ended an
+    /// idle connection (408, RFC 9110, 15.5.9):
     ///
-    /// - the connection does not outlive it, and has brought responses before
+    /// - the connection does not outlive the response, and has brought responses before
     /// - the whole request has been sent
     ///
-    /// Returns whether it did. Then no further event names the request; it may be sent again, as may the requests
-    /// behind it.
+    /// Returns true if it did. Then no further event names the request. The request and those behind it may be sent
+    /// again.
     pub fn decline_timeout(&mut self, stream: StreamId) -> bool {
         let is_first = stream == StreamId(0);
         let is_early = match self.complete {
@@ -439,7 +436,7 @@ impl Client for Http1 {
                 _ => bytes.len(),
             };
         }
-        // It is no response to a request that has not left.
+        // A request that has not left has no response.
         let Some(&InFlight { stream, response, .. }) = self.in_flight.front().filter(|_| self.given > 0) else {
             return self.take_between(bytes);
         };
@@ -491,7 +488,7 @@ impl Client for Http1 {
         let InFlight { wire, range, .. } = self.in_flight.get(self.given)?;
         let (wire, mut range) = (Rc::clone(wire), range.clone());
         self.given += 1;
-        // Requests whose texts follow one another in memory leave together.
+        // Requests whose texts are consecutive in memory leave together.
         while let Some(next) = self.in_flight.get(self.given)
             && Rc::ptr_eq(&next.wire, &wire)
             && range.len() + next.range.len() <= JOINED_MAX

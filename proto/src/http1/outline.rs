@@ -1,12 +1,12 @@
 //! Finds the requests in bytes from another source.
 //!
-//! Accepts and refuses what wrk's parser does, in its words, so that a script gets the same message for the same place.
-//! Refused in addition:
+//! Accepts and refuses the same bytes as wrk's parser, in its words, so that a script gets the same message for the
+//! same place. Refused in addition:
 //!
 //! - requests whose response could not be read (no version)
 //! - heads that no server would understand (folded fields, blanks in a length)
 //!
-//! As in wrk, only `Transfer-Encoding: chunked` changes how a body ends. A batch is read in one pass; nothing is
+//! As in wrk, only `Transfer-Encoding: chunked` changes the end of a body. A batch is read in one pass; nothing is
 //! copied.
 
 use std::ops::Range;
@@ -19,11 +19,11 @@ use crate::Error;
 /// One complete request within given bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outline {
-    /// The range of its bytes.
+    /// The range of the request's bytes.
     pub range: Range<usize>,
-    /// How many of the last ones are the body.
+    /// Number of body bytes at the end of the range.
     pub body_length: usize,
-    /// Effect of its method on the response's body.
+    /// Effect of the method on the response's body.
     pub response: ResponseKind,
 }
 
@@ -31,18 +31,18 @@ pub struct Outline {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason} at {line}:{column}")]
 pub struct Malformed {
-    /// The fault in wrk's words.
+    /// The fault, in wrk's words.
     pub reason: &'static str,
-    /// The line, from 1.
+    /// The line of the fault, from 1.
     pub line: usize,
     /// The byte in that line, from 1.
     pub column: usize,
-    /// The index of that byte.
+    /// The index of the byte.
     pub at: usize,
 }
 
 impl Malformed {
-    /// True if the only fault is that the bytes end too soon.
+    /// True if the only fault is a premature end of the bytes.
     pub fn is_incomplete(&self) -> bool {
         self.reason == INCOMPLETE
     }
@@ -51,8 +51,8 @@ impl Malformed {
 /// Finds the requests in `bytes`, which must be complete requests, at least one, and nothing else; appends them to
 /// `found`.
 ///
-/// They follow one another from the first byte on. Line ends before a request belong to it; line ends after the last
-/// one belong to none.
+/// The requests are consecutive from the first byte on. Line ends before a request belong to it; line ends after the
+/// last one belong to none.
 ///
 /// # Errors
 ///
@@ -61,7 +61,7 @@ pub fn outline(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malformed> 
     OutlineReader { bytes, at: 0, allows: Allows::Wrk }.read(found)
 }
 
-/// [`outline`] with methods that wrk does not know, but no method in another case.
+/// [`outline`] with additional methods unknown to wrk, but no known method in another case.
 ///
 /// # Errors
 ///
@@ -70,8 +70,8 @@ pub fn outline_any(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malform
     OutlineReader { bytes, at: 0, allows: Allows::Methods }.read(found)
 }
 
-/// [`outline`] for texts that wrk sends unread, as all of a script but the first: method and target may be anything
-/// between blanks, even with blanks or bytes beyond ASCII inside.
+/// [`outline`] for texts that wrk sends unread, such as all of a script except the first: method and target may be
+/// anything between blanks, even with blanks or bytes beyond ASCII inside.
 ///
 /// # Errors
 ///
@@ -80,7 +80,7 @@ pub fn outline_unread(bytes: &[u8], found: &mut Vec<Outline>) -> Result<(), Malf
     OutlineReader { bytes, at: 0, allows: Allows::Anything }.read(found)
 }
 
-/// Why bytes are not requests. The place is where the reader stopped.
+/// The reason why bytes are not requests. The place is where the reader stopped.
 type Reason = &'static str;
 
 const INCOMPLETE: Reason = "incomplete request";
@@ -137,17 +137,17 @@ const METHODS: [&str; 33] = [
 /// Reads requests from the first byte to the last.
 struct OutlineReader<'a> {
     bytes: &'a [u8],
-    /// How many bytes have been read.
+    /// Number of bytes read.
     at: usize,
     allows: Allows,
 }
 
-/// The methods and targets of requests that are accepted.
+/// Accepted methods and targets.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Allows {
-    /// Whatever wrk's parser accepts.
+    /// Everything that wrk's parser accepts.
     Wrk,
-    /// Other methods as well.
+    /// Additionally methods unknown to wrk.
     Methods,
     /// Any text as method and target.
     Anything,
@@ -193,7 +193,7 @@ impl<'a> OutlineReader<'a> {
         Ok(response)
     }
 
-    /// The method and the target, whatever they are: the version after them tells their end.
+    /// Reads any method and target: the version after them marks their end.
     fn words(&mut self) -> Result<ResponseKind, Reason> {
         let rest = &self.bytes[self.at..];
         let Some(lf) = memchr::memchr(b'\n', rest) else {
@@ -228,7 +228,7 @@ impl<'a> OutlineReader<'a> {
         self.peek().and(Err(METHOD))
     }
 
-    /// A path, `*`, a URL or, for a tunnel, host and port.
+    /// Reads a target: a path, `*`, a URL or, for a tunnel, host and port.
     fn target(&mut self, response: ResponseKind) -> Result<(), Reason> {
         self.run(BLANK);
         let first = self.peek()?;
@@ -258,7 +258,7 @@ impl<'a> OutlineReader<'a> {
         }
     }
 
-    /// Returns whether the version keeps connections alive unless the fields say otherwise.
+    /// Reads the version. Returns true if it keeps connections alive by default.
     fn version(&mut self) -> Result<bool, Reason> {
         self.run(BLANK);
         self.literal(b"HTTP/", CONSTANT)?;
@@ -278,7 +278,7 @@ impl<'a> OutlineReader<'a> {
         Ok(byte)
     }
 
-    /// The fields and the empty line after them; returns whether the body is chunked, besides.
+    /// Reads the fields and the empty line after them. The bool is true if the body is chunked.
     fn fields(&mut self) -> Result<(HeadFacts, bool), Reason> {
         let mut facts = HeadFacts::default();
         let mut is_chunked = false;
@@ -317,7 +317,7 @@ impl<'a> OutlineReader<'a> {
                 if length > left as u64 { Err(INCOMPLETE) } else { Ok(()) }
             }
             _ if is_chunked => self.chunks(),
-            // Unlike a response, a request does not last until the end of the stream.
+            // Unlike a response, a request does not extend to the end of the stream.
             _ => Ok(()),
         }
     }
@@ -325,7 +325,7 @@ impl<'a> OutlineReader<'a> {
     fn chunks(&mut self) -> Result<(), Reason> {
         let mut chunked = Chunked::new();
         loop {
-            // Framing is passed byte by byte, to find out where it is wrong.
+            // Framing is passed byte by byte, to find the position of a fault.
             let left = (self.bytes.len() - self.at) as u64;
             let next = chunked.data_left().clamp(1, left.max(1)) as usize;
             let piece = self.bytes.get(self.at..self.at + next).ok_or(INCOMPLETE)?;
@@ -342,7 +342,7 @@ impl<'a> OutlineReader<'a> {
         }
     }
 
-    /// CR and LF, or LF alone; `reason` if it is neither.
+    /// Takes CR and LF, or LF alone; `reason` if neither follows.
     fn line_end(&mut self, reason: Reason) -> Result<(), Reason> {
         match self.peek()? {
             b'\r' => {
@@ -353,7 +353,7 @@ impl<'a> OutlineReader<'a> {
         }
     }
 
-    /// Exactly these bytes.
+    /// Takes exactly these bytes.
     fn literal(&mut self, literal: &[u8], reason: Reason) -> Result<(), Reason> {
         for &byte in literal {
             if self.peek()? != byte {
@@ -364,7 +364,7 @@ impl<'a> OutlineReader<'a> {
         Ok(())
     }
 
-    /// Takes all next bytes of a class.
+    /// Takes all following bytes of a class.
     fn run(&mut self, class: u8) -> &'a [u8] {
         let rest = &self.bytes[self.at..];
         let length = rest.iter().position(|&byte| CLASSES[usize::from(byte)] & class == 0).unwrap_or(rest.len());
@@ -378,9 +378,9 @@ impl<'a> OutlineReader<'a> {
     }
 }
 
-/// Part of a field's name.
+/// Part of a field name.
 const TOKEN: u8 = 1;
-/// Part of a field's value.
+/// Part of a field value.
 const TEXT: u8 = 1 << 1;
 /// Part of a path or a query.
 const VISIBLE: u8 = 1 << 2;
@@ -393,7 +393,7 @@ const BLANK: u8 = 1 << 5;
 /// Part of an empty line.
 const LINE_END: u8 = 1 << 6;
 
-/// The classes of each byte.
+/// The classes of every byte.
 const CLASSES: [u8; 256] = {
     let mut classes = [0; 256];
     let mut byte = 0_u8;

@@ -1,7 +1,7 @@
-//! The request for a tunnel through a proxy (`CONNECT`, RFC 9110, 9.3.6): the first thing on a connection.
+//! The request for a tunnel through a proxy (`CONNECT`, RFC 9110, 9.3.6): the first bytes on a connection.
 //!
-//! Only the head of the response is read, and kept until it is complete. Bytes after it come through the tunnel,
-//! whatever the head says about a body. Shares no state with [`Http1`](super::Http1), which reads millions of heads.
+//! Only the head of the response is read, and kept until it is complete. Later bytes come through the tunnel, whatever
+//! the head says about a body. Shares no state with [`Http1`](super::Http1), which reads millions of heads.
 
 use super::HEAD_MAX;
 use super::collect::HeadCollector;
@@ -13,14 +13,14 @@ use crate::{Error, Transmit};
 #[derive(Debug)]
 pub struct Tunnel {
     transmit: Option<Transmit>,
-    /// How many bytes of the request the transport has not accepted yet.
+    /// Number of request bytes that the transport has not accepted yet.
     unsent: usize,
-    /// The part of the response's head that has arrived.
+    /// The received part of the response's head.
     head: Vec<u8>,
 }
 
 impl Tunnel {
-    /// A tunnel that asks the proxy with this request.
+    /// A tunnel requested with `connect`.
     pub fn new(connect: &Wire) -> Self {
         let transmit = Some(Transmit::Shared(connect.bytes.clone(), connect.range.clone()));
         Self { transmit, unsent: connect.range.len(), head: Vec::new() }
@@ -31,12 +31,12 @@ impl Tunnel {
         self.transmit.take()
     }
 
-    /// Notes that the transport accepted `n` more bytes of the request.
+    /// Records that the transport accepted `n` more bytes of the request.
     pub fn handle_sent(&mut self, n: usize) {
         self.unsent = self.unsent.saturating_sub(n);
     }
 
-    /// True if the transport has accepted all of the request.
+    /// True if the transport has accepted the whole request.
     pub fn is_sent(&self) -> bool {
         self.unsent == 0
     }
@@ -46,7 +46,7 @@ impl Tunnel {
     ///
     /// # Errors
     ///
-    /// The fault in the response; the connection is useless then.
+    /// The fault in the response. The connection is useless then.
     pub fn handle_bytes(&mut self, bytes: &[u8]) -> Result<Option<(u16, usize)>, Error> {
         for (index, &byte) in bytes.iter().enumerate() {
             if self.head.is_empty() && matches!(byte, b'\r' | b'\n') {

@@ -9,16 +9,16 @@ use super::outline::Outline;
 use super::{Request, ResponseKind};
 use crate::RequestParts;
 
-/// One request within bytes that never change. Cloning it copies none of them.
+/// One request within constant bytes. Cloning it copies none of them.
 #[derive(Clone, Debug)]
 pub struct Wire {
     pub(super) bytes: Rc<[u8]>,
-    /// Its range in them; the last bytes are its body.
+    /// The request's range; the last bytes are the body.
     pub(super) range: Range<usize>,
     body_length: usize,
     /// Effect of the method on the response's body.
     pub(super) response: ResponseKind,
-    /// The closing form of this request, once it has been needed.
+    /// The closing form of this request, once needed.
     last: OnceCell<Rc<Wire>>,
 }
 
@@ -35,38 +35,38 @@ impl Wire {
         }
     }
 
-    /// A request from another source, as [`outline`](super::outline()) found it in `bytes`.
+    /// A request from another source, found in `bytes` by [`outline`](super::outline()).
     pub fn among(bytes: &Rc<[u8]>, Outline { range, body_length, response }: Outline) -> Self {
         Self { bytes: Rc::clone(bytes), range, body_length, response, last: OnceCell::new() }
     }
 
-    /// Its bytes.
+    /// The bytes of the request.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes[self.range.clone()]
     }
 
-    /// Its body.
+    /// The body of the request.
     pub fn body(&self) -> &[u8] {
         let bytes = self.bytes();
         &bytes[bytes.len() - self.body_length..]
     }
 
-    /// Its head, including the empty line, and its body.
+    /// The head, including the empty line, and the body.
     pub(crate) fn head_and_body(&self) -> (&[u8], &[u8]) {
         self.bytes().split_at(self.range.len() - self.body_length)
     }
 
-    /// Its body, not copied.
+    /// The body, not copied.
     pub(crate) fn shared_body(&self) -> (Rc<[u8]>, Range<usize>) {
         (Rc::clone(&self.bytes), self.range.end - self.body_length..self.range.end)
     }
 
-    /// Effect of its method on the response's body.
+    /// Effect of the method on the response's body.
     pub(crate) fn response(&self) -> ResponseKind {
         self.response
     }
 
-    /// This request as the last one on its connection, which tells the server to close. Encoded once.
+    /// This request as the last one on its connection, which asks the server to close. Encoded once.
     pub fn closing(&self) -> &Self {
         self.last.get_or_init(|| {
             let (head, body) = self.head_and_body();
@@ -78,7 +78,7 @@ impl Wire {
 }
 
 impl Request {
-    /// Its HTTP/1 encoding, as the last request on its connection or as any other.
+    /// The HTTP/1 encoding, in the closing form if the request is the last on its connection.
     pub(super) fn wire(&self, is_last: bool) -> &Wire {
         let wire = match self {
             Self::Parts(said) => said.http1.get_or_init(|| Wire::from_parts(&said.parts)),

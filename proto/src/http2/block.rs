@@ -6,25 +6,26 @@ use super::frame::{FrameHeader, flag};
 use crate::Breach;
 use crate::http1::HEAD_MAX;
 
-/// In how many frames a block may come.
+/// Largest number of frames of a block.
 const FRAMES_MAX: u8 = 128;
 
-/// A block is small enough to be kept whatever other connections keep.
+/// Blocks up to this size are kept whatever other connections keep.
 const SMALL: usize = 4096;
 
-/// The part of a header block that has arrived.
+/// The received part of a header block.
 #[derive(Debug, Default)]
 pub(super) struct Block {
-    /// The payloads of its frames so far; padding and priority in the first one are removed when it is complete.
+    /// The payloads of the block's frames so far. Padding and priority of the first frame are removed when it is
+    /// complete.
     bytes: Vec<u8>,
-    /// The stream of a block that has begun, until its last frame.
+    /// The stream of an unfinished block.
     pub(super) stream: Option<u32>,
     pub(super) ends: bool,
     frames: u8,
 }
 
 impl Block {
-    /// A frame of the block begins.
+    /// Begins a frame of the block.
     pub(super) fn begin(&mut self, frame: FrameHeader) -> Result<(), Breach> {
         if self.stream.is_none() {
             self.ends = frame.has(flag::END_STREAM);
@@ -47,8 +48,8 @@ impl Block {
         self.stream = None;
     }
 
-    /// Keeps bytes of a frame of which `left` more are to come. `kept`: how many bytes all connections keep, which must
-    /// not be more than `kept_max`.
+    /// Keeps bytes of a frame, with `left` more to come. `kept`: number of bytes kept by all connections, limited to
+    /// `kept_max`.
     pub(super) fn keep(&mut self, bytes: &[u8], left: u32, kept: &mut usize, kept_max: usize) -> Result<(), Breach> {
         let before = self.bytes.capacity();
         self.bytes.reserve_exact(bytes.len() + left as usize);
@@ -60,7 +61,7 @@ impl Block {
         Ok(())
     }
 
-    /// The first frame is complete: removes all but the block.
+    /// Removes padding and priority from the complete first frame.
     pub(super) fn strip(&mut self, frame: FrameHeader) -> Result<(), Breach> {
         let fragment = fragment(frame, &self.bytes)?;
         self.bytes.truncate(fragment.end);
@@ -73,13 +74,13 @@ impl Block {
         self.bytes.capacity()
     }
 
-    /// Frees the kept bytes, because the block will not be completed.
+    /// Frees the kept bytes of an abandoned block.
     pub(super) fn free(&mut self, kept: &mut usize) {
         *kept -= self.bytes.capacity();
         self.bytes = Vec::new();
     }
 
-    /// Takes the bytes that were kept: the block is complete.
+    /// Takes the kept bytes of a complete block.
     pub(super) fn take(&mut self, kept: &mut usize) -> Vec<u8> {
         self.stream = None;
         *kept -= self.bytes.capacity();
@@ -87,7 +88,7 @@ impl Block {
     }
 }
 
-/// Where the block, or its beginning, is in the payload of HEADERS.
+/// The range of the block, or of its beginning, in the payload of HEADERS.
 pub(super) fn fragment(frame: FrameHeader, payload: &[u8]) -> Result<Range<usize>, Breach> {
     let mut start = 0;
     let mut end = payload.len();

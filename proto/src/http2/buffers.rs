@@ -1,4 +1,4 @@
-//! Output buffers that connections share: one is used again when the transport has let go of it.
+//! Output buffers shared by connections: a buffer is reused once the transport has released it.
 
 use std::rc::Rc;
 
@@ -8,14 +8,14 @@ use crate::Transmit;
 /// The length of a large buffer: four frames of data and some small ones.
 pub(super) const LARGE: usize = 4 * (HEADER + PAYLOAD_USUAL) + 512;
 
-/// The length of a small buffer, which has room for the HEADERS of some tens of requests.
+/// The length of a small buffer, with room for the HEADERS of some tens of requests.
 const SMALL: usize = 4096;
 
-/// How many bytes are kept in buffers of each size for a thread. If the transport holds all of them, one is made for a
+/// Number of bytes kept in buffers of each size per thread. If the transport holds all of them, a buffer is made for a
 /// single use.
 const KEPT_MAX: usize = 1024 * 1024;
 
-/// How many buffers are looked at before another is made.
+/// Number of buffers tried before another one is made.
 const TRIES: usize = 4;
 
 /// The buffers of a thread.
@@ -29,7 +29,7 @@ pub(super) struct BufferPool {
 struct Shelf {
     length: usize,
     kept: Vec<Rc<[u8]>>,
-    /// The one that was used last.
+    /// Index of the buffer used last.
     last: usize,
 }
 
@@ -40,7 +40,7 @@ impl Default for BufferPool {
 }
 
 impl BufferPool {
-    /// Passes a buffer of at least `length` bytes to `write`, which returns how many it wrote.
+    /// Passes a buffer of at least `length` bytes to `write`, which returns the number of bytes written.
     pub(super) fn fill(&mut self, length: usize, write: impl FnOnce(&mut [u8]) -> usize) -> Transmit {
         let shelf = if length <= SMALL { &mut self.small } else { &mut self.large };
         if length <= shelf.length
@@ -62,8 +62,7 @@ impl Shelf {
         Self { length, kept: Vec::new(), last: 0 }
     }
 
-    /// A buffer that nobody holds. The one that was used last comes first, since it is in the processor's cache; the
-    /// others come in turn.
+    /// A free buffer. The one used last comes first, since it is in the processor's cache; the others come in turn.
     fn free(&mut self) -> Option<&mut Rc<[u8]>> {
         let count = self.kept.len();
         for index in (self.last..self.last + count.min(TRIES)).map(|index| index % count) {

@@ -1,4 +1,4 @@
-//! How requests and connections end.
+//! Ends of requests and connections.
 
 use super::response::ResponsePhase;
 use super::streams::Stream;
@@ -16,18 +16,18 @@ pub(super) enum Life {
     Over,
 }
 
-/// The requests that fail, one with every event.
+/// The requests that fail together, one per event.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FailingRequests {
-    /// The requests on streams above this one.
+    /// Streams above this one fail.
     above: u32,
     why: FailureReason,
 }
 
-/// Why requests fail.
+/// Reasons for failing requests.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum FailureReason {
-    /// They were not processed, says GOAWAY.
+    /// According to GOAWAY, the requests were not processed.
     Unprocessed(Code),
     /// The connection has failed.
     Error(Error),
@@ -35,12 +35,12 @@ pub(super) enum FailureReason {
     Eof,
 }
 
-/// State of [`Event::Draining`], which tells the driver that no more requests can be started.
+/// State of [`Event::Draining`], which reports that no more requests can be started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DrainState {
     /// Requests can be started.
     No,
-    /// The event is to be taken.
+    /// The event is due.
     Due(Option<Error>),
     /// The event has been taken.
     Told,
@@ -61,7 +61,7 @@ impl Http2 {
         }
     }
 
-    /// Completes the response on a stream that was removed; `cancels`: the stream is still open on one side.
+    /// Completes the response on a removed stream; `cancels`: the stream is still open on one side.
     #[inline]
     pub(super) fn complete(&mut self, number: u32, grpc_status: u8, is_early: bool, cancels: bool) {
         if cancels {
@@ -102,7 +102,7 @@ impl Http2 {
         self.note_end();
     }
 
-    /// Updates the connection after the end of a stream, perhaps its last one.
+    /// Updates the connection after the end of a stream, possibly the last one.
     #[inline]
     pub(super) fn note_end(&mut self) {
         if self.life == Life::Closing && self.streams.open() == 0 && self.drain == DrainState::No {
@@ -121,7 +121,7 @@ impl Http2 {
         Some(stream)
     }
 
-    /// Tells the driver that no more requests can be started.
+    /// Reports to the driver that no more requests can be started.
     pub(super) fn drain(&mut self, error: Option<Error>) {
         if self.drain == DrainState::No {
             self.drain = DrainState::Due(error);
@@ -137,7 +137,7 @@ impl Http2 {
         self.stop(FailureReason::Error(error), idle);
     }
 
-    /// Nothing that arrives matters any more.
+    /// Stops the connection: later input is ignored.
     pub(super) fn stop(&mut self, why: FailureReason, idle: Option<Error>) {
         self.life = Life::Over;
         self.fail_above(0, why);
@@ -145,14 +145,14 @@ impl Http2 {
         self.block.free(&mut self.shared.pool.borrow_mut().blocks);
     }
 
-    /// The requests on streams above a number fail.
+    /// Fails the requests on streams above a number.
     pub(super) fn fail_above(&mut self, above: u32, why: FailureReason) {
         if self.streams.above(above).is_some() {
             self.failing = Some(FailingRequests { above, why });
         }
     }
 
-    /// The next of the requests that fail together.
+    /// Reports the next of the requests that fail together.
     pub(super) fn fail_next(&mut self) -> Option<Event> {
         let failing = self.failing.as_mut()?;
         let Some(number) = self.streams.above(failing.above) else {

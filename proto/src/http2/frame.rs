@@ -1,11 +1,11 @@
-//! Frames (RFC 9113, 4 and 6): how they begin, and the small ones that a client writes.
+//! Frames (RFC 9113, 4 and 6): their header, and the small frames written by a client.
 
 use crate::Code;
 
 /// The length of a frame's header.
 pub(super) const HEADER: usize = 9;
 
-/// The largest payload that every peer accepts, and the largest that is sent.
+/// The largest payload that every peer accepts; also the largest sent.
 pub(super) const PAYLOAD_USUAL: usize = 16 * 1024;
 
 /// Kinds of frames.
@@ -73,7 +73,7 @@ pub(super) fn write_reset(frames: &mut Vec<u8>, stream: u32, code: Code) {
     write(frames, kind::RST_STREAM, 0, stream, &code.0.to_be_bytes());
 }
 
-/// Appends a GOAWAY; a server opens no streams, so none was processed.
+/// Appends a GOAWAY. A server opens no streams, so none was processed.
 pub(super) fn write_goaway(frames: &mut Vec<u8>, code: Code) {
     let [a, b, c, d] = code.0.to_be_bytes();
     write(frames, kind::GOAWAY, 0, 0, &[0, 0, 0, 0, a, b, c, d]);

@@ -6,11 +6,11 @@ use super::list::HeaderList;
 use super::memo::Memo;
 use crate::Fields;
 
-/// The header block that the last input completed.
+/// The header block completed by the last input.
 #[derive(Debug, Default)]
 pub(super) struct Completed {
     kind: HeaderKind,
-    /// Its fields, if they are wanted.
+    /// The fields, if wanted.
     memo: Option<Rc<Memo>>,
 }
 
@@ -49,7 +49,7 @@ impl Completed {
         }
     }
 
-    /// The bytes it has on the heap.
+    /// Number of heap bytes.
     #[cfg(test)]
     pub(super) fn heap(&self) -> usize {
         self.memo.as_ref().map_or(0, |memo| memo.heap())

@@ -15,7 +15,7 @@ use super::{Http2, PATIENCE, REASON_BYTES};
 use crate::{Breach, Code, Error, Event, StreamId};
 
 impl Http2 {
-    /// Takes bytes at `at` in the input, up to something that has a meaning.
+    /// Takes bytes at `at` in the input, up to the first unit with a meaning.
     #[inline]
     pub(super) fn step(&mut self, bytes: &[u8], at: usize) -> Result<usize, Error> {
         let used = match self.reader.place {
@@ -131,15 +131,15 @@ impl Http2 {
         check_first(&frame.bytes())?;
         match frame.kind {
             kind::SETTINGS if !frame.has(flag::ACK) => Ok(()),
-            // A server that does not get as far as SETTINGS may say why.
+            // A server that does not get as far as SETTINGS may give the reason.
             kind::GOAWAY if frame.stream == 0 => Ok(()),
-            // In a text, that number is the first three letters.
+            // In a text, the length consists of the first three letters.
             _ if frame.length > PAYLOAD_USUAL as u32 => Err(Error::NotHttp),
             _ => Err(Breach::FirstFrame.into()),
         }
     }
 
-    /// DATA begins. All of it counts for flow control, padding too, and whatever became of its stream.
+    /// Begins DATA. All of it counts for flow control, including padding, whatever became of its stream.
     fn begin_data(&mut self, frame: FrameHeader) -> Result<(), Breach> {
         self.check_number(frame.stream)?;
         self.data_bytes += u64::from(frame.length);
@@ -172,7 +172,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// The length of the padding of DATA is known.
+    /// Handles the length of the padding of DATA.
     fn begin_padded(&mut self, padding: u32) -> Result<(), Breach> {
         let data = self.reader.left.checked_sub(padding).ok_or(Breach::Padding)?;
         self.reader.padding = padding;
@@ -186,7 +186,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// `length` bytes of a body come next, if the response allows that.
+    /// Expects `length` bytes of a body, if the response allows that.
     #[inline]
     fn expect_data(&mut self, number: u32, length: u32, is_good: Result<(), Breach>) {
         match is_good {
@@ -199,7 +199,7 @@ impl Http2 {
         }
     }
 
-    /// Allows this many more frames that bring nothing.
+    /// Allows this many more frames without progress.
     fn progress(&mut self, frames: u32) {
         self.patience = PATIENCE.min(self.patience + frames);
     }
@@ -294,7 +294,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// A frame begins that is neither DATA nor part of a header block.
+    /// Begins a frame that is neither DATA nor part of a header block.
     fn begin_small(&mut self, frame: FrameHeader) -> Result<(), Breach> {
         let is_connection = frame.stream == 0;
         let check = |is_good, breach| if is_good { Ok(()) } else { Err(breach) };
@@ -343,7 +343,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// Carries out a frame other than HEADERS and CONTINUATION after its last byte.
+    /// Executes a frame other than HEADERS and CONTINUATION after its last byte.
     #[inline]
     pub(super) fn end_frame(&mut self) {
         let frame = self.reader.frame;
@@ -356,7 +356,7 @@ impl Http2 {
         }
     }
 
-    /// Carries out the settings of a frame.
+    /// Applies the settings of a frame.
     fn end_settings(&mut self) {
         let Pool { seen, streams_known, .. } = &mut *self.shared.pool.borrow_mut();
         seen.connections += u64::from(!self.settings.have_come);
@@ -375,7 +375,7 @@ impl Http2 {
         Ok(())
     }
 
-    /// Changes the windows of all streams, once for a frame: it may set them any number of times.
+    /// Changes the windows of all streams, once per frame: a frame may set them any number of times.
     fn change_windows(&mut self) -> Result<(), Breach> {
         let change = self.settings.change_window();
         if change != 0 {
@@ -395,7 +395,7 @@ impl Http2 {
             let code = Code::new(payload);
             if let Some(stream) = self.remove(number) {
                 self.shared.pool.borrow_mut().seen.reset_received.note(code);
-                // A server that has answered has processed the request, whatever it says.
+                // A server that has answered has processed the request, whatever the code.
                 let retryable = code == Code::REFUSED_STREAM && stream.response.phase() == ResponsePhase::Head;
                 self.end_with(number, Error::Reset(code), retryable);
             }
@@ -440,20 +440,20 @@ impl Http2 {
         Ok(())
     }
 
-    /// Carries out a GOAWAY: which requests the server processes, and why it ends the connection.
+    /// Executes a GOAWAY: which requests the server processes, and why it ends the connection.
     fn end_goaway(&mut self) {
         let Some((last, code)) = self.goaway else { return };
         self.shared.pool.borrow_mut().seen.note_reason(code, &self.reason);
         self.life = Life::Closing;
-        // Nothing may be opened any more, whatever the server would process.
+        // No stream may be opened any more, whatever the server would process.
         let above = last.min(self.sender.last_begun());
         self.fail_above(above, FailureReason::Unprocessed(code));
-        // Requests that stay open tell of the error when they fail, and it counts once.
+        // Requests that stay open report the error when they fail, and it counts once.
         let stays_open = self.streams.above(0).is_some_and(|first| first <= above);
         self.drain((code != Code::NO_ERROR && !stays_open).then_some(Error::GoAway(code)));
     }
 
-    /// Checks that a frame is on a stream that the client has opened at some time.
+    /// Checks that the client has opened this frame's stream at some time.
     fn check_number(&self, number: u32) -> Result<(), Breach> {
         match number {
             0 => Err(Breach::StreamZero),
@@ -462,13 +462,13 @@ impl Http2 {
         }
     }
 
-    /// Checks that a frame on a stream that is not open may have been sent before the server knew that.
+    /// Checks that a frame on a closed stream may have been sent before the server knew of the end.
     fn check_closed(&self, number: u32) -> Result<(), Breach> {
         if self.resets.may_have(number) { Ok(()) } else { Err(Breach::ClosedStream) }
     }
 }
 
-/// Checks that these bytes can be how the first frame begins.
+/// Checks that these bytes can begin the first frame.
 fn check_first(bytes: &[u8]) -> Result<(), Error> {
     match bytes {
         // An alert or a handshake message, of any version.
@@ -478,11 +478,11 @@ fn check_first(bytes: &[u8]) -> Result<(), Error> {
     }
 }
 
-/// In how many parts a window that is smaller than a frame is renewed at most.
+/// Largest number of parts in which a window smaller than a frame is renewed.
 pub(super) const CREDITS_MAX: u32 = 8;
 
-/// Counts bytes of DATA on a stream, or 0 for the connection, and gives it a new window when half of the old is used;
-/// earlier if less than a frame is left, for which a server may wait, but not for less than an eighth.
+/// Counts bytes of DATA on a stream, or 0 for the connection. Renews the window when half of it is used. Renews it
+/// earlier if less than a frame is left, which a server may wait for, but not for less than an eighth.
 fn receive(
     received: &mut u32,
     length: u32,

@@ -1,4 +1,4 @@
-//! Fields that are kept for somebody who wants to read them.
+//! Fields kept for a reader.
 
 use crate::Fields;
 
@@ -6,7 +6,7 @@ use crate::Fields;
 #[derive(Debug, Default)]
 pub(super) struct HeaderList {
     bytes: Vec<u8>,
-    /// The end of each field's name and of its value.
+    /// The ends of each field's name and value.
     ends: Vec<(u32, u32)>,
 }
 
@@ -19,13 +19,13 @@ impl HeaderList {
         self.ends.push((name_end, self.bytes.len() as u32));
     }
 
-    /// Frees the memory for more fields.
+    /// Frees the memory reserved for more fields.
     pub(super) fn shrink(&mut self) {
         self.bytes.shrink_to_fit();
         self.ends.shrink_to_fit();
     }
 
-    /// The bytes it has on the heap.
+    /// Number of heap bytes.
     pub(super) fn heap(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<(u32, u32)>()
     }

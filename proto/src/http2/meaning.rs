@@ -6,29 +6,29 @@ use crate::http1::is_token;
 /// The meaning of one header block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Meaning {
-    /// The status; 0 if there is none, as in trailers.
+    /// The status; 0: none, as in trailers.
     pub(super) status: u16,
     /// The `content-length`.
     pub(super) length: Option<u64>,
-    /// The `grpc-status`, as [`crate::Event::Complete`] has it.
+    /// The `grpc-status`, as in [`crate::Event::Complete`].
     pub(super) grpc_status: u8,
-    /// The first thing that is wrong with the fields.
+    /// The first fault in the fields.
     pub(super) breach: Option<Breach>,
     /// True if a regular field has been seen.
     has_fields: bool,
 }
 
-/// The highest `grpc-status` that has a meaning.
+/// The highest defined `grpc-status`.
 pub const GRPC_STATUS_MAX: u8 = 16;
 
 /// UNKNOWN, for a status that gRPC does not define.
 const GRPC_UNKNOWN: u8 = 2;
 
-/// Stands for all numbers that gRPC gives no meaning: each would be a cause of its own, and a server can choose any.
+/// Represents all numbers undefined in gRPC: each would be a separate cause, and a server can choose any.
 const GRPC_ABOVE: u8 = GRPC_STATUS_MAX + 1;
 
 impl Meaning {
-    /// No fields yet.
+    /// A meaning before any fields.
     pub(super) fn new() -> Self {
         Self { status: 0, length: None, grpc_status: 0, breach: None, has_fields: false }
     }
@@ -83,7 +83,7 @@ impl Meaning {
     }
 }
 
-/// Digits only, as a number of at most 64 bits.
+/// Parses a number of at most 64 bits, digits only.
 fn number(text: &[u8]) -> Option<u64> {
     if text.is_empty() {
         return None;

@@ -1,8 +1,8 @@
-//! Header blocks that were decoded before.
+//! Previously decoded header blocks.
 //!
-//! Most responses of a server have identical blocks. A block that refers to nothing but the static table means the same
-//! on every connection, and repeats the same insertions into the table. One that refers to the dynamic table means the
-//! same until its connection's table changes.
+//! Most responses of a server have identical blocks. A block that refers only to the static table has the same meaning
+//! on every connection, and repeats the same insertions into the table. A block that refers to the dynamic table keeps
+//! its meaning until its connection's table changes.
 
 use std::rc::Rc;
 
@@ -12,27 +12,27 @@ use super::meaning::Meaning;
 use super::written::hash;
 use crate::Breach;
 
-/// How many blocks are remembered for all connections of a thread. It is a power of two.
+/// Number of remembered blocks for all connections of a thread. A power of two.
 const PLACES: usize = 16;
 
-/// A longer block is decoded every time, and one that depends on the table also if its fields are longer: each
-/// connection may keep one of these.
+/// Longest remembered block. For a block that depends on the table, also the limit on its fields: each connection may
+/// keep one such block.
 const LENGTH_MAX: usize = 1024;
 
-/// A block and all that it does.
+/// A block and all its effects.
 #[derive(Debug)]
 pub(super) struct Memo {
     block: Box<[u8]>,
     pub(super) meaning: Meaning,
-    /// The fields, if they are wanted.
+    /// The fields, if wanted.
     pub(super) list: Option<HeaderList>,
-    /// The bytes of all names and values.
+    /// Total bytes of all names and values.
     pub(super) decoded: u32,
     inserted: Box<[Rc<Entry>]>,
 }
 
 impl Memo {
-    /// The bytes it has on the heap, without the entries.
+    /// Number of heap bytes, without the entries.
     #[cfg(test)]
     pub(super) fn heap(&self) -> usize {
         let list = self.list.as_ref().map_or(0, HeaderList::heap);
@@ -40,20 +40,20 @@ impl Memo {
     }
 }
 
-/// Blocks that mean the same on every connection, and buffers reused from block to block.
+/// Blocks with the same meaning on every connection, and buffers reused from block to block.
 #[derive(Debug, Default)]
 pub(super) struct Memos {
     places: [Option<Rc<Memo>>; PLACES],
-    /// The place of the block that came last.
+    /// The place of the last block.
     last: usize,
     effects: Effects,
 }
 
-/// The last block of a connection that depends on its table, and the version of that.
+/// A connection's last block that depends on its table, and the version of the table.
 pub(super) type OwnMemo = Option<(Rc<Memo>, u32)>;
 
 impl Memos {
-    /// Decodes a block, or remembers it. `wants_fields`: all of them, not only fields of statuses from 300 on and the
+    /// Decodes a block, or recalls it. `wants_fields`: all fields, not only those of statuses from 300 on and the
     /// message of a gRPC call.
     pub(super) fn decode(
         &mut self,

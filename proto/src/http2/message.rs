@@ -1,4 +1,4 @@
-//! A request as HTTP/2 sends it: a header block that means the same on every connection, and a body.
+//! A request in HTTP/2 form: a header block with the same meaning on every connection, and a body.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use super::written::FieldCache;
 use crate::http1::{ResponseKind, Wire, needs_length, unchunked};
 use crate::{Fields, RequestParts, transmit};
 
-/// A request, encoded.
+/// An encoded request.
 #[derive(Debug)]
 pub(crate) struct Http2Request {
     pub(super) block: Box<[u8]>,
@@ -18,7 +18,7 @@ pub(crate) struct Http2Request {
     pub(super) response: ResponseKind,
 }
 
-/// The bytes of a body, which are shared if they can be.
+/// The bytes of a body, shared if possible.
 #[derive(Debug)]
 enum MessageBody {
     Parts(Arc<[u8]>),
@@ -43,7 +43,7 @@ impl Http2Request {
         }
     }
 
-    /// Encodes a request that was written as HTTP/1.
+    /// Encodes a request written as HTTP/1.
     pub(super) fn of_wire(wire: &Wire, is_https: bool, written: &mut FieldCache, block: &mut Vec<u8>) -> Self {
         let (head, body) = wire.head_and_body();
         let head = &head[head.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count()..];
@@ -74,7 +74,7 @@ impl transmit::BodyBytes for Http2Request {
     }
 }
 
-/// A request line, with its target split.
+/// A request line with its parts.
 struct RequestLine<'a> {
     method: &'a [u8],
     target: &'a [u8],
@@ -82,7 +82,7 @@ struct RequestLine<'a> {
 }
 
 impl<'a> RequestLine<'a> {
-    /// Passes on the pseudo-fields, and the fields that are not about the connection. Returns whether the body is
+    /// Passes on the pseudo-fields and all fields that are not about the connection. Returns true if the body is
     /// chunked, for which HTTP/2 has no use.
     fn write(
         self,
@@ -114,7 +114,7 @@ impl<'a> RequestLine<'a> {
         }
         for (name, value) in fields {
             let dropped = CONNECTION.iter().chain(&of_connection);
-            // The host is the authority.
+            // The host becomes the authority.
             let is_dropped = name.eq_ignore_ascii_case(b"host")
                 || dropped.into_iter().any(|dropped| dropped.eq_ignore_ascii_case(name))
                 || (name.eq_ignore_ascii_case(b"te") && !value.eq_ignore_ascii_case(b"trailers"));
@@ -125,7 +125,7 @@ impl<'a> RequestLine<'a> {
         is_chunked
     }
 
-    /// The parts of the target: a path, `*`, a URL or, for a tunnel, host and port.
+    /// Splits the target: a path, `*`, a URL or, for a tunnel, host and port.
     fn split(&self) -> RequestTarget<'a> {
         let scheme: &[u8] = if self.is_https { b"https" } else { b"http" };
         if self.method == b"CONNECT" {
@@ -150,20 +150,20 @@ impl<'a> RequestLine<'a> {
     }
 }
 
-/// Where a request goes.
+/// The parts of a request target.
 struct RequestTarget<'a> {
     scheme: &'a [u8],
-    /// The authority, if the target names one.
+    /// The authority, if the target contains one.
     authority: Option<&'a [u8]>,
     path: Cow<'a, [u8]>,
 }
 
-/// True if HTTP/2 has no field with this name, so that requests omit it (RFC 9113, 8.2.2).
+/// True if HTTP/2 forbids this field, so that requests omit it (RFC 9113, 8.2.2).
 pub fn leaves_out(name: &str) -> bool {
     CONNECTION.iter().any(|dropped| dropped.eq_ignore_ascii_case(name.as_bytes()))
 }
 
-/// Fields about the connection, which HTTP/2 does not have.
+/// Connection-specific fields, which HTTP/2 does not have.
 const CONNECTION: [&[u8]; 6] =
     [b"connection", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade", b"http2-settings"];
 

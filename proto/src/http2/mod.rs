@@ -8,13 +8,13 @@
 //!   the response                head ────────────┴──► body ──► trailers ──► complete
 //! ```
 //!
-//! `sender` writes requests, one header block for all connections. `input` reads frames where they are; `hpack` decodes
-//! their header blocks, unless `memo` remembers them; `streams` finds the request by its number, and `response` knows
-//! what may come next. An error of a stream resets that stream. An error of the connection ends it with GOAWAY, and the
+//! `sender` writes requests, one header block for all connections. `input` reads frames in place; `hpack` decodes their
+//! header blocks, unless `memo` remembers them; `streams` finds the request by its stream number, and `response` knows
+//! which parts may follow. A stream error resets the stream. A connection error ends the connection with GOAWAY, and the
 //! requests in flight fail: that is in `ending`.
 //!
-//! It never buffers a body, never copies one that is received, and allocates nothing for a request and its response
-//! once it has seen their like. It never sends a request again: that is the driver's decision.
+//! The protocol never buffers a body, never copies a received one, and allocates nothing for a request and its response
+//! once it has seen similar ones. It never sends a request again: that is the driver's decision.
 
 mod block;
 mod buffers;
@@ -64,10 +64,10 @@ pub use self::seen::{Codes, Http2Counts, Reason, fewest};
 pub use self::settings::STREAMS_ASSUMED;
 pub use self::shared::SharedContext;
 
-/// How many frames in a row may bring no response forward.
+/// Number of consecutive frames that may bring no response forward.
 const PATIENCE: u32 = 10_000;
 
-/// Bytes of a GOAWAY's text for people that are kept.
+/// Number of kept bytes of a GOAWAY's text for people.
 const REASON_BYTES: usize = 100;
 
 /// The highest number of a stream.
@@ -81,30 +81,30 @@ pub struct Http2 {
     resets: Resets,
     settings: PeerSettings,
     reader: FrameCursor,
-    /// How many bytes of the body are to come to which the last DATA belonged.
+    /// Number of bytes to come of the body that the last DATA belonged to.
     coming: u64,
     block: Block,
     decoder: Decoder,
     own_memo: OwnMemo,
     sender: Sender,
-    /// How many bytes of DATA have arrived for which the connection has not been given a new window.
+    /// Number of received bytes of DATA for which the connection's window has not been renewed.
     received: u32,
-    /// How many bytes of DATA have arrived that do not count yet.
+    /// Number of received bytes of DATA that have not been counted yet.
     data_bytes: u64,
-    /// How many more frames may come without progress.
+    /// Number of further frames allowed without progress.
     patience: u32,
     life: Life,
     /// The last stream and the code of the server's GOAWAY.
     goaway: Option<(u32, Code)>,
-    /// Its text for people, as far as that is kept.
+    /// The kept part of the GOAWAY's text for people.
     reason: Vec<u8>,
-    /// Since when the server's limit of streams is reached and more are asked for.
+    /// Time since which the server's stream limit is reached and more streams are wanted.
     limited_since: Option<Nanos>,
     /// The last header block, until all events have been taken.
     heard: Completed,
     event: Option<Event>,
-    /// The one after it, which ends its request. No input causes more than these, requests that fail together, and a
-    /// drain, so that no queue is needed.
+    /// The event after `heard`, which ends its request. No input causes more than these two, requests that fail
+    /// together, and a drain, so no queue is needed.
     end: Option<Event>,
     /// The requests that fail together.
     failing: Option<FailingRequests>,
@@ -141,33 +141,33 @@ impl Http2 {
         }
     }
 
-    /// About how many bytes of a body are to come: whatever else comes in between, they come soon.
+    /// Approximate number of body bytes to come: whatever comes in between, they come soon.
     pub fn coming(&self) -> u64 {
         self.coming
     }
 
-    /// True if bodies of requests are on the way.
+    /// True if request bodies are on the way.
     pub fn is_uploading(&self) -> bool {
         self.sender.has_uploads()
     }
 
-    /// Returns the text of the server's last GOAWAY for people: at most the first 100 bytes, unescaped.
+    /// The text of the server's last GOAWAY for people: the first 100 bytes, unescaped.
     pub fn reason(&self) -> &[u8] {
         &self.reason
     }
 
-    /// True if a GOAWAY of the server says that it processes requests of this connection.
+    /// True if a GOAWAY of the server announces that it processes requests of this connection.
     pub fn processes_some(&self) -> bool {
         self.goaway.is_some_and(|(last, _)| last > 0)
     }
 
-    /// How many streams the server allows, if it has said so; [`u32::MAX`] if it sets no limit.
+    /// Number of streams that the server allows; [`u32::MAX`]: unlimited; `None`: not known yet.
     pub fn streams_allowed(&self) -> Option<u32> {
         self.settings.have_come.then_some(self.settings.streams)
     }
 
-    /// The missing thing that servers usually give at once and the connection, or a request on it, waits for: SETTINGS,
-    /// a stream, or a window for the request's body.
+    /// The missing item that the connection, or a request on it, waits for and that servers usually send at once:
+    /// SETTINGS, a stream, or a window for the request's body.
     pub fn waits_for(&mut self, stream: Option<StreamId>) -> Option<Error> {
         let has_body_left = |stream: StreamId| self.streams.get(stream.0).is_some_and(|open| open.message.is_some());
         match self.life {
@@ -181,7 +181,7 @@ impl Http2 {
         }
     }
 
-    /// Counts waits that have not ended, as long as they have lasted, and received DATA.
+    /// Counts received DATA, and unfinished waits with their present length.
     pub fn count_so_far(&mut self, now: Nanos) {
         let seen = &mut self.shared.pool.borrow_mut().seen;
         seen.data_bytes_received += std::mem::take(&mut self.data_bytes);
@@ -196,7 +196,7 @@ impl Http2 {
         self.event.is_some() || self.end.is_some() || self.failing.is_some() || matches!(self.drain, DrainState::Due(_))
     }
 
-    /// Notes for how long the server's limit of streams has kept requests back.
+    /// Records how long the server's stream limit has kept requests back.
     fn note_limit(&mut self, now: Nanos) {
         let PeerSettings { streams, .. } = self.settings;
         let is_limited = self.life == Life::Open

@@ -5,35 +5,34 @@ use super::hpack::SIZE_USUAL;
 use super::settings::{self, WINDOW_MAX, WINDOW_USUAL};
 use crate::http1::HEAD_MAX;
 
-/// How every connection begins.
+/// Beginning of every connection.
 pub(super) const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// Choices for the connections of a thread.
+/// Options for the connections of a thread.
 #[derive(Clone, Debug)]
 pub struct Http2Options {
-    /// The most requests in flight on a connection; the server may allow fewer.
+    /// Limit on requests in flight per connection; the server may allow fewer.
     pub streams: u32,
-    /// True if requests say `https`, not `http`.
+    /// True if requests use `https`, not `http`.
     pub is_https: bool,
-    /// True if [`crate::Event::Data`] is wanted. If not, bytes of bodies are counted for flow control and not looked
-    /// at.
+    /// True if [`crate::Event::Data`] is wanted. Otherwise body bytes only count for flow control.
     pub wants_body: bool,
     /// True if the fields of every head and [`crate::Event::Trailer`] are wanted. Heads with a status of 300 or more
-    /// have their fields in any case.
+    /// always have their fields.
     pub wants_fields: bool,
-    /// How many bytes of a body the server may send before it must wait (SETTINGS_INITIAL_WINDOW_SIZE).
+    /// Number of body bytes the server may send before it must wait (SETTINGS_INITIAL_WINDOW_SIZE).
     pub window: u32,
     /// Window for all bodies of a connection together, in bytes; at least 65,535.
     pub connection_window: u32,
     /// The largest payload of a frame, in bytes, from 16 KiB to 16 MiB - 1 (SETTINGS_MAX_FRAME_SIZE).
     pub frame_max: u32,
-    /// The size of the server's table of fields, in bytes (SETTINGS_HEADER_TABLE_SIZE).
+    /// Size of the server's header table, in bytes (SETTINGS_HEADER_TABLE_SIZE).
     pub table: u32,
-    /// True if the transport says at once how many bytes it took; if not, it may have taken all that it was given. TLS
-    /// says it once the last of several records has left.
+    /// True if the transport reports accepted bytes at once. Otherwise it may have accepted everything it was given:
+    /// TLS reports only once the last of several records has left.
     pub is_told_at_once: bool,
-    /// How many bytes of unfinished header blocks the connections of a thread may keep together. Beyond that the large
-    /// ones fail.
+    /// Number of bytes of unfinished header blocks that the connections of a thread may keep together. Beyond that
+    /// large blocks fail.
     pub blocks_max: usize,
 }
 
@@ -55,7 +54,7 @@ impl Default for Http2Options {
 }
 
 impl Http2Options {
-    /// Brings every value into its range.
+    /// Clamps every value to its range.
     pub(super) fn clamped(self) -> Self {
         Self {
             window: self.window.min(WINDOW_MAX),
@@ -65,7 +64,7 @@ impl Http2Options {
         }
     }
 
-    /// The first bytes of a connection: its preface, our SETTINGS and the window of the connection.
+    /// The first bytes of a connection: its preface, our SETTINGS and the connection window.
     pub(super) fn greeting(&self) -> Vec<u8> {
         let ours = [
             (settings::TABLE, self.table, SIZE_USUAL),

@@ -1,6 +1,7 @@
-//! The frames of a connection, for people to read: a line for each, the fields of header blocks, the reasons of GOAWAY.
+//! The frames of a connection, for people to read: one line each, with the fields of header blocks and the reasons of
+//! GOAWAY.
 //!
-//! It reads the bytes of one direction beside the protocol, and only where somebody wants to see them.
+//! Reads the bytes of one direction in parallel with the protocol, and only if somebody wants to see them.
 
 use super::block::fragment;
 use super::frame::{FrameHeader, HEADER, flag, kind};
@@ -14,22 +15,23 @@ use crate::http1::HEAD_MAX;
 /// A frame in words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadableFrame {
-    /// Any but DATA, as lines. Names, values and reasons are as they came, except that none contains a line end.
+    /// Any frame except DATA, as lines. Names, values and reasons are as received, except that none contains a line
+    /// end.
     Lines(Vec<u8>),
     /// DATA.
     Data(ReadableData),
 }
 
-/// One frame of DATA, or several in a row.
+/// One frame of DATA, or several consecutive ones.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReadableData {
     /// The number of the stream.
     pub stream: u32,
-    /// How many frames these are.
+    /// Number of frames.
     pub frames: u64,
-    /// How many bytes of the body they have.
+    /// Number of body bytes in the frames.
     pub bytes: u64,
-    /// True if the last one ends the stream.
+    /// True if the last frame ends the stream.
     pub ends: bool,
     /// The bytes, or their beginning.
     pub body: Vec<u8>,
@@ -38,21 +40,21 @@ pub struct ReadableData {
 /// Reads the frames of one direction.
 #[derive(Debug)]
 pub struct FrameReader {
-    /// The part that has arrived of an incomplete frame.
+    /// The received part of an incomplete frame.
     part: Vec<u8>,
-    /// The part that has arrived of an incomplete header block.
+    /// The received part of an incomplete header block.
     block: Vec<u8>,
     block_max: usize,
     decoder: Decoder,
     frame_max: u32,
-    /// True if the next bytes begin with the client's greeting.
+    /// True if the next bytes begin with the client's preface.
     greets: bool,
     /// True if later bytes cannot be read.
     is_over: bool,
 }
 
 impl Http2 {
-    /// Readers of this connection's sent and received frames, from its beginning.
+    /// Readers of this connection's sent and received frames, from its start.
     pub fn frame_readers(&self) -> [FrameReader; 2] {
         let reader = |greets, decoder, block_max| FrameReader {
             part: Vec::new(),
@@ -63,14 +65,14 @@ impl Http2 {
             greets,
             is_over: false,
         };
-        // Our own blocks refer to nothing but the static table, and may be of any length.
+        // Our own blocks refer only to the static table, and may be of any length.
         let ours = Decoder::new(SIZE_USUAL).unlimited();
         [reader(true, ours, usize::MAX), reader(false, Decoder::new(self.shared.options.table), HEAD_MAX)]
     }
 }
 
 impl FrameReader {
-    /// Takes the next bytes, and passes on the frames that they complete.
+    /// Takes the next bytes and passes on the frames they complete.
     pub fn read(&mut self, bytes: &[u8], mut pass_on: impl FnMut(ReadableFrame)) {
         let mut part = std::mem::take(&mut self.part);
         let greeting = if std::mem::take(&mut self.greets) { PREFACE } else { b"" };
@@ -97,7 +99,7 @@ impl FrameReader {
         self.part = part;
     }
 
-    /// A frame in words; `None`: it is in the middle of a header block.
+    /// A frame in words; `None`: the frame is in the middle of a header block.
     fn frame(&mut self, header: FrameHeader, payload: &[u8]) -> Option<ReadableFrame> {
         let FrameHeader { stream, kind, .. } = header;
         let ends = header.has(flag::END_STREAM);
@@ -124,7 +126,7 @@ impl FrameReader {
         (!text.is_empty()).then_some(ReadableFrame::Lines(text))
     }
 
-    /// The fields of the header block, a line each, and an empty line.
+    /// Writes the fields of the header block, one line each, and an empty line.
     fn write_fields(&mut self, text: &mut Vec<u8>) {
         let put = |name: &[u8], value: &[u8]| {
             write_in_line(name, text);
@@ -189,12 +191,12 @@ fn setting(&[a, b, s, t, u, v]: &[u8; 6]) -> String {
     format!("{name} {value}")
 }
 
-/// The name of an error code, or the number of one that has none.
+/// The name of an error code; the number of an unnamed one.
 fn code(number: u32) -> String {
     Code::new(number).name().map_or_else(|| format!("unknown code {number}"), str::to_owned)
 }
 
-/// Appends bytes that must not end a line.
+/// Appends bytes without line ends.
 fn write_in_line(bytes: &[u8], text: &mut Vec<u8>) {
     for &byte in bytes {
         match byte {

@@ -1,20 +1,20 @@
-//! The next byte's place in the server's frames.
+//! The position of the next byte in the server's frames.
 //!
-//! Frames are read where they are. Bytes are kept only if they must be seen whole and arrive in pieces: a header, or a
-//! few bytes of a small frame.
+//! Frames are read in place. Bytes are kept only if they must be seen whole and arrive in pieces: a header, or a few
+//! bytes of a small frame.
 
 use super::frame::{FrameHeader, HEADER};
 
-/// The position in the frame that is being read.
+/// The position in the current frame.
 #[derive(Debug)]
 pub(super) struct FrameCursor {
     pub(super) frame: FrameHeader,
-    /// How many bytes of its payload are to come.
+    /// Number of payload bytes to come.
     pub(super) left: u32,
-    /// How many of them are padding.
+    /// Number of padding bytes among them.
     pub(super) padding: u32,
     pub(super) place: FramePart,
-    /// A unit that has begun, and how much of it is there.
+    /// An unfinished unit, and the number of its bytes received.
     part: [u8; HEADER],
     part_length: u8,
 }
@@ -24,7 +24,7 @@ pub(super) struct FrameCursor {
 pub(super) enum FramePart {
     /// The header of the next frame.
     Header,
-    /// The length of the padding of DATA.
+    /// The padding length of DATA.
     PadLength,
     /// Data of a body.
     Data,
@@ -38,7 +38,7 @@ pub(super) enum FramePart {
     Pair,
     /// The text of a GOAWAY for people.
     Reason,
-    /// Something that does not matter, up to the end of the frame.
+    /// Ignored bytes, up to the end of the frame.
     Rest,
 }
 
@@ -61,7 +61,7 @@ impl FrameCursor {
         self.place = FramePart::Rest;
     }
 
-    /// Takes up to `N` bytes; returns how many it took, and all `N` once they are there.
+    /// Takes up to `N` bytes. Returns the number taken, and all `N` once they have arrived.
     #[inline]
     pub(super) fn unit<const N: usize>(&mut self, bytes: &[u8]) -> (usize, Option<[u8; N]>) {
         if self.part_length == 0
@@ -80,7 +80,7 @@ impl FrameCursor {
         (taken, unit)
     }
 
-    /// The beginning of a header or another unit that has not arrived whole.
+    /// The beginning of an incomplete header or other unit.
     pub(super) fn part(&self) -> &[u8] {
         &self.part[..self.part_length.into()]
     }
@@ -92,7 +92,7 @@ impl FrameCursor {
         (taken, unit)
     }
 
-    /// Takes the available payload without its last `kept` bytes; returns the number of bytes taken.
+    /// Takes the available payload except its last `kept` bytes. Returns the number of bytes taken.
     #[inline]
     pub(super) fn take(&mut self, bytes: &[u8], kept: u32) -> usize {
         let taken = bytes.len().min((self.left - kept) as usize);

@@ -1,15 +1,15 @@
-//! The streams that the client has reset: frames that the server sent before it knew of that are no mistakes.
+//! The streams reset by the client: frames that the server sent before it learned of the reset are no mistakes.
 
 use std::collections::VecDeque;
 
-/// How many are remembered one by one.
+/// Number of streams remembered individually.
 const KEPT_MAX: usize = 64;
 
-/// Streams that were reset.
+/// The streams that were reset.
 #[derive(Debug, Default)]
 pub(super) struct Resets {
     recent: VecDeque<u32>,
-    /// The highest number that was forgotten; nothing is certain about lower ones.
+    /// The highest forgotten number; nothing is certain about lower ones.
     forgotten: u32,
 }
 
@@ -24,7 +24,7 @@ impl Resets {
         self.recent.push_back(number);
     }
 
-    /// The bytes it has on the heap.
+    /// Number of heap bytes.
     #[cfg(test)]
     pub(super) fn heap(&self) -> usize {
         self.recent.capacity() * size_of::<u32>()

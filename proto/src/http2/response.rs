@@ -8,9 +8,9 @@ use crate::http1::ResponseKind;
 pub(super) struct ResponseState {
     kind: ResponseKind,
     phase: ResponsePhase,
-    /// The `grpc-status` at its end.
+    /// The `grpc-status` at the end of the response.
     grpc_status: u8,
-    /// How many bytes of the body are to come; [`ANY`] if it does not say.
+    /// Number of body bytes to come; [`ANY`]: unknown.
     left: u64,
     /// True if there can be no body.
     is_bodiless: bool,
@@ -38,7 +38,7 @@ pub(super) enum Block {
     Trailers,
 }
 
-/// A length that is not known.
+/// An unknown length.
 const ANY: u64 = u64::MAX;
 
 impl ResponseState {
@@ -68,7 +68,7 @@ impl ResponseState {
                     return Ok(Block::Tunnel);
                 }
                 self.is_bodiless = self.kind == ResponseKind::Bodiless || status == 204 || status == 304;
-                // No body is as long as the largest length, which would look like none.
+                // No body has the largest possible length, which would look unknown.
                 self.left = if self.is_bodiless { 0 } else { meaning.length.map_or(ANY, |length| length.min(ANY - 1)) };
                 Ok(Block::Head)
             }
@@ -87,12 +87,12 @@ impl ResponseState {
         Ok(())
     }
 
-    /// How many bytes of the body are to come; zero if the server does not say.
+    /// Number of body bytes to come; zero if the server does not announce it.
     pub(super) fn left(&self) -> u64 {
         if self.left == ANY { 0 } else { self.left }
     }
 
-    /// The server says that it is complete. Returns the `grpc-status`.
+    /// Completes the response at the server's end of stream. Returns the `grpc-status`.
     pub(super) fn end(&self) -> Result<u8, Breach> {
         if self.left == 0 || self.left == ANY { Ok(self.grpc_status) } else { Err(Breach::BodyLength) }
     }

@@ -4,27 +4,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::Code;
 
-/// How many different reasons are kept.
+/// Largest number of different reasons kept.
 pub const REASONS_MAX: usize = 16;
 
-/// Counts of one thread; counts of several add up.
+/// Counts of one thread; those of several threads add up.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Http2Counts {
     /// Connections whose server has sent its SETTINGS.
     pub connections: u64,
-    /// Connections ended by the server with GOAWAY, by the code of the last one: an announcement may have had another.
+    /// Connections ended by the server with GOAWAY, by the code of the last one: an announcement may have had another
+    /// code.
     pub connections_ended: Codes,
-    /// The fewest streams that a server has allowed, zero only if none allowed any, and [`u32::MAX`] if all allowed any
-    /// number; `None` if none has said so far.
+    /// Smallest stream limit of a server: zero only if all limits were zero, [`u32::MAX`] if all servers were
+    /// unlimited, `None` if none is known yet.
     pub streams_allowed_min: Option<u32>,
-    /// The most that a server has allowed.
+    /// Largest stream limit of a server.
     pub streams_allowed_max: Option<u32>,
-    /// The most streams open at a time on one connection.
+    /// Largest number of simultaneous streams on one connection.
     pub streams_peak: u32,
     /// GOAWAY frames from servers.
     pub goaway_received: Codes,
-    /// Texts of GOAWAY frames for people, at most `REASONS_MAX` different ones.
+    /// Texts of GOAWAY frames for people, up to `REASONS_MAX` different ones.
     pub reasons: Vec<Reason>,
     /// GOAWAY frames to servers.
     pub goaway_sent: Codes,
@@ -32,30 +33,30 @@ pub struct Http2Counts {
     pub reset_received: Codes,
     /// RST_STREAM frames to servers.
     pub reset_sent: Codes,
-    /// The bytes of DATA from servers, with padding.
+    /// Bytes of DATA from servers, including padding.
     pub data_bytes_received: u64,
-    /// The bytes of header blocks from servers.
+    /// Bytes of header blocks from servers.
     pub header_bytes_received: u64,
-    /// The bytes of the names and values in them.
+    /// Bytes of the decoded names and values.
     pub header_bytes_decoded: u64,
-    /// For how long connections had as many streams as their servers allow, where more were asked for, in nanoseconds.
+    /// Time for which connections had as many streams as their servers allow while more were wanted, in nanoseconds.
     pub streams_blocked_ns: u64,
-    /// For how long connections had bodies to send and no window for any of them, in nanoseconds.
+    /// Time for which connections had bodies to send and no window for any of them, in nanoseconds.
     pub window_blocked_ns: u64,
 }
 
 /// A text of GOAWAY frames for people.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Reason {
-    /// The code beside it.
+    /// The code of the frames.
     pub code: Code,
-    /// Its first 100 bytes, unescaped.
+    /// The first 100 bytes of the text, unescaped.
     pub text: Vec<u8>,
-    /// How often it came.
+    /// Number of occurrences.
     pub times: u64,
 }
 
-/// How often each error code was seen.
+/// Number of occurrences of each error code.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Codes {
     /// By code.
@@ -84,20 +85,21 @@ impl Codes {
     }
 }
 
-/// The fewer of two numbers of streams that were allowed, [`u32::MAX`] for any number. None at all are allowed only for
-/// a moment (RFC 9113, 6.5.2), so that any other number says more about a server.
+/// The smaller of two stream limits; [`u32::MAX`]: unlimited. A limit of zero applies only for a moment (RFC 9113,
+/// 6.5.2), so any other limit says more about a server.
 pub fn fewest(one: Option<u32>, other: Option<u32>) -> Option<u32> {
     one.into_iter().chain(other).min_by_key(|allowed| (*allowed == 0, *allowed))
 }
 
 impl Http2Counts {
-    /// A server allows so many streams, [`u32::MAX`] for any number.
+    /// Records a server's stream limit; [`u32::MAX`]: unlimited.
     pub(super) fn note_allowed(&mut self, streams: u32) {
         self.streams_allowed_min = fewest(self.streams_allowed_min, Some(streams));
         self.streams_allowed_max = self.streams_allowed_max.max(Some(streams));
     }
 
-    /// Counts a GOAWAY from a server, on a connection whose end it may have announced before with a code.
+    /// Counts a GOAWAY from a server. `announced`: the code with which the server has announced the end of this
+    /// connection before, if it did.
     pub(super) fn note_goaway(&mut self, code: Code, announced: Option<Code>) {
         self.goaway_received.note(code);
         self.connections_ended.note(code);

@@ -1,6 +1,6 @@
 //! A connection's output: its greeting, small frames, the HEADERS of requests and their bodies, in this order.
 //!
-//! Bodies take turns, a frame each, as far as the windows of the server allow.
+//! Bodies take turns, one frame each, while the server's windows allow.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -16,27 +16,26 @@ use super::streams::Streams;
 use crate::transmit::{BodyBytes, Payload};
 use crate::{Breach, Nanos};
 
-/// How many replies to SETTINGS and PING wait for the transport at most. A server that asks for more does not read
-/// them.
+/// Limit on replies to SETTINGS and PING that wait for the transport. A server that causes more does not read them.
 const REPLIES_MAX: u32 = 250;
 
-/// How many bytes of control frames wait at most, if no request is in flight: as many replies as that.
+/// Limit on waiting bytes of control frames without a request in flight: room for the largest number of replies.
 const CONTROL_MAX: usize = 17 * REPLIES_MAX as usize;
 
-/// How many more may wait for each request: a server that keeps to its windows causes no more than eight WINDOW_UPDATEs
-/// before it has to read them ([`CREDITS_MAX`](super::input::CREDITS_MAX)), and a RST_STREAM.
+/// Additional limit per request: a server that keeps to its windows causes no more than eight WINDOW_UPDATEs before it
+/// has to read them ([`CREDITS_MAX`](super::input::CREDITS_MAX)), and a RST_STREAM.
 const CONTROL_PER_STREAM: usize = 9 * 13;
 
-/// The smallest piece of a body that is sent from where it is: copying fewer bytes costs less.
+/// The smallest piece of a body sent without a copy: copying fewer bytes costs less.
 const VECTORED_MIN: usize = 4096;
 
-/// How many pieces of bodies are sent at once from where they are.
+/// Number of pieces of bodies sent at once without a copy.
 const VECTORED_AT_ONCE: usize = 16;
 
-/// The smallest piece of a body to send, unless it is the last. A window that is smaller may still grow.
+/// The smallest piece of a body to send, unless it is the last. A smaller window may still grow.
 const PIECE_MIN: usize = 1024;
 
-/// How long to wait for a smaller window to grow, in nanoseconds.
+/// Time to wait for a smaller window to grow, in nanoseconds.
 const PATIENCE_NS: u64 = 10_000_000;
 
 /// The output of one connection.
@@ -45,29 +44,29 @@ pub(super) struct Sender {
     is_greeted: bool,
     /// Small frames that wait for the transport.
     control: Vec<u8>,
-    /// How many replies are among them.
+    /// Number of replies among the small frames.
     replies: u32,
     /// The number of the first stream whose HEADERS have not been written.
     next: u32,
-    /// How many of the open streams have no HEADERS yet.
+    /// Number of open streams without HEADERS.
     waiting: u32,
-    /// The streams with more of a body to send; the first one's turn is next. Ended streams stay until their turn, or
+    /// The streams with more of a body to send, in the order of their turns. Ended streams stay until their turn, or
     /// until they outnumber the others.
     uploads: VecDeque<u32>,
-    /// How many of them are open.
+    /// Number of open streams among the uploads.
     uploading: usize,
-    /// How many bytes of DATA may be sent on the connection.
+    /// Number of bytes of DATA that may be sent on the connection.
     window: i64,
-    /// How many bytes have been written, and how many of them the transport has accepted.
+    /// Number of bytes written, and number of those accepted by the transport.
     written: u64,
     accepted: u64,
     table_update: TableUpdate,
-    /// Since when bodies wait for windows.
+    /// Time since which bodies have waited for windows.
     blocked_since: Option<Nanos>,
-    /// When to stop waiting for a larger window.
+    /// Deadline of the wait for a larger window.
     patient_until: Option<Nanos>,
     is_impatient: bool,
-    /// True if a body waited for a larger window when all last had their turn.
+    /// True if a body waited for a larger window in the last round of turns.
     has_small: bool,
     /// True if all bodies have had their turn in vain, and would again.
     is_stuck: bool,
@@ -76,20 +75,20 @@ pub(super) struct Sender {
 /// Progress of the bodies to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Bodies {
-    /// There is none.
+    /// There are no bodies to send.
     None,
     /// Some DATA was written.
     Sent,
-    /// There is no window for any of them, or only small ones that may grow.
+    /// There is no window for any body, or only small windows that may grow.
     Blocked,
-    /// There was no room.
+    /// There was no room in the buffer.
     Full,
 }
 
-/// State of the update that tells the server that its table of our fields is empty.
+/// State of the update that informs the server that its table of our fields is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum TableUpdate {
-    /// Not needed: the table is as large as at the beginning.
+    /// Not needed: the table still has its initial size.
     None,
     /// Sent with the next header block.
     Due,
@@ -119,7 +118,7 @@ impl Sender {
         }
     }
 
-    /// Where small frames are added.
+    /// The buffer for small frames.
     pub(super) fn control(&mut self) -> &mut Vec<u8> {
         &mut self.control
     }
@@ -130,20 +129,20 @@ impl Sender {
         self.replies += 1;
     }
 
-    /// True if more output waits than a server can cause that reads it and keeps to its windows. `streams`: the most
-    /// requests that were in flight.
+    /// True if more output waits than a server can cause that reads it and keeps to its windows. `streams`: largest
+    /// number of requests in flight so far.
     pub(super) fn is_flooded(&self, streams: u32) -> bool {
         let control_max = CONTROL_MAX + CONTROL_PER_STREAM * (streams as usize + 1);
         self.replies > REPLIES_MAX || self.control.len() > control_max
     }
 
-    /// The bytes it has on the heap.
+    /// Number of heap bytes.
     #[cfg(test)]
     pub(super) fn heap(&self) -> usize {
         self.control.capacity() + self.uploads.capacity() * size_of::<u32>()
     }
 
-    /// Goes on with this stream.
+    /// Continues with this stream number.
     #[cfg(test)]
     pub(super) fn skip_to(&mut self, number: u32) {
         self.next = number;
@@ -159,8 +158,8 @@ impl Sender {
         self.waiting += 1;
     }
 
-    /// How many HEADERS may be written, if the server allows this many streams. It may have lowered that since they
-    /// were started.
+    /// Number of HEADERS that may be written, if the server allows this many streams. It may have lowered the limit
+    /// since the streams were started.
     fn heads_due(&self, streams: &Streams, allowed: u32) -> u32 {
         let begun = streams.open() - self.waiting;
         self.waiting.min(allowed.saturating_sub(begun))
@@ -171,7 +170,7 @@ impl Sender {
         number < self.next
     }
 
-    /// True if the transport has accepted all bytes up to the one that ends the HEADERS of a stream.
+    /// True if the transport has accepted all bytes up to the end of a stream's HEADERS.
     pub(super) fn has_accepted(&self, headers_end: u64) -> bool {
         headers_end <= self.accepted
     }
@@ -182,7 +181,7 @@ impl Sender {
         debug_assert!(self.accepted <= self.written, "no more was written");
     }
 
-    /// The server gives the connection a larger window.
+    /// Enlarges the connection's window.
     pub(super) fn grow(&mut self, increment: u32) -> Result<(), Breach> {
         self.window += i64::from(increment);
         self.note_window();
@@ -194,7 +193,7 @@ impl Sender {
         self.is_stuck = false;
     }
 
-    /// The server chose the size of its table.
+    /// Handles the server's choice of its table size.
     pub(super) fn resize_table(&mut self, size: u32) {
         if size < SIZE_USUAL && self.table_update == TableUpdate::None {
             self.table_update = TableUpdate::Due;
@@ -208,9 +207,9 @@ impl Sender {
             return;
         }
         self.uploading -= 1;
-        // It may be the one that waits for a larger window.
+        // The stream may be the one that waits for a larger window.
         self.is_stuck &= !self.has_small;
-        // Looking for each one would take the square of their number.
+        // Removing each one individually would take time proportional to the square of their number.
         if self.uploads.len() > 2 * self.uploading {
             self.uploads.retain(|upload| streams.has(*upload));
         }
@@ -221,12 +220,12 @@ impl Sender {
         self.blocked_since.is_some()
     }
 
-    /// When to call [`Self::tire`].
+    /// Deadline at which to call [`Self::tire`].
     pub(super) fn patient_until(&self) -> Option<Nanos> {
         self.patient_until
     }
 
-    /// Sends even small pieces of bodies, if the time for that has come.
+    /// Sends even small pieces of bodies, once the deadline has passed.
     pub(super) fn tire(&mut self, now: Nanos) {
         if self.patient_until.take_if(|until| *until <= now).is_some() {
             self.is_impatient = true;
@@ -234,13 +233,13 @@ impl Sender {
         }
     }
 
-    /// True if there may be something to write.
+    /// True if there may be output to write.
     pub(super) fn has_output(&self, streams: &Streams, allowed: u32) -> bool {
         let has_more = self.uploading > 0 || self.heads_due(streams, allowed) > 0;
         !self.is_greeted || !self.control.is_empty() || has_more
     }
 
-    /// Length of a buffer for the output. It has room for indivisible frames.
+    /// Length of a buffer for the output, with room for indivisible frames.
     pub(super) fn room_wanted(&mut self, streams: &mut Streams, greeting: &[u8], allowed: u32) -> usize {
         let control = self.room_for_control(greeting);
         let heads = self.heads_due(streams, allowed) as usize;
@@ -263,12 +262,12 @@ impl Sender {
         !self.control.is_empty()
     }
 
-    /// How long a buffer must be for [`Self::write_last`].
+    /// Length of a buffer for [`Self::write_last`].
     pub(super) fn room_for_control(&self, greeting: &[u8]) -> usize {
         greeting.len() + self.control.len()
     }
 
-    /// Writes small frames only: the connection is over.
+    /// Writes small frames only: the connection has ended.
     pub(super) fn write_last(&mut self, greeting: &[u8], buffer: &mut [u8]) -> usize {
         let mut writer = Writer { buffer, length: 0, vectored: None, vectored_bytes: 0 };
         self.write_control(greeting, &mut writer);
@@ -276,8 +275,8 @@ impl Sender {
         writer.length
     }
 
-    /// Writes all that can be sent, as far as it fits into the buffer; returns how many bytes that is. Large pieces of
-    /// bodies are added to `vectored` instead, if it is there.
+    /// Writes all output that can be sent and fits into the buffer. Returns the number of bytes written. Large pieces
+    /// of bodies are added to `vectored` instead, if given.
     pub(super) fn write(
         &mut self,
         streams: &mut Streams,
@@ -296,19 +295,19 @@ impl Sender {
         (writer.length, bodies)
     }
 
-    /// Counts for how long bodies have been waiting for windows, and goes on from there.
+    /// Adds the time for which bodies have been waiting for windows to the counts, and starts over.
     pub(super) fn count_wait(&mut self, now: Nanos, seen: &mut Http2Counts) {
         if let Some(since) = &mut self.blocked_since {
             seen.window_blocked_ns += now.since(std::mem::replace(since, now));
         }
     }
 
-    /// True if bodies of requests are on the way.
+    /// True if request bodies are on the way.
     pub(super) fn has_uploads(&self) -> bool {
         self.uploading > 0
     }
 
-    /// Notes for how long bodies have waited for windows.
+    /// Records how long bodies have waited for windows.
     pub(super) fn note_wait(&mut self, bodies: Bodies, now: Nanos, seen: &mut Http2Counts) {
         match bodies {
             Bodies::None | Bodies::Sent => {
@@ -321,7 +320,7 @@ impl Sender {
             }
             Bodies::Full => return,
         }
-        // One body with a small window waits no longer because others move.
+        // A body with a small window waits no longer because others move.
         self.has_small &= bodies != Bodies::None;
         if !self.has_small {
             self.patient_until = None;
@@ -341,7 +340,7 @@ impl Sender {
         self.replies = 0;
     }
 
-    /// Writes the HEADERS of new streams, as many as the server allows; returns whether all of these had room.
+    /// Writes the HEADERS of new streams, as many as the server allows. Returns true if all had room.
     fn write_headers(&mut self, streams: &mut Streams, allowed: u32, writer: &mut Writer) -> bool {
         while self.heads_due(streams, allowed) > 0 {
             let number = self.next;
@@ -374,10 +373,10 @@ impl Sender {
 
     /// Writes frames of bodies in turn.
     fn write_bodies(&mut self, streams: &mut Streams, window: u32, writer: &mut Writer) -> Bodies {
-        // A server that gives new windows when half of the old is used must not be waited for.
+        // Do not wait for a server that renews windows only when half of the old one is used.
         let piece_min = if self.is_impatient { 1 } else { PIECE_MIN.min(window as usize / 2).max(1) };
         let mut bodies = if self.uploading == 0 { Bodies::None } else { Bodies::Blocked };
-        // Replies alone, which a server can ask for at any time, do not need a look at all of them.
+        // Replies alone, which a server can cause at any time, do not need a look at all bodies.
         if self.is_stuck {
             return bodies;
         }
@@ -420,13 +419,13 @@ impl Sender {
             }
         }
         self.is_stuck = passed == self.uploading;
-        // Whoever had no turn may still wait.
+        // Bodies that had no turn may still wait.
         self.has_small = has_small || (self.has_small && passed < self.uploading);
         bodies
     }
 }
 
-/// The most bytes that the HEADERS of a request need.
+/// Largest number of bytes needed for the HEADERS of a request.
 fn room_for(message: &Http2Request) -> usize {
     let length = message.block.len() + 1;
     length + HEADER * length.div_ceil(PAYLOAD_USUAL)
@@ -449,9 +448,9 @@ fn write_block(number: u32, has_body: bool, update: &[u8], block: &[u8], writer:
 struct Writer<'a> {
     buffer: &'a mut [u8],
     length: usize,
-    /// The pieces of bodies that are not copied, if there may be such.
+    /// The pieces of bodies sent without a copy, if allowed.
     vectored: Option<&'a mut Vec<Payload>>,
-    /// How long they are together.
+    /// Total length of these pieces.
     vectored_bytes: usize,
 }
 
@@ -465,7 +464,7 @@ impl Writer<'_> {
         self.length += bytes.len();
     }
 
-    /// True if a piece of this size is sent from where it is, without a copy.
+    /// True if a piece of this size is sent without a copy.
     fn is_vectored(&self, size: usize) -> bool {
         self.vectored.is_some() && size >= VECTORED_MIN
     }
@@ -479,7 +478,7 @@ impl Writer<'_> {
         }
     }
 
-    /// A frame with a piece of a body.
+    /// Writes a frame with a piece of a body.
     fn data(&mut self, flags: u8, stream: u32, message: &Rc<Http2Request>, range: Range<usize>) {
         if !self.is_vectored(range.len()) {
             return self.frame(kind::DATA, flags, stream, &[], &message.body()[range]);

@@ -1,4 +1,4 @@
-//! The server's SETTINGS (RFC 9113, 6.5.2), as far as they concern a client.
+//! The server's SETTINGS (RFC 9113, 6.5.2) that concern a client.
 
 use super::frame::PAYLOAD_USUAL;
 use crate::Breach;
@@ -20,36 +20,36 @@ pub(super) const WINDOW_USUAL: u32 = 65_535;
 
 pub(super) const WINDOW_MAX: u32 = i32::MAX as u32;
 
-/// How many streams a client may assume before the server has said anything (RFC 9113, 6.5.2: no fewer than 100 are
+/// Number of streams a client may assume before the server's SETTINGS (RFC 9113, 6.5.2: no fewer than 100 are
 /// recommended).
 pub const STREAMS_ASSUMED: u32 = 100;
 
 /// The server's settings.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PeerSettings {
-    /// How many streams it allows, as far as is known; [`u32::MAX`] if it sets no limit.
+    /// Known stream limit; [`u32::MAX`]: unlimited.
     pub(super) streams: u32,
     /// The window of a new stream.
     pub(super) window: u32,
-    /// `window` after the SETTINGS frame that is being read.
+    /// The value of `window` after the current SETTINGS frame.
     window_next: u32,
     /// True if the first SETTINGS have arrived completely.
     pub(super) have_come: bool,
-    /// True if they named a limit of streams.
+    /// True if the first SETTINGS contained a stream limit.
     names_streams: bool,
 }
 
-/// A setting's effect, besides being remembered.
+/// A setting's effect, apart from being stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Consequence {
     /// Nothing.
     None,
-    /// The server's table of our fields is of this size.
+    /// The server's table of our fields has this size.
     Table(u32),
 }
 
 impl PeerSettings {
-    /// Before the server has said anything. `streams_seen`: the fewest streams that a server has allowed so far.
+    /// Settings before the server's first frame. `streams_seen`: smallest stream limit of a server so far.
     pub(super) fn new(streams_seen: Option<u32>) -> Self {
         Self {
             streams: streams_seen.map_or(STREAMS_ASSUMED, |seen| seen.min(STREAMS_ASSUMED)),
@@ -76,7 +76,7 @@ impl PeerSettings {
         Ok(Consequence::None)
     }
 
-    /// All settings of a frame have been taken; returns by how much the windows of all streams change.
+    /// Applies the complete settings of a frame. Returns the change of all streams' windows.
     pub(super) fn change_window(&mut self) -> i64 {
         let before = std::mem::replace(&mut self.window, self.window_next);
         i64::from(self.window) - i64::from(before)

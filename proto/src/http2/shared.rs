@@ -11,11 +11,11 @@ use super::seen::Http2Counts;
 use super::written::FieldCache;
 use crate::Request;
 
-/// Shared by connections of one thread. Cloning it copies nothing.
+/// State shared by connections of one thread. Cloning it copies nothing.
 #[derive(Clone, Debug)]
 pub struct SharedContext {
     pub(super) options: Rc<Http2Options>,
-    /// How every connection begins.
+    /// First bytes of every connection.
     pub(super) greeting: Rc<[u8]>,
     pub(super) pool: Rc<RefCell<Pool>>,
 }
@@ -26,17 +26,17 @@ pub(super) struct Pool {
     pub(super) buffers: BufferPool,
     pub(super) memos: Memos,
     pub(super) seen: Http2Counts,
-    /// The fewest streams that a server may allow on the next connection, as in [`Http2Counts::streams_allowed_min`].
+    /// Smallest stream limit to expect on the next connection, as in [`Http2Counts::streams_allowed_min`].
     pub(super) streams_known: Option<u32>,
-    /// How many bytes of unfinished header blocks are kept.
+    /// Number of kept bytes of unfinished header blocks.
     pub(super) blocks: usize,
     written: FieldCache,
-    /// For the header block of a request.
+    /// Buffer for the header block of a request.
     block: Vec<u8>,
 }
 
 impl SharedContext {
-    /// For connections with these options. Values out of their range are moved to its nearest end.
+    /// State for connections with these options. Values out of range are clamped.
     pub fn new(options: Http2Options) -> Self {
         let options = options.clamped();
         Self { greeting: options.greeting().into(), options: Rc::new(options), pool: Rc::default() }
@@ -47,14 +47,13 @@ impl SharedContext {
         self.pool.borrow().seen.clone()
     }
 
-    /// The fewest streams that a server may allow on the next connection: [`u32::MAX`] if all allow any number, `None`
-    /// if none has said.
+    /// Smallest stream limit to expect on the next connection: [`u32::MAX`] if all servers are unlimited, `None` if
+    /// none is known.
     pub fn streams_known(&self) -> Option<u32> {
         self.pool.borrow().streams_known
     }
 
-    /// Resets the counts, but not the knowledge about servers. `allowed`: how many streams they allow now, for each
-    /// open connection.
+    /// Resets the counts, but not the knowledge about servers. `allowed`: current stream limit of each open connection.
     pub fn start_over(&self, allowed: &[u32]) {
         let Pool { seen, streams_known, .. } = &mut *self.pool.borrow_mut();
         let Http2Counts { connections, streams_peak, .. } = *seen;
@@ -63,7 +62,7 @@ impl SharedContext {
         *streams_known = seen.streams_allowed_min.filter(|streams| *streams > 0).or(*streams_known);
     }
 
-    /// A request as HTTP/2 sends it.
+    /// A request in HTTP/2 form.
     pub(super) fn message(&self, request: &Request) -> Rc<Http2Request> {
         let is_https = self.options.is_https;
         match request {

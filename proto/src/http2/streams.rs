@@ -1,7 +1,7 @@
-//! The requests of a connection, by the numbers of their streams.
+//! The requests of a connection, by stream number.
 //!
-//! A client's streams have odd numbers, one after another. So they are in a ring, in which a number says where. A
-//! stream that outlasts many later ones moves to a map, so that one slow response does not make the ring grow.
+//! A client's streams have consecutive odd numbers. So they are stored in a ring, in which the number determines the
+//! place. A stream that outlasts many later ones moves to a map, so that one slow response does not make the ring grow.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Bound;
@@ -10,7 +10,7 @@ use std::rc::Rc;
 use super::message::Http2Request;
 use super::response::ResponseState;
 
-/// The most places of the ring, if only a few streams are open at a time.
+/// Usual size of the ring, if only a few streams are open at a time.
 const RING_USUAL: usize = 1024;
 
 /// A request without a complete response.
@@ -19,26 +19,26 @@ pub(super) struct Stream {
     /// The request, until all of it has been written.
     pub(super) message: Option<Rc<Http2Request>>,
     pub(super) body_written: usize,
-    /// How many bytes have been written on the connection when its HEADERS have.
+    /// Number of bytes written on the connection up to the end of the request's HEADERS.
     pub(super) headers_end: u64,
-    /// How many bytes of its body may be sent; a change of settings can make it negative.
+    /// Number of body bytes that may be sent; a change of settings can make it negative.
     pub(super) window: i32,
-    /// How many bytes of DATA have arrived for which no new window has been given.
+    /// Number of received bytes of DATA for which the window has not been renewed.
     pub(super) received: u32,
     pub(super) response: ResponseState,
 }
 
-/// The streams that are open, and the number of the next one.
+/// The open streams, and the number of the next one.
 #[derive(Debug)]
 pub(super) struct Streams {
     /// The number of the first stream in the ring.
     first: u32,
-    /// The streams in the order of their numbers; ended ones are `None`, the first one never.
+    /// The streams in numerical order; ended ones are `None`, but never the first one.
     ring: VecDeque<Option<Stream>>,
     /// Open streams with lower numbers.
     slow: BTreeMap<u32, Stream>,
     open: u32,
-    /// The most that were open at any time.
+    /// Largest number of streams open at any time.
     peak: u32,
 }
 
@@ -47,22 +47,22 @@ impl Streams {
         Self { first: 1, ring: VecDeque::new(), slow: BTreeMap::new(), open: 0, peak: 0 }
     }
 
-    /// How many are open.
+    /// Number of open streams.
     pub(super) fn open(&self) -> u32 {
         self.open
     }
 
-    /// The most that were open at any time.
+    /// Largest number of streams open at any time.
     pub(super) fn peak(&self) -> u32 {
         self.peak
     }
 
-    /// The number of the next one.
+    /// The number of the next stream.
     pub(super) fn next(&self) -> u32 {
         self.first + 2 * self.ring.len() as u32
     }
 
-    /// Opens the next one.
+    /// Opens the next stream.
     pub(super) fn push(&mut self, stream: Stream) -> u32 {
         if self.ring.len() >= RING_USUAL.max(4 * self.peak as usize)
             && let Some(Some(slow)) = self.ring.pop_front()
@@ -117,31 +117,31 @@ impl Streams {
         })
     }
 
-    /// All open ones.
+    /// All open streams.
     pub(super) fn iter(&mut self) -> impl Iterator<Item = &mut Stream> {
         self.slow.values_mut().chain(self.ring.iter_mut().flatten())
     }
 
-    /// The bytes it has on the heap.
+    /// Number of heap bytes.
     #[cfg(test)]
     pub(super) fn heap(&self) -> usize {
         self.ring.capacity() * size_of::<Option<Stream>>() + self.slow.len() * size_of::<(u32, Stream)>()
     }
 
-    /// Goes on with this number.
+    /// Continues with this number.
     #[cfg(test)]
     pub(super) fn skip_to(&mut self, number: u32) {
         assert!(self.ring.is_empty());
         self.first = number;
     }
 
-    /// The place of a stream in the ring, unless its number is lower than all there.
+    /// The place of a stream in the ring, unless its number is lower than all in it.
     #[inline]
     fn place(&self, number: u32) -> Option<usize> {
         number.checked_sub(self.first).filter(|distance| distance % 2 == 0).map(|distance| distance as usize / 2)
     }
 
-    /// Makes the first place one that is open.
+    /// Drops ended streams from the front of the ring.
     #[inline]
     fn pass_gaps(&mut self) {
         while let Some(None) = self.ring.front() {
@@ -203,7 +203,7 @@ mod tests {
         for _ in 0..MANY {
             streams.push(stream());
         }
-        // Later ones end first.
+        // Later streams end first.
         for _ in 0..4 * MANY {
             let number = streams.push(stream());
             streams.remove(number);

@@ -1,12 +1,12 @@
-//! Fields that were encoded before: a script sends mostly equal ones with every request.
+//! Cache of encoded fields: a script sends mostly equal ones with every request.
 
-/// How many places there are. It is a power of two.
+/// Number of places, a power of two.
 const PLACES: usize = 256;
 
-/// A longer field is encoded every time.
+/// Longer fields are encoded every time.
 const LENGTH_MAX: usize = 512;
 
-/// Fields and their encodings, each in the place that its bytes choose.
+/// Fields and their encodings, each in the place determined by its bytes.
 #[derive(Debug, Default)]
 pub(super) struct FieldCache {
     /// Empty until the first field.
@@ -18,12 +18,12 @@ struct FieldSlot {
     /// The name, the value and the encoding.
     bytes: Box<[u8]>,
     name_length: u32,
-    /// The length of name and value.
+    /// Length of name and value.
     length: u32,
 }
 
 impl FieldCache {
-    /// Appends a field to a block; `encode` does so if it is new.
+    /// Appends a field to a block; `encode` encodes it if it is new.
     pub(super) fn put(
         &mut self,
         name: &[u8],
@@ -57,7 +57,7 @@ impl FieldCache {
     }
 }
 
-/// A number that depends on all bytes.
+/// A hash of all bytes.
 pub(super) fn hash(bytes: &[u8]) -> u64 {
     const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
     let (words, rest) = bytes.as_chunks::<8>();

@@ -1,4 +1,4 @@
-//! Duties of the driver, and the events that it gets.
+//! Duties of the driver, and the events it gets.
 
 use super::*;
 
@@ -124,7 +124,7 @@ fn batched_responses_are_not_early() {
     for outline in found {
         client.start(&Request::from(Wire::among(&bytes, outline)), false).unwrap();
     }
-    // The kernel may say only at the end that it took all of it.
+    // The kernel may report only at the end that it took everything.
     let length = client.poll_transmit(NOW).unwrap().bytes().len();
     let answer = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
     client.handle_bytes(answer, NOW);

@@ -1,4 +1,4 @@
-//! Where a response ends.
+//! Ends of responses.
 
 use super::*;
 
@@ -58,7 +58,7 @@ fn a_coding_that_is_none_changes_nothing() {
     check("GET", until_eof, &["0 head 200", "0 data hi", "0 complete", "draining"]);
 }
 
-/// Framing fields that compressors and caches leave in heads that have no body.
+/// Framing fields that compressors and caches leave in heads without a body.
 #[test]
 fn bodyless_responses_ignore_framing_fields() {
     for fields in [
@@ -78,7 +78,7 @@ fn bodyless_responses_ignore_framing_fields() {
         }
         check("GET", head("103") + &head("204"), &["0 interim 103", "0 head 204", "0 complete"]);
         check("CONNECT", head("200") + "\x16\x03\x01", &["0 head 200", "0 complete", "draining"]);
-        // The connection may still say that it ends.
+        // The connection may still announce its end.
         let closing = head("304").replace("Date: today", "Connection: close");
         check("GET", closing, &["0 head 304", "0 complete", "draining"]);
     }

@@ -100,7 +100,7 @@ fn folded_lines_are_read_as_one() {
     ] {
         check("GET", format!("HTTP/1.1 200 OK\r\n{fields}\r\n\r\nhi"), &["0 head 200", "0 data hi", "0 complete"]);
     }
-    // All of it counts.
+    // All bytes count.
     check(
         "GET",
         "HTTP/1.1 200 OK\r\nConnection: x,\r\n close\r\nTransfer-Encoding: gzip,\r\n\tchunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n",

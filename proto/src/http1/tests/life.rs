@@ -1,4 +1,4 @@
-//! How connections stay open and how they end.
+//! Reuse and end of connections.
 
 use super::*;
 
@@ -131,7 +131,7 @@ fn truncated_responses_fail_all_requests() {
     check("GET", "HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n<eof>", &["0 head 200", failed, "draining"]);
 }
 
-/// HAProxy, Node and Jetty say so before they close a connection that was idle for too long (RFC 9110, 15.5.9).
+/// Responses of HAProxy, Node and Jetty before they close an idle connection (RFC 9110, 15.5.9).
 const LAST_WORDS: [&str; 5] = [
     "HTTP/1.1 408 Request Time-out\r\nContent-length: 4\r\nConnection: close\r\n\r\nslow",
     "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n\r\n",
@@ -140,8 +140,8 @@ const LAST_WORDS: [&str; 5] = [
     "HTTP/1.1 503 Going Down\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
 ];
 
-/// The events of `input` on a connection that has had `answered` responses, and then a request that has not left, if
-/// `waits`; in pieces of `size`, with the end of the stream at the end.
+/// The events of `input` in pieces of `size`, followed by the end of the stream, on a connection that has had
+/// `answered` responses; `waits`: a further request has not left.
 fn unasked(answered: usize, waits: bool, input: &str, size: usize) -> Vec<String> {
     let (mut client, mut events) = (Http1::new(1), Vec::new());
     let answer = b"HTTP/1.1 204 No Content\r\n\r\n";
@@ -223,7 +223,7 @@ fn only_idle_408_responses_can_be_declined() {
     let whole = 18;
     let behind = format!("2 failed, retryable: {}", Error::ConnectionEnded);
     for input in &LAST_WORDS[..3] {
-        // All that waits behind it leaves on another connection, too.
+        // All requests behind it also leave on another connection.
         assert_eq!(declined(2, whole, input), (true, vec![behind.clone(), "draining".into()]), "{input:?}");
         assert!(!declined(1, whole, input).0, "the first request of a connection: {input:?}");
         assert!(!declined(2, whole - 1, input).0, "not all of it has been sent: {input:?}");

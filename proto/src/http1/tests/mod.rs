@@ -14,7 +14,7 @@ use super::*;
 use crate::told::{join, told};
 use crate::{Request, RequestParts};
 
-/// HTTP/1 does not ask for the time.
+/// HTTP/1 does not use the time.
 const NOW: Nanos = Nanos(0);
 
 /// Checks the events of `input` as the response to requests with `methods`, all sent before. `<eof>` at the end of the
@@ -31,7 +31,7 @@ fn check(methods: &str, input: impl AsRef<[u8]>, events: &[&str]) {
     }
 }
 
-/// The events as text, with data and trailers joined. The sizes of the pieces repeat until the input ends.
+/// The events as text, with data and trailers joined. The piece sizes repeat until the input ends.
 fn converse(methods: &str, input: &[u8], sizes: impl IntoIterator<Item = usize, IntoIter: Clone>) -> Vec<String> {
     let mut client = connected(methods);
     let mut sizes = sizes.into_iter().cycle();
@@ -74,14 +74,14 @@ fn request(method: &str) -> Request {
     Request::new(RequestParts { method: method.into(), target: "/".into(), ..RequestParts::default() })
 }
 
-/// The text of the head or the trailers that came last.
+/// The text of the last head or trailers.
 fn text(client: &Http1, input: &[u8]) -> Vec<u8> {
     let mut text = Vec::new();
     client.write_text(input, &mut text);
     text
 }
 
-/// Appends the events as text; returns whether there were any.
+/// Appends the events as text. Returns true if there were any.
 fn take_events(client: &mut Http1, input: &[u8], events: &mut Vec<String>) -> bool {
     let mut any = false;
     while let Some(event) = client.poll_event() {
@@ -111,7 +111,7 @@ fn check_fails(input: impl AsRef<[u8]>, error: Error) {
     check("GET", input, &[&format!("0 failed: {error}"), "draining"]);
 }
 
-/// Conversations with a bit of everything, good and bad, for random splits.
+/// Varied conversations, good and bad, for random splits.
 const SAMPLES: [(&str, &str); 6] = [
     (
         "GET GET",

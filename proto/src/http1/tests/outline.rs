@@ -1,4 +1,4 @@
-//! Requests from another source: where they are, and the messages for bytes that are not requests.
+//! Requests from another source: their ranges, and the messages for bytes that are not requests.
 
 use proptest::prelude::*;
 
@@ -25,7 +25,7 @@ fn check_plain(bytes: &str) {
     check(bytes, &[(bytes, 0, ResponseKind::Usual)]);
 }
 
-/// Checks the fault in `bytes`, and its place.
+/// Checks the fault in `bytes` and its place.
 #[track_caller]
 fn check_malformed(bytes: impl AsRef<[u8]>, malformed: &str) {
     let refused = outline(bytes.as_ref(), &mut Vec::new()).unwrap_err();

@@ -3,7 +3,7 @@
 use crate::http1::{Tunnel, Wire};
 use crate::{Error, RequestParts};
 
-/// The status, and how many bytes there were up to the end of the head.
+/// The status, and the number of bytes up to the end of the head.
 type Answered = Result<Option<(u16, usize)>, Error>;
 
 fn tunnel() -> Tunnel {
@@ -11,7 +11,7 @@ fn tunnel() -> Tunnel {
     Tunnel::new(&Wire::from_parts(&connect))
 }
 
-/// The outcome of a response that arrives in pieces, with the bytes of the whole response.
+/// The outcome of a response that arrives in pieces.
 fn answered(pieces: &[&[u8]]) -> Answered {
     let (mut tunnel, mut before) = (tunnel(), 0);
     for piece in pieces {

@@ -8,41 +8,41 @@ use super::{huffman, statics};
 use crate::Breach;
 use crate::http1::HEAD_MAX;
 
-/// The largest integer that is accepted; nothing that it could count is larger.
+/// The largest accepted integer; nothing it could count is larger.
 const INTEGER_MAX: u64 = 1 << 31;
 
 /// The decoder of one connection.
 #[derive(Debug)]
 pub(in crate::http2) struct Decoder {
     table: DynamicTable,
-    /// How large a table the encoder may ask for.
+    /// Largest table size that the encoder may ask for.
     size_limit: u32,
-    /// True if the next block must begin with an update of the table's size.
+    /// True if the next block must begin with a table size update.
     update_due: bool,
-    /// How long the fields of a block may be, as SETTINGS_MAX_HEADER_LIST_SIZE counts.
+    /// Limit on the length of a block's fields, as counted by SETTINGS_MAX_HEADER_LIST_SIZE.
     decoded_max: usize,
 }
 
-/// Effects of decoding a block, besides its fields. Reused for every block.
+/// Effects of decoding a block, apart from its fields. Reused for every block.
 #[derive(Debug, Default)]
 pub(in crate::http2) struct Effects {
-    /// The entries that were added to the table, in this order.
+    /// The entries added to the table, in this order.
     pub(in crate::http2) inserted: Vec<Rc<Entry>>,
     /// True if the block depends on the earlier state of the table, or changes its size.
     pub(in crate::http2) depends: bool,
-    /// The bytes of all names and values.
+    /// Total bytes of all names and values.
     pub(in crate::http2) decoded: usize,
     /// The decoded strings of the current field.
     text: Vec<u8>,
 }
 
 impl Decoder {
-    /// A decoder for a peer that has not seen SETTINGS yet, which will allow this table size.
+    /// A decoder for a peer that has not seen our SETTINGS yet, which will allow this table size.
     pub(in crate::http2) fn new(size: u32) -> Self {
         Self { table: DynamicTable::new(), size_limit: size.max(SIZE_USUAL), update_due: false, decoded_max: HEAD_MAX }
     }
 
-    /// Removes the limit on the length of blocks: for our own blocks.
+    /// Removes the limit on the length of blocks, for our own blocks.
     pub(in crate::http2) fn unlimited(self) -> Self {
         Self { decoded_max: usize::MAX, ..self }
     }
@@ -53,24 +53,24 @@ impl Decoder {
         self.update_due |= self.table.size_max() > size as usize;
     }
 
-    /// Version of the table: equal blocks mean the same at equal versions.
+    /// Version of the table: identical blocks have the same meaning at equal versions.
     pub(in crate::http2) fn version(&self) -> u32 {
         self.table.version()
     }
 
-    /// True if the next block must begin with an update of the table's size.
+    /// True if the next block must begin with a table size update.
     pub(in crate::http2) fn update_due(&self) -> bool {
         self.update_due
     }
 
-    /// Repeats the insertions of a block that was decoded before.
+    /// Repeats the insertions of a previously decoded block.
     pub(in crate::http2) fn repeat(&mut self, inserted: &[Rc<Entry>]) {
         for entry in inserted {
             self.table.insert_again(entry);
         }
     }
 
-    /// Decodes a block and passes on its fields, name and value, in order.
+    /// Decodes a block and passes its fields on, name and value, in order.
     pub(in crate::http2) fn decode(
         &mut self,
         block: &[u8],
@@ -120,7 +120,7 @@ impl Decoder {
         Ok(())
     }
 
-    /// The entry with an index of both tables.
+    /// The entry with an index into both tables.
     fn at(&self, index: usize) -> Result<(FieldText<'static>, FieldText<'static>), Breach> {
         if let Some((name, value)) = statics::get(index) {
             return Ok((FieldText::Plain(name), FieldText::Plain(value)));
@@ -130,7 +130,7 @@ impl Decoder {
         Ok((FieldText::Name(Rc::clone(entry)), FieldText::Value(Rc::clone(entry))))
     }
 
-    /// The peer changes the size of the table.
+    /// Handles a table size update by the peer.
     fn resize(&mut self, size: usize, is_first: bool) -> Result<(), Breach> {
         if !is_first || size > self.size_limit as usize {
             return Err(Breach::TableSize);
@@ -140,13 +140,13 @@ impl Decoder {
         Ok(())
     }
 
-    /// The bytes it has on the heap, without entries that others have too.
+    /// Number of heap bytes, without shared entries.
     #[cfg(test)]
     pub(in crate::http2) fn heap(&self) -> usize {
         self.table.heap()
     }
 
-    /// The fields in the table as lines, the newest first, and its size.
+    /// The fields in the table as lines, the newest first, and the table's size.
     #[cfg(test)]
     pub(super) fn table(&self) -> (Vec<String>, usize) {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -155,7 +155,7 @@ impl Decoder {
     }
 }
 
-/// A name or a value, wherever it is.
+/// A name or a value, wherever it is stored.
 enum FieldText<'a> {
     /// In the block, or in the static table.
     Plain(&'a [u8]),
@@ -163,7 +163,7 @@ enum FieldText<'a> {
     Name(Rc<Entry>),
     /// The value of an entry.
     Value(Rc<Entry>),
-    /// Decoded, in this range of the strings of the field.
+    /// Decoded: a range of the field's strings.
     Decoded(Range<usize>),
 }
 
@@ -184,7 +184,7 @@ struct BlockReader<'a> {
 }
 
 impl<'a> BlockReader<'a> {
-    /// An integer that begins in the lowest bits of the next byte (5.1).
+    /// Reads an integer that begins in the lowest bits of the next byte (5.1).
     fn integer(&mut self, prefix_bits: u32) -> Result<usize, Breach> {
         let prefix_max = (1 << prefix_bits) - 1;
         let mut integer = u64::from(self.byte()? & prefix_max);
@@ -205,7 +205,7 @@ impl<'a> BlockReader<'a> {
         Ok(integer as usize)
     }
 
-    /// A string (5.2); appends it to `text` if it has to be decoded.
+    /// Reads a string (5.2); appends it to `text` if it must be decoded.
     fn string(&mut self, text: &mut Vec<u8>) -> Result<FieldText<'a>, Breach> {
         let is_huffman = self.rest.first().is_some_and(|byte| byte & 0x80 != 0);
         let length = self.integer(7)?;

@@ -1,12 +1,11 @@
-//! Encodes fields that mean the same on every connection: with the static table only.
+//! Encodes fields with the static table only, so that they have the same meaning on every connection.
 
 use super::{huffman, statics};
 
-/// The size update that a peer must get after it shrinks its table (RFC 7541, 4.2). The encoder's table is empty for
-/// good, as it has always been.
+/// The size update required after a peer shrinks its table (RFC 7541, 4.2). The encoder's table always stays empty.
 pub(in crate::http2) const EMPTY_TABLE: u8 = 0x20;
 
-/// Permission for others on the way to put a field into their tables.
+/// Permission for intermediaries to store a field in their tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::http2) enum Secrecy {
     /// Allowed.

@@ -1,9 +1,9 @@
 //! The Huffman code of strings (RFC 7541, 5.2 and appendix B).
 //!
-//! The code is canonical: shorter codes come first, and codes of one length follow the order of their symbols. So it is
-//! all in the lengths, and the tables for both directions are computed from them at compile time.
+//! The code is canonical: shorter codes come first, and codes of equal length follow the order of their symbols. So the
+//! lengths define it completely, and the tables for both directions are computed from them at compile time.
 
-/// The lengths of the codes in bits, by symbol; EOS is the last one.
+/// The code lengths in bits, by symbol; EOS is the last one.
 const LENGTHS: [u8; 257] = [
     13, 23, 28, 28, 28, 28, 28, 28, 28, 24, 30, 28, 28, 30, 28, 28, 28, 28, 28, 28, 28, 28, 30, 28, 28, 28, 28, 28, 28,
     28, 28, 28, 6, 10, 10, 12, 13, 6, 8, 11, 10, 10, 8, 11, 8, 6, 6, 6, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 7, 8, 15, 6, 12,
@@ -16,7 +16,7 @@ const LENGTHS: [u8; 257] = [
     27, 27, 27, 27, 27, 26, 30,
 ];
 
-/// The symbol that ends no string: it must not be sent.
+/// The end-of-string symbol, which must not be sent.
 const EOS: usize = 256;
 
 /// The code of each symbol, in its lowest bits.
@@ -39,7 +39,7 @@ const CODES: [u32; 257] = {
     codes
 };
 
-/// How many inner nodes the code's tree has: as many as bytes, because it has one leaf more.
+/// Number of inner nodes of the code tree: the number of byte values, because the tree has one leaf more.
 const NODES: usize = 256;
 
 /// The children of each inner node, 0 being the root: an inner node, or [`NODES`] more than a symbol.
@@ -71,20 +71,20 @@ const TREE: [[u16; 2]; NODES] = {
 /// Effect of four bits at a node.
 #[derive(Clone, Copy)]
 struct Transition {
-    /// The node after them.
+    /// The next node.
     node: u8,
-    /// The symbol that they complete; no code is so short that they complete two.
+    /// The completed symbol; no code is so short that four bits complete two.
     symbol: u8,
     kind: TransitionKind,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum TransitionKind {
-    /// They complete no symbol.
+    /// No symbol is completed.
     Inner,
-    /// They complete one.
+    /// A symbol is completed.
     Symbol,
-    /// They complete EOS.
+    /// EOS is completed.
     Error,
 }
 
@@ -132,7 +132,7 @@ const ENDS: [bool; NODES] = {
 /// The tables in memory.
 static DECODE: [[Transition; 16]; NODES] = STEPS;
 
-/// Appends the decoded string; returns whether it was well-formed.
+/// Appends the decoded string. Returns true if it was well-formed.
 pub(super) fn decode(bytes: &[u8], text: &mut Vec<u8>) -> bool {
     let mut node = 0;
     for &byte in bytes {
@@ -149,7 +149,7 @@ pub(super) fn decode(bytes: &[u8], text: &mut Vec<u8>) -> bool {
     ENDS[usize::from(node)]
 }
 
-/// How many bytes the encoded string has.
+/// Number of bytes of the encoded string.
 pub(super) fn encoded_len(text: &[u8]) -> usize {
     let bits: usize = text.iter().map(|&byte| usize::from(LENGTHS[usize::from(byte)])).sum();
     bits.div_ceil(8)

@@ -1,6 +1,7 @@
 //! HPACK, the compression of header fields (RFC 7541).
 //!
-//! Decoding uses all of it. Encoding uses nothing that depends on the connection, so that a request is encoded once.
+//! The decoder supports all of it. The encoder uses nothing that depends on the connection, so that a request is
+//! encoded once.
 
 mod decode;
 mod encode;

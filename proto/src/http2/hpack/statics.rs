@@ -1,6 +1,6 @@
 //! The static table (RFC 7541, appendix A).
 
-/// How many entries it has; the dynamic table begins after them.
+/// Number of entries; the dynamic table begins after them.
 pub(super) const COUNT: usize = ENTRIES.len();
 
 /// The entry with an index, from 1.
@@ -9,7 +9,8 @@ pub(super) fn get(index: usize) -> Option<(&'static [u8], &'static [u8])> {
     Some((name.as_bytes(), value.as_bytes()))
 }
 
-/// The index of the entry with this name and value, and `true`; else of the first entry with this name, and `false`.
+/// The index of the entry with this name and value, and `true`; otherwise of the first entry with this name, and
+/// `false`.
 pub(super) fn find(name: &[u8], value: &[u8]) -> Option<(usize, bool)> {
     let first = ENTRIES.iter().position(|(is, _)| is.as_bytes() == name)?;
     let whole = ENTRIES[first..].iter().position(|(is, has)| is.as_bytes() == name && has.as_bytes() == value);

@@ -3,10 +3,10 @@
 use std::collections::VecDeque;
 use std::rc::Rc;
 
-/// The size of a table, in bytes, unless SETTINGS say otherwise.
+/// Default size of a table, in bytes.
 pub(in crate::http2) const SIZE_USUAL: u32 = 4096;
 
-/// Size of an entry besides its bytes (RFC 7541, 4.1).
+/// Size of an entry in addition to its bytes (RFC 7541, 4.1).
 pub(super) const OVERHEAD: usize = 32;
 
 /// A field. Tables of one thread share it.
@@ -38,11 +38,11 @@ impl Entry {
 /// The entries of one connection's table.
 #[derive(Debug)]
 pub(super) struct DynamicTable {
-    /// The newest first.
+    /// The entries, newest first.
     entries: VecDeque<Rc<Entry>>,
     size: usize,
     size_max: usize,
-    /// How often it was changed.
+    /// Number of changes.
     version: u32,
 }
 
@@ -56,7 +56,7 @@ impl DynamicTable {
         self.entries.get(index)
     }
 
-    /// Adds an entry; the oldest ones make room. One that is larger than the table empties it.
+    /// Adds an entry; the oldest ones make room. An entry larger than the table empties it.
     pub(super) fn insert(&mut self, entry: Rc<Entry>) {
         self.version = self.version.wrapping_add(1);
         let size = entry.size();
@@ -67,7 +67,7 @@ impl DynamicTable {
         }
     }
 
-    /// Adds an entry that was added before. Where responses repeat, it is the one that has to make room for itself.
+    /// Adds an entry that was added before. If responses repeat, this very entry has to make room for itself.
     #[inline]
     pub(super) fn insert_again(&mut self, entry: &Rc<Entry>) {
         let is_oldest = self.entries.back().is_some_and(|oldest| Rc::ptr_eq(oldest, entry));
@@ -106,7 +106,7 @@ impl DynamicTable {
         }
     }
 
-    /// The bytes it has on the heap, without entries that others have too.
+    /// Number of heap bytes, without shared entries.
     #[cfg(test)]
     pub(super) fn heap(&self) -> usize {
         let own = self.entries.iter().filter(|entry| Rc::strong_count(entry) == 1);

@@ -1,4 +1,4 @@
-//! The property that the fuzzer looks for a counter-example of, for its seeds and for random frames.
+//! The property for which the fuzzer seeks a counter-example, for its seeds and for random frames.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn fuzzer_seeds_and_prefixes_are_handled() {
     assert!(seeds > 30);
 }
 
-/// A frame that is wrong only sometimes.
+/// A frame that is sometimes wrong.
 fn any_frame() -> impl Strategy<Value = Vec<u8>> {
     let block = proptest::collection::vec(
         prop_oneof![

@@ -1,4 +1,4 @@
-//! Violations by servers: every row of RFC 9113's demands on a client, with the code that the server is told.
+//! Violations by servers: every demand of RFC 9113 on a client, with the code sent to the server.
 
 use super::*;
 
@@ -24,11 +24,11 @@ fn check_connection_after(before: &[u8], events: &[&str], input: impl AsRef<[u8]
     let mut expected = events.to_vec();
     expected.extend(failed.iter().map(String::as_str));
     expected.push(&goaway);
-    // Bytes after it are not looked at.
+    // Bytes after the violation are ignored.
     check("GET", [before, input.as_ref(), &frame(0, "", "PING", b"too late")].concat(), &expected);
 }
 
-/// Checks that `input` fails a `GET` on stream 1, after these events, and that another one goes on.
+/// Checks that `input` fails a `GET` on stream 1, after these events, and that another request goes on.
 #[track_caller]
 fn check_stream(input: impl AsRef<[u8]>, events: &[&str], breach: Breach) {
     let error = format!("1 failed: {breach} ({})", breach.code());

@@ -1,4 +1,4 @@
-//! Duties of the driver, and the events that it gets.
+//! Duties of the driver, and the events it gets.
 
 use std::iter;
 
@@ -193,7 +193,7 @@ fn windows_are_renewed_at_half() {
         assert_eq!(heard(&mut client, &piece).len(), 1);
         assert_eq!(sent(&mut client), sent_expected);
     }
-    // The stream needs no window any more, but the connection does, even for unwanted bytes.
+    // The stream no longer needs a window, but the connection does, even for unwanted bytes.
     client.cancel(StreamId(1));
     assert_eq!(sent(&mut client), ["RST_STREAM 1 CANCEL"]);
     for _ in 0..5 {
@@ -207,7 +207,7 @@ fn windows_are_renewed_at_half() {
 #[test]
 fn tiny_windows_are_renewed_in_time() {
     for (window, frame, expected) in [
-        // Less than half of it is used, and less than another such frame is left.
+        // Less than half of the window is used, and less than another such frame is left.
         (2_047, 300, "WINDOW_UPDATE 1 300"),
         (2_047, 1_020, "WINDOW_UPDATE 1 1020"),
         (16_383, 8_191, "WINDOW_UPDATE 1 8191"),
@@ -223,7 +223,7 @@ fn tiny_windows_are_renewed_in_time() {
             assert_eq!(sent(&mut client), [expected], "{frame} of {window}");
         }
     }
-    // A server that keeps to its window is never taken for one that does not read, however small its frames are.
+    // A server that keeps to its window never counts as one that does not read, however small its frames are.
     let mut scene = Scene::new("GET");
     scene.options.window = 16_383;
     let mut client = scene.connected();
@@ -249,7 +249,7 @@ fn what_was_seen_is_counted_for_all_connections() {
     sent_at(&mut one, Nanos(250));
     feed(&mut other, &settings(&[]));
     heard(&mut other, &data(1, "", b"x"));
-    // The first one announces the second.
+    // The first GOAWAY announces the second.
     heard(&mut other, &goaway(3, Code::NO_ERROR));
     heard(&mut other, &goaway(3, Code(77)));
     heard(&mut other, &frame(0, "", "DATA", b""));

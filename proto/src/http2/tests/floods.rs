@@ -1,10 +1,10 @@
-//! Servers that cause work without end.
+//! Servers that cause endless work.
 
 use super::*;
 
 const OK: &[(&str, &str)] = &[(":status", "200")];
 
-/// Sends `input` until the connection fails, or a number of times. Returns how often it was taken, and the events.
+/// Sends `input` until the connection fails, at most `times` times. Returns the number of inputs taken, and the events.
 fn flood(client: &mut Http2, input: &[u8], times: usize, sends: bool) -> (usize, Vec<String>) {
     for time in 0..times {
         let events = heard(client, input);
@@ -134,7 +134,7 @@ fn unfinished_header_blocks_share_a_budget() {
         assert!(events.is_empty() || events[0] == "1 failed: too many unfinished header blocks (ENHANCE_YOUR_CALM)");
     }
     assert_eq!((failed, shared.pool.borrow().blocks), (7, 48_000));
-    // A small one is let through.
+    // A small block is let through.
     let mut small = Http2::new(&shared);
     small.start(&request("GET"), false).unwrap();
     sent(&mut small);

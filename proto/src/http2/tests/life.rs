@@ -1,4 +1,4 @@
-//! How connections and requests end.
+//! Ends of connections and requests.
 
 use std::collections::HashSet;
 
@@ -183,7 +183,7 @@ fn unaccepted_requests_may_be_retried() {
         client.start(&request("GET"), false).unwrap();
         client.start(&request("GET"), false).unwrap();
         let transmit = client.poll_transmit(Nanos(0)).unwrap();
-        // All but the last byte of the second HEADERS.
+        // All bytes except the last of the second HEADERS.
         client.handle_sent(transmit.bytes().len() - 1);
         client.start(&request("GET"), false).unwrap();
         let mut events = Vec::new();
@@ -192,7 +192,7 @@ fn unaccepted_requests_may_be_retried() {
         let sent = |stream| format!("{stream} failed: closed by the server before a response began");
         let unsent =
             |stream| format!("{stream} failed, retryable: the connection was closed before the request was answered");
-        // A transport that tells later may have accepted that byte, too.
+        // A transport that reports later may have accepted that byte, too.
         let second = if is_told_at_once { unsent(3) } else { sent(3) };
         assert_eq!(events, [sent(1), second, unsent(5), "draining".to_owned()]);
         assert!(client.poll_transmit(Nanos(0)).is_none());
@@ -366,7 +366,7 @@ fn what_was_answered_is_not_sent_again() {
             "draining",
         ],
     );
-    // Not even if its last byte has not been reported to be sent.
+    // Even if its last byte has not been reported as sent.
     let mut client = Http2::new(&SharedContext::new(Http2Options::default()));
     client.start(&request("GET"), false).unwrap();
     client.poll_transmit(Nanos(0)).unwrap();

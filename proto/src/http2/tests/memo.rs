@@ -1,4 +1,4 @@
-//! Remembered header blocks mean what decoded ones would.
+//! Remembered header blocks have the same meaning as decoded ones.
 
 use super::*;
 
@@ -6,7 +6,7 @@ const INSERT_AB: &[u8] = b"\x88\x40\x01a\x01b";
 const INSERT_CD: &[u8] = b"\x88\x40\x01c\x01d";
 const REFER: &[u8] = b"\x88\xbe";
 
-/// A connection with others, which has had no response yet.
+/// A new connection beside others.
 fn connected(shared: &SharedContext) -> Http2 {
     let mut client = Http2::new(shared);
     sent(&mut client);
@@ -14,7 +14,7 @@ fn connected(shared: &SharedContext) -> Http2 {
     client
 }
 
-/// The fields of the response that has this block.
+/// The fields of the response with this block.
 fn fields(client: &mut Http2, block: &[u8]) -> String {
     let StreamId(number) = client.start(&request("GET"), false).unwrap();
     sent(client);
@@ -54,7 +54,7 @@ fn table_references_use_current_entries() {
     assert_eq!(fields(&mut other, REFER), "head HTTP/2 200|c: d||");
     fields(&mut one, INSERT_CD);
     assert_eq!(fields(&mut one, REFER), "head HTTP/2 200|c: d||");
-    // It may insert something, too.
+    // The block may also insert an entry.
     let both = b"\x88\xbe\x7e\x01e";
     assert_eq!(fields(&mut one, both), "head HTTP/2 200|c: d|c: e||");
     assert_eq!(fields(&mut one, both), "head HTTP/2 200|c: e|c: e||");

@@ -1,9 +1,9 @@
-//! How much memory a connection needs, however its server behaves.
+//! Memory need of a connection, however its server behaves.
 
 use super::*;
 
 impl Http2 {
-    /// The bytes on the heap that belong to this connection alone.
+    /// Number of heap bytes that belong to this connection alone.
     fn heap(&self) -> usize {
         self.streams.heap()
             + self.resets.heap()
@@ -51,7 +51,7 @@ fn a_hostile_connection_is_bounded() {
     const BOUND: usize = 192 * 1024;
     let mut client = Scene::new("").connected();
     // Small fields fill the table, and large blocks arrive in pieces; replies are requested and not read; streams are
-    // reset, and one lasts for ever.
+    // reset, and one stays open for ever.
     let fields: Vec<u8> =
         (0..2000_u32).flat_map(|field| [&b"\x40\x02"[..], &field.to_be_bytes()[2..], b"\0"].concat()).collect();
     let mut largest = 0;
@@ -71,7 +71,7 @@ fn a_hostile_connection_is_bounded() {
     for _ in 0..200 {
         heard(&mut client, &frame(0, "", "PING", b"12345678"));
     }
-    // A head of 79 KiB is there to be read.
+    // A head of 79 KiB is ready to be read.
     let long = [b"\x88\0\x01a\x7f\x81\xf0\x04", &[b'x'; 80_000][..]].concat();
     let (first, rest) = long.split_at(16_384);
     assert_eq!(heard(&mut client, &frame(1, "", "HEADERS", first)), [""; 0]);
@@ -109,7 +109,7 @@ fn repeated_responses_allocate_nothing() {
         heard(&mut client, &frame(number, "END_HEADERS END_STREAM", "HEADERS", &NGINX[..NGINX.len() - 4]));
         heaps.push(client.heap());
     }
-    // The table is full after some responses, and its entries are shared with the block that is remembered.
+    // The table is full after some responses, and its entries are shared with the remembered block.
     assert_eq!(heaps[100], heaps[999]);
     assert!(heaps[999] < 2048, "{} bytes", heaps[999]);
 }

@@ -20,18 +20,18 @@ use super::*;
 use crate::told::{join, told};
 use crate::{Breach, RequestParts};
 
-/// Actions on a connection before the server sends anything.
+/// The state of a connection before the server's input.
 #[derive(Clone)]
 struct Scene {
     options: Http2Options,
-    /// The requests, by their methods. `POST` has a body of 70,000 bytes, which is more than the first window.
+    /// The requests, by their methods. `POST` has a body of 70,000 bytes, more than the first window.
     methods: &'static str,
-    /// True if the SETTINGS of the server come before the input.
+    /// True if the server's SETTINGS come before the input.
     is_greeted: bool,
 }
 
 impl Scene {
-    /// Everything is wanted, and the SETTINGS of the server come first.
+    /// A scene in which everything is wanted, and the server's SETTINGS come first.
     fn new(methods: &'static str) -> Self {
         let options = Http2Options { streams: 100, wants_body: true, wants_fields: true, ..Http2Options::default() };
         Self { options, methods, is_greeted: true }
@@ -51,9 +51,9 @@ impl Scene {
         client
     }
 
-    /// Checks the events that `input` causes, and then the frames that are sent. `<eof>` at the end of the input ends
-    /// the stream. Neither may depend on the split: one piece, byte by byte, and cut in two anywhere (a long input at
-    /// some places).
+    /// Checks the events caused by `input`, followed by the frames sent. `<eof>` at the end of the input ends the
+    /// stream. Neither may depend on the split: one piece, byte by byte, and cut in two anywhere (a long input at some
+    /// places).
     #[track_caller]
     fn check(&self, input: impl AsRef<[u8]>, events: &[&str]) {
         let input = input.as_ref();
@@ -65,8 +65,8 @@ impl Scene {
         }
     }
 
-    /// The events as text, with data and trailers joined, then the frames that were sent. The sizes of the pieces
-    /// repeat until the input ends.
+    /// The events as text, with data and trailers joined, followed by the frames sent. The piece sizes repeat until the
+    /// input ends.
     fn converse(&self, input: &[u8], sizes: impl IntoIterator<Item = usize, IntoIter: Clone>) -> Vec<String> {
         let mut client = self.connected();
         let mut sizes = sizes.into_iter().cycle();
@@ -119,7 +119,7 @@ fn feed(client: &mut Http2, bytes: &[u8]) {
     assert_eq!(heard(client, bytes), [""; 0]);
 }
 
-/// Passes bytes, and returns the events.
+/// Passes bytes and returns the events.
 fn heard(client: &mut Http2, mut bytes: &[u8]) -> Vec<String> {
     let mut events = Vec::new();
     while !bytes.is_empty() {
@@ -130,7 +130,7 @@ fn heard(client: &mut Http2, mut bytes: &[u8]) -> Vec<String> {
     events
 }
 
-/// The frames that the client sends, all of which the transport accepts.
+/// The frames sent by the client, all accepted by the transport.
 fn sent(client: &mut Http2) -> Vec<String> {
     sent_at(client, Nanos(0))
 }
@@ -145,7 +145,7 @@ fn sent_at(client: &mut Http2, now: Nanos) -> Vec<String> {
     described(&bytes)
 }
 
-/// Appends the events as text; returns whether there were any.
+/// Appends the events as text. Returns true if there were any.
 fn take_events(client: &mut Http2, input: &[u8], events: &mut Vec<String>) -> bool {
     let mut any = false;
     while let Some(event) = client.poll_event() {
@@ -175,7 +175,7 @@ fn take_events(client: &mut Http2, input: &[u8], events: &mut Vec<String>) -> bo
     any
 }
 
-/// Conversations with a bit of everything, good and bad, for random splits.
+/// Varied conversations, good and bad, for random splits.
 fn samples() -> Vec<(Scene, Vec<u8>)> {
     let ok = || headers(1, "", &[(":status", "200"), ("server", "x")]);
     vec![

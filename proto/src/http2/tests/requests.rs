@@ -16,7 +16,7 @@ fn parts(method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> R
     Request::new(RequestParts { method: method.into(), target: target.into(), headers, body: body.into() })
 }
 
-/// A request that a script wrote.
+/// A request written by a script.
 fn wire(text: &str) -> Request {
     let mut found = Vec::new();
     http1::outline(text.as_bytes(), &mut found).unwrap();

@@ -4,7 +4,7 @@ use super::super::frame::{FrameHeader, HEADER, flag, kind};
 use super::super::hpack::{self, Decoder, Effects, SIZE_USUAL, Secrecy};
 use crate::Code;
 
-/// The kinds of frames, by number.
+/// Frame kinds, by number.
 const KINDS: [&str; 10] = [
     "DATA",
     "HEADERS",
@@ -18,7 +18,7 @@ const KINDS: [&str; 10] = [
     "CONTINUATION",
 ];
 
-/// A frame with these flags, by name, and this payload.
+/// A frame with these named flags and this payload.
 pub fn frame(stream: u32, flags: &str, kind: &str, payload: &[u8]) -> Vec<u8> {
     let kind = KINDS.iter().position(|name| *name == kind).map_or(0xbe, |kind| kind as u8);
     let flags = flags.split_whitespace().map(|name| match name {
@@ -74,7 +74,7 @@ pub fn window(stream: u32, increment: u32) -> Vec<u8> {
     frame(stream, "", "WINDOW_UPDATE", &increment.to_be_bytes())
 }
 
-/// GOAWAY, with something for people.
+/// GOAWAY, with a text for people.
 pub fn goaway(last: u32, code: Code) -> Vec<u8> {
     frame(0, "", "GOAWAY", &[&last.to_be_bytes()[..], &code.0.to_be_bytes(), b"because"].concat())
 }

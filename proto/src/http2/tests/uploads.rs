@@ -1,8 +1,8 @@
-//! Bodies of requests, and the windows that they need.
+//! Request bodies, and the windows they need.
 
 use super::*;
 
-/// A connection that has sent the HEADERS of requests with bodies of these lengths, whose server has these settings.
+/// A connection that has sent the HEADERS of requests with bodies of these lengths, to a server with these settings.
 fn uploading(lengths: &[usize], set: &[(u16, u32)]) -> Http2 {
     let mut client = Scene { methods: "", is_greeted: false, ..Scene::new("") }.connected();
     feed(&mut client, &settings(set));
@@ -23,7 +23,7 @@ fn upload(length: usize) -> Request {
     })
 }
 
-/// The frames that are sent, without the fields of HEADERS.
+/// The frames sent, without the fields of HEADERS.
 fn sent_data(client: &mut Http2) -> Vec<String> {
     sent(client).into_iter().map(|frame| frame.split(" :method").next().unwrap().to_owned()).collect()
 }
@@ -162,7 +162,7 @@ fn waiting_for_windows_is_counted() {
 #[test]
 fn long_heads_use_continuation_frames() {
     let mut client = uploading(&[], &[]);
-    // No letter of it has a short code.
+    // No letter of the text has a short code.
     let long = "\u{7}".repeat(100_000);
     let parts = RequestParts {
         method: "PUT".into(),
@@ -209,7 +209,7 @@ fn small_windows_are_used_eventually() {
     assert_eq!(client.poll_timeout(), Some(Nanos(10_000_007)));
     client.handle_timeout(Nanos(10_000_007));
     assert_eq!((sent_data(&mut client), client.poll_timeout()), (vec!["DATA 1 100".to_owned()], None));
-    // It is forgotten with its stream.
+    // The window is forgotten with its stream.
     feed(&mut client, &[window(1, 100), window(3, 4000)].concat());
     assert_eq!(sent_at(&mut client, Nanos(10_000_010)), ["DATA 3 4000"]);
     client.cancel(StreamId(1));
@@ -227,7 +227,7 @@ fn settings_change_the_window_once() {
     let before = client.streams.get(3).unwrap().window;
     let set = settings(&[(4, i32::MAX as u32), (4, 1000)]);
     feed(&mut client, &set[..15]);
-    // A stream that is opened in between has the window that it would have had before.
+    // A stream opened in between has the window that it would have had before.
     client.start(&upload(5000), false).unwrap();
     feed(&mut client, &set[15..]);
     assert!(client.streams.get(1).is_some_and(|stream| stream.window == left - 64_535));

@@ -2,14 +2,14 @@
 
 use super::*;
 
-/// Decodes blocks, one after another, each with its fields and the table after it, the newest entry first.
+/// Decodes consecutive blocks, each with its fields and the resulting table, the newest entry first.
 #[track_caller]
 fn check(size: Option<usize>, blocks: &[(&str, &[&str], &[&str], usize)]) {
     let mut decoder = Decoder::new(SIZE_USUAL);
     for &(block, fields, entries, table_size) in blocks {
         if let Some(size) = size.filter(|_| decoder.table().0.is_empty()) {
             decoder.acknowledged(size as u32);
-            // The update that the examples leave out: it is 256 in 5 bits.
+            // The update omitted in the examples: 256 in 5 bits.
             assert_eq!(size, 256);
             decoded(&mut decoder, &hex("3f e1 01")).unwrap();
         }

@@ -1,4 +1,4 @@
-//! Blocks that other encoders made; see the README beside them.
+//! Blocks made by other encoders; see the README in `stories`.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn the_blocks_of_other_encoders_are_decoded() {
     assert!(blocks > 80, "{blocks} blocks");
 }
 
-/// Decodes the blocks of a story with one decoder; returns how many there are.
+/// Decodes the blocks of a story with one decoder. Returns their number.
 fn decode_story(name: &str, story: &str) -> usize {
     let mut decoder = Decoder::new(SIZE_USUAL);
     let cases: Vec<&str> = story.split_terminator("\n\n").collect();
