@@ -1,11 +1,11 @@
--- The table `wrk` that scripts see, and the functions that call theirs. It runs once in every state, before the script.
+-- The table `wrk` for scripts, and the functions that call a script's functions. Runs once per state, before the script.
 --
--- Its arguments are the functions of the host, the command line, and the number of the thread (nil in the main state).
--- It returns the functions that the host calls. Errors are raised here and not in the host, so that their text is a
--- string that begins with the file and line of the script.
+-- Arguments: the host functions, the command line, and the number of the thread (nil in the main state). Returns the
+-- functions for the host to call. Errors are raised here and not in the host, so that each message is a string that
+-- starts with the file and line of the script.
 local native, given, id = ...
 
--- Scripts may replace any global, and the table must still work.
+-- Scripts may replace any global; the table must still work afterwards.
 local error, find, format, getmetatable, gsub = error, string.find, string.format, getmetatable, string.gsub
 local newproxy, next, pcall = newproxy, next, pcall
 local select, setmetatable, tonumber, tostring, type, xpcall = select, setmetatable, tonumber, tostring, type, xpcall
@@ -22,10 +22,10 @@ local wrk = {
   time_us = native.time_us,
 }
 _G.wrk = wrk
--- Scripts may say `local wrk = require("wrk")`, even one that is itself called wrk.lua.
+-- Scripts may call `local wrk = require("wrk")`, even a script named wrk.lua.
 package.loaded.wrk = wrk
 
--- C modules: those that would crash are not loaded, see `module.rs`.
+-- C modules: modules that would crash are refused, see `module.rs`.
 
 local loadlib, match, searchpath = package.loadlib, string.match, package.searchpath
 
@@ -37,7 +37,7 @@ function package.loadlib(path, ...)
   return loadlib(path, ...)
 end
 
--- The second one loads modules of Lua. A script that is named like a module that it requires is not that module.
+-- The second loader loads Lua modules. A script must not load itself as a required module of the same name.
 local load_lua = package.loaders[2]
 package.loaders[2] = function(name)
   local found = searchpath(name, package.path)
@@ -60,7 +60,7 @@ package.loaders[2] = function(name)
   return loaded
 end
 
--- The third and the fourth one load C modules: by the whole name, and by its first part.
+-- The third and fourth loaders load C modules: by the whole name, and by the first part of the name.
 for i, part in next, { [3] = "^.*$", [4] = "^[^.]*" } do
   local load = package.loaders[i]
   package.loaders[i] = function(name)
@@ -73,7 +73,7 @@ for i, part in next, { [3] = "^.*$", [4] = "^[^.]*" } do
   end
 end
 
--- The host ends the run as soon as the call it made returns, even if the script catches the error.
+-- The host ends the run as soon as its current call returns, even if the script catches the error.
 local function exit(code)
   native.exit(code)
   error(format("the script called os.exit(%d)", code), 0)
@@ -93,14 +93,14 @@ local function command_of(value, name)
 end
 
 function os.execute(command)
-  -- Without a command: whether there is a shell.
+  -- Without a command: 1, because a shell exists.
   return command == nil and 1 or native.execute(command_of(command, "execute"))
 end
 
 local open, usual_output = io.open, io.output
 local file_type = getmetatable(io.stdout)
 local close = file_type.__index.close
--- The descriptors of those that read from a command or write to it.
+-- Descriptors of the files connected to a command.
 local pipes = setmetatable({}, { __mode = "k" })
 
 function io.popen(command, mode)
@@ -161,8 +161,8 @@ function string.gsub(...)
   return gsub(...)
 end
 
--- The number of coroutines and parsers that wait for the running one. More than the limit only happen in endless
--- recursion, and each may add its place to the message.
+-- Number of coroutines and parsers waiting for the running one. Only endless recursion exceeds the limit, and each
+-- level may add its position to the message.
 local nested, nested_max = 0, 1000
 
 local function enter()
@@ -213,7 +213,7 @@ for _, name in ipairs({ "load", "loadstring" }) do
   end
 end
 
--- Addresses: empty userdata whose contents are in `places`.
+-- Addresses: empty userdata; `places` holds their contents.
 
 local places = setmetatable({}, { __mode = "k" })
 local mold = newproxy(true)
@@ -272,7 +272,7 @@ local function usual_resolve(host, service)
 end
 wrk.resolve = usual_resolve
 
--- Threads: also userdata, with these members.
+-- Threads: userdata with these members.
 
 local function thread_of(number)
   local members = { id = number }
@@ -333,7 +333,7 @@ end
 -- Requests.
 
 local text = require("string.buffer").new()
--- What a proxy needs: the scheme and authority before the path, and a login.
+-- For a proxy: the scheme and authority before the path, and the login.
 local origin, login = given.origin, given.login
 
 local function refuse(what, value)
@@ -388,7 +388,7 @@ end
 local is_in_init = false
 
 function wrk.init(args)
-  -- Scripts of older versions call this function from their own `init`.
+  -- Scripts written for older versions call this function from their own `init`.
   if is_in_init then
     return
   end
@@ -413,7 +413,7 @@ function wrk.setup(thread)
   end
 end
 
--- Statistics: also userdata.
+-- Statistics: userdata.
 
 local function statistics(view)
   if not view then
@@ -421,7 +421,7 @@ local function statistics(view)
   end
   local members = { min = view.min, max = view.max, mean = view.mean, stdev = view.stdev }
   local may_miss = { raw = statistics(view.raw) or false, scheduled = statistics(view.scheduled) or false }
-  -- Natively, what nothing was measured of has no figures.
+  -- Native scripts see nil for statistics without values.
   for _, name in next, { "min", "max", "mean", "stdev" } do
     may_miss[name] = members[name] or false
   end
@@ -462,9 +462,9 @@ local function statistics(view)
   return object
 end
 
--- The functions that the host calls.
+-- Functions for the host to call.
 
--- An error that is not a string, as text.
+-- Converts an error that is not a string to text.
 local function words_for(problem)
   local is_well, words = pcall(tostring, problem)
   if is_well and type(words) == "string" then
@@ -473,16 +473,16 @@ local function words_for(problem)
   return format("a %s value whose __tostring fails", type(problem))
 end
 
--- After an overflow, little of Lua's stack is left, so these functions are small and tail-called where possible.
+-- After a stack overflow little of Lua's stack is left, so these functions are small and tail-called where possible.
 
 local function with_trace(words)
-  -- The text may contain a NUL byte, at which `traceback` would cut it off.
+  -- `traceback` would cut the text off at a NUL byte.
   return words .. traceback("", 2)
 end
 
--- Adds the place to an error that does not say where it was raised.
+-- Adds the position to an error message without one.
 local function with_place(words)
-  -- The first level is this function.
+  -- Level 1 is this function.
   local level = 2
   local about = getinfo(level, "Sl")
   while about and (about.currentline < 1 or about.source == "=wrk") do
@@ -501,7 +501,7 @@ local function handler(problem)
   elseif problem == "stack overflow" or find(problem, "^%[builtin:.*stack overflow$") then
     return with_place("stack overflow")
   elseif find(problem, "^wrk:%d+:") then
-    -- If this file fails over a value that the script left in `wrk`, no line of the script is to blame.
+    -- If this file fails on a value that the script left in `wrk`, no line of the script is to blame.
     problem = given.script .. gsub(problem, "^wrk:%d+", "")
   end
   return with_trace(problem)
@@ -544,7 +544,7 @@ function calls.run(file)
   return xpcall(file, handler)
 end
 
--- The number of parameters that a global function names, and whether it takes more.
+-- Number of named parameters of a global function, and true if it is variadic.
 function calls.parameters(name)
   local about = getinfo(_G[name], "u")
   return about.nparams, about.isvararg

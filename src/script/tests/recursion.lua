@@ -1,8 +1,8 @@
--- Functions that call themselves without end, each through another function of the library.
+-- Functions that call themselves endlessly, each through another library function.
 
 local buffer = require("string.buffer").new()
 
--- An object whose metamethod of that name is `call`.
+-- An object with `call` as the metamethod of this name.
 local function object(name, call)
   local meta = {}
   meta[name] = function(...) return call(...) end
@@ -55,7 +55,7 @@ local function through_print()
   return is_well or error(problem, 0)
 end
 
--- Deep inside of a parser, once per level.
+-- Deep inside a parser, once per level.
 local function through_reader(text)
   local function again()
     local count = 0
