@@ -1,48 +1,49 @@
-//! Where a worker's own time went, and how late it was: the figures that tell a slow generator from a slow target.
+//! A worker's use of its time, and its lateness: distinguishes a slow generator from a slow target.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// A worker's activity while it measured. Connections that it opened are [`connects`](super::Counters::connects); the
-/// mean number of its requests in flight is [`in_flight_ns`](super::Occupancy::in_flight_ns) over the time.
+/// A worker's activity while it measured. The number of connections it opened is
+/// [`connects`](super::Counters::connects); the mean number of its requests in flight is
+/// [`in_flight_ns`](super::Occupancy::in_flight_ns) divided by the time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Activity {
-    /// Nanoseconds that passed; in a simulation none, as for everything that only the kernel knows.
+    /// Elapsed nanoseconds; zero in a simulation, like everything that only the kernel knows.
     pub wall_ns: u64,
     /// Nanoseconds of processor time outside the kernel, busy-polling included.
     pub user_ns: u64,
     /// Nanoseconds of processor time inside the kernel, busy-polling included.
     pub system_ns: u64,
-    /// Nanoseconds in the run queue: ready to run, but without a processor. `None`: the kernel does not report it for
-    /// some of the time.
+    /// Nanoseconds in the run queue: ready to run, but without a processor. `None`: the kernel does not report some of
+    /// the time.
     pub queued_ns: Option<u64>,
     /// Nanoseconds of processor time spent busy-polling for completions.
     pub spun_ns: u64,
     /// Nanoseconds spent inside a script, estimated.
     pub script_ns: u64,
-    /// Nanoseconds of these in long calls or in many in close succession, so that the worker did nothing besides.
+    /// The part of `script_ns` in long calls, or in many in close succession, so that the worker did nothing else.
     pub held_up_ns: u64,
-    /// The number of waits for completions, blocking or not; a series of polls is one wait.
+    /// Number of waits for completions, blocking or not; a series of polls is one wait.
     pub waits: u64,
-    /// The completions that it handled.
+    /// Number of completions handled.
     pub completions: u64,
-    /// The most completions that it handled after one wait.
+    /// Largest number of completions handled after one wait.
     pub completions_max: u64,
-    /// The waits that could last longer than until the first completion, so that there are several.
+    /// Number of waits that could extend beyond the first completion, to collect several.
     pub lingers: u64,
-    /// The longest time that was allowed for one of them, in nanoseconds.
+    /// Longest time allowed for such a wait, in nanoseconds.
     pub linger_max_ns: u64,
-    /// The requests whose lateness is known.
+    /// Number of requests with a known lateness.
     pub submissions: u64,
-    /// The sum of their lateness, from when a request was due to when it was handed to the kernel, in nanoseconds.
+    /// Total lateness of these requests, from due time to hand-over to the kernel, in nanoseconds.
     pub lateness_sum_ns: u64,
-    /// The largest lateness, in nanoseconds.
+    /// Largest lateness, in nanoseconds.
     pub lateness_max_ns: u64,
 }
 
 impl Activity {
-    /// Counts a wait, and the completions handled after it.
+    /// Counts a wait and the completions handled after it.
     #[inline]
     pub fn waited(&mut self, completions: usize) {
         let completions = completions as u64;
@@ -51,7 +52,7 @@ impl Activity {
         self.completions_max = self.completions_max.max(completions);
     }
 
-    /// A wait could last this long, in nanoseconds, for several completions.
+    /// Counts a wait that could extend this long, in nanoseconds, for several completions.
     #[inline]
     pub fn lingered(&mut self, allowed_ns: u64) {
         self.lingers += 1;
@@ -71,13 +72,13 @@ impl Activity {
         self.user_ns + self.system_ns
     }
 
-    /// Nanoseconds of processor time, busy-polling not included.
+    /// Nanoseconds of processor time, without busy-polling.
     pub fn worked_ns(&self) -> u64 {
         self.cpu_ns().saturating_sub(self.spun_ns)
     }
 
-    /// Nanoseconds in which it neither ran nor was ready to run: blocked in a wait, or stopped. `None` if the kernel
-    /// does not report how long it was in the run queue.
+    /// Nanoseconds in which the worker neither ran nor was ready to run: blocked in a wait, or stopped. `None`: the
+    /// kernel does not report the run-queue time.
     pub fn asleep_ns(&self) -> Option<u64> {
         Some(self.wall_ns.saturating_sub(self.cpu_ns() + self.queued_ns?))
     }

@@ -1,64 +1,64 @@
-//! Divides a run into batches of equal length, each with all its latencies, and derives the precision of a figure from
+//! Divides a run into batches of equal length, each with all its latencies, and derives the precision of a metric from
 //! them by the method of batch means.
 //!
-//! Figures of batches that are long enough to be independent vary as those of whole runs would, only more. There are
-//! never more than [`BATCHES_MAX`]: a longer run joins pairs of neighbours.
+//! If batches are long enough to be independent, their means vary like those of whole runs, only more. There are never
+//! more than [`BATCHES_MAX`]: a longer run joins pairs of neighbours.
 
 use std::collections::VecDeque;
 
 use super::confidence::{half_width, lag_one};
 use super::{Count, Distribution};
 
-/// The largest number of batches: half of them can still be joined twice.
+/// Largest number of batches: half of them can still be joined twice.
 const BATCHES_MAX: usize = 160;
-/// The smallest number of batches that shows how much they vary.
+/// Smallest number of batches that shows how much they vary.
 pub const BATCHES_MIN: usize = 20;
-/// Batches count as independent if their autocorrelation is below this.
+/// Autocorrelation below which batches count as independent.
 const AUTOCORRELATION_MAX: f64 = 0.2;
 
 /// Requests completed in one part of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
-    /// Its length.
+    /// Length in seconds.
     pub seconds: u64,
-    /// The number of responses.
+    /// Number of responses.
     pub completed: u64,
-    /// Their latencies in nanoseconds.
+    /// Latencies in nanoseconds.
     pub latency: Distribution<u64>,
 }
 
 /// The batches of a run, all of the same length.
 #[derive(Debug)]
 pub struct Batches {
-    /// The length of each: a second times a power of two.
+    /// Length of each batch: a second times a power of two.
     seconds: u64,
     complete: Vec<Batch>,
-    /// The batch after them, if some of its seconds are over.
+    /// The next batch, if some of its seconds have ended.
     begun: Option<Batch>,
-    /// The seconds that are not over and have something recorded.
+    /// The unfinished seconds with recorded responses.
     open: VecDeque<Batch>,
 }
 
-/// The precision of a figure.
+/// The precision of a metric.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrecisionEstimate {
-    /// Half the width of its 95 % confidence interval, as a share of the figure.
+    /// Half the width of the 95 % confidence interval, as a share of the metric's value.
     pub half_width: f64,
-    /// The number of batches that it was derived from.
+    /// Number of batches behind the estimate.
     pub batches: usize,
 }
 
-/// Why the precision of a figure is unknown.
+/// Reasons why the precision of a metric is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
     /// There are fewer than [`BATCHES_MIN`] batches with enough responses.
     Short,
-    /// Batches are independent of their neighbours only if they are so long that fewer than [`BATCHES_MIN`] are left.
+    /// Batches are independent of their neighbours only when so long that fewer than [`BATCHES_MIN`] are left.
     Dependent,
 }
 
 impl Batches {
-    /// Records responses in a second that is not over: the second `ahead` places after the first such second.
+    /// Records responses in an unfinished second, `ahead` seconds after the first such second.
     pub fn record<C: Count>(&mut self, ahead: usize, completed: u64, latency: &Distribution<C>) {
         if self.open.len() <= ahead {
             self.open.resize_with(ahead + 1, Batch::default);
@@ -67,7 +67,7 @@ impl Batches {
         self.open[ahead].latency += latency;
     }
 
-    /// Ends the first second that is not over.
+    /// Ends the first unfinished second.
     pub fn end_second(&mut self) {
         let second = Batch { seconds: 1, ..self.open.pop_front().unwrap_or_default() };
         let begun = match self.begun.take() {
@@ -88,7 +88,7 @@ impl Batches {
         }
     }
 
-    /// The precision of a figure of the run, from batches with at least `completed_min` responses each.
+    /// The precision of a metric of the run, from batches with at least `completed_min` responses each.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ mod tests {
 
     use super::*;
 
-    /// Latencies around 1,000,000 with a deviation of 100,000, of which neighbours have this correlation.
+    /// Latencies around 1,000,000 with a deviation of 100,000, and with this correlation of neighbours.
     struct Series {
         random: Random,
         correlation: f64,
@@ -181,7 +181,7 @@ mod tests {
         batch.latency.mean().unwrap_or_default()
     }
 
-    /// The figure and its precision after a number of seconds.
+    /// The metric and its precision after a number of seconds.
     fn after(
         seconds: u64,
         seed: u64,
@@ -193,7 +193,7 @@ mod tests {
         (figure(&sum(&batches.complete)), batches.estimate(REQUESTS, figure))
     }
 
-    /// The estimate as soon as the half-width is at most this, checked as often as runs do.
+    /// The estimate as soon as the half-width is at most this, checked as often as in runs.
     fn stopped(half_width: f64, seed: u64, correlation: f64, figure: fn(&Batch) -> f64) -> (f64, PrecisionEstimate) {
         let (mut series, mut batches) = (Series::new(seed, correlation), Batches::default());
         let (mut seconds, mut look_at) = (0, 20);
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// The least share of these trials that must succeed where `share` of 1,000 did: three deviations of a binomial
+    /// Smallest share of successful trials to expect if `share` of 1,000 succeeded: three deviations of a binomial
     /// distribution below it.
     fn at_least(share: f64, trials: usize) -> f64 {
         share - 3.0 * (share * (1.0 - share) / trials as f64).sqrt()
@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn looking_more_than_once_costs_hardly_any_confidence() {
         // The last number is the share of 1,000 seeds whose interval covered the true value; with one look it would be
-        // 95 %. Only where values are correlated over a hundred of them is it less than 93 %.
+        // 95 %. It is below 93 % only where values are correlated over a hundred of them.
         for (correlation, half_width, figure, truth, share) in [
             (0.9, 0.01, mean as fn(&Batch) -> f64, 1e6, 0.937),
             (0.99, 0.04, mean, 1e6, 0.863),

@@ -1,11 +1,12 @@
-//! Computes figures of a distribution as HdrHistogram's C library does: from the bins, within which values are equal.
+//! Computes statistics of a distribution as HdrHistogram's C library does: from the bins, within which values are
+//! equal.
 
 use std::ops::RangeInclusive;
 
 use super::distribution::Distribution;
 use super::rank::hdr_rank;
 
-/// A distribution seen through its bins alone.
+/// A distribution reduced to its bins.
 #[derive(Clone, Copy, Debug)]
 pub struct Binned<'a> {
     measured: &'a Distribution<u64>,
@@ -14,16 +15,16 @@ pub struct Binned<'a> {
 /// A row of a percentile spectrum.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpectrumRow {
-    /// The largest value of the bin in which the share is reached.
+    /// Largest value of the bin in which the share is reached.
     pub value: u64,
-    /// The share of the values, 0 to 1.
+    /// Share of the values, 0 to 1.
     pub share: f64,
-    /// The number of values up to the end of that bin.
+    /// Number of values up to the end of that bin.
     pub count: u64,
 }
 
 impl Distribution<u64> {
-    /// The figures from the bins.
+    /// The view for statistics from the bins.
     pub fn binned(&self) -> Binned<'_> {
         Binned { measured: self }
     }
@@ -44,17 +45,17 @@ impl Binned<'_> {
         (squares / self.measured.count() as f64).sqrt()
     }
 
-    /// The smallest value of the first bin; zero without a value.
+    /// Smallest value of the first bin; zero without a value.
     pub fn min(self) -> u64 {
         self.bins().next().map_or(0, |(values, _)| *values.start())
     }
 
-    /// The smallest value of the last bin; zero without a value.
+    /// Smallest value of the last bin; zero without a value.
     pub fn max(self) -> u64 {
         self.bins().last().map_or(0, |(values, _)| *values.start())
     }
 
-    /// The largest value of the bin with the value at [HdrHistogram's rank](hdr_rank); zero without a value.
+    /// Largest value of the bin with the value at [HdrHistogram's rank](hdr_rank); zero without a value.
     pub fn percentile(self, p: f64) -> u64 {
         let rank = hdr_rank(p, self.measured.count());
         let mut seen = 0;
@@ -66,7 +67,8 @@ impl Binned<'_> {
     }
 
     /// The share (0 to 1) of the values that wrk2 counts as within one deviation of the mean: bounds are whole numbers,
-    /// bins are inside or not, and the bin with the value after the upper bound is still inside. Zero without a value.
+    /// bins are inside or outside, and the bin with the value after the upper bound is still inside. Zero without a
+    /// value.
     pub fn share_within_stdev(self) -> f64 {
         let (mean, stdev) = (self.mean(), self.stdev());
         let (lower, upper) = ((mean - stdev) as u64, (mean + stdev) as u64);
@@ -95,7 +97,7 @@ impl Binned<'_> {
         steps
     }
 
-    /// The bins that are not empty, each with its number of values.
+    /// The non-empty bins, each with its number of values.
     pub fn bins(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         self.measured.bins.used()
     }
@@ -134,7 +136,7 @@ mod tests {
             assert_eq!(ours.max(), theirs.lowest_equivalent(theirs.max()));
             assert_eq!(ours.min(), theirs.lowest_equivalent(theirs.min()));
             for p in [0.0, 0.01, 25.0, 50.0, 75.0, 90.0, 99.0, 99.9, 99.999, 100.0] {
-                // The crate rounds ranks up: a value in the middle of a rank is rounded to that rank.
+                // The crate rounds ranks up. A value in the middle of a rank is rounded to that rank.
                 let rank = ((p / 100.0 * values.len() as f64 + 0.5).floor()).max(1.0);
                 let quantile = (rank - 0.5) / values.len() as f64;
                 assert_eq!(ours.percentile(p), theirs.value_at_quantile(quantile), "{p} % of {values:?}");

@@ -11,22 +11,22 @@ use std::ops::RangeInclusive;
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// The largest value: one hour in nanoseconds. Larger values are recorded as this and counted.
+/// The largest value: one hour in nanoseconds. Larger values are recorded as this value and counted.
 pub const HIGHEST: u64 = 3_600_000_000_000;
 
-/// The number of bins per doubling, as a power of two: with three digits ...
+/// Number of bins per doubling, as a power of two: for three digits ...
 pub const FINE: u32 = 10;
-/// ... and with two.
+/// ... and for two.
 pub const COARSE: u32 = 7;
 
-/// The number of bins.
+/// Number of bins.
 const fn count(step: u32) -> usize {
     place(HIGHEST, step) + 1
 }
 
 /// The counter of a bin: `u32` for 100 ms of one thread, `u64` for a whole run.
 pub trait Count: Copy + Default + Into<u64> + std::fmt::Debug {
-    /// Adds `times`, up to the largest number of the type.
+    /// Adds `times`, saturating at the largest number of the type.
     fn add(&mut self, times: u64);
 }
 
@@ -42,33 +42,33 @@ impl Count for u64 {
     }
 }
 
-/// How many values each bin has.
+/// Number of values in each bin.
 #[derive(Clone, Debug)]
 pub struct Bins<C, const STEP: u32 = FINE> {
     counts: Vec<C>,
-    /// The bin of the first count; always zero for fine ones.
+    /// The bin of the first count; always zero for fine bins.
     base: usize,
-    /// The first and the last bin that was used; as long as there is none, the first is after the last.
+    /// First and last used bin; first after last if there is none.
     first: usize,
     last: usize,
     total: u64,
 }
 
 impl<C: Count, const STEP: u32> Bins<C, STEP> {
-    /// Empty bins. All memory that they will ever need is allocated now, and the kernel provides it where it is used;
-    /// coarse ones, of which there may be hundreds, have the doublings from their smallest value to their largest.
+    /// Empty bins. All memory that they will ever need is allocated now; the kernel provides pages on use. Coarse bins,
+    /// of which there may be hundreds of sets, have the doublings from their smallest value to their largest.
     pub fn new() -> Self {
         let allocated = if STEP == FINE { count(STEP) } else { 0 };
         Self { counts: vec![C::default(); allocated], base: 0, first: count(STEP), last: 0, total: 0 }
     }
 
-    /// Where the count of a bin is; at the end or after it: there is no room for it yet.
+    /// Index of a bin's count. At or beyond the end, there is no room for the bin yet.
     #[inline]
     fn index(&self, place: usize) -> usize {
         if STEP == FINE { place } else { place.wrapping_sub(self.base) }
     }
 
-    /// Makes room for a bin, and for the others of its doubling. Says where its count is.
+    /// Makes room for a bin and for the others of its doubling. Returns the index of its count.
     #[cold]
     fn grow(&mut self, place: usize) -> usize {
         let doubling = (place >> STEP) << STEP;
@@ -84,7 +84,7 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
         place - start
     }
 
-    /// Counts a value, of at most [`HIGHEST`], `times` times.
+    /// Counts a value of at most [`HIGHEST`] `times` times.
     #[inline]
     pub fn record(&mut self, value: u64, times: u64) {
         let place = place(value, STEP);
@@ -98,7 +98,7 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
         self.total = self.total.saturating_add(times);
     }
 
-    /// The number of values.
+    /// Number of values.
     pub fn total(&self) -> u64 {
         self.total
     }
@@ -131,7 +131,7 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
         self.total = self.total.saturating_add(others.total);
     }
 
-    /// The bins that were used, ascending: the values of each, and their number.
+    /// The used bins, ascending: the values of each, and their number.
     pub fn used(&self) -> impl Iterator<Item = (RangeInclusive<u64>, u64)> {
         let range = if self.total == 0 { 0..0 } else { self.first..self.last + 1 };
         range.map(|place| (values(place, STEP), self.counts[self.index(place)].into())).filter(|&(_, count)| count > 0)
@@ -139,7 +139,7 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
 }
 
 impl<C: Count, const STEP: u32> Bins<C, STEP> {
-    /// The bins that were used, ascending: how many bins after the one before it each is, and its count.
+    /// The used bins, ascending: the distance of each from its predecessor in bins, and its count.
     fn sparse(&self) -> impl Iterator<Item = (u32, u64)> {
         let range = if self.total == 0 { 0..0 } else { self.first..self.last + 1 };
         let mut before = 0;
@@ -149,8 +149,7 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
         })
     }
 
-    /// A number that depends on the count of every bin. The fingerprint of a sum is the sum of its parts' fingerprints,
-    /// modulo 2⁶⁴.
+    /// A hash of the counts of all bins. The fingerprint of a sum is the sum of its parts' fingerprints, modulo 2⁶⁴.
     pub fn fingerprint(&self) -> u64 {
         let mut place = 0;
         let of_bin = |(gap, count): (u32, u64)| {
@@ -161,7 +160,7 @@ impl<C: Count, const STEP: u32> Bins<C, STEP> {
     }
 }
 
-/// A number that has little to do with its neighbours': the finalizer of SplitMix64,
+/// A hash of a number, unrelated to those of its neighbours: the finalizer of SplitMix64,
 /// <https://prng.di.unimi.it/splitmix64.c>.
 fn mixed(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -170,7 +169,7 @@ fn mixed(number: u64) -> u64 {
     mixed ^ (mixed >> 31)
 }
 
-/// Used bins only.
+/// Serializes used bins only.
 impl<C: Count, const STEP: u32> Serialize for Bins<C, STEP> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let sparse: Vec<(u32, u64)> = self.sparse().collect();
@@ -193,10 +192,10 @@ impl<'de, C: Count, const STEP: u32> Deserialize<'de> for Bins<C, STEP> {
     }
 }
 
-/// The bin of a value, with this number of bins per doubling, as a power of two.
+/// The bin of a value; `step`: number of bins per doubling, as a power of two.
 #[inline]
 const fn place(value: u64, step: u32) -> usize {
-    // Where every value has its own bin, the shift is zero.
+    // If every value has its own bin, the shift is zero.
     let shift = u64::BITS - step - 1 - (value | ((2 << step) - 1)).leading_zeros();
     ((shift as usize) << step) + (value >> shift) as usize
 }
@@ -208,7 +207,7 @@ fn values(place: usize, step: u32) -> RangeInclusive<u64> {
     first..=first + (1 << shift) - 1
 }
 
-/// The values that share a bin with this one.
+/// The values that share a bin with `value`.
 pub fn neighbours<const STEP: u32>(value: u64) -> RangeInclusive<u64> {
     values(place(value, STEP), STEP)
 }

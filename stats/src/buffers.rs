@@ -1,24 +1,24 @@
-//! The sizes that the kernel gave the buffers of connections.
+//! Kernel sizes of connection buffers.
 
 use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// The buffer sizes of all connections, if sizes were set. The kernel counts twice the size that it is asked for.
+/// The buffer sizes of all connections, if sizes were set. The kernel counts twice the requested size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BufferSizes {
     /// The receive buffers; `None`: no size was set, or there was no connection.
     pub rcvbuf: Option<Sizes>,
-    /// The send buffers, likewise.
+    /// The send buffers; `None`: no size was set, or there was no connection.
     pub sndbuf: Option<Sizes>,
 }
 
-/// The smallest and the largest of some buffers, in bytes.
+/// Smallest and largest size of some buffers, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sizes {
-    /// The smallest.
+    /// Smallest size.
     pub min: u32,
-    /// The largest.
+    /// Largest size.
     pub max: u32,
 }
 

@@ -1,4 +1,4 @@
-//! Latencies by the class of the status: fast error pages make percentiles look good, slow ones bad.
+//! Latencies by status class: fast error pages make percentiles look good, slow ones bad.
 
 use std::ops::AddAssign;
 
@@ -6,16 +6,16 @@ use serde::{Deserialize, Serialize};
 
 use super::{Count, Distribution};
 
-/// The latencies of responses with a status of 300 to 599, by its class.
+/// The latencies of responses with a status of 300 to 599, by status class.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct ByClass<C: Count> {
-    /// `None` until there is one.
+    /// `None` until a response has the class.
     classes: [Option<Box<Distribution<C>>>; 3],
 }
 
 impl<C: Count> ByClass<C> {
-    /// First digits of the statuses, class by class.
+    /// First digits of the statuses, in the order of `classes`.
     pub const CLASSES: [u16; 3] = [3, 4, 5];
 
     /// Records the latency, in nanoseconds, of a response with this status.
@@ -25,7 +25,7 @@ impl<C: Count> ByClass<C> {
         }
     }
 
-    /// The latencies of the responses with a status of one of [`Self::CLASSES`], if there are any.
+    /// The latencies of the responses with a status of one of [`Self::CLASSES`], if any.
     pub fn latencies(&self, class: u16) -> Option<&Distribution<C>> {
         let index = Self::CLASSES.iter().position(|known| *known == class)?;
         self.classes[index].as_deref().filter(|latencies| latencies.count() > 0)

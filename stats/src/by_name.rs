@@ -1,4 +1,4 @@
-//! Outcomes of requests by the name that a list gives them: a rare slow request disappears among many fast ones.
+//! Outcomes of requests by their name in a list: a rare slow request disappears among many fast ones.
 
 use std::ops::AddAssign;
 
@@ -7,24 +7,24 @@ use serde::{Deserialize, Serialize};
 use super::bins::COARSE;
 use super::{Count, Distribution};
 
-/// How many responses are kept before they are sorted by name: as many as a quick thread has in 100 ms, 1 MiB.
+/// Number of responses kept before they are sorted by name: those of a quick thread in 100 ms, 1 MiB.
 const FRESH_MAX: usize = 1 << 16;
 
 /// The requests of each name.
 ///
-/// A thread only keeps its responses, one after the other; they are sorted where intervals are added up. Hundreds of
+/// A thread only keeps its responses in order of arrival; they are sorted when intervals are added up. Hundreds of
 /// histograms in every thread would leave the processor's cache between any two uses.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct ByName<C: Count> {
-    /// By the number of the name; `None` until there is a request.
+    /// Indexed by the number of the name; `None` until there is a request.
     names: Vec<Option<Box<OfName<C>>>>,
-    /// Responses that are not among these yet; none in a sum.
+    /// Responses not yet sorted into `names`; empty in a sum.
     #[serde(skip)]
     fresh: Vec<NamedResponse>,
 }
 
-/// A response, as its thread keeps it.
+/// A response in its thread's list.
 #[derive(Clone, Copy, Debug)]
 struct NamedResponse {
     latency_ns: u64,
@@ -37,14 +37,14 @@ struct NamedResponse {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct OfName<C: Count> {
-    /// The latencies that the report shows, in nanoseconds, one per response, with two digits: with a schedule since
-    /// the requests were due.
+    /// The latencies shown in the report, in nanoseconds, one per response, with two digits; with a schedule, from due
+    /// times.
     pub latency: Distribution<C, COARSE>,
-    /// The statuses of the responses, ascending, and how often each came.
+    /// The statuses of the responses, ascending, and the number of each.
     statuses: Vec<(u16, u64)>,
-    /// Requests that got no complete response because something failed, or were abandoned, or late at the end.
+    /// Requests without a complete response because of a failure, or abandoned, or late at the end.
     pub failed: u64,
-    /// Complete responses that were late or have a status that failed, each once.
+    /// Complete responses that were late or have a failing status, each counted once.
     pub unsuccessful: u64,
 }
 
@@ -58,7 +58,7 @@ impl<C: Count> ByName<C> {
         self.fresh.push(NamedResponse { latency_ns, name, status, is_unsuccessful });
     }
 
-    /// Counts a request of the name with this number without a response.
+    /// Counts a request without a response, of the name with this number.
     pub fn failed(&mut self, name: u16) {
         self.entry(name).failed += 1;
     }
@@ -77,7 +77,7 @@ impl<C: Count> ByName<C> {
         }
     }
 
-    /// The requests of the name with this number; allocates for a number that is new.
+    /// The requests of the name with this number; allocates for a new number.
     fn entry(&mut self, name: u16) -> &mut OfName<C> {
         let at = usize::from(name);
         if self.names.len() <= at {
@@ -86,7 +86,7 @@ impl<C: Count> ByName<C> {
         self.names[at].get_or_insert_default()
     }
 
-    /// Of a sum, the numbers of names that had requests, ascending, and these.
+    /// The numbers of names that had requests, ascending, and these requests. Only for sums.
     pub fn iter(&self) -> impl Iterator<Item = (u16, &OfName<C>)> {
         (0..).zip(&self.names).filter_map(|(number, of_name)| Some((number, of_name.as_deref()?)))
     }
@@ -107,7 +107,7 @@ impl<C: Count> OfName<C> {
         }
     }
 
-    /// The statuses of the responses, ascending, and how often each came.
+    /// The statuses of the responses, ascending, and the number of each.
     pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> {
         self.statuses.iter().copied()
     }

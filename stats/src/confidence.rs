@@ -1,11 +1,11 @@
-//! Student's interval: how far the mean of some figures may be from the true value, and whether the figures are
+//! Student's interval: the possible distance between a mean and the true value, and a check that the values are
 //! independent enough for it.
 
 /// The 97.5 % quantile of the normal distribution.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// Half the width of the 95 % confidence interval around a centre, as a share of the centre, from independent figures
-/// whose mean it approximates. Zero if all are equal.
+/// Half the width of the 95 % confidence interval around `centre`, as a share of the centre, from independent values
+/// whose mean it approximates. Zero if all values are equal.
 ///
 /// Deviations are taken from the centre, not from the mean: the percentile of a whole is not the mean of its parts'
 /// percentiles, and the interval must be wide enough to include that difference.
@@ -18,7 +18,7 @@ pub fn half_width(figures: &[f64], centre: f64) -> f64 {
     student(count - 1.0) * (squares / (count - 1.0) / count).sqrt() / centre.abs()
 }
 
-/// The autocorrelation of figures with their neighbours, -1 to 1; zero if they are all equal.
+/// The autocorrelation of values with their neighbours, -1 to 1; zero if all are equal.
 pub fn lag_one(figures: &[f64]) -> f64 {
     let mean = figures.iter().sum::<f64>() / figures.len() as f64;
     let squares: f64 = figures.iter().map(|figure| (figure - mean).powi(2)).sum();

@@ -1,17 +1,17 @@
-//! The errors when a distribution is read.
+//! Errors in reading a distribution.
 
 use thiserror::Error;
 
-/// Why bytes or figures do not make a distribution.
+/// Reasons why bytes or statistics do not make a distribution.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Corrupt {
-    /// The bytes are no histogram.
+    /// The bytes are not a histogram.
     #[error("its histogram cannot be read")]
     Bytes,
-    /// The histogram has another number of values than its figures.
+    /// The histogram's number of values differs from the stated count.
     #[error("its histogram contradicts the count given beside it")]
     Count,
-    /// No values can have these figures.
+    /// No values can have these statistics.
     #[error("its figures contradict each other")]
     Figures,
 }

@@ -11,9 +11,9 @@ use super::Occupancy;
 pub struct Counters {
     /// Requests whose first byte was handed to the kernel.
     pub started: u64,
-    /// Requests that were in flight when measuring began.
+    /// Requests in flight when measuring began.
     pub carried: u64,
-    /// Requests that the server said it had not processed. They were sent again, and count as started once.
+    /// Requests that the server reported as unprocessed. They were sent again, and count as started once.
     pub returned: u64,
     /// Responses read to their last byte, of any status.
     pub completed: u64,
@@ -29,11 +29,12 @@ pub struct Counters {
     pub interim: u64,
     /// Requests that exceeded `--timeout`, whether or not a response came later.
     pub late: u64,
-    /// The ones that have ended.
+    /// Late requests that have ended.
     pub late_ended: u64,
-    /// Complete responses that took longer than `--timeout`, have an unsuccessful status or failed a check, each once.
+    /// Complete responses that took longer than `--timeout`, have an unsuccessful status or failed a check, each
+    /// counted once.
     pub unsuccessful: u64,
-    /// Requests that got no complete response because something failed.
+    /// Requests without a complete response because of a failure.
     pub failed: u64,
     /// Requests abandoned after `--give-up`.
     pub abandoned: u64,
@@ -41,21 +42,21 @@ pub struct Counters {
     pub open_at_end: u64,
     /// Requests open at the end that had exceeded `--timeout`.
     pub open_late_at_end: u64,
-    /// Latencies recorded or left out as too late: of responses, or of whole batches if requests are pipelined.
+    /// Latencies recorded or omitted as too late: of responses, or of whole batches if requests are pipelined.
     pub batches: u64,
     /// Connection slots that were connected at least once.
     pub slots_opened: u64,
-    /// Responses whose beginning alone was given to a script.
+    /// Responses of which only the beginning was given to a script.
     pub cut_responses: u64,
-    /// Connections that reached their limit of requests and that the server did not close, so that onrush did.
+    /// Connections that reached their request limit and were closed by onrush, because the server did not close them.
     pub closed_first: u64,
-    /// Connections that the server closed with nothing in flight, and without having said that it would.
+    /// Idle connections that the server closed without announcing it.
     pub idle_closed: u64,
-    /// Requests that were passed on to the log of requests.
+    /// Requests passed on to the request log.
     pub logged: u64,
-    /// Requests that this log lacks, because it was not written fast enough.
+    /// Requests missing from the log, because it was not written fast enough.
     pub unlogged: u64,
-    /// Where requests and connections spent the time.
+    /// Time use of requests and connections.
     pub occupancy: Occupancy,
 }
 
@@ -70,13 +71,13 @@ pub struct Statuses {
 }
 
 impl Statuses {
-    /// Counts one final status; anything above 999 is counted as 999.
+    /// Counts one final status; anything above 999 counts as 999.
     #[inline]
     pub fn record(&mut self, status: u16) {
         self.counts[usize::from(status).min(CODES - 1)] += 1;
     }
 
-    /// The statuses that occurred, ascending, and how often.
+    /// The statuses that occurred, ascending, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (u16, u64)> {
         (0..).zip(self.counts.iter().copied()).filter(|&(_, count)| count > 0)
     }

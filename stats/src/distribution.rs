@@ -11,7 +11,7 @@ use super::corrupt::Corrupt;
 use super::moments::{Moments, sample_stdev};
 use super::rank;
 
-/// The distribution of the values of one quantity; `STEP`: the number of its bins per doubling, as a power of two.
+/// The distribution of the values of one quantity; `STEP`: number of bins per doubling, as a power of two.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "", try_from = "Unchecked<C, STEP>")]
 pub struct Distribution<C: Count, const STEP: u32 = FINE> {
@@ -22,11 +22,11 @@ pub struct Distribution<C: Count, const STEP: u32 = FINE> {
     min: u64,
     /// Zero while empty.
     max: u64,
-    /// The number of values larger than [`HIGHEST`], which were recorded as [`HIGHEST`].
+    /// Number of values above [`HIGHEST`], recorded as [`HIGHEST`].
     pub clamped: u64,
 }
 
-/// A distribution from somewhere else, whose figures may contradict each other.
+/// A distribution from another source, whose statistics may contradict each other.
 #[derive(Deserialize)]
 #[serde(bound = "")]
 struct Unchecked<C: Count, const STEP: u32> {
@@ -46,7 +46,7 @@ impl<C: Count, const STEP: u32> TryFrom<Unchecked<C, STEP>> for Distribution<C, 
     ) -> Result<Self, Corrupt> {
         let is_empty = bins.total() == 0 && (sum, sum_of_squares, min, max) == (0, 0, u64::MAX, 0);
         let count = u128::from(bins.total());
-        // The squares are least where all values are as near as possible to the mean.
+        // The squares are smallest when all values are as near as possible to the mean.
         let (whole, rest) = (sum / count.max(1), sum % count.max(1));
         let least_squares = || count.saturating_mul(whole * whole).saturating_add(2 * whole * rest);
         let is_possible = min <= max
@@ -62,8 +62,8 @@ impl<C: Count, const STEP: u32> TryFrom<Unchecked<C, STEP>> for Distribution<C, 
 }
 
 impl<C: Count, const STEP: u32> Distribution<C, STEP> {
-    /// A number that depends on every value, as precisely as the bins have them. The fingerprint of a sum is the sum of
-    /// its parts' fingerprints, modulo 2⁶⁴.
+    /// A hash of all values, as precise as the bins. The fingerprint of a sum is the sum of its parts' fingerprints,
+    /// modulo 2⁶⁴.
     pub fn fingerprint(&self) -> u64 {
         self.bins.fingerprint()
     }
@@ -111,7 +111,7 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
         self.clamped = 0;
     }
 
-    /// The number of values.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.bins.total()
     }
@@ -126,9 +126,9 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
         (self.count() > 0).then_some(self.max)
     }
 
-    /// The arithmetic mean, from the values and not from the bins.
+    /// The arithmetic mean, from the values, not the bins.
     pub fn mean(&self) -> Option<f64> {
-        // Rounding may carry the mean of equal values past them.
+        // Rounding may move the mean of equal values past them.
         (self.count() > 0).then(|| (self.sum as f64 / self.count() as f64).clamp(self.min as f64, self.max as f64))
     }
 
@@ -142,18 +142,18 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
         self.sum_of_squares
     }
 
-    /// The sample standard deviation (divided by n − 1), from the values and not from the bins; zero below two values.
+    /// The sample standard deviation (divided by n − 1), from the values, not the bins; zero below two values.
     pub fn stdev(&self) -> f64 {
         sample_stdev(self.count(), self.sum, self.sum_of_squares)
     }
 
     /// The value at rank floor(`p` / 100 · count) + 1, at most count: wrk's definition, except that 100 gives the
-    /// maximum. Zero if there is no value.
+    /// maximum. Zero without a value.
     pub fn percentile(&self, p: f64) -> u64 {
         self.at_rank(rank(p, self.count()))
     }
 
-    /// The values outside a part, as precisely as the bins have them.
+    /// The values outside `part`, as precise as the bins.
     pub fn without(&self, part: &Self) -> Self {
         let mut left = Self::new();
         let mut parts = part.bins.used().peekable();
@@ -164,7 +164,7 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
         left
     }
 
-    /// The value at a rank in ascending order, from 1; past the last rank, the largest. Zero if there is no value.
+    /// The value at a rank in ascending order, from 1; past the last rank, the largest. Zero without a value.
     pub fn at_rank(&self, rank: u64) -> u64 {
         if rank >= self.count() {
             return self.max;
@@ -177,8 +177,8 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
         reached.map_or(self.max, |(value, _)| value)
     }
 
-    /// The share (0 to 1) of values at most one standard deviation away from the mean. A bin that contains one of these
-    /// bounds counts as inside, because its values cannot be distinguished.
+    /// The share (0 to 1) of values at most one standard deviation away from the mean. A bin that contains a bound
+    /// counts as inside, because its values cannot be distinguished.
     pub fn share_within_stdev(&self) -> Option<f64> {
         let (mean, stdev) = (self.mean()?, self.stdev());
         let lowest = self.bin_start((mean - stdev).max(0.0).ceil() as u64);
@@ -188,12 +188,12 @@ impl<C: Count, const STEP: u32> Distribution<C, STEP> {
         Some(inside as f64 / self.count() as f64)
     }
 
-    /// The smallest value in the bin of this one.
+    /// The smallest value in the bin of `value`.
     pub fn bin_start(&self, value: u64) -> u64 {
         *neighbours::<STEP>(value.min(HIGHEST)).start()
     }
 
-    /// The bins that are not empty, ascending: the middle of the bin, moved into min to max, and its count.
+    /// The non-empty bins, ascending: the middle of the bin, clamped to min and max, and its count.
     pub fn values(&self) -> impl Iterator<Item = (u64, u64)> {
         self.bins.used().map(|(values, count)| {
             let middle = values.start() + (values.end() - values.start()).div_ceil(2);
@@ -213,11 +213,11 @@ impl Distribution<u64, COARSE> {
 }
 
 impl Distribution<u64> {
-    /// Replaces the figures computed from the recorded values with exact ones.
+    /// Replaces the statistics computed from the recorded values with exact ones.
     ///
     /// # Errors
     ///
-    /// If no values can have these figures, or if they have another number of values.
+    /// If no values can have these statistics, or if the counts differ.
     pub fn set_moments(&mut self, moments: Moments) -> Result<(), Corrupt> {
         if self.count() != moments.count {
             return Err(Corrupt::Count);
@@ -229,7 +229,7 @@ impl Distribution<u64> {
         Ok(())
     }
 
-    /// The exact figures; `None` without a value.
+    /// The exact statistics; `None` without a value.
     pub fn moments(&self) -> Option<Moments> {
         let (count, stdev, sum, squares) = (self.count(), self.stdev(), Some(self.sum), Some(self.sum_of_squares));
         Some(Moments { count, mean: self.mean()?, stdev, min: self.min()?, max: self.max()?, sum, squares })
@@ -267,7 +267,7 @@ pub(super) mod tests {
         distribution
     }
 
-    /// Values over the whole range, equal every time.
+    /// Values over the whole range, the same on every call.
     pub fn scattered(number: u64) -> Vec<u64> {
         (0..number).map(|i| i.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (23 + i % 41)).collect()
     }
@@ -280,7 +280,7 @@ pub(super) mod tests {
             (&[1, 2], 1.5, 0.5_f64.sqrt()),
             (&[2, 4, 4, 4, 5, 5, 7, 9], 5.0, (32.0_f64 / 7.0).sqrt()),
             (&[0, 10], 5.0, 50.0_f64.sqrt()),
-            // The bins are 2 ms wide here, so neither figure may come from them.
+            // The bins are 2 ms wide here, so neither statistic may come from them.
             (&[3_000_000_000_001, 3_000_000_000_003], 3_000_000_000_002.0, 2.0_f64.sqrt()),
         ];
         for (values, mean, stdev) in table {

@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// The result of one handshake, as the numbers of the protocol; zero for parameters that were not negotiated.
+/// The result of one handshake, as protocol numbers; zero for parameters that were not negotiated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Negotiated {
     /// The version: 0x0303 is TLS 1.2, 0x0304 is TLS 1.3.
@@ -17,19 +17,19 @@ pub struct Negotiated {
     pub is_http2: bool,
 }
 
-/// Handshakes, and the parameters in use: a connection may have had its handshake before measuring began.
+/// Handshakes, and the parameters in use. A connection may have had its handshake before measuring began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Handshakes {
-    /// The number of handshakes.
+    /// Number of handshakes.
     pub total: u64,
-    /// The number of them that resumed an earlier session.
+    /// Number of handshakes that resumed a session.
     pub resumed: u64,
-    /// Parameters in use by connections, ascending, with the number of connections.
+    /// Parameters in use, ascending, with the number of connections.
     in_use: Vec<(Negotiated, u64)>,
 }
 
 impl Handshakes {
-    /// Records one handshake, and the parameters that its connection uses from now on.
+    /// Records one handshake and the resulting parameters of its connection.
     pub fn record(&mut self, negotiated: Negotiated, resumed: bool) {
         self.total += 1;
         self.resumed += u64::from(resumed);
@@ -44,14 +44,14 @@ impl Handshakes {
         }
     }
 
-    /// Parameters in use by connections, with the number of connections, the most frequent first.
+    /// Parameters in use with the number of connections, the most frequent first.
     pub fn in_use(&self) -> Vec<(Negotiated, u64)> {
         let mut in_use = self.in_use.clone();
         in_use.sort_by_key(|&(negotiated, count)| (std::cmp::Reverse(count), negotiated));
         in_use
     }
 
-    /// How many different results there are.
+    /// Number of different results.
     pub fn kinds(&self) -> usize {
         self.in_use.len()
     }

@@ -14,7 +14,7 @@ use super::moments::Moments;
 /// Decimal digits kept by the bins.
 const DIGITS: u8 = 3;
 
-/// Bins, of each a value and the count, in HdrHistogram's compressed format, version 2.
+/// Encodes bins, each a value and its count, in HdrHistogram's compressed format, version 2.
 pub fn encode(bins: impl IntoIterator<Item = (u64, u64)>) -> Vec<u8> {
     let mut hdr = Histogram::new_with_bounds(1, HIGHEST, DIGITS).expect("the bounds are constants and valid");
     bins.into_iter().for_each(|(value, count)| hdr.saturating_record_n(value, count));
@@ -25,28 +25,28 @@ pub fn encode(bins: impl IntoIterator<Item = (u64, u64)>) -> Vec<u8> {
 }
 
 impl Distribution<u64> {
-    /// The distribution with the bins that [`encode`] wrote; its other figures follow from the bins.
+    /// The distribution with the bins written by [`encode`]; its other statistics follow from the bins.
     ///
     /// # Errors
     ///
-    /// If the bytes are no histogram.
+    /// If the bytes are not a histogram.
     pub fn decode(bytes: &[u8]) -> Result<Self, Corrupt> {
         let whole = inflated(bytes).ok_or(Corrupt::Bytes)?;
         let read = Deserializer::new().deserialize::<u64, _>(&mut Cursor::new(whole)).map_err(|_| Corrupt::Bytes)?;
         Self::of_bins(read.iter_recorded().map(|bin| (bin.value_iterated_to(), bin.count_at_value())))
     }
 
-    /// The distribution with these bins, each a value and its count; its other figures follow from the bins.
+    /// The distribution with these bins, each a value and its count; its other statistics follow from the bins.
     ///
     /// # Errors
     ///
-    /// If they hold more than can be added up.
+    /// If the counts overflow.
     pub fn of_bins(bins: impl IntoIterator<Item = (u64, u64)>) -> Result<Self, Corrupt> {
         let mut distribution = Self::new();
         bins.into_iter().for_each(|(value, count)| distribution.bins.record(value.min(HIGHEST), count));
         let binned = distribution.binned();
         let moments = binned.bins().last().map(|(values, _)| {
-            // The last bin of all goes beyond the highest value.
+            // The very last bin extends beyond the highest value.
             let max = (*values.end()).min(HIGHEST);
             let mean = binned.mean().min(max as f64);
             let (count, stdev) = (distribution.count(), binned.stdev());
@@ -57,7 +57,7 @@ impl Distribution<u64> {
     }
 }
 
-/// Decompresses the bins. The crate allocates the length that they state, so that length is checked here.
+/// Decompresses the bins. The crate allocates the stated length, so that length is checked here.
 fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
     const COOKIE: [u8; 4] = [0x1c, 0x84, 0x93, 0x14];
     const HEAD_BYTES: usize = 40;
@@ -105,7 +105,7 @@ mod tests {
         let decoded = |bytes: &[u8], moments| Distribution::decode(bytes)?.set_moments(moments);
         assert_eq!(decoded(b"", moments), Err(Corrupt::Bytes));
         assert_eq!(decoded(&encode(bins(&good))[..20], moments), Err(Corrupt::Bytes));
-        // Eight bytes that state a false length: four gigabytes.
+        // Eight bytes with a false length: four gigabytes.
         let absurd = b"\x78\x01\x01\x08\x00\xf7\xff\x1c\x84\x93\x13\xff\xff\xff\xff\x12\x4b\x05\x43";
         assert_eq!(inflated(&[&encode(bins(&good))[..8], absurd].concat()), None);
         assert_eq!(decoded(&encode(bins(&good)), Moments { count: 4, ..moments }), Err(Corrupt::Count));

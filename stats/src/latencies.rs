@@ -1,19 +1,19 @@
-//! Latencies in little memory: exact number, sum and maximum, and bins that are an eighth of an octave wide. Empty bins
-//! take no memory.
+//! Latencies in little memory: exact count, sum and maximum, and bins an eighth of an octave wide. Empty bins take no
+//! memory.
 
 use std::ops::AddAssign;
 
 use super::{Count, Distribution, rank};
 
-/// The number of bins between a value and its double.
+/// Number of bins between a value and its double.
 const BINS_PER_OCTAVE: u32 = 8;
 
 /// The latencies of a row of the timeline.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Latencies {
-    /// Their sum, in nanoseconds.
+    /// Sum of the latencies, in nanoseconds.
     pub sum_ns: u128,
-    /// The largest of them, in nanoseconds; zero if there is none.
+    /// The largest latency, in nanoseconds; zero if there is none.
     pub max_ns: u64,
     /// The bins by [`bin_of`], ascending, with the number of latencies in each.
     pub bins: Vec<(u16, u64)>,
@@ -58,7 +58,7 @@ impl Latencies {
         }
     }
 
-    /// Takes the share `part` / `whole` of them out, as whole numbers, so that nothing is lost or taken twice.
+    /// Takes out the share `part` / `whole`, as whole numbers, so that nothing is lost or taken twice.
     pub fn take(&mut self, part: u64, whole: u64) -> Self {
         let mean_ns = self.mean_ns().unwrap_or(0.0);
         let mut taken = Self { sum_ns: 0, max_ns: self.max_ns, bins: Vec::new() };
@@ -78,12 +78,12 @@ impl Latencies {
         taken
     }
 
-    /// The number of latencies.
+    /// Number of latencies.
     pub fn count(&self) -> u64 {
         self.bins.iter().map(|&(_, count)| count).sum()
     }
 
-    /// True if these are the same latencies, judged by the exact figures: bins of an interval are clamped to its own
+    /// True if both are the same latencies, judged by the exact statistics: bins of an interval are clamped to its own
     /// extremes, so that a value may move to the next bin in a sum.
     pub fn is_as_much_as(&self, other: &Self) -> bool {
         (self.count(), self.sum_ns, self.max_ns) == (other.count(), other.sum_ns, other.max_ns)
@@ -95,8 +95,8 @@ impl Latencies {
         (count > 0).then(|| self.sum_ns as f64 / count as f64)
     }
 
-    /// The latency that this percentage did not exceed, in nanoseconds, from the bins: at most 4.5 % off. `None`
-    /// without latencies.
+    /// The latency not exceeded by this percentage, in nanoseconds, from the bins: at most 4.5 % off. `None` without
+    /// latencies.
     pub fn percentile_ns(&self, percent: f64) -> Option<f64> {
         let rank = rank(percent, self.count());
         let mut seen = 0;

@@ -1,11 +1,11 @@
 //! Measurements of a run: plain sums, added up with `+=`.
 //!
-//! A worker records into an [`Interval`] and swaps it for an empty one ten times a second; [`Totals`] are sums of
-//! intervals, and so is everything else that is shown. Nothing here prints, reads a clock, takes a lock or shares
-//! anything with another thread; recording into an existing row allocates nothing.
+//! A worker records into an [`Interval`] and swaps it for an empty one ten times a second. [`Totals`] and everything
+//! else shown are sums of intervals. Nothing here prints, reads a clock, takes a lock or shares anything with another
+//! thread. Recording into an existing row allocates nothing.
 //!
 //! A `distribution` is bins (`bins`) with exact `moments`; `hdr` reads and writes it, `rank` is the position of a
-//! percentile, `batches` and `confidence` say how precise a figure is. `counters` is everything that is only counted,
+//! percentile, `batches` and `confidence` estimate the precision of a metric. `counters` contains all plain counts,
 //! `errors` the ledger, `timeline` the rows of a run. Latencies: `phases`, `by_class`, `by_name`, `open_loop`, `wrk2`,
 //! `silences`. Connections: `handshakes`, `buffers`, `tcp_info`, `sockets`, `spread`. The worker itself: `activity`,
 //! `occupancy`.
@@ -80,61 +80,60 @@ pub type Interval = Stats<u32>;
 /// The sum of any number of intervals.
 pub type Totals = Stats<u64>;
 
-/// Everything that is measured, for one thread and 100 ms or for all threads and the whole run.
+/// All measurements, for one thread and 100 ms or for all threads and the whole run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Stats<C: Count> {
-    /// When recording began, in nanoseconds since the start of the worker.
+    /// Start of recording, in nanoseconds since the start of the worker.
     pub from_ns: u64,
-    /// When recording ended, in nanoseconds since the start of the worker; zero until it is handed over.
+    /// End of recording, in nanoseconds since the start of the worker; zero until it is handed over.
     pub until_ns: u64,
     /// Service latencies in nanoseconds: first byte of the request handed to the kernel to last byte of the response.
     /// One per response.
     pub latency: Distribution<C>,
-    /// The latencies that the report shows, in nanoseconds, of responses with a status of 300 to 599: with a schedule
-    /// since the requests were due. `None` until there is one, and where a tool is imitated.
+    /// The latencies shown in the report, in nanoseconds, of responses with a status of 300 to 599; with a schedule,
+    /// from due times. `None` until there is one, and in compat dialects.
     pub by_class: Option<Box<ByClass<C>>>,
     /// Outcomes by request name. `None` until a request with a name has ended.
     pub by_name: Option<Box<ByName<C>>>,
     /// Service latencies per batch, up to the last byte of its last response. `None` unless requests are sent in
     /// batches.
     pub batch_latency: Option<Box<Distribution<C>>>,
-    /// Ages in nanoseconds of requests that were abandoned or still in flight at the end: each lasted at least that
-    /// long. `None` until there is one.
+    /// Ages in nanoseconds of requests abandoned or still in flight at the end: lower bounds of their latencies. `None`
+    /// until there is one.
     pub censored: Option<Box<Distribution<C>>>,
-    /// The phases of connections and requests. `None` unless they are asked for.
+    /// The phases of connections and requests. `None` unless requested.
     pub phases: Option<Box<Phases<C>>>,
     /// Measurements of scheduled requests. `None` in a closed loop.
     pub open_loop: Option<Box<OpenLoopStats<C>>>,
-    /// Whole requests per second of one thread, one value per 100 ms; if wrk is imitated, only from intervals in which
-    /// a request was completed.
+    /// Whole requests per second of one thread, one value per 100 ms; if wrk is imitated, only from intervals with a
+    /// completed request.
     pub rates: Distribution<C>,
-    /// Everything that is only counted.
+    /// All plain counts.
     pub counters: Counters,
-    /// Where the worker's own time went. In the totals, the time of all workers.
+    /// The worker's use of its time. In the totals, the time of all workers.
     pub activity: Activity,
-    /// The number of responses with each status.
+    /// Number of responses with each status.
     pub statuses: Statuses,
-    /// Failures: which, how often and when.
+    /// The ledger of failures.
     pub ledger: Ledger,
     /// The TLS handshakes, and the parameters in use.
     pub handshakes: Handshakes,
     /// Readings of some connections' `TCP_INFO`.
     pub sockets: SocketStats,
-    /// The `Location` of one of the redirects, as the server sent it; of several that are added up, the first in
-    /// alphabetical order.
+    /// The `Location` of one of the redirects, as sent by the server; in a sum, the first in alphabetical order.
     pub location: Option<String>,
-    /// True if a response with status 400 said that the port expects TLS.
+    /// True if a response with status 400 announced that the port expects TLS.
     pub expects_tls: bool,
 }
 
 impl<C: Count> Stats<C> {
-    /// The latencies of batches, to record into.
+    /// The latencies of batches, for recording.
     pub fn batch_latency(&mut self) -> &mut Distribution<C> {
         self.batch_latency.get_or_insert_default()
     }
 
-    /// Requests without a good response in time, each once, as the metric `errors` counts them:
+    /// Number of requests without a good response in time, each counted once, as in the metric `errors`:
     ///
     /// - failed, abandoned, dropped or unsent requests
     /// - unsuccessful or late responses
@@ -147,7 +146,7 @@ impl<C: Count> Stats<C> {
         (failed + abandoned + unsuccessful + late + never_sent).saturating_sub(late_ended)
     }
 
-    /// Records the omitted phases; must be called before they are read.
+    /// Records the omitted phases. Call before they are read.
     pub fn settle(&mut self) {
         if let Some(phases) = &mut self.phases {
             phases.settle(&self.latency);
@@ -230,7 +229,7 @@ mod tests {
 
     use super::*;
 
-    /// An interval in which one request of each kind happened.
+    /// An interval with one request of each kind.
     fn interval(value: u64) -> Interval {
         let mut interval = Interval::default();
         interval.latency.record(value);
@@ -297,7 +296,7 @@ mod tests {
         assert_eq!(totals.location.as_deref(), Some("/10"));
     }
 
-    /// An interval of a run, with anything in it.
+    /// An interval of a run with arbitrary contents.
     fn drawn(random: &mut Random) -> Interval {
         let mut interval = interval(1 + random.below(2_000_000_000));
         interval.from_ns = random.below(3_000) * 1_000_000_000;

@@ -2,36 +2,36 @@
 
 use super::{Cause, Phase};
 
-/// One request. Times are in nanoseconds since measuring was to begin, and negative before that.
+/// One request. Times are in nanoseconds since the planned start of measuring, and negative before that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogEntry {
-    /// When it was due.
+    /// Due time.
     pub due_ns: i64,
-    /// When its first byte was handed to the kernel.
+    /// Time at which the first byte was handed to the kernel.
     pub sent_ns: i64,
-    /// When the first byte of its response arrived, if one did.
+    /// Arrival time of the response's first byte, if any.
     pub first_ns: Option<i64>,
-    /// When it ended; `None`: it was in flight when the run ended.
+    /// End of the request; `None`: it was in flight at the end of the run.
     pub end_ns: Option<i64>,
-    /// The bytes of its response's body that arrived.
+    /// Number of received body bytes.
     pub body_bytes: u64,
-    /// The status of its response, if a head arrived.
+    /// The status of the response, if a head arrived.
     pub status: Option<u16>,
-    /// The number of its name; zero: it has none.
+    /// The number of the request's name; zero: unnamed.
     pub name: u16,
-    /// How it ended.
+    /// The outcome.
     pub fate: Fate,
 }
 
-/// How a request ended.
+/// The outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Its response is complete.
+    /// The response is complete.
     Completed,
-    /// It will get no complete response, or its complete response failed a check.
+    /// The request will get no complete response, or its complete response failed a check.
     Failed(Phase, Cause),
-    /// It was abandoned, because it had lasted too long.
+    /// The request was abandoned because it took too long.
     Abandoned,
-    /// It was in flight when the run ended.
+    /// The request was in flight at the end of the run.
     Open,
 }

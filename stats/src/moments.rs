@@ -1,16 +1,15 @@
-//! The exact figures of a distribution, computed from sums, and the sums computed from them.
+//! The exact statistics of a distribution, computed from sums, and the sums computed from them.
 
 use super::bins::HIGHEST;
 use super::corrupt::Corrupt;
 
-/// How far a mean or deviation may be from the one that follows from exact sums, as a share: more than the rounding of
-/// either.
+/// Relative tolerance for a mean or deviation compared with the one from exact sums: more than the rounding of either.
 const SLACK: f64 = 1e-9;
 
-/// The exact figures of a distribution, which its bins only approximate.
+/// The exact statistics of a distribution, which its bins only approximate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Moments {
-    /// The number of values.
+    /// Number of values.
     pub count: u64,
     /// The arithmetic mean.
     pub mean: f64,
@@ -20,21 +19,22 @@ pub struct Moments {
     pub min: u64,
     /// The largest value.
     pub max: u64,
-    /// The sum of all values; `None`: the whole number closest to the one that follows from the mean.
+    /// Sum of all values; `None`: the whole number closest to the one that follows from the mean.
     pub sum: Option<u128>,
-    /// The sum of their squares; `None`: likewise from the standard deviation.
+    /// Sum of the squares of all values; `None`: the whole number closest to the one that follows from the standard
+    /// deviation.
     pub squares: Option<u128>,
 }
 
 impl Moments {
-    /// The sum and the sum of squares of one or more values with these figures.
+    /// The sum and the sum of squares of one or more values with these statistics.
     ///
     /// # Errors
     ///
-    /// If no values can have them.
+    /// If no values can have these statistics.
     pub fn sums(self) -> Result<(u128, u128), Corrupt> {
         let Self { count, mean, stdev, min, max, .. } = self;
-        // A change of units may carry the mean of equal values past them, in its last bits.
+        // A change of units may move the mean of equal values past them, in its last bits.
         let is_at_most = |one: f64, other: f64| one <= other * (1.0 + 1e-12);
         let is_between = is_at_most(min as f64, mean) && is_at_most(mean, max as f64);
         let plausible = count > 0 && min <= max && is_between && max <= HIGHEST && stdev >= 0.0;
@@ -49,7 +49,7 @@ impl Moments {
         if !(least..=most).contains(&sum) || (sum as f64 / count as f64 - mean).abs() > mean * SLACK {
             return Err(Corrupt::Figures);
         }
-        // Around the whole part of the mean, as in `sample_stdev`, so that nothing large is subtracted.
+        // Computed around the whole part of the mean, as in `sample_stdev`, so that nothing large is subtracted.
         let (whole, rest) = (sum / number, sum % number);
         let (least, most) = (number * whole * whole + 2 * whole * rest, most * u128::from(max));
         let Some(squares) = self.squares else {
@@ -67,7 +67,7 @@ pub fn sample_stdev(count: u64, sum: u128, sum_of_squares: u128) -> f64 {
     if count < 2 {
         return 0.0;
     }
-    // Around the whole part of the mean everything is an exact integer that fits, and nothing cancels later.
+    // Around the whole part of the mean every number is an exact integer that fits, and nothing cancels later.
     let number = u128::from(count);
     let (whole, rest) = (sum / number, sum % number);
     let squares = sum_of_squares - number * whole * whole - 2 * whole * rest;

@@ -1,4 +1,4 @@
-//! Measurements of scheduled requests; the time that a due request waits to be sent counts.
+//! Measurements of scheduled requests, including the time that a due request waits to be sent.
 
 use std::ops::AddAssign;
 
@@ -10,67 +10,65 @@ use super::{Count, Distribution, Wrk2};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct OpenLoopStats<C: Count> {
-    /// From when a request was due to the last byte of its response, in nanoseconds. One for each complete response.
+    /// From due times to the last byte of the response, in nanoseconds. One per complete response.
     pub scheduled: Distribution<C>,
-    /// From when a request was due to when its first byte was handed to the kernel, in nanoseconds. One for each
-    /// request.
+    /// From due times to the hand-over of the first byte to the kernel, in nanoseconds. One per request.
     pub lateness: Distribution<C>,
-    /// The latencies of requests that were due by the end and had their response after it, in a run that went on to
-    /// learn them. `None`: there are none.
+    /// The latencies of requests due by the end and answered after it, in a run that went on to learn them. `None`:
+    /// there are none.
     pub later: Option<Box<Distribution<C>>>,
-    /// Requests that were due by the end and failed after it, in such a run.
+    /// Requests due by the end that failed after it, in such a run.
     pub later_failed: u64,
-    /// Requests that were due by the end and were dropped after it, in such a run.
+    /// Requests due by the end that were dropped after it, in such a run.
     pub later_dropped: u64,
     /// The ages of requests without a complete response, in nanoseconds since they were due: when they were dropped or
-    /// abandoned, or when the run stopped. Each would have taken at least that long. Failed requests are in no
-    /// distribution.
+    /// abandoned, or when the run stopped. They are lower bounds of latencies. Failed requests are in no distribution.
     pub censored: Distribution<C>,
-    /// Of these, the ages of requests that were in flight or unsent when the run stopped. `None`: there are none.
+    /// Of `censored`, the ages of requests in flight or unsent when the run stopped. `None`: there are none.
     pub open: Option<Box<Distribution<C>>>,
-    /// The ages, when measuring began, of requests that had been due before, in the warm-up. `None`: there are none.
+    /// The ages, at the start of measuring, of requests due before, in the warm-up. `None`: there are none.
     pub entered: Option<Box<Distribution<C>>>,
-    /// The latencies as wrk2 records them. `None` unless it is imitated.
+    /// The latencies as recorded by wrk2. `None` unless wrk2 is imitated.
     pub wrk2: Option<Box<Wrk2<C>>>,
-    /// Service latencies, in nanoseconds, of responses that a time without responses may have held up, or its backlog,
-    /// except for the responses that ended one. `None` until there is one.
+    /// Service latencies, in nanoseconds, of responses possibly held up by a time without responses or by its backlog,
+    /// except for the responses that ended such a time. `None` until there is one.
     pub held: Option<Box<Distribution<C>>>,
-    /// Requests that were due since measuring began.
+    /// Requests due since measuring began.
     pub due: u64,
-    /// Requests that would have been due while a thread was at work, had the number of requests not been limited.
+    /// Requests that would have been due while a thread was at work without a limit on the number of requests.
     pub beyond: u64,
-    /// Requests that were due before and had not been sent by then.
+    /// Requests due before measuring began and not sent by then.
     pub carried: u64,
-    /// Requests that were sent more than a millisecond after they were due.
+    /// Requests sent more than a millisecond after they were due.
     pub late: u64,
-    /// Requests that were never sent because it was too late (`--max-late`).
+    /// Requests never sent because it was too late (`--max-late`).
     pub dropped: u64,
-    /// Requests that were due and had not been sent when the run ended.
+    /// Requests due and not sent by the end of the run.
     pub unsent: u64,
-    /// Of these two, requests that were held back while late ones were caught up slowly (`--catch-up`).
+    /// Of `dropped` and `unsent`, requests that were held back while late ones were caught up slowly (`--catch-up`).
     pub held_back: u64,
-    /// Batched receives (`--send-slice`) without a usable kernel timestamp: they count as having arrived when they were
-    /// noticed, up to a slice later.
+    /// Batched receives (`--send-slice`) without a usable kernel timestamp: they have the time at which they were
+    /// noticed, up to a slice after their arrival.
     pub untimestamped: u64,
-    /// How long requests were due while every connection had one in flight or paused for a script, in nanoseconds, over
-    /// all threads.
+    /// Time for which requests were due while every connection had one in flight or paused for a script, in
+    /// nanoseconds, over all threads.
     pub all_busy_ns: u64,
-    /// The longest wait of a request for a connection in that time, in nanoseconds.
+    /// Longest wait of a request for a connection in that time, in nanoseconds.
     pub all_busy_max_ns: u64,
-    /// How long connections paused before batches because a script said so, in nanoseconds, in total.
+    /// Total time for which scripts made connections pause before batches, in nanoseconds.
     pub paused_ns: u64,
-    /// Complete responses to requests that were sent while less than half of the connections had a request in flight,
-    /// warm-up included.
+    /// Complete responses to requests sent while less than half of the connections had a request in flight, including
+    /// the warm-up.
     pub calm: u64,
-    /// The sum of the requests that were in flight on their threads when they were sent, with themselves.
+    /// Sum, over these requests, of the requests in flight on their threads when they were sent, themselves included.
     pub calm_in_flight: u64,
-    /// The sum of their latencies since they were sent, in nanoseconds.
+    /// Sum of the latencies of these requests since they were sent, in nanoseconds.
     pub calm_ns: u64,
 }
 
 impl<C: Count> OpenLoopStats<C> {
-    /// Records a complete response, with the nanoseconds since its request was due and since it was sent; `as_wrk2`: as
-    /// wrk2 does, too.
+    /// Records a complete response, with the nanoseconds since its request was due and since it was sent; `as_wrk2`:
+    /// additionally as wrk2 does.
     pub fn complete(&mut self, scheduled_ns: u64, service_ns: u64, as_wrk2: bool) {
         self.scheduled.record(scheduled_ns);
         if as_wrk2 {

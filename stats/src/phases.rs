@@ -8,16 +8,16 @@ use super::{Count, Distribution};
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Phases<C: Count> {
-    /// Opening a connection, until a request can be sent: one for each connection established.
+    /// Opening a connection, until a request can be sent: one per established connection.
     pub connect: Distribution<C>,
-    /// The TLS handshake, which is part of it; `None` until there is one.
+    /// The TLS handshake, which is part of `connect`; `None` until there is one.
     pub tls: Option<Box<Distribution<C>>>,
-    /// From the first byte of a request handed to the kernel to the first byte of its response: one for each response.
+    /// From the first byte of a request handed to the kernel to the first byte of its response: one per response.
     pub ttfb: Distribution<C>,
-    /// From the first byte of a response to its last: one for each response.
+    /// From the first byte of a response to its last: one per response.
     pub ttlb: Distribution<C>,
     /// True if all responses so far came in one piece. Their TTFB is their latency and their TTLB is zero, so neither
-    /// was recorded: [`Self::settle`] does so later.
+    /// was recorded: [`Self::settle`] records them later.
     pub is_left_out: bool,
 }
 
@@ -30,7 +30,7 @@ impl<C: Count> Phases<C> {
         }
     }
 
-    /// Adds the phases of other responses to the phases of responses with these latencies; phases omitted in both stay
+    /// Adds the phases of other responses to those of responses with these latencies; phases omitted in both stay
     /// omitted.
     pub fn add<B: Count>(&mut self, latency: &Distribution<C>, other: &Phases<B>, others: &Distribution<B>) {
         self.connect += &other.connect;

@@ -1,13 +1,13 @@
 //! The rank of a percentile among values in ascending order.
 
-/// The number of parts in one per cent. A percentage is rounded to whole parts; everything after that is exact.
+/// Number of parts in one per cent. A percentage is rounded to whole parts; everything after that is exact.
 const PARTS: f64 = 1e12;
 
-/// Rank of a percentile, as wrk defines it: floor(`p` / 100 · count) + 1, for a percentage of up to twelve decimals; at
+/// Rank of a percentile, as defined by wrk: floor(`p` / 100 · count) + 1, for a percentage of up to twelve decimals; at
 /// most one more than `count`.
 ///
-/// In floating point the product of 99.99 % and 10,000 is a little less than 9,999 and the rank one too low; wrk's is
-/// not, because its 80 bits are rounded to 64 before the fraction is cut off.
+/// In floating point the product of 99.99 % and 10,000 is a little less than 9,999 and the rank one too low. wrk's rank
+/// is right, because its 80 bits are rounded to 64 before the fraction is cut off.
 pub fn rank(p: f64, count: u64) -> u64 {
     let parts = ((p * PARTS).round() as u128).min((100.0 * PARTS) as u128);
     (parts * u128::from(count) / (100.0 * PARTS) as u128) as u64 + 1
@@ -18,12 +18,12 @@ pub fn hdr_rank(p: f64, count: u64) -> u64 {
     ((p.min(100.0) / 100.0 * count as f64 + 0.5) as u64).max(1)
 }
 
-/// Values needed at or above a percentile that nobody asked for: with fewer, a few slow responses decide it, and at the
-/// extreme it is the maximum.
+/// Number of values needed at or above a percentile that was not requested. With fewer, a few slow responses decide it,
+/// and at the extreme it is the maximum.
 pub const BEYOND_MIN: u64 = 10;
 
-/// True if enough of `count` values lie at or above the percentile: 1,000 values are enough for 99 %, whose largest 1 % are
-/// ten, and 10,000 for 99.9 %. The percentile itself, at [`rank`], is the least of these.
+/// True if enough of `count` values lie at or above the percentile: 1,000 values are enough for 99 %, whose largest 1 %
+/// are ten, and 10,000 for 99.9 %. The percentile itself, at [`rank`], is the smallest of these.
 pub fn has_enough_beyond(p: f64, count: u64) -> bool {
     let all = (100.0 * PARTS) as u128;
     let beyond = all.saturating_sub((p * PARTS).round() as u128);
@@ -50,7 +50,7 @@ mod tests {
             (100.0, u64::MAX / 2, u64::MAX / 2 + 1),
             (0.0, 7, 1),
             (50.0, 0, 1),
-            // Percentages that only scripts use.
+            // Percentages used only by scripts.
             (-3.0, 7, 1),
             (f64::NAN, 7, 1),
             (1e300, 7, 8),

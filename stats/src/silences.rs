@@ -1,27 +1,27 @@
 //! Finds silences: times of a run without a response, exact to the completion.
 //!
-//! Each worker keeps the long gaps between its own completions. In the intersection of all workers' gaps no worker
+//! Each worker keeps the long gaps between its own completions. In the intersection of all workers' gaps, no worker
 //! completed anything; it begins and ends with a completion of one of them. If a schedule or a script decides when
-//! requests are sent, none may have been in flight then. So each worker also keeps the part of its gaps in which it had
-//! a request in flight, and the times around them for which it had sent requests ahead of their due times.
+//! requests are sent, there may have been no request in flight. So each worker also keeps the part of its gaps in which
+//! it had a request in flight, and the times around them for which it had sent requests ahead of their due times.
 
 use serde::{Deserialize, Serialize};
 
 /// Shorter gaps, in nanoseconds, are not kept.
 pub const GAP_MIN_NS: u64 = 200_000_000;
 
-/// The most gaps that one worker keeps; if there are more, the longest ones.
+/// Largest number of gaps kept by one worker: the longest ones.
 const GAPS_MAX: usize = 1024;
 
-/// The most times ahead that are kept of one gap; if there are more, the first ones and the last.
+/// Largest number of times ahead kept per gap: the first ones and the last.
 const AHEAD_MAX: usize = 64;
 
 /// A time without any completion, in nanoseconds since measuring began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
-    /// The completion before it, or the beginning of the run.
+    /// Time of the completion before the gap, or of the beginning of the run.
     pub from_ns: u64,
-    /// The completion after it, or the end of the run.
+    /// Time of the completion after the gap, or of the end of the run.
     pub until_ns: u64,
 }
 
@@ -29,11 +29,11 @@ pub struct Gap {
 #[derive(Clone, Debug, Default)]
 pub struct Silences {
     last_ns: u64,
-    /// Since when a request has been in flight.
+    /// Time since which a request has been in flight.
     asked_ns: Option<u64>,
     gaps: Vec<Gap>,
     awaited: Vec<Gap>,
-    /// The times ahead that began since the last completion, and the one before them.
+    /// The times ahead that began since the last completion, and the time ahead before them.
     recent: Vec<Gap>,
     /// The times ahead that overlap the gaps.
     ahead: Vec<Gap>,
@@ -41,16 +41,16 @@ pub struct Silences {
     is_behind: bool,
 }
 
-/// The times of one worker at the end.
+/// The gaps of one worker at the end.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WorkerGaps {
-    /// All gaps, in order. The last one has no end, because other workers may have continued when this one had nothing
-    /// left to do.
+    /// All gaps, in order. The last one is open-ended: other workers may have continued when this one had nothing left
+    /// to do.
     pub gaps: Vec<Gap>,
-    /// The parts of them in which a request was awaited.
+    /// The parts of the gaps in which a request was awaited.
     pub awaited: Vec<Gap>,
-    /// Times around the gaps, in order, in which requests became due that had been sent before: each lasts from when a
-    /// batch was sent to when the first request after it was due.
+    /// Times around the gaps, in order, whose due requests had been sent before: each extends from the sending of a
+    /// batch to the due time of the first request after it.
     pub ahead: Vec<Gap>,
 }
 
@@ -58,14 +58,14 @@ impl Gap {
     /// The whole of a run of any length.
     pub const ALL: Self = Self { from_ns: 0, until_ns: u64::MAX };
 
-    /// Its length, in nanoseconds.
+    /// Length in nanoseconds.
     pub fn length_ns(self) -> u64 {
         self.until_ns.saturating_sub(self.from_ns)
     }
 }
 
 impl Silences {
-    /// Without gaps, but with room for all, so that recording allocates nothing.
+    /// An empty list with room for all gaps, so that recording allocates nothing.
     pub fn new() -> Self {
         Self {
             gaps: Vec::with_capacity(GAPS_MAX + 1),
@@ -76,7 +76,7 @@ impl Silences {
         }
     }
 
-    /// Forgets everything except that requests are in flight, and keeps the memory: measuring begins.
+    /// Starts measuring: forgets everything except that requests are in flight, and keeps the memory.
     pub fn clear(&mut self) {
         (self.last_ns, self.is_behind) = (0, false);
         self.asked_ns = self.asked_ns.map(|_| 0);
@@ -86,7 +86,7 @@ impl Silences {
         self.ahead.clear();
     }
 
-    /// Records that a request was sent, this long after measuring began. Earlier requests without a response, even
+    /// Records that a request was sent, this long after measuring began. Earlier requests without a response, including
     /// failed ones, still count as awaited.
     #[inline]
     pub fn asked(&mut self, at_ns: u64) {
@@ -104,19 +104,19 @@ impl Silences {
         self.recent.push(Gap { from_ns: at_ns, until_ns });
     }
 
-    /// True if a response may have been held up by a gap that another response ended, or by the queue that it left.
+    /// True if a response may have been held up by a gap that another response ended, or by the resulting queue.
     #[inline]
     pub fn is_held(&self, at_ns: u64) -> bool {
         self.is_behind && at_ns.saturating_sub(self.last_ns) < GAP_MIN_NS
     }
 
-    /// Records that nothing is in flight, and nothing waits to be sent: the queue that a gap left is gone.
+    /// Records that nothing is in flight or waiting to be sent: the queue left by a gap is gone.
     #[inline]
     pub fn caught_up(&mut self) {
         self.is_behind = false;
     }
 
-    /// Records a completion, this long after measuring began; `is_last`: no other request is in flight then.
+    /// Records a completion, this long after measuring began; `is_last`: no other request is in flight at that time.
     #[inline]
     pub fn completed(&mut self, at_ns: u64, is_last: bool) {
         if at_ns.saturating_sub(self.last_ns) >= GAP_MIN_NS {
@@ -129,7 +129,7 @@ impl Silences {
         }
     }
 
-    /// All of them. Requests sent after the end are not awaited.
+    /// Returns all gaps. Requests sent after the end are not awaited.
     pub fn end(mut self, ended_ns: u64) -> WorkerGaps {
         self.asked_ns = self.asked_ns.filter(|asked_ns| *asked_ns < ended_ns);
         self.keep(u64::MAX);
@@ -160,7 +160,7 @@ impl Silences {
     }
 }
 
-/// Adds the last gap; if there are more than `most`, the longer half is kept. Returns whether that was so.
+/// Adds the last gap. If there are more than `most`, keeps the longer half. Returns true in that case.
 pub fn push(gaps: &mut Vec<Gap>, gap: Gap, most: usize) -> bool {
     let is_full = gaps.len() == most;
     if is_full {
@@ -172,7 +172,7 @@ pub fn push(gaps: &mut Vec<Gap>, gap: Gap, most: usize) -> bool {
     is_full
 }
 
-/// The intersection of two lists, each in order and without overlaps, without gaps that are too short to be kept.
+/// The intersection of two lists, each in order and without overlaps. Omits gaps that are too short to be kept.
 pub fn common(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
     let (mut left, mut right, mut gaps) = (some, others, Vec::new());
     while let ([first, left_rest @ ..], [second, right_rest @ ..]) = (left, right) {
@@ -180,7 +180,7 @@ pub fn common(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
         if gap.length_ns() >= GAP_MIN_NS {
             gaps.push(gap);
         }
-        // The gap that ends first has nothing in common with the rest of the other list.
+        // The gap that ends first cannot overlap the rest of the other list.
         if first.until_ns <= second.until_ns {
             left = left_rest;
         } else {
@@ -190,7 +190,7 @@ pub fn common(some: &[Gap], others: &[Gap]) -> Vec<Gap> {
     gaps
 }
 
-/// The parts of a gap that are in none of the others, which are in order and do not overlap.
+/// The parts of a gap outside all others, which are in order and do not overlap.
 pub fn without(gap: Gap, others: &[Gap]) -> Vec<Gap> {
     let mut left = gap;
     let mut parts = Vec::new();
@@ -224,7 +224,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// The gaps of a worker that completed something at these milliseconds, in milliseconds.
+    /// The gaps of a worker with completions at these milliseconds, in milliseconds.
     fn gaps_between(completions_ms: &[u64]) -> Vec<Gap> {
         let mut silences = Silences::new();
         completions_ms.iter().for_each(|ms| silences.completed(ms * MS, true));
@@ -248,13 +248,13 @@ mod tests {
         let mut silences = Silences::new();
         silences.asked(1_000 * MS);
         silences.completed(1_001 * MS, true);
-        // Two requests, the second answered a second later, and then a third.
+        // Two requests, the second answered a second later, followed by a third.
         silences.asked(2_000 * MS);
         silences.completed(2_001 * MS, false);
         silences.completed(3_001 * MS, true);
         silences.asked(4_000 * MS);
         silences.completed(4_500 * MS, true);
-        // One that fails, and one after it.
+        // A request that fails, and another one after it.
         silences.asked(5_000 * MS);
         silences.asked(5_600 * MS);
         silences.completed(5_700 * MS, true);
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn only_overlapping_gaps_are_compared() {
-        // Looking at each of the others for each gap would take many minutes.
+        // Looking at every other gap for each gap would take many minutes.
         let gaps =
             |from_ns: u64| (0..300_000).map(move |n| Gap { from_ns: 10 * n + from_ns, until_ns: 10 * n + from_ns + 5 });
         let others: Vec<Gap> = gaps(2).collect();
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!(in_ms(&common(&some, &gaps_between(&busy))), [(2_900, u64::MAX / MS)]);
     }
 
-    /// The common gaps equal the gaps of one worker that completed everything, no matter which worker completed what.
+    /// The common gaps equal those of a single worker with all completions, however they are distributed.
     #[test]
     fn silences_do_not_depend_on_worker_count() {
         let mut random = onrush_plan::Random::new(7);

@@ -7,25 +7,25 @@ use super::Distribution;
 pub struct SocketSamples {
     /// Samples taken.
     pub samples: u64,
-    /// Samples that the kernel refused to give.
+    /// Samples refused by the kernel.
     pub failed: u64,
     /// Sockets. A socket that is missing in one sample and present in the next counts again.
     pub sockets: u64,
-    /// Readings: one for each socket in a sample.
+    /// Readings: one per socket and sample.
     pub readings: u64,
-    /// Sockets left out because a sample had too many, summed over samples.
+    /// Sockets omitted because a sample had too many, summed over samples.
     pub left_out: u64,
-    /// Segments that were retransmitted between two samples of a socket.
+    /// Segments retransmitted between two samples of a socket.
     pub retransmits: u64,
-    /// The smoothed round trips, in microseconds.
+    /// The smoothed round-trip times, in microseconds.
     pub rtt_us: Distribution<u32>,
     /// The congestion windows, in segments.
     pub cwnd: Distribution<u32>,
-    /// The delivery rate, as the kernel estimates it, in bits per second.
+    /// The delivery rates, as estimated by the kernel, in bits per second.
     pub delivery_bps: Distribution<u32>,
-    /// The used shares of the receive buffers' limits, in millionths.
+    /// Buffer usage: used shares of the receive buffers' limits, in millionths.
     pub rcvbuf_use: Distribution<u32>,
-    /// Likewise of the send buffers.
+    /// Buffer usage: used shares of the send buffers' limits, in millionths.
     pub sndbuf_use: Distribution<u32>,
 }
 

@@ -6,18 +6,18 @@ use serde::{Deserialize, Serialize};
 
 use super::TcpInfo;
 
-/// Sums over readings. Each connection's counters count from the reading before.
+/// Sums over readings. Each connection's counters count from the previous reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SocketStats {
-    /// The number of readings.
+    /// Number of readings.
     pub readings: u64,
     /// Readings with a request in flight.
     pub in_flight: u64,
-    /// Readings in which part of a response had arrived, and the rest had not.
+    /// Readings with a partly received response.
     pub half_answered: u64,
-    /// The sum of the smoothed round trips, in microseconds.
+    /// Sum of the smoothed round-trip times, in microseconds.
     pub rtt_sum_us: u64,
-    /// The shortest round trip of all, in microseconds.
+    /// Shortest round-trip time of all, in microseconds.
     pub rtt_min_us: Option<u32>,
     /// Segments sent.
     pub segments_sent: u64,
@@ -25,28 +25,26 @@ pub struct SocketStats {
     pub segments_received: u64,
     /// Retransmitted segments.
     pub retransmits: u64,
-    /// Segments retransmitted needlessly: the peer received them twice; `None`: the kernel does not report them for
+    /// Segments retransmitted needlessly: the peer received them twice. `None`: the kernel does not report them for
     /// some readings.
     pub needless: Option<u64>,
-    /// Segments received out of order; `None`: the kernel does not report them for some readings.
+    /// Segments received out of order. `None`: the kernel does not report them for some readings.
     pub out_of_order: Option<u64>,
     /// Microseconds between the readings of a connection that show its activity, summed.
     pub between_readings_us: u64,
-    /// Microseconds with data in flight, and the parts of them in which the peer's window and our send buffer were the
-    /// limit.
+    /// Microseconds with data in flight, and the parts limited by the peer's window and by our send buffer.
     pub busy_us: [u64; 3],
 }
 
 impl SocketStats {
-    /// Records a reading of a connection. `before` is its previous reading, if there is one, and how many microseconds
-    /// ago that was. Of a first reading only the round trips count: a SYN that met a full accept queue was
-    /// retransmitted, too.
+    /// Records a reading of a connection. `before`: its previous reading and the age of that in microseconds. Of a
+    /// first reading only the round-trip times count: a SYN that met a full accept queue was also retransmitted.
     pub fn read(&mut self, before: Option<(TcpInfo, u64)>, now: &TcpInfo) {
         let since = |of: fn(&TcpInfo) -> Option<u32>| {
             let (before, _) = before.as_ref()?;
             Some(u64::from(of(now)?.saturating_sub(of(before)?)))
         };
-        // Of a first reading it is only known whether the kernel reports it.
+        // A first reading only shows that the kernel reports the counter.
         let reported = |of: fn(&TcpInfo) -> Option<u32>| if before.is_some() { since(of) } else { of(now).map(|_| 0) };
         let busy_us = before.and_then(|(before, passed_us)| {
             let (before, now) = (before.busy_us?, now.busy_us?);
@@ -67,7 +65,7 @@ impl SocketStats {
         };
     }
 
-    /// Segments that were retransmitted because they were lost.
+    /// Segments retransmitted because they were lost.
     pub fn lost(&self) -> u64 {
         self.retransmits.saturating_sub(self.needless.unwrap_or(0))
     }

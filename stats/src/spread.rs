@@ -4,14 +4,14 @@ use std::ops::AddAssign;
 
 use serde::{Deserialize, Serialize};
 
-/// Connections that were open at the end, and their requests.
+/// The connections open at the end, and their requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ConnectionSpread {
-    /// The number of connections.
+    /// Number of connections.
     pub connections: u64,
-    /// The number of their requests.
+    /// Number of requests.
     pub requests: u64,
-    /// The most requests that one of them had.
+    /// Largest number of requests on one connection.
     pub most: u64,
 }
 
@@ -21,7 +21,7 @@ impl ConnectionSpread {
         *self += Self { connections: 1, requests, most: requests };
     }
 
-    /// The most requests that one connection had, as a multiple of the mean.
+    /// Largest number of requests on one connection, as a multiple of the mean.
     pub fn hottest(&self) -> Option<f64> {
         (self.requests > 0).then(|| self.most as f64 * self.connections as f64 / self.requests as f64)
     }

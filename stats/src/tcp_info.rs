@@ -1,11 +1,11 @@
-//! The parts of the kernel's `struct tcp_info` that describe the network.
+//! The network-related parts of the kernel's `struct tcp_info`.
 
-/// One reading of a connection; counters count from its opening. `None`: the kernel is too old to report it.
+/// One reading of a connection; counters count from its opening. `None`: the kernel is too old to report the counter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TcpInfo {
-    /// The smoothed round trip, in microseconds, delayed acknowledgements included.
+    /// The smoothed round-trip time, in microseconds, delayed acknowledgements included.
     pub rtt_us: u32,
-    /// The shortest round trip, in microseconds.
+    /// The shortest round-trip time, in microseconds.
     pub rtt_min_us: Option<u32>,
     /// Retransmitted segments.
     pub retransmits: u32,
@@ -13,26 +13,25 @@ pub struct TcpInfo {
     pub segments_sent: Option<u32>,
     /// Segments received.
     pub segments_received: Option<u32>,
-    /// Segments that the peer received twice, as it reported (DSACK): needless retransmissions.
+    /// Segments that the peer reported as received twice (DSACK): needless retransmissions.
     pub received_twice: Option<u32>,
     /// Segments received out of order.
     pub out_of_order: Option<u32>,
     /// Bytes received.
     pub bytes_received: Option<u64>,
-    /// Microseconds with data in flight, and the parts of them in which the peer's window and our send buffer were the
-    /// limit.
+    /// Microseconds with data in flight, and the parts limited by the peer's window and by our send buffer.
     pub busy_us: Option<[u64; 3]>,
 }
 
 impl TcpInfo {
-    /// Decodes the kernel's `TCP_INFO` (`include/uapi/linux/tcp.h`); older kernels return less. `None`: there is no
-    /// round trip in it.
+    /// Decodes the kernel's `TCP_INFO` (`include/uapi/linux/tcp.h`); older kernels return less. `None`: it contains no
+    /// round-trip time.
     pub fn decode(bytes: &[u8]) -> Option<Self> {
         let u32_at = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let u64_at = |at: usize| Some(u64::from_ne_bytes(bytes.get(at..at + 8)?.try_into().ok()?));
         Some(Self {
             rtt_us: u32_at(68)?,
-            // All bits set: no round trip yet.
+            // All bits set: no round-trip time yet.
             rtt_min_us: u32_at(148).filter(|&rtt_us| rtt_us != u32::MAX),
             retransmits: u32_at(100)?,
             segments_sent: u32_at(136),

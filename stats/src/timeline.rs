@@ -1,4 +1,4 @@
-//! The timeline of a run, row by row: how much was done, and with which latencies.
+//! The timeline of a run, row by row: completed work and latencies.
 //!
 //! There are never more than [`ROWS_MAX`] rows: in a longer run, pairs of neighbours are joined.
 
@@ -7,36 +7,36 @@ use std::ops::AddAssign;
 use super::latencies::share;
 use super::{Count, Errors, Latencies, Stats};
 
-/// The largest number of rows: 20 minutes at a second each, and more than a screen has columns.
+/// Largest number of rows: 20 minutes of one-second rows, and more than a screen has columns.
 pub const ROWS_MAX: usize = 1200;
 
-/// The length of a row before any were joined, in nanoseconds.
+/// Initial length of a row, in nanoseconds.
 pub const SECOND_NS: u64 = 1_000_000_000;
 
 /// The rows of a run, all equally long.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline {
-    /// The length of each row, in nanoseconds: the initial length times a power of two. The last row ends with the run.
+    /// Length of each row, in nanoseconds: the initial length times a power of two. The last row ends with the run.
     pub length_ns: u64,
     /// The rows from the start of the run, without gaps.
     pub rows: Vec<RowFigures>,
 }
 
-/// The index of an interval's row, if rows are `length_ns` long: the row in which it began. Workers end their intervals
-/// where rows end; only an interval that is handed over late, because a thread was stalled, extends past its row.
+/// The index of an interval's row, given the row length: the row in which the interval began. Workers end their
+/// intervals where rows end. Only an interval handed over late, because a thread was stalled, extends past its row.
 pub fn row_of<C: Count>(interval: &Stats<C>, length_ns: u64) -> u64 {
     // Measurements after the end of the run count in the row that ends with it.
     interval.from_ns.min(interval.until_ns.saturating_sub(1)) / length_ns
 }
 
-/// Figures of one row.
+/// Measurements of one row.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RowFigures {
-    /// Requests started; a request that was returned and sent again counts once.
+    /// Requests started; a request returned and sent again counts once.
     pub started: u64,
     /// Complete responses.
     pub completed: u64,
-    /// Requests that failed before their response was complete; zero in a row that was read from a document.
+    /// Requests that failed before their response was complete; zero in a row read from a document.
     pub failed: u64,
     /// Bytes handed to the kernel.
     pub bytes_sent: u64,
@@ -44,20 +44,20 @@ pub struct RowFigures {
     pub bytes_received: u64,
     /// The failures.
     pub errors: Errors,
-    /// Requests without a good response in time, each once, as the metric `errors` counts them.
+    /// Requests without a good response in time, each counted once, as in the metric `errors`.
     pub erroneous: u64,
     /// The service latencies.
     pub latency: Latencies,
-    /// The latencies since requests were due; none in a closed loop.
+    /// The latencies from due times; empty in a closed loop.
     pub scheduled: Latencies,
-    /// Requests that were sent more than a millisecond after they were due.
+    /// Requests sent more than a millisecond after they were due.
     pub late: u64,
-    /// Requests that were never sent because it was too late.
+    /// Requests never sent because it was too late.
     pub dropped: u64,
 }
 
 impl Timeline {
-    /// Without rows; each will be `length_ns` long until there are too many.
+    /// A timeline without rows; each will be `length_ns` long until there are too many.
     pub fn new(length_ns: u64) -> Self {
         Self { length_ns, rows: Vec::new() }
     }
@@ -74,13 +74,13 @@ impl Timeline {
         self.rows[index].record(interval);
     }
 
-    /// Ends the timeline of a run that took `elapsed_ns`: there are rows for all of it now.
+    /// Ends the timeline of a run of `elapsed_ns`, with rows for all of it.
     pub fn end(&mut self, elapsed_ns: u64) {
         while elapsed_ns.div_ceil(self.length_ns) > ROWS_MAX as u64 {
             self.coarsen();
         }
         let rows = elapsed_ns.div_ceil(self.length_ns) as usize;
-        // Even a run of no length may have something recorded.
+        // Even a run of no length may have recorded something.
         let recorded = self.rows.iter().rposition(|row| *row != RowFigures::default()).map_or(0, |last| last + 1);
         debug_assert!(recorded <= rows.max(1), "nothing is recorded after the end");
         self.rows.resize_with(rows.max(recorded), RowFigures::default);
@@ -100,7 +100,7 @@ impl Timeline {
         self.sum().is_as_much_as(&whole)
     }
 
-    /// Joins neighbours until each row is `length_ns` long, a multiple by a power of two.
+    /// Joins neighbours until each row is `length_ns` long, which must be the length times a power of two.
     fn coarsen_to(&mut self, length_ns: u64) {
         while self.length_ns < length_ns {
             self.coarsen();
@@ -119,7 +119,7 @@ impl Timeline {
     }
 }
 
-/// Adds simultaneous rows of two timelines whose rows were equally long at first.
+/// Adds simultaneous rows of two timelines with equal initial row lengths.
 impl AddAssign<&Self> for Timeline {
     fn add_assign(&mut self, other: &Self) {
         let mut other = other.clone();
@@ -157,7 +157,7 @@ impl RowFigures {
         }
     }
 
-    /// True if both have the same figures, judged by the exact ones.
+    /// True if both have the same measurements, judged by the exact ones.
     pub fn is_as_much_as(&self, other: &Self) -> bool {
         let (latency, scheduled) = (other.latency.clone(), other.scheduled.clone());
         self.latency.is_as_much_as(&latency)
@@ -165,7 +165,7 @@ impl RowFigures {
             && *other == Self { latency, scheduled, ..self.clone() }
     }
 
-    /// Takes the share `part` / `whole` of everything out, as whole numbers, so that nothing is lost or taken twice.
+    /// Takes out the share `part` / `whole` of everything, as whole numbers, so that nothing is lost or taken twice.
     pub fn take(&mut self, part: u64, whole: u64) -> Self {
         let take = |count: &mut u64| {
             let taken = share(*count, part, whole);
@@ -291,7 +291,7 @@ mod tests {
             (1_200 * SECOND_NS + 1, 601),
         ] {
             let mut timeline = Timeline::default();
-            // The last interval may begin where the run ends: requests in flight then are late.
+            // The last interval may begin at the end of the run: requests in flight then are late.
             for (from_ns, until_ns) in [(0, elapsed_ns), (elapsed_ns, elapsed_ns)] {
                 timeline.record(&Interval { from_ns, until_ns, ..interval(1, 1_000) });
             }

@@ -1,72 +1,72 @@
-//! One request and its response as they went over the wire, kept only for `--once`.
+//! One request and its response as seen on the wire, kept only for `--once`.
 
 use std::collections::VecDeque;
 
 use onrush_proto::Nanos;
 use onrush_proto::http2::ReadableFrame;
 
-/// The longest part of a body that is kept, in bytes.
+/// Longest kept part of a body, in bytes.
 pub const BODY_MAX: usize = 1024;
 
-/// The longest part of a request that is kept, in bytes.
+/// Longest kept part of a request, in bytes.
 pub const SENT_MAX: usize = 16 * 1024;
 
-/// The longest part of the heads of a response that is kept, in bytes, and of its trailers.
+/// Longest kept part of a response's heads, in bytes, and of its trailers.
 pub const HEAD_MAX: usize = 16 * 1024;
 
-/// How many of the first frames of HTTP/2 are kept, where several of DATA in a row are one.
+/// Number of first HTTP/2 frames kept; consecutive DATA frames count as one.
 const FIRST_FRAMES_MAX: usize = 80;
 
-/// How many of the last ones are kept: they tell how it ended.
+/// Number of last HTTP/2 frames kept: they show the end.
 const LAST_FRAMES_MAX: usize = 20;
 
-/// The longest text of a frame that is kept, in bytes.
+/// Longest kept text of a frame, in bytes.
 const FRAME_MAX: usize = 8 * 1024;
 
-/// One request and its response, with the moments that matter.
+/// One request and its response, with their times.
 #[derive(Clone, Debug, Default)]
 pub struct Transcript {
     /// The beginning of the sent bytes.
     pub sent: Vec<u8>,
-    /// True if the request is among them.
+    /// True if the request is among the sent bytes.
     pub has_request: bool,
-    /// The number of bytes that were sent.
+    /// Number of bytes sent.
     pub sent_bytes: u64,
     /// The beginning of the heads received, interim ones first.
     pub head: Vec<u8>,
-    /// The beginning of the received bytes after them that are no part of a body yet: of an incomplete head, its
-    /// beginning.
+    /// The beginning of the received bytes after the heads that do not belong to a body yet: for an incomplete head,
+    /// its beginning.
     pub unread: Vec<u8>,
-    /// The length of the heads, in bytes.
+    /// Length of the heads, in bytes.
     pub head_bytes: u64,
     /// The beginning of the body, without its framing.
     pub body: Vec<u8>,
-    /// The length of the whole body, in bytes.
+    /// Length of the whole body, in bytes.
     pub body_bytes: u64,
     /// The beginning of the trailers.
     pub trailers: Vec<u8>,
-    /// The first frames, if there are any: whether they were sent, and in words.
+    /// The first frames, if any: true if sent, and the frame in words.
     pub first_frames: Vec<(bool, ReadableFrame)>,
-    /// How many there were between the first and the last ones.
+    /// Number of frames between the first and the last ones.
     pub frames_left_out: u64,
-    /// The last ones.
+    /// The last frames.
     pub last_frames: VecDeque<(bool, ReadableFrame)>,
-    /// When the connect began.
+    /// Start of the connect.
     pub connecting: Nanos,
-    /// When the connection was established.
+    /// Time at which the connection was established.
     pub connected: Nanos,
-    /// When the first byte was handed to the kernel.
+    /// Time at which the first byte was handed to the kernel.
     pub first_sent: Nanos,
-    /// When the first byte of the response arrived.
+    /// Arrival time of the first byte of the response.
     pub first_received: Option<Nanos>,
-    /// When the response was complete.
+    /// Completion time of the response.
     pub completed: Option<Nanos>,
-    /// The checks that the response failed, a bit for each by its number.
+    /// The checks that the response failed; bit i is check i.
     pub failed_checks: u32,
 }
 
 impl Transcript {
-    /// Records bytes handed to the kernel; `is_request`: a request is among them, or was before.
+    /// Records bytes handed to the kernel; `is_request`: they include a request, or one was sent before.
     pub fn send(&mut self, bytes: &[u8], is_request: bool, at: Nanos) {
         if !std::mem::replace(&mut self.has_request, is_request) {
             self.first_sent = at;
@@ -90,7 +90,7 @@ impl Transcript {
         }
     }
 
-    /// Records received bytes, before they are read.
+    /// Records received bytes before they are parsed.
     pub fn receive(&mut self, bytes: &[u8]) {
         let room = HEAD_MAX - self.unread.len();
         self.unread.extend_from_slice(&bytes[..bytes.len().min(room)]);
@@ -104,8 +104,8 @@ impl Transcript {
         self.head_bytes += bytes.len() as u64;
     }
 
-    /// Records a frame. Of bodies only the beginning of the first sent one is kept, as far as it came in one go: a
-    /// response's body is kept as such.
+    /// Records a frame. Of frame bodies, only the beginning of the first sent one is kept, and only its first piece: a
+    /// response's body is kept separately.
     pub fn frame(&mut self, is_sent: bool, mut frame: ReadableFrame) {
         let before = self.last_frames.back_mut().or(self.first_frames.last_mut());
         if let (ReadableFrame::Data(more), Some((side, ReadableFrame::Data(data)))) = (&frame, before)
@@ -143,7 +143,7 @@ impl Transcript {
         }
     }
 
-    /// All frames that are kept, in their order.
+    /// All kept frames, in order.
     pub fn frames_mut(&mut self) -> impl Iterator<Item = &mut ReadableFrame> {
         self.first_frames.iter_mut().chain(&mut self.last_frames).map(|(_, frame)| frame)
     }

@@ -1,4 +1,4 @@
-//! Latencies as wrk2 records them: in whole microseconds, because bins of nanoseconds cannot be mapped to wrk2's.
+//! Latencies as recorded by wrk2: in whole microseconds, because bins of nanoseconds cannot be mapped to wrk2's.
 
 use std::ops::AddAssign;
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::{Count, Distribution};
 
-/// The latencies of a run with a schedule as wrk2 records them.
+/// The latencies of a run with a schedule, as recorded by wrk2.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Wrk2<C: Count> {
-    /// From when a request was due to the last byte of its response, in whole microseconds.
+    /// From due times to the last byte of the response, in whole microseconds.
     pub recorded: Distribution<C>,
     /// From the first byte of a request handed to the kernel to the last byte of its response, in whole microseconds.
     pub uncorrected: Distribution<C>,
@@ -30,7 +30,7 @@ impl<C: Count> Wrk2<C> {
     }
 }
 
-/// Rounds to the nearest: on average, the difference of two clock readings in whole microseconds.
+/// Rounds to the nearest microsecond: on average, the difference of two clock readings in whole microseconds.
 fn microseconds(ns: u64) -> u64 {
     (ns + 500) / 1_000
 }

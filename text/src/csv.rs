@@ -2,11 +2,11 @@
 
 use super::printable;
 
-/// Characters that begin a formula in a spreadsheet, also in the width of Chinese characters.
+/// Characters that begin a formula in a spreadsheet, including full-width forms.
 const FORMULA: [char; 8] = ['=', '+', '-', '@', '＝', '＋', '－', '＠'];
 
-/// A text as a cell: with control characters escaped, quoted if necessary. One that a spreadsheet would take for a
-/// formula gets an apostrophe, which makes it text there; a number is none.
+/// A text as a cell: control characters escaped, quoted if necessary. A text that a spreadsheet would take for a
+/// formula gets an apostrophe, which makes it text there; numbers do not.
 pub fn cell(text: &str) -> String {
     let is_formula = text.trim_start().starts_with(FORMULA) && text.trim().parse::<f64>().is_err();
     let text = format!("{}{}", if is_formula { "'" } else { "" }, printable(text));

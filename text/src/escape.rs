@@ -1,6 +1,6 @@
 //! Escapes untrusted bytes for a terminal.
 
-/// Maximum length of text shown from a server, in characters.
+/// Largest length of text shown from a server, in characters.
 const LONGEST: usize = 120;
 
 /// Replaces the rest of a truncated text.
@@ -10,7 +10,7 @@ const CUT: &str = "...";
 /// truncates inside an escape; truncated text ends in `...`.
 pub fn escape(bytes: &[u8]) -> String {
     let mut text = String::new();
-    // The greatest length at which the truncation mark still fits.
+    // The largest length at which the truncation mark still fits.
     let mut safe = 0;
     for &byte in bytes {
         match byte {
@@ -29,19 +29,19 @@ pub fn escape(bytes: &[u8]) -> String {
     text
 }
 
-/// A text in which only characters that move the cursor or change the writing direction are escaped.
+/// The text with only those characters escaped that move the cursor or change the writing direction.
 pub fn printable(text: &str) -> String {
     text.chars().flat_map(|c| if misleads(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
-/// A text like [`printable`] in which lines and tabs stay, as in a script's error.
+/// [`printable`], but with lines and tabs kept, as in a script's error.
 pub fn printable_lines(text: &str) -> String {
     let kept = |c: char| if "\n\t".contains(c) { c.to_string() } else { printable(c.encode_utf8(&mut [0; 4])) };
     text.chars().map(kept).collect()
 }
 
 /// A text for a cell or a line of Markdown: like [`printable`], and without characters that end a cell, begin HTML, or
-/// make a link or an image. Some of it comes from servers, and whoever opens the page must load nothing from them.
+/// make a link or an image. Some text comes from servers, and opening the page must load nothing from them.
 pub fn in_markdown(text: &str) -> String {
     printable(text).replace('|', r"\|").replace('<', "&lt;").replace("](", r"]\(")
 }

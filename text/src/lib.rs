@@ -1,5 +1,5 @@
-//! Text for people: numbers with units, untrusted bytes made safe for a terminal, names in the order that people
-//! expect, the operating system's reasons.
+//! Text for people: numbers with units, untrusted bytes made safe for a terminal, names in natural order, the operating
+//! system's error messages.
 
 #![forbid(unsafe_code)]
 

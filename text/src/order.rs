@@ -10,7 +10,7 @@ pub fn level(one: &str, other: &str) -> Ordering {
     }
 }
 
-/// The value of a text that is a number: `1.5`, `10k`, `2M`.
+/// The value of a numeric text: `1.5`, `10k`, `2M`.
 fn value(text: &str) -> Option<f64> {
     let end = text.len() - text.chars().next_back().filter(char::is_ascii_alphabetic).map_or(0, char::len_utf8);
     let scale = match &text[end..] {
@@ -24,7 +24,7 @@ fn value(text: &str) -> Option<f64> {
     Some(number * scale)
 }
 
-/// Compares texts, with the numbers in them as numbers: `a9` is before `a10`.
+/// Compares texts, with numbers in them compared by value: `a9` is before `a10`.
 pub fn natural(one: &str, other: &str) -> Ordering {
     let (mut one, mut other) = (one, other);
     while !one.is_empty() && !other.is_empty() {
@@ -33,7 +33,7 @@ pub fn natural(one: &str, other: &str) -> Ordering {
             (Ok(left), Ok(right)) => left.cmp(&right),
             _ => left.cmp(right),
         };
-        // A number may be written in several ways.
+        // Several spellings may have the same value.
         let order = by_value.then_with(|| left.cmp(right));
         if order.is_ne() {
             return order;

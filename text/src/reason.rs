@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// The operating system's message for an error, without the number that the standard library appends.
+/// The operating system's message for an error, without the number appended by the standard library.
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or_default().to_owned()

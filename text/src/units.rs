@@ -7,7 +7,7 @@ use std::time::Duration;
 
 /// The fraction of the next unit from which that unit is used.
 const THRESHOLD: f64 = 0.85;
-/// Of fewer values a part is a count: a percentage would claim to be more precise than they are.
+/// Number of values below which a part is shown as a count: a percentage would suggest too much precision.
 pub const PERCENT_MIN: u64 = 100;
 
 /// A time in microseconds: `23.54us`, `1.30ms`, `10.00s`, `1.00m`.
@@ -30,7 +30,7 @@ pub fn duration(duration: Duration) -> String {
     if duration.subsec_nanos() == 0 { scaled(duration.as_secs_f64(), 60.0, &["s", "m"], 0) } else { exact(duration) }
 }
 
-/// A duration as it was typed, without loss: `2s`, `1.5s`, `500ms`, `90s`.
+/// A duration as typed, without loss: `2s`, `1.5s`, `500ms`, `90s`.
 pub fn exact(duration: Duration) -> String {
     let ns = duration.as_nanos() as f64;
     match duration {
@@ -54,7 +54,7 @@ pub fn percentage(share: f64) -> String {
     format!("{percent:.decimals$} %")
 }
 
-/// The number of decimals that a percentage is shown with.
+/// The number of decimals for a percentage.
 pub fn percent_decimals(percent: f64) -> usize {
     match percent.abs() {
         size if size >= 9.95 => 0,
@@ -86,18 +86,18 @@ pub fn counted(count: u64, noun: &str) -> String {
     format!("{} {noun}{}", thousands(count), if count == 1 { "" } else { "s" })
 }
 
-/// A part of a whole: `10 %`, `0.25 %`; where there are few values, or very few of many, in counts: `5 of 14`,
-/// `3 of 1,000,000`.
+/// A part of a whole: `10 %`, `0.25 %`; if there are few values, or very few of many, as counts: `5 of 14`, `3 of
+/// 1,000,000`.
 pub fn share(part: u64, whole: u64) -> String {
     percent(part, whole).unwrap_or_else(|| format!("{} of {}", thousands(part), thousands(whole)))
 }
 
-/// A share and what it counts: `10 % of 1,000 requests`, `5 of 14 requests`.
+/// A share with its noun: `10 % of 1,000 requests`, `5 of 14 requests`.
 pub fn share_of(part: u64, whole: u64, noun: &str) -> String {
     format!("{} of {}", percent(part, whole).unwrap_or_else(|| thousands(part)), counted(whole, noun))
 }
 
-/// A part in per cent, with at most two decimals; `None`: counts say it better.
+/// A part in per cent, with at most two decimals; `None`: counts are clearer.
 fn percent(part: u64, whole: u64) -> Option<String> {
     let percent = part as f64 / whole.max(1) as f64 * 100.0;
     let text = format!("{percent:.2}");
