@@ -24,7 +24,7 @@ fn main() -> ExitCode {
         }
         Invocation::Run { mut plan, warnings } => {
             warnings.iter().for_each(|line| say(line));
-            single::carry_out(&mut plan)
+            single::run_and_report(&mut plan)
         }
     })
 }

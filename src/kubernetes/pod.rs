@@ -55,7 +55,7 @@ pub(super) fn carry_out(orders: &Path) -> u8 {
         }
         Invocation::Run { mut plan, warnings } => {
             warnings.iter().for_each(|line| say(line));
-            single::carry_out(&mut plan)
+            single::run_and_report(&mut plan)
         }
     };
     hand_over(&results, log_max, &mark, code);

@@ -17,7 +17,7 @@
 
 use crate::run::Elasticity;
 
-use super::rate::{BATCHES_MIN, LOOKS, MeasuredRate, elasticity, half, has_drifted, whole_cycles};
+use super::rate::{BATCHES_MIN, LOOKS, MeasuredRate, elasticity, half_width, has_drifted, whole_cycles};
 
 const FOLLOWS: f64 = Elasticity::FOLLOWS;
 const STAYS: f64 = Elasticity::STAYS;
@@ -132,11 +132,15 @@ impl ProbeCourse {
     /// # Errors
     ///
     /// [`Unaffordable`] if the time budget is too short for an answer.
-    pub fn begin(base: BaselineRun, tick: u64, in_flight: u64) -> Result<Self, Unaffordable> {
+    pub fn start(base: BaselineRun, tick: u64, in_flight: u64) -> Result<Self, Unaffordable> {
         let fits = |ticks: u64, surely: f64| {
-            let repeats = repeats(&base, ticks);
-            let fit = |(base, ticks): (BaselineRun, u64)| is_enough(&base, ticks, surely);
-            if fit((base, ticks)) { Some(None) } else { fit(repeated(&base, ticks, repeats)).then_some(Some(repeats)) }
+            let repeats = repetition_ticks(&base, ticks);
+            let fit = |(base, ticks): (BaselineRun, u64)| can_decide(&base, ticks, surely);
+            if fit((base, ticks)) {
+                Some(None)
+            } else {
+                fit(expected_repetition(&base, ticks, repeats)).then_some(Some(repeats))
+            }
         };
         let Some(repeats) = fits(base.ticks, 0.0) else {
             let mut needed = base.ticks.max(1);
@@ -157,36 +161,36 @@ impl ProbeCourse {
             windows: Vec::new(),
             check: None,
         };
-        course.state = course.settling(course.first(), tick, in_flight);
+        course.state = course.settling_state(course.initial_in_flight(), tick, in_flight);
         Ok(course)
     }
 
     /// Initial number of requests in flight.
-    pub fn first(&self) -> u32 {
+    pub fn initial_in_flight(&self) -> u32 {
         if self.repeats.is_some() { self.base.run.in_flight } else { self.base.other }
     }
 
-    fn settling(&self, in_flight: u32, tick: u64, now: u64) -> CourseState {
+    fn settling_state(&self, in_flight: u32, tick: u64, now: u64) -> CourseState {
         // With constant service times, requests sent at once are answered at once.
         let settles = if now < in_flight.into() { self.base.run.cycle().ceil() as u64 } else { 0 };
         CourseState::Settling { in_flight, until: tick + settles }
     }
 
-    /// Decides the next step after a tick. Before the first call, [`ProbeCourse::first`] applies.
-    pub fn go_on(&mut self, look: &TickCounts<'_>) -> ProbeStep {
+    /// Decides the next step after a tick. Before the first call, [`ProbeCourse::initial_in_flight`] applies.
+    pub fn next_step(&mut self, look: &TickCounts<'_>) -> ProbeStep {
         match &mut self.state {
             CourseState::Settling { in_flight, until } => {
                 let in_flight = *in_flight;
                 if look.in_flight > u64::from(in_flight) || look.tick < *until {
                     let is_late = look.tick + CHECK_MIN >= self.end;
-                    return if is_late { self.end() } else { ProbeStep::Wait };
+                    return if is_late { self.finish() } else { ProbeStep::Wait };
                 }
                 let from = look.tick + 1;
                 if let Some(ticks) = self.repeats.take() {
                     self.state = CourseState::Repeating { from, ticks };
                     return ProbeStep::Wait;
                 }
-                let Some(looks) = self.looks(in_flight, from) else { return self.check(look.tick) };
+                let Some(looks) = self.look_schedule(in_flight, from) else { return self.start_check(look.tick) };
                 self.state = CourseState::Counting { in_flight, from, looks };
                 ProbeStep::Wait
             }
@@ -196,35 +200,35 @@ impl ProbeCourse {
                     return ProbeStep::Wait;
                 }
                 let in_flight = self.base.run.in_flight;
-                let Some(run) = MeasuredRate::at_end(seen, in_flight) else { return self.end() };
+                let Some(run) = MeasuredRate::from_end_of_run(seen, in_flight) else { return self.finish() };
                 let from = *from + (seen.len() - run.ticks) as u64;
                 self.windows.push(ProbeWindow { in_flight, from, ticks: run.ticks as u64 });
                 self.before = Some(std::mem::replace(&mut self.base.run, run));
                 if self.has_drifted() {
-                    return self.end();
+                    return self.finish();
                 }
-                self.state = self.settling(self.base.other, look.tick, in_flight.into());
+                self.state = self.settling_state(self.base.other, look.tick, in_flight.into());
                 ProbeStep::Limit(self.base.other)
             }
             CourseState::Counting { in_flight, from, looks } => {
                 let ticks = (look.ticks)(*from);
                 let Some(next) = looks.last().copied().filter(|&next| ticks.len() as u64 >= next) else {
                     // A worker that reports nothing delays the probe no longer than this.
-                    return if look.tick >= self.end { self.end() } else { ProbeStep::Wait };
+                    return if look.tick >= self.end { self.finish() } else { ProbeStep::Wait };
                 };
                 looks.pop();
                 let (in_flight, from, left) = (*in_flight, *from, looks.len());
                 let rate = MeasuredRate::from_ticks(&ticks[..next as usize], in_flight, self.base.run.cycle());
-                let Some(rate) = rate.map(|rate| rate.as_variable_as(&self.base.run)) else {
-                    return if left == 0 { self.check(look.tick) } else { ProbeStep::Wait };
+                let Some(rate) = rate.map(|rate| rate.with_minimum_dispersion(&self.base.run)) else {
+                    return if left == 0 { self.start_check(look.tick) } else { ProbeStep::Wait };
                 };
                 let elasticity = elasticity(&self.base.run, &rate, LOOKS - 1 - left);
-                if left == 0 || decides(&elasticity) || self.is_futile(&elasticity, look.tick) {
+                if left == 0 || is_decisive(&elasticity) || self.needs_closer_window(&elasticity, look.tick) {
                     let window = ProbeWindow { in_flight, from, ticks: next };
                     self.rates.push((rate, elasticity));
                     self.windows.push(window);
-                    let is_clear = decides(&elasticity) && elasticity.low <= FOLLOWS;
-                    return if is_clear { self.check(look.tick) } else { self.closer(look.tick) };
+                    let is_clear = is_decisive(&elasticity) && elasticity.low <= FOLLOWS;
+                    return if is_clear { self.start_check(look.tick) } else { self.start_closer_window(look.tick) };
                 }
                 ProbeStep::Wait
             }
@@ -234,14 +238,14 @@ impl ProbeCourse {
                     return ProbeStep::Wait;
                 }
                 self.check = MeasuredRate::from_ticks(seen, self.base.run.in_flight, self.base.run.cycle());
-                self.end()
+                self.finish()
             }
             CourseState::Over => ProbeStep::End,
         }
     }
 
     /// Returns the earlier and the later rate with all requests in flight if they differ by a fifth.
-    pub fn drift(&self) -> Option<[MeasuredRate; 2]> {
+    pub fn drifted_rates(&self) -> Option<[MeasuredRate; 2]> {
         let run = self.base.run;
         let pairs = [self.before.map(|before| [before, run]), self.check.map(|check| [run, check])];
         pairs.into_iter().flatten().find(|[before, later]| has_drifted(before, later))
@@ -249,26 +253,26 @@ impl ProbeCourse {
 
     /// True if the rate of the target changed by a fifth after the run.
     pub fn has_drifted(&self) -> bool {
-        self.drift().is_some()
+        self.drifted_rates().is_some()
     }
 
     /// The last decisive comparison, whose numbers of requests in flight are closest; otherwise the first comparison.
     pub fn result(&self) -> Option<(MeasuredRate, Elasticity)> {
-        let decided = self.rates.iter().rev().find(|(_, elasticity)| decides(elasticity));
+        let decided = self.rates.iter().rev().find(|(_, elasticity)| is_decisive(elasticity));
         decided.or(self.rates.first()).copied()
     }
 
-    fn end(&mut self) -> ProbeStep {
+    fn finish(&mut self) -> ProbeStep {
         self.state = CourseState::Over;
         ProbeStep::End
     }
 
     /// Continues with three quarters in flight, if time permits.
-    fn closer(&mut self, tick: u64) -> ProbeStep {
-        let Some(closer) = self.closer_in_flight() else { return self.check(tick) };
-        let until = tick + self.settles();
-        if self.looks(closer, until + 1).is_none() {
-            return self.check(tick);
+    fn start_closer_window(&mut self, tick: u64) -> ProbeStep {
+        let Some(closer) = self.closer_in_flight() else { return self.start_check(tick) };
+        let until = tick + self.settling_ticks();
+        if self.look_schedule(closer, until + 1).is_none() {
+            return self.start_check(tick);
         }
         self.state = CourseState::Settling { in_flight: closer, until };
         ProbeStep::Limit(closer)
@@ -282,7 +286,7 @@ impl ProbeCourse {
     }
 
     /// True if the elasticity is so close to a limit that three quarters in flight reveal more, and time permits.
-    fn is_futile(&self, elasticity: &Elasticity, tick: u64) -> bool {
+    fn needs_closer_window(&self, elasticity: &Elasticity, tick: u64) -> bool {
         let &Elasticity { value, low, high } = elasticity;
         let is_close = |limit: f64| low < limit && limit < high && (value - limit).abs() < (high - low) / 4.0;
         let is_between = low > STAYS - NEAR && high < FOLLOWS + NEAR;
@@ -290,16 +294,16 @@ impl ProbeCourse {
         let closer = all - all / 4;
         let may = self.rates.is_empty() && self.base.other < closer && closer < all;
         let until = tick + (f64::from(self.base.other) / self.base.run.per_tick).ceil() as u64;
-        may && is_between && (is_close(STAYS) || is_close(FOLLOWS)) && self.looks(closer, until + 1).is_some()
+        may && is_between && (is_close(STAYS) || is_close(FOLLOWS)) && self.look_schedule(closer, until + 1).is_some()
     }
 
     /// Starts the final check.
-    fn check(&mut self, tick: u64) -> ProbeStep {
-        let from = tick + 1 + self.settles();
+    fn start_check(&mut self, tick: u64) -> ProbeStep {
+        let from = tick + 1 + self.settling_ticks();
         let passed = self.base.ticks - self.end.saturating_sub(tick);
         let ticks = self.end.saturating_sub(from).min((passed / CHECK_PART).clamp(CHECK_MIN, CHECK_MAX));
         if ticks < CHECK_MIN {
-            return self.end();
+            return self.finish();
         }
         self.state = CourseState::Checking { from, ticks };
         ProbeStep::Limit(self.base.run.in_flight)
@@ -307,7 +311,7 @@ impl ProbeCourse {
 
     /// Ticks until the rate has followed an increase of the requests in flight: one cycle of the previous window. Zero
     /// if the rate does not follow.
-    fn settles(&self) -> u64 {
+    fn settling_ticks(&self) -> u64 {
         let settles = |(rate, elasticity): &(MeasuredRate, Elasticity)| {
             if elasticity.high < STAYS { 0 } else { rate.cycle().ceil() as u64 }
         };
@@ -315,15 +319,15 @@ impl ProbeCourse {
     }
 
     /// Schedule of looks, in ticks, the first look last. `None` if there is too little time.
-    fn looks(&self, in_flight: u32, from: u64) -> Option<Vec<u64>> {
+    fn look_schedule(&self, in_flight: u32, from: u64) -> Option<Vec<u64>> {
         let cycle = self.base.run.cycle();
         let left = self.end.saturating_sub(from + check_ticks(self.base.ticks)) as f64;
         let left = whole_cycles(left, cycle);
-        if left < FIRST || half_at(&self.base, in_flight, left, LOOKS - 1, 0.0) >= STAYS {
+        if left < FIRST || expected_half_width(&self.base, in_flight, left, LOOKS - 1, 0.0) >= STAYS {
             return None;
         }
         let mut sure = FIRST;
-        while sure < left && half_at(&self.base, in_flight, sure, 1, 1.0) >= STAYS {
+        while sure < left && expected_half_width(&self.base, in_flight, sure, 1, 1.0) >= STAYS {
             sure *= 1.1;
         }
         let looks: [f64; LOOKS] = [sure / 2.0, sure, 2.0 * sure, left];
@@ -336,40 +340,46 @@ impl ProbeCourse {
 }
 
 /// True if the interval does not contain a limit.
-pub fn decides(elasticity: &Elasticity) -> bool {
+pub fn is_decisive(elasticity: &Elasticity) -> bool {
     let &Elasticity { low, high, .. } = elasticity;
     low > FOLLOWS || high < STAYS || low > STAYS && high < FOLLOWS
 }
 
 /// True if a probe of this length can decide after this run, with `surely` additional standard errors.
-fn is_enough(base: &BaselineRun, ticks: u64, surely: f64) -> bool {
-    let left = ticks.saturating_sub(check_ticks(ticks) + drain(base, base.other)) as f64;
+fn can_decide(base: &BaselineRun, ticks: u64, surely: f64) -> bool {
+    let left = ticks.saturating_sub(check_ticks(ticks) + drain_ticks(base, base.other)) as f64;
     let left = whole_cycles(left, base.run.cycle());
-    left >= FIRST && half_at(base, base.other, left, LOOKS - 1, surely) < STAYS
+    left >= FIRST && expected_half_width(base, base.other, left, LOOKS - 1, surely) < STAYS
 }
 
 /// Ticks that repeat the run: half of the counted ticks.
-fn repeats(base: &BaselineRun, ticks: u64) -> u64 {
-    let left = ticks.saturating_sub(check_ticks(ticks) + drain(base, base.other));
+fn repetition_ticks(base: &BaselineRun, ticks: u64) -> u64 {
+    let left = ticks.saturating_sub(check_ticks(ticks) + drain_ticks(base, base.other));
     whole_cycles(left as f64 / 2.0, base.run.cycle()).round() as u64
 }
 
 /// The expected repeated run, and the remaining ticks.
-fn repeated(base: &BaselineRun, ticks: u64, repeats: u64) -> (BaselineRun, u64) {
+fn expected_repetition(base: &BaselineRun, ticks: u64, repeats: u64) -> (BaselineRun, u64) {
     let MeasuredRate { in_flight, per_tick, .. } = base.run;
-    let run = base.run.varying_as_known().expected(in_flight, per_tick, repeats as f64, base.run.cycle());
+    let run =
+        base.run.with_capped_dispersion().expected_in_window(in_flight, per_tick, repeats as f64, base.run.cycle());
     (BaselineRun { run, ..*base }, ticks - repeats)
 }
 
 /// Expected half-width of the interval at a look if the rate does not follow the requests in flight, with `more`
 /// additional standard errors.
-fn half_at(base: &BaselineRun, in_flight: u32, ticks: f64, look: usize, more: f64) -> f64 {
-    half(&base.run, &base.run.expected(in_flight, base.run.per_tick, ticks, base.run.cycle()), look, more)
+fn expected_half_width(base: &BaselineRun, in_flight: u32, ticks: f64, look: usize, more: f64) -> f64 {
+    half_width(
+        &base.run,
+        &base.run.expected_in_window(in_flight, base.run.per_tick, ticks, base.run.cycle()),
+        look,
+        more,
+    )
 }
 
 /// Ticks until `other` requests are in flight. Downwards, every connection is answered once, and every second one sends
 /// again at once. Upwards, the additional requests are sent.
-fn drain(base: &BaselineRun, other: u32) -> u64 {
+fn drain_ticks(base: &BaselineRun, other: u32) -> u64 {
     let MeasuredRate { in_flight, per_tick, .. } = base.run;
     let answered = if other < in_flight { in_flight } else { other - in_flight };
     (f64::from(answered) / per_tick).ceil().min(1e9) as u64
@@ -387,12 +397,12 @@ mod tests {
     #[test]
     fn silent_workers_do_not_block_the_probe() {
         let run = MeasuredRate::from_ticks(&[10.0; 400], 8, 0.8).unwrap();
-        let mut course = ProbeCourse::begin(BaselineRun { run, other: 4, ticks: 200 }, 1_000, 8).unwrap();
+        let mut course = ProbeCourse::start(BaselineRun { run, other: 4, ticks: 200 }, 1_000, 8).unwrap();
         for tick in 1_001..1_200 {
-            let order = course.go_on(&TickCounts { tick, in_flight: 4, ticks: &|_| &[] });
+            let order = course.next_step(&TickCounts { tick, in_flight: 4, ticks: &|_| &[] });
             assert_eq!(order, ProbeStep::Wait, "{tick}");
         }
-        assert_eq!(course.go_on(&TickCounts { tick: 1_200, in_flight: 4, ticks: &|_| &[] }), ProbeStep::End);
+        assert_eq!(course.next_step(&TickCounts { tick: 1_200, in_flight: 4, ticks: &|_| &[] }), ProbeStep::End);
         assert!(course.result().is_none());
     }
 
@@ -402,12 +412,12 @@ mod tests {
         let mut random = onrush_plan::Random::new(1);
         let counts: Vec<f64> = (0..400).map(|_| random.below(6) as f64 * 0.8).collect();
         let run = MeasuredRate::from_ticks(&counts, 8, 4.0).unwrap();
-        let begin = |ticks| ProbeCourse::begin(BaselineRun { run, other: 4, ticks }, 0, 8).map(|_| ());
+        let begin = |ticks| ProbeCourse::start(BaselineRun { run, other: 4, ticks }, 0, 8).map(|_| ());
         let Err(Unaffordable(needed)) = begin(20) else { panic!("20 ticks are too short") };
         assert!((100..1_000).contains(&needed), "{needed}");
         assert_eq!(begin(needed), Ok(()));
         let few = MeasuredRate::from_ticks(&counts[..20], 8, 4.0).unwrap();
-        let course = ProbeCourse::begin(BaselineRun { run: few, other: 4, ticks: 1_000 }, 0, 8).unwrap();
-        assert_eq!(course.first(), 8, "a run of few responses is repeated");
+        let course = ProbeCourse::start(BaselineRun { run: few, other: 4, ticks: 1_000 }, 0, 8).unwrap();
+        assert_eq!(course.initial_in_flight(), 8, "a run of few responses is repeated");
     }
 }

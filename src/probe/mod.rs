@@ -53,9 +53,9 @@ struct ProbedRun<'a> {
 
 /// Runs the probe after a closed loop. If no probe is possible within the budget, returns the time it would need. A
 /// signal ends only the probe. `None` if the plan does not allow a probe.
-pub fn after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: &Interrupt) -> Option<Probe> {
+pub fn run_after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: &Interrupt) -> Option<Probe> {
     if Probing::obstacle(plan).is_some() {
-        dismiss(tail, outcome);
+        dismiss_workers(tail, outcome);
         return None;
     }
     let streams = outcome.streams(plan);
@@ -64,14 +64,14 @@ pub fn after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: 
     let (other, needs_more) = (probing.other(in_flight), probing.needs_more(in_flight));
     let none = Probe { up: other > in_flight, was_planned: plan.output.probing.is_some(), ..Probe::default() };
     let counts = outcome.recent.clone();
-    let counts = &counts[first_of_last_part(counts.len())..];
+    let counts = &counts[start_of_last_part(counts.len())..];
     if outcome.batch > 1 && streams > 1 {
-        dismiss(tail, outcome);
+        dismiss_workers(tail, outcome);
         let why = "requests that the script sends together share the streams of a connection";
         return Some(Probe { failed: Some(why.to_owned()), ..none });
     }
-    let Some(run) = MeasuredRate::at_end(counts, in_flight) else {
-        dismiss(tail, outcome);
+    let Some(run) = MeasuredRate::from_end_of_run(counts, in_flight) else {
+        dismiss_workers(tail, outcome);
         return Some(none);
     };
     let run = run.in_shorter_ticks((RUN_TICK.as_nanos() / TICK.as_nanos()) as u32);
@@ -79,40 +79,40 @@ pub fn after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interrupt: 
     let ticks = probing.time.saturating_sub(opening).as_nanos() / TICK.as_nanos();
     let base = BaselineRun { run, other, ticks: ticks as u64 };
     let setting =
-        ProbedRun { plan, streams, batch: outcome.batch as u64, counts, base, refused: refused_share(outcome) };
-    if let Err(Unaffordable(ticks)) = ProbeCourse::begin(base, 0, in_flight.into()) {
-        dismiss(tail, outcome);
+        ProbedRun { plan, streams, batch: outcome.batch as u64, counts, base, refused: unsuccessful_share(outcome) };
+    if let Err(Unaffordable(ticks)) = ProbeCourse::start(base, 0, in_flight.into()) {
+        dismiss_workers(tail, outcome);
         let needed_s = Some((opening + TICK * ticks as u32).as_secs_f64());
         return Some(Probe { needed_s, ..none });
     }
     Some(match tail {
         Some(tail) if !needs_more => {
-            let (probe, end) = setting.carry_out(tail, Totals::default(), Duration::ZERO, interrupt);
+            let (probe, end) = setting.run_probe(tail, Totals::default(), Duration::ZERO, interrupt);
             outcome.stuck.extend(end.stuck);
             probe
         }
         tail => {
-            dismiss(tail, outcome);
-            setting.carry_out_with_more(opening, interrupt)
+            dismiss_workers(tail, outcome);
+            setting.run_probe_with_new_connections(opening, interrupt)
         }
     })
 }
 
 /// Ends the workers of a finished run that are no longer needed.
-pub fn dismiss(tail: Option<Tail>, outcome: &mut Outcome) {
+pub fn dismiss_workers(tail: Option<Tail>, outcome: &mut Outcome) {
     if let Some(tail) = tail {
         outcome.stuck.extend(tail.end().stuck);
     }
 }
 
 /// Start of the last part of a run with this many equal parts. Skips the beginning, which may differ from the rest.
-fn first_of_last_part(counts: usize) -> usize {
+fn start_of_last_part(counts: usize) -> usize {
     counts - (counts * 7 / 10).max(10).min(counts)
 }
 
 impl ProbedRun<'_> {
     /// Runs a probe that needs more connections, which a separate run opens first.
-    fn carry_out_with_more(&self, opening: Duration, interrupt: &Interrupt) -> Probe {
+    fn run_probe_with_new_connections(&self, opening: Duration, interrupt: &Interrupt) -> Probe {
         let Self { plan, streams, base, .. } = self;
         let connections = base.other.div_ceil(*streams);
         let mut opens = Plan {
@@ -130,30 +130,30 @@ impl ProbedRun<'_> {
                 let open = outcome.totals.counters.slots_opened;
                 if open < u64::from(connections) {
                     tail.end();
-                    return failed(
+                    return failed_probe(
                         format!("only {open} of {connections} connections for the probe were open"),
                         &outcome.totals,
                     );
                 }
-                self.carry_out(tail, outcome.totals, opening, interrupt).0
+                self.run_probe(tail, outcome.totals, opening, interrupt).0
             }
             Ok(session::SessionResult { outcome, .. }) => {
                 let is_signal = matches!(outcome.ended, RunEnd::Signal | RunEnd::NeverBegun);
                 let why = if is_signal { Probe::SIGNAL } else { "the connections for the probe could not be opened" };
-                failed(why.to_owned(), &outcome.totals)
+                failed_probe(why.to_owned(), &outcome.totals)
             }
-            Err(error) => failed(format!("it failed: {error:#}"), &Totals::default()),
+            Err(error) => failed_probe(format!("it failed: {error:#}"), &Totals::default()),
         }
     }
 
     /// Runs a probe with these workers. `before` and `passed` are the counts and the time of the run that opened
     /// connections.
-    fn carry_out(&self, mut tail: Tail, before: Totals, passed: Duration, interrupt: &Interrupt) -> (Probe, TailEnd) {
+    fn run_probe(&self, mut tail: Tail, before: Totals, passed: Duration, interrupt: &Interrupt) -> (Probe, TailEnd) {
         let (begin, base) = (tail.tick(), &self.base);
-        let Ok(mut course) = ProbeCourse::begin(*base, begin, tail.in_flight().div_ceil(self.batch)) else {
+        let Ok(mut course) = ProbeCourse::start(*base, begin, tail.in_flight().div_ceil(self.batch)) else {
             unreachable!("the same course was affordable before")
         };
-        tail.limit(course.first(), self.streams);
+        tail.limit(course.initial_in_flight(), self.streams);
         let broke_off = loop {
             if !tail.wait(interrupt) {
                 break Some("a thread of onrush, or its script, ended early".to_owned());
@@ -163,7 +163,7 @@ impl ProbedRun<'_> {
             }
             let in_flight = tail.in_flight().div_ceil(self.batch);
             let look = TickCounts { tick: tail.tick(), in_flight, ticks: &|from| tail.ticks(from) };
-            match course.go_on(&look) {
+            match course.next_step(&look) {
                 ProbeStep::Wait => {}
                 ProbeStep::Limit(in_flight) => tail.limit(in_flight, self.streams),
                 ProbeStep::End => break None,
@@ -176,17 +176,17 @@ impl ProbedRun<'_> {
         let counters = &end.totals.counters;
         let mut probe =
             Probe { duration_s: (passed + length).as_secs_f64(), requests: counters.started, ..Probe::default() };
-        probe.failed = broke_off.or_else(|| self.unlike(&end, &ticks));
+        probe.failed = broke_off.or_else(|| self.reason_not_comparable(&end, &ticks));
         if probe.failed.is_none() {
-            self.tell(&mut probe, &course, &ticks, begin);
+            self.add_results(&mut probe, &course, &ticks, begin);
         }
         (probe, end)
     }
 
     /// Adds the results of a finished course.
-    fn tell(&self, probe: &mut Probe, course: &ProbeCourse, ticks: &[f64], begin: u64) {
+    fn add_results(&self, probe: &mut Probe, course: &ProbeCourse, ticks: &[f64], begin: u64) {
         let per_s = |rate: &MeasuredRate| rate.per_tick / TICK.as_secs_f64();
-        if let Some([was, now]) = course.drift() {
+        if let Some([was, now]) = course.drifted_rates() {
             let in_flight = self.base.run.in_flight;
             let [was, now] = [was, now].map(|rate| per_s(&rate));
             let drift = format!("with {in_flight} in flight the target answered {was:.0} requests/s, later {now:.0}");
@@ -203,14 +203,14 @@ impl ProbedRun<'_> {
         let run = Slot {
             in_flight: self.base.run.in_flight,
             tick_s: RUN_TICK.as_secs_f64(),
-            completed: whole(&self.counts[self.counts.len() - self.base.run.ticks..]),
+            completed: round_preserving_sum(&self.counts[self.counts.len() - self.base.run.ticks..]),
         };
         let slot = |window: &course::ProbeWindow| {
             let from = (window.from - begin) as usize;
             Slot {
                 in_flight: window.in_flight,
                 tick_s: TICK.as_secs_f64(),
-                completed: whole(&ticks[from..from + window.ticks as usize]),
+                completed: round_preserving_sum(&ticks[from..from + window.ticks as usize]),
             }
         };
         // The two windows compared come first.
@@ -225,13 +225,13 @@ impl ProbedRun<'_> {
     }
 
     /// Reason why a probe is not comparable with its run, as the end of a sentence.
-    fn unlike(&self, end: &TailEnd, ticks: &[f64]) -> Option<String> {
+    fn reason_not_comparable(&self, end: &TailEnd, ticks: &[f64]) -> Option<String> {
         let TailEnd { totals, stalled_ns, .. } = end;
         let counters = &totals.counters;
         let length_s = ticks.len() as f64 * TICK.as_secs_f64();
         let stalled_s = *stalled_ns as f64 / nanos(Duration::from_secs(1)) as f64;
         if stalled_s > STOPPED * length_s {
-            return Some(format!("onrush was stalled for {} during the probe", in_ms(stalled_s)));
+            return Some(format!("onrush was stalled for {} during the probe", format_ms(stalled_s)));
         }
         let errors = totals.ledger.totals();
         let failed = errors.connect + errors.read + errors.write;
@@ -250,7 +250,7 @@ impl ProbedRun<'_> {
         let silences = ticks.split(|&responses| responses > 0.0).map(|silence| silence.len() as f64);
         let silent_s = silences.filter(|&silence| silence >= least).sum::<f64>() * TICK.as_secs_f64();
         if silent_s > SILENT * length_s {
-            return Some(format!("the target sent no response for {} during the probe", in_ms(silent_s)));
+            return Some(format!("the target sent no response for {} during the probe", format_ms(silent_s)));
         }
         if counters.idle_closed as f64 > FAILED * counters.completed as f64 {
             return Some(format!(
@@ -258,7 +258,7 @@ impl ProbedRun<'_> {
                 counters.idle_closed
             ));
         }
-        let refused = refused_of(totals);
+        let refused = unsuccessful_share_of(totals);
         (refused > self.refused + FAILED).then(|| {
             format!(
                 "{:.0} % of the responses in the probe were unsuccessful, {:.0} % in the run",
@@ -270,28 +270,28 @@ impl ProbedRun<'_> {
 }
 
 /// A probe without a result.
-fn failed(why: String, totals: &Totals) -> Probe {
+fn failed_probe(why: String, totals: &Totals) -> Probe {
     Probe { failed: Some(why), requests: totals.counters.started, ..Probe::default() }
 }
 
 /// A time in running text, in whole milliseconds.
-fn in_ms(seconds: f64) -> String {
+fn format_ms(seconds: f64) -> String {
     spaced(Duration::from_millis((seconds * 1e3).round() as u64))
 }
 
 /// Share of responses that are unsuccessful by their status or by a check.
-fn refused_share(outcome: &Outcome) -> f64 {
-    refused_of(&outcome.totals)
+fn unsuccessful_share(outcome: &Outcome) -> f64 {
+    unsuccessful_share_of(&outcome.totals)
 }
 
-fn refused_of(totals: &Totals) -> f64 {
+fn unsuccessful_share_of(totals: &Totals) -> f64 {
     let Errors { status, check, .. } = totals.ledger.totals();
     status.max(check) as f64 / totals.counters.completed.max(1) as f64
 }
 
 /// Rounds counts to whole numbers with the same sum. Counts are fractional where late responses are spread over several
 /// ticks.
-fn whole(counts: &[f64]) -> Vec<u64> {
+fn round_preserving_sum(counts: &[f64]) -> Vec<u64> {
     let (mut sum, mut told) = (0.0, 0);
     let whole = |&count: &f64| {
         sum += count;

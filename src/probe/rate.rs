@@ -60,12 +60,12 @@ impl MeasuredRate {
         let batches: Vec<f64> = ticks.rchunks_exact(size).map(|ticks| ticks.iter().sum()).collect();
         let mean = batches.iter().sum::<f64>() / batches.len() as f64;
         let dispersion = if mean > 0.0 { variance(&batches) / mean } else { 0.0 };
-        let cut = cut(ticks.len() as f64, in_flight, cycle);
+        let cut = burst_remainder(ticks.len() as f64, in_flight, cycle);
         Some(Self { in_flight, ticks: ticks.len(), responses, per_tick, dispersion, batches: batches.len(), cut })
     }
 
     /// Rate at the end of a run.
-    pub fn at_end(ticks: &[f64], in_flight: u32) -> Option<Self> {
+    pub fn from_end_of_run(ticks: &[f64], in_flight: u32) -> Option<Self> {
         let cycle = Self::from_ticks(ticks, in_flight, f64::INFINITY)?.cycle();
         let length = (whole_cycles(ticks.len() as f64, cycle).round() as usize).max(BATCHES_MIN).min(ticks.len());
         Self::from_ticks(&ticks[ticks.len() - length..], in_flight, cycle)
@@ -77,9 +77,9 @@ impl MeasuredRate {
     }
 
     /// Expected rate in a window of this many ticks, with the same dispersion.
-    pub fn expected(&self, in_flight: u32, per_tick: f64, ticks: f64, cycle: f64) -> Self {
+    pub fn expected_in_window(&self, in_flight: u32, per_tick: f64, ticks: f64, cycle: f64) -> Self {
         let batches = BATCHES.min(ticks as usize);
-        let cut = cut(ticks, in_flight, cycle);
+        let cut = burst_remainder(ticks, in_flight, cycle);
         Self { in_flight, responses: per_tick * ticks, per_tick, batches, cut, ..*self }
     }
 
@@ -89,24 +89,24 @@ impl MeasuredRate {
     }
 
     /// The rate, with the dispersion raised to what the run suggests.
-    pub fn as_variable_as(self, run: &Self) -> Self {
+    pub fn with_minimum_dispersion(self, run: &Self) -> Self {
         Self { dispersion: self.dispersion.max(LEAST_OF_RUN * run.dispersion), ..self }
     }
 
     /// The rate, with the dispersion of a short run, which is not reliable, capped at that of a Poisson process.
-    pub fn varying_as_known(self) -> Self {
+    pub fn with_capped_dispersion(self) -> Self {
         let is_short = self.ticks < TELLING;
         Self { dispersion: if is_short { self.dispersion.min(1.0) } else { self.dispersion }, ..self }
     }
 
     /// Standard error of the logarithm of the rate.
-    pub fn error(&self) -> f64 {
+    pub fn standard_error(&self) -> f64 {
         // One response more or less is always chance.
         (self.dispersion * self.responses + 1.0).sqrt() / self.responses
     }
 
     /// Error of the logarithm of the rate due to a cut burst.
-    fn cut(&self) -> f64 {
+    fn burst_error(&self) -> f64 {
         (self.cut / self.responses).min(1.0)
     }
 
@@ -123,7 +123,7 @@ pub fn whole_cycles(ticks: f64, cycle: f64) -> f64 {
 }
 
 /// Number of responses due to chance if all requests take equally long, and responses come in bursts.
-fn cut(ticks: f64, in_flight: u32, cycle: f64) -> f64 {
+fn burst_remainder(ticks: f64, in_flight: u32, cycle: f64) -> f64 {
     let part = if (ticks - whole_cycles(ticks, cycle)).abs() <= 1.0 && cycle * CYCLES >= ticks {
         1.0 / 8.0
     } else {
@@ -144,15 +144,15 @@ fn batch_size(ticks: usize, cycle: f64) -> usize {
 pub fn elasticity(a: &MeasuredRate, b: &MeasuredRate, look: usize) -> Elasticity {
     let unit = (f64::from(a.in_flight) / f64::from(b.in_flight)).ln();
     let value = (a.per_tick / b.per_tick).ln() / unit;
-    let half = half(a, b, look, 0.0);
+    let half = half_width(a, b, look, 0.0);
     Elasticity { value, low: value - half, high: value + half }
 }
 
 /// Half-width of the interval of [`elasticity`], with `more` additional standard errors.
-pub fn half(a: &MeasuredRate, b: &MeasuredRate, look: usize, more: f64) -> f64 {
+pub fn half_width(a: &MeasuredRate, b: &MeasuredRate, look: usize, more: f64) -> f64 {
     let unit = (f64::from(a.in_flight) / f64::from(b.in_flight)).ln().abs();
-    let [of_a, of_b] = [a, b].map(|rate| (rate.quantile(look) + more) * rate.error());
-    of_a.hypot(of_b).hypot(a.cut() + b.cut()) / unit
+    let [of_a, of_b] = [a, b].map(|rate| (rate.quantile(look) + more) * rate.standard_error());
+    of_a.hypot(of_b).hypot(a.burst_error() + b.burst_error()) / unit
 }
 
 /// True if two rates with equally many requests in flight differ by a fifth and by three standard errors.
@@ -161,8 +161,8 @@ pub fn has_drifted(run: &MeasuredRate, later: &MeasuredRate) -> bool {
     // With few batches, the quantile that corresponds to three standard errors of many.
     let last = LOOKS - 1;
     let of_many = Normal::standard().inverse_cdf(1.0 - TAILS[last]);
-    let [of_run, of_later] = [run, later].map(|rate| 3.0 * rate.quantile(last) / of_many * rate.error());
-    difference > 1.2_f64.ln() && difference > of_run.hypot(of_later).hypot(later.cut() + run.cut())
+    let [of_run, of_later] = [run, later].map(|rate| 3.0 * rate.quantile(last) / of_many * rate.standard_error());
+    difference > 1.2_f64.ln() && difference > of_run.hypot(of_later).hypot(later.burst_error() + run.burst_error())
 }
 
 #[cfg(test)]
@@ -185,7 +185,7 @@ mod tests {
             }
         };
         let constant = MeasuredRate::from_ticks(&[10.0; 400], 4, 0.4).unwrap();
-        assert!(constant.dispersion < 0.01 && constant.error() < 0.001, "{constant:?}");
+        assert!(constant.dispersion < 0.01 && constant.standard_error() < 0.001, "{constant:?}");
         let random: Vec<MeasuredRate> = (0..200)
             .map(|_| MeasuredRate::from_ticks(&(0..400).map(|_| poisson(10.0)).collect::<Vec<_>>(), 4, 0.4).unwrap())
             .collect();
@@ -194,7 +194,7 @@ mod tests {
         // Bursts of all requests in flight. The cycle is no multiple of a tick.
         let bursts: Vec<f64> = (0..400).map(|tick| if (tick * 10 % 37) < 10 { 8.0 } else { 0.0 }).collect();
         let bursts = MeasuredRate::from_ticks(&bursts, 8, 3.7).unwrap();
-        assert!(bursts.error() < 0.02, "{bursts:?}");
+        assert!(bursts.standard_error() < 0.02, "{bursts:?}");
     }
 
     #[test]

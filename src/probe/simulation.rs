@@ -28,7 +28,7 @@ enum ServiceModel {
 
 impl ServiceModel {
     /// Draws a service time with mean 1.
-    fn draw(self, random: &mut Random) -> f64 {
+    fn draw_service_time(self, random: &mut Random) -> f64 {
         match self {
             Self::Constant => 1.0,
             Self::Exponential => -(1.0 - random.uniform()).ln(),
@@ -66,7 +66,7 @@ impl SimulatedTarget {
     }
 
     /// Limits the requests in flight, spread evenly over the connections.
-    fn limit(&mut self, limit: u32, now_ns: u64) {
+    fn limit_in_flight(&mut self, limit: u32, now_ns: u64) {
         let (all, mut place) = (self.in_flight(), 0);
         let mut is_kept = || {
             place += 1;
@@ -78,13 +78,13 @@ impl SimulatedTarget {
             self.waiting.iter_mut().for_each(|kept| *kept = is_kept());
         }
         self.waiting.extend((all..limit).map(|_| true));
-        self.serve(now_ns);
+        self.start_services(now_ns);
     }
 
-    fn serve(&mut self, now_ns: u64) {
+    fn start_services(&mut self, now_ns: u64) {
         while self.workers == 0 || self.served.len() < self.workers as usize {
             let Some(kept) = self.waiting.pop_front() else { break };
-            let takes_ns = self.service.draw(&mut self.random) * self.mean_s * 1e9;
+            let takes_ns = self.service.draw_service_time(&mut self.random) * self.mean_s * 1e9;
             self.served.push(Reverse((now_ns + takes_ns as u64, kept)));
         }
     }
@@ -96,18 +96,18 @@ impl SimulatedTarget {
             self.served.pop();
             responses += 1.0;
             self.waiting.extend(kept.then_some(true));
-            self.serve(at_ns);
+            self.start_services(at_ns);
         }
         responses
     }
 
-    fn per_s(&self, in_flight: u32) -> f64 {
+    fn expected_rate(&self, in_flight: u32) -> f64 {
         let served = if self.workers == 0 { in_flight } else { in_flight.min(self.workers) };
         f64::from(served) / self.mean_s
     }
 
     fn elasticity(&self, one: u32, other: u32) -> f64 {
-        (self.per_s(one) / self.per_s(other)).ln() / (f64::from(one) / f64::from(other)).ln()
+        (self.expected_rate(one) / self.expected_rate(other)).ln() / (f64::from(one) / f64::from(other)).ln()
     }
 }
 
@@ -122,7 +122,7 @@ struct SimulatedProbe {
 
 impl SimulatedProbe {
     /// Range of elasticities that the probe decided for.
-    fn side(&self) -> Option<[f64; 2]> {
+    fn decided_range(&self) -> Option<[f64; 2]> {
         let (_, Elasticity { low, high, .. }) = self.result.filter(|_| !self.has_drifted)?;
         let sides = [[FOLLOWS, f64::INFINITY], [f64::NEG_INFINITY, STAYS], [STAYS, FOLLOWS]];
         sides.into_iter().find(|side| low > side[0] && high < side[1])
@@ -130,39 +130,44 @@ impl SimulatedProbe {
 
     /// True if the true elasticity is outside the decided range.
     fn is_wrong(&self, target: &SimulatedTarget, in_flight: u32) -> bool {
-        let (Some(side), Some((rate, _))) = (self.side(), self.result) else { return false };
+        let (Some(side), Some((rate, _))) = (self.decided_range(), self.result) else { return false };
         let truth = target.elasticity(in_flight, rate.in_flight);
         truth < side[0] - 1e-9 || truth > side[1] + 1e-9
     }
 }
 
 /// Simulates a run of this many seconds and the probe after it.
-fn probe(target: &mut SimulatedTarget, in_flight: u32, run_s: u64, probe_s: f64) -> SimulatedProbe {
-    probe_in_ticks(target, in_flight, run_s * 10, probe_s)
+fn simulate_probe(target: &mut SimulatedTarget, in_flight: u32, run_s: u64, probe_s: f64) -> SimulatedProbe {
+    simulate_probe_after_ticks(target, in_flight, run_s * 10, probe_s)
 }
 
 /// Simulates a run of this many tenths of a second and the probe after it.
-fn probe_in_ticks(target: &mut SimulatedTarget, in_flight: u32, run_ticks: u64, probe_s: f64) -> SimulatedProbe {
+fn simulate_probe_after_ticks(
+    target: &mut SimulatedTarget,
+    in_flight: u32,
+    run_ticks: u64,
+    probe_s: f64,
+) -> SimulatedProbe {
     const RUN_TICK_NS: u64 = 100_000_000;
     let tick_ns = (TICK_S * 1e9) as u64;
-    target.limit(in_flight, 0);
+    target.limit_in_flight(in_flight, 0);
     let counts: Vec<f64> = (1..=run_ticks).map(|tick| target.run_until(tick * RUN_TICK_NS)).collect();
-    let last = &counts[super::first_of_last_part(counts.len())..];
+    let last = &counts[super::start_of_last_part(counts.len())..];
     let nothing = SimulatedProbe { result: None, took_s: 0.0, has_drifted: false, is_affordable: false };
-    let Some(run) = MeasuredRate::at_end(last, in_flight) else { return nothing };
+    let Some(run) = MeasuredRate::from_end_of_run(last, in_flight) else { return nothing };
     let begin = run_ticks * 10;
     let base = BaselineRun { run: run.in_shorter_ticks(10), other: in_flight / 2, ticks: (probe_s / TICK_S) as u64 };
-    let Ok(mut course) = ProbeCourse::begin(base, begin, in_flight.into()) else { return nothing };
-    target.limit(course.first(), begin * tick_ns);
+    let Ok(mut course) = ProbeCourse::start(base, begin, in_flight.into()) else { return nothing };
+    target.limit_in_flight(course.initial_in_flight(), begin * tick_ns);
     let (mut tick, mut ticks) = (begin, Vec::new());
     loop {
         ticks.push(target.run_until((tick + 1) * tick_ns));
         tick += 1;
         let of = |from: u64| &ticks[((from - begin) as usize).min(ticks.len())..];
-        let order = course.go_on(&TickCounts { tick, in_flight: target.in_flight().into(), ticks: &of });
+        let order = course.next_step(&TickCounts { tick, in_flight: target.in_flight().into(), ticks: &of });
         match order {
             ProbeStep::Wait => {}
-            ProbeStep::Limit(limit) => target.limit(limit, tick * tick_ns),
+            ProbeStep::Limit(limit) => target.limit_in_flight(limit, tick * tick_ns),
             ProbeStep::End => break,
         }
         assert!(tick <= begin + base.ticks + 1, "the probe exceeds its time");
@@ -172,7 +177,7 @@ fn probe_in_ticks(target: &mut SimulatedTarget, in_flight: u32, run_ticks: u64, 
 }
 
 /// Draws a closed loop at random.
-fn drawn(seed: u64) -> (SimulatedTarget, u32, String) {
+fn draw_closed_loop(seed: u64) -> (SimulatedTarget, u32, String) {
     let mut random = Random::new(Random::new(seed).next());
     let order = |random: &mut Random, low: f64, high: f64| low * (high / low).powf(random.uniform());
     let workers = random.below(25) as u32;
@@ -188,7 +193,7 @@ fn drawn(seed: u64) -> (SimulatedTarget, u32, String) {
     let name = format!(
         "{seed}: {workers} workers, {service:?} {:.1} ms, c = {in_flight}, {:.0}/s",
         mean_s * 1e3,
-        target.per_s(in_flight)
+        target.expected_rate(in_flight)
     );
     (target, in_flight, name)
 }
@@ -206,19 +211,19 @@ struct RangeCounts {
 }
 
 impl RangeCounts {
-    fn share(&self) -> f64 {
+    fn decided_share(&self) -> f64 {
         f64::from(self.decided) / f64::from(self.all.max(1))
     }
 }
 
 /// Counts the outcomes of one probe per seed: above 250 responses/s, from 50 to 250, and with a queue that takes longer
 /// than a second to halve.
-fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [RangeCounts; 3] {
+fn count_outcomes(seeds: std::ops::Range<u64>, run_s: u64) -> [RangeCounts; 3] {
     let mut counts = [RangeCounts::default(), RangeCounts::default(), RangeCounts::default()];
     for seed in seeds {
-        let (mut target, in_flight, name) = drawn(seed);
-        let per_s = target.per_s(in_flight);
-        let told = probe(&mut target, in_flight, run_s, (run_s as f64 / 5.0).min(6.0));
+        let (mut target, in_flight, name) = draw_closed_loop(seed);
+        let per_s = target.expected_rate(in_flight);
+        let told = simulate_probe(&mut target, in_flight, run_s, (run_s as f64 / 5.0).min(6.0));
         let place = match per_s {
             _ if f64::from(in_flight) / 2.0 / per_s > 1.0 => 2,
             per_s if per_s > 250.0 => 0,
@@ -226,14 +231,14 @@ fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [RangeCounts; 3] {
         };
         let counts = &mut counts[place];
         counts.all += 1;
-        counts.decided += u32::from(told.side().is_some());
+        counts.decided += u32::from(told.decided_range().is_some());
         if told.is_affordable {
             counts.took_s.push(told.took_s);
         }
         counts.drifted += u32::from(told.has_drifted);
         if told.is_wrong(&target, in_flight) {
             counts.wrong.push(format!("{name}: {:?}", told.result));
-        } else if told.side().is_none() {
+        } else if told.decided_range().is_none() {
             counts.undecided.push(format!("{name} ({}): {:?}", told.is_affordable, told.result));
         }
     }
@@ -245,7 +250,7 @@ fn tell(seeds: std::ops::Range<u64>, run_s: u64) -> [RangeCounts; 3] {
 fn random_closed_loops_are_never_judged_wrongly() {
     let is_whole = std::env::var_os("CHECK_MACHINE").is_some();
     for (run_s, least, seeds) in [(10, [0.9, 0.55], 600), (30, [0.97, 0.85], 600)] {
-        let counts = tell(0..if is_whole { seeds } else { 40 }, run_s);
+        let counts = count_outcomes(0..if is_whole { seeds } else { 40 }, run_s);
         let mut took_s: Vec<f64> = counts.iter().flat_map(|counts| counts.took_s.clone()).collect();
         took_s.sort_by(f64::total_cmp);
         let [median_s, most_s] = [took_s[took_s.len() / 2], took_s[took_s.len() - 1]];
@@ -258,23 +263,23 @@ fn random_closed_loops_are_never_judged_wrongly() {
         assert!(median_s <= 1.0 && most_s <= run_s as f64 / 5.0 + 0.02, "{median_s} {most_s}");
         if is_whole {
             for (counts, least) in counts.iter().zip(least) {
-                assert!(counts.share() >= least, "{run_s} s: {:.3} decided", counts.share());
+                assert!(counts.decided_share() >= least, "{run_s} s: {:.3} decided", counts.decided_share());
             }
         } else {
-            assert!(counts[0].share() >= 0.8, "{:#?}", counts[0]);
+            assert!(counts[0].decided_share() >= 0.8, "{:#?}", counts[0]);
         }
     }
 }
 
 /// Numbers of wrong and of decided probes for a target with this many workers, between `in_flight` and half of it.
-fn at(workers: u32, in_flight: u32, service: ServiceModel, per_s: f64, count: u64) -> [u64; 2] {
+fn count_wrong_and_decided(workers: u32, in_flight: u32, service: ServiceModel, per_s: f64, count: u64) -> [u64; 2] {
     let mut told = [0, 0];
     for seed in 0..count {
         let served = if workers == 0 { in_flight } else { in_flight.min(workers) };
         let mut target = SimulatedTarget::new(workers, service, f64::from(served) / per_s, seed);
-        let result = probe(&mut target, in_flight, 10, 2.0);
+        let result = simulate_probe(&mut target, in_flight, 10, 2.0);
         told[0] += u64::from(result.is_wrong(&target, in_flight));
-        told[1] += u64::from(result.side().is_some());
+        told[1] += u64::from(result.decided_range().is_some());
     }
     told
 }
@@ -288,7 +293,7 @@ fn at_most_one_percent_is_misjudged() {
     {
         // ln(16 ÷ 13) ÷ ln(26 ÷ 13) = 0.2996, and ln(13 ÷ 8) ÷ ln(16 ÷ 8) = 0.7004.
         for (workers, in_flight) in [(16, 26), (13, 16)] {
-            let [wrong, decided] = at(workers, in_flight, service, 1_000.0, count);
+            let [wrong, decided] = count_wrong_and_decided(workers, in_flight, service, 1_000.0, count);
             println!("{service:?}, {workers} workers, c = {in_flight}: {wrong} wrong, {decided} decided of {count}");
             assert!(wrong <= count.div_ceil(100), "{service:?} {workers}: {wrong} of {count}");
             all_decided += decided;
@@ -304,9 +309,9 @@ fn too_short_runs_are_repeated_first() {
     for (seed, workers) in (0..40).zip([0, 2].into_iter().cycle()) {
         let mean_s = f64::from(if workers == 0 { 8 } else { workers }) / 1_000.0;
         let mut target = SimulatedTarget::new(workers, ServiceModel::Exponential, mean_s, seed);
-        let told = probe_in_ticks(&mut target, 8, 10, 4.0);
+        let told = simulate_probe_after_ticks(&mut target, 8, 10, 4.0);
         assert!(!told.is_wrong(&target, 8), "{seed}: {:?}", told.result);
-        decided += u64::from(told.side().is_some());
+        decided += u64::from(told.decided_range().is_some());
     }
     assert!(decided >= 38, "{decided} of 40");
 }
@@ -315,16 +320,19 @@ fn too_short_runs_are_repeated_first() {
 fn random_service_needs_more_responses_than_constant() {
     for (service, most) in [(ServiceModel::Constant, 100.0), (ServiceModel::Exponential, 900.0)] {
         let mut target = SimulatedTarget::new(1, service, 1.5e-3, 1);
-        let told = probe(&mut target, 8, 10, 2.0);
+        let told = simulate_probe(&mut target, 8, 10, 2.0);
         let (rate, _) = told.result.expect("the probe ran");
-        assert!(told.side() == Some([f64::NEG_INFINITY, STAYS]) && rate.responses < most, "{service:?} {rate:?}");
+        assert!(
+            told.decided_range() == Some([f64::NEG_INFINITY, STAYS]) && rate.responses < most,
+            "{service:?} {rate:?}"
+        );
     }
 }
 
 /// The table in docs/measuring.md: share of decided probes after runs of 10 and 30 seconds. 200 probes with
 /// `CHECK_MACHINE`.
 #[test]
-fn how_often_a_probe_decides() {
+fn probes_decide_at_high_rates() {
     let probes: u64 = if std::env::var_os("CHECK_MACHINE").is_some() { 200 } else { 2 };
     for service in [ServiceModel::Constant, ServiceModel::LogNormal(0.4), ServiceModel::Exponential] {
         for in_flight in [4, 16, 256] {
@@ -336,9 +344,9 @@ fn how_often_a_probe_decides() {
                         let workers = if seed % 2 == 0 { 0 } else { 2 };
                         let mean_s = f64::from(if workers == 0 { in_flight } else { workers }) / per_s;
                         let mut target = SimulatedTarget::new(workers, service, mean_s, seed);
-                        let told = probe(&mut target, in_flight, run_s, run_s as f64 / 5.0);
+                        let told = simulate_probe(&mut target, in_flight, run_s, run_s as f64 / 5.0);
                         assert!(!told.is_wrong(&target, in_flight), "{service:?} {in_flight} {per_s}");
-                        decided += u64::from(told.side().is_some());
+                        decided += u64::from(told.decided_range().is_some());
                     }
                     100 * decided / probes
                 };

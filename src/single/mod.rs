@@ -47,13 +47,13 @@ use screen::{has_colours, say_lines};
 const GRACE: Duration = Duration::from_millis(500);
 
 /// Runs a plan and returns the exit code.
-pub fn carry_out(plan: &mut Plan) -> u8 {
+pub fn run_and_report(plan: &mut Plan) -> u8 {
     let has_script = plan.script.is_some();
-    with_stack(has_script, run::host::check_space(plan, has_script), || steps(plan))
+    with_stack(has_script, run::host::check_space(plan, has_script), || run_steps(plan))
 }
 
 /// Takes the steps in order.
-fn steps(plan: &mut Plan) -> u8 {
+fn run_steps(plan: &mut Plan) -> u8 {
     let begun = Signals::listen(&[]).and_then(|signals| {
         let kept = KeptFiles::before_quitting(&signals);
         Ok((Files::for_plan(plan, &signals)?, kept, signals))
@@ -61,7 +61,7 @@ fn steps(plan: &mut Plan) -> u8 {
     let (mut files, kept, signals) = match begun {
         Ok(begun) => begun,
         Err(error) => {
-            say(&format!("{}{error:#}", speaker(plan)));
+            say(&format!("{}{error:#}", message_prefix(plan)));
             return code_of(&error);
         }
     };
@@ -78,7 +78,7 @@ fn steps(plan: &mut Plan) -> u8 {
     let mut line = ProgressLine::on_stderr("", plan);
     let mut waiting = WaitingLine { plan, is_said: plan.output.notes };
     let ran = guard(|| {
-        opening.greet();
+        opening.print_version();
         read?;
         session::run(plan, &interrupt, &mut [&mut opening, &mut line, &mut waiting, &mut Messages, &mut files])
     });
@@ -101,13 +101,13 @@ fn steps(plan: &mut Plan) -> u8 {
     let screen = match ran {
         Ok(ran) => ending.conclude(ran, opening, files),
         Err(error) => {
-            ending.give_up(&error);
+            ending.record_error(&error);
             // Removes files that were only opened.
             drop(files);
             opening.screen
         }
     };
-    ending.last_words(screen)
+    ending.print_messages(screen)
 }
 
 /// The steps after the measurement, and their results so far.
@@ -148,18 +148,18 @@ impl RunEnding<'_> {
         }
         let (plan, interrupt) = (self.plan, self.interrupt.clone());
         self.code = exit_code(plan, &outcome);
-        let (probe, files) = self.follow_up(&mut outcome, tail, files);
+        let (probe, files) = self.probe_after_run(&mut outcome, tail, files);
         outcome.probe = probe;
         self.was_probed = outcome.probe.is_some();
         self.lost = outcome.machines.iter().filter_map(|machine| machine.lost.clone()).collect();
         if matches!(outcome.ended, RunEnd::Signal | RunEnd::NeverBegun) {
-            self.undecided = questions(self.plan);
+            self.undecided = judging_options(self.plan);
         } else if outcome.probe.as_ref().is_some_and(Probe::is_interrupted) && asks_for_verdict(plan) {
             self.undecided = vec!["--fail-if verdict"];
         }
-        let (first_lines, mut screen) = (opening.text(), opening.screen);
+        let (first_lines, mut screen) = (opening.take_first_lines(), opening.screen);
         // The files and the report are functions of this judgement.
-        let judged = self.step(|| Ok(JudgedRun::from_outcome(plan, &outcome)));
+        let judged = self.take_step(|| Ok(JudgedRun::from_outcome(plan, &outcome)));
         self.our_fault = judged.as_ref().and_then(|judged| judged.strictly(plan)).cloned();
         let document = judged.as_ref().map(|judged| &judged.document);
         let gates = document.iter().flat_map(|document| &document.gates);
@@ -169,7 +169,7 @@ impl RunEnding<'_> {
         if !plan.output.files().is_empty() {
             self.was_written = true;
             if let (Some(document), Some(files)) = (document, files) {
-                self.step(|| {
+                self.take_step(|| {
                     files.write(document);
                     Ok(())
                 });
@@ -178,13 +178,15 @@ impl RunEnding<'_> {
         }
         // The reader of the report may block, and `done` may loop: from here on, the first signal quits.
         interrupt.blocking(|| {
-            let text = document.and_then(|document| self.step(|| report(plan, &outcome, document))).unwrap_or_default();
-            self.step(|| {
+            let text = document
+                .and_then(|document| self.take_step(|| render_report(plan, &outcome, document)))
+                .unwrap_or_default();
+            self.take_step(|| {
                 screen.print(&(first_lines + &text));
                 Ok(())
             });
             if !screen.has_lost_reader() {
-                self.step(|| {
+                self.take_step(|| {
                     let judged = judged.as_ref();
                     say_lines(&judged.map_or_else(String::new, |judged| judged.lines(&plan.output, has_colours())));
                     Ok(())
@@ -194,38 +196,43 @@ impl RunEnding<'_> {
             if let Some(mut script) = script.filter(|_| outcome.breakdown.is_none() && outcome.stuck.is_empty()) {
                 // `done` might touch the state of a stuck thread, which is forbidden.
                 let done = guard(|| call_done(plan, &outcome, &mut script)).and_then(|done| done);
-                done.unwrap_or_else(|error| self.give_up(&error));
+                done.unwrap_or_else(|error| self.record_error(&error));
             }
         });
         if plan.once {
-            let shown = self.step(|| show_other_names(plan, &interrupt, &mut screen));
+            let shown = self.take_step(|| show_other_names(plan, &interrupt, &mut screen));
             let (code, broken) = shown.unwrap_or_default();
             self.code = if self.code == 0 { code } else { self.code };
             self.broken.extend(broken);
         }
-        self.explain(&outcome);
+        self.record_breakdown(&outcome);
         screen
     }
 
     /// Runs the probe if it would reveal more, and returns the files. No files if a signal has written them meanwhile.
-    fn follow_up(&mut self, outcome: &mut Outcome, tail: Option<Tail>, files: Files) -> (Option<Probe>, Option<Files>) {
+    fn probe_after_run(
+        &mut self,
+        outcome: &mut Outcome,
+        tail: Option<Tail>,
+        files: Files,
+    ) -> (Option<Probe>, Option<Files>) {
         let (plan, interrupt, kept) = (self.plan, self.interrupt.clone(), self.kept.clone());
-        if self.step(|| Ok(needs_probe(plan, outcome))) != Some(true) {
-            probe::dismiss(tail, outcome);
+        if self.take_step(|| Ok(needs_probe(plan, outcome))) != Some(true) {
+            probe::dismiss_workers(tail, outcome);
             return (None, Some(files));
         }
         let keeps = plan.output.probing.is_some() && !plan.output.files().is_empty();
-        let draft = self.step(|| Ok(keeps.then(|| JudgedRun::from_outcome(plan, outcome).document))).flatten();
-        let probe = || self.step(|| Ok(probe::after(plan, outcome, tail, &interrupt))).flatten();
+        let draft = self.take_step(|| Ok(keeps.then(|| JudgedRun::from_outcome(plan, outcome).document))).flatten();
+        let probe = || self.take_step(|| Ok(probe::run_after(plan, outcome, tail, &interrupt))).flatten();
         let Some(draft) = draft else { return (probe(), Some(files)) };
         kept.keep(files, draft);
         (probe(), kept.take())
     }
 
     /// Takes one step; a failure does not end the remaining steps.
-    fn step<T>(&mut self, work: impl FnOnce() -> anyhow::Result<T>) -> Option<T> {
+    fn take_step<T>(&mut self, work: impl FnOnce() -> anyhow::Result<T>) -> Option<T> {
         let done = guard(work).and_then(|done| done);
-        done.map_err(|error| self.give_up(&error)).ok()
+        done.map_err(|error| self.record_error(&error)).ok()
     }
 
     fn wait_for_files(&self) {
@@ -238,26 +245,26 @@ impl RunEnding<'_> {
     }
 
     /// Handles an error, which may be a script's request to exit.
-    fn give_up(&mut self, error: &anyhow::Error) {
+    fn record_error(&mut self, error: &anyhow::Error) {
         if let Some(&Exit(code)) = error.downcast_ref() {
-            return self.exit(code);
+            return self.set_exit_code(code);
         }
         self.code = code_of(error);
-        self.said.push(format!("{}{error:#}", speaker(self.plan)));
+        self.said.push(format!("{}{error:#}", message_prefix(self.plan)));
     }
 
     /// Records why a run broke off, if it did.
-    fn explain(&mut self, outcome: &Outcome) {
+    fn record_breakdown(&mut self, outcome: &Outcome) {
         for sentence in failure::stuck(outcome) {
             self.code = EXIT_WRONG;
             self.said.push(format!("onrush: {sentence}"));
         }
         match &outcome.breakdown {
             None => {}
-            Some(Breakdown::Exit(code)) => self.exit(*code),
+            Some(Breakdown::Exit(code)) => self.set_exit_code(*code),
             Some(Breakdown::Script(words)) => {
                 self.code = EXIT_WRONG;
-                self.said.push(format!("{}{words}", speaker(self.plan)));
+                self.said.push(format!("{}{words}", message_prefix(self.plan)));
             }
             Some(Breakdown::Bug(thread)) => {
                 self.code = EXIT_WRONG;
@@ -267,13 +274,13 @@ impl RunEnding<'_> {
     }
 
     /// Sets a script's exit code, of which the system keeps eight bits. Code 0 does not hide a failure.
-    fn exit(&mut self, code: i32) {
+    fn set_exit_code(&mut self, code: i32) {
         let code = code as u8;
         self.code = if code == 0 && !self.said.is_empty() { EXIT_WRONG } else { code };
     }
 
     /// Prints the remaining messages and returns the exit code.
-    fn last_words(mut self, screen: Screen) -> u8 {
+    fn print_messages(mut self, screen: Screen) -> u8 {
         let unwritten = if self.was_written { files::unwritable(&self.states) } else { Vec::new() };
         let mut said: Vec<String> = unwritten.iter().map(|error| format!("onrush: {error}")).collect();
         said.extend(screen.failure("the report").map(|line| format!("onrush: {line}")));
@@ -290,7 +297,7 @@ impl RunEnding<'_> {
             ];
             self.code = foremost(ORDER, &codes);
         }
-        said.extend(self.our_fault.iter().map(strict));
+        said.extend(self.our_fault.iter().map(strict_message));
         said.extend(self.broken.iter().map(|gate| format!("onrush: {}", gate.sentence())));
         if self.code == EXIT_INTERRUPTED {
             let what = if self.was_probed { "the probe after the run" } else { "the run" };
@@ -324,7 +331,7 @@ fn needs_probe(plan: &Plan, outcome: &Outcome) -> bool {
 }
 
 /// Options of the plan that judge the run. A run interrupted by a signal passes none of them.
-fn questions(plan: &Plan) -> Vec<&'static str> {
+fn judging_options(plan: &Plan) -> Vec<&'static str> {
     let asked = [
         ("--fail-if", !plan.output.gates.is_empty()),
         ("--strict", plan.output.is_strict),
@@ -338,12 +345,12 @@ fn asks_for_verdict(plan: &Plan) -> bool {
 }
 
 /// Message for a verdict that `--strict` makes a failure.
-fn strict(verdict: &Verdict) -> String {
+fn strict_message(verdict: &Verdict) -> String {
     format!("onrush: --strict: {verdict}")
 }
 
 /// Report after the run.
-fn report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result<String> {
+fn render_report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow::Result<String> {
     Ok(match plan.output.format {
         _ if plan.once => report::once(plan, outcome),
         Format::Text => report::closing(document)?,
@@ -382,6 +389,6 @@ fn exit_code(plan: &Plan, outcome: &Outcome) -> u8 {
 }
 
 /// Prefix of error messages; empty in wrk mode.
-fn speaker(plan: &Plan) -> &'static str {
+fn message_prefix(plan: &Plan) -> &'static str {
     if plan.dialect.is_compat() { "" } else { "onrush: " }
 }

@@ -27,7 +27,7 @@ impl<'a> RunOpening<'a> {
     }
 
     /// Prints the version at the same point as wrk: before anything can fail.
-    pub fn greet(&mut self) {
+    pub fn print_version(&mut self) {
         if self.plan.output.verbose
             && self.plan.dialect.is_compat()
             && let Ok(choice) = run::choice::choose(&self.plan.io)
@@ -37,7 +37,7 @@ impl<'a> RunOpening<'a> {
     }
 
     /// Returns the first lines of the report, on the first call only.
-    pub fn text(&mut self) -> String {
+    pub fn take_first_lines(&mut self) -> String {
         let is_due = !std::mem::replace(&mut self.is_printed, true)
             && !self.plan.once
             && self.plan.output.format == Format::Text;
@@ -81,7 +81,7 @@ impl Observer for RunOpening<'_> {
                 exact(probing.time)
             ));
         }
-        let text = self.text();
+        let text = self.take_first_lines();
         self.print(&text);
         Some(Instant::now())
     }

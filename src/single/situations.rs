@@ -72,12 +72,12 @@ impl ChoiceDraw {
     }
 
     /// Draws a number from `low` to `high` with a uniformly distributed logarithm.
-    fn order(&mut self, low: f64, high: f64) -> f64 {
+    fn log_uniform(&mut self, low: f64, high: f64) -> f64 {
         low * (high / low).powf(self.0.uniform())
     }
 
     /// Draws a service with this mean, in milliseconds.
-    fn service(&mut self, mean_ms: f64) -> (Service, &'static str) {
+    fn draw_service(&mut self, mean_ms: f64) -> (Service, &'static str) {
         let service = Service { ms: mean_ms, sd: 0.0, dist: None, slow: None };
         match self.0.below(5) {
             0 => (service, "constant"),
@@ -92,13 +92,13 @@ impl ChoiceDraw {
     }
 }
 
-fn draw(seed: u64) -> Situation {
+fn draw_situation(seed: u64) -> Situation {
     let mut draw = ChoiceDraw(Random::new(Random::new(seed).next()));
-    let per_s = draw.order(800.0, 6_000.0);
+    let per_s = draw.log_uniform(800.0, 6_000.0);
     let workers = draw.one_of(&[1, 2, 4, 8, 16, 64]);
-    let (service, dist) = draw.service(f64::from(workers) / per_s * 1e3);
+    let (service, dist) = draw.draw_service(f64::from(workers) / per_s * 1e3);
     let pool = Some(Pool { workers, service });
-    let mut scenario = Scenario { latency_us: draw.order(20.0, 500.0), pool, ..Scenario::default() };
+    let mut scenario = Scenario { latency_us: draw.log_uniform(20.0, 500.0), pool, ..Scenario::default() };
     let duration_s = draw.one_of(&[10, 10, 15, 20]);
     let probe_s = draw.one_of(&[None, None, None, Some(6)]);
     let mut name = format!("{workers} workers, {dist}, {per_s:.0}/s");
@@ -122,12 +122,12 @@ fn draw(seed: u64) -> Situation {
         return Situation { scenario, connections, duration_s, probe_s, load: Some(load), seed, name };
     }
     // Around the number that keeps the workers busy all the time, and elsewhere.
-    let connections = (f64::from(workers) * draw.order(0.2, 8.0)).round().clamp(2.0, 256.0) as u32;
+    let connections = (f64::from(workers) * draw.log_uniform(0.2, 8.0)).round().clamp(2.0, 256.0) as u32;
     match draw.0.below(6) {
         0 => {
             // Time spent before the pool, without a queue.
             let delay_ms = draw.0.uniform() * 3e3 * f64::from(workers) / per_s;
-            let (delay, dist) = draw.service(delay_ms);
+            let (delay, dist) = draw.draw_service(delay_ms);
             scenario.delay = Some(delay);
             let _ = write!(name, ", delay of {:.1} ms, {dist}", delay.ms);
         }
@@ -153,7 +153,7 @@ fn draw(seed: u64) -> Situation {
 
 impl Situation {
     /// Plan of a command line with these arguments.
-    fn plan(&self, words: &str) -> Box<Plan> {
+    fn parse_plan(&self, words: &str) -> Box<Plan> {
         let file = env::temp_dir().join(format!("onrush-situations-{}-{}.toml", process::id(), self.seed));
         fs::write(&file, toml::to_string(&self.scenario).expect("a scenario is a table"))
             .expect("the scenario can be written");
@@ -173,7 +173,7 @@ impl Situation {
     }
 
     /// Rate of a long closed loop, in responses per second, and its relative standard error.
-    fn reaches(&self, connections: u32, about_per_s: f64) -> (f64, f64) {
+    fn long_run_rate(&self, connections: u32, about_per_s: f64) -> (f64, f64) {
         let length_s = (LONG / about_per_s).clamp(15.0, 600.0).ceil();
         let long = Self {
             scenario: Scenario { stall: Vec::new(), fault: Vec::new(), ..self.scenario.clone() },
@@ -181,7 +181,7 @@ impl Situation {
             name: String::new(),
             ..*self
         };
-        let plan = long.plan(&format!("-c{connections} --warmup 2s -d{length_s}s --probe off"));
+        let plan = long.parse_plan(&format!("-c{connections} --warmup 2s -d{length_s}s --probe off"));
         let outcome = long.run(&plan).outcome;
         let rows: Vec<f64> = outcome.timeline.rows.iter().map(|row| row.completed as f64).collect();
         let groups: Vec<f64> = rows.chunks_exact(rows.len() / 15).map(|rows| rows.iter().sum()).collect();
@@ -192,9 +192,9 @@ impl Situation {
     }
 
     /// The true answer, for a closed loop between its requests in flight and `other`, and the possible rate.
-    fn truth(&self, other: u32) -> (KnownAnswer, f64) {
-        let about_per_s = self.about_per_s();
-        let (x, error) = self.reaches(self.connections, about_per_s);
+    fn true_answer(&self, other: u32) -> (KnownAnswer, f64) {
+        let about_per_s = self.estimated_rate();
+        let (x, error) = self.long_run_rate(self.connections, about_per_s);
         if let Some(load) = self.load {
             let is_disturbed = !self.scenario.fault.is_empty() || !self.scenario.stall.is_empty();
             let asked_per_s = (load * about_per_s).round();
@@ -207,11 +207,11 @@ impl Situation {
             return (KnownAnswer::Silent, x);
         }
         let unit = (f64::from(self.connections) / f64::from(other)).ln();
-        let (y, other_error) = self.reaches(other, about_per_s);
+        let (y, other_error) = self.long_run_rate(other, about_per_s);
         (KnownAnswer::Loop { elasticity: (x / y).ln() / unit, error: error.hypot(other_error) / unit }, x)
     }
 
-    fn about_per_s(&self) -> f64 {
+    fn estimated_rate(&self) -> f64 {
         match (&self.scenario.pool, &self.scenario.delay) {
             (Some(pool), _) => f64::from(pool.workers) * 1e3 / mean_ms(&pool.service),
             (None, Some(delay)) => {
@@ -226,13 +226,13 @@ impl Situation {
     fn verdict(&self) -> (LimitedBy, String, bool, u32) {
         let most = self.connections.max(8_192);
         let load = self.load.map_or(String::new(), |load| {
-            format!(" -R{:.0} --arrivals poisson --max-inflight {most}", load * self.about_per_s())
+            format!(" -R{:.0} --arrivals poisson --max-inflight {most}", load * self.estimated_rate())
         });
         let probe = self.probe_s.filter(|_| self.load.is_none()).map_or(String::new(), |s| format!(" --probe {s}s"));
-        let plan = self.plan(&format!("-c{} -d{}s{load}{probe}", self.connections, self.duration_s));
+        let plan = self.parse_plan(&format!("-c{} -d{}s{load}{probe}", self.connections, self.duration_s));
         let SessionResult { mut outcome, tail, .. } = self.run(&plan);
         if needs_probe(&plan, &outcome) {
-            outcome.probe = probe::after(&plan, &mut outcome, tail, &Interrupt::default());
+            outcome.probe = probe::run_after(&plan, &mut outcome, tail, &Interrupt::default());
         }
         let is_short = outcome.probe.as_ref().is_some_and(|probe| probe.needed_s.is_some());
         let other = outcome.probe.as_ref().and_then(|probe| probe.in_flight()).map(|(_, other)| other);
@@ -273,7 +273,7 @@ fn mean_ms(service: &Service) -> f64 {
 }
 
 /// Classifies a verdict. A true value within three standard errors of a limit may be on either side.
-fn class(truth: &KnownAnswer, limited_by: LimitedBy, is_short: bool) -> AnswerClass {
+fn classify(truth: &KnownAnswer, limited_by: LimitedBy, is_short: bool) -> AnswerClass {
     use LimitedBy::{Connections, Knee, Schedule, Target, Unclear};
     let is_right = match (truth, limited_by) {
         (_, Unclear) => return if is_short { AnswerClass::Unaffordable } else { AnswerClass::Unclear },
@@ -292,15 +292,15 @@ fn class(truth: &KnownAnswer, limited_by: LimitedBy, is_short: bool) -> AnswerCl
 
 /// Runs `SITUATIONS` situations, from `SITUATIONS_SEED` on, where the environment sets them.
 #[test]
-fn what_limits_a_run_is_never_confidently_wrong() {
+fn limits_are_never_confidently_wrong() {
     let number = |name: &str| env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let first = number("SITUATIONS_SEED").unwrap_or(FIRST);
     let mut all = Vec::new();
     for seed in first..first + number("SITUATIONS").unwrap_or(SEEDS) {
-        let situation = draw(seed);
+        let situation = draw_situation(seed);
         let (limited_by, sentence, is_short, other) = situation.verdict();
-        let (truth, per_s) = situation.truth(other);
-        let class = class(&truth, limited_by, is_short);
+        let (truth, per_s) = situation.true_answer(other);
+        let class = classify(&truth, limited_by, is_short);
         println!(
             "{seed} {class:?} {} [{:?} {} s]: {truth:.3?}, {per_s:.0}/s: {sentence}",
             situation.name, situation.probe_s, situation.duration_s

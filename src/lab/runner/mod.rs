@@ -1,5 +1,5 @@
 //! Executes an experiment, from its plan to its exit code. A run has the steps of
-//! [`single::carry_out`](crate::single::carry_out) except for the output. This file has the steps around all runs.
+//! [`single::run_and_report`](crate::single::run_and_report) except for the output. This file has the steps around all runs.
 
 mod around;
 mod preflight;
