@@ -76,7 +76,7 @@ pub(super) fn decide(
         typed.warnings.push(format!("the path {path} of the URL is not sent: the list has whole paths"));
     }
     typed.warnings.extend(entries.method().and_then(|method| request::miscased(method, "")));
-    typed.warnings.extend(entries.framed().map(|name| {
+    typed.warnings.extend(entries.first_framing_field().map(|name| {
         format!("{name} in the list is sent as it is, even where the body has another length or form; leave it out")
     }));
     let order = typed.urls_order.unwrap_or_default();
@@ -102,8 +102,17 @@ pub(super) fn decide(
         ));
     }
     let (length, is_safe, names) = (entries.len() as u64, entries.is_safe(), names.to_vec());
-    let list =
-        RequestList { file, bodies, order, seed, part: (0, 1), length, is_safe, names, firsts: entries.firsts() };
+    let list = RequestList {
+        file,
+        bodies,
+        order,
+        seed,
+        part: (0, 1),
+        length,
+        is_safe,
+        names,
+        firsts: entries.first_of_each_name(),
+    };
     let writes = !typed.outputs.is_empty() || typed.log.option().is_some() || typed.samples.is_some();
     if typed.once && list.names.len() > 1 && writes {
         typed

@@ -9,7 +9,7 @@ use onrush_text::printable;
 
 use super::refusal::PlanRefusal;
 use super::typed::Typed;
-use crate::requests::{Entries, Template, Values, looks_like_one, placeholders};
+use crate::requests::{Entries, Template, Values, first_likely_placeholder, placeholders};
 
 /// The parts of a plan that are sent, except those for connections.
 pub(super) struct SentRequest<'a> {
@@ -70,7 +70,7 @@ pub(super) fn missed(sent: &SentRequest) -> Option<String> {
     let body = sent.body.and_then(|body| body.contents().ok());
     let list = sent.list.and_then(|list| list.file.contents().ok());
     let texts = [sent.request.target.as_bytes()].into_iter().chain(headers).chain(body).chain(list);
-    let placeholder = texts.into_iter().find_map(looks_like_one)?;
+    let placeholder = texts.into_iter().find_map(first_likely_placeholder)?;
     Some(format!("{} is sent as it is; --templates fills it in", printable(&placeholder)))
 }
 
@@ -96,7 +96,7 @@ impl SentRequest<'_> {
         let entries = Entries::from_list(list, self.target, true).map_err(|error| in_list(error.to_string()))?;
         let usual =
             RequestParts { method: self.request.method.clone(), target: "/".to_owned(), ..RequestParts::default() };
-        for index in entries.with_braces() {
+        for index in entries.possibly_templated() {
             let wrong = |reason| in_list(format!("the request in line {}: {reason}", entries.line(index)));
             each(&entries.request(index, &usual)).map_err(wrong)?;
         }

@@ -11,8 +11,8 @@ use super::Merge;
 use crate::cli::arguments::{Subcommand, path, switch};
 use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::{
-    EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER, foremost,
-    print_noted, say, until_signal,
+    EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER,
+    highest_precedence, print_noted, say, until_signal,
 };
 use crate::record::Document;
 use crate::record::gate::Gate;
@@ -107,7 +107,7 @@ fn judged(sum: &Document) -> (u8, Vec<String>) {
         (EXIT_INCONCLUSIVE, is_asked && sum.incomplete.is_some() || undecided.count() > 0),
         (EXIT_INTERRUPTED, is_asked && sum.interrupted),
     ];
-    let code = foremost(ORDER, &codes);
+    let code = highest_precedence(ORDER, &codes);
     let why = match code {
         EXIT_NOTHING_COMPLETED => Some("no request completed, so the gates cannot pass"),
         EXIT_INCONCLUSIVE if sum.incomplete.is_some() => Some("a run is incomplete, so the gates cannot pass"),

@@ -74,7 +74,8 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
         (false, false) => PrintedReport { text: String::new(), notes },
         (false, true) if stdout().is_terminal() => form::print(&sum, ReportForm::Report, false)?,
         _ => {
-            let text = saved::readable(sum.to_json()).map_err(|why| anyhow!("the sum cannot be printed: {why}"))?;
+            let text =
+                saved::check_readable(sum.to_json()).map_err(|why| anyhow!("the sum cannot be printed: {why}"))?;
             PrintedReport { text, notes }
         }
     };
@@ -84,7 +85,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
     let states = files.states().clone();
     files.write_texts(|kind| {
         let text = export::render(kind, &sum).map_err(|corrupt| corrupt.to_string())?;
-        if kind == OutputKind::Json { saved::readable(text) } else { Ok(text) }
+        if kind == OutputKind::Json { saved::check_readable(text) } else { Ok(text) }
     });
     states.wait(files::PATIENCE);
     states.give_up();

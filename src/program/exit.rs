@@ -38,7 +38,7 @@ pub(crate) const SEARCH_ORDER: [u8; 7] = [
 ];
 
 /// The applicable code with the highest precedence; 0 if none applies.
-pub(crate) fn foremost(order: [u8; 7], codes: &[(u8, bool)]) -> u8 {
+pub(crate) fn highest_precedence(order: [u8; 7], codes: &[(u8, bool)]) -> u8 {
     let applies = |code: &u8| codes.iter().any(|(known, applies)| known == code && *applies);
     order.into_iter().find(applies).unwrap_or(0)
 }
@@ -48,12 +48,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_most_important_of_several_codes_counts() {
+    fn highest_precedence_code_counts() {
         let all = |codes: &[u8]| codes.iter().map(|code| (*code, true)).collect::<Vec<_>>();
-        assert_eq!(foremost(ORDER, &[]), 0);
-        assert_eq!(foremost(ORDER, &all(&[130, 4, 3])), 3);
-        assert_eq!(foremost(SEARCH_ORDER, &all(&[130, 4, 3])), 4);
-        assert_eq!(foremost(ORDER, &all(&[3, 5, 2, 1])), 1);
-        assert_eq!(foremost(ORDER, &[(3, false), (130, true)]), 130);
+        assert_eq!(highest_precedence(ORDER, &[]), 0);
+        assert_eq!(highest_precedence(ORDER, &all(&[130, 4, 3])), 3);
+        assert_eq!(highest_precedence(SEARCH_ORDER, &all(&[130, 4, 3])), 4);
+        assert_eq!(highest_precedence(ORDER, &all(&[3, 5, 2, 1])), 1);
+        assert_eq!(highest_precedence(ORDER, &[(3, false), (130, true)]), 130);
     }
 }

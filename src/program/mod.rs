@@ -15,7 +15,7 @@ use crate::run::{self, NoBackend, NotStarted};
 pub use exit::EXIT_WRONG;
 pub(crate) use exit::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT, ORDER,
-    SEARCH_ORDER, foremost,
+    SEARCH_ORDER, highest_precedence,
 };
 pub use screen::{Screen, print, print_noted, say};
 pub use signals::{Signals, end_after, leave};
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bug_is_named_once() {
+    fn bugs_are_named_once() {
         // The panic hook has printed the panic.
         let error = guard(|| panic!("on purpose")).err().unwrap().to_string();
         assert!(error.contains("the bug named above") && !error.contains("on purpose"), "{error}");

@@ -105,7 +105,7 @@ pub fn hidden(text: &str) -> String {
 /// Writes a line to standard error; lost if that is closed. Secrets are redacted, even in a misspelt file name. A very
 /// long line is truncated. No byte of a name or message moves the cursor.
 pub fn say(line: &str) {
-    let line = printable_lines(&cut(&secrets::users(&hidden(line))));
+    let line = printable_lines(&truncate_lines(&secrets::users(&hidden(line))));
     let _ = io::stderr().lock().write_all((line + "\n").as_bytes());
 }
 
@@ -118,7 +118,7 @@ pub fn say_lines(lines: &str) {
 const LINE_MAX: usize = 4096;
 
 /// Truncates long lines.
-fn cut(lines: &str) -> String {
+fn truncate_lines(lines: &str) -> String {
     let one = |line: &str| {
         let end = (0..=LINE_MAX.min(line.len())).rfind(|&at| line.is_char_boundary(at)).unwrap_or(0);
         let left_out = line.len() - end;
@@ -139,10 +139,13 @@ mod tests {
     #[test]
     fn long_lines_are_cut_and_counted() {
         let fits = "a".repeat(LINE_MAX);
-        assert_eq!(cut(&format!("{fits}\nb")), format!("{fits}\nb"));
-        assert_eq!(cut(&format!("{fits}bc\nd")), format!("{fits}… (2 bytes are left out)\nd"));
+        assert_eq!(truncate_lines(&format!("{fits}\nb")), format!("{fits}\nb"));
+        assert_eq!(truncate_lines(&format!("{fits}bc\nd")), format!("{fits}… (2 bytes are left out)\nd"));
         let long = "ä".repeat(1 << 19);
-        assert_eq!(cut(&long), format!("{}… ({} bytes are left out)", &long[..LINE_MAX], (1 << 20) - LINE_MAX));
-        assert!(cut(&format!("a{long}")).len() < LINE_MAX + 50, "no character is cut in two");
+        assert_eq!(
+            truncate_lines(&long),
+            format!("{}… ({} bytes are left out)", &long[..LINE_MAX], (1 << 20) - LINE_MAX)
+        );
+        assert!(truncate_lines(&format!("a{long}")).len() < LINE_MAX + 50, "no character is cut in two");
     }
 }

@@ -45,7 +45,7 @@ impl Before {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(work));
     }
 
-    fn work(&self) {
+    fn run_all(&self) {
         script::end_commands();
         self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(|work| work());
     }
@@ -68,13 +68,13 @@ impl Signals {
     /// A handler or the thread cannot be installed.
     pub fn listen(also: &[i32]) -> anyhow::Result<Self> {
         let (listen, signals) =
-            Self::handle(also).map_err(|error| anyhow!("cannot listen for signals: {}", reason(&error)))?;
+            Self::install_handlers(also).map_err(|error| anyhow!("cannot listen for signals: {}", reason(&error)))?;
         run::beside("signals", listen).map_err(|reason| NotStarted::Helper { job: "signals", reason })?;
         Ok(signals)
     }
 
     /// Installs the handlers, and returns the work of their thread.
-    fn handle(also: &[i32]) -> io::Result<(impl FnOnce() + Send + 'static + use<>, Self)> {
+    fn install_handlers(also: &[i32]) -> io::Result<(impl FnOnce() + Send + 'static + use<>, Self)> {
         // Under nohup(1), the loss of the terminal must not end the run. The quit key must not end a run in the
         // background.
         let can_end = |signal: &i32| ![SIGHUP, SIGQUIT].contains(signal) || !is_ignored(*signal);
@@ -95,7 +95,7 @@ impl Signals {
                 let mut first: Option<(i32, Instant)> = None;
                 for signal in signals.forever() {
                     if signal == SIGQUIT && !handled.contains(&SIGQUIT) {
-                        before.work();
+                        before.run_all();
                         // Never returns: the default action of the signal ends the process.
                         let _ = emulate_default_handler(SIGQUIT);
                     }
@@ -152,7 +152,7 @@ fn exit_at_once(code: i32) -> ! {
 /// Ends the process because of a signal.
 fn quit(is_quitting: &AtomicBool, before: &Before) -> ! {
     is_quitting.store(true, Ordering::Relaxed);
-    before.work();
+    before.run_all();
     exit_at_once(EXIT_QUIT)
 }
 

@@ -6,7 +6,7 @@ use crate::record::Requests;
 
 /// Number of requests per kind of end, and the requests carried over from a warm-up: `20 completed, 10 abandoned`.
 /// Without a schedule, covers sent requests. `None` if all requests were completed or are ordinarily in flight.
-pub fn ends(requests: &Requests) -> Option<String> {
+pub fn request_ends(requests: &Requests) -> Option<String> {
     let Requests { completed, abandoned, open, unknown, .. } = *requests;
     let (failed, dropped, unsent) = (requests.failed(), requests.dropped.unwrap_or(0), requests.unsent.unwrap_or(0));
     if failed + abandoned + dropped + unsent + unknown == 0 {
@@ -23,16 +23,16 @@ pub fn ends(requests: &Requests) -> Option<String> {
     ];
     let before = requests.carried + requests.due_before.unwrap_or(0);
     let before = (before > 0).then(|| format!("; {} of them from the warm-up", thousands(before)));
-    Some(words(&ends) + &before.unwrap_or_default())
+    Some(nonzero_parts(&ends) + &before.unwrap_or_default())
 }
 
-/// Name of the requests that [`ends`] covers.
-pub fn whole(requests: &Requests) -> &'static str {
+/// Name of the requests that [`request_ends`] covers.
+pub fn covered_requests(requests: &Requests) -> &'static str {
     if requests.due.is_some() { "due" } else { "sent" }
 }
 
 /// Number of errors among all requests, by kind; `None` without errors.
-pub fn errors(requests: &Requests) -> Option<String> {
+pub fn error_summary(requests: &Requests) -> Option<String> {
     let errors = Some(requests.errors()).filter(|errors| *errors > 0)?;
     let kinds = [
         (requests.failed(), "failed"),
@@ -42,11 +42,11 @@ pub fn errors(requests: &Requests) -> Option<String> {
         (requests.open_late, "late and in flight at the end"),
         (requests.unsuccessful, "with a late or unsuccessful response"),
     ];
-    Some(format!("{} ({})", share_of(errors, requests.all(), "request"), words(&kinds)))
+    Some(format!("{} ({})", share_of(errors, requests.all(), "request"), nonzero_parts(&kinds)))
 }
 
 /// The nonzero parts.
-fn words(parts: &[(u64, &str)]) -> String {
+fn nonzero_parts(parts: &[(u64, &str)]) -> String {
     let some = parts.iter().filter(|(count, _)| *count > 0);
     some.map(|(count, what)| format!("{} {what}", thousands(*count))).collect::<Vec<_>>().join(", ")
 }
@@ -62,7 +62,7 @@ mod tests {
     use crate::run::Outcome;
 
     /// 30 requests, ten of which were abandoned before they were late, in a row of the timeline.
-    fn abandoned() -> Outcome {
+    fn run_with_abandoned_requests() -> Outcome {
         let mut outcome = flawless(20, 1);
         let counters = &mut outcome.totals.counters;
         (counters.started, counters.abandoned) = (30, 10);
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn abandoned_requests_are_errors_everywhere() {
-        let (plan, outcome) = (plan(Dialect::Native, "http://h/", 1, 1, 1), abandoned());
+        let (plan, outcome) = (plan(Dialect::Native, "http://h/", 1, 1, 1), run_with_abandoned_requests());
         let document = Document::judged(&plan, &outcome);
         document.check().unwrap();
         let text = closing(&plan, &outcome);
@@ -95,7 +95,7 @@ mod tests {
     }
 
     #[test]
-    fn every_request_that_was_due_has_an_end() {
+    fn every_due_request_has_an_end() {
         let mut plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
         plan.schedule = Some(schedule(100));
         let mut outcome = flawless(20, 1);
@@ -106,10 +106,10 @@ mod tests {
         let document = Document::of(&plan, &outcome);
         let ends = "20 completed, 3 failed, 4 abandoned, 5 dropped, 10 in flight at the end, 100 unsent at the end; 3 of them \
                     from the warm-up";
-        assert_eq!(super::ends(&document.requests).unwrap(), ends);
+        assert_eq!(super::request_ends(&document.requests).unwrap(), ends);
         assert_eq!(document.requests.all(), 20 + 3 + 4 + 5 + 10 + 100);
         assert_eq!(
-            super::errors(&document.requests).unwrap(),
+            super::error_summary(&document.requests).unwrap(),
             "78.87 % of 142 requests (3 failed, 4 abandoned, 5 dropped, 100 unsent at the end)"
         );
     }

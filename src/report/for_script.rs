@@ -15,7 +15,7 @@ use crate::script::{LedgerRow, ScriptSummary, StatisticsView};
 pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> ScriptSummary {
     let totals = &outcome.totals;
     let measured = StatisticsView::measured(&totals.latency, NS_PER_US);
-    let scheduled = totals.open_loop.as_deref().map(scheduled);
+    let scheduled = totals.open_loop.as_deref().map(scheduled_statistics);
     let mut latency = if let Some(scheduled) = &scheduled {
         scheduled.clone()
     } else if plan.dialect.is_compat() {
@@ -49,7 +49,7 @@ pub fn summary_for_script(plan: &Plan, outcome: &Outcome) -> ScriptSummary {
 }
 
 /// Latencies of complete responses since requests were due; in wrk2 mode, in wrk2's microseconds.
-fn scheduled(open_loop: &OpenLoopStats<u64>) -> StatisticsView {
+fn scheduled_statistics(open_loop: &OpenLoopStats<u64>) -> StatisticsView {
     match &open_loop.wrk2 {
         Some(wrk2) => StatisticsView::binned(&wrk2.recorded),
         None => StatisticsView::measured(&open_loop.scheduled, NS_PER_US),
@@ -62,7 +62,7 @@ mod tests {
     use crate::fixtures::{flawless, plan};
 
     #[test]
-    fn as_wrk2_every_figure_follows_from_bins() {
+    fn wrk2_script_figures_follow_from_bins() {
         let mut outcome = flawless(1, 1);
         outcome.totals.open_loop.get_or_insert_default().complete(100_001_000, 1_000_000, true);
         outcome.totals.rates.record(100_001);

@@ -70,12 +70,12 @@ pub fn print(document: &Document, form: ReportForm, percentiles: bool) -> Result
     let text = match form {
         ReportForm::Json => document.to_json(),
         ReportForm::Markdown => markdown::render(document)?,
-        ReportForm::CmmJson => cmm_json(document)?,
+        ReportForm::CmmJson => wrk_cmm_json(document)?,
         ReportForm::Report | ReportForm::Wrk | ReportForm::WrkCmm | ReportForm::Wrk2 => {
             opening::for_document(document, form == ReportForm::Report) + &text(document, form, percentiles)?.render()
         }
     };
-    let notes = if form == ReportForm::Report { notes(document) } else { Vec::new() };
+    let notes = if form == ReportForm::Report { note_lines(document) } else { Vec::new() };
     Ok(PrintedReport { text, notes })
 }
 
@@ -89,7 +89,7 @@ pub fn closing(document: &Document) -> Result<String, Corrupt> {
 }
 
 /// Lines after the report.
-fn notes(document: &Document) -> Vec<String> {
+fn note_lines(document: &Document) -> Vec<String> {
     let mut lines: Vec<String> = document.notes.iter().map(|note| format!("note: {}", printable(&note.text))).collect();
     let verdict = document.verdict.as_ref().filter(|_| document.duration_s >= VERDICT_MIN.as_secs_f64());
     lines.extend(verdict.map(|verdict| format!("verdict: {}", printable(&verdict.to_string()))));
@@ -115,7 +115,7 @@ pub(super) fn text(document: &Document, form: ReportForm, percentiles: bool) -> 
         has_service: matches!(form, ReportForm::Wrk2 | ReportForm::Report) && known.service_latency,
         asked: document.plan.percentiles.as_deref(),
     };
-    let mut percentiles = self::percentiles(document, &wanted, &latency, form)?;
+    let mut percentiles = render_percentiles(document, &wanted, &latency, form)?;
     if is_native {
         let parts =
             [parts::classes(document)?, parts::names(document)?, parts::stages(document)?, parts::machines(document)];
@@ -132,7 +132,7 @@ pub(super) fn text(document: &Document, form: ReportForm, percentiles: bool) -> 
         layout,
         has_zeros: !is_native,
         latency_us,
-        phases_us: phases(document, breakout)?,
+        phases_us: phase_rows(document, breakout)?,
         rates: document.thread_rates.figures(document.imitates(Dialect::Wrk2)),
         percentiles,
         totals: ReportTotals {
@@ -144,7 +144,7 @@ pub(super) fn text(document: &Document, form: ReportForm, percentiles: bool) -> 
             errors: document.errors,
             expected: document.plan.expected_status().cloned(),
             interim: if breakout == Breakout::All { document.requests.interim } else { 0 },
-            streams: streams(document).filter(|_| is_native),
+            streams: stream_limits(document).filter(|_| is_native),
             statuses: if is_native { document.status.clone().into_iter().collect() } else { Vec::new() },
             rate_per_s: rate::rate(document.counted(), seconds),
             bytes_per_s: rate::rate(document.bytes_received, seconds),
@@ -154,16 +154,16 @@ pub(super) fn text(document: &Document, form: ReportForm, percentiles: bool) -> 
 
 /// The ends of requests and the errors among them, one line each, or nothing.
 fn account_lines(requests: &Requests) -> String {
-    let ends = account::ends(requests).map(|ends| {
-        let (whole, all) = (account::whole(requests), thousands(requests.all()));
+    let ends = account::request_ends(requests).map(|ends| {
+        let (whole, all) = (account::covered_requests(requests), thousands(requests.all()));
         format!("  Requests {whole}: {all} ({ends})\n")
     });
-    let errors = account::errors(requests).map(|errors| format!("  Errors: {errors}\n"));
+    let errors = account::error_summary(requests).map(|errors| format!("  Errors: {errors}\n"));
     ends.into_iter().chain(errors).collect()
 }
 
 /// The server's limit on streams, if any.
-fn streams(document: &Document) -> Option<StreamLimits> {
+fn stream_limits(document: &Document) -> Option<StreamLimits> {
     let http2 = document.http2.as_ref()?;
     Some(StreamLimits {
         asked: document.plan.http2?.streams?,
@@ -173,7 +173,7 @@ fn streams(document: &Document) -> Option<StreamLimits> {
 }
 
 /// The requested percentiles of the displayed latency, and of the service latency.
-fn percentiles(
+fn render_percentiles(
     document: &Document,
     wanted: &Percentiles<'_>,
     latency: &ShownLatency<'_>,
@@ -189,13 +189,13 @@ fn percentiles(
     }
     let wrk2 = document.latency.wrk2.as_ref();
     let recorded = match wrk2 {
-        Some(wrk2) => Spectrum::of_wrk2(&wrk2.scheduled_us_hdr.values()?),
-        None => spectrum(document, form, &document.shown_latency().values()?, true)?,
+        Some(wrk2) => Spectrum::from_wrk2_bins(&wrk2.scheduled_us_hdr.values()?),
+        None => latency_spectrum(document, form, &document.shown_latency().values()?, true)?,
     };
     let service = match wrk2.and_then(|wrk2| wrk2.service_us_hdr.as_ref()) {
         _ if !wanted.has_service => None,
-        Some(hdr) => Some(Spectrum::of_wrk2(&hdr.values()?)),
-        None => Some(spectrum(document, form, &document.latency.service.values()?, false)?),
+        Some(hdr) => Some(Spectrum::from_wrk2_bins(&hdr.values()?)),
+        None => Some(latency_spectrum(document, form, &document.latency.service.values()?, false)?),
     };
     Ok(wanted.render(is_open, &recorded, service.as_ref()))
 }
@@ -218,15 +218,20 @@ fn percentile_us<'a>(
 
 /// Spectrum of a latency: computed like wrk2's for the form of wrk2 and for recorded wrk2 runs, otherwise as measured.
 /// `is_shown`: true for the displayed latency, false for the service latency.
-fn spectrum(document: &Document, form: ReportForm, values: &Values<u64>, is_shown: bool) -> Result<Spectrum, Corrupt> {
+fn latency_spectrum(
+    document: &Document,
+    form: ReportForm,
+    values: &Values<u64>,
+    is_shown: bool,
+) -> Result<Spectrum, Corrupt> {
     if form == ReportForm::Wrk2 || document.imitates(Dialect::Wrk2) && document.requests.completed > 0 {
-        return Ok(Spectrum::of_wrk2(&microseconds(values)));
+        return Ok(Spectrum::from_wrk2_bins(&microseconds(values)));
     }
     if !is_shown {
         let due = Due { completed: values.clone(), is_steady: true, ..Due::default() };
-        return Ok(Spectrum::measured(values, PercentileEstimates::new(due), Incomplete::default()));
+        return Ok(Spectrum::from_measured(values, PercentileEstimates::new(due), Incomplete::default()));
     }
-    Ok(Spectrum::measured(values, document.estimate()?, document.incomplete()))
+    Ok(Spectrum::from_measured(values, document.estimate()?, document.incomplete()))
 }
 
 /// Nanoseconds as whole microseconds.
@@ -237,7 +242,7 @@ fn microseconds(values: &Values<u64>) -> Values<u64> {
 }
 
 /// Rows of the displayed phases.
-fn phases(document: &Document, breakout: Breakout) -> Result<Vec<(&'static str, SummaryStatistics)>, Corrupt> {
+fn phase_rows(document: &Document, breakout: Breakout) -> Result<Vec<(&'static str, SummaryStatistics)>, Corrupt> {
     let phases = document.phases.as_ref();
     let of = |phase: fn(&Phases) -> Option<&Distribution>| phases.and_then(phase);
     let connect = ("Connect", of(|phases| Some(&phases.connect)));
@@ -256,7 +261,7 @@ fn phases(document: &Document, breakout: Breakout) -> Result<Vec<(&'static str, 
 }
 
 /// The block written by wrk-cmm's script `json.lua`, for scripts that read this format.
-fn cmm_json(document: &Document) -> Result<String, Corrupt> {
+fn wrk_cmm_json(document: &Document) -> Result<String, Corrupt> {
     const PERCENTS: [(&str, f64); 5] = [("50", 50.0), ("75", 75.0), ("90", 90.0), ("99", 99.0), ("99.999", 99.999)];
     let latency = document.text_latency()?;
     let percentile_us = percentile_us(document, &latency)?;
@@ -325,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_saved_result_is_the_report_that_was_printed() {
+    fn saved_results_reproduce_the_printed_report() {
         for (dialect, is_open) in [
             (Dialect::Native, false),
             (Dialect::Native, true),

@@ -31,8 +31,8 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
         );
         in_markdown(&of) + "\n\n"
     });
-    let mut text = of.unwrap_or_default() + &format!("{}\n\n| | |\n|---|---|\n", code(&document.command));
-    for (name, cell) in rows(document)? {
+    let mut text = of.unwrap_or_default() + &format!("{}\n\n| | |\n|---|---|\n", inline_code(&document.command));
+    for (name, cell) in table_rows(document)? {
         text += &format!("| {name} | {} |\n", in_markdown(&cell));
     }
     let all = [parts::classes(document)?, parts::names(document)?, parts::stages(document)?, parts::machines(document)];
@@ -47,7 +47,7 @@ pub fn render(document: &Document) -> Result<String, Corrupt> {
 }
 
 /// Formats a line as code, fenced by more backticks than its longest sequence.
-fn code(line: &str) -> String {
+fn inline_code(line: &str) -> String {
     let line = printable(line);
     let runs = line.split(|c| c != '`').map(str::len);
     let ticks = "`".repeat(runs.max().unwrap_or(0) + 1);
@@ -56,7 +56,7 @@ fn code(line: &str) -> String {
 }
 
 /// Applicable rows of the table.
-fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
+fn table_rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
     let Document { requests, duration_s, rate_per_s, bytes_received, status, gates, .. } = document;
     let elapsed = units::time_us((duration_s * 1e6).floor());
     let bytes_per_s = units::binary(rate(*bytes_received, *duration_s));
@@ -73,17 +73,17 @@ fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
     let unavailable = document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
     let carried = requests.completed - document.counted();
     let carried = if carried == 0 { String::new() } else { format!(", and {} from the warm-up", thousands(carried)) };
-    let ends = account::ends(requests).map(|ends| format!("{} ({ends})", thousands(requests.all())));
+    let ends = account::request_ends(requests).map(|ends| format!("{} ({ends})", thousands(requests.all())));
     let rows = [
         ("URL", Some(document.plan.url.clone())),
         ("verdict", verdict.map(ToString::to_string)),
         ("requests", Some(format!("{} in {elapsed}{carried}", thousands(document.counted())))),
-        (account::whole(requests), ends),
+        (account::covered_requests(requests), ends),
         ("rate", Some(format!("{} requests/s, {bytes_per_s}B/s", units::per_second(*rate_per_s)))),
-        (latency, latencies(document)?),
+        (latency, latency_cell(document)?),
         ("statuses", (!statuses.is_empty()).then(|| counts(&statuses))),
-        ("errors", Some(account::errors(requests).unwrap_or_else(|| "none".to_owned()))),
-        ("socket errors", socket_errors(&document.errors)),
+        ("errors", Some(account::error_summary(requests).unwrap_or_else(|| "none".to_owned()))),
+        ("socket errors", socket_errors_cell(&document.errors)),
         ("failed checks", (document.errors.check > 0).then(|| thousands(document.errors.check))),
         ("unavailable", unavailable.map(|unavailable| format!("{} of the time", units::percentage(unavailable.share)))),
         ("broken gates", passed.or((!broken.is_empty()).then(|| broken.join("; ")))),
@@ -93,7 +93,7 @@ fn rows(document: &Document) -> Result<Vec<(&'static str, String)>, Corrupt> {
 }
 
 /// Percentiles of the displayed latency, with differing bounds, and the maximum; `None` without a response.
-fn latencies(document: &Document) -> Result<Option<String>, Corrupt> {
+fn latency_cell(document: &Document) -> Result<Option<String>, Corrupt> {
     let estimate = document.estimate()?;
     let Some(max_us) = document.max_us().filter(|_| document.shown_latency().count > 0) else { return Ok(None) };
     let words = |percent: f64| {
@@ -123,7 +123,7 @@ fn latencies(document: &Document) -> Result<Option<String>, Corrupt> {
 }
 
 /// wrk's errors, if any.
-fn socket_errors(errors: &Errors) -> Option<String> {
+fn socket_errors_cell(errors: &Errors) -> Option<String> {
     let Errors { connect, read, write, timeout, .. } = *errors;
     let socket = [("connect", connect), ("read", read), ("write", write), ("timeout", timeout)];
     let some = socket.into_iter().filter(|(_, count)| *count > 0);

@@ -16,14 +16,14 @@ use crate::run::Outcome;
 /// The request after `> `, the heads of the response after `< `, or the HTTP/2 frames in both directions. Then the
 /// start of the body, a line of timings, with TLS the negotiated parameters, and the checks.
 pub fn once(plan: &Plan, outcome: &Outcome) -> String {
-    let text = outcome.transcript.as_deref().map_or_else(String::new, transcript);
+    let text = outcome.transcript.as_deref().map_or_else(String::new, format_transcript);
     let completed = outcome.transcript.as_deref().filter(|transcript| transcript.completed.is_some());
-    let checks = completed.map_or_else(String::new, |transcript| checks(plan, transcript, outcome));
+    let checks = completed.map_or_else(String::new, |transcript| format_checks(plan, transcript, outcome));
     text + &agreed(&outcome.totals.handshakes) + &checks
 }
 
 /// `checks: all 3 hold`, or the failed ones.
-fn checks(plan: &Plan, transcript: &Transcript, outcome: &Outcome) -> String {
+fn format_checks(plan: &Plan, transcript: &Transcript, outcome: &Outcome) -> String {
     let count = plan.checks.count() + usize::from(plan.checks.status.is_some());
     let status =
         outcome.totals.statuses.iter().map(|(status, _)| status).find(|status| plan.checks.is_failure(*status));
@@ -42,47 +42,47 @@ fn checks(plan: &Plan, transcript: &Transcript, outcome: &Outcome) -> String {
     }
 }
 
-fn transcript(transcript: &Transcript) -> String {
+fn format_transcript(transcript: &Transcript) -> String {
     let mut text = String::new();
     let is_framed = !transcript.first_frames.is_empty();
     if is_framed {
-        frames(transcript, &mut text);
+        push_frames(transcript, &mut text);
         text.push_str(if transcript.body.is_empty() { "" } else { "\n" });
     } else {
         let head = memchr::memmem::find(&transcript.sent, b"\r\n\r\n").map_or(transcript.sent.len(), |end| end + 4);
         let (head, body) = transcript.sent.split_at(head);
         let length = transcript.sent_bytes.saturating_sub(head.len() as u64);
-        marked('>', head, &mut text);
-        match binary(body, length, head) {
+        push_marked_lines('>', head, &mut text);
+        match binary_placeholder(body, length, head) {
             Some(summary) => _ = writeln!(text, "> {summary}"),
-            None => marked('>', body, &mut text),
+            None => push_marked_lines('>', body, &mut text),
         }
-        rest("> …", "", transcript.sent_bytes, SENT_MAX, &mut text);
-        marked('<', &transcript.head, &mut text);
-        rest("< …", "", transcript.head_bytes, HEAD_MAX, &mut text);
+        push_total_size("> …", "", transcript.sent_bytes, SENT_MAX, &mut text);
+        push_marked_lines('<', &transcript.head, &mut text);
+        push_total_size("< …", "", transcript.head_bytes, HEAD_MAX, &mut text);
         if transcript.completed.is_none() && transcript.body.is_empty() {
-            marked('<', &transcript.unread, &mut text);
+            push_marked_lines('<', &transcript.unread, &mut text);
         }
     }
-    if let Some(summary) = binary(&transcript.body, transcript.body_bytes, &transcript.head) {
+    if let Some(summary) = binary_placeholder(&transcript.body, transcript.body_bytes, &transcript.head) {
         let _ = writeln!(text, "{summary}; --sample-responses 1 DIR keeps them in a file");
     } else {
         text.push_str(&printable(&transcript.body));
         if !transcript.body.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        rest("…", " of body", transcript.body_bytes, BODY_MAX, &mut text);
+        push_total_size("…", " of body", transcript.body_bytes, BODY_MAX, &mut text);
     }
     if !is_framed {
-        marked('<', &transcript.trailers, &mut text);
+        push_marked_lines('<', &transcript.trailers, &mut text);
     }
     text.push('\n');
-    text.push_str(&timings(transcript));
+    text.push_str(&format_timings(transcript));
     text
 }
 
 /// The HTTP/2 frames in both directions, in the order of sending and receiving.
-fn frames(transcript: &Transcript, text: &mut String) {
+fn push_frames(transcript: &Transcript, text: &mut String) {
     let left_out = transcript.frames_left_out;
     for (number, (is_sent, frame)) in transcript.first_frames.iter().chain(&transcript.last_frames).enumerate() {
         if number == transcript.first_frames.len() && left_out > 0 {
@@ -90,17 +90,17 @@ fn frames(transcript: &Transcript, text: &mut String) {
         }
         let mark = if *is_sent { '>' } else { '<' };
         match frame {
-            ReadableFrame::Lines(lines) => marked(mark, lines, text),
+            ReadableFrame::Lines(lines) => push_marked_lines(mark, lines, text),
             ReadableFrame::Data(data) => {
                 let frames = if data.frames > 1 { format!(" in {} frames", data.frames) } else { String::new() };
                 let end = if data.ends { ", END_STREAM" } else { "" };
                 let bytes = units::counted(data.bytes, "byte");
                 let _ = writeln!(text, "{mark} DATA of stream {}, {bytes}{frames}{end}", data.stream);
-                if binary(&data.body, data.bytes, b"").is_some() {
+                if binary_placeholder(&data.body, data.bytes, b"").is_some() {
                     let _ = writeln!(text, "{mark} (binary)");
                     continue;
                 }
-                marked(mark, &data.body, text);
+                push_marked_lines(mark, &data.body, text);
                 if !data.body.is_empty() && data.bytes > data.body.len() as u64 {
                     let _ = writeln!(text, "{mark} …");
                 }
@@ -114,7 +114,7 @@ const BINARY_MAX: usize = 128;
 
 /// Placeholder for a longer binary body that starts with these bytes: `(binary: 1,234 bytes of image/png)`. `head`: the
 /// head of the same message.
-fn binary(beginning: &[u8], bytes: u64, head: &[u8]) -> Option<String> {
+fn binary_placeholder(beginning: &[u8], bytes: u64, head: &[u8]) -> Option<String> {
     let is_control = |byte: &u8| byte.is_ascii_control() && !byte.is_ascii_whitespace();
     let invalid: usize = beginning
         .utf8_chunks()
@@ -135,13 +135,13 @@ fn binary(beginning: &[u8], bytes: u64, head: &[u8]) -> Option<String> {
 }
 
 /// A line with the total size, for truncated content.
-fn rest(mark: &str, of: &str, bytes: u64, kept: usize, text: &mut String) {
+fn push_total_size(mark: &str, of: &str, bytes: u64, kept: usize, text: &mut String) {
     if bytes > kept as u64 {
         let _ = writeln!(text, "{mark} {} bytes{of} in all", units::thousands(bytes));
     }
 }
 
-fn timings(transcript: &Transcript) -> String {
+fn format_timings(transcript: &Transcript) -> String {
     let time = |from: Nanos, to: Nanos| units::time_us(to.since(from) as f64 / 1e3);
     if transcript.sent_bytes == 0 {
         return "connect: no connection was established, and nothing was sent\n".into();
@@ -164,7 +164,7 @@ fn timings(transcript: &Transcript) -> String {
 }
 
 /// Adds a mark to each line of a head or request.
-fn marked(mark: char, bytes: &[u8], text: &mut String) {
+fn push_marked_lines(mark: char, bytes: &[u8], text: &mut String) {
     for line in bytes.split_inclusive(|&byte| byte == b'\n') {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = printable(line.strip_suffix(b"\r").unwrap_or(line));
@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn characters_that_would_mislead_a_reader_are_escaped() {
+    fn misleading_characters_are_escaped() {
         let shown = printable("a\u{202e}b\u{200b}c\u{feff}\x1b[m\u{9b}1m ü\ttab\r\nnext".as_bytes());
         let escaped = "a\\xe2\\x80\\xaeb\\xe2\\x80\\x8bc\\xef\\xbb\\xbf\\x1b[m\\xc2\\x9b1m ü\ttab\nnext";
         assert_eq!(shown, escaped);
@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn once_shows_request_response_and_timings() {
-        let shown = transcript(&Transcript {
+        let shown = format_transcript(&Transcript {
             sent: b"GET / HTTP/1.1\r\nHost: h\r\n\r\n".to_vec(),
             has_request: true,
             sent_bytes: 27,
@@ -244,7 +244,7 @@ connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 1
         let mut cut = Transcript { sent_bytes: 1, first_received: Some(Nanos(0)), ..Transcript::default() };
         cut.receive(b"HTTP/1.1 103 Early Hints\r\n\r\nHTTP/1.1 200 OK\r\nX-Evil: \x1b[31");
         cut.head(b"HTTP/1.1 103 Early Hints\r\n\r\n");
-        let shown = transcript(&cut);
+        let shown = format_transcript(&cut);
         assert!(shown.contains("< HTTP/1.1 103 Early Hints\n<\n< HTTP/1.1 200 OK\n< X-Evil: \\x1b[31\n"), "{shown}");
 
         cut.receive(b"body");
@@ -257,7 +257,8 @@ connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 1
         let random: Vec<u8> = (0..1024_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8 | 1).collect();
         let with = |content: &str, body: &[u8], body_bytes| {
             let head = format!("HTTP/1.1 200 OK\r\n{content}\r\n").into_bytes();
-            let shown = transcript(&Transcript { head, body: body.to_vec(), body_bytes, ..Transcript::default() });
+            let shown =
+                format_transcript(&Transcript { head, body: body.to_vec(), body_bytes, ..Transcript::default() });
             shown.split_once("<\n").expect("the head ends").1.split_once("\n\n").expect("a line follows").0.to_owned()
         };
         let hint = "; --sample-responses 1 DIR keeps them in a file";
@@ -270,11 +271,11 @@ connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 1
         let text = "größe\t".repeat(200);
         assert_eq!(with("", &text.as_bytes()[..1024], 9_000).lines().count(), 2, "cut off in a character");
         let sent = [b"POST / HTTP/1.1\r\nContent-Type: image/png\r\n\r\n", &random[..]].concat();
-        let shown = transcript(&Transcript { sent_bytes: sent.len() as u64, sent, ..Transcript::default() });
+        let shown = format_transcript(&Transcript { sent_bytes: sent.len() as u64, sent, ..Transcript::default() });
         assert!(shown.contains("\n>\n> (binary: 1,024 bytes of image/png)\n\n"), "{shown}");
         let data = ReadableData { stream: 1, frames: 1, bytes: 1_024, ends: true, body: random };
         let first_frames = vec![(true, ReadableFrame::Data(data))];
-        let shown = transcript(&Transcript { first_frames, ..Transcript::default() });
+        let shown = format_transcript(&Transcript { first_frames, ..Transcript::default() });
         assert!(shown.starts_with("> DATA of stream 1, 1,024 bytes, END_STREAM\n> (binary)\n"), "{shown}");
     }
 
@@ -284,7 +285,7 @@ connect 50.00us, first byte 200.00us after the request, complete after 1.00ms, 1
             ReadableFrame::Data(ReadableData { stream, frames, bytes, ends, body: body.to_vec() })
         };
         let lines = |lines: &str| ReadableFrame::Lines(lines.as_bytes().to_vec());
-        let shown = transcript(&Transcript {
+        let shown = format_transcript(&Transcript {
             sent: b"PRI".to_vec(),
             sent_bytes: 3,
             first_frames: vec![
@@ -321,10 +322,10 @@ connect 0.00us, but no response
     }
 
     #[test]
-    fn what_is_missing_is_said() {
+    fn missing_responses_are_reported() {
         let unanswered = Transcript { sent: b"x".to_vec(), sent_bytes: 1, ..Transcript::default() };
-        assert!(transcript(&unanswered).ends_with("connect 0.00us, but no response\n"));
+        assert!(format_transcript(&unanswered).ends_with("connect 0.00us, but no response\n"));
         let unsent = Transcript::default();
-        assert_eq!(transcript(&unsent), "\nconnect: no connection was established, and nothing was sent\n");
+        assert_eq!(format_transcript(&unsent), "\nconnect: no connection was established, and nothing was sent\n");
     }
 }

@@ -16,14 +16,14 @@ pub fn opening(plan: &Plan, room: Option<u32>) -> String {
     let hidden = || secrets::KnownSecrets::from_plan(plan).hide_in(&secrets::url(&plan.target.typed));
     let url = if keeps_url { plan.target.typed.clone() } else { hidden() };
     let schedule = plan.schedule.as_ref().filter(|_| !plan.dialect.is_compat()).map(record::Schedule::of);
-    let head = format!("Running {} test @ {url}", length(plan.stop));
-    let http2 = http2(record::AskedHttp2::of(&plan.http), plan.http.versions.len() > 1, plan.script.is_some());
-    let list = plan.list.as_ref().map(|list| listed(list.length, list.order.name(), &list.file.name));
-    let load = lines(&head, plan.load.threads.into(), plan.load.connections.into(), room.map(u64::from));
+    let head = format!("Running {} test @ {url}", end_condition(plan.stop));
+    let http2 = http2_line(record::AskedHttp2::of(&plan.http), plan.http.versions.len() > 1, plan.script.is_some());
+    let list = plan.list.as_ref().map(|list| list_line(list.length, list.order.name(), &list.file.name));
+    let load = first_lines(&head, plan.load.threads.into(), plan.load.connections.into(), room.map(u64::from));
     // A machine without a request to send does not take part.
     let has_part = |machines: &Machines| u64::from(machines.count).min(plan.stop.requests.unwrap_or(u64::MAX));
-    let machines = machines(plan.output.machines.as_ref().map_or(0, has_part));
-    load + &machines + &list.unwrap_or_default() + &http2 + &due(schedule.as_ref(), "")
+    let machines = machines_line(plan.output.machines.as_ref().map_or(0, has_part));
+    load + &machines + &list.unwrap_or_default() + &http2 + &rate_line(schedule.as_ref(), "")
 }
 
 /// The first lines of a document: onrush's text for the report of an onrush run, otherwise wrk's.
@@ -32,30 +32,37 @@ pub fn for_document(document: &Document, is_report: bool) -> String {
     let url = printable(&plan.url);
     let is_native = is_report && document.imitates(Dialect::Native);
     let may_be_http1 = plan.tls.as_ref().is_some_and(|tls| tls.alpn.len() > 1);
-    let http2 = http2(plan.http2.filter(|_| is_native), may_be_http1, plan.script.is_some());
+    let http2 = http2_line(plan.http2.filter(|_| is_native), may_be_http1, plan.script.is_some());
     let schedule = plan.schedule.as_ref().filter(|_| is_native);
     let list = plan.list.as_ref().filter(|_| is_native);
-    let list = list.map_or(String::new(), |list| listed(list.requests, &list.order, &list.path));
+    let list = list.map_or(String::new(), |list| list_line(list.requests, &list.order, &list.path));
     if let Some(sources) = document.sources.as_ref().filter(|sources| sources.count > 1) {
         let lasted = document.elapsed();
         let head = match is_native {
-            true => format!("Sum of {} over {} @ {url}", counted(sources.count, "run"), units::time_us(us(lasted))),
-            false => format!("Running {} test @ {url}", units::duration(rounded(lasted))),
+            true => format!(
+                "Sum of {} over {} @ {url}",
+                counted(sources.count, "run"),
+                units::time_us(microseconds(lasted))
+            ),
+            false => format!("Running {} test @ {url}", units::duration(round_duration(lasted))),
         };
         let threads = sources.threads();
-        return lines(&head, threads, document.connections.asked, None) + &list + &http2 + &due(schedule, " each");
+        return first_lines(&head, threads, document.connections.asked, None)
+            + &list
+            + &http2
+            + &rate_line(schedule, " each");
     }
     // A century exceeds any run, and does not overflow durations.
     let duration = plan.duration_s.map(|seconds| Duration::from_secs_f64(seconds.clamp(0.0, 3e9)));
-    let head = format!("Running {} test @ {url}", length(Stop { duration, requests: plan.requests }));
-    let machines = if is_native { machines(document.machines.len() as u64) } else { String::new() };
+    let head = format!("Running {} test @ {url}", end_condition(Stop { duration, requests: plan.requests }));
+    let machines = if is_native { machines_line(document.machines.len() as u64) } else { String::new() };
     let room = document.connections.shortage.and_then(|shortage| shortage.room);
-    let load = lines(&head, plan.threads.into(), plan.connections.into(), room);
-    load + &machines + &list + &http2 + &due(schedule, "")
+    let load = first_lines(&head, plan.threads.into(), plan.connections.into(), room);
+    load + &machines + &list + &http2 + &rate_line(schedule, "")
 }
 
 /// End condition of a run.
-fn length(stop: Stop) -> String {
+fn end_condition(stop: Stop) -> String {
     match stop {
         Stop { duration: None, requests: Some(requests) } => format!("{requests} requests"),
         Stop { duration, .. } => units::duration(duration.unwrap_or_default()),
@@ -63,14 +70,14 @@ fn length(stop: Stop) -> String {
 }
 
 /// The first line, and the line on threads and connections, limited to `room`.
-fn lines(head: &str, threads: u64, asked: u64, room: Option<u64>) -> String {
+fn first_lines(head: &str, threads: u64, asked: u64, room: Option<u64>) -> String {
     let connections = room.unwrap_or(asked);
     let of = if connections < asked { format!(" of the {asked} asked for") } else { String::new() };
     format!("{head}\n  {threads} threads and {connections} connections{of}\n")
 }
 
 /// Line on several machines, which share the connections. Each has all the threads.
-fn machines(count: u64) -> String {
+fn machines_line(count: u64) -> String {
     match count {
         0 => String::new(),
         1 => "  run by 1 machine\n".to_owned(),
@@ -79,7 +86,7 @@ fn machines(count: u64) -> String {
 }
 
 /// Line on a list of requests.
-fn listed(length: u64, order: &str, file: &str) -> String {
+fn list_line(length: u64, order: &str, file: &str) -> String {
     let order = match order {
         "shuffle" => "in an order drawn at random",
         "weighted" => "drawn by weight",
@@ -90,7 +97,7 @@ fn listed(length: u64, order: &str, file: &str) -> String {
 
 /// Line on HTTP/2, which wrk does not have. `may_be_http1`: the server chooses. The number of streams for the batches
 /// of a script is still unknown.
-fn http2(asked: Option<record::AskedHttp2>, may_be_http1: bool, has_script: bool) -> String {
+fn http2_line(asked: Option<record::AskedHttp2>, may_be_http1: bool, has_script: bool) -> String {
     let line = |asked: record::AskedHttp2| {
         let versions = if may_be_http1 { "HTTP/2 or HTTP/1.1" } else { "HTTP/2" };
         let streams = match asked.streams {
@@ -104,7 +111,7 @@ fn http2(asked: Option<record::AskedHttp2>, may_be_http1: bool, has_script: bool
 }
 
 /// Line that marks a report with a rate, whose latency is defined differently.
-fn due(schedule: Option<&record::Schedule>, each: &str) -> String {
+fn rate_line(schedule: Option<&record::Schedule>, each: &str) -> String {
     let line = |it: &record::Schedule| {
         format!("  {} requests/s{each}, latency counted from when each request was due\n", it.asked())
     };
@@ -112,13 +119,13 @@ fn due(schedule: Option<&record::Schedule>, each: &str) -> String {
 }
 
 /// Duration of several runs, rounded as on a command line.
-fn rounded(lasted: Duration) -> Duration {
+fn round_duration(lasted: Duration) -> Duration {
     match lasted.as_secs() {
         0 => Duration::from_millis((lasted.as_secs_f64() * 1e3).round() as u64),
         _ => Duration::from_secs(lasted.as_secs_f64().round() as u64),
     }
 }
 
-fn us(duration: Duration) -> f64 {
+fn microseconds(duration: Duration) -> f64 {
     duration.as_micros() as f64
 }

@@ -127,8 +127,8 @@ pub fn of_name(of_name: &OfName) -> Result<Vec<String>, Corrupt> {
     let latency = of_name.latency.values()?;
     Ok(vec![
         of_name.name.as_ref().map_or_else(|| OTHERS.to_owned(), |name| printable(name)),
-        percentile(&latency, 50.0),
-        percentile(&latency, 99.0),
+        format_percentile(&latency, 50.0),
+        format_percentile(&latency, 99.0),
         thousands(of_name.completed),
         thousands(of_name.errors()),
     ])
@@ -167,8 +167,8 @@ pub fn row(stage: &StageRow, has_rate: bool) -> Result<Vec<String>, Corrupt> {
         format!("{}-{}", seconds(stage.start_s), seconds(stage.start_s + stage.length_s)),
         asked.join(" "),
         format!("{}/s", per_second(stage.rate_per_s)),
-        percentile(&latency, 50.0),
-        percentile(&latency, 99.0),
+        format_percentile(&latency, 50.0),
+        format_percentile(&latency, 99.0),
     ];
     if has_rate {
         let late = stage.late.unwrap_or_default() + stage.dropped.unwrap_or_default();
@@ -184,7 +184,7 @@ pub fn row(stage: &StageRow, has_rate: bool) -> Result<Vec<String>, Corrupt> {
 }
 
 /// A percentile with a unit; a dash if too few values lie beyond.
-fn percentile(latency: &Values<u64>, percent: f64) -> String {
+fn format_percentile(latency: &Values<u64>, percent: f64) -> String {
     if !has_enough_beyond(percent, latency.count()) {
         return "-".to_owned();
     }
@@ -216,7 +216,12 @@ pub fn classes(document: &Document) -> Result<Option<PartsTable>, Corrupt> {
         return Ok(None);
     }
     let rows = classes.iter().map(|(class, latency)| {
-        vec![class.clone(), percentile(latency, 50.0), percentile(latency, 99.0), percentage(share(latency))]
+        vec![
+            class.clone(),
+            format_percentile(latency, 50.0),
+            format_percentile(latency, 99.0),
+            percentage(share(latency)),
+        ]
     });
     Ok(Some(PartsTable { headings: vec!["Status", "50%", "99%", "responses"], rows: rows.collect() }))
 }

@@ -32,8 +32,8 @@ impl Percentiles<'_> {
         let is_wrk2s = self.has_spectrum || self.has_service || self.is_native && self.asked.is_none();
         match self.asked {
             _ if !self.is_native && !self.are_asked_for => String::new(),
-            _ if has_rate && self.are_asked_for && is_wrk2s => self.blocks(recorded, service),
-            None if self.is_native => self.natively(recorded),
+            _ if has_rate && self.are_asked_for && is_wrk2s => self.render_wrk2_blocks(recorded, service),
+            None if self.is_native => self.render_natively(recorded),
             asked => {
                 let oldest = if self.is_native { recorded.oldest_line() } else { String::new() };
                 self.layout.percentiles(asked, |label, percent| recorded.line(label, percent)) + &oldest
@@ -42,17 +42,17 @@ impl Percentiles<'_> {
     }
 
     /// wrk2's blocks, or only their lists if there is no spectrum.
-    fn blocks(&self, recorded: &Spectrum, service: Option<&Spectrum>) -> String {
+    fn render_wrk2_blocks(&self, recorded: &Spectrum, service: Option<&Spectrum>) -> String {
         let block = |spectrum: &Spectrum, name| {
-            let list = spectrum.list(name, self.asked, self.is_native);
-            if self.has_spectrum { list + &spectrum.detail() } else { list }
+            let list = spectrum.format_list(name, self.asked, self.is_native);
+            if self.has_spectrum { list + &spectrum.format_detail() } else { list }
         };
         let service = service.map_or(String::new(), |it| format!("\n{}", block(it, spectrum::UNCORRECTED)));
         block(recorded, spectrum::RECORDED) + &service
     }
 
     /// The percentiles with enough values beyond them, and the maximum.
-    fn natively(&self, recorded: &Spectrum) -> String {
+    fn render_natively(&self, recorded: &Spectrum) -> String {
         let usual: Vec<f64> = Percent::asked_or_usual(None).into_iter().map(Percent::value).collect();
         let percents = if self.are_asked_for { &usual[..] } else { &UNASKED };
         let mut text = table::DISTRIBUTION.to_owned();
@@ -60,6 +60,6 @@ impl Percentiles<'_> {
             text += &recorded.line(&format!("{percent:>7}%"), percent);
         }
         text += &recorded.max_lines();
-        if self.has_spectrum { text + &recorded.detail() } else { text }
+        if self.has_spectrum { text + &recorded.format_detail() } else { text }
     }
 }

@@ -42,7 +42,7 @@ pub struct Spectrum {
 
 impl Spectrum {
     /// From measurements in nanoseconds. Percentiles cover all due requests, the other figures complete responses.
-    pub fn measured(completed: &Distribution<u64>, estimate: PercentileEstimates, incomplete: Incomplete) -> Self {
+    pub fn from_measured(completed: &Distribution<u64>, estimate: PercentileEstimates, incomplete: Incomplete) -> Self {
         let (mean, stdev, count) = (completed.mean(), completed.stdev(), completed.count());
         let max = estimate.requests().completed.max();
         let all = estimate.distribution();
@@ -66,7 +66,7 @@ impl Spectrum {
     }
 
     /// wrk2's figures, computed from whole microseconds.
-    pub fn of_wrk2(recorded: &Distribution<u64>) -> Self {
+    pub fn from_wrk2_bins(recorded: &Distribution<u64>) -> Self {
         let (recorded, binned) = (recorded.clone(), recorded.binned());
         Self {
             steps: binned.spectrum(TICKS),
@@ -108,7 +108,7 @@ impl Spectrum {
     /// First part of the block: the title and the percentiles, requested or default. In native form, default
     /// percentiles need enough values beyond them. If an unanswered request is older than the maximum, a line each for
     /// the maximum and the age replaces the line of 100 %.
-    pub fn list(&self, name: &str, asked: Option<&[Percent]>, is_native: bool) -> String {
+    pub fn format_list(&self, name: &str, asked: Option<&[Percent]>, is_native: bool) -> String {
         let mut text = format!("  Latency Distribution (HdrHistogram - {name})\n");
         let line = |label: String, percent: f64| self.line(&format!("{label}%"), percent);
         let has_older = is_native && !self.oldest_line().is_empty();
@@ -128,7 +128,7 @@ impl Spectrum {
     }
 
     /// Second part of the block: the spectrum and the figures below.
-    pub fn detail(&self) -> String {
+    pub fn format_detail(&self) -> String {
         let mut text = "\n  Detailed Percentile spectrum:\n".to_owned();
         text += &format!("{:>12} {:>12} {:>12} {:>12}\n\n", "Value", "Percentile", "TotalCount", "1/(1-Percentile)");
         for &SpectrumRow { value, share, count } in &self.steps {
@@ -136,7 +136,7 @@ impl Spectrum {
             text += &format!("{value_ms:12.3} {share:12.6} {count:12} {:12.2}\n", 1.0 / (1.0 - share));
         }
         let Self { count, incomplete, .. } = *self;
-        let [mean, stdev, max] = [self.mean_us, self.stdev_us, self.max_us].map(ms);
+        let [mean, stdev, max] = [self.mean_us, self.stdev_us, self.max_us].map(format_ms);
         text += &format!("#[Mean    = {mean}, StdDeviation   = {stdev}]\n");
         text += &format!("#[Max     = {max}, Total count    = {count:12}]\n");
         text += &incomplete.lines();
@@ -146,7 +146,7 @@ impl Spectrum {
 }
 
 /// Microseconds as milliseconds; NaN as in C.
-fn ms(us: f64) -> String {
+fn format_ms(us: f64) -> String {
     if us.is_nan() { format!("{:>12}", "-nan") } else { format!("{:12.3}", us / 1e3) }
 }
 
@@ -252,7 +252,7 @@ mod tests {
 ";
 
     /// A distribution with this spectrum.
-    fn published() -> Distribution<u64> {
+    fn published_distribution() -> Distribution<u64> {
         let (mut distribution, mut seen) = (Distribution::new(), 0);
         for line in PUBLISHED.lines().skip_while(|line| !line.contains("TotalCount")).skip(2) {
             let cells: Vec<f64> = line.split_whitespace().map(|cell| cell.parse().unwrap()).collect();
@@ -264,9 +264,9 @@ mod tests {
     }
 
     #[test]
-    fn a_published_block_is_drawn_to_the_byte() {
-        let spectrum = Spectrum::of_wrk2(&published());
-        let block = spectrum.list(RECORDED, None, false) + &spectrum.detail();
+    fn published_blocks_match_to_the_byte() {
+        let spectrum = Spectrum::from_wrk2_bins(&published_distribution());
+        let block = spectrum.format_list(RECORDED, None, false) + &spectrum.format_detail();
         // Values between two steps of the spectrum are unknown. Two percentiles are given.
         let published = PUBLISHED
             .replace("99.000%   11.18ms", "99.000%   11.21ms")
@@ -281,16 +281,16 @@ mod tests {
     }
 
     #[test]
-    fn native_percentiles_count_requests_without_a_response() {
+    fn native_percentiles_count_unanswered_requests() {
         let (mut completed, mut censored) = (Distribution::new(), Distribution::new());
         (0..99).for_each(|_| completed.record(1_000_500));
         censored.record(5_000_000_000);
         let due = Due { completed: completed.clone(), censored: censored.clone(), is_steady: true, ..Due::default() };
-        let spectrum = Spectrum::measured(&completed, PercentileEstimates::new(due), Incomplete::new(1, 0, 3));
+        let spectrum = Spectrum::from_measured(&completed, PercentileEstimates::new(due), Incomplete::new(1, 0, 3));
         let asked = ["50", "99.5"].map(|percent| percent.parse().unwrap());
-        let block = spectrum.list(RECORDED, Some(&asked), true) + &spectrum.detail();
+        let block = spectrum.format_list(RECORDED, Some(&asked), true) + &spectrum.format_detail();
         let list = "  Latency Distribution (HdrHistogram - Recorded Latency)\n     50%    1.00ms\n   99.5%   >5.00s \n  Oldest request without a response: 5.00s\n";
-        assert_eq!(spectrum.list(RECORDED, Some(&asked), true), list);
+        assert_eq!(spectrum.format_list(RECORDED, Some(&asked), true), list);
         assert!(block.starts_with(&format!("{list}\n  Detailed")), "{block}");
         let lines: Vec<&str> = block.lines().collect();
         assert_eq!(lines[1..3], ["     50%    1.00ms", "   99.5%   >5.00s "]);
@@ -312,14 +312,14 @@ mod tests {
         let mut completed = Distribution::new();
         completed.record_many(1_000_000, 999);
         let labels = |spectrum: &Spectrum, is_native| {
-            let list = spectrum.list(RECORDED, None, is_native);
+            let list = spectrum.format_list(RECORDED, None, is_native);
             list.lines().skip(1).map(|line| line.split_whitespace().next().unwrap().to_owned()).collect::<Vec<_>>()
         };
         let spectrum = |censored: &Distribution<u64>| {
             let (completed, censored) = (completed.clone(), censored.clone());
             let incomplete = Incomplete::new(censored.count(), 0, 0);
             let due = Due { completed: completed.clone(), censored, is_steady: true, ..Due::default() };
-            Spectrum::measured(&completed, PercentileEstimates::new(due), incomplete)
+            Spectrum::from_measured(&completed, PercentileEstimates::new(due), incomplete)
         };
         let fewer = spectrum(&Distribution::new());
         assert_eq!(labels(&fewer, true), ["50.000%", "75.000%", "90.000%", "100.000%"]);

@@ -37,7 +37,7 @@ impl TableLayout {
     }
 
     /// Row of latencies without a response.
-    pub fn no_answers() -> String {
+    pub fn row_without_responses() -> String {
         format!("    {:<10}no responses\n", "Latency")
     }
 
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_without_values_says_not_a_number() {
+    fn empty_rows_are_nan() {
         let row = TableLayout::Wrk.row("Latency", &SummaryStatistics::default(), units::time_us);
         assert_eq!(row, "    Latency     0.00us    0.00us   0.00us    -nan%\n");
         let row = TableLayout::Cmm.row("Req/Sec", &SummaryStatistics::default(), units::metric);

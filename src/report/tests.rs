@@ -45,14 +45,14 @@ fn stalled_once() -> Outcome {
 }
 
 #[test]
-fn the_first_line_hides_url_secrets() {
+fn first_lines_hide_url_secrets() {
     let mut plan = plan(Dialect::Native, "http://h/a/hunter-22", 1, 1, 1);
     plan.request.headers = vec![("Cookie".to_owned(), "sid=hunter-22".to_owned())];
     assert!(opening(&plan, None).contains(" @ http://h/a/REDACTED\n"), "{}", opening(&plan, None));
 }
 
 #[test]
-fn a_short_run_looks_as_wrk_prints_it() {
+fn short_runs_print_like_wrk() {
     let plan = plan(Dialect::Native, "http://127.0.0.1:18080/", 1, 1, 2);
     let mut outcome = outcome(1_001_860, counters(8_376, 8_376 * 70));
     outcome.totals.latency = shaped(8_376, 8_086, 253_910.0, 295_110.0, 4_300_000.0);
@@ -129,7 +129,7 @@ Transfer/sec:    159.46KB
 }
 
 #[test]
-fn as_wrk_the_rate_is_over_whole_microseconds() {
+fn wrk_rates_use_whole_microseconds() {
     let rates = |dialect| {
         let plan = plan(dialect, "http://h/", 1, 1, 1);
         let mut outcome = outcome(10, counters(3, 3_000));
@@ -173,7 +173,7 @@ fn warm_up_requests_affect_only_counted_rates() {
 }
 
 #[test]
-fn onrush_shows_what_was_measured() {
+fn native_reports_show_measured_figures() {
     let printed = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency    80.00us   94.87us 350.00us   90.00%
     Req/Sec    10.00k     0.00    10.00k   100.00%
@@ -303,7 +303,7 @@ fn compat_shows_whole_microseconds_and_onrush_nanoseconds() {
 }
 
 #[test]
-fn a_run_without_an_answer_divides_by_nothing() {
+fn runs_without_responses_divide_by_nothing() {
     let native = "  Thread Stats   Avg      Stdev     Max   +/- Stdev
     Latency   no responses
   0 requests in 0.00us, 0.00B read
@@ -395,7 +395,7 @@ Transfer/sec:     102.00B
 }
 
 #[test]
-fn as_wrk2_every_figure_comes_from_its_bins() {
+fn wrk2_figures_come_from_bins() {
     let mut plan = with_rate(Dialect::Wrk2);
     (plan.output.percentiles, plan.output.spectrum, plan.output.u_latency) = (true, true, true);
     // The mean is the middle of the only bin, whose start is below: wrk2 counts no value within one deviation.
@@ -481,7 +481,7 @@ fn native_reports_omit_empty_rows() {
 }
 
 #[test]
-fn the_first_line_says_when_the_run_ends() {
+fn first_lines_name_the_end_condition() {
     let table = [
         (Some(10_000), None, "10s"),
         (Some(90_000), None, "2m"),
@@ -499,7 +499,7 @@ fn the_first_line_says_when_the_run_ends() {
 }
 
 #[test]
-fn the_opening_names_streams_per_connection() {
+fn openings_name_streams_per_connection() {
     let both = [HttpVersion::Http2, HttpVersion::Http11];
     for (versions, streams, has_script, expected) in [
         (&both[1..], None, false, ""),

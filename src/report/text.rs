@@ -76,7 +76,7 @@ impl ReportText {
         text += &if shows(latency_us) {
             layout.row("Latency", latency_us, units::time_us)
         } else {
-            TableLayout::no_answers()
+            TableLayout::row_without_responses()
         };
         for (name, figures) in self.phases_us.iter().filter(|(_, figures)| shows(figures)) {
             text += &layout.row(name, figures, units::time_us);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn statuses_are_counted_the_most_frequent_first() {
+    fn statuses_are_sorted_by_count() {
         assert_eq!(counts(&[(200, 1_234), (404, 5)]), "200: 1,234 · 404: 5");
         assert_eq!(counts(&[(200, 5), (301, 5), (404, 1_000)]), "404: 1,000 · 200: 5 · 301: 5");
         let many: Vec<_> = (500..510).map(|status| (status, 2)).collect();

@@ -81,7 +81,7 @@ impl Entries {
             names: Vec::new(),
             numbers: Vec::new(),
             further_names: 0,
-            origin: origin(target),
+            origin: origin_of(target),
             has_templates,
             target: target.clone(),
             bodies: BTreeMap::new(),
@@ -89,16 +89,16 @@ impl Entries {
             method: None,
             framed: None,
         };
-        let text = valid(&text)?;
+        let text = check_utf8(&text)?;
         let (mut weights, mut is_open, mut has_body) = (Vec::new(), false, false);
         let mut numbers: HashMap<&str, usize> = HashMap::new();
-        for (number, at, line) in lines(text) {
+        for (number, at, line) in numbered_lines(text) {
             let wrong = |reason| BadLine::Line { number: number + 1, reason };
             match ListLine::read(line).map_err(wrong)? {
                 ListLine::Blank => is_open = false,
                 ListLine::Comment => {}
                 ListLine::Request(head) => {
-                    entries.path(head.url).map_err(wrong)?;
+                    entries.request_path(head.url).map_err(wrong)?;
                     (is_open, has_body) = (true, false);
                     let method = head.method.filter(|method| method.bytes().any(|byte| byte.is_ascii_lowercase()));
                     entries.method = entries.method.take().or_else(|| method.map(str::to_owned));
@@ -167,8 +167,8 @@ impl Entries {
 
     /// The first complete URL in the list.
     pub fn first_url(text: &[u8]) -> Option<&str> {
-        let text = valid(text).ok()?;
-        lines(text).find_map(|(_, _, line)| match ListLine::read(line) {
+        let text = check_utf8(text).ok()?;
+        numbered_lines(text).find_map(|(_, _, line)| match ListLine::read(line) {
             Ok(ListLine::Request(EntryHead { url, .. })) if !url.starts_with('/') => Some(url),
             _ => None,
         })
@@ -191,12 +191,12 @@ impl Entries {
     }
 
     /// The first request of each of these names.
-    pub fn firsts(&self) -> Vec<First> {
+    pub fn first_of_each_name(&self) -> Vec<First> {
         let mut firsts = Vec::new();
         for (index, number) in self.numbers.iter().enumerate() {
             // Names are numbered in the order of the list.
             if usize::from(*number) == firsts.len() + 1 {
-                firsts.push(First { number: index as u64, text: (self.place(index), self.place(index + 1)) });
+                firsts.push(First { number: index as u64, text: (self.offset(index), self.offset(index + 1)) });
             }
         }
         firsts
@@ -218,7 +218,7 @@ impl Entries {
     }
 
     /// The first header field about the length or the encoding of a body.
-    pub fn framed(&self) -> Option<&str> {
+    pub fn first_framing_field(&self) -> Option<&str> {
         self.framed.as_deref()
     }
 
@@ -230,9 +230,9 @@ impl Entries {
     /// A request, with the parts it changes in the request of the options.
     pub fn request(&self, index: usize, usual: &RequestParts) -> RequestParts {
         let mut parts = usual.clone();
-        let mut lines = lines(self.text(index)).filter_map(|(_, _, line)| ListLine::read(line).ok());
+        let mut lines = numbered_lines(self.text(index)).filter_map(|(_, _, line)| ListLine::read(line).ok());
         let Some(ListLine::Request(EntryHead { method, url, .. })) = lines.next() else { return parts };
-        let path = self.path(url).unwrap_or_default();
+        let path = self.request_path(url).unwrap_or_default();
         // A proxy gets the whole URL.
         parts.target = if usual.target.starts_with('/') { path.into_owned() } else { format!("{}{path}", self.origin) };
         let mut own: Vec<(String, String)> = Vec::new();
@@ -258,7 +258,7 @@ impl Entries {
     }
 
     /// Requests that may contain placeholders.
-    pub fn with_braces(&self) -> impl Iterator<Item = usize> {
+    pub fn possibly_templated(&self) -> impl Iterator<Item = usize> {
         // The body may be in a file.
         let have_bodies = self.bodies.values().any(|body| memchr::memmem::find(body, b"{{").is_some());
         (0..self.len()).filter(move |index| {
@@ -269,37 +269,37 @@ impl Entries {
 
     /// Line number of a request, from 1.
     pub fn line(&self, index: usize) -> usize {
-        let before = self.place(index) as usize;
+        let before = self.offset(index) as usize;
         1 + self.text[..before].iter().filter(|byte| **byte == b'\n').count()
     }
 
     /// Text of a request, including the gap before the next one.
     fn text(&self, index: usize) -> &str {
-        let range = self.place(index) as usize..self.place(index + 1) as usize;
+        let range = self.offset(index) as usize..self.offset(index + 1) as usize;
         std::str::from_utf8(&self.text[range]).unwrap_or_default()
     }
 
     /// Offset of a request; after the last one, the end of the text.
-    fn place(&self, index: usize) -> u64 {
+    fn offset(&self, index: usize) -> u64 {
         self.places.get(index).map_or(self.text.len() as u64, |place| (*place).into())
     }
 
     /// Path and query of a URL, which must lead to the target.
-    fn path<'a>(&self, url: &'a str) -> Result<Cow<'a, str>, String> {
+    fn request_path<'a>(&self, url: &'a str) -> Result<Cow<'a, str>, String> {
         if !self.has_templates || !url.contains("{{") {
-            return path(url, &self.origin, &self.target);
+            return path_on_target(url, &self.origin, &self.target);
         }
         if url.len() > URL_MAX {
             return Err(format!("the URL has {} bytes; at most {URL_MAX} are allowed", url.len()));
         }
         let masked = Masked::new(url)?;
-        let path = path(masked.text(), &self.origin, &self.target)?;
+        let path = path_on_target(masked.text(), &self.origin, &self.target)?;
         Ok(masked.path(&path)?)
     }
 }
 
 /// Checks that a list is UTF-8.
-fn valid(bytes: &[u8]) -> Result<&str, BadLine> {
+fn check_utf8(bytes: &[u8]) -> Result<&str, BadLine> {
     std::str::from_utf8(bytes).map_err(|error| {
         let number = 1 + bytes[..error.valid_up_to()].iter().filter(|byte| **byte == b'\n').count();
         BadLine::Line { number, reason: "not UTF-8; write other bytes as %XX".to_owned() }
@@ -307,7 +307,7 @@ fn valid(bytes: &[u8]) -> Result<&str, BadLine> {
 }
 
 /// The lines, with their numbers and offsets.
-fn lines(text: &str) -> impl Iterator<Item = (usize, usize, &str)> {
+fn numbered_lines(text: &str) -> impl Iterator<Item = (usize, usize, &str)> {
     let mut at = 0;
     text.split('\n').enumerate().map(move |(number, line)| {
         let place = at;
@@ -317,12 +317,12 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, usize, &str)> {
 }
 
 /// Everything before the path in a URL of the target.
-fn origin(target: &Target) -> String {
+fn origin_of(target: &Target) -> String {
     format!("{}://{}", target.scheme.name(), target.authority())
 }
 
 /// Path and query of a URL, which must lead to the target.
-fn path<'a>(url: &'a str, origin: &str, target: &Target) -> Result<Cow<'a, str>, String> {
+fn path_on_target<'a>(url: &'a str, origin: &str, target: &Target) -> Result<Cow<'a, str>, String> {
     let url = url.split('#').next().unwrap_or_default();
     let rest = url.strip_prefix(origin).filter(|rest| rest.is_empty() || rest.starts_with(['/', '?']));
     let path = match rest {
@@ -330,7 +330,7 @@ fn path<'a>(url: &'a str, origin: &str, target: &Target) -> Result<Cow<'a, str>,
         Some(rest) if rest.starts_with('/') => Cow::from(rest),
         Some(rest) => Cow::from(format!("/{rest}")),
         // The URL may spell the target's host differently, for example with the default port.
-        None => Cow::from(same_host(url, origin, target)?),
+        None => Cow::from(path_on_same_host(url, origin, target)?),
     };
     if path.len() > URL_MAX {
         return Err(format!("the path has {} bytes; at most {URL_MAX} are allowed", path.len()));
@@ -343,7 +343,7 @@ fn path<'a>(url: &'a str, origin: &str, target: &Target) -> Result<Cow<'a, str>,
 }
 
 /// Path of a URL with the scheme, the host and the port of the target.
-fn same_host(url: &str, origin: &str, target: &Target) -> Result<String, String> {
+fn path_on_same_host(url: &str, origin: &str, target: &Target) -> Result<String, String> {
     let other = Target::parse(url, Dialect::Native).map_err(|InvalidUrl { typed, reason }| {
         // The reason may quote a part of the password.
         let reason = if secrets::is_misspelt_user(&typed) { secrets::MISSPELT_USER.to_owned() } else { reason };
@@ -403,15 +403,15 @@ mod tests {
             "GET /e Host=127.0.0.1:80,A=usual ",
         ];
         assert_eq!(seen, expected);
-        assert!(!entries.is_safe() && entries.weights().is_empty() && entries.firsts().is_empty());
+        assert!(!entries.is_safe() && entries.weights().is_empty() && entries.first_of_each_name().is_empty());
         let proxied = entries.request(0, &usual("http://127.0.0.1:80/base"));
         assert_eq!(proxied.target, "http://127.0.0.1:80/a");
     }
 
     #[test]
-    fn the_first_request_of_every_name_is_known() {
+    fn first_requests_of_names_are_known() {
         let list = "/a\n/b name=x\n/c name=x\n/d\n/e name=y\n/f name=x\n";
-        let numbers: Vec<u64> = entries(list).unwrap().firsts().iter().map(|first| first.number).collect();
+        let numbers: Vec<u64> = entries(list).unwrap().first_of_each_name().iter().map(|first| first.number).collect();
         assert_eq!(numbers, [1, 4]);
     }
 

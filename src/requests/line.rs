@@ -49,7 +49,7 @@ impl<'a> ListLine<'a> {
         if is_quoted(text) {
             return Err("quotation marks around a request; leave them out".to_owned());
         }
-        if let Some(kind) = foreign(text) {
+        if let Some(kind) = foreign_kind(text) {
             return Err(format!(
                 "this looks like {kind}; a request is METHOD and URL, with its headers on lines below it, and @FILE names the \
                  file with its body"
@@ -85,7 +85,7 @@ impl<'a> EntryHead<'a> {
         for word in words {
             match word.split_once('=') {
                 Some(("weight", weight)) => {
-                    head.weight = weight_of(weight)
+                    head.weight = parse_weight(weight)
                         .ok_or_else(|| format!("{}: a weight is a whole number from 1 to {WEIGHT_MAX}", shown(word)))?
                 }
                 Some(("name", name)) if is_name(name) => head.name = Some(name),
@@ -124,7 +124,7 @@ impl<'a> EntryHead<'a> {
     }
 }
 
-fn weight_of(text: &str) -> Option<u32> {
+fn parse_weight(text: &str) -> Option<u32> {
     text.parse().ok().filter(|weight| (1..=WEIGHT_MAX).contains(weight))
 }
 
@@ -168,7 +168,7 @@ fn is_quoted(text: &str) -> bool {
 }
 
 /// The kind of a line that belongs in a body file, or to another program.
-fn foreign(text: &str) -> Option<&'static str> {
+fn foreign_kind(text: &str) -> Option<&'static str> {
     let first = text.split_ascii_whitespace().next().unwrap_or_default();
     match text.as_bytes() {
         [b'{' | b'[' | b'}' | b']' | b'"', ..] => Some("JSON"),
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_line_is_said() {
+    fn faulty_lines_are_explained() {
         for (text, words) in [
             ("a", "\"a\" is neither a request nor a header"),
             ("GET", "neither a request nor a header"),

@@ -11,10 +11,10 @@ mod template;
 
 pub use entries::{BadLine, Entries};
 pub use line::{QUOTES, field, is_name, is_token, raw_field};
-use order::mixed;
+use order::mix_seed;
 pub use order::{Picker, RequestNumbering};
 pub use source::Listed;
 pub use template::{
-    Masked, Placeholder, Template, TemplateToken, Tokens, Values, escaped, looks_like_one, percent_encoded,
+    Masked, Placeholder, Template, TemplateToken, Tokens, Values, escaped, first_likely_placeholder, percent_encoded,
     placeholders,
 };

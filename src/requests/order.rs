@@ -25,10 +25,10 @@ impl Picker {
     pub fn pick(&self, k: u64) -> usize {
         let picked = match self.order {
             ListOrder::Seq => k % self.length,
-            ListOrder::Shuffle => shuffled(k % self.length, self.length, mixed(self.seed, k / self.length)),
+            ListOrder::Shuffle => permuted_position(k % self.length, self.length, mix_seed(self.seed, k / self.length)),
             ListOrder::Weighted => {
                 let total = self.weights.last().copied().unwrap_or(self.length);
-                let drawn = (u128::from(mixed(self.seed, k)) * u128::from(total)) >> 64;
+                let drawn = (u128::from(mix_seed(self.seed, k)) * u128::from(total)) >> 64;
                 return match &self.weights[..] {
                     [] => drawn as usize,
                     sums => sums.partition_point(|sum| u128::from(*sum) <= drawn),
@@ -89,7 +89,7 @@ fn gcd(one: u64, other: u64) -> u64 {
 
 impl RequestNumbering {
     /// Returns the next number.
-    pub fn number(&mut self) -> u64 {
+    pub fn next_number(&mut self) -> u64 {
         let (worker, workers) = self.worker;
         let (first, step) = self.part;
         let before = self.sent * workers;
@@ -103,19 +103,19 @@ impl Iterator for RequestNumbering {
     type Item = u64;
 
     fn next(&mut self) -> Option<u64> {
-        Some(self.number())
+        Some(self.next_number())
     }
 }
 
 /// Position of a number in a permutation of `length` numbers: a Feistel network of eight rounds on the smallest even
 /// number of bits, repeated until the result is in range (Black and Rogaway, 2002, "cycle walking").
-fn shuffled(mut number: u64, length: u64, key: u64) -> u64 {
+fn permuted_position(mut number: u64, length: u64, key: u64) -> u64 {
     let half = (u64::BITS - (length - 1).leading_zeros()).div_ceil(2).max(1);
     let mask = (1 << half) - 1;
     loop {
         let (mut left, mut right) = (number >> half, number & mask);
         for round in 0..8 {
-            (left, right) = (right, left ^ (mixed(key ^ round, right) & mask));
+            (left, right) = (right, left ^ (mix_seed(key ^ round, right) & mask));
         }
         number = left << half | right;
         if number < length {
@@ -125,7 +125,7 @@ fn shuffled(mut number: u64, length: u64, key: u64) -> u64 {
 }
 
 /// A pseudorandom function of both numbers: the finalizer of SplitMix64 (Steele, Lea and Flood, 2014).
-pub(super) fn mixed(seed: u64, number: u64) -> u64 {
+pub(super) fn mix_seed(seed: u64, number: u64) -> u64 {
     let mut z = seed.wrapping_add(number.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn every_worker_has_every_request_equally_often() {
+    fn workers_send_every_request_equally_often() {
         for (workers, length, step) in (1..=6).flat_map(|one| (1..=12).map(move |other| (one, other, 1 + other % 3))) {
             let rounds = workers * length;
             for worker in 0..workers {
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn every_worker_has_every_value_equally_often() {
+    fn workers_use_every_value_equally_often() {
         for (length, turns) in [(1, vec![100]), (2, vec![4, 6]), (3, vec![2])] {
             for worker in 0..2 {
                 let numbers =
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sequence_begins_again_at_its_end() {
+    fn sequences_repeat_from_their_start() {
         let picker = picker(ListOrder::Seq, 3, &[]);
         assert_eq!((0..7).map(|k| picker.pick(k)).collect::<Vec<_>>(), [0, 1, 2, 0, 1, 2, 0]);
     }
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn requests_are_drawn_in_proportion_to_their_weights() {
+    fn requests_are_drawn_by_weight() {
         const DRAWN: u64 = 100_000;
         let weights = [5, 1, 3, 1];
         let sums = [5, 6, 9, 10];

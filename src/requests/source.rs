@@ -44,11 +44,11 @@ impl Listed {
     /// # Errors
     ///
     /// The fault in a placeholder, or in its values.
-    pub fn prepared(mut self) -> Result<Self, String> {
+    pub fn prepare_values(mut self) -> Result<Self, String> {
         let Self { entries, values: Some(values), parts, seed, .. } = &mut self else { return Ok(self) };
         let others = entries.iter().flat_map(|entries| {
             let parts = &*parts;
-            entries.with_braces().map(move |index| entries.request(index, parts))
+            entries.possibly_templated().map(move |index| entries.request(index, parts))
         });
         for parts in [parts.clone()].into_iter().chain(others) {
             Template::from_parts(&parts, values, *seed)?;
@@ -109,12 +109,12 @@ impl Source for ListSource {
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
         let (k, index) = self.upcoming[0];
         self.upcoming = [self.upcoming[1], self.pick()];
-        self.approach();
+        self.prefetch_upcoming();
         self.name = self.listed.entries.as_ref().map_or(0, |entries| entries.name(index));
         batch.push(match self.kept.get(index) {
             Some(Some(KeptRequest::Same(request))) => request.clone(),
             Some(Some(KeptRequest::Template(template))) => template.fill(k, &mut self.buffers).into(),
-            Some(None) | None => match self.encoded(index)? {
+            Some(None) | None => match self.encode_request(index)? {
                 KeptRequest::Same(request) => request,
                 KeptRequest::Template(template) => template.fill(k, &mut self.buffers).into(),
             },
@@ -129,13 +129,13 @@ impl Source for ListSource {
 
 impl ListSource {
     fn pick(&mut self) -> (u64, usize) {
-        let k = self.listed.numbers.number();
+        let k = self.listed.numbers.next_number();
         (k, self.listed.picker.pick(k))
     }
 
     /// Prefetches the next requests: the offset of the last one, and the text of the one before, whose offset has been
     /// loaded meanwhile.
-    fn approach(&self) {
+    fn prefetch_upcoming(&self) {
         let [next, last] = self.upcoming.map(|(_, index)| self.kept.get(index));
         if let Some(Some(KeptRequest::Same(Request::Http1(encoded)))) = last {
             black_box(Rc::strong_count(encoded));
@@ -149,7 +149,7 @@ impl ListSource {
 
     /// Encodes a request, and keeps it if there is room.
     #[cold]
-    fn encoded(&mut self, index: usize) -> Result<KeptRequest, ScriptFailure> {
+    fn encode_request(&mut self, index: usize) -> Result<KeptRequest, ScriptFailure> {
         let Listed { entries, values, parts, seed, .. } = &mut self.listed;
         let parts = entries.as_ref().map_or_else(|| parts.clone(), |entries| entries.request(index, parts));
         let template = values.as_mut().map(|values| Template::from_parts(&parts, values, *seed)).transpose();
@@ -157,17 +157,17 @@ impl ListSource {
         let wire = match template.map_err(ScriptFailure::Raised)? {
             Some(template) if !template.is_constant() => {
                 let length = template.text_bytes();
-                return Ok(self.keep(index, KeptRequest::Template(Rc::new(template)), length));
+                return Ok(self.keep_if_room(index, KeptRequest::Template(Rc::new(template)), length));
             }
             Some(template) => template.fill(0, &mut self.buffers),
             None => Wire::from_parts(&parts),
         };
         let length = wire.bytes().len();
-        Ok(self.keep(index, KeptRequest::Same(wire.into()), length))
+        Ok(self.keep_if_room(index, KeptRequest::Same(wire.into()), length))
     }
 
     /// Keeps a request of this length.
-    fn keep(&mut self, index: usize, encoded: KeptRequest, length: usize) -> KeptRequest {
+    fn keep_if_room(&mut self, index: usize, encoded: KeptRequest, length: usize) -> KeptRequest {
         if let (Some(kept), Some(left)) = (self.kept.get_mut(index), self.left.checked_sub(length)) {
             (*kept, self.left) = (Some(encoded.clone()), left);
         }

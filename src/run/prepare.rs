@@ -196,7 +196,7 @@ pub(super) fn listed(plan: &Plan, parts: &RequestParts) -> anyhow::Result<Option
         parts: parts.clone(),
         numbers: RequestNumbering::new(part, length as u64, whole),
     };
-    listed.prepared().map(Some).map_err(Error::msg)
+    listed.prepare_values().map(Some).map_err(Error::msg)
 }
 
 /// Removes one worker's share from the rest, which is shared by `workers` workers.

@@ -27,7 +27,7 @@ struct Percentile {
 pub const OWN_KEY: &str = "duration_in_microseconds";
 
 /// True if the file claims this format.
-pub fn is_one(value: &Value) -> bool {
+pub fn claims_format(value: &Value) -> bool {
     value.get("requests").is_some() && value.get(OWN_KEY).is_some()
 }
 

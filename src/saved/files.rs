@@ -34,16 +34,16 @@ pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<SavedSource
     for path in paths {
         let is_listed = path.is_dir();
         let folder = if is_listed { path.as_path() } else { path.parent().unwrap_or(Path::new("")) };
-        let files = if is_listed { listed(path, problems) } else { vec![path.clone()] };
+        let files = if is_listed { files_or_problem(path, problems) } else { vec![path.clone()] };
         for file in files {
             // The records of one run have names that differ only in the extension.
             let key = (file.parent().map(Path::to_owned), name::stem(&file).to_owned());
-            let place = known.get(&key).copied().filter(|_| rank(&file).is_some());
+            let place = known.get(&key).copied().filter(|_| record_rank(&file).is_some());
             match place.map(|place: usize| &mut sources[place]) {
                 Some(source) if source.paths.contains(&file) => {}
                 Some(source) => {
                     source.paths.push(file);
-                    source.paths.sort_by_key(|path| rank(path));
+                    source.paths.sort_by_key(|path| record_rank(path));
                 }
                 None => {
                     known.entry(key).or_insert(sources.len());
@@ -60,20 +60,20 @@ pub fn sources(paths: &[PathBuf], problems: &mut Vec<String>) -> Vec<SavedSource
 const NAMED_MAX: usize = 5;
 
 /// Files in a folder that may contain a run.
-fn listed(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf> {
-    match files(folder) {
+fn files_or_problem(folder: &Path, problems: &mut Vec<String>) -> Vec<PathBuf> {
+    match result_files(folder) {
         Err(error) => problems.push(format!("{folder:?} cannot be read: {}", reason(&error))),
         Ok(files) if !files.is_empty() => return files,
-        Ok(_) => problems.push(without_results(folder)),
+        Ok(_) => problems.push(no_results_message(folder)),
     }
     Vec::new()
 }
 
 /// Files in a folder that may contain a run, sorted by name.
-fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn result_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let is_of_ss = |path: &Path| name::stem(path).starts_with("ss_output");
-    let mut files = entries(folder)?;
-    files.retain(|path| rank(path).is_some() && !is_of_ss(path) && path.is_file());
+    let mut files = folder_entries(folder)?;
+    files.retain(|path| record_rank(path).is_some() && !is_of_ss(path) && path.is_file());
     if folder.join(PLAN).is_file() {
         files.retain(|path| !path.file_name().is_some_and(|name| NO_RESULTS.iter().any(|other| name == *other)));
     }
@@ -81,16 +81,16 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 /// Paths in a folder, in natural order.
-fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+fn folder_entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
     let mut entries: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
     entries.sort_by(|one, other| order::natural(&one.to_string_lossy(), &other.to_string_lossy()));
     Ok(entries)
 }
 
 /// Message for a folder without results. Each experiment has a subfolder.
-fn without_results(folder: &Path) -> String {
-    let mut inner = entries(folder).unwrap_or_default();
-    inner.retain(|path| path.is_dir() && files(path).is_ok_and(|files| !files.is_empty()));
+fn no_results_message(folder: &Path) -> String {
+    let mut inner = folder_entries(folder).unwrap_or_default();
+    inner.retain(|path| path.is_dir() && result_files(path).is_ok_and(|files| !files.is_empty()));
     // The last subfolders: names often start with the time.
     let (earlier, last) = inner.split_at(inner.len().saturating_sub(NAMED_MAX));
     let last: Vec<String> = last.iter().map(|path| format!("{path:?}")).collect();
@@ -103,7 +103,7 @@ fn without_results(folder: &Path) -> String {
 }
 
 /// Rank of a file by its extension, the most complete record first; `None` for other files.
-fn rank(path: &Path) -> Option<usize> {
+fn record_rank(path: &Path) -> Option<usize> {
     let name = path.file_name()?.to_str()?;
     let (_, ending) = name.strip_suffix(".gz").unwrap_or(name).rsplit_once('.')?;
     ENDINGS.iter().position(|known| ending.eq_ignore_ascii_case(known))

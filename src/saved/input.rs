@@ -31,10 +31,11 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
         }
         _ => anyhow!("{path:?} cannot be read: {}", reason(&error)),
     };
-    let bytes = if path == Path::new("-") { limited(io::stdin()) } else { File::open(path).and_then(limited) };
+    let bytes =
+        if path == Path::new("-") { read_limited(io::stdin()) } else { File::open(path).and_then(read_limited) };
     let mut bytes = bytes.map_err(failed)?;
     if bytes.starts_with(&GZIP) {
-        bytes = limited(MultiGzDecoder::new(&bytes[..])).map_err(failed)?;
+        bytes = read_limited(MultiGzDecoder::new(&bytes[..])).map_err(failed)?;
     }
     ensure!(bytes.len() as u64 <= LENGTH_MAX, "{path:?} is longer than {RESULT_MAX_MIB} MiB, which no result is");
     Ok(bytes)
@@ -45,7 +46,7 @@ pub fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
 /// # Errors
 ///
 /// The length, and the remedy.
-pub fn readable(result: String) -> Result<String, String> {
+pub fn check_readable(result: String) -> Result<String, String> {
     if result.len() as u64 <= LENGTH_MAX {
         return Ok(result);
     }
@@ -56,7 +57,7 @@ pub fn readable(result: String) -> Result<String, String> {
 }
 
 /// Reads everything, up to one byte more than the limit.
-fn limited(from: impl Read) -> io::Result<Vec<u8>> {
+fn read_limited(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(LENGTH_MAX + 1).read_to_end(&mut bytes)?;
     Ok(bytes)

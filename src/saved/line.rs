@@ -137,7 +137,7 @@ impl<'a> ReportLine<'a> {
     }
 
     /// Position in a report. Only lines with [`ReportLine::may_repeat`] repeat.
-    pub fn place(&self) -> u8 {
+    pub fn position(&self) -> u8 {
         match self {
             Self::Running { .. } => 0,
             Self::Load { .. } => 1,
@@ -161,7 +161,7 @@ impl<'a> ReportLine<'a> {
 
     /// True if a report may have several lines of this kind.
     pub fn may_repeat(&self) -> bool {
-        matches!(self.place(), 3 | 6 | 8)
+        matches!(self.position(), 3 | 6 | 8)
     }
 }
 

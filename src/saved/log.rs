@@ -19,7 +19,7 @@ pub struct Log {
 pub fn read(text: &str) -> Log {
     let mut reader = LogReader::default();
     for (number, line) in (1..).zip(text.lines()) {
-        reader.take(number, line.trim_end());
+        reader.read_line(number, line.trim_end());
     }
     reader.end();
     reader.log
@@ -52,35 +52,35 @@ struct Json {
 }
 
 impl LogReader {
-    fn take(&mut self, number: usize, text: &str) {
+    fn read_line(&mut self, number: usize, text: &str) {
         if let Some(mut json) = self.json.take() {
             json.take(text);
-            return self.go_on(json);
+            return self.continue_json(json);
         }
         match ReportLine::parse(text) {
-            Some(ReportLine::Running { url }) => self.begin(number, url, text),
-            Some(line) if self.open.is_some() => self.go_into(number, &line, text),
+            Some(ReportLine::Running { url }) => self.start_report(number, url, text),
+            Some(line) if self.open.is_some() => self.add_line(number, &line, text),
             // The end of the report above may belong to an earlier report, and these lines to the report above.
             Some(_) if self.is_after_cut && self.is_json_due => {
-                self.lose_the_beginning();
+                self.skip_to_next_report();
                 if let Some(report) = self.log.reports.pop() {
-                    self.give_up(number, &report);
+                    self.drop_mixed_report(number, &report);
                 }
             }
-            Some(line @ (ReportLine::Rate(_) | ReportLine::Transfer(_))) => self.orphan(number, &line),
+            Some(line @ (ReportLine::Rate(_) | ReportLine::Transfer(_))) => self.report_orphan(number, &line),
             _ if text.trim() == "{" => {
                 let mut json = Json { line: number, text: String::new(), depth: 0 };
                 json.take(text);
-                self.go_on(json);
+                self.continue_json(json);
             }
             Some(_) if self.is_adrift => {}
-            _ => self.aside(text),
+            _ => self.handle_other_text(text),
         }
     }
 
-    fn begin(&mut self, number: usize, url: &str, text: &str) {
-        self.is_after_cut = self.cut_off();
-        let mut report = ParsedReport::begin(number, url, self.section.as_deref(), self.label.as_deref());
+    fn start_report(&mut self, number: usize, url: &str, text: &str) {
+        self.is_after_cut = self.end_truncated_report();
+        let mut report = ParsedReport::start(number, url, self.section.as_deref(), self.label.as_deref());
         report.text = format!("{}\n", text.trim());
         self.open = Some(report);
         self.is_adrift = false;
@@ -88,26 +88,30 @@ impl LogReader {
         self.above = None;
     }
 
-    fn go_into(&mut self, number: usize, line: &ReportLine<'_>, text: &str) {
+    fn add_line(&mut self, number: usize, line: &ReportLine<'_>, text: &str) {
         let Some(mut report) = self.open.take() else { return };
         self.above = None;
         report.text += &format!("{}\n", text.trim());
-        match report.take(line) {
+        match report.take_line(line) {
             LineEffect::More => self.open = Some(report),
             LineEffect::Unread(what) => {
                 self.log.problems.push((number, format!("{what}: it is left out")));
-                if matches!(line, ReportLine::Transfer(_)) { self.finish(report) } else { self.open = Some(report) }
+                if matches!(line, ReportLine::Transfer(_)) {
+                    self.finish_report(report)
+                } else {
+                    self.open = Some(report)
+                }
             }
-            LineEffect::End => self.finish(report),
+            LineEffect::End => self.finish_report(report),
             LineEffect::Mixed => {
                 self.is_adrift = true;
-                self.give_up(number, &report);
+                self.drop_mixed_report(number, &report);
             }
         }
     }
 
-    fn finish(&mut self, report: ParsedReport) {
-        let missing = report.missing();
+    fn finish_report(&mut self, report: ParsedReport) {
+        let missing = report.missing_lines();
         if !missing.is_empty() {
             self.log.problems.push((report.line, format!("the run has no line {:?}", missing.join("\", \""))));
         }
@@ -116,14 +120,14 @@ impl LogReader {
     }
 
     /// Omits a report with lines of another one, because their assignment is unknown.
-    fn give_up(&mut self, number: usize, report: &ParsedReport) {
+    fn drop_mixed_report(&mut self, number: usize, report: &ParsedReport) {
         let line = report.line;
         let words = format!("a line of another run is in the run that begins on line {line}, which is left out");
         self.log.problems.push((number, words));
     }
 
     /// Ends an open report, which is truncated.
-    fn cut_off(&mut self) -> bool {
+    fn end_truncated_report(&mut self) -> bool {
         let Some(report) = self.open.take() else { return false };
         let words = if report.has_figures() { "the rest is shown" } else { "it is left out" };
         self.log.problems.push((report.line, format!("the run that begins here is cut off: {words}")));
@@ -132,29 +136,29 @@ impl LogReader {
     }
 
     /// Handles the end of a report whose start is missing.
-    fn orphan(&mut self, number: usize, line: &ReportLine<'_>) {
+    fn report_orphan(&mut self, number: usize, line: &ReportLine<'_>) {
         if !self.is_adrift {
             let name = if matches!(line, ReportLine::Rate(_)) { "Requests/sec" } else { "Transfer/sec" };
             self.log.problems.push((number, format!("{name} without a run above it: it is left out")));
         }
-        self.lose_the_beginning();
+        self.skip_to_next_report();
     }
 
     /// Skips the lines of a report without a start, until the next report.
-    fn lose_the_beginning(&mut self) {
+    fn skip_to_next_report(&mut self) {
         self.is_adrift = true;
         self.is_json_due = false;
         self.above = None;
     }
 
-    fn go_on(&mut self, json: Json) {
+    fn continue_json(&mut self, json: Json) {
         if json.depth > 0 {
             self.json = Some(json);
             return;
         }
         let is_due = std::mem::take(&mut self.is_json_due);
         let Ok(value) = serde_json::from_str::<Value>(&json.text) else { return };
-        if !cmm_json::is_one(&value) {
+        if !cmm_json::claims_format(&value) {
             return;
         }
         let figures = match cmm_json::read(&value) {
@@ -164,7 +168,7 @@ impl LogReader {
         match self.log.reports.last_mut().filter(|_| is_due) {
             Some(report) => report.refine(figures, value.to_string()),
             None => {
-                let mut report = ParsedReport::begin(json.line, "", self.section.as_deref(), self.label.as_deref());
+                let mut report = ParsedReport::start(json.line, "", self.section.as_deref(), self.label.as_deref());
                 report.refine(figures, value.to_string());
                 self.log.reports.push(report);
             }
@@ -172,28 +176,28 @@ impl LogReader {
     }
 
     /// Handles text between reports, or a script's output within a report.
-    fn aside(&mut self, text: &str) {
+    fn handle_other_text(&mut self, text: &str) {
         let text = text.trim();
         let above = self.above.take();
         if text.is_empty() {
             return;
         }
-        if text == "JSON Output" || self.is_json_due && is_rule(text) {
+        if text == "JSON Output" || self.is_json_due && is_underline(text) {
             return;
         }
         self.is_json_due = false;
-        if let Some(above) = above.filter(|_| is_rule(text)) {
+        if let Some(above) = above.filter(|_| is_underline(text)) {
             self.section = Some(above);
             self.label = None;
             return;
         }
-        let Some(label) = label(text) else { return };
+        let Some(label) = parse_label(text) else { return };
         self.above = Some(label.clone());
         self.label = Some(label);
     }
 
     fn end(&mut self) {
-        self.cut_off();
+        self.end_truncated_report();
         if let Some(json) = self.json.take() {
             self.log.problems.push((json.line, "the JSON that begins here is cut off: it is left out".to_owned()));
         }
@@ -215,7 +219,7 @@ impl Json {
 }
 
 /// True if the line underlines the previous line.
-fn is_rule(text: &str) -> bool {
+fn is_underline(text: &str) -> bool {
     text.len() >= 3 && (text.bytes().all(|byte| byte == b'=') || text.bytes().all(|byte| byte == b'-'))
 }
 
@@ -224,7 +228,7 @@ const OURS: [&str; 4] = ["verdict: ", "note: ", "onrush: ", "::error"];
 
 /// The label for the report below. `None` if the line is about the report above, or is a command, a prompt or
 /// decoration.
-fn label(text: &str) -> Option<String> {
+fn parse_label(text: &str) -> Option<String> {
     if OURS.iter().any(|beginning| text.starts_with(beginning)) {
         return None;
     }

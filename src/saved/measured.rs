@@ -125,12 +125,12 @@ impl SavedRun {
 
     /// Adds the values of another record of the run that this one lacks.
     pub fn complete(&mut self, other: Self) {
-        fill(&mut self.section, other.section);
-        fill(&mut self.label, other.label);
-        fill(&mut self.url, other.url);
-        fill(&mut self.threads, other.threads);
-        fill(&mut self.connections, other.connections);
-        fill(&mut self.rate, other.rate);
+        fill_if_none(&mut self.section, other.section);
+        fill_if_none(&mut self.label, other.label);
+        fill_if_none(&mut self.url, other.url);
+        fill_if_none(&mut self.threads, other.threads);
+        fill_if_none(&mut self.connections, other.connections);
+        fill_if_none(&mut self.rate, other.rate);
         fill_in(&mut self.figures, other.figures);
         self.digests.extend(other.digests);
     }
@@ -141,7 +141,7 @@ pub fn fill_in(mine: &mut MetricValues, theirs: MetricValues) {
     theirs.into_iter().for_each(|(metric, value)| _ = mine.entry(metric).or_insert(value));
 }
 
-fn fill<T>(mine: &mut Option<T>, theirs: Option<T>) {
+fn fill_if_none<T>(mine: &mut Option<T>, theirs: Option<T>) {
     *mine = mine.take().or(theirs);
 }
 
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_host_ends_where_the_path_begins() {
+    fn hosts_end_before_the_path() {
         let table = [
             ("http://localhost/index.php", "localhost"),
             ("http://127.0.0.1:1323", "127.0.0.1:1323"),

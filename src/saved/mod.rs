@@ -27,7 +27,7 @@ use serde_json::Value;
 use crate::record::{self, Document};
 pub use factor::factor_of_experiment;
 use files::SavedSource;
-pub use input::readable;
+pub use input::check_readable;
 pub use measured::{MetricValues, RunOrigin, SavedRun};
 use name::ResultName;
 use report::ParsedReport;
@@ -56,7 +56,7 @@ pub fn all(paths: &[PathBuf]) -> Read {
     for source in files::sources(paths, &mut read.problems) {
         let mut runs: Option<Vec<SavedRun>> = None;
         for path in &source.paths {
-            let found = file(&source, path, &mut read.problems);
+            let found = read_file(&source, path, &mut read.problems);
             match (&mut runs, found) {
                 // For two records of one run, the first counts, and the second adds missing facts.
                 (Some(runs), mut found) if !runs.is_empty() => match (&mut runs[..], found.pop()) {
@@ -75,7 +75,7 @@ pub fn all(paths: &[PathBuf]) -> Read {
     read
 }
 
-fn file(source: &SavedSource, path: &Path, problems: &mut Vec<String>) -> Vec<SavedRun> {
+fn read_file(source: &SavedSource, path: &Path, problems: &mut Vec<String>) -> Vec<SavedRun> {
     let bytes = match input::read(path) {
         Ok(bytes) => bytes,
         Err(error) => {
@@ -94,8 +94,8 @@ fn file(source: &SavedSource, path: &Path, problems: &mut Vec<String>) -> Vec<Sa
     let mut runs = match first {
         // Samples of `ss` are lists of sockets.
         Some(b'[') if source.is_listed => return Vec::new(),
-        Some(b'{') => json(origin, path, &bytes, problems).into_iter().collect(),
-        _ => log_file(&origin, path, &String::from_utf8_lossy(&bytes), problems),
+        Some(b'{') => read_json(origin, path, &bytes, problems).into_iter().collect(),
+        _ => read_log(&origin, path, &String::from_utf8_lossy(&bytes), problems),
     };
     for measured in &mut runs {
         // Factors in the result take precedence over those in its name.
@@ -111,10 +111,11 @@ fn file(source: &SavedSource, path: &Path, problems: &mut Vec<String>) -> Vec<Sa
 }
 
 /// The run in a JSON file of onrush or wrk-cmm.
-fn json(origin: RunOrigin, path: &Path, bytes: &[u8], problems: &mut Vec<String>) -> Option<SavedRun> {
+fn read_json(origin: RunOrigin, path: &Path, bytes: &[u8], problems: &mut Vec<String>) -> Option<SavedRun> {
     // A document of onrush is long, and must not be parsed twice.
     let may_be_one = memmem::find(bytes, cmm_json::OWN_KEY.as_bytes()).is_some();
-    let value = if may_be_one { serde_json::from_slice::<Value>(bytes).ok().filter(cmm_json::is_one) } else { None };
+    let value =
+        if may_be_one { serde_json::from_slice::<Value>(bytes).ok().filter(cmm_json::claims_format) } else { None };
     let measured = match &value {
         Some(value) => match cmm_json::read(value) {
             Ok(figures) => Ok(SavedRun { figures, ..SavedRun::new(RunOrigin { tool: "wrk-cmm", ..origin }) }),
@@ -138,27 +139,27 @@ fn json(origin: RunOrigin, path: &Path, bytes: &[u8], problems: &mut Vec<String>
 }
 
 /// The runs in saved output.
-fn log_file(origin: &RunOrigin, path: &Path, text: &str, problems: &mut Vec<String>) -> Vec<SavedRun> {
+fn read_log(origin: &RunOrigin, path: &Path, text: &str, problems: &mut Vec<String>) -> Vec<SavedRun> {
     let log = log::read(text);
     let mut found: Vec<(usize, String)> = log.problems;
-    found.extend(mixed(&log.reports));
+    found.extend(first_mixed_run(&log.reports));
     found.sort();
     problems.extend(found.into_iter().map(|(line, words)| format!("{path:?} line {line}: {words}")));
     if log.reports.is_empty() {
         let no_run = || format!("{path:?} has no run of onrush, wrk, wrk-cmm or wrk2");
         problems.push(record::other_file(path, text.as_bytes()).unwrap_or_else(no_run));
     }
-    log.reports.into_iter().map(|report| of_report(origin.clone(), report)).collect()
+    log.reports.into_iter().map(|report| run_from_report(origin.clone(), report)).collect()
 }
 
 /// Message for the first run that follows a run of another program; `None` without such a run.
-fn mixed(reports: &[ParsedReport]) -> Option<(usize, String)> {
+fn first_mixed_run(reports: &[ParsedReport]) -> Option<(usize, String)> {
     let pair = reports.windows(2).find(|pair| pair[0].tool() != pair[1].tool())?;
     let (above, below) = (pair[0].tool(), pair[1].tool());
     Some((pair[1].line, format!("a run of {below} follows one of {above}: they measure differently")))
 }
 
-fn of_report(origin: RunOrigin, report: ParsedReport) -> SavedRun {
+fn run_from_report(origin: RunOrigin, report: ParsedReport) -> SavedRun {
     let origin = RunOrigin { tool: report.tool(), line: Some(report.line), ..origin };
     let ParsedReport { section, label, url, load, rate, figures, text, json, .. } = report;
     SavedRun {

@@ -48,7 +48,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_names_carry_factors_and_run_number() {
+    fn file_names_hold_factors_and_run_number() {
         let table = [
             (
                 "t/buffertest-rmem_max-262144-wmem_max-524288-3.json",

@@ -57,14 +57,14 @@ pub enum LineEffect {
 
 impl ParsedReport {
     /// Starts a report.
-    pub fn begin(line: usize, url: &str, section: Option<&str>, label: Option<&str>) -> Self {
+    pub fn start(line: usize, url: &str, section: Option<&str>, label: Option<&str>) -> Self {
         let [section, label] = [section, label].map(|text| text.map(str::to_owned));
         Self { line, url: url.to_owned(), section, label, tool: "wrk", ..Self::default() }
     }
 
     /// Reads the next line.
-    pub fn take(&mut self, line: &ReportLine<'_>) -> LineEffect {
-        let place = line.place();
+    pub fn take_line(&mut self, line: &ReportLine<'_>) -> LineEffect {
+        let place = line.position();
         let is_again = match line {
             ReportLine::Percentile { percent, .. } => {
                 !self.is_uncorrected && self.figures.contains_key(&Metric::percentile(*percent))
@@ -75,14 +75,14 @@ impl ParsedReport {
             return LineEffect::Mixed;
         }
         self.place = place;
-        match self.read(line) {
+        match self.parse_line(line) {
             Ok(()) if matches!(line, ReportLine::Transfer(_)) => LineEffect::End,
             Ok(()) => LineEffect::More,
             Err(what) => LineEffect::Unread(what),
         }
     }
 
-    fn read(&mut self, line: &ReportLine<'_>) -> Result<(), String> {
+    fn parse_line(&mut self, line: &ReportLine<'_>) -> Result<(), String> {
         let figures = &mut self.figures;
         match line {
             ReportLine::Running { .. }
@@ -95,7 +95,7 @@ impl ParsedReport {
             ReportLine::Calibration | ReportLine::Spectrum if self.tool == "onrush" => {}
             ReportLine::Calibration | ReportLine::Spectrum => self.tool = "wrk2",
             ReportLine::Heading => {}
-            ReportLine::Row { row: ReportRow::Latency, cells } => return self.latency(cells),
+            ReportLine::Row { row: ReportRow::Latency, cells } => return self.parse_latency_row(cells),
             ReportLine::Distribution { kind } => {
                 if kind.is_some() && self.rate.is_none() {
                     self.tool = "wrk2";
@@ -104,14 +104,14 @@ impl ParsedReport {
             }
             ReportLine::Percentile { .. } if self.is_uncorrected => {}
             ReportLine::Percentile { percent, cell } => {
-                let us = units::time_us(cell).map_err(unprinted(cell))?;
+                let us = units::time_us(cell).map_err(unprinted_message(cell))?;
                 figures.extend(us.map(|us| (Metric::percentile(*percent), us)));
             }
             ReportLine::Totals { requests, time, bytes } => {
                 figures.insert(Metric::Requests, *requests as f64);
-                let us = units::time_us(time).map_err(unprinted(time))?;
+                let us = units::time_us(time).map_err(unprinted_message(time))?;
                 figures.extend(us.map(|us| (Metric::Duration, us)));
-                figures.insert(Metric::Received, units::bytes(bytes).map_err(unprinted(bytes))?.round());
+                figures.insert(Metric::Received, units::bytes(bytes).map_err(unprinted_message(bytes))?.round());
                 // The lines that follow are printed only if nonzero.
                 figures.extend(
                     FAILURES
@@ -132,18 +132,18 @@ impl ParsedReport {
                 self.tool = "onrush";
             }
             ReportLine::Rate(rate) => {
-                let per_s = units::metric(rate).map_err(unprinted(rate))?;
+                let per_s = units::metric(rate).map_err(unprinted_message(rate))?;
                 figures.extend(per_s.map(|per_s| (Metric::Rate, per_s)));
             }
             ReportLine::Transfer(bytes) => {
-                figures.insert(Metric::Transfer, units::bytes(bytes).map_err(unprinted(bytes))?);
+                figures.insert(Metric::Transfer, units::bytes(bytes).map_err(unprinted_message(bytes))?);
             }
         }
         Ok(())
     }
 
     /// Row of latencies: mean, deviation, maximum, in wrk-cmm also minimum, and the share within the deviation.
-    fn latency(&mut self, cells: &[&str]) -> Result<(), String> {
+    fn parse_latency_row(&mut self, cells: &[&str]) -> Result<(), String> {
         self.has_latency = true;
         let times = match cells {
             // Only onrush prints `responses`; earlier versions printed `answers`.
@@ -156,7 +156,7 @@ impl ParsedReport {
             [times @ .., share] if share.ends_with('%') && (3..=4).contains(&times.len()) => times,
             _ => return Err(format!("{:?} is not a row of latencies as wrk prints it", cells.join(" "))),
         };
-        let us = times.iter().map(|cell| units::time_us(cell).map_err(unprinted(cell)));
+        let us = times.iter().map(|cell| units::time_us(cell).map_err(unprinted_message(cell)));
         let us = us.collect::<Result<Vec<Option<f64>>, String>>()?;
         self.has_minimum = times.len() == 4;
         let statistics = [Statistic::Mean, Statistic::Stdev, Statistic::Max, Statistic::Least];
@@ -185,19 +185,19 @@ impl ParsedReport {
     }
 
     /// Missing lines among those of every report.
-    pub fn missing(&self) -> Vec<&'static str> {
+    pub fn missing_lines(&self) -> Vec<&'static str> {
         let lines = [
             (self.load.is_some(), "threads and connections"),
             (self.has_latency, "Latency"),
             (self.figures.contains_key(&Metric::ErrorsOf(ErrorKind::Socket)), "requests in"),
-            (self.place >= ReportLine::Rate("").place(), "Requests/sec"),
+            (self.place >= ReportLine::Rate("").position(), "Requests/sec"),
         ];
         lines.into_iter().filter(|(is_there, _)| !is_there).map(|(_, name)| name).collect()
     }
 }
 
 /// Message for a number that wrk does not print.
-fn unprinted(cell: &str) -> impl FnOnce(Unprinted) -> String {
+fn unprinted_message(cell: &str) -> impl FnOnce(Unprinted) -> String {
     let cell = cell.to_owned();
     move |Unprinted| format!("{cell:?} has a unit that wrk never prints there")
 }

@@ -155,7 +155,7 @@ fn wrk2_percentiles_count_from_due_times() {
 }
 
 #[test]
-fn a_run_without_responses_has_no_latency() {
+fn runs_without_responses_have_no_latency() {
     for (row, tool) in
         [("     0.00us    0.00us   0.00us    -nan%", "wrk"), ("   no responses", "onrush"), ("   no answers", "onrush")]
     {
@@ -332,7 +332,7 @@ fn non_result_files_are_named_and_skipped() {
 }
 
 #[test]
-fn the_blocks_that_people_published_are_read() {
+fn published_blocks_are_read() {
     let fixture = |name: &str| Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name);
     // File, number of runs, rate of the last run, and text of every problem.
     let table = [

@@ -10,22 +10,22 @@ pub fn time_us(text: &str) -> Result<Option<f64>, Unprinted> {
     if text == "1000.00m" {
         return Ok(Some(1e6));
     }
-    scaled(text, &[("us", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 6e7)])
+    parse_scaled(text, &[("us", 1.0), ("ms", 1e3), ("s", 1e6), ("m", 6e7)])
 }
 
 /// A plain number; `None` if nothing was measured.
 pub fn metric(text: &str) -> Result<Option<f64>, Unprinted> {
-    scaled(text, &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)])
+    parse_scaled(text, &[("", 1.0), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)])
 }
 
 /// A number of bytes.
 pub fn bytes(text: &str) -> Result<f64, Unprinted> {
     const KIB: f64 = 1024.0;
     let units = [("B", 1.0), ("KB", KIB), ("MB", KIB.powi(2)), ("GB", KIB.powi(3)), ("TB", KIB.powi(4))];
-    scaled(text, &units)?.ok_or(Unprinted)
+    parse_scaled(text, &units)?.ok_or(Unprinted)
 }
 
-fn scaled(text: &str, units: &[(&str, f64)]) -> Result<Option<f64>, Unprinted> {
+fn parse_scaled(text: &str, units: &[(&str, f64)]) -> Result<Option<f64>, Unprinted> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (number, unit) = text.split_at(end);
     if number.is_empty() {

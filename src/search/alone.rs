@@ -7,7 +7,7 @@ use onrush_plan::condition::{ComparisonOperator, Term};
 use onrush_plan::metric::{Metric, Statistic};
 use onrush_plan::search::Search;
 
-use super::point::term_limit_ns;
+use super::point::latency_limit_ns;
 use super::{ClosedLoop, Point, Starvation};
 use crate::run::Outcome;
 
@@ -46,7 +46,7 @@ impl Alone {
     }
 
     /// Time between the first and the last response.
-    pub fn time(&self) -> Duration {
+    pub fn covered_time(&self) -> Duration {
         self.until.saturating_sub(self.from)
     }
 
@@ -59,18 +59,23 @@ impl Alone {
     pub fn is_hopeless(&self, search: &Search, look: Option<ClosedLoop>, points: &[Point]) -> bool {
         let has_held = look.is_some_and(|look| look.holds) || points.iter().any(Point::holds);
         let is_doubted = points.iter().any(|point| point.is_clean() && point.starved.matters());
-        !has_held && !is_doubted && self.time() >= Self::enough_time(search) && self.exceeds(&search.objective)
+        !has_held
+            && !is_doubted
+            && self.covered_time() >= Self::enough_time(search)
+            && self.exceeds_objective(&search.objective)
     }
 
     /// True if the responses were so slow that the objective holds at no load. Load makes no request faster.
-    pub fn exceeds(&self, objective: &Condition) -> bool {
+    pub fn exceeds_objective(&self, objective: &Condition) -> bool {
         let upper = objective.terms.iter().filter(|term| is_upper(term));
-        let mut limits = upper.filter_map(|term| Some((term, term_limit_ns(term)?)));
-        limits.any(|(term, limit_ns)| self.least_ns as f64 > limit_ns && self.responses >= self.enough(term, limit_ns))
+        let mut limits = upper.filter_map(|term| Some((term, latency_limit_ns(term)?)));
+        limits.any(|(term, limit_ns)| {
+            self.least_ns as f64 > limit_ns && self.responses >= self.responses_ruling_out_chance(term, limit_ns)
+        })
     }
 
     /// Number of consecutive slow requests that rules out chance.
-    fn enough(&self, term: &Term, limit_ns: f64) -> u64 {
+    fn responses_ruling_out_chance(&self, term: &Term, limit_ns: f64) -> u64 {
         // The largest share of requests this slow if the objective holds.
         let slow = match term.metric {
             Metric::Latency(_, Statistic::Percentile(percent)) => 1.0 - percent.value() / 100.0,
@@ -130,12 +135,12 @@ mod tests {
             (&least, alone(1_000, 300), false),
             (&stdev, alone(1_000, 300), false),
         ] {
-            assert_eq!(alone.exceeds(objective), expected, "{objective} {alone:?}");
+            assert_eq!(alone.exceeds_objective(objective), expected, "{objective} {alone:?}");
         }
     }
 
     #[test]
-    fn single_requests_count_unless_somebody_had_no_processor() {
+    fn single_requests_under_starvation_are_ignored() {
         let mut outcome = fixtures::flawless(0, 1);
         let mut alone = Alone::NONE;
         let seconds = Duration::from_secs;
@@ -144,9 +149,9 @@ mod tests {
         [60_000_000, 300_000_000].into_iter().for_each(|ns| outcome.totals.latency.record(ns));
         alone.record(&outcome, seconds(2));
         assert!(alone.responses == 2 && alone.least_ns.abs_diff(60_000_000) < 100_000, "{alone:?}");
-        assert_eq!(alone.time(), Duration::ZERO);
+        assert_eq!(alone.covered_time(), Duration::ZERO);
         alone.record(&outcome, seconds(5));
-        assert_eq!((alone.responses, alone.time()), (4, seconds(3)));
+        assert_eq!((alone.responses, alone.covered_time()), (4, seconds(3)));
         let known = alone;
         let activity = Some(Activity { wall_ns: 100, queued_ns: Some(50), ..Activity::default() });
         outcome.workers = vec![WorkerShare { connections: 1, counters: Counters::default(), activity }];

@@ -33,7 +33,7 @@ const MAX_INFLIGHT: u64 = 1_000;
 
 impl Draft {
     /// Takes the options of a search, if requested. The remaining options describe a run.
-    pub fn take(typed: &mut Typed) -> Result<Option<Self>, PlanRefusal> {
+    pub fn take_from(typed: &mut Typed) -> Result<Option<Self>, PlanRefusal> {
         let TypedSearch { objective, over } = std::mem::take(&mut typed.search);
         let Some(objective) = objective else {
             let line = "--over: no search was requested; add --find-max, for instance --find-max 'p99<50ms'";
@@ -45,7 +45,7 @@ impl Draft {
             return Err(PlanRefusal::Cannot(format!("--find-max: {tool} has no searches; leave it out")));
         }
         refuse_others(typed, over)?;
-        if let Some(term) = objective.terms.iter().find(|term| is_turned_round(term)) {
+        if let Some(term) = objective.terms.iter().find(|term| holds_only_above(term)) {
             let line = format!(
                 "--find-max {}: this condition holds above a load, not below; reverse it, as in p99<50ms",
                 term.text
@@ -116,7 +116,7 @@ fn refuse_others(typed: &Typed, over: SearchVariable) -> Result<(), PlanRefusal>
 }
 
 /// True if a term holds only above a load, like the terms of gates.
-fn is_turned_round(term: &Term) -> bool {
+fn holds_only_above(term: &Term) -> bool {
     let is_lower_bound = matches!(term.comparison, ComparisonOperator::More | ComparisonOperator::AtLeast);
     is_lower_bound && term.metric.about().better == Better::Lower
 }

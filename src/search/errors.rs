@@ -3,18 +3,18 @@
 use onrush_plan::condition::Threshold;
 use onrush_plan::{Condition, Metric};
 
-use super::excess::percentile;
+use super::excess::percentile_limit;
 use crate::run::Outcome;
 
 /// True if errors alone break an objective, however fast the responses are. Either a percentile allows fewer slow
 /// requests than failed, or the error limit is exceeded.
-pub fn break_it(objective: &Condition, outcome: &Outcome) -> bool {
+pub fn errors_break_objective(objective: &Condition, outcome: &Outcome) -> bool {
     let counters = &outcome.totals.counters;
     let all = (counters.completed + counters.failed).max(1) as f64;
     let (failed, errors) = (counters.failed as f64 / all, (counters.failed + counters.unsuccessful) as f64 / all);
     objective.terms.iter().any(|term| match (term.metric, term.value) {
         (Metric::Errors, Threshold::Share(value) | Threshold::Number(value)) => !term.comparison.holds(errors, value),
-        _ => percentile(term).is_some_and(|(_, allowed, _)| failed > allowed),
+        _ => percentile_limit(term).is_some_and(|(_, allowed, _)| failed > allowed),
     })
 }
 
@@ -46,7 +46,7 @@ mod tests {
             let mut outcome = fixtures::flawless(1_000 - failed, 1);
             (outcome.totals.counters.failed, outcome.totals.counters.unsuccessful) = (failed, unsuccessful);
             let objective = Condition { terms: vec![term.clone()] };
-            assert_eq!(break_it(&objective, &outcome), expected, "{objective} {failed} {unsuccessful}");
+            assert_eq!(errors_break_objective(&objective, &outcome), expected, "{objective} {failed} {unsuccessful}");
         }
     }
 }

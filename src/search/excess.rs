@@ -42,21 +42,22 @@ impl SlowExcess {
     }
 
     fn of_term(term: &Term, plan: &Plan, outcome: &Outcome, parts: usize) -> Option<Self> {
-        let (view, allowed, limit_ns) = percentile(term)?;
+        let (view, allowed, limit_ns) = percentile_limit(term)?;
         let is_scheduled = view != LatencyView::Service && plan.schedule.is_some();
         let open_loop = outcome.totals.open_loop.as_deref().filter(|_| is_scheduled);
         let latency = open_loop.map_or(&outcome.totals.latency, |open_loop| &open_loop.scheduled);
         let (unanswered, failed) = match open_loop {
             Some(open_loop) => {
                 let OpenLoopStats { later, later_failed, censored, open, .. } = open_loop;
-                let slow = |some: &Option<Box<_>>| some.as_deref().map_or(0, |latencies| slower(latencies, limit_ns));
+                let slow =
+                    |some: &Option<Box<_>>| some.as_deref().map_or(0, |latencies| count_slower(latencies, limit_ns));
                 let left = open.as_deref().map_or(0, Distribution::count);
                 let given_up = censored.count().saturating_sub(left);
                 (given_up + slow(open) + slow(later), (outcome.totals.counters.failed + later_failed) as f64)
             }
-            None => (outcome.totals.censored.as_deref().map_or(0, |censored| slower(censored, limit_ns)), 0.0),
+            None => (outcome.totals.censored.as_deref().map_or(0, |censored| count_slower(censored, limit_ns)), 0.0),
         };
-        let slow = (slower(latency, limit_ns) + unanswered) as f64;
+        let slow = (count_slower(latency, limit_ns) + unanswered) as f64;
         let requests = (latency.count() + unanswered) as f64 + failed;
         // Requests that fail at any load say nothing about the limit: they reduce the room for slow ones.
         let room = allowed * requests - failed;
@@ -67,7 +68,7 @@ impl SlowExcess {
             let latencies = if is_scheduled { &row.scheduled } else { &row.latency };
             let window = &mut windows[index.min(parts - 1)];
             window.requests += latencies.count() as f64;
-            window.slow += slower_in_bins(latencies, limit_ns);
+            window.slow += count_slower_in_bins(latencies, limit_ns);
         }
         // The bins are coarse, and exclude unanswered requests: scale to the exact sums.
         let scale = |windows: &mut [PartCounts], field: fn(&mut PartCounts) -> &mut f64, exact: f64| {
@@ -87,7 +88,7 @@ impl SlowExcess {
 
 /// The latency view, the allowed share of slower requests, and the limit in nanoseconds. `None` for other terms, such
 /// as those of one response class, which the timeline does not distinguish.
-pub(super) fn percentile(term: &Term) -> Option<(LatencyView, f64, u64)> {
+pub(super) fn percentile_limit(term: &Term) -> Option<(LatencyView, f64, u64)> {
     match (term.metric, term.comparison, term.value) {
         (
             Metric::Latency(
@@ -117,7 +118,8 @@ const HOPELESS: f64 = 2.0;
 impl Hopeless {
     /// Detector for a run with at most `requests` requests.
     pub fn new(objective: &Condition, requests: f64) -> Self {
-        let most = |term: &Term| percentile(term).map(|(view, allowed, ns)| (view, ns, HOPELESS * allowed * requests));
+        let most =
+            |term: &Term| percentile_limit(term).map(|(view, allowed, ns)| (view, ns, HOPELESS * allowed * requests));
         let terms: Vec<_> = objective.terms.iter().filter_map(most).collect();
         Self { slow: vec![0.0; terms.len()], terms }
     }
@@ -127,7 +129,7 @@ impl Hopeless {
         for ((view, limit_ns, _), slow) in self.terms.iter().zip(&mut self.slow) {
             let latencies = if *view == LatencyView::Service { &part.latency } else { &part.scheduled };
             // Requests in the bin of the limit may be faster. A run that holds must not be stopped.
-            *slow += beyond(latencies, bin_of(*limit_ns)) as f64;
+            *slow += count_in_later_bins(latencies, bin_of(*limit_ns)) as f64;
         }
     }
 
@@ -138,21 +140,21 @@ impl Hopeless {
 }
 
 /// Number of values above a limit.
-fn slower(all: &Distribution<u64>, limit_ns: u64) -> u64 {
+fn count_slower(all: &Distribution<u64>, limit_ns: u64) -> u64 {
     all.values().filter(|(ns, _)| *ns > limit_ns).map(|(_, count)| count).sum()
 }
 
-/// [`slower`], estimated from bins. Values in the bin of the limit are assumed to be uniformly distributed.
-fn slower_in_bins(latencies: &Latencies, limit_ns: u64) -> f64 {
+/// [`count_slower`], estimated from bins. Values in the bin of the limit are assumed to be uniformly distributed.
+fn count_slower_in_bins(latencies: &Latencies, limit_ns: u64) -> f64 {
     let limit_bin = bin_of(limit_ns);
     let (start, end) = (bin_start_ns(limit_bin), bin_start_ns(limit_bin + 1));
     let share = ((end - limit_ns as f64) / (end - start)).clamp(0.0, 1.0);
     let within = latencies.bins.iter().find(|(bin, _)| *bin == limit_bin).map_or(0, |(_, count)| *count);
-    beyond(latencies, limit_bin) as f64 + share * within as f64
+    count_in_later_bins(latencies, limit_bin) as f64 + share * within as f64
 }
 
 /// Number of values in later bins.
-fn beyond(latencies: &Latencies, bin: u16) -> u64 {
+fn count_in_later_bins(latencies: &Latencies, bin: u16) -> u64 {
     latencies.bins.iter().filter(|(other, _)| *other > bin).map(|(_, count)| count).sum()
 }
 
@@ -167,7 +169,7 @@ mod tests {
     use crate::search::simulation::search;
 
     /// A second with `fast` requests of 10 ms and `slow` requests of 80 ms.
-    fn second(index: u64, fast: u64, slow: u64) -> Interval {
+    fn second_of_requests(index: u64, fast: u64, slow: u64) -> Interval {
         let mut interval =
             Interval { from_ns: index * 1_000_000_000, until_ns: (index + 1) * 1_000_000_000, ..Interval::default() };
         let scheduled = &mut interval.open_loop.get_or_insert_default().scheduled;
@@ -183,7 +185,7 @@ mod tests {
         let mut outcome = fixtures::flawless(0, 1);
         (outcome.timeline, outcome.totals.counters.failed) = (Timeline::default(), 6);
         for (index, (fast, slow)) in [(100, 0), (90, 10), (98, 2)].into_iter().enumerate() {
-            let interval = second(index as u64, fast, slow);
+            let interval = second_of_requests(index as u64, fast, slow);
             outcome.timeline.record(&interval);
             outcome.totals += &interval;
         }
@@ -195,7 +197,7 @@ mod tests {
         for (failed, allowed, slow, ratio) in [(0, 0.01, 8.0, 0.8), (4, 0.006, 8.0, 8.0 / 6.0), (10, 0.01, 18.0, 1.8)] {
             let mut outcome = fixtures::flawless(0, 1);
             (outcome.timeline, outcome.totals.counters.failed) = (Timeline::default(), failed);
-            let interval = second(0, 992 - failed, 8);
+            let interval = second_of_requests(0, 992 - failed, 8);
             outcome.timeline.record(&interval);
             outcome.totals += &interval;
             let excess = SlowExcess::from_outcome(&search(SearchVariable::Rate).objective, &plan, &outcome, 1).unwrap();
@@ -211,7 +213,7 @@ mod tests {
     fn runs_are_hopeless_at_twice_the_allowance() {
         let mut hopeless = Hopeless::new(&search(SearchVariable::Rate).objective, 1_000.0);
         let part = |slow| {
-            let mut interval = second(0, 100, slow);
+            let mut interval = second_of_requests(0, 100, slow);
             // Below the limit of 50 ms, and in its bin.
             let scheduled = &mut interval.open_loop.get_or_insert_default().scheduled;
             (0..100).for_each(|_| scheduled.record(49_000_000));

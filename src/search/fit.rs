@@ -10,7 +10,7 @@
 //! curve.
 
 use super::excess::SlowExcess;
-use super::{ClientLimit, Point, at_first};
+use super::{ClientLimit, Point, runs_before_first_success};
 
 /// Probability that the limit is in its interval.
 pub(super) const CONFIDENCE: f64 = 0.95;
@@ -90,12 +90,13 @@ impl LimitFit {
         let runs: Vec<FitRun> = clean().map(FitRun::from_point).collect();
         let (least, most) =
             runs.iter().fold((f64::MAX, f64::MIN), |(least, most), run| (least.min(run.load), most.max(run.load)));
-        let coarse = Self::within(&runs, least - BEYOND, most + BEYOND);
-        let (low, high) = (coarse.logarithm(UNLIKELY) - coarse.step, coarse.logarithm(1.0 - UNLIKELY) + coarse.step);
-        Some(Self::within(&runs, low, high))
+        let coarse = Self::fit_range(&runs, least - BEYOND, most + BEYOND);
+        let (low, high) =
+            (coarse.log_load_at(UNLIKELY) - coarse.step, coarse.log_load_at(1.0 - UNLIKELY) + coarse.step);
+        Some(Self::fit_range(&runs, low, high))
     }
 
-    fn within(runs: &[FitRun], from: f64, to: f64) -> Self {
+    fn fit_range(runs: &[FitRun], from: f64, to: f64) -> Self {
         let step = (to - from) / STEPS as f64;
         let largest = runs.iter().map(FitRun::requests).fold(1.0, f64::max) * RUNS_PER_CLUSTER;
         let mut cells = Vec::with_capacity(STEPS * STEEPNESSES.len());
@@ -103,15 +104,15 @@ impl LimitFit {
             for index in 0..STEPS {
                 let limit = from + (index as f64 + 0.5) * step;
                 let mut cell = [0.0; CLUSTERS.len()];
-                let clusters = clusters(steepness, largest);
-                runs.iter().for_each(|run| run.add(limit, steepness, clusters, &mut cell));
+                let clusters = cluster_sizes(steepness, largest);
+                runs.iter().for_each(|run| run.add_log_likelihoods(limit, steepness, clusters, &mut cell));
                 cells.push(cell);
             }
         }
         let (mut best, mut curve) = (f64::MIN, (0.0, 0.0));
         for (index, cell) in cells.iter().enumerate() {
             let steepness = STEEPNESSES[index / STEPS];
-            for (cluster, likelihood) in clusters(steepness, largest).into_iter().zip(cell) {
+            for (cluster, likelihood) in cluster_sizes(steepness, largest).into_iter().zip(cell) {
                 if *likelihood > best {
                     (best, curve) = (*likelihood, (steepness, cluster));
                 }
@@ -130,17 +131,17 @@ impl LimitFit {
     }
 
     /// The load, in the unit of the points, that the limit exceeds with probability 1 - `share`.
-    pub fn at(&self, share: f64) -> f64 {
-        self.logarithm(share).exp()
+    pub fn load_at(&self, share: f64) -> f64 {
+        self.log_load_at(share).exp()
     }
 
     /// The interval that contains the limit with probability `CONFIDENCE`.
     pub fn interval(&self) -> (f64, f64) {
         let beyond = (1.0 - CONFIDENCE) / 2.0;
-        (self.at(beyond), self.at(1.0 - beyond))
+        (self.load_at(beyond), self.load_at(1.0 - beyond))
     }
 
-    fn logarithm(&self, share: f64) -> f64 {
+    fn log_load_at(&self, share: f64) -> f64 {
         let index = self.until.iter().position(|until| *until >= share).unwrap_or(STEPS - 1);
         let before = if index > 0 { self.until[index - 1] } else { 0.0 };
         let inside = (share - before) / (self.until[index] - before).max(f64::MIN_POSITIVE);
@@ -150,7 +151,7 @@ impl LimitFit {
     /// True if the most likely curve does not explain a run outside the interval: the run was disturbed. Within the
     /// interval, a run may hold or fail.
     pub fn contradicts(&self, point: &Point) -> bool {
-        let (limit, (steepness, cluster)) = (self.logarithm(0.5), self.curve);
+        let (limit, (steepness, cluster)) = (self.log_load_at(0.5), self.curve);
         let (low, high) = self.interval();
         let is_beyond = if point.holds() { point.load as f64 > high } else { (point.load as f64) < low };
         point.is_clean() && is_beyond && FitRun::from_point(point).is_disturbed(limit, steepness, cluster)
@@ -160,8 +161,8 @@ impl LimitFit {
 /// Marks early failures as cold. The target was slower at first if the runs since the first success contradict an
 /// earlier one, or if all runs do because nothing has failed since. Early failures at loads that have held since are
 /// then meaningless.
-pub fn excuse_cold(points: &mut [Point]) {
-    let (first, since) = points.split_at_mut(at_first(points).len());
+pub fn mark_cold_failures(points: &mut [Point]) {
+    let (first, since) = points.split_at_mut(runs_before_first_success(points).len());
     let held = since.iter().filter(|point| point.holds()).map(|point| point.load).max();
     let all = || LimitFit::from_points(&[&*first, &*since].concat());
     let fit = LimitFit::from_points(since).or_else(all);
@@ -169,14 +170,14 @@ pub fn excuse_cold(points: &mut [Point]) {
         && first.iter().any(|point| fit.contradicts(point))
     {
         let cold = first.iter_mut().filter(|point| point.is_clean() && point.load <= held);
-        cold.for_each(|point| point.blame(Some(ClientLimit::Cold)));
+        cold.for_each(|point| point.set_client_limit(Some(ClientLimit::Cold)));
     }
 }
 
 impl FitRun {
     fn from_point(point: &Point) -> Self {
         let load = (point.load as f64).ln();
-        let Some(SlowExcess { allowed, windows }) = point.share() else {
+        let Some(SlowExcess { allowed, windows }) = point.deciding_excess() else {
             return Self { load, outcome: FitOutcome::Held(point.holds()) };
         };
         let (mut requests, mut slow, mut own, mut mixed) = (0.0, 0.0, 0.0, 0.0);
@@ -184,12 +185,12 @@ impl FitRun {
             requests += window.requests;
             slow += window.slow;
             if window.slow > 0.0 {
-                own -= likelihood(window.slow, window.requests, window.slow / window.requests);
+                own -= log_likelihood(window.slow, window.requests, window.slow / window.requests);
                 mixed += if window.slow < FULL * window.requests { 1.0 } else { 0.0 };
             }
         }
         let (allowed, own_share) = (*allowed, slow / requests);
-        let mut best = likelihood(slow, requests, own_share) + own;
+        let mut best = log_likelihood(slow, requests, own_share) + own;
         let is_overloaded = own_share > OVERLOADED * allowed;
         if is_overloaded {
             // The queue of the run grows from window to window, which says nothing about clusters.
@@ -199,7 +200,7 @@ impl FitRun {
     }
 
     /// Log-likelihoods of this run and of a disturbed run, as functions of the cluster size.
-    fn likelihoods(&self, limit: f64, steepness: f64) -> impl Fn(f64) -> (f64, f64) {
+    fn log_likelihoods(&self, limit: f64, steepness: f64) -> impl Fn(f64) -> (f64, f64) {
         let power = steepness * (self.load - limit);
         // The cluster size only scales both.
         let (this, disturbed, most) = match self.outcome {
@@ -209,7 +210,7 @@ impl FitRun {
                 // slowly; a queue counts at least as much as one request.
                 let most = if slow > share * requests { requests } else { f64::INFINITY };
                 let is_enough = is_overloaded && share * requests > slow;
-                (if is_enough { best } else { likelihood(slow, requests, share) + own }, best, most)
+                (if is_enough { best } else { log_likelihood(slow, requests, share) + own }, best, most)
             }
             FitOutcome::Held(held) => {
                 // At the limit, half of the runs hold.
@@ -227,9 +228,15 @@ impl FitRun {
         if let FitOutcome::Share { requests, .. } = self.outcome { requests } else { 1.0 }
     }
 
-    fn add(&self, limit: f64, steepness: f64, clusters: [f64; CLUSTERS.len()], cell: &mut [f64; CLUSTERS.len()]) {
+    fn add_log_likelihoods(
+        &self,
+        limit: f64,
+        steepness: f64,
+        clusters: [f64; CLUSTERS.len()],
+        cell: &mut [f64; CLUSTERS.len()],
+    ) {
         let mixed = if let FitOutcome::Share { mixed, .. } = self.outcome { mixed } else { 0.0 };
-        let likelihoods = self.likelihoods(limit, steepness);
+        let likelihoods = self.log_likelihoods(limit, steepness);
         for (sum, cluster) in cell.iter_mut().zip(clusters) {
             let (this, disturbed) = likelihoods(cluster);
             // The density of a number of slow requests decreases with the cluster size.
@@ -238,19 +245,19 @@ impl FitRun {
     }
 
     fn is_disturbed(&self, limit: f64, steepness: f64, cluster: f64) -> bool {
-        let (this, disturbed) = self.likelihoods(limit, steepness)(cluster);
+        let (this, disturbed) = self.log_likelihoods(limit, steepness)(cluster);
         this < disturbed
     }
 }
 
 /// Cluster sizes tried with a steepness, limited to `most`.
-fn clusters(steepness: f64, most: f64) -> [f64; CLUSTERS.len()] {
+fn cluster_sizes(steepness: f64, most: f64) -> [f64; CLUSTERS.len()] {
     let usual = (steepness / STEEP).powi(2);
     CLUSTERS.map(|multiple| (multiple * usual).min(most).max(1.0))
 }
 
 /// Log-likelihood of the number of slow requests if each is slow with probability `share`.
-fn likelihood(slow: f64, requests: f64, share: f64) -> f64 {
+fn log_likelihood(slow: f64, requests: f64, share: f64) -> f64 {
     let share = share.clamp(CERTAIN, 1.0 - CERTAIN);
     slow * share.ln() + (requests - slow) * (1.0 - share).ln()
 }
@@ -274,7 +281,7 @@ mod tests {
     fn contradicted_early_failures_are_ignored() {
         let cold = |runs: &[(u64, bool)]| {
             let mut points = points(runs);
-            excuse_cold(&mut points);
+            mark_cold_failures(&mut points);
             points.iter().filter(|point| point.fault == Some(LoadFailure::Limited(ClientLimit::Cold))).count()
         };
         let first = [(90, false), (90, false), (65, false), (65, true)];

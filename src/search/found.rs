@@ -5,7 +5,10 @@ use std::time::Duration;
 use onrush_plan::search::{Search, SearchVariable};
 
 use super::strategy::{WIDE, is_exact};
-use super::{Alone, ClientLimit, ClosedLoop, LimitFit, LoadFailure, Point, SearchEnd, Starvation, confirmed, needed};
+use super::{
+    Alone, ClientLimit, ClosedLoop, LimitFit, LoadFailure, Point, SearchEnd, Starvation, highest_confirmed_load,
+    responses_needed,
+};
 
 /// Result of a search. Loads are in the unit of the points.
 #[derive(Clone, Debug)]
@@ -65,7 +68,7 @@ const CONFIDENT_TIMES: f64 = 5.0;
 /// True if a search with these runs and this end supports the confidence of the interval.
 pub(super) fn is_confident(search: &Search, points: &[Point], ended: SearchEnd) -> bool {
     let responses: u64 = points.iter().filter(|point| point.is_clean()).map(|point| point.completed).sum();
-    let is_enough = responses as f64 >= CONFIDENT_TIMES * needed(&search.objective);
+    let is_enough = responses as f64 >= CONFIDENT_TIMES * responses_needed(&search.objective);
     search.budget >= CONFIDENT && !matches!(ended, SearchEnd::Signal | SearchEnd::Lost) && is_enough
 }
 
@@ -73,7 +76,7 @@ impl<'a> SearchResult<'a> {
     /// Draws the conclusion. `look` is the closed loop behind the first rate.
     pub fn new(over: SearchVariable, points: &'a [Point], look: Option<ClosedLoop>, ended: SearchEnd) -> Self {
         if let SearchEnd::Hopeless(alone) = ended {
-            return Self::never(alone, points);
+            return Self::from_hopelessness(alone, points);
         }
         let clean = || points.iter().filter(|point| point.is_clean());
         let held = clean().filter(|point| point.holds()).map(|point| point.load).max();
@@ -84,16 +87,17 @@ impl<'a> SearchResult<'a> {
         let others = points.iter().filter(|point| fit.as_ref().is_some_and(|fit| fit.contradicts(point)));
         let contradicting: Vec<&Point> = cold.chain(others).collect();
         // Disturbed runs may have misled the choice of the load to confirm: others held at higher ones.
-        let known = fit.as_ref().filter(|_| !contradicting.is_empty()).and_then(|fit| sure(points, fit));
+        let known =
+            fit.as_ref().filter(|_| !contradicting.is_empty()).and_then(|fit| highest_probable_success(points, fit));
         let is_outdone = |load: u64| known.is_some_and(|known| known as f64 > load as f64 * WIDE);
-        let kind = match (confirmed(points), held, failed().map(|point| point.load).min()) {
+        let kind = match (highest_confirmed_load(points), held, failed().map(|point| point.load).min()) {
             (_, None, None) => ResultKind::Unknown,
             (Some(load), ..) if !is_spoilt && !is_outdone(load) => ResultKind::Highest(load),
             (_, Some(load), None) if !is_spoilt => ResultKind::All(load),
             (_, None, Some(load)) => ResultKind::None(load),
-            (_, Some(load), _) => {
-                ResultKind::AtLeast(fit.as_ref().map_or(load, |fit| sure(points, fit).unwrap_or(load)))
-            }
+            (_, Some(load), _) => ResultKind::AtLeast(
+                fit.as_ref().map_or(load, |fit| highest_probable_success(points, fit).unwrap_or(load)),
+            ),
         };
         let above = match kind {
             ResultKind::Highest(load) | ResultKind::AtLeast(load) => load,
@@ -122,7 +126,7 @@ impl<'a> SearchResult<'a> {
     }
 
     /// The conclusion that no load can hold, unless the runs cast doubt on it ([`Alone::is_hopeless`]).
-    fn never(alone: Alone, points: &'a [Point]) -> Self {
+    fn from_hopelessness(alone: Alone, points: &'a [Point]) -> Self {
         Self {
             ended: SearchEnd::Hopeless(alone),
             kind: ResultKind::Never(alone),
@@ -176,14 +180,14 @@ impl<'a> SearchResult<'a> {
 }
 
 /// The highest load that held and is probably below the limit.
-fn sure(points: &[Point], fit: &LimitFit) -> Option<u64> {
+fn highest_probable_success(points: &[Point], fit: &LimitFit) -> Option<u64> {
     let (_, high) = fit.interval();
     let held = points.iter().filter(|point| point.holds() && point.load as f64 <= high);
     held.map(|point| point.load).max()
 }
 
 /// The last run that was to confirm a load, if that run failed.
-pub(super) fn unconfirmed(points: &[Point]) -> Option<&Point> {
+pub(super) fn failed_confirmation(points: &[Point]) -> Option<&Point> {
     let failed = |point: &&Point| point.confirms && point.is_clean() && !point.holds();
     points.iter().rev().find(failed).filter(|point| point.fault != Some(LoadFailure::NoResponse))
 }

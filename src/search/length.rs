@@ -6,7 +6,7 @@ use onrush_plan::Condition;
 use onrush_plan::metric::{Metric, Statistic};
 use onrush_plan::search::Search;
 
-use super::point::limit_ns;
+use super::point::lowest_latency_limit_ns;
 
 /// Shortest measured time of a run, if the search is long enough.
 const SHORTEST: Duration = Duration::from_secs(2);
@@ -31,7 +31,7 @@ const BEYOND: f64 = 10.0;
 const REQUESTS_MIN: f64 = 100.0;
 
 /// Number of responses needed to judge an objective.
-pub fn needed(objective: &Condition) -> f64 {
+pub fn responses_needed(objective: &Condition) -> f64 {
     let needed = objective.terms.iter().map(|term| match term.metric {
         Metric::Latency(_, Statistic::Percentile(percent)) if percent.value() < 100.0 => {
             BEYOND / (1.0 - percent.value() / 100.0)
@@ -43,7 +43,7 @@ pub fn needed(objective: &Condition) -> f64 {
 }
 
 /// Measured time of a run at `per_s` responses per second, at least `least`. `budget` is the limit of the whole search.
-pub(super) fn length(budget: Duration, needed: f64, per_s: f64, least: Duration) -> Duration {
+pub(super) fn run_length(budget: Duration, needed: f64, per_s: f64, least: Duration) -> Duration {
     let for_requests = Duration::try_from_secs_f64(needed / per_s).unwrap_or(Duration::MAX);
     let length = for_requests.max(SHORTEST).min(budget / RUNS_MIN).max(budget / RUNS).max(least);
     let grains = length.as_millis().div_ceil(GRAIN.as_millis());
@@ -56,12 +56,13 @@ pub(super) fn whole_grains(length: Duration) -> Duration {
 }
 
 /// Settling time before a run that measures for `length`.
-pub(super) fn settle(search: &Search, length: Duration) -> Duration {
+pub(super) fn settling_time(search: &Search, length: Duration) -> Duration {
     let typed = search.plan.warmup;
     if !typed.is_zero() {
         return typed;
     }
-    let allowed = limit_ns(&search.objective).map_or(Duration::ZERO, |ns| Duration::from_nanos(ns as u64));
+    let allowed =
+        lowest_latency_limit_ns(&search.objective).map_or(Duration::ZERO, |ns| Duration::from_nanos(ns as u64));
     let queue = allowed.mul_f64(SETTLE_LATENCIES).min(length / 2);
     let settle = SETTLE.max(length / SETTLE_SHARE).max(queue);
     Duration::from_millis(settle.as_millis().next_multiple_of(100) as u64)

@@ -32,15 +32,15 @@ pub use alone::Alone;
 pub use document::Document;
 pub use ended::SearchEnd;
 pub use excess::{Hopeless, PartCounts, SlowExcess};
-pub use fit::{LimitFit, excuse_cold};
+pub use fit::{LimitFit, mark_cold_failures};
 pub use found::{ResultKind, SearchResult};
-pub use length::needed;
+pub use length::responses_needed;
 pub use limit::ClientLimit;
 pub use look::ClosedLoop;
-pub use point::{LoadFailure, MeasuredRun, Point, WINDOWS, Window, at_first};
+pub use point::{LoadFailure, MeasuredRun, Point, WINDOWS, Window, runs_before_first_success};
 pub use starved::Starvation;
 pub use step::PlannedRun;
-pub use strategy::{Next, SearchProgress, confirmed};
+pub use strategy::{Next, SearchProgress, highest_confirmed_load};
 
 use onrush_plan::Plan;
 
@@ -50,6 +50,6 @@ use draft::Draft;
 /// The search requested by `--find-max`.
 pub const SEARCH: InsteadOfRun = InsteadOfRun(|typed| {
     let search =
-        |draft: Draft| -> PlanAction { Box::new(move |plan: Plan| runner::carry_out(&mut draft.with_plan(plan))) };
-    Ok(Draft::take(typed)?.map(search))
+        |draft: Draft| -> PlanAction { Box::new(move |plan: Plan| runner::run_search(&mut draft.with_plan(plan))) };
+    Ok(Draft::take_from(typed)?.map(search))
 });

@@ -135,8 +135,8 @@ impl Point {
                 let due = SearchVariable::Rate.number(load) * length.as_secs_f64();
                 let completed: u64 = windows.iter().map(|window| window.completed).sum();
                 let ended = (completed + counters.failed + counters.abandoned) as f64;
-                let in_flight = ordinarily_in_flight(&windows, length, bounds::together(plan, outcome));
-                Some((due, ended, by_chance(plan, due) + in_flight))
+                let in_flight = usual_in_flight(&windows, length, bounds::together(plan, outcome));
+                Some((due, ended, chance_deviation(plan, due) + in_flight))
             }
             SearchVariable::Connections => Some((load as f64, counters.slots_opened as f64, 0.0)),
             SearchVariable::Threads => None,
@@ -145,19 +145,19 @@ impl Point {
         let stalled = stalled(outcome, length);
         let excess = SlowExcess::from_outcome(&search.objective, plan, outcome, WINDOWS as usize);
         let measured = MeasuredRun { reached, windows, completed: counters.completed, stalled, excess, terms };
-        let point = Self::judge(load, length, measured, limit_ns(&search.objective));
-        let is_broken_by_errors = errors::break_it(&search.objective, outcome);
+        let point = Self::judge(load, length, measured, lowest_latency_limit_ns(&search.objective));
+        let is_broken_by_errors = errors::errors_break_objective(&search.objective, outcome);
         let silent = unavailable::unanswered(plan, outcome);
         let unconnected = outcome.totals.ledger.totals().connect;
         Self { confirms, starved: Starvation::from_outcome(outcome), silent, unconnected, is_broken_by_errors, ..point }
     }
 
-    /// Judges the measurements of a run. `limit_ns`: the lowest latency limit of the objective.
+    /// Judges the measurements of a run. `lowest_latency_limit_ns`: the lowest latency limit of the objective.
     pub fn judge(load: u64, length: Duration, measured: MeasuredRun, limit_ns: Option<f64>) -> Self {
         let MeasuredRun { reached, windows, completed, stalled, excess, terms } = measured;
         let in_time: u64 = windows.iter().map(|window| window.completed).sum();
         let rise_ns = limit_ns.map_or(mean_ns(&windows) * RISE_OF_MEAN, |limit_ns| limit_ns * RISE_OF_LIMIT);
-        let slope = slope(&windows, length);
+        let slope = mean_latency_slope(&windows, length);
         let is_short = |(asked, reached, ordinary): (f64, f64, f64)| {
             asked - reached > (asked * MISSING).max(MISSING_REQUESTS) + ordinary
         };
@@ -194,7 +194,7 @@ impl Point {
     }
 
     /// The slow requests, if their number decides whether the load holds.
-    pub fn share(&self) -> Option<&SlowExcess> {
+    pub fn deciding_excess(&self) -> Option<&SlowExcess> {
         let excess = self.excess.as_ref()?;
         let is_broken = excess.ratio() > 1.0;
         (is_broken || self.holds()).then_some(excess).filter(|_| self.completed > 0)
@@ -206,7 +206,7 @@ impl Point {
     }
 
     /// Records a limit other than the target, if the load does not hold.
-    pub fn blame(&mut self, limit: Option<ClientLimit>) {
+    pub fn set_client_limit(&mut self, limit: Option<ClientLimit>) {
         if let (Some(fault), Some(limit)) = (&mut self.fault, limit) {
             *fault = LoadFailure::Limited(limit);
         }
@@ -219,7 +219,7 @@ impl Point {
 }
 
 /// The runs before the first success, in which the target may have been slower than later.
-pub fn at_first(points: &[Point]) -> &[Point] {
+pub fn runs_before_first_success(points: &[Point]) -> &[Point] {
     &points[..points.iter().position(Point::holds).unwrap_or(points.len())]
 }
 
@@ -230,7 +230,7 @@ fn stalled(outcome: &Outcome, length: Duration) -> Duration {
 }
 
 /// Number of requests in flight at the end of a run that is normal for a target that keeps up.
-pub(super) fn ordinarily_in_flight(windows: &[Window], length: Duration, together: u64) -> f64 {
+pub(super) fn usual_in_flight(windows: &[Window], length: Duration, together: u64) -> f64 {
     let completed: u64 = windows.iter().map(|window| window.completed).sum();
     bounds::most_in_flight(completed as f64 / length.as_secs_f64(), mean_ns(windows), together)
 }
@@ -242,7 +242,7 @@ fn mean_ns(windows: &[Window]) -> f64 {
 }
 
 /// Ordinary deviation of the number of due requests from its mean.
-pub(super) fn by_chance(plan: &Plan, due: f64) -> f64 {
+pub(super) fn chance_deviation(plan: &Plan, due: f64) -> f64 {
     match plan.schedule.as_ref().map(|schedule| schedule.arrivals) {
         Some(Arrivals::Poisson) => 3.0 * due.sqrt(),
         Some(Arrivals::Burst(size)) => size.get() as f64,
@@ -251,12 +251,12 @@ pub(super) fn by_chance(plan: &Plan, due: f64) -> f64 {
 }
 
 /// The lowest latency limit of an objective, in nanoseconds.
-pub(super) fn limit_ns(objective: &Condition) -> Option<f64> {
-    objective.terms.iter().filter_map(term_limit_ns).min_by(f64::total_cmp)
+pub(super) fn lowest_latency_limit_ns(objective: &Condition) -> Option<f64> {
+    objective.terms.iter().filter_map(latency_limit_ns).min_by(f64::total_cmp)
 }
 
 /// The latency limit of a term, in nanoseconds. A limit on a deviation does not count.
-pub(super) fn term_limit_ns(term: &Term) -> Option<f64> {
+pub(super) fn latency_limit_ns(term: &Term) -> Option<f64> {
     match (term.metric, term.value) {
         (Metric::Latency(_, Statistic::Stdev), _) => None,
         (Metric::Latency(..), Threshold::Time(time)) => Some(time.as_nanos() as f64),
@@ -266,7 +266,7 @@ pub(super) fn term_limit_ns(term: &Term) -> Option<f64> {
 
 /// Slope of the mean latency of the windows, in nanoseconds per second, and its standard error, by least squares.
 /// `None`: too few windows have responses.
-fn slope(windows: &[Window], length: Duration) -> Option<(f64, f64)> {
+fn mean_latency_slope(windows: &[Window], length: Duration) -> Option<(f64, f64)> {
     let step_s = length.as_secs_f64() / windows.len().max(1) as f64;
     let points: Vec<(f64, f64)> = (0..)
         .zip(windows)
@@ -340,9 +340,11 @@ mod tests {
     #[test]
     fn slopes_are_least_squares() {
         let windows = [2.0, 4.0, 3.0, 5.0, 6.0].map(|ns| Window { completed: 10, sum_ns: 10.0 * ns });
-        let (slope, error) = slope(&windows, Duration::from_secs(5)).unwrap();
+        let (slope, error) = mean_latency_slope(&windows, Duration::from_secs(5)).unwrap();
         assert!((slope - 0.9).abs() < 1e-9 && (error - (1.9f64 / 3.0 / 10.0).sqrt()).abs() < 1e-9, "{slope} {error}");
         let empty = Window { completed: 0, sum_ns: 0.0 };
-        assert!(super::slope(&[windows[0], empty, empty, windows[1], windows[2]], Duration::from_secs(5)).is_none());
+        assert!(
+            mean_latency_slope(&[windows[0], empty, empty, windows[1], windows[2]], Duration::from_secs(5)).is_none()
+        );
     }
 }

@@ -11,11 +11,11 @@ use onrush_plan::secrets::KnownSecrets;
 use onrush_plan::{Addresses, Format, Io, LimitedBy, Load, Plan, Search};
 use thiserror::Error;
 
-use super::point::by_chance;
+use super::point::chance_deviation;
 use super::words;
 use super::{
     Alone, ClientLimit, ClosedLoop, Document, Hopeless, LoadFailure, Next, PlannedRun, Point, SearchEnd,
-    SearchProgress, SearchResult, WINDOWS, errors, excuse_cold, needed,
+    SearchProgress, SearchResult, WINDOWS, errors, mark_cold_failures, responses_needed,
 };
 use crate::failure;
 use crate::files::{self, FileStates, Files};
@@ -23,7 +23,7 @@ use crate::judge::{self, JudgedRun};
 use crate::live::{Messages, ProgressLine, WaitingLine, verbose};
 use crate::program::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
-    EXIT_WRONG, SEARCH_ORDER, Screen, Signals, code_of, foremost, guard, say, screen, with_stack,
+    EXIT_WRONG, SEARCH_ORDER, Screen, Signals, code_of, guard, highest_precedence, say, screen, with_stack,
 };
 use crate::record::{self, NoteId};
 use crate::run::{
@@ -60,12 +60,12 @@ const RECOVERY_PARTS: u32 = 6;
 /// Number of successive requests that check whether the target is too slow without load.
 const ALONE: u64 = 10;
 /// Runs a search, and returns the exit code.
-pub(super) fn carry_out(search: &mut Search) -> u8 {
+pub(super) fn run_search(search: &mut Search) -> u8 {
     let has_script = search.plan.script.is_some();
-    with_stack(has_script, run::host::check_space(&search.plan, has_script), || steps(search))
+    with_stack(has_script, run::host::check_space(&search.plan, has_script), || run_steps(search))
 }
 
-fn steps(search: &mut Search) -> u8 {
+fn run_steps(search: &mut Search) -> u8 {
     let begun = Signals::listen(&[]).and_then(|signals| Ok((Files::for_plan(&search.plan, &signals)?, signals)));
     let (files, signals) = match begun {
         Ok(begun) => begun,
@@ -84,22 +84,22 @@ fn steps(search: &mut Search) -> u8 {
     }
     let found = guard(|| {
         read?;
-        check(search)?;
-        SearchRuns::new(search, &interrupt).all()
+        check_runs_can_start(search)?;
+        SearchRuns::new(search, &interrupt).search_to_end()
     });
     match found.and_then(|found| found) {
-        Ok(found) => interrupt.blocking(|| found.show(search, screen, files)),
+        Ok(found) => interrupt.blocking(|| found.print_result(search, screen, files)),
         Err(error) => {
             drop(files);
             say(&format!("onrush: {error:#}"));
-            account(&states);
+            print_file_states(&states);
             exit_code(&error)
         }
     }
 }
 
 /// Checks that every run of a search can start: a failure would lose all earlier runs.
-fn check(search: &Search) -> anyhow::Result<()> {
+fn check_runs_can_start(search: &Search) -> anyhow::Result<()> {
     if let (Io::Sim(path), SearchVariable::Threads) = (&search.plan.io, search.over)
         && Scenario::read(path)?.is_limited()
     {
@@ -147,19 +147,20 @@ struct FinishedSearch {
 
 impl FinishedSearch {
     /// Writes the files, prints the result, and returns the exit code.
-    fn show(self, search: &Search, mut screen: Screen, files: Files) -> u8 {
+    fn print_result(self, search: &Search, mut screen: Screen, files: Files) -> u8 {
         let states = files.states().clone();
         let Some([first, last]) = &self.runs else {
             drop(files);
-            say(&format!("onrush: {}", words::interrupted(search)));
-            account(&states);
+            say(&format!("onrush: {}", words::interruption_message(search)));
+            print_file_states(&states);
             return EXIT_INTERRUPTED;
         };
         let found = SearchResult::new(search.over, &self.points, self.look, self.ended);
         let mut document = Document::new(search, &self.points, &found, [first, last], self.elapsed.as_secs_f64());
         document.lost = self.lost.clone();
-        let line = words::result(search, &self.points, &found);
-        if let Some(note) = words::contradicted(search, &self.points, &found).filter(|_| search.plan.output.notes) {
+        let line = words::result_line(search, &self.points, &found);
+        if let Some(note) = words::contradiction_note(search, &self.points, &found).filter(|_| search.plan.output.notes)
+        {
             say(&format!("note: {note}"));
         }
         files.write_texts(|_| Ok(document.to_json()));
@@ -174,9 +175,9 @@ impl FinishedSearch {
         let unread = screen.failure("the result");
         unread.iter().for_each(|line| say(&format!("onrush: {line}")));
         let is_written = unwritable.is_empty() && unread.is_none();
-        let code = if is_written { self.code(search, &found) } else { EXIT_WRONG };
+        let code = if is_written { self.result_exit_code(search, &found) } else { EXIT_WRONG };
         if code != 0 && code != EXIT_BROKEN {
-            account(&states);
+            print_file_states(&states);
         }
         if code != 0 && search.plan.output.annotates {
             say(&judge::annotation(&line));
@@ -185,7 +186,7 @@ impl FinishedSearch {
     }
 
     /// Exit code of a result.
-    fn code(&self, search: &Search, found: &SearchResult) -> u8 {
+    fn result_exit_code(&self, search: &Search, found: &SearchResult) -> u8 {
         let is_interrupted = self.ended == SearchEnd::Signal;
         let is_our_fault = matches!(self.ended, SearchEnd::Limited(limit) if limit.is_our_fault());
         let is_inconclusive = found.is_inconclusive(&self.points);
@@ -196,12 +197,12 @@ impl FinishedSearch {
             (EXIT_INCONCLUSIVE, is_inconclusive),
             (EXIT_INTERRUPTED, is_interrupted),
         ];
-        foremost(SEARCH_ORDER, &codes)
+        highest_precedence(SEARCH_ORDER, &codes)
     }
 }
 
 /// Prints the states of the files.
-fn account(states: &FileStates) {
+fn print_file_states(states: &FileStates) {
     states.account().into_iter().for_each(|account| say(&format!("onrush: {account}")));
 }
 
@@ -244,7 +245,7 @@ impl<'a> SearchRuns<'a> {
             clock,
             gathered: None,
             lost: None,
-            needed: needed(&search.objective),
+            needed: responses_needed(&search.objective),
             known: (1, 0.0),
             points: Vec::new(),
             look: None,
@@ -260,8 +261,11 @@ impl<'a> SearchRuns<'a> {
     }
 
     /// Tries loads until the limit is known, or until there is a reason to stop.
-    fn all(mut self) -> anyhow::Result<FinishedSearch> {
-        let ended = match self.first().and_then(|first| first.map_or(Ok(SearchEnd::Signal), |first| self.from(first))) {
+    fn search_to_end(mut self) -> anyhow::Result<FinishedSearch> {
+        let ended = match self
+            .first_load()
+            .and_then(|first| first.map_or(Ok(SearchEnd::Signal), |first| self.search_from(first)))
+        {
             Ok(ended) => ended,
             Err(error) => match error.downcast::<MachineLost>()? {
                 lost if self.runs.is_none() => {
@@ -292,60 +296,60 @@ impl<'a> SearchRuns<'a> {
     }
 
     /// The first load: the given one, or almost the throughput of a short closed loop. `None` after a signal.
-    fn first(&mut self) -> anyhow::Result<Option<u64>> {
+    fn first_load(&mut self) -> anyhow::Result<Option<u64>> {
         let over = self.search.over;
         if let (Some(first), SearchVariable::Rate) = (self.search.first, over) {
             return Ok(Some(first));
         }
         // A single request detects a wrong port at once. Besides, the connections exist before anything counts.
-        let (once, judged) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
+        let (once, judged) = self.run_session(&ask::once(&self.search.plan), FIRST_LOOK)?;
         self.record_alone(&once);
         if self.interrupt.is_asked() {
             return Ok(None);
         }
         if once.totals.counters.completed == 0 {
             say_lines(&judged.lines(&self.search.plan.output, has_colours()));
-            let line = words::silent(over);
+            let line = words::silent_target_message(over);
             return Err(NoResult { line, code: EXIT_NOTHING_COMPLETED }.into());
         }
         let mut connect = self.search.closed_loop(CONNECT_MAX);
         connect.stop.requests = Some(connect.load.connections.into());
-        self.run(&connect, FIRST_LOOK)?;
+        self.run_session(&connect, FIRST_LOOK)?;
         let plan = Plan { warmup: FIRST_SETTLE, ..self.search.closed_loop(FIRST_LOOK) };
-        let (outcome, judged) = self.run(&plan, FIRST_LOOK)?;
+        let (outcome, judged) = self.run_session(&plan, FIRST_LOOK)?;
         let completed = outcome.totals.counters.completed;
         if self.interrupt.is_asked() {
             return Ok(None);
         }
-        self.say_statuses(&plan, &judged.document);
+        self.note_statuses(&plan, &judged.document);
         let per_s = completed.max(1) as f64 / outcome.elapsed.as_secs_f64();
         // A percentile of a closed loop covers the responses only.
         let holds = judge::objective(&self.search.objective, &judged.document).iter().all(|term| term.holds)
-            && !errors::break_it(&self.search.objective, &outcome);
+            && !errors::errors_break_objective(&self.search.objective, &outcome);
         self.look = Some(ClosedLoop { connections: plan.load.connections, per_s, holds });
-        self.say_progress(&words::first(plan.load.connections, per_s));
-        self.pause(&outcome, per_s);
+        self.say_progress(&words::closed_loop_line(plan.load.connections, per_s));
+        self.drain_target(&outcome, per_s);
         let first = self.search.first.unwrap_or_else(|| over.load(per_s * FIRST_SHARE).max(over.least()));
         self.known = (first, per_s);
         Ok(Some(first))
     }
 
     /// Searches from this load, and returns the kind of end.
-    fn from(&mut self, first: u64) -> anyhow::Result<SearchEnd> {
-        if let Some(ended) = self.check_length(first)? {
+    fn search_from(&mut self, first: u64) -> anyhow::Result<SearchEnd> {
+        if let Some(ended) = self.refuse_if_too_short(first)? {
             return Ok(ended);
         }
         if !self.has_begun {
             // A run with a number of requests waits for a target that refuses. A single request detects a wrong port at
             // once.
-            let (once, _) = self.run(&ask::once(&self.search.plan), FIRST_LOOK)?;
+            let (once, _) = self.run_session(&ask::once(&self.search.plan), FIRST_LOOK)?;
             self.record_alone(&once);
         }
         loop {
             if self.is_hopeless() {
                 return Ok(SearchEnd::Hopeless(self.alone));
             }
-            let step = match self.next(first) {
+            let step = match self.next_step(first) {
                 Next::Run(step) => step,
                 Next::End(ended) => {
                     if let SearchEnd::Limited(_) = ended {
@@ -355,16 +359,16 @@ impl<'a> SearchRuns<'a> {
                     return Ok(ended);
                 }
             };
-            let Some(point) = self.point(step)? else { return Ok(SearchEnd::Signal) };
+            let Some(point) = self.measure_point(step)? else { return Ok(SearchEnd::Signal) };
             if self.points.is_empty() {
-                self.say_progress(&words::headings(self.search));
+                self.say_progress(&words::column_headings(self.search));
             }
-            self.say_progress(&words::run(self.search, &point));
+            self.say_progress(&words::run_line(self.search, &point));
             let holds = point.holds();
             self.points.push(point);
-            excuse_cold(&mut self.points);
+            mark_cold_failures(&mut self.points);
             if !holds {
-                self.recover()?;
+                self.await_recovery()?;
             }
             if self.interrupt.is_asked() {
                 return Ok(SearchEnd::Signal);
@@ -383,13 +387,13 @@ impl<'a> SearchRuns<'a> {
         self.alone.record(outcome, now);
     }
 
-    fn next(&self, first: u64) -> Next {
-        let (elapsed, per_s) = (self.elapsed(), |load| self.expected(load));
+    fn next_step(&self, first: u64) -> Next {
+        let (elapsed, per_s) = (self.elapsed(), |load| self.expected_rate(load));
         SearchProgress { search: self.search, first, points: &self.points, elapsed, per_s: &per_s }.next()
     }
 
     /// Expected responses per second at this load.
-    fn expected(&self, load: u64) -> f64 {
+    fn expected_rate(&self, load: u64) -> f64 {
         let (known, per_s) = self.known;
         match self.search.over {
             SearchVariable::Rate => self.search.over.number(load),
@@ -399,45 +403,45 @@ impl<'a> SearchRuns<'a> {
 
     /// Refuses a search without time for its first run, or for the responses that its percentile needs. If the target
     /// is too slow without any load, more time would not help: returns the end of the search instead.
-    fn check_length(&mut self, first: u64) -> anyhow::Result<Option<SearchEnd>> {
-        let per_s = self.expected(first);
+    fn refuse_if_too_short(&mut self, first: u64) -> anyhow::Result<Option<SearchEnd>> {
+        let per_s = self.expected_rate(first);
         let is_too_short = self.needed / per_s > self.search.budget.as_secs_f64();
-        if is_too_short || matches!(self.next(first), Next::End(_)) {
+        if is_too_short || matches!(self.next_step(first), Next::End(_)) {
             // A rate given on the command line is refused before anything is sent.
             if is_too_short
                 && self.has_begun
-                && let Some(ended) = self.ask_alone()?
+                && let Some(ended) = self.test_without_load()?
             {
                 return Ok(Some(ended));
             }
-            let line = words::too_long(self.search, self.needed, per_s);
+            let line = words::too_short_search_message(self.search, self.needed, per_s);
             return Err(NoResult { line, code: EXIT_WRONG }.into());
         }
         Ok(None)
     }
 
     /// Sends one request at a time until no load can hold with certainty, or until this is unlikely (`None`).
-    fn ask_alone(&mut self) -> anyhow::Result<Option<SearchEnd>> {
+    fn test_without_load(&mut self) -> anyhow::Result<Option<SearchEnd>> {
         loop {
             let known = self.alone.responses;
-            let plan = self.one_at_a_time(ALONE, RECOVERY.max(Alone::enough_time(self.search)));
-            let (outcome, judged) = self.run(&plan, RECOVERY)?;
+            let plan = self.sequential_plan(ALONE, RECOVERY.max(Alone::enough_time(self.search)));
+            let (outcome, judged) = self.run_session(&plan, RECOVERY)?;
             self.record_alone(&outcome);
             if self.interrupt.is_asked() {
                 return Ok(Some(SearchEnd::Signal));
             }
             if self.is_hopeless() {
-                self.keep(judged.document);
+                self.keep_document(judged.document);
                 return Ok(Some(SearchEnd::Hopeless(self.alone)));
             }
-            if self.alone.responses == known || !self.alone.exceeds(&self.search.objective) {
+            if self.alone.responses == known || !self.alone.exceeds_objective(&self.search.objective) {
                 return Ok(None);
             }
         }
     }
 
     /// A plan with `requests` successive requests, in at most `longest`.
-    fn one_at_a_time(&self, requests: u64, longest: Duration) -> Plan {
+    fn sequential_plan(&self, requests: u64, longest: Duration) -> Plan {
         let mut plan = self.search.closed_loop(longest);
         plan.load = Load::new(1, 1);
         plan.stop.requests = Some(requests);
@@ -445,14 +449,14 @@ impl<'a> SearchRuns<'a> {
     }
 
     /// Keeps the documents of the first and the last run.
-    fn keep(&mut self, document: record::Document) {
+    fn keep_document(&mut self, document: record::Document) {
         let document = Box::new(document);
         let [first, _] = self.runs.take().unwrap_or_else(|| [document.clone(), document.clone()]);
         self.runs = Some([first, document]);
     }
 
     /// After an overload: sends one request at a time until the latency is as low as before.
-    fn recover(&mut self) -> anyhow::Result<()> {
+    fn await_recovery(&mut self) -> anyhow::Result<()> {
         let until = self.elapsed() + RECOVERY.max(self.search.budget / RECOVERY_PARTS);
         // A run with one connection would close all others.
         let kept = self.spares.split_off(self.spares.len().min(1));
@@ -462,7 +466,7 @@ impl<'a> SearchRuns<'a> {
             let calm = Duration::from_nanos(if calm_ns == u64::MAX { 0 } else { calm_ns });
             let left = self.search.budget.saturating_sub(self.elapsed());
             let longest = (calm * RECOVERED * PROBES as u32).min(left).max(PROBE);
-            let (outcome, _) = self.run(&self.one_at_a_time(PROBES, longest), PROBE)?;
+            let (outcome, _) = self.run_session(&self.sequential_plan(PROBES, longest), PROBE)?;
             let latency = &outcome.totals.latency;
             let limit_ns = calm_ns.saturating_mul(RECOVERED.into()).saturating_add(nanos(RECOVERED_ABOVE));
             let is_calm = latency.count() >= PROBES && latency.percentile(50.0) <= limit_ns;
@@ -480,7 +484,7 @@ impl<'a> SearchRuns<'a> {
     }
 
     /// Prints a note, once, if responses had statuses other than 2xx: a wrong path gives fast but useless responses.
-    fn say_statuses(&mut self, plan: &Plan, document: &record::Document) {
+    fn note_statuses(&mut self, plan: &Plan, document: &record::Document) {
         let statuses = document.notes.iter().find(|note| note.id == NoteId::Statuses);
         if let Some(note) = statuses.filter(|_| plan.output.notes && !self.has_said_statuses) {
             self.has_said_statuses = true;
@@ -489,13 +493,13 @@ impl<'a> SearchRuns<'a> {
     }
 
     /// Makes a run. `None` after a signal.
-    fn point(&mut self, step: PlannedRun) -> anyhow::Result<Option<Point>> {
+    fn measure_point(&mut self, step: PlannedRun) -> anyhow::Result<Option<Point>> {
         let Search { budget, over, .. } = *self.search;
         let PlannedRun { load, length, .. } = step;
         if self.search.is_gathered(load) && !std::mem::replace(&mut self.has_said_gathered, true) {
             self.say_progress(words::GATHERED);
         }
-        let left = budget.saturating_sub(self.elapsed() + step.ends());
+        let left = budget.saturating_sub(self.elapsed() + step.last_due_after());
         let drain = (length * DRAIN_LENGTHS + DRAIN).min(left.max(DRAIN));
         // Tenths of a second are precise enough.
         let drain = Duration::from_millis(drain.as_millis() as u64 / 100 * 100);
@@ -504,9 +508,9 @@ impl<'a> SearchRuns<'a> {
         let plan = Plan { warmup: step.settle, seed, ..self.search.run(load, length, drain) };
         let row = length / WINDOWS;
         let due = over.number(load) * length.as_secs_f64();
-        let requests = if over == SearchVariable::Rate { due + by_chance(&plan, due) } else { f64::INFINITY };
+        let requests = if over == SearchVariable::Rate { due + chance_deviation(&plan, due) } else { f64::INFINITY };
         let hopeless = Hopeless::new(&self.search.objective, requests);
-        let (outcome, judged) = self.watch(&plan, row, Some(hopeless))?;
+        let (outcome, judged) = self.run_watched_session(&plan, row, Some(hopeless))?;
         if self.interrupt.is_asked() {
             return Ok(None);
         }
@@ -520,16 +524,16 @@ impl<'a> SearchRuns<'a> {
         let mut point =
             Point::from_outcome(self.search, &plan, PlannedRun { length: row * rows, ..step }, &outcome, document);
         point.is_early = rows < WINDOWS && outcome.ended == RunEnded::Duration;
-        self.say_statuses(&plan, &judged.document);
+        self.note_statuses(&plan, &judged.document);
         if point.fault == Some(LoadFailure::NoResponse) {
             say_lines(&judged.lines(&plan.output, has_colours()));
         } else if self.is_recovering {
-            point.blame(Some(ClientLimit::Recovering));
+            point.set_client_limit(Some(ClientLimit::Recovering));
         } else {
-            point.blame(self.limit(&outcome, document));
+            point.set_client_limit(self.client_limit(&outcome, document));
         }
-        self.keep(judged.document);
-        self.pause(&outcome, point.per_s);
+        self.keep_document(judged.document);
+        self.drain_target(&outcome, point.per_s);
         if over != SearchVariable::Rate {
             self.known = (load, point.per_s);
         }
@@ -537,7 +541,7 @@ impl<'a> SearchRuns<'a> {
     }
 
     /// The limit of a run, if it was not the target.
-    fn limit(&self, outcome: &Outcome, document: &record::Document) -> Option<ClientLimit> {
+    fn client_limit(&self, outcome: &Outcome, document: &record::Document) -> Option<ClientLimit> {
         // Before the first success, it is unknown whether the target has a queue.
         let is_known = |limit: &ClientLimit| {
             *limit != ClientLimit::Verdict(LimitedBy::Connections) || self.points.iter().any(Point::holds)
@@ -547,19 +551,19 @@ impl<'a> SearchRuns<'a> {
 
     /// Waits until the target should have handled the requests in flight at the end of a run, which would burden the
     /// next run.
-    fn pause(&mut self, outcome: &Outcome, per_s: f64) {
+    fn drain_target(&mut self, outcome: &Outcome, per_s: f64) {
         let open = outcome.totals.counters.open_at_end as f64;
         let pause = Duration::try_from_secs_f64(open / per_s).unwrap_or(PAUSE_MAX);
         self.clock.sleep(pause.min(PAUSE_MAX));
     }
 
     /// Runs one session.
-    fn run(&mut self, plan: &Plan, row: Duration) -> anyhow::Result<(Outcome, JudgedRun)> {
-        self.watch(plan, row, None)
+    fn run_session(&mut self, plan: &Plan, row: Duration) -> anyhow::Result<(Outcome, JudgedRun)> {
+        self.run_watched_session(plan, row, None)
     }
 
     /// Runs one session, which ends early if hopeless.
-    fn watch(
+    fn run_watched_session(
         &mut self,
         plan: &Plan,
         row: Duration,
@@ -602,7 +606,7 @@ impl<'a> SearchRuns<'a> {
                 if outcome.totals.latency.count() > 0 {
                     self.calm_ns = self.calm_ns.min(outcome.totals.latency.percentile(50.0));
                 }
-                self.refuse(plan, &outcome, interest.waiting)?;
+                self.check_target_accepts(plan, &outcome, interest.waiting)?;
                 let judged = JudgedRun::from_outcome(plan, &outcome);
                 Ok((outcome, judged))
             }
@@ -611,7 +615,7 @@ impl<'a> SearchRuns<'a> {
 
     /// Ends the search if the target refuses connections and has never responded. `waiting`: the address that the run
     /// waited for, in a run with a number of requests.
-    fn refuse(&self, plan: &Plan, outcome: &Outcome, waiting: Option<Waiting>) -> Result<(), NoResult> {
+    fn check_target_accepts(&self, plan: &Plan, outcome: &Outcome, waiting: Option<Waiting>) -> Result<(), NoResult> {
         let refusal = match (outcome.ended, waiting) {
             (RunEnded::Refused { address, cause }, _) => Some((address, cause)),
             (_, Some(Waiting { address, cause, .. })) if outcome.totals.counters.slots_opened == 0 => {
@@ -642,7 +646,7 @@ impl Observer for SearchOpening<'_> {
             say(&verbose(self.plan, choice, addresses));
         }
         if self.is_first && !self.plan.output.is_quiet {
-            say(&words::opening(self.search));
+            say(&words::opening_line(self.search));
         }
     }
 }

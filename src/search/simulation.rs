@@ -11,11 +11,11 @@ use onrush_plan::search::{Search, SearchVariable};
 use onrush_stats::latencies::bin_of;
 use onrush_stats::{Latencies, RowFigures};
 
-use super::point::ordinarily_in_flight;
+use super::point::usual_in_flight;
 use super::strategy::SearchProgress;
 use super::{
     Hopeless, LoadFailure, MeasuredRun, Next, PartCounts, PlannedRun, Point, ResultKind, SearchEnd, SearchResult,
-    SlowExcess, Starvation, WINDOWS, Window, excuse_cold,
+    SlowExcess, Starvation, WINDOWS, Window, mark_cold_failures,
 };
 use crate::fixtures;
 use crate::record::gate::Judged;
@@ -94,7 +94,7 @@ enum ServiceSpread {
 }
 
 /// A target that serves 500 requests per second, in constant time.
-fn even() -> SimulatedTarget {
+fn uniform_target() -> SimulatedTarget {
     SimulatedTarget {
         per_s: 500.0,
         spread: ServiceSpread::Constant,
@@ -111,13 +111,13 @@ fn even() -> SimulatedTarget {
     }
 }
 
-fn targets() -> [(&'static str, SimulatedTarget); 5] {
+fn simulated_targets() -> [(&'static str, SimulatedTarget); 5] {
     [
-        ("deterministic", even()),
-        ("exponential", SimulatedTarget { spread: ServiceSpread::Exponential, ..even() }),
-        ("cliff", SimulatedTarget { cliff: Some((20, 3.0)), ..even() }),
-        ("cold", SimulatedTarget { cold_s: Some(4.0), ..even() }),
-        ("noisy", SimulatedTarget { spread: ServiceSpread::LogNormal(0.3), noise: 0.1, ..even() }),
+        ("deterministic", uniform_target()),
+        ("exponential", SimulatedTarget { spread: ServiceSpread::Exponential, ..uniform_target() }),
+        ("cliff", SimulatedTarget { cliff: Some((20, 3.0)), ..uniform_target() }),
+        ("cold", SimulatedTarget { cold_s: Some(4.0), ..uniform_target() }),
+        ("noisy", SimulatedTarget { spread: ServiceSpread::LogNormal(0.3), noise: 0.1, ..uniform_target() }),
     ]
 }
 
@@ -144,7 +144,13 @@ impl SimulatedTarget {
 
     /// Sends for `length_s` after a settling time. Passes each request's due and done times, relative to the settled
     /// start, to `each`, until `each` returns true. Returns the sending time.
-    fn send(&mut self, per_s: f64, settle_s: f64, length_s: f64, mut each: impl FnMut(f64, f64) -> bool) -> f64 {
+    fn send_requests(
+        &mut self,
+        per_s: f64,
+        settle_s: f64,
+        length_s: f64,
+        mut each: impl FnMut(f64, f64) -> bool,
+    ) -> f64 {
         let begin_s = self.now_s;
         if let Some(every) = self.bad_every
             && self.random.below(every) == 0
@@ -186,7 +192,7 @@ impl SimulatedTarget {
         let mut rows = vec![RowFigures::default(); WINDOWS as usize];
         let mut shares = vec![PartCounts::default(); WINDOWS as usize];
         let (mut hopeless, mut over) = (Hopeless::new(&search.objective, per_s * length_s), 0);
-        let sent_s = self.send(per_s, settle.as_secs_f64(), length_s, |due_s, done_s| {
+        let sent_s = self.send_requests(per_s, settle.as_secs_f64(), length_s, |due_s, done_s| {
             let latency_s = done_s - due_s;
             let place = |at_s: f64| (at_s / length_s * f64::from(WINDOWS)).floor();
             if (0.0..f64::from(WINDOWS)).contains(&place(done_s)) {
@@ -217,7 +223,7 @@ impl SimulatedTarget {
         let in_time: u64 = windows.iter().map(|window| window.completed).sum();
         let due = length_s * per_s;
         let chance = if self.is_poisson { 3.0 * due.sqrt() } else { 0.0 };
-        let in_flight = ordinarily_in_flight(&windows, length, 1);
+        let in_flight = usual_in_flight(&windows, length, 1);
         let measured = MeasuredRun {
             reached: Some((due, in_time as f64, chance + in_flight)),
             windows,
@@ -245,7 +251,7 @@ impl SimulatedTarget {
             match course.next() {
                 Next::Run(step) => {
                     points.push(self.run(search, step));
-                    excuse_cold(&mut points);
+                    mark_cold_failures(&mut points);
                 }
                 Next::End(ended) => return (points, ended),
             }
@@ -253,7 +259,7 @@ impl SimulatedTarget {
     }
 
     /// The highest rate at which the percentile holds in the long run.
-    fn truth(&self) -> f64 {
+    fn true_limit(&self) -> f64 {
         match (self.spread, self.noise > 0.0, self.is_poisson) {
             // With uniform arrivals and constant service, nothing waits.
             (ServiceSpread::Constant, false, false) => self.per_s,
@@ -264,19 +270,19 @@ impl SimulatedTarget {
                 let rest = 100f64.ln() / (LIMIT_S * self.per_s);
                 -rest / (1.0 - rest).ln() * self.per_s
             }
-            _ if seeds() == SEEDS_MIN => LONG_RUN_SHARE * self.per_s,
-            _ => self.in_the_long_run(),
+            _ if seed_count() == SEEDS_MIN => LONG_RUN_SHARE * self.per_s,
+            _ => self.long_run_limit(),
         }
     }
 
     /// The limit from runs of hours with other random numbers.
-    fn in_the_long_run(&self) -> f64 {
+    fn long_run_limit(&self) -> f64 {
         let (mut holds, mut fails) = (0.7 * self.per_s, 1.1 * self.per_s);
         for _ in 0..HALVES {
             let middle = (holds + fails) / 2.0;
             let mut target = Self { seed: 1 << 40, random: Random::new(1 << 41), ..self.clone() };
             let (mut slow, mut all) = (0u64, 0u64);
-            target.send(middle, 100.0, LONG_S, |due_s, done_s| {
+            target.send_requests(middle, 100.0, LONG_S, |due_s, done_s| {
                 all += u64::from(due_s >= 0.0);
                 slow += u64::from(due_s >= 0.0 && done_s - due_s >= LIMIT_S);
                 false
@@ -307,7 +313,7 @@ impl Accuracy {
     /// Measures one search per seed. Speed and first rate are random: otherwise, many seeds would be one.
     fn measure(target: &SimulatedTarget, budget: Duration, seeds: u64) -> Self {
         let (mut errors, mut widths, mut covered, mut confirmed) = (Vec::new(), Vec::new(), 0u32, 0u32);
-        let truth = target.truth() / target.per_s;
+        let truth = target.true_limit() / target.per_s;
         // For a target whose time is spent waiting, the true limit depends on the speed.
         let varies = target.spread == ServiceSpread::Constant;
         for seed in 0..seeds {
@@ -338,25 +344,26 @@ impl Accuracy {
     }
 
     /// A row of the table in docs/search.md.
-    fn row(&self, name: &str) -> String {
+    fn table_row(&self, name: &str) -> String {
         let percent = |share: f64| format!("{:.1} %", share * 100.0);
         let Self { covered, confirmed, widths, .. } = self;
-        let cells = [self.error(0.5), self.error(0.95), *covered, at(widths, 0.5), *confirmed].map(percent);
+        let cells = [self.error_quantile(0.5), self.error_quantile(0.95), *covered, quantile(widths, 0.5), *confirmed]
+            .map(percent);
         format!("| {name} | {} |", cells.join(" | "))
     }
 
-    fn error(&self, share: f64) -> f64 {
-        at(&self.errors, share)
+    fn error_quantile(&self, share: f64) -> f64 {
+        quantile(&self.errors, share)
     }
 }
 
-fn at(sorted: &[f64], share: f64) -> f64 {
+fn quantile(sorted: &[f64], share: f64) -> f64 {
     let index = (sorted.len() as f64 * share) as usize;
     sorted.get(index.min(sorted.len().saturating_sub(1))).copied().unwrap_or(f64::INFINITY)
 }
 
 /// 400 searches with `CHECK_MACHINE`, as in `make check-machine`.
-fn seeds() -> u64 {
+fn seed_count() -> u64 {
     if std::env::var_os("CHECK_MACHINE").is_some() { 400 } else { SEEDS_MIN }
 }
 
@@ -367,11 +374,11 @@ const LONG_RUN_SHARE: f64 = 0.9367;
 
 #[test]
 fn one_minute_searches_find_every_limit() {
-    for (name, target) in targets() {
-        let all = Accuracy::measure(&target, Duration::from_secs(60), seeds());
-        let row = all.row(name);
+    for (name, target) in simulated_targets() {
+        let all = Accuracy::measure(&target, Duration::from_secs(60), seed_count());
+        let row = all.table_row(name);
         println!("{row}");
-        assert!(all.error(0.5) <= 0.03 && all.error(0.95) <= 0.1, "{row}");
+        assert!(all.error_quantile(0.5) <= 0.03 && all.error_quantile(0.95) <= 0.1, "{row}");
         assert!(all.covered >= 0.95 && all.confirmed >= 0.95, "{row}");
     }
 }
@@ -381,9 +388,9 @@ fn one_minute_searches_find_every_limit() {
 #[test]
 fn intervals_cover_the_limit_at_other_rates() {
     for per_s in [200.0, 1_500.0, 5_000.0] {
-        let target = SimulatedTarget { per_s, spread: ServiceSpread::Exponential, ..even() };
-        let all = Accuracy::measure(&target, Duration::from_secs(60), seeds() / 2);
-        let row = all.row(&format!("exponential, {per_s}/s"));
+        let target = SimulatedTarget { per_s, spread: ServiceSpread::Exponential, ..uniform_target() };
+        let all = Accuracy::measure(&target, Duration::from_secs(60), seed_count() / 2);
+        let row = all.table_row(&format!("exponential, {per_s}/s"));
         println!("{row}");
         assert!(all.covered >= 0.9 && all.confirmed >= 0.85, "{row}");
     }
@@ -404,9 +411,9 @@ fn requests_in_flight_do_not_shorten_slow_runs() {
             spread: ServiceSpread::Exponential,
             seed,
             random: Random::new(seed),
-            ..even()
+            ..uniform_target()
         };
-        assert!(target.truth() > 73.0);
+        assert!(target.true_limit() > 73.0);
         let point = target.run(&search(SearchVariable::Rate), step);
         assert_ne!(point.fault, Some(LoadFailure::Unreached), "{point:?}");
     }
@@ -417,7 +424,7 @@ fn failures_during_slowness_are_no_limit() {
     for (slow_s, first_per_s) in
         [(3.0, 430.0), (5.0, 430.0), (10.0, 430.0), (12.0, 300.0), (15.0, 430.0), (20.0, 430.0)]
     {
-        let mut target = SimulatedTarget { slow_s, ..even() };
+        let mut target = SimulatedTarget { slow_s, ..uniform_target() };
         let (points, ended) = target.search(&search(SearchVariable::Rate), first_per_s);
         let found = SearchResult::new(SearchVariable::Rate, &points, None, ended);
         let is_right = |load| (430.0..=505.0).contains(&SearchVariable::Rate.number(load));
@@ -429,7 +436,7 @@ fn failures_during_slowness_are_no_limit() {
 #[test]
 fn searches_end_at_the_range_limits() {
     for (holds, end) in [(true, 9), (false, 1)] {
-        let runs = counted(&Search { most: 9, ..search(SearchVariable::Connections) }, 4, |_| holds);
+        let runs = run_counted_search(&Search { most: 9, ..search(SearchVariable::Connections) }, 4, |_| holds);
         assert_eq!(runs.last().unwrap().load, end, "{runs:?}");
     }
 }
@@ -437,7 +444,7 @@ fn searches_end_at_the_range_limits() {
 #[test]
 fn small_numbers_are_found_exactly() {
     for limit in 1..40 {
-        let runs = counted(&search(SearchVariable::Threads), 10, |load| load <= limit);
+        let runs = run_counted_search(&search(SearchVariable::Threads), 10, |load| load <= limit);
         let found = SearchResult::new(SearchVariable::Threads, &runs, None, SearchEnd::Done);
         assert_eq!(found.kind, ResultKind::Highest(limit), "{runs:?}");
         assert_eq!(found.beyond.map(|point| point.load), Some(limit + 1), "{runs:?}");
@@ -445,10 +452,10 @@ fn small_numbers_are_found_exactly() {
 }
 
 /// The runs of a search over a counted load, with `holds` as the result of each.
-fn counted(search: &Search, first: u64, holds: impl Fn(u64) -> bool) -> Vec<Point> {
+fn run_counted_search(search: &Search, first: u64, holds: impl Fn(u64) -> bool) -> Vec<Point> {
     let (mut runs, mut elapsed): (Vec<Point>, _) = (Vec::new(), Duration::ZERO);
     while let Next::Run(step) = (SearchProgress { search, first, points: &runs, elapsed, per_s: &|_| 1_000.0 }).next() {
-        elapsed += step.ends();
+        elapsed += step.last_due_after();
         let [point] = points(&[(step.load, holds(step.load))]).try_into().unwrap();
         runs.push(Point { confirms: step.confirms, ..point });
         assert!(runs.len() < 60, "{runs:?}");

@@ -17,7 +17,7 @@ pub struct PlannedRun {
 
 impl PlannedRun {
     /// Time until the last request is due.
-    pub fn ends(&self) -> Duration {
+    pub fn last_due_after(&self) -> Duration {
         self.settle + self.length
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onrush_plan::search::{Search, SearchVariable};
 
-use super::{ClientLimit, LimitFit, LoadFailure, PlannedRun, Point, SearchEnd, at_first, length};
+use super::{ClientLimit, LimitFit, LoadFailure, PlannedRun, Point, SearchEnd, length, runs_before_first_success};
 
 /// Next action of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,18 +78,18 @@ impl SearchProgress<'_> {
     pub fn next(&self) -> Next {
         let range = LoadRange { over: self.search.over, least: self.search.over.least(), most: self.search.most };
         let Some(last) = self.points.last() else {
-            return self.explore(self.first.clamp(range.least, range.most), Duration::ZERO);
+            return self.exploring_run(self.first.clamp(range.least, range.most), Duration::ZERO);
         };
-        if let Some(limit) = limited(self.points) {
+        if let Some(limit) = repeated_client_limit(self.points) {
             return Next::End(SearchEnd::Limited(limit));
         }
         if !last.is_clean() {
-            return self.again(last);
+            return self.repeat_last(last);
         }
         let clean = || self.points.iter().filter(|point| point.is_clean());
         let holds = clean().filter(|point| point.holds()).map(|point| point.load).max();
         if last.fault == Some(LoadFailure::NoResponse)
-            && let Some(next) = self.silent(last, holds)
+            && let Some(next) = self.after_silence(last, holds)
         {
             return next;
         }
@@ -100,51 +100,51 @@ impl SearchProgress<'_> {
             (Some(holds), None, _) if holds == range.most => Next::End(SearchEnd::Done),
             // All failures were at loads that have held since: the limit may be anywhere above.
             (Some(holds), ..) if holds < range.most && !clean().any(|point| is_beyond(point, holds)) => {
-                self.explore(range.above(holds, steps), Duration::ZERO)
+                self.exploring_run(range.higher_load(holds, steps), Duration::ZERO)
             }
             // Nothing below is worth a run before this load has failed twice.
             (None, Some(fails), _) if clean().filter(|point| point.load == fails).count() < 2 => {
-                self.explore(fails, Duration::ZERO)
+                self.exploring_run(fails, Duration::ZERO)
             }
             (None, Some(fails), _) if fails == range.least => Next::End(SearchEnd::Done),
             (None, Some(fails), _) => {
                 // A target that reached less than half of the load has collapsed: the reached rate is not its limit.
                 let is_limit =
                     |per_s: &f64| range.over == SearchVariable::Rate && *per_s * 2.0 > range.over.number(fails);
-                let reached = reached(self.points, fails).filter(is_limit).unwrap_or(f64::MAX);
-                self.explore(range.load(reached * GUESS).min(range.below(fails, steps)), Duration::ZERO)
+                let reached = last_rate_at(self.points, fails).filter(is_limit).unwrap_or(f64::MAX);
+                self.exploring_run(range.load(reached * GUESS).min(range.lower_load(fails, steps)), Duration::ZERO)
             }
-            (Some(holds), Some(_), Some(fit)) => self.near(&range, holds, &fit),
-            _ => self.again(last),
+            (Some(holds), Some(_), Some(fit)) => self.next_near_limit(&range, holds, &fit),
+            _ => self.repeat_last(last),
         }
     }
 
     /// Repeats the last run.
-    fn again(&self, last: &Point) -> Next {
+    fn repeat_last(&self, last: &Point) -> Next {
         let step = PlannedRun {
             load: last.load,
-            settle: self.settle(last.length),
+            settle: self.settling_time(last.length),
             length: last.length,
             confirms: last.confirms,
         };
-        self.in_time(step)
+        self.run_if_in_time(step)
     }
 
     /// After a run without a response: the target has died if the highest load that held gets no response either.
-    fn silent(&self, last: &Point, holds: Option<u64>) -> Option<Next> {
+    fn after_silence(&self, last: &Point, holds: Option<u64>) -> Option<Next> {
         let silent = self.points.iter().rev().take_while(|point| point.fault == Some(LoadFailure::NoResponse)).count();
         match holds {
             Some(holds) if last.load <= holds => Some(Next::End(SearchEnd::Died)),
-            Some(holds) => Some(self.explore(holds, Duration::ZERO)),
+            Some(holds) => Some(self.exploring_run(holds, Duration::ZERO)),
             None => (silent > 1).then_some(Next::End(SearchEnd::Died)),
         }
     }
 
     /// Next run between a success and a failure.
-    fn near(&self, range: &LoadRange, holds: u64, fit: &LimitFit) -> Next {
+    fn next_near_limit(&self, range: &LoadRange, holds: u64, fit: &LimitFit) -> Next {
         let Self { search, points, .. } = *self;
         let (low, high) = fit.interval();
-        let confirmed = confirmed(points);
+        let confirmed = highest_confirmed_load(points);
         let failed = points.iter().filter(|point| point.is_clean() && point.confirms && !point.holds()).count();
         let is_narrow = high <= low * NARROW || is_exact(range.over, points);
         if confirmed.is_some() && is_narrow {
@@ -169,51 +169,51 @@ impl SearchProgress<'_> {
         } else {
             CONFIRMED
         };
-        let mut candidate = range.floor(fit.at(share));
+        let mut candidate = range.floor(fit.load_at(share));
         if is_exact(range.over, points) {
             candidate = holds;
         }
-        let is_due = is_narrow || self.run(candidate, near).ends() > free;
+        let is_due = is_narrow || self.planned_run(candidate, near).last_due_after() > free;
         // A run may have been disturbed. A confirmed result must not depend on a single run.
         if is_due
             && confirmed.is_none()
             && failed == 0
-            && let Some(lone) = lone(points, holds)
-            && left >= self.run(lone.load, Duration::ZERO).ends() + third.mul_f64(SHORTENED)
+            && let Some(lone) = lone_failure(points, holds)
+            && left >= self.planned_run(lone.load, Duration::ZERO).last_due_after() + third.mul_f64(SHORTENED)
         {
-            return self.explore(lone.load, Duration::ZERO);
+            return self.exploring_run(lone.load, Duration::ZERO);
         }
         let is_worth_it = confirmed.is_none_or(|load| candidate as f64 > load as f64 * HIGHER_BY);
-        let confirmation = self.confirmation(candidate, third.min(left));
-        if is_due && is_worth_it && left >= third.mul_f64(SHORTENED) && self.is_enough(confirmation) {
-            return self.in_time(confirmation);
+        let confirmation = self.confirming_run(candidate, third.min(left));
+        if is_due && is_worth_it && left >= third.mul_f64(SHORTENED) && self.has_enough_responses(confirmation) {
+            return self.run_if_in_time(confirmation);
         }
         if confirmed.is_none() && failed > 0 && left < third.mul_f64(SHORTENED) {
             return Next::End(SearchEnd::Unconfirmed);
         }
-        self.explore(self.informative(range, holds, fit), near)
+        self.exploring_run(self.most_informative_load(range, holds, fit), near)
     }
 
     /// The load whose result is most informative about the limit.
-    fn informative(&self, range: &LoadRange, holds: u64, fit: &LimitFit) -> u64 {
+    fn most_informative_load(&self, range: &LoadRange, holds: u64, fit: &LimitFit) -> u64 {
         let (low, high) = fit.interval();
         let points = self.points;
-        if let Some(middle) = range.middle(points) {
+        if let Some(middle) = range.middle_load(points) {
             return middle;
         }
-        let is_time = |lone: &&Point| has_collapsed(points, lone) || held_since(points, lone.load) >= LONE_FOR;
-        if let Some(lone) = lone(points, holds).filter(is_time) {
+        let is_time = |lone: &&Point| has_collapsed(points, lone) || successes_since(points, lone.load) >= LONE_FOR;
+        if let Some(lone) = lone_failure(points, holds).filter(is_time) {
             return lone.load;
         }
         if high >= low * WIDE {
-            return self.guess(range).unwrap_or_else(|| range.nearest(fit.at(0.5)));
+            return self.guess_after_overload(range).unwrap_or_else(|| range.nearest_load(fit.load_at(0.5)));
         }
-        range.nearest(fit.at(AROUND[points.len() % AROUND.len()]))
+        range.nearest_load(fit.load_at(AROUND[points.len() % AROUND.len()]))
     }
 
     /// The rate that the overloaded target still reached, if it is new. Most servers stay near their capacity at any
     /// load.
-    fn guess(&self, range: &LoadRange) -> Option<u64> {
+    fn guess_after_overload(&self, range: &LoadRange) -> Option<u64> {
         let clean = || self.points.iter().filter(|point| point.is_clean());
         let holds = clean().filter(|point| point.holds()).map(|point| point.load).max()?;
         let fails = clean().filter(|point| !point.holds() && point.load > holds).min_by_key(|point| point.load)?;
@@ -223,40 +223,40 @@ impl SearchProgress<'_> {
     }
 
     /// A run of at least this length, if time permits.
-    fn explore(&self, load: u64, least: Duration) -> Next {
-        self.in_time(self.run(load, least))
+    fn exploring_run(&self, load: u64, least: Duration) -> Next {
+        self.run_if_in_time(self.planned_run(load, least))
     }
 
-    fn run(&self, load: u64, least: Duration) -> PlannedRun {
-        let needed = length::needed(&self.search.objective);
-        let length = length::length(self.search.budget, needed, (self.per_s)(load), least);
-        PlannedRun { load, settle: self.settle(length), length, confirms: false }
+    fn planned_run(&self, load: u64, least: Duration) -> PlannedRun {
+        let needed = length::responses_needed(&self.search.objective);
+        let length = length::run_length(self.search.budget, needed, (self.per_s)(load), least);
+        PlannedRun { load, settle: self.settling_time(length), length, confirms: false }
     }
 
-    fn confirmation(&self, load: u64, whole: Duration) -> PlannedRun {
-        let settle = length::settle(self.search, whole - whole / 6);
+    fn confirming_run(&self, load: u64, whole: Duration) -> PlannedRun {
+        let settle = length::settling_time(self.search, whole - whole / 6);
         PlannedRun { load, settle, length: length::whole_grains(whole.saturating_sub(settle)), confirms: true }
     }
 
     /// True if a run has enough responses for the objective. A shorter run confirms nothing.
-    fn is_enough(&self, step: PlannedRun) -> bool {
-        (self.per_s)(step.load) * step.length.as_secs_f64() >= length::needed(&self.search.objective)
+    fn has_enough_responses(&self, step: PlannedRun) -> bool {
+        (self.per_s)(step.load) * step.length.as_secs_f64() >= length::responses_needed(&self.search.objective)
     }
 
-    fn settle(&self, length: Duration) -> Duration {
-        length::settle(self.search, length)
+    fn settling_time(&self, length: Duration) -> Duration {
+        length::settling_time(self.search, length)
     }
 
-    fn in_time(&self, step: PlannedRun) -> Next {
-        let is_in_time = self.elapsed + step.ends() <= self.search.budget && !step.length.is_zero();
-        if is_in_time { Next::Run(step) } else { Next::End(self.out_of_time()) }
+    fn run_if_in_time(&self, step: PlannedRun) -> Next {
+        let is_in_time = self.elapsed + step.last_due_after() <= self.search.budget && !step.length.is_zero();
+        if is_in_time { Next::Run(step) } else { Next::End(self.end_out_of_time()) }
     }
 
     /// End of a search that ran out of time.
-    fn out_of_time(&self) -> SearchEnd {
+    fn end_out_of_time(&self) -> SearchEnd {
         let is_silent = self.points.last().is_some_and(|point| point.fault == Some(LoadFailure::NoResponse));
         let failed = self.points.iter().any(|point| point.is_clean() && point.confirms && !point.holds());
-        match confirmed(self.points) {
+        match highest_confirmed_load(self.points) {
             _ if is_silent => SearchEnd::Died,
             None if failed => SearchEnd::Unconfirmed,
             _ => SearchEnd::Time,
@@ -271,10 +271,10 @@ fn is_beyond(point: &Point, load: u64) -> bool {
 
 /// The lowest failure above all successes, if the evidence is weak: either a single failure, or only failures before
 /// the first success, when the target may have been slower. A long run is sufficient evidence.
-fn lone(points: &[Point], holds: u64) -> Option<&Point> {
+fn lone_failure(points: &[Point], holds: u64) -> Option<&Point> {
     let failed =
         |points: &'_ [Point]| points.iter().filter(|point| point.is_clean() && is_beyond(point, holds)).count();
-    let since = failed(&points[at_first(points).len()..]);
+    let since = failed(&points[runs_before_first_success(points).len()..]);
     let lowest =
         points.iter().filter(|point| point.is_clean() && is_beyond(point, holds)).min_by_key(|point| point.load)?;
     let is_sure = lowest.confirms || (since > 0 && failed(points) > 1);
@@ -288,17 +288,17 @@ fn has_collapsed(points: &[Point], failed: &Point) -> bool {
 }
 
 /// Number of successes since the last run at this load.
-fn held_since(points: &[Point], load: u64) -> usize {
+fn successes_since(points: &[Point], load: u64) -> usize {
     points.iter().rev().take_while(|point| point.load != load).filter(|point| point.holds()).count()
 }
 
 /// The highest load confirmed by a long run.
-pub fn confirmed(points: &[Point]) -> Option<u64> {
+pub fn highest_confirmed_load(points: &[Point]) -> Option<u64> {
     points.iter().filter(|point| point.confirms && point.holds()).map(|point| point.load).max()
 }
 
 /// The limit that ends a search: several successive runs said nothing about the target because of it.
-pub fn limited(points: &[Point]) -> Option<ClientLimit> {
+pub fn repeated_client_limit(points: &[Point]) -> Option<ClientLimit> {
     let last = points.last()?;
     let Some(LoadFailure::Limited(limit)) = last.fault else { return None };
     let runs = points.iter().rev().take_while(|point| point.load == last.load && !point.is_clean()).count();
@@ -306,7 +306,7 @@ pub fn limited(points: &[Point]) -> Option<ClientLimit> {
 }
 
 /// Responses per second of the last run at this load.
-fn reached(points: &[Point], load: u64) -> Option<f64> {
+fn last_rate_at(points: &[Point], load: u64) -> Option<f64> {
     points.iter().rev().find(|point| point.load == load).map(|point| point.per_s)
 }
 
@@ -324,39 +324,43 @@ impl LoadRange {
     }
 
     /// The load nearest to a fractional load.
-    fn nearest(&self, load: f64) -> u64 {
+    fn nearest_load(&self, load: f64) -> u64 {
         self.load(load * self.over.number(1))
     }
 
     /// Rounds down if loads are counted, otherwise to the nearest load.
     fn floor(&self, load: f64) -> u64 {
-        if self.over == SearchVariable::Rate { self.nearest(load) } else { (load as u64).clamp(self.least, self.most) }
+        if self.over == SearchVariable::Rate {
+            self.nearest_load(load)
+        } else {
+            (load as u64).clamp(self.least, self.most)
+        }
     }
 
-    fn times(&self, load: u64, factor: f64) -> u64 {
+    fn scaled_load(&self, load: u64, factor: f64) -> u64 {
         self.load(self.over.number(load) * factor)
     }
 
     /// A higher load, by this factor and at least one step.
-    fn above(&self, load: u64, factor: f64) -> u64 {
-        self.times(load, factor).max(load + 1).min(self.most)
+    fn higher_load(&self, load: u64, factor: f64) -> u64 {
+        self.scaled_load(load, factor).max(load + 1).min(self.most)
     }
 
     /// A lower load, by this factor and at least one step.
-    fn below(&self, load: u64, factor: f64) -> u64 {
-        self.times(load, 1.0 / factor).min(load - 1).max(self.least)
+    fn lower_load(&self, load: u64, factor: f64) -> u64 {
+        self.scaled_load(load, 1.0 / factor).min(load - 1).max(self.least)
     }
 
     /// Middle of the highest success and the lowest failure, if loads are counted and the two are not neighbours.
-    fn middle(&self, points: &[Point]) -> Option<u64> {
-        let (holds, fails) = ends(points)?;
+    fn middle_load(&self, points: &[Point]) -> Option<u64> {
+        let (holds, fails) = bracketing_loads(points)?;
         let middle = ((holds as f64 * fails as f64).sqrt().round() as u64).clamp(holds + 1, fails.max(holds + 2) - 1);
         (self.over != SearchVariable::Rate && fails > holds + 1).then_some(middle)
     }
 }
 
 /// The highest success and the lowest failure.
-fn ends(points: &[Point]) -> Option<(u64, u64)> {
+fn bracketing_loads(points: &[Point]) -> Option<(u64, u64)> {
     let clean = || points.iter().filter(|point| point.is_clean());
     let holds = clean().filter(|point| point.holds()).map(|point| point.load).max()?;
     let fails = clean().filter(|point| !point.holds()).map(|point| point.load).min()?;
@@ -366,7 +370,8 @@ fn ends(points: &[Point]) -> Option<(u64, u64)> {
 /// True if loads are counted, and the limit is between two neighbours, the higher of which failed twice.
 pub(super) fn is_exact(over: SearchVariable, points: &[Point]) -> bool {
     let failed = |load: u64| points.iter().filter(|point| point.is_clean() && point.load == load).count();
-    over != SearchVariable::Rate && ends(points).is_some_and(|(holds, fails)| fails == holds + 1 && failed(fails) > 1)
+    over != SearchVariable::Rate
+        && bracketing_loads(points).is_some_and(|(holds, fails)| fails == holds + 1 && failed(fails) > 1)
 }
 
 #[cfg(test)]
@@ -391,7 +396,7 @@ mod tests {
         let limit = ClientLimit::Verdict(LimitedBy::Ports);
         let limited = |runs: usize| {
             let mut points = points(&vec![(8, false); runs]);
-            points.iter_mut().for_each(|point| point.blame(Some(limit)));
+            points.iter_mut().for_each(|point| point.set_client_limit(Some(limit)));
             points
         };
         assert_eq!([1, 2].map(|runs| load(next(&search, 8, &limited(runs), 0))), [8, 8]);
@@ -485,7 +490,7 @@ mod tests {
         };
         let Next::Run(step) = next(&rate, 6_000, &near(&[]), 20) else { panic!() };
         assert!(step.confirms && (59_700..60_010).contains(&step.load), "{step:?}");
-        assert_eq!(step.ends().as_secs(), 19, "of 60 s: {step:?}");
+        assert_eq!(step.last_due_after().as_secs(), 19, "of 60 s: {step:?}");
         // A p99 needs 1,000 responses.
         let (points, elapsed) = (near(&[]), Duration::from_secs(20));
         let confirms = |per_s: f64| {

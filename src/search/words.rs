@@ -5,26 +5,32 @@ use onrush_plan::search::{Search, SearchVariable};
 use onrush_text::units;
 
 use super::fit::CONFIDENCE;
-use super::found::{is_confident, unconfirmed};
-use super::{ClientLimit, ClosedLoop, LoadFailure, Point, ResultKind, SearchEnd, SearchResult, at_first};
+use super::found::{failed_confirmation, is_confident};
+use super::{
+    ClientLimit, ClosedLoop, LoadFailure, Point, ResultKind, SearchEnd, SearchResult, runs_before_first_success,
+};
 
 use crate::record::NO_RESPONSE;
 use crate::record::gate::Judged;
 
 /// Line before the first run.
-pub fn opening(search: &Search) -> String {
+pub fn opening_line(search: &Search) -> String {
     let Search { objective, over, budget, .. } = search;
-    format!("searching for the highest {} at which {objective} holds, for up to {}", noun(*over), units::exact(*budget))
+    format!(
+        "searching for the highest {} at which {objective} holds, for up to {}",
+        variable_noun(*over),
+        units::exact(*budget)
+    )
 }
 
 /// Line about the closed loop behind the first rate.
-pub fn first(connections: u32, per_s: f64) -> String {
+pub fn closed_loop_line(connections: u32, per_s: f64) -> String {
     let plural = if connections == 1 { "" } else { "s" };
     format!("a closed loop on {connections} connection{plural} reached {per_s:.1}/s")
 }
 
 /// Message for a first request without a response.
-pub fn silent(over: SearchVariable) -> String {
+pub fn silent_target_message(over: SearchVariable) -> String {
     let first_rate = if over == SearchVariable::Rate {
         ", or, if it is just slow, give the rate at which the search starts (-R)"
     } else {
@@ -34,7 +40,7 @@ pub fn silent(over: SearchVariable) -> String {
 }
 
 /// Message for a signal before the first result.
-pub fn interrupted(search: &Search) -> String {
+pub fn interruption_message(search: &Search) -> String {
     let budget = units::exact(search.budget);
     format!(
         "interrupted before the first run of the search was complete, so there is no result; allow up to {budget}, or \
@@ -45,14 +51,14 @@ pub fn interrupted(search: &Search) -> String {
 /// Note on high rates.
 pub const GATHERED: &str = "note: above 10,000/s sends are batched every 200us, which adds up to 200us of latency";
 
-/// Column headings of [`run`].
-pub fn headings(search: &Search) -> String {
+/// Column headings of [`run_line`].
+pub fn column_headings(search: &Search) -> String {
     format!("{:>12}  {:<7}  reached, measured", search.over.name(), "result")
 }
 
 /// Line of a run.
-pub fn run(search: &Search, point: &Point) -> String {
-    let load = load(search.over, point.load);
+pub fn run_line(search: &Search, point: &Point) -> String {
+    let load = format_load(search.over, point.load);
     let was = |term: &Judged| format!("{}: {}", term.term, term.figure());
     let terms: Vec<String> = point.terms.iter().map(was).collect();
     let holds = match point.fault {
@@ -60,7 +66,7 @@ pub fn run(search: &Search, point: &Point) -> String {
         Some(LoadFailure::Limited(_)) => "void",
         Some(_) => "fails",
     };
-    let why = why(point).map(|why| format!("but {why}"));
+    let why = failure_reason(point).map(|why| format!("but {why}"));
     // Without a response, a percentile is only the time without one.
     let measured = match point.fault {
         Some(LoadFailure::NoResponse) => NO_RESPONSE.to_owned(),
@@ -80,7 +86,7 @@ pub fn run(search: &Search, point: &Point) -> String {
 }
 
 /// Why a load does not hold, if the terms of the objective do not show it.
-fn why(point: &Point) -> Option<String> {
+fn failure_reason(point: &Point) -> Option<String> {
     Some(match point.fault? {
         LoadFailure::Objective => return None,
         LoadFailure::Limited(ClientLimit::Stalled) => {
@@ -97,16 +103,16 @@ fn why(point: &Point) -> Option<String> {
 }
 
 /// The failure of a run, in parentheses; empty if unknown.
-fn wrong(point: &Point) -> String {
+fn failure_in_parentheses(point: &Point) -> String {
     let terms = point.terms.iter().filter(|term| !term.holds);
     let broken: Vec<String> =
         terms.filter_map(|term| term.was.as_ref().map(|was| format!("{}: {was}", term.term))).collect();
-    let why = why(point).or((!broken.is_empty()).then(|| broken.join(", ")));
+    let why = failure_reason(point).or((!broken.is_empty()).then(|| broken.join(", ")));
     why.map_or_else(String::new, |why| format!(" ({why})"))
 }
 
 /// Message for a search that cannot start: no time for the responses needed, or for a given warm-up.
-pub fn too_long(search: &Search, needed: f64, per_s: f64) -> String {
+pub fn too_short_search_message(search: &Search, needed: f64, per_s: f64) -> String {
     let Search { objective, budget, plan, .. } = search;
     let budget_s = budget.as_secs_f64();
     if needed / per_s <= budget_s {
@@ -126,14 +132,14 @@ pub fn too_long(search: &Search, needed: f64, per_s: f64) -> String {
 }
 
 /// Result line on standard output.
-pub fn result(search: &Search, points: &[Point], found: &SearchResult) -> String {
+pub fn result_line(search: &Search, points: &[Point], found: &SearchResult) -> String {
     let Search { objective, over, .. } = search;
-    let (noun, ended) = (noun(*over), found.ended);
-    let show = |number: u64| load(*over, number);
+    let (noun, ended) = (variable_noun(*over), found.ended);
+    let show = |number: u64| format_load(*over, number);
     let last = points.last().map_or_else(|| "first".to_owned(), |point| show(point.load));
     let spoilt = match ended {
         SearchEnd::Died if points.iter().any(|point| point.completed > 0) => {
-            Some(format!("the target stopped responding at {}", show(silent_at(points))))
+            Some(format!("the target stopped responding at {}", show(load_of_silence(points))))
         }
         SearchEnd::Died => Some(format!("the target did not respond at {last}")),
         SearchEnd::Limited(limit) => Some(format!("at {last}, {}", limit.clause())),
@@ -151,10 +157,16 @@ pub fn result(search: &Search, points: &[Point], found: &SearchResult) -> String
         SearchEnd::Done | SearchEnd::Died | SearchEnd::Hopeless(_) | SearchEnd::Limited(_) => "",
     };
     let highest = format!("Highest {noun} with {objective}");
-    let beyond =
-        || found.beyond.map_or_else(String::new, |point| format!("; {} failed{}", show(point.load), wrong(point)));
+    let beyond = || {
+        found
+            .beyond
+            .map_or_else(String::new, |point| format!("; {} failed{}", show(point.load), failure_in_parentheses(point)))
+    };
     let within = || {
-        found.interval.filter(|_| spoilt.is_none()).map(|ends| sure(*over, ends, is_confident(search, points, ended)))
+        found
+            .interval
+            .filter(|_| spoilt.is_none())
+            .map(|ends| interval_text(*over, ends, is_confident(search, points, ended)))
     };
     match (found.kind, spoilt.as_deref()) {
         (ResultKind::Highest(load), _) => {
@@ -165,8 +177,8 @@ pub fn result(search: &Search, points: &[Point], found: &SearchResult) -> String
         (ResultKind::AtLeast(load), Some(spoilt)) => format!("{highest}: unknown, at least {}: {spoilt}", show(load)),
         (_, Some(spoilt)) => format!("{highest}: unknown: {spoilt}"),
         (ResultKind::AtLeast(load), None) => {
-            let why = match unconfirmed(points) {
-                Some(point) => unconfirmable(*over, point),
+            let why = match failed_confirmation(points) {
+                Some(point) => failed_confirmation_text(*over, point),
                 None => "there was no time for the run that confirms it".to_owned(),
             };
             let sure = within().map_or_else(String::new, |sure| format!("; {sure}"));
@@ -177,12 +189,15 @@ pub fn result(search: &Search, points: &[Point], found: &SearchResult) -> String
             "{objective} cannot hold at any {noun}: even when sent one at a time, every request took at least {} ({} measured over {:.0} s)",
             units::time_us(alone.least_ns as f64 / 1e3),
             units::counted(alone.responses, "request"),
-            alone.time().as_secs_f64()
+            alone.covered_time().as_secs_f64()
         ),
         (ResultKind::Unknown, None) => format!("{highest}: unknown: no run was conclusive{early}"),
         (ResultKind::None(load), None) => {
-            let lower =
-                if ended == SearchEnd::Time { format!(", or start lower ({})", flag(*over)) } else { String::new() };
+            let lower = if ended == SearchEnd::Time {
+                format!(", or start lower ({})", first_load_option(*over))
+            } else {
+                String::new()
+            };
             let runs = points.iter().filter(|point| point.load == load && point.is_clean()).count();
             let once = if runs == 1 { " (tried once)" } else { "" };
             format!("{objective} held at no {noun} tried, down to {}{once}{early}{lower}", show(load))
@@ -191,8 +206,9 @@ pub fn result(search: &Search, points: &[Point], found: &SearchResult) -> String
 }
 
 /// Result of the last run that was to confirm a load.
-fn unconfirmable(over: SearchVariable, point: &Point) -> String {
-    let (load, length, wrong) = (load(over, point.load), units::spaced(point.length), wrong(point));
+fn failed_confirmation_text(over: SearchVariable, point: &Point) -> String {
+    let (load, length, wrong) =
+        (format_load(over, point.load), units::spaced(point.length), failure_in_parentheses(point));
     if point.is_early {
         format!(
             "the long run that was to confirm {load} was stopped after {length}, because it could no longer pass{wrong}"
@@ -204,13 +220,13 @@ fn unconfirmable(over: SearchVariable, point: &Point) -> String {
 
 /// The load at which the target fell silent: the first of the last silent runs. The later ones retry the last good
 /// load.
-fn silent_at(points: &[Point]) -> u64 {
+fn load_of_silence(points: &[Point]) -> u64 {
     let silent = points.iter().rev().take_while(|point| point.fault == Some(LoadFailure::NoResponse));
     silent.last().or(points.last()).map_or(0, |point| point.load)
 }
 
 /// The interval of the limit. `is_confident`: true if the search was long enough for a confidence.
-fn sure(over: SearchVariable, (low, high): (f64, f64), is_confident: bool) -> String {
+fn interval_text(over: SearchVariable, (low, high): (f64, f64), is_confident: bool) -> String {
     let plain = |load: f64| {
         let number = load * over.number(1);
         if over == SearchVariable::Rate { format!("{number:.1}") } else { format!("{number:.0}") }
@@ -224,14 +240,14 @@ fn sure(over: SearchVariable, (low, high): (f64, f64), is_confident: bool) -> St
 }
 
 /// Note on runs that contradict the result, or one another; `None` if there are none.
-pub fn contradicted(search: &Search, points: &[Point], found: &SearchResult) -> Option<String> {
+pub fn contradiction_note(search: &Search, points: &[Point], found: &SearchResult) -> Option<String> {
     let against = &found.contradicting;
     if against.is_empty() {
-        return none_held(&search.objective, found);
+        return doubt_note(&search.objective, found);
     }
     let shown = against.iter().take(SHOWN_MAX).map(|point| {
         let load = match search.over {
-            SearchVariable::Rate => load(search.over, point.load),
+            SearchVariable::Rate => format_load(search.over, point.load),
             SearchVariable::Connections => units::counted(point.load, "connection"),
             SearchVariable::Threads => units::counted(point.load, "thread"),
         };
@@ -240,9 +256,9 @@ pub fn contradicted(search: &Search, points: &[Point], found: &SearchResult) -> 
     });
     let more = (against.len() > SHOWN_MAX).then(|| "…".to_owned());
     let runs: Vec<String> = shown.chain(more).collect();
-    let first = at_first(points);
+    let first = runs_before_first_success(points);
     let number = against.iter().filter(|point| first.iter().any(|early| std::ptr::eq(early, **point))).count();
-    let gone = gone(found);
+    let gone = absence_signs(found);
     let advice = match gone.is_empty() {
         true => "repeat the search when nothing else runs on the machines of onrush and the target",
         false => "find out why, and repeat the search",
@@ -269,7 +285,7 @@ pub fn contradicted(search: &Search, points: &[Point], found: &SearchResult) -> 
 }
 
 /// Signs that the target was unreachable in contradicting runs.
-fn gone(found: &SearchResult) -> Vec<String> {
+fn absence_signs(found: &SearchResult) -> Vec<String> {
     let silent = (!found.silent.is_zero())
         .then(|| format!("the target did not respond for {}", units::time_us(found.silent.as_secs_f64() * 1e6)));
     let unconnected =
@@ -278,7 +294,7 @@ fn gone(found: &SearchResult) -> Vec<String> {
 }
 
 /// Note on evidence against a result of no load.
-fn none_held(objective: &Condition, found: &SearchResult) -> Option<String> {
+fn doubt_note(objective: &Condition, found: &SearchResult) -> Option<String> {
     let look = found.look.map(|ClosedLoop { connections, per_s, .. }| {
         format!(
             "{objective} held at {per_s:.1}/s in the closed loop on {}",
@@ -301,7 +317,7 @@ fn none_held(objective: &Condition, found: &SearchResult) -> Option<String> {
 const SHOWN_MAX: usize = 3;
 
 /// A load with its unit.
-pub fn load(over: SearchVariable, load: u64) -> String {
+pub fn format_load(over: SearchVariable, load: u64) -> String {
     match over {
         SearchVariable::Rate => format!("{:.1}/s", over.number(load)),
         SearchVariable::Connections | SearchVariable::Threads => load.to_string(),
@@ -309,7 +325,7 @@ pub fn load(over: SearchVariable, load: u64) -> String {
 }
 
 /// The option that sets the first load.
-fn flag(over: SearchVariable) -> &'static str {
+fn first_load_option(over: SearchVariable) -> &'static str {
     match over {
         SearchVariable::Rate => "-R",
         SearchVariable::Connections => "-c",
@@ -318,7 +334,7 @@ fn flag(over: SearchVariable) -> &'static str {
 }
 
 /// The varied quantity, for the middle of a sentence.
-fn noun(over: SearchVariable) -> &'static str {
+fn variable_noun(over: SearchVariable) -> &'static str {
     match over {
         SearchVariable::Rate => "rate",
         SearchVariable::Connections => "number of connections",
@@ -336,7 +352,7 @@ mod tests {
     use onrush_plan::LimitedBy;
 
     fn line(search: &Search, points: &[Point], ended: SearchEnd) -> String {
-        result(search, points, &SearchResult::new(search.over, points, None, ended))
+        result_line(search, points, &SearchResult::new(search.over, points, None, ended))
     }
 
     /// Runs at these rates. The last was to confirm its load.
@@ -349,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn the_result_is_one_line() {
+    fn results_are_one_line() {
         let rate = search(SearchVariable::Rate);
         let narrow = [(3_010, false), (3_010, false), (2_890, true), (2_920, true), (2_950, true)];
         let (none, once) = ([(10, false), (10, false)], [(20, false), (10, false)]);
@@ -450,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn run_failures_are_said_in_brackets() {
+    fn run_failures_are_in_parentheses() {
         let mut point = points(&[(65, false)]).remove(0);
         let judged = |term: &str, was: Option<&str>, holds| Judged {
             term: term.to_owned(),
@@ -458,21 +474,21 @@ mod tests {
             holds,
             undecided: false,
         };
-        assert_eq!(wrong(&point), "", "nothing more is known");
+        assert_eq!(failure_in_parentheses(&point), "", "nothing more is known");
         point.terms = vec![judged("p99<50ms", Some("58.11ms"), false), judged("errors=0", Some("0"), true)];
-        assert_eq!(wrong(&point), " (p99<50ms: 58.11ms)");
+        assert_eq!(failure_in_parentheses(&point), " (p99<50ms: 58.11ms)");
         point.terms = vec![judged("p99<50ms", None, false)];
         point.fault = Some(LoadFailure::NoResponse);
-        assert_eq!(wrong(&point), " (there was no response)");
+        assert_eq!(failure_in_parentheses(&point), " (there was no response)");
         (point.fault, point.slope_ns_per_s) = (Some(LoadFailure::Rising), Some(9.3e6));
-        assert_eq!(wrong(&point), " (the mean latency rose by 9.30ms each second)");
+        assert_eq!(failure_in_parentheses(&point), " (the mean latency rose by 9.30ms each second)");
     }
 
     #[test]
     fn contradictory_runs_are_named_with_their_cause() {
         let search = search(SearchVariable::Connections);
         let note = |points: &[Point]| {
-            contradicted(&search, points, &SearchResult::new(search.over, points, None, SearchEnd::Done))
+            contradiction_note(&search, points, &SearchResult::new(search.over, points, None, SearchEnd::Done))
         };
         let agree = [(90, true), (95, true), (100, true), (100, true), (103, false), (103, false), (105, false)];
         assert_eq!(note(&points(&agree)), None);
@@ -522,7 +538,7 @@ mod tests {
         let agree = [(90, true), (95, true), (100, true), (100, true), (103, false), (103, false), (105, false)];
         for (cold, expected) in [(1, false), (3, false), (4, true), (5, true)] {
             let mut runs = points(&[&vec![(50, false); cold][..], &agree].concat());
-            runs.iter_mut().take(cold).for_each(|point| point.blame(Some(ClientLimit::Cold)));
+            runs.iter_mut().take(cold).for_each(|point| point.set_client_limit(Some(ClientLimit::Cold)));
             runs[cold + 3].confirms = true;
             let found = SearchResult::new(SearchVariable::Rate, &runs, None, SearchEnd::Time);
             assert_eq!((found.contradicting.len(), found.is_contradicted(&runs)), (cold, expected));
@@ -536,7 +552,7 @@ mod tests {
         let mut runs = per_s(&[(480, false), (480, false)], false);
         let of = |runs: &[Point], look| {
             let found = SearchResult::new(SearchVariable::Rate, runs, look, SearchEnd::Time);
-            (found.is_inconclusive(runs), contradicted(&search(SearchVariable::Rate), runs, &found))
+            (found.is_inconclusive(runs), contradiction_note(&search(SearchVariable::Rate), runs, &found))
         };
         assert_eq!(of(&runs, None), (false, None));
         assert_eq!(of(&runs, look(980.0, false)), (false, None));
@@ -582,7 +598,7 @@ mod tests {
             undecided: false,
         };
         let point = Point { per_s: 493.21, slope_ns_per_s: Some(1.5e6), ..points(&[(30_000, true)]).remove(0) };
-        assert_eq!(headings(&search(SearchVariable::Rate)), "        rate  result   reached, measured");
+        assert_eq!(column_headings(&search(SearchVariable::Rate)), "        rate  result   reached, measured");
         for (fault, was, line) in [
             (None, Some("1.21ms"), "     500.0/s  holds    493.2/s, p99<50ms: 1.21ms"),
             (Some(LoadFailure::Objective), Some("60.00ms"), "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms"),
@@ -604,7 +620,7 @@ mod tests {
             (Some(LoadFailure::NoResponse), None, "     500.0/s  fails    493.2/s, no response"),
         ] {
             let point = Point { fault, terms: vec![judged(was)], ..point.clone() };
-            assert_eq!(run(&search(SearchVariable::Rate), &point), line);
+            assert_eq!(run_line(&search(SearchVariable::Rate), &point), line);
         }
         let early = Point {
             is_early: true,
@@ -613,21 +629,21 @@ mod tests {
             ..point
         };
         assert_eq!(
-            run(&search(SearchVariable::Rate), &early),
+            run_line(&search(SearchVariable::Rate), &early),
             "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms, stopped after 2 s: already too many slow requests"
         );
         assert_eq!(
-            run(&search(SearchVariable::Rate), &Point { confirms: true, ..early.clone() }),
+            run_line(&search(SearchVariable::Rate), &Point { confirms: true, ..early.clone() }),
             "     500.0/s  fails    493.2/s, p99<50ms: 60.00ms (confirmation, stopped after 2 s: already too many slow \
              requests)"
         );
         let late = Point { per_s: 0.0, is_early: false, ..early.clone() };
         assert_eq!(
-            run(&search(SearchVariable::Rate), &late),
+            run_line(&search(SearchVariable::Rate), &late),
             "     500.0/s  fails    0.0/s (all responses arrived after the time was up), p99<50ms: 60.00ms"
         );
         assert_eq!(
-            unconfirmable(SearchVariable::Rate, &early),
+            failed_confirmation_text(SearchVariable::Rate, &early),
             "the long run that was to confirm 500.0/s was stopped after 2 s, because it could no longer pass (p99<50ms: \
              60.00ms)"
         );

@@ -38,7 +38,7 @@ const GIVE_UP: Duration = Duration::from_secs(10);
 pub(crate) fn answers(plan: &Plan, interrupt: &Interrupt, within: Duration) -> bool {
     let mut once = once(plan);
     once.stop.duration = once.stop.duration.map(|longest| longest.min(within));
-    let outcome = sent(plan, &once, interrupt);
+    let outcome = send_request(plan, &once, interrupt);
     outcome.is_ok_and(|outcome| outcome.totals.counters.completed > 0)
 }
 
@@ -48,10 +48,10 @@ pub(crate) fn answers(plan: &Plan, interrupt: &Interrupt, within: Duration) -> b
 ///
 /// Why there is no response.
 pub(crate) fn ask(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
-    sent(plan, &once(plan), interrupt)
+    send_request(plan, &once(plan), interrupt)
 }
 
-fn sent(plan: &Plan, once: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
+fn send_request(plan: &Plan, once: &Plan, interrupt: &Interrupt) -> anyhow::Result<Outcome> {
     let outcome = super::run(once, interrupt, &mut [])?.outcome;
     fault(plan, &outcome).map_or(Ok(outcome), Err)
 }

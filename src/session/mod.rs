@@ -43,7 +43,7 @@ pub struct SessionResult {
 /// Nothing could be measured: an unknown name, a bad script or file, or an unavailable backend or thread.
 /// [`crate::script::Exit`] if the script ended the run.
 pub fn run(plan: &Plan, interrupt: &Interrupt, observers: &mut [&mut dyn Observer]) -> anyhow::Result<SessionResult> {
-    carry_out(plan, None, &mut None, &mut Clock::for_io(&plan.io), interrupt, observers)
+    run_plan(plan, None, &mut None, &mut Clock::for_io(&plan.io), interrupt, observers)
 }
 
 /// Runs a plan on connections left open by an earlier run with the same target, connect and TLS settings, as far as
@@ -61,10 +61,10 @@ pub fn run_on(
     interrupt: &Interrupt,
     observers: &mut [&mut dyn Observer],
 ) -> anyhow::Result<SessionResult> {
-    carry_out(plan, Some(spares), gathered, clock, interrupt, observers)
+    run_plan(plan, Some(spares), gathered, clock, interrupt, observers)
 }
 
-fn carry_out(
+fn run_plan(
     plan: &Plan,
     spares: Option<Vec<Spare>>,
     gathered: &mut Option<Gathered>,
@@ -77,7 +77,7 @@ fn carry_out(
             Some(gathered) => gathered,
             None => gathered.insert(Gathered::listen(machines)?),
         };
-        return carry_out_together(plan, gathered, clock, interrupt, observers);
+        return run_on_machines(plan, gathered, clock, interrupt, observers);
     }
     let choice = run::choice::choose(&plan.io)?;
     let nothing =
@@ -105,7 +105,7 @@ fn carry_out(
 }
 
 /// Runs a plan on several machines.
-fn carry_out_together(
+fn run_on_machines(
     plan: &Plan,
     gathered: &mut Gathered,
     clock: &mut Clock,

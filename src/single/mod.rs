@@ -31,7 +31,7 @@ use crate::live::{Messages, ProgressLine, WaitingLine};
 use crate::probe;
 use crate::program::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
-    EXIT_WRONG, ORDER, Screen, Signals, code_of, foremost, guard, say, screen, with_stack,
+    EXIT_WRONG, ORDER, Screen, Signals, code_of, guard, highest_precedence, say, screen, with_stack,
 };
 use crate::record::evidence::Evidence;
 use crate::record::gate::Gate;
@@ -295,7 +295,7 @@ impl RunEnding<'_> {
                 (EXIT_INCONCLUSIVE, !self.lost.is_empty() || self.broken.iter().any(|gate| gate.undecided)),
                 (EXIT_INTERRUPTED, !self.undecided.is_empty()),
             ];
-            self.code = foremost(ORDER, &codes);
+            self.code = highest_precedence(ORDER, &codes);
         }
         said.extend(self.our_fault.iter().map(strict_message));
         said.extend(self.broken.iter().map(|gate| format!("onrush: {}", gate.sentence())));

@@ -32,12 +32,12 @@ impl SettingChange {
     }
 
     /// Records the next value of the setting, before the change.
-    pub fn intend(&mut self, value: &str) {
+    pub fn record_intent(&mut self, value: &str) {
         self.ours.push(normalised(value));
     }
 
     /// Records the current value of the setting.
-    pub fn became(&mut self, value: &str) {
+    pub fn record_value(&mut self, value: &str) {
         self.ours = vec![normalised(value)];
     }
 

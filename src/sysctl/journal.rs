@@ -123,7 +123,7 @@ impl Journal {
     /// # Errors
     ///
     /// The journal cannot be written.
-    pub fn begin(&mut self, here: &KernelNamespace) -> Result<(), SysctlRefusal> {
+    pub fn restart(&mut self, here: &KernelNamespace) -> Result<(), SysctlRefusal> {
         self.file.set_len(0).map_err(|error| refusal(&self.path, &error))?;
         let KernelNamespace { boot, namespace } = here.clone();
         self.append(&JournalLine::Lab { boot, namespace, pid: process::id() })
@@ -134,7 +134,7 @@ impl Journal {
     /// # Errors
     ///
     /// The journal cannot be written. The setting must not be changed in this case.
-    pub fn intends(&mut self, name: &SettingName, old: &str, intended: &str) -> Result<(), SysctlRefusal> {
+    pub fn record_intent(&mut self, name: &SettingName, old: &str, intended: &str) -> Result<(), SysctlRefusal> {
         self.append(&JournalLine::Change { name: name.to_string(), old: old.to_owned(), intended: intended.to_owned() })
     }
 
@@ -143,7 +143,7 @@ impl Journal {
     /// # Errors
     ///
     /// The journal cannot be written.
-    pub fn became(&mut self, name: &SettingName, value: &str) -> Result<(), SysctlRefusal> {
+    pub fn record_value(&mut self, name: &SettingName, value: &str) -> Result<(), SysctlRefusal> {
         self.append(&JournalLine::Became { name: name.to_string(), value: value.to_owned() })
     }
 
@@ -224,13 +224,13 @@ fn parse(text: &str) -> Option<Record> {
             JournalLine::Change { name, old, intended } => {
                 let name = SettingName::parse(&name).ok()?;
                 match changes.iter_mut().find(|change| change.name == name) {
-                    Some(change) => change.intend(&intended),
+                    Some(change) => change.record_intent(&intended),
                     None => changes.push(SettingChange::new(name, old, &intended)),
                 }
             }
             JournalLine::Became { name, value } => {
                 let name = SettingName::parse(&name).ok()?;
-                changes.iter_mut().find(|change| change.name == name)?.became(&value);
+                changes.iter_mut().find(|change| change.name == name)?.record_value(&value);
             }
         }
     }

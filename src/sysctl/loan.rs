@@ -53,7 +53,7 @@ impl Loan {
         if let Some(left) = left {
             return Err(SysctlRefusal::Leftover(left.pid));
         }
-        journal.begin(&here)?;
+        journal.restart(&here)?;
         let lent = LentSetting { tree, here, journal: Some(journal), changes: Vec::new(), unsaid: Vec::new() };
         Ok(Self(Restorer(Arc::new(Mutex::new(lent)))))
     }
@@ -93,7 +93,7 @@ impl Restorer {
     pub fn restore(&self) -> Vec<String> {
         let mut lent = self.lock();
         lent.restore();
-        lent.close();
+        lent.restore_for_good();
         std::mem::take(&mut lent.unsaid)
     }
 
@@ -122,20 +122,20 @@ impl LentSetting {
         self.tree.check(name)?;
         let at = match known {
             Some(at) => {
-                journal.intends(name, &self.changes[at].old, value)?;
-                self.changes[at].intend(value);
+                journal.record_intent(name, &self.changes[at].old, value)?;
+                self.changes[at].record_intent(value);
                 at
             }
             None => {
-                journal.intends(name, &old, value)?;
+                journal.record_intent(name, &old, value)?;
                 self.changes.push(SettingChange::new(name.clone(), old, value));
                 self.changes.len() - 1
             }
         };
         self.tree.write(name, value)?;
         let became = normalised(&self.tree.read(name)?);
-        self.changes[at].became(&became);
-        journal.became(name, &became)?;
+        self.changes[at].record_value(&became);
+        journal.record_value(name, &became)?;
         Ok(became)
     }
 
@@ -157,11 +157,11 @@ impl LentSetting {
         failed.reverse();
         *changes = failed;
         if let Some(journal) = journal.as_mut().filter(|_| changes.is_empty()) {
-            unsaid.extend(journal.begin(here).err().map(|refusal| refusal.to_string()));
+            unsaid.extend(journal.restart(here).err().map(|refusal| refusal.to_string()));
         }
     }
 
-    fn close(&mut self) {
+    fn restore_for_good(&mut self) {
         if let Some(journal) = self.journal.take().filter(|_| self.changes.is_empty()) {
             self.unsaid.extend(journal.remove().err().map(|refusal| refusal.to_string()));
         }

@@ -21,7 +21,7 @@ impl SettingName {
     pub fn parse(text: &str) -> Result<Self, SysctlRefusal> {
         let is_plain = |c: char| c.is_ascii_alphanumeric() || "_./-".contains(c);
         let is_dotted = text.find(['.', '/']).is_some_and(|at| text[at..].starts_with('.'));
-        let path = if is_dotted { swapped(text) } else { text.to_owned() };
+        let path = if is_dotted { swap_separators(text) } else { text.to_owned() };
         // Swapping the separators can produce a `..`.
         let is_whole = |part: &str| !["", ".", ".."].contains(&part);
         if text.chars().all(is_plain) && !text.contains("..") && path.split('/').all(is_whole) {
@@ -37,7 +37,7 @@ impl SettingName {
     }
 
     /// The permission required for a change.
-    pub(super) fn takes(&self) -> &'static str {
+    pub(super) fn required_permission(&self) -> &'static str {
         if self.path.starts_with("net/") {
             "CAP_NET_ADMIN in the user namespace that owns the network namespace"
         } else {
@@ -48,12 +48,12 @@ impl SettingName {
 
 impl fmt::Display for SettingName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&swapped(&self.path))
+        f.write_str(&swap_separators(&self.path))
     }
 }
 
 /// Swaps dots and slashes.
-pub(super) fn swapped(text: &str) -> String {
+pub(super) fn swap_separators(text: &str) -> String {
     let swap = |c| match c {
         '.' => '/',
         '/' => '.',

@@ -169,7 +169,7 @@ fn without_a_journal_nothing_is_changed() {
 }
 
 #[test]
-fn a_setting_that_refuses_has_all_others_restored() {
+fn refused_settings_restore_all_others() {
     let machine = TestMachine::new();
     let loan = machine.loan().unwrap();
     loan.set(&name_of(SOMAXCONN), "128").unwrap();
@@ -202,7 +202,7 @@ fn unusable_settings_are_refused_with_reason() {
 }
 
 #[test]
-fn somebody_else_s_value_is_never_overwritten() {
+fn foreign_values_are_never_overwritten() {
     let machine = TestMachine::new();
     let loan = machine.loan().unwrap();
     loan.set(&name_of(SOMAXCONN), "128").unwrap();
@@ -221,7 +221,7 @@ fn somebody_else_s_value_is_never_overwritten() {
 }
 
 #[test]
-fn another_thread_restores_for_good_and_once() {
+fn other_threads_restore_for_good_once() {
     let machine = TestMachine::new();
     let loan = machine.loan().unwrap();
     loan.set(&name_of(SOMAXCONN), "128").unwrap();
@@ -236,7 +236,7 @@ fn another_thread_restores_for_good_and_once() {
 }
 
 #[test]
-fn a_panic_restores() {
+fn panics_restore_settings() {
     let machine = TestMachine::new();
     let panicked = catch_unwind(AssertUnwindSafe(|| {
         let loan = machine.loan().unwrap();
@@ -248,7 +248,7 @@ fn a_panic_restores() {
 }
 
 #[test]
-fn only_one_has_the_settings_at_a_time() {
+fn loans_are_exclusive() {
     let machine = TestMachine::new();
     let loan = machine.loan().unwrap();
     let held = SysctlRefusal::Held(Some(std::process::id()));
@@ -300,7 +300,7 @@ fn truncated_journals_restore_their_changes() {
 }
 
 #[test]
-fn what_cannot_be_restored_stays_in_the_journal() {
+fn failed_restorations_stay_in_the_journal() {
     let machine = TestMachine::new();
     machine.killed_after(&[(SOMAXCONN, "128"), (RMEM, "1 2 3")]);
     machine.set_mode(SOMAXCONN, 0o444);
@@ -330,7 +330,7 @@ fn failed_restores_keep_their_journal() {
 }
 
 #[test]
-fn a_restart_has_restored_everything() {
+fn restarts_undo_all_changes() {
     for is_restored in [true, false] {
         let machine = TestMachine::new();
         machine.killed_after(&[(SOMAXCONN, "128")]);

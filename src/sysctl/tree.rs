@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use onrush_text::reason;
 use strsim::damerau_levenshtein;
 
-use super::name::{SettingName, swapped};
+use super::name::{SettingName, swap_separators};
 use super::refusal::SysctlRefusal;
 
 /// Directory of the settings: `/proc/sys`, or a similar directory in tests.
@@ -35,7 +35,7 @@ impl Tree {
     /// The setting does not exist, or is unreadable and thus not restorable.
     pub fn read(&self, name: &SettingName) -> Result<String, SysctlRefusal> {
         let unreadable = |error: &io::Error| match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => self.unknown(name),
+            io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => self.unknown_setting(name),
             _ => SysctlRefusal::System { name: name.to_string(), reason: reason(error) },
         };
         let path = self.path(name);
@@ -60,7 +60,7 @@ impl Tree {
         let open = OpenOptions::new().write(true).truncate(true).open(self.path(name));
         let written = open.and_then(|mut file| file.write_all(format!("{value}\n").as_bytes()));
         written.map_err(|error| match error.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => denied(name, &error),
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => write_refusal(name, &error),
             _ => SysctlRefusal::Refused { name: name.to_string(), value: value.to_owned(), reason: reason(&error) },
         })
     }
@@ -76,7 +76,7 @@ impl Tree {
         if fs::metadata(&path).is_ok_and(is_fixed) {
             return Err(SysctlRefusal::ReadOnly(name.to_string()));
         }
-        OpenOptions::new().write(true).open(path).map_err(|error| denied(name, &error)).map(drop)
+        OpenOptions::new().write(true).open(path).map_err(|error| write_refusal(name, &error)).map(drop)
     }
 
     fn path(&self, name: &SettingName) -> PathBuf {
@@ -84,7 +84,7 @@ impl Tree {
     }
 
     /// Refusal of an unknown name, with the most similar known ones.
-    fn unknown(&self, name: &SettingName) -> SysctlRefusal {
+    fn unknown_setting(&self, name: &SettingName) -> SysctlRefusal {
         let parts: Vec<&str> = name.path().split('/').collect();
         let known = (1..parts.len()).take_while(|&n| self.root.join(parts[..n].join("/")).is_dir()).last().unwrap_or(0);
         let group = parts[..known].join("/");
@@ -92,16 +92,18 @@ impl Tree {
         let mut nearest = names_in(&self.root.join(&group));
         nearest.sort_by_cached_key(|near| (damerau_levenshtein(near, missing), near.clone()));
         nearest.truncate(NEAREST);
-        let within = if group.is_empty() { String::new() } else { format!(" in {}", swapped(&group)) };
+        let within = if group.is_empty() { String::new() } else { format!(" in {}", swap_separators(&group)) };
         let near = format!("nearest{within}: {}", nearest.join(", "));
         SysctlRefusal::Unknown { name: name.to_string(), near }
     }
 }
 
 /// Why a setting cannot be written.
-fn denied(name: &SettingName, error: &io::Error) -> SysctlRefusal {
+fn write_refusal(name: &SettingName, error: &io::Error) -> SysctlRefusal {
     match error.kind() {
-        io::ErrorKind::PermissionDenied => SysctlRefusal::NotPermitted { name: name.to_string(), takes: name.takes() },
+        io::ErrorKind::PermissionDenied => {
+            SysctlRefusal::NotPermitted { name: name.to_string(), takes: name.required_permission() }
+        }
         io::ErrorKind::ReadOnlyFilesystem => SysctlRefusal::Mounted(name.to_string()),
         _ => SysctlRefusal::System { name: name.to_string(), reason: reason(error) },
     }
@@ -114,7 +116,7 @@ pub(super) fn normalised(value: &str) -> String {
 
 fn names_in(directory: &Path) -> Vec<String> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().into_string().ok()).map(|name| swapped(&name)).collect()
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).map(|name| swap_separators(&name)).collect()
 }
 
 /// Number of names that a refusal suggests.

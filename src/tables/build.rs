@@ -18,7 +18,7 @@ const AVERAGE: &str = "avg";
 
 /// Columns of wrk-cmm's table of runs, as in centminmod's script. Without percentiles in any run, the mean latency
 /// replaces them.
-pub fn usual(runs: &[SavedRun]) -> Vec<TableColumn> {
+pub fn default_columns(runs: &[SavedRun]) -> Vec<TableColumn> {
     let is_known = |metric: &Metric| runs.iter().any(|run| run.value(*metric).is_some());
     let mut latencies: Vec<Metric> = metrics(&USUAL_PERCENTILES).filter(is_known).collect();
     if latencies.is_empty() {
@@ -29,7 +29,7 @@ pub fn usual(runs: &[SavedRun]) -> Vec<TableColumn> {
 }
 
 /// Every run, with averages below runs with equal keys.
-pub fn runs(groups: &[RunGroup<'_>], key: &[String], columns: &[TableColumn]) -> Grid {
+pub fn runs_table(groups: &[RunGroup<'_>], key: &[String], columns: &[TableColumn]) -> Grid {
     let mut heads: Vec<ColumnHead> = key.iter().map(|field| ColumnHead::new(field)).collect();
     heads.push(ColumnHead::new(RUN));
     heads.extend(columns.iter().map(ColumnHead::for_column));
@@ -37,17 +37,22 @@ pub fn runs(groups: &[RunGroup<'_>], key: &[String], columns: &[TableColumn]) ->
     let mut rows = Vec::new();
     for group in groups {
         for (number, run) in &group.runs {
-            rows.push(row(group, key, number.to_string(), columns.iter().map(|column| cell(run, column))));
+            rows.push(key_row(group, key, number.to_string(), columns.iter().map(|column| cell(run, column))));
         }
         if is_averaged {
-            rows.push(row(group, key, AVERAGE.to_owned(), columns.iter().map(|column| average(group, column))));
+            rows.push(key_row(
+                group,
+                key,
+                AVERAGE.to_owned(),
+                columns.iter().map(|column| average_cell(group, column)),
+            ));
         }
     }
     Grid { heads, rows }
 }
 
 /// Facts that averages hide, by group: the spread of the rates, the failures, and percentiles of all requests together.
-pub fn summary(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
+pub fn summary_table(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     let percentiles: Vec<Metric> = metrics(&USUAL_PERCENTILES).collect();
     let mut heads: Vec<ColumnHead> = key.iter().map(String::as_str).chain(COMPUTED).map(ColumnHead::new).collect();
     let figures = [column::FAILED, column::BAD];
@@ -61,11 +66,12 @@ pub fn summary(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
         let min = rates.iter().min();
         let max = rates.iter().max();
         let merged = if alone.is_some() { None } else { group.merged() };
-        let count = Number::whole(counted.len() as u64);
-        let mut cells: Vec<Cell> = levels(group, key).collect();
+        let count = Number::from_whole(counted.len() as u64);
+        let mut cells: Vec<Cell> = key_cells(group, key).collect();
         cells.push(Cell::number(Some(count), true));
         cells.extend(
-            [median, min.copied(), max.copied(), spread(median, min, max)].map(|rate| Cell::number(rate, false)),
+            [median, min.copied(), max.copied(), spread_percent(median, min, max)]
+                .map(|rate| Cell::number(rate, false)),
         );
         cells.extend(figures.map(|metric| Cell::number(group.sum(metric), true)));
         cells.extend(percentiles.iter().map(|&metric| {
@@ -79,13 +85,13 @@ pub fn summary(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
 }
 
 /// Difference between the largest and the smallest value, in per cent of the median.
-fn spread(median: Option<Number>, min: Option<&Number>, max: Option<&Number>) -> Option<Number> {
+fn spread_percent(median: Option<Number>, min: Option<&Number>, max: Option<&Number>) -> Option<Number> {
     let (median, min, max) = (median?.value(), min?.value(), max?.value());
     Number::from_value((max - min) / median * 100.0)
 }
 
 /// Every run with all known values, or with these columns.
-pub fn wide(
+pub fn wide_table(
     groups: &[RunGroup<'_>],
     key: &[String],
     columns: &[TableColumn],
@@ -97,19 +103,21 @@ pub fn wide(
     let runs = groups.iter().flat_map(|group| group.runs.iter().map(move |(number, run)| (group, number, *run)));
     let mut runs: Vec<(&RunGroup<'_>, &u64, &SavedRun)> = runs.collect();
     if let Some(sort) = sort {
-        runs.sort_by(|(_, _, one), (_, _, other)| sort.runs(one, other));
+        runs.sort_by(|(_, _, one), (_, _, other)| sort.compare_runs(one, other));
     }
     let rows = runs.into_iter();
     let rows = rows
-        .map(|(group, number, run)| row(group, key, number.to_string(), columns.iter().map(|column| cell(run, column))))
+        .map(|(group, number, run)| {
+            key_row(group, key, number.to_string(), columns.iter().map(|column| cell(run, column)))
+        })
         .collect();
     Grid { heads, rows }
 }
 
 /// Columns of a wide table, without those of the key.
-pub fn everything(runs: &[SavedRun], key: &[String]) -> Vec<TableColumn> {
+pub fn all_columns(runs: &[SavedRun], key: &[String]) -> Vec<TableColumn> {
     let mut fields: Vec<String> = FIELDS.map(str::to_owned).to_vec();
-    fields.extend(factors(runs).into_iter().filter(|factor| !FIELDS.contains(&factor.as_str())));
+    fields.extend(factor_names(runs).into_iter().filter(|factor| !FIELDS.contains(&factor.as_str())));
     fields.retain(|field| !key.contains(field));
     let percents: BTreeSet<_> = runs.iter().flat_map(SavedRun::percents).collect();
     let percentiles = percents.into_iter().map(Metric::percentile);
@@ -120,7 +128,7 @@ pub fn everything(runs: &[SavedRun], key: &[String]) -> Vec<TableColumn> {
 }
 
 /// Names of all factors, in order of appearance.
-pub fn factors(runs: &[SavedRun]) -> Vec<String> {
+pub fn factor_names(runs: &[SavedRun]) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in runs.iter().flat_map(|run| &run.factors) {
         if !names.contains(name) {
@@ -130,35 +138,35 @@ pub fn factors(runs: &[SavedRun]) -> Vec<String> {
     names
 }
 
-fn row(group: &RunGroup<'_>, key: &[String], name: String, cells: impl Iterator<Item = Cell>) -> Vec<Cell> {
-    levels(group, key).chain([Cell::level(name)]).chain(cells).collect()
+fn key_row(group: &RunGroup<'_>, key: &[String], name: String, cells: impl Iterator<Item = Cell>) -> Vec<Cell> {
+    key_cells(group, key).chain([Cell::level(name)]).chain(cells).collect()
 }
 
 /// Cells of a group's key.
-pub fn levels(group: &RunGroup<'_>, key: &[String]) -> impl Iterator<Item = Cell> {
-    key.iter().zip(&group.key).map(|(name, level)| of_field(name, Some(level.clone())))
+pub fn key_cells(group: &RunGroup<'_>, key: &[String]) -> impl Iterator<Item = Cell> {
+    key.iter().zip(&group.key).map(|(name, level)| field_cell(name, Some(level.clone())))
 }
 
 /// Cell of a field: a text for these names, otherwise a level, which may be a number.
-fn of_field(name: &str, text: Option<String>) -> Cell {
+fn field_cell(name: &str, text: Option<String>) -> Cell {
     const TEXTS: [&str; 8] = ["folder", "file", "name", "tool", "section", "label", "url", "host"];
     if TEXTS.contains(&name) { Cell::text(text) } else { text.map_or(Cell::Empty, Cell::level) }
 }
 
 fn cell(run: &SavedRun, column: &TableColumn) -> Cell {
     match column {
-        TableColumn::Field(name) => of_field(name, column::field(run, name)),
+        TableColumn::Field(name) => field_cell(name, column::field(run, name)),
         TableColumn::Figure(metric) => Cell::number(column::figure(run, *metric), column::is_whole(*metric)),
     }
 }
 
 /// Average of a figure, or the common value of a field.
-fn average(group: &RunGroup<'_>, column: &TableColumn) -> Cell {
+fn average_cell(group: &RunGroup<'_>, column: &TableColumn) -> Cell {
     match column {
         TableColumn::Field(name) => {
             let mut values = group.runs.iter().map(|(_, run)| column::field(run, name));
             let first = values.next().flatten();
-            of_field(name, first.filter(|first| values.all(|value| value.as_ref() == Some(first))))
+            field_cell(name, first.filter(|first| values.all(|value| value.as_ref() == Some(first))))
         }
         TableColumn::Figure(metric) => Cell::number(group.average(*metric), false),
     }
@@ -175,31 +183,31 @@ pub struct Sort<C = String> {
 
 impl Sort<TableColumn> {
     /// Sorts groups by their common value or their average, and the runs within each group.
-    pub fn groups(&self, groups: &mut [RunGroup<'_>]) {
+    pub fn sort_groups(&self, groups: &mut [RunGroup<'_>]) {
         for group in groups.iter_mut() {
-            group.runs.sort_by(|(_, one), (_, other)| self.runs(one, other));
+            group.runs.sort_by(|(_, one), (_, other)| self.compare_runs(one, other));
         }
         groups.sort_by(|one, other| match &self.column {
-            TableColumn::Field(_) => self.runs(one.runs[0].1, other.runs[0].1),
-            TableColumn::Figure(metric) => self.ordered(one.average(*metric), other.average(*metric), Ord::cmp),
+            TableColumn::Field(_) => self.compare_runs(one.runs[0].1, other.runs[0].1),
+            TableColumn::Figure(metric) => self.compare_values(one.average(*metric), other.average(*metric), Ord::cmp),
         });
     }
 
-    fn runs(&self, one: &SavedRun, other: &SavedRun) -> Ordering {
+    fn compare_runs(&self, one: &SavedRun, other: &SavedRun) -> Ordering {
         match &self.column {
             TableColumn::Field(name) => {
                 let [one, other] = [one, other].map(|run| column::field(run, name));
-                self.ordered(one, other, |one, other| order::level(one, other))
+                self.compare_values(one, other, |one, other| order::level(one, other))
             }
             TableColumn::Figure(metric) => {
                 let [one, other] = [one, other].map(|run| column::figure(run, *metric));
-                self.ordered(one, other, Ord::cmp)
+                self.compare_values(one, other, Ord::cmp)
             }
         }
     }
 
     /// Compares values. An unknown value is last in either direction.
-    fn ordered<T>(&self, one: Option<T>, other: Option<T>, compare: fn(&T, &T) -> Ordering) -> Ordering {
+    fn compare_values<T>(&self, one: Option<T>, other: Option<T>, compare: fn(&T, &T) -> Ordering) -> Ordering {
         match (one, other) {
             (Some(one), Some(other)) if self.descends => compare(&other, &one),
             (Some(one), Some(other)) => compare(&one, &other),

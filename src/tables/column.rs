@@ -29,7 +29,7 @@ pub const USUAL_PERCENTILES: [&str; 5] = ["p50", "p75", "p90", "p99", "p99.999"]
 impl TableColumn {
     /// The column with this name: a figure, or otherwise a field. A factor takes precedence over a metric, except over the
     /// column name of a metric.
-    pub fn named(name: &str, factors: &[String]) -> Self {
+    pub fn from_name(name: &str, factors: &[String]) -> Self {
         let is_field = FIELDS.contains(&name) || factors.iter().any(|factor| factor == name);
         let metric = || name.parse().ok().filter(|metric: &Metric| !is_field && !metric.about().columns.is_empty());
         Metric::of_column(name).or_else(metric).map_or_else(|| Self::Field(name.to_owned()), Self::Figure)
@@ -111,7 +111,7 @@ pub fn is_whole(metric: Metric) -> bool {
 }
 
 /// Length of the rule below the heading of a figure. Three rules of centminmod's script are too short.
-pub fn rule(metric: Metric) -> usize {
+pub fn rule_length(metric: Metric) -> usize {
     let is_short = matches!(metric, Metric::Duration | Metric::Rate | Metric::Transfer);
     metric.heading().len() + if is_short { 1 } else { 2 }
 }
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn factors_win_over_metric_names() {
-        let named = |name: &str| TableColumn::named(name, &["max".to_owned(), "rmem_max".to_owned()]);
+        let named = |name: &str| TableColumn::from_name(name, &["max".to_owned(), "rmem_max".to_owned()]);
         let figure = |id: &str| TableColumn::Figure(id.parse().unwrap());
         for (name, id) in [
             ("p99.9", "p99.9"),

@@ -15,7 +15,7 @@ pub const COMMAND: Command = Command {
     help: || TABLE.help(),
     options: || TABLE.described(),
     word: CompletionWord::File,
-    parse: |args| Ok(parse(args)?.map(|table| CommandWork::new(move || run(&table)))),
+    parse: |args| Ok(parse(args)?.map(|table| CommandWork::new(move || print_tables(&table)))),
 };
 
 pub(crate) const TABLE: Subcommand<TableOptions> = Subcommand {
@@ -40,12 +40,12 @@ that end in .json, .log or .txt are read; x.json and x.log are one run.",
     ),
     options: &[
         text("--by A,B", |table: &mut TableOptions, list| {
-            table.by = Some(names(list));
+            table.by = Some(split_names(list));
             Ok(())
         })
         .help("runs that are equal in these fields belong together; by\ndefault the factors in file names and all else that\ndiffers"),
         text("--columns A,B", |table: &mut TableOptions, list| {
-            table.columns = columns(list)?;
+            table.columns = parse_columns(list)?;
             Ok(())
         })
         .help(
@@ -56,11 +56,11 @@ that end in .json, .log or .txt are read; x.json and x.log are one run.",
              help: a list of the figures",
         ),
         text("--sort COL", |table: &mut TableOptions, column| {
-            table.sort = Some(sort(column));
+            table.sort = Some(parse_sort(column));
             Ok(())
         })
         .help("sort by a column; COL:desc: the largest first"),
-        text("--format FORM", |table: &mut TableOptions, name| form(name).map(|form| table.form = form))
+        text("--format FORM", |table: &mut TableOptions, name| parse_form(name).map(|form| table.form = form))
             .one_of(&["md", "text", "csv", "json"])
             .help("md (the default), text, csv or json; the last two have\na row per run, by default with everything"),
     ],
@@ -82,7 +82,7 @@ fn parse(args: &[OsString]) -> Result<Option<TableOptions>, String> {
 }
 
 /// Prints the tables, and messages about the files. Returns the exit code.
-fn run(table: &TableOptions) -> u8 {
+fn print_tables(table: &TableOptions) -> u8 {
     let tables = super::run(table);
     tables.said.iter().for_each(|line| say(&format!("onrush table: {line}")));
     let exit = if tables.text.is_empty() { EXIT_WRONG } else { 0 };
@@ -90,12 +90,12 @@ fn run(table: &TableOptions) -> u8 {
 }
 
 /// Splits a list at its commas; empty for an empty text.
-fn names(value: &str) -> Vec<String> {
+fn split_names(value: &str) -> Vec<String> {
     value.split(',').map(str::trim).filter(|name| !name.is_empty()).map(str::to_owned).collect()
 }
 
-fn columns(value: &str) -> Result<Columns, String> {
-    let names = names(value);
+fn parse_columns(value: &str) -> Result<Columns, String> {
+    let names = split_names(value);
     let parts = |name: &str| RunParts::ALL.into_iter().find(|parts| parts.name() == name);
     if let [only] = &names[..]
         && let Some(parts) = parts(only)
@@ -114,7 +114,7 @@ fn columns(value: &str) -> Result<Columns, String> {
     }
 }
 
-fn sort(value: &str) -> Sort {
+fn parse_sort(value: &str) -> Sort {
     let (column, descends) = match value.rsplit_once(':') {
         Some((column, "desc")) => (column, true),
         Some((column, "asc")) => (column, false),
@@ -123,7 +123,7 @@ fn sort(value: &str) -> Sort {
     Sort { column: column.to_owned(), descends }
 }
 
-fn form(value: &str) -> Result<TableForm, String> {
+fn parse_form(value: &str) -> Result<TableForm, String> {
     match value {
         "md" => Ok(TableForm::Markdown),
         "text" => Ok(TableForm::Text),

@@ -69,7 +69,7 @@ impl ColumnHead {
         match column {
             TableColumn::Field(name) => Self::new(name),
             TableColumn::Figure(metric) => {
-                Self { name: metric.column(), heading: metric.heading(), rule: column::rule(*metric) }
+                Self { name: metric.column(), heading: metric.heading(), rule: column::rule_length(*metric) }
             }
         }
     }
@@ -84,7 +84,7 @@ impl Cell {
     /// A level: a whole number if possible, otherwise a text.
     pub fn level(text: String) -> Self {
         let number = text.parse::<u64>().ok().filter(|number| number.to_string() == text);
-        number.map_or_else(|| Self::text(Some(text)), |number| Self::number(Some(Number::whole(number)), true))
+        number.map_or_else(|| Self::text(Some(text)), |number| Self::number(Some(Number::from_whole(number)), true))
     }
 
     /// A number, or an empty cell.

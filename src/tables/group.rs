@@ -38,7 +38,7 @@ pub fn groups<'a>(runs: &'a [SavedRun], fields: &[String]) -> Vec<RunGroup<'a>> 
     groups.sort_by_cached_key(|group| {
         group.key.iter().zip(&order).map(|(level, order)| order.get(level).copied()).collect::<Vec<_>>()
     });
-    groups.iter_mut().for_each(RunGroup::number);
+    groups.iter_mut().for_each(RunGroup::number_runs);
     groups
 }
 
@@ -93,7 +93,7 @@ impl<'a> RunGroup<'a> {
     }
 
     /// Numbers the runs: with their own numbers if all have one, otherwise consecutively.
-    fn number(&mut self) {
+    fn number_runs(&mut self) {
         let is_numbered = self.runs.iter().all(|(_, run)| run.run.is_some());
         for (index, (number, run)) in (1..).zip(&mut self.runs) {
             *number = run.run.filter(|_| is_numbered).unwrap_or(index);

@@ -106,12 +106,12 @@ pub fn run(table: &TableOptions) -> PrintedTable {
     }
     let Read { runs, problems: mut said } = saved::all(&table.inputs);
     let (failed, runs): (Vec<SavedRun>, Vec<SavedRun>) = runs.into_iter().partition(SavedRun::is_failed);
-    said.extend(left_out(&failed, &runs));
-    said.extend(cut_short(&runs));
+    said.extend(failed_run_lines(&failed, &runs));
+    said.extend(incomplete_runs_line(&runs));
     if runs.is_empty() {
         return PrintedTable { text: String::new(), said };
     }
-    match tables(table, &runs, &mut said) {
+    match make_tables(table, &runs, &mut said) {
         Ok(text) => PrintedTable { text, said },
         Err(unknown) => {
             said.push(unknown);
@@ -120,22 +120,24 @@ pub fn run(table: &TableOptions) -> PrintedTable {
     }
 }
 
-fn tables(table: &TableOptions, runs: &[SavedRun], said: &mut Vec<String>) -> Result<String, String> {
-    let key = table.by.clone().unwrap_or_else(|| usual_key(runs));
-    let factors = build::factors(runs);
+fn make_tables(table: &TableOptions, runs: &[SavedRun], said: &mut Vec<String>) -> Result<String, String> {
+    let key = table.by.clone().unwrap_or_else(|| default_key(runs));
+    let factors = build::factor_names(runs);
     let named: Option<Vec<TableColumn>> = match &table.columns {
-        Columns::Named(names) => Some(names.iter().map(|name| TableColumn::named(name, &factors)).collect()),
+        Columns::Named(names) => Some(names.iter().map(|name| TableColumn::from_name(name, &factors)).collect()),
         Columns::Short | Columns::WrkCmm | Columns::Parts(_) | Columns::Help => None,
     };
     let sort = table.sort.as_ref();
-    let sort = sort
-        .map(|Sort { column, descends }| Sort { column: TableColumn::named(column, &factors), descends: *descends });
+    let sort = sort.map(|Sort { column, descends }| Sort {
+        column: TableColumn::from_name(column, &factors),
+        descends: *descends,
+    });
     let columns = named.iter().flatten().chain(sort.as_ref().map(|sort| &sort.column));
     let fields = columns.filter_map(|column| match column {
         TableColumn::Field(name) => Some(name.as_str()),
         TableColumn::Figure(_) => None,
     });
-    check(key.iter().map(String::as_str).chain(fields), &factors)?;
+    check_columns(key.iter().map(String::as_str).chain(fields), &factors)?;
     let named = named.map(|mut columns| {
         // The key has separate columns.
         columns.retain(|column| !matches!(column, TableColumn::Field(name) if key.contains(name)));
@@ -143,51 +145,51 @@ fn tables(table: &TableOptions, runs: &[SavedRun], said: &mut Vec<String>) -> Re
     });
     let mut groups = group::groups(runs, &key);
     if let Some(sort) = &sort {
-        sort.groups(&mut groups);
+        sort.sort_groups(&mut groups);
     }
     if let Columns::Parts(parts) = table.columns {
-        said.extend(without_parts(parts, runs)?);
+        said.extend(missing_parts_line(parts, runs)?);
         let grid = parts.table(&groups, &key, table.form).map_err(|corrupt| corrupt.to_string())?;
         return Ok(format::for_form(table.form)(&grid));
     }
     Ok(match table.form {
         TableForm::Csv | TableForm::Json => {
             let columns = named.unwrap_or_else(|| match table.columns {
-                Columns::WrkCmm => build::usual(runs),
-                _ => build::everything(runs, &key),
+                Columns::WrkCmm => build::default_columns(runs),
+                _ => build::all_columns(runs, &key),
             });
-            said.extend(two_kinds(runs, &columns));
-            said.extend(lower_bounds(runs, &columns));
-            let grid = build::wide(&groups, &key, &columns, sort.as_ref());
+            said.extend(mean_kinds_line(runs, &columns));
+            said.extend(unbounded_percentiles_line(runs, &columns));
+            let grid = build::wide_table(&groups, &key, &columns, sort.as_ref());
             format::for_form(table.form)(&grid)
         }
         TableForm::Markdown | TableForm::Text => {
             let write = format::for_form(table.form);
-            said.extend(mixed(&groups));
+            said.extend(mixed_latencies_line(&groups));
             if table.columns == Columns::Short {
-                said.extend(medians(&groups));
+                said.extend(medians_line(&groups));
                 let columns: Vec<TableColumn> =
-                    short::latencies(&groups).into_iter().map(TableColumn::Figure).collect();
-                said.extend(lower_bounds(runs, &columns));
+                    short::latency_metrics(&groups).into_iter().map(TableColumn::Figure).collect();
+                said.extend(unbounded_percentiles_line(runs, &columns));
                 return Ok(write(&short::short(&groups, &key)));
             }
-            let columns = named.clone().unwrap_or_else(|| build::usual(runs));
-            said.extend(two_kinds(runs, &columns));
-            said.extend(lower_bounds(runs, &columns));
-            let first = write(&build::runs(&groups, &key, &columns));
+            let columns = named.clone().unwrap_or_else(|| build::default_columns(runs));
+            said.extend(mean_kinds_line(runs, &columns));
+            said.extend(unbounded_percentiles_line(runs, &columns));
+            let first = write(&build::runs_table(&groups, &key, &columns));
             if named.is_some() {
                 return Ok(first);
             }
-            said.extend(unmerged(&groups));
-            first + "\n" + &write(&build::summary(&groups, &key))
+            said.extend(missing_histograms_line(&groups));
+            first + "\n" + &write(&build::summary_table(&groups, &key))
         }
     })
 }
 
 /// Default key: the factors, and every other field that differs between runs with equal factors. Runs of different
 /// things are thus never averaged silently.
-fn usual_key(runs: &[SavedRun]) -> Vec<String> {
-    let factors = build::factors(runs);
+fn default_key(runs: &[SavedRun]) -> Vec<String> {
+    let factors = build::factor_names(runs);
     let levels = |run| factors.iter().map(|factor| column::field(run, factor)).collect::<Vec<_>>();
     let alike = runs.iter().map(levels).collect::<BTreeSet<_>>().len();
     let told_apart = |name: &str| {
@@ -203,7 +205,7 @@ fn usual_key(runs: &[SavedRun]) -> Vec<String> {
 }
 
 /// Checks that each name is a field.
-fn check<'a>(mut names: impl Iterator<Item = &'a str>, factors: &[String]) -> Result<(), String> {
+fn check_columns<'a>(mut names: impl Iterator<Item = &'a str>, factors: &[String]) -> Result<(), String> {
     let is_known = |name: &str| FIELDS.contains(&name) || factors.iter().any(|factor| factor == name);
     let Some(unknown) = names.find(|name| !is_known(name)) else { return Ok(()) };
     let known: Vec<&str> = factors.iter().map(String::as_str).chain(FIELDS).collect();
@@ -214,7 +216,7 @@ fn check<'a>(mut names: impl Iterator<Item = &'a str>, factors: &[String]) -> Re
 }
 
 /// Messages about failed runs that are in no table, without repetitions.
-fn left_out(failed: &[SavedRun], whole: &[SavedRun]) -> Vec<String> {
+fn failed_run_lines(failed: &[SavedRun], whole: &[SavedRun]) -> Vec<String> {
     let turn = |run: &SavedRun| {
         run.position.as_ref().map(|position| (position.id.clone(), position.round, position.levels.clone()))
     };
@@ -227,18 +229,18 @@ fn left_out(failed: &[SavedRun], whole: &[SavedRun]) -> Vec<String> {
 }
 
 /// Message about incomplete runs in the tables.
-fn cut_short(runs: &[SavedRun]) -> Option<String> {
+fn incomplete_runs_line(runs: &[SavedRun]) -> Option<String> {
     let flaw = |run: &SavedRun| {
         let document =
             run.document.as_deref().filter(|document| document.incomplete.is_some() || document.interrupted)?;
         Some(format!("{:?} ({})", run.origin.file, printable(&document.flaw()?)))
     };
     let found: Vec<String> = runs.iter().filter_map(flaw).collect();
-    (!found.is_empty()).then(|| format!("figures of runs that are not complete: {}", first_of(&found)))
+    (!found.is_empty()).then(|| format!("figures of runs that are not complete: {}", first_and_count(&found)))
 }
 
 /// The first of several texts, and the number of the others.
-fn first_of(found: &[String]) -> String {
+fn first_and_count(found: &[String]) -> String {
     let named = found[..found.len().min(NAMED_MAX)].join(", ");
     let more = found.len() - found.len().min(NAMED_MAX);
     if more > 0 { format!("{named} and {more} more") } else { named }
@@ -249,7 +251,7 @@ fn first_of(found: &[String]) -> String {
 /// # Errors
 ///
 /// The remedy, if no run has any.
-fn without_parts(parts: RunParts, runs: &[SavedRun]) -> Result<Option<String>, String> {
+fn missing_parts_line(parts: RunParts, runs: &[SavedRun]) -> Result<Option<String>, String> {
     let mut without = runs.iter().filter(|run| !parts.are_in(run));
     let Some(first) = without.next() else { return Ok(None) };
     let others = without.count();
@@ -261,7 +263,7 @@ fn without_parts(parts: RunParts, runs: &[SavedRun]) -> Result<Option<String>, S
 }
 
 /// Message about a mean beside percentiles, if only the percentiles include unanswered requests.
-fn two_kinds(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
+fn mean_kinds_line(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
     let is_shown = |wanted: fn(Metric) -> bool| {
         columns
             .iter()
@@ -278,7 +280,7 @@ fn two_kinds(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
 }
 
 /// Message about runs whose percentiles have no upper bound, because too many due requests have no response.
-fn lower_bounds(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
+fn unbounded_percentiles_line(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
     let shown = |percent: &Percent| {
         columns.iter().any(|column| matches!(column, TableColumn::Figure(metric) if metric.percent() == Some(*percent)))
     };
@@ -291,20 +293,20 @@ fn lower_bounds(runs: &[SavedRun], columns: &[TableColumn]) -> Option<String> {
     };
     let found: Vec<String> = runs.iter().filter_map(first).collect();
     let words = "percentiles may be larger where requests that were due have no response";
-    (!found.is_empty()).then(|| format!("{words}: {}", first_of(&found)))
+    (!found.is_empty()).then(|| format!("{words}: {}", first_and_count(&found)))
 }
 
 /// Number of runs that a message names.
 const NAMED_MAX: usize = 3;
 
 /// Message about percentiles of several runs that cannot be computed.
-fn unmerged(groups: &[group::RunGroup<'_>]) -> Option<String> {
+fn missing_histograms_line(groups: &[group::RunGroup<'_>]) -> Option<String> {
     let words = "the second table has no percentiles of runs without a histogram: only result files of onrush have one";
     groups.iter().any(lacks_histograms).then(|| words.to_owned())
 }
 
 /// Message about percentiles of several runs that are medians, not percentiles over all their requests.
-fn medians(groups: &[group::RunGroup<'_>]) -> Option<String> {
+fn medians_line(groups: &[group::RunGroup<'_>]) -> Option<String> {
     let words = "percentiles of several runs without histograms are medians over the runs: only result files of onrush \
                  have histograms";
     let are_shown = |group: &group::RunGroup<'_>| {
@@ -319,7 +321,7 @@ fn lacks_histograms(group: &group::RunGroup<'_>) -> bool {
 }
 
 /// Message about groups that mix two kinds of latency.
-fn mixed(groups: &[group::RunGroup<'_>]) -> Option<String> {
+fn mixed_latencies_line(groups: &[group::RunGroup<'_>]) -> Option<String> {
     let words = "latencies are not averaged over runs with and without a rate: some count from when a request was due, \
                  others from when it was sent; add rate and tool to --by";
     groups.iter().any(group::RunGroup::mixes_latencies).then(|| words.to_owned())

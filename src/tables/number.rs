@@ -14,7 +14,7 @@ impl Number {
     }
 
     /// A whole number.
-    pub fn whole(value: u64) -> Self {
+    pub fn from_whole(value: u64) -> Self {
         Self(i128::from(value) * 100)
     }
 
@@ -22,7 +22,7 @@ impl Number {
     pub fn average(numbers: &[Self]) -> Option<Self> {
         let count = numbers.len() as i128;
         let sum: i128 = numbers.iter().map(|number| number.0).sum();
-        (count > 0).then(|| Self(divided(sum, count)))
+        (count > 0).then(|| Self(divide_rounding(sum, count)))
     }
 
     /// The median: the middle number, or the average of the two middle ones; `None` without numbers.
@@ -39,7 +39,7 @@ impl Number {
 
     /// The number as text, rounded to a whole number if `is_whole`.
     pub fn text(self, is_whole: bool) -> String {
-        if is_whole { divided(self.0, 100).to_string() } else { self.to_string() }
+        if is_whole { divide_rounding(self.0, 100).to_string() } else { self.to_string() }
     }
 
     /// The number as text, without zero decimals.
@@ -67,7 +67,7 @@ impl fmt::Display for Number {
 }
 
 /// Quotient, halves away from zero.
-fn divided(sum: i128, count: i128) -> i128 {
+fn divide_rounding(sum: i128, count: i128) -> i128 {
     let half = if sum < 0 { -count } else { count };
     (2 * sum + half) / (2 * count)
 }
@@ -85,7 +85,7 @@ mod tests {
         assert_eq!([average(&[0.01, 0.02]), average(&[-0.01, -0.02]), average(&[0.0])], ["0.02", "-0.02", "0.00"]);
         assert_eq!(Number::from_value(2.5).unwrap().text(true), "3");
         assert_eq!([2.5, 2.0].map(|value| Number::from_value(value).unwrap().exact()), ["2.50", "2"]);
-        assert_eq!(Number::whole(u64::MAX).text(true), u64::MAX.to_string());
+        assert_eq!(Number::from_whole(u64::MAX).text(true), u64::MAX.to_string());
         assert_eq!(Number::from_value(f64::NAN), None);
         let median = |values: &[f64]| Number::median(&numbers(values)).map(|number| number.to_string());
         assert_eq!(median(&[3.0, 1.0, 2.0]).as_deref(), Some("2.00"));

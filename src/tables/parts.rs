@@ -4,11 +4,11 @@ use onrush_plan::column::RUN;
 use onrush_stats::Corrupt;
 
 use super::TableForm;
-use super::build::levels;
+use super::build::key_cells;
 use super::grid::{Cell, ColumnHead, Grid};
 use super::group::RunGroup;
 use super::number::Number;
-use super::short::told_apart;
+use super::short::distinguishing_fields;
 use crate::figures::NS_PER_US;
 use crate::figures::rate::rate;
 use crate::record::{OfName, StageRow};
@@ -91,10 +91,10 @@ impl RunParts {
         let shown = |row: Vec<String>| row.into_iter().map(|text| Cell::shown_as(Some(text))).collect();
         match (self, is_plain) {
             (Self::Stages, true) => {
-                document.stages.iter().zip(1..).map(|(stage, index)| of_stage(stage, index)).collect()
+                document.stages.iter().zip(1..).map(|(stage, index)| stage_cells(stage, index)).collect()
             }
             (Self::Stages, false) => document.stages.iter().map(|stage| Ok(shown(parts::row(stage, true)?))).collect(),
-            (Self::Names, true) => document.names.iter().map(|name| of_name(name, document.duration_s)).collect(),
+            (Self::Names, true) => document.names.iter().map(|name| name_cells(name, document.duration_s)).collect(),
             (Self::Names, false) => document.names.iter().map(|name| Ok(shown(parts::of_name(name)?))).collect(),
         }
     }
@@ -106,13 +106,13 @@ impl RunParts {
     /// A histogram is unreadable.
     pub fn table(self, groups: &[RunGroup<'_>], key: &[String], form: TableForm) -> Result<Grid, Corrupt> {
         let is_plain = matches!(form, TableForm::Csv | TableForm::Json);
-        let fields: Vec<usize> = if is_plain { (0..key.len()).collect() } else { told_apart(groups, key) };
+        let fields: Vec<usize> = if is_plain { (0..key.len()).collect() } else { distinguishing_fields(groups, key) };
         let has_several = is_plain || groups.iter().any(|group| group.runs.len() > 1);
         let keys = fields.iter().map(|&index| key[index].as_str()).chain(has_several.then_some(RUN));
         let heads = keys.chain(self.headings(is_plain).iter().copied()).map(ColumnHead::new).collect();
         let mut rows = Vec::new();
         for group in groups {
-            let levels: Vec<Cell> = levels(group, key).collect();
+            let levels: Vec<Cell> = key_cells(group, key).collect();
             for (number, run) in &group.runs {
                 for part in self.rows(run, is_plain)? {
                     let mut row: Vec<Cell> = fields.iter().map(|&index| levels[index].clone()).collect();
@@ -126,45 +126,45 @@ impl RunParts {
     }
 }
 
-fn number(value: Option<f64>) -> Cell {
+fn number_cell(value: Option<f64>) -> Cell {
     Cell::number(value.and_then(Number::from_value), false)
 }
 
-fn count(count: Option<u64>) -> Cell {
-    Cell::number(count.map(Number::whole), true)
+fn count_cell(count: Option<u64>) -> Cell {
+    Cell::number(count.map(Number::from_whole), true)
 }
 
 /// Figures of a stage as numbers.
-fn of_stage(stage: &StageRow, index: u64) -> Result<Vec<Cell>, Corrupt> {
+fn stage_cells(stage: &StageRow, index: u64) -> Result<Vec<Cell>, Corrupt> {
     let latency = stage.latency.values()?;
     let us = |percent: f64| (latency.count() > 0).then(|| latency.percentile(percent) as f64 / NS_PER_US);
     Ok(vec![
-        count(Some(index)),
-        number(Some(stage.start_s)),
-        number(Some(stage.length_s)),
-        number(stage.asked_per_s),
-        number(Some(stage.rate_per_s)),
-        number(us(50.0)),
-        number(us(99.0)),
-        count(stage.late),
-        count(stage.dropped),
-        count(Some(stage.erroneous)),
+        count_cell(Some(index)),
+        number_cell(Some(stage.start_s)),
+        number_cell(Some(stage.length_s)),
+        number_cell(stage.asked_per_s),
+        number_cell(Some(stage.rate_per_s)),
+        number_cell(us(50.0)),
+        number_cell(us(99.0)),
+        count_cell(stage.late),
+        count_cell(stage.dropped),
+        count_cell(Some(stage.erroneous)),
     ])
 }
 
 /// Figures of a name as numbers.
-fn of_name(of_name: &OfName, duration_s: f64) -> Result<Vec<Cell>, Corrupt> {
+fn name_cells(of_name: &OfName, duration_s: f64) -> Result<Vec<Cell>, Corrupt> {
     let latency = of_name.latency.values()?;
     let us = |percent: f64| (latency.count() > 0).then(|| latency.percentile(percent) as f64 / NS_PER_US);
     Ok(vec![
         Cell::text(of_name.name.clone()),
-        count(Some(of_name.completed)),
-        number(Some(rate(of_name.completed, duration_s))),
-        number(of_name.latency.mean_us),
-        number(us(50.0)),
-        number(us(99.0)),
-        number(of_name.latency.max_us),
-        count(Some(of_name.failed)),
-        count(Some(of_name.errors())),
+        count_cell(Some(of_name.completed)),
+        number_cell(Some(rate(of_name.completed, duration_s))),
+        number_cell(of_name.latency.mean_us),
+        number_cell(us(50.0)),
+        number_cell(us(99.0)),
+        number_cell(of_name.latency.max_us),
+        count_cell(Some(of_name.failed)),
+        count_cell(Some(of_name.errors())),
     ])
 }

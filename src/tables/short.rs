@@ -4,7 +4,7 @@ use onrush_plan::Metric;
 use onrush_stats::has_enough_beyond;
 use onrush_text::units;
 
-use super::build::levels;
+use super::build::key_cells;
 use super::column::{self, PER_SECOND};
 use super::grid::{Cell, ColumnHead, Grid};
 use super::group::RunGroup;
@@ -19,7 +19,7 @@ const PERCENTILES: [&str; 3] = ["p50", "p99", "p99.9"];
 /// Table of these groups, with the fields of the key.
 pub fn short(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     let has_several = groups.iter().any(|group| group.counted().nth(1).is_some());
-    let latencies = latencies(groups);
+    let latencies = latency_metrics(groups);
     let mut figures = vec![PER_SECOND.to_owned()];
     if has_several {
         figures.splice(0..0, ["runs".to_owned()]);
@@ -31,7 +31,7 @@ pub fn short(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
     // wrk's text does not contain the number of requests with errors.
     let are_told = groups.iter().flat_map(RunGroup::counted).all(|run| run.document.is_some());
     figures.push(if are_told { "errors" } else { "wrk's errors" }.to_owned());
-    let shown = told_apart(groups, key);
+    let shown = distinguishing_fields(groups, key);
     // Surplus fields share a column.
     let is_joined = shown.len() + figures.len() > COLUMNS_MAX;
     let keys = match is_joined {
@@ -44,7 +44,7 @@ pub fn short(groups: &[RunGroup<'_>], key: &[String]) -> Grid {
             let words = shown.iter().map(|&index| format!("{}={}", key[index], group.key[index]));
             vec![Cell::text(Some(words.collect::<Vec<_>>().join(" ")))]
         } else {
-            let cells: Vec<Cell> = levels(group, key).collect();
+            let cells: Vec<Cell> = key_cells(group, key).collect();
             shown.iter().map(|&index| cells[index].clone()).collect()
         };
         let rates = group.figures(Metric::Rate).unwrap_or_default();
@@ -83,13 +83,13 @@ fn errors_of_wrk(group: &RunGroup<'_>) -> Option<String> {
 }
 
 /// Fields of a key that distinguish groups; all fields of a single group.
-pub fn told_apart(groups: &[RunGroup<'_>], key: &[String]) -> Vec<usize> {
+pub fn distinguishing_fields(groups: &[RunGroup<'_>], key: &[String]) -> Vec<usize> {
     let differs = |index: &usize| groups.iter().any(|group| group.key[*index] != groups[0].key[*index]);
     (0..key.len()).filter(|index| groups.len() < 2 || differs(index)).collect()
 }
 
 /// Latencies of at least one group. Without any percentile, the mean.
-pub fn latencies(groups: &[RunGroup<'_>]) -> Vec<Metric> {
+pub fn latency_metrics(groups: &[RunGroup<'_>]) -> Vec<Metric> {
     let is_known = |metric: &Metric| groups.iter().flat_map(RunGroup::counted).any(|run| run.value(*metric).is_some());
     let known: Vec<Metric> = column::metrics(&PERCENTILES).filter(is_known).collect();
     if known.is_empty() { Some(Metric::MEAN).filter(is_known).into_iter().collect() } else { known }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use onrush_plan::Dialect;
 
-use super::{WorkerOptions, carry_out};
+use super::{WorkerOptions, join_run};
 use crate::cli::arguments::{Subcommand, path, switch, text};
 use crate::cli::units::time;
 use crate::cli::{Command, CommandWork, CompletionWord};
@@ -19,7 +19,7 @@ pub const COMMAND: Command = Command {
     help: || WORKER.help(),
     options: || WORKER.described(),
     word: CompletionWord::Text,
-    parse: |args| Ok(parse(args)?.map(|asked| CommandWork::new(move || with_stack(true, Ok(()), || carry_out(&asked))))),
+    parse: |args| Ok(parse(args)?.map(|asked| CommandWork::new(move || with_stack(true, Ok(()), || join_run(&asked))))),
 };
 
 /// Longest name: an untrusted worker's message is limited to 4 KiB.

@@ -17,7 +17,7 @@ use crate::run::{self, Breakdown, Choice, Interrupt, Observer, Outcome, RunEnd, 
 const REASON_MAX: usize = 64 << 10;
 
 /// Truncates an absurdly long reason.
-pub(super) fn bounded(mut reason: String) -> String {
+pub(super) fn truncate_reason(mut reason: String) -> String {
     if reason.len() > REASON_MAX {
         let end = (0..=REASON_MAX).rfind(|at| reason.is_char_boundary(*at)).unwrap_or(0);
         reason.truncate(end);
@@ -71,7 +71,7 @@ impl<'a> Forwarder<'a> {
     }
 
     /// Reports the end of the part.
-    pub fn end(self, outcome: &Outcome) {
+    pub fn report_end(self, outcome: &Outcome) {
         if !self.has_begun {
             return;
         }
@@ -94,7 +94,7 @@ impl<'a> Forwarder<'a> {
                 .map(|(thread, callback)| (*thread as u32 - 1, (*callback).to_owned()))
                 .collect(),
             breakdown: outcome.breakdown.clone().map(|breakdown| match breakdown {
-                Breakdown::Script(words) => Breakdown::Script(bounded(words)),
+                Breakdown::Script(words) => Breakdown::Script(truncate_reason(words)),
                 breakdown => breakdown,
             }),
             ended: outcome.ended,
@@ -112,11 +112,11 @@ impl<'a> Forwarder<'a> {
     }
 
     /// Reports that the part broke off.
-    pub fn broke(self, error: &anyhow::Error) {
+    pub fn report_failure(self, error: &anyhow::Error) {
         let Self { member, plan, sum, ends, late, .. } = self;
         let done = Done {
             ends,
-            breakdown: Some(Breakdown::Script(bounded(format!("{error:#}")))),
+            breakdown: Some(Breakdown::Script(truncate_reason(format!("{error:#}")))),
             ended: RunEnd::Signal,
             late_ns: nanos(late),
             connections: plan.load.max_inflight.into(),
@@ -138,7 +138,8 @@ impl Observer for Forwarder<'_> {
         // Check before anything is sent that the target is reachable.
         let addresses = Addresses(self.prepared.addresses.clone());
         if let Err(error) = run::reach::reachable(self.plan, &addresses, self.interrupt) {
-            self.member.report(WorkerMessage::Unprepared { reason: bounded(error.to_string()), is_wrong: false });
+            self.member
+                .report(WorkerMessage::Unprepared { reason: truncate_reason(error.to_string()), is_wrong: false });
             return None;
         }
         self.member.report(WorkerMessage::Prepared(self.prepared.clone()));
@@ -180,8 +181,8 @@ mod tests {
 
     #[test]
     fn long_reasons_fit_in_a_message() {
-        assert_eq!(bounded("no more".to_owned()), "no more");
-        let long = bounded("é".repeat(40 << 20));
+        assert_eq!(truncate_reason("no more".to_owned()), "no more");
+        let long = truncate_reason("é".repeat(40 << 20));
         assert!(long.len() < PROVEN_MAX / 100 && long.ends_with("é…"), "{}", long.len());
     }
 }

@@ -12,7 +12,7 @@ use onrush_plan::Plan;
 use onrush_plan::token::{BadToken, Token};
 
 pub use command::COMMAND;
-use forwarder::{Forwarder, bounded};
+use forwarder::{Forwarder, truncate_reason};
 
 use crate::program::{EXIT_INCONCLUSIVE, EXIT_NOT_STARTED, EXIT_WRONG, Signals, code_of, end_after, guard, say};
 use crate::run::Interrupt;
@@ -40,7 +40,7 @@ struct WorkerOptions {
 }
 
 /// Takes part in a run, and returns the exit code.
-fn carry_out(asked: &WorkerOptions) -> u8 {
+fn join_run(asked: &WorkerOptions) -> u8 {
     match guard(|| take_part(asked)).and_then(|done| done) {
         Ok(code) => code,
         Err(error) => {
@@ -108,10 +108,10 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
             }
             Some(WorkerCommand::Order(CoordinatorMessage::Prepare { plan, files, row_ns })) => {
                 let row = Duration::from_nanos(row_ns.max(SHORTEST_ROW_NS));
-                match received(&member, &interrupt, &plan, &files) {
-                    Ok(Some(plan)) => work(&member, &plan, row, &interrupt),
+                match receive_plan(&member, &interrupt, &plan, &files) {
+                    Ok(Some(plan)) => run_part(&member, &plan, row, &interrupt),
                     Ok(None) => return Ok(EXIT_INCONCLUSIVE),
-                    Err(error) => unprepared(&member, &error),
+                    Err(error) => report_unprepared(&member, &error),
                 }
             }
             // The order belongs to a run that this worker could not set up.
@@ -121,7 +121,7 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
 }
 
 /// The plan, with its files, which follow; `None` if a signal arrived first.
-fn received(
+fn receive_plan(
     member: &WorkerClient,
     interrupt: &Interrupt,
     plan: &str,
@@ -146,27 +146,27 @@ fn received(
 }
 
 /// Reports that a part cannot be set up.
-fn unprepared(member: &WorkerClient, error: &anyhow::Error) {
+fn report_unprepared(member: &WorkerClient, error: &anyhow::Error) {
     member.report(WorkerMessage::Unprepared {
-        reason: bounded(format!("{error:#}")),
+        reason: truncate_reason(format!("{error:#}")),
         is_wrong: code_of(error) == EXIT_WRONG,
     });
 }
 
 /// Runs a part of a run, and reports its outcome.
-fn work(member: &WorkerClient, plan: &Plan, row: Duration, interrupt: &Interrupt) {
+fn run_part(member: &WorkerClient, plan: &Plan, row: Duration, interrupt: &Interrupt) {
     member.begin();
     let mut forwarder = Forwarder::new(member, plan, row, interrupt);
     let ran = guard(|| session::run(plan, interrupt, &mut [&mut forwarder])).and_then(|ran| ran);
     match ran {
-        Ok(ran) => forwarder.end(&ran.outcome),
+        Ok(ran) => forwarder.report_end(&ran.outcome),
         Err(error) if forwarder.has_begun() => {
             say(&format!("onrush worker: {error:#}"));
-            forwarder.broke(&anyhow!(error));
+            forwarder.report_failure(&anyhow!(error));
         }
         Err(error) => {
             say(&format!("onrush worker: {error:#}"));
-            unprepared(member, &error);
+            report_unprepared(member, &error);
         }
     }
 }

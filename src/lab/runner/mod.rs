@@ -23,7 +23,7 @@ use crate::compare;
 use crate::files;
 use crate::program::{
     EXIT_BROKEN, EXIT_INCONCLUSIVE, EXIT_INTERRUPTED, EXIT_NOT_STARTED, EXIT_NOTHING_COMPLETED, EXIT_OUR_FAULT,
-    EXIT_WRONG, ORDER, Screen, Signals, foremost, guard, say, screen, with_stack,
+    EXIT_WRONG, ORDER, Screen, Signals, guard, highest_precedence, say, screen, with_stack,
 };
 use crate::run;
 use crate::saved;
@@ -175,7 +175,7 @@ fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -
         (EXIT_INCONCLUSIVE, sum.undecided > 0),
         (EXIT_INTERRUPTED, sum.is_interrupted),
     ];
-    Ok(foremost(ORDER, &codes))
+    Ok(highest_precedence(ORDER, &codes))
 }
 
 /// The last line: the number of measured runs, the folder, and how to continue. Without a folder there is nothing to

@@ -58,7 +58,7 @@ impl RequestPart {
     }
 
     /// Why a value cannot be sent in this part.
-    pub fn flaw(self, value: &str) -> Option<&'static str> {
+    pub fn reason_not_sendable(self, value: &str) -> Option<&'static str> {
         match self {
             Self::Target if value.bytes().any(|byte| !byte.is_ascii_graphic()) => Some(
                 "a blank, a control character or one beyond ASCII cannot be in a path; leave out | raw, or add | url",
@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_escaped_for_where_it_goes() {
+    fn values_are_escaped_for_their_position() {
         let value = "a \"b\"\\/é\n&~";
         assert_eq!(ValueFilter::Raw.apply(value), value);
         assert_eq!(ValueFilter::Json.apply(value), "a \\\"b\\\"\\\\/é\\n&~");
@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_break_a_head_is_refused() {
+    fn values_that_break_heads_are_refused() {
         for (value, target, header) in [
             ("a/b?c", true, true),
             ("a b", false, true),
@@ -110,10 +110,13 @@ mod tests {
             ("\0", false, false),
         ] {
             assert_eq!(
-                (RequestPart::Target.flaw(value).is_none(), RequestPart::Header.flaw(value).is_none()),
+                (
+                    RequestPart::Target.reason_not_sendable(value).is_none(),
+                    RequestPart::Header.reason_not_sendable(value).is_none()
+                ),
                 (target, header)
             );
-            assert_eq!(RequestPart::Body.flaw(value), None);
+            assert_eq!(RequestPart::Body.reason_not_sendable(value), None);
         }
     }
 }

@@ -14,7 +14,7 @@ mod url;
 mod values;
 
 pub use filter::percent_encoded;
-pub use placeholder::{Placeholder, looks_like_one, placeholders};
+pub use placeholder::{Placeholder, first_likely_placeholder, placeholders};
 pub use template::{Template, TemplateBuffers};
 pub use tokens::{TemplateToken, Tokens, escaped};
 pub use url::Masked;

@@ -60,11 +60,12 @@ impl Placeholder {
     pub fn read(text: &[u8]) -> Result<Self, String> {
         let text = std::str::from_utf8(text).map_err(|_| "a placeholder that is not UTF-8".to_owned())?;
         let shown = || format!("{{{{{}}}}}", text.trim().escape_debug());
-        let mut parts = words(text).ok_or_else(|| format!("{}: a quotation mark is not closed", shown()))?.into_iter();
+        let mut parts =
+            split_words(text).ok_or_else(|| format!("{}: a quotation mark is not closed", shown()))?.into_iter();
         let words = parts.next().unwrap_or_default();
         let words: Vec<&str> = words.iter().map(String::as_str).collect();
         let what = PlaceholderKind::read(&words).map_err(|reason| format!("{}: {reason}", shown()))?;
-        let filters = parts.map(|words| filter(&words)).collect::<Result<Vec<_>, _>>().and_then(|filters| {
+        let filters = parts.map(|words| parse_filter(&words)).collect::<Result<Vec<_>, _>>().and_then(|filters| {
             // Each filter may double its input.
             if filters.len() > FILTERS_MAX { Err(format!("at most {FILTERS_MAX} filters")) } else { Ok(filters) }
         });
@@ -86,7 +87,7 @@ impl PlaceholderKind {
             Ok(Self::Value(ValueSource { file: file.to_owned(), column: column.map(str::to_owned) }))
         };
         match words {
-            [] => Err(format!("no name; {}", known(NAMES.map(|(name, _)| name)))),
+            [] => Err(format!("no name; {}", list_names(NAMES.map(|(name, _)| name)))),
             ["seq"] => Ok(Self::Seq),
             ["uuid"] => Ok(Self::Uuid),
             ["now"] => Ok(Self::Now),
@@ -100,7 +101,7 @@ impl PlaceholderKind {
             ["csv", file, column] => value(file, Some(column)),
             [name, ..] => Err(match NAMES.iter().find(|(known, _)| known == name) {
                 Some((_, form)) => format!("write {form}"),
-                None => unknown("placeholder", name, NAMES.map(|(name, _)| name)),
+                None => unknown_name_message("placeholder", name, NAMES.map(|(name, _)| name)),
             }),
         }
     }
@@ -121,7 +122,7 @@ pub fn placeholders(text: &[u8]) -> Result<Vec<Placeholder>, String> {
 }
 
 /// The first likely placeholder of a text without templates.
-pub fn looks_like_one(text: &[u8]) -> Option<String> {
+pub fn first_likely_placeholder(text: &[u8]) -> Option<String> {
     let is_one = |text: &&[u8]| Placeholder::read(text).is_ok();
     let mut tokens = Tokens::new(text).map_while(Result::ok).filter_map(|token| match token {
         TemplateToken::Placeholder(text) => Some(text),
@@ -132,7 +133,7 @@ pub fn looks_like_one(text: &[u8]) -> Option<String> {
 
 /// Words of the placeholder, then words of each filter. Quotation marks protect blanks and `|`. `None` if a quotation
 /// mark is not closed.
-fn words(text: &str) -> Option<Vec<Vec<String>>> {
+fn split_words(text: &str) -> Option<Vec<Vec<String>>> {
     let (mut parts, mut rest) = (vec![Vec::new()], text.trim_start());
     while let Some(first) = rest.chars().next() {
         let (word, after) = match first {
@@ -150,28 +151,28 @@ fn words(text: &str) -> Option<Vec<Vec<String>>> {
     Some(parts)
 }
 
-fn filter(words: &[String]) -> Result<ValueFilter, String> {
+fn parse_filter(words: &[String]) -> Result<ValueFilter, String> {
     let names = ValueFilter::ALL.map(ValueFilter::name);
     match words {
-        [] => Err(format!("nothing follows the |; {}", known(names))),
+        [] => Err(format!("nothing follows the |; {}", list_names(names))),
         [word] if let Some(filter) = ValueFilter::ALL.into_iter().find(|filter| filter.name() == word) => Ok(filter),
-        [word, ..] => Err(unknown("filter", word, names)),
+        [word, ..] => Err(unknown_name_message("filter", word, names)),
     }
 }
 
 /// Message for an unknown name, with the most similar known one.
-pub(super) fn unknown<'a>(noun: &str, name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
+pub(super) fn unknown_name_message<'a>(noun: &str, name: &str, names: impl IntoIterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.into_iter().collect();
     let nearest =
         names.iter().map(|known| (damerau_levenshtein(&name.to_lowercase(), &known.to_lowercase()), *known)).min();
     match nearest.filter(|(distance, _)| *distance <= 1.max(name.chars().count() / 3)) {
         Some((_, meant)) => format!("no {noun} {name:?}; did you mean {meant}?"),
-        None => format!("no {noun} {name:?}; {}", known(names)),
+        None => format!("no {noun} {name:?}; {}", list_names(names)),
     }
 }
 
 /// List of the known names.
-fn known<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+fn list_names<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = "there is".to_owned();
     for (number, name) in names.into_iter().take(20).enumerate() {
         let _ = write!(text, "{} {name}", if number > 0 { "," } else { "" });
@@ -188,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_placeholder_has_a_name_arguments_and_filters() {
+    fn placeholders_have_name_arguments_and_filters() {
         for (text, what, filters) in [
             ("seq", PlaceholderKind::Seq, vec![]),
             (" uuid ", PlaceholderKind::Uuid, vec![]),
@@ -211,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_placeholder_is_said() {
+    fn faulty_placeholders_are_explained() {
         for (text, words) in [
             ("", "{{}}: no name; there is seq, rand, uuid, line, csv, now"),
             ("sqe", "{{sqe}}: no placeholder \"sqe\"; did you mean seq?"),
@@ -234,11 +235,11 @@ mod tests {
     }
 
     #[test]
-    fn likely_placeholders_are_noticed() {
-        assert_eq!(looks_like_one(b"/a/{{seq}}").as_deref(), Some("{{seq}}"));
-        assert_eq!(looks_like_one(b"{{user}} {{now}}").as_deref(), Some("{{now}}"));
+    fn likely_placeholders_are_detected() {
+        assert_eq!(first_likely_placeholder(b"/a/{{seq}}").as_deref(), Some("{{seq}}"));
+        assert_eq!(first_likely_placeholder(b"{{user}} {{now}}").as_deref(), Some("{{now}}"));
         for text in ["", "/{{user}}", "{{", "{{{{seq}}", "{\"a\":{}}"] {
-            assert_eq!(looks_like_one(text.as_bytes()), None, "{text}");
+            assert_eq!(first_likely_placeholder(text.as_bytes()), None, "{text}");
         }
     }
 }

@@ -6,7 +6,7 @@ use csv::{ErrorKind, Position, ReaderBuilder, StringRecord};
 use onrush_plan::FileContents;
 use onrush_text::units::counted;
 
-use super::placeholder::unknown;
+use super::placeholder::unknown_name_message;
 
 /// A nonempty file of values in UTF-8.
 #[derive(Clone, Debug)]
@@ -49,11 +49,11 @@ impl ValueTable {
             return lines.try_for_each(|(line, number)| each(line).map_err(|flaw| in_line(number, flaw)));
         };
         let mut reader = ReaderBuilder::new().from_reader(self.text().as_bytes());
-        let names = reader.headers().map_err(|error| self.wrong(&error))?.clone();
-        let index = column_of(column, &names)?;
+        let names = reader.headers().map_err(|error| self.row_fault(&error))?.clone();
+        let index = column_index(column, &names)?;
         let mut record = StringRecord::new();
         let mut is_empty = true;
-        while reader.read_record(&mut record).map_err(|error| self.wrong(&error))? {
+        while reader.read_record(&mut record).map_err(|error| self.row_fault(&error))? {
             is_empty = false;
             each(&record[index]).map_err(|flaw| in_line(self.line(record.position()), flaw))?;
         }
@@ -61,7 +61,7 @@ impl ValueTable {
     }
 
     /// Describes the fault in a row.
-    fn wrong(&self, error: &csv::Error) -> String {
+    fn row_fault(&self, error: &csv::Error) -> String {
         match error.kind() {
             ErrorKind::UnequalLengths { pos, expected_len, len } => format!(
                 "line {}: {} where the first row has {}; quote values that contain a comma",
@@ -89,14 +89,14 @@ impl ValueTable {
 }
 
 /// Index of a column.
-fn column_of(column: &str, names: &StringRecord) -> Result<usize, String> {
+fn column_index(column: &str, names: &StringRecord) -> Result<usize, String> {
     for (index, name) in names.iter().enumerate() {
         if names.iter().take(index).any(|earlier| earlier.trim() == name.trim()) {
             return Err(format!("two columns are named {name:?}; rename one of them"));
         }
     }
     let index = names.iter().position(|name| name.trim() == column);
-    index.ok_or_else(|| unknown("column", column, names.iter().map(str::trim)))
+    index.ok_or_else(|| unknown_name_message("column", column, names.iter().map(str::trim)))
 }
 
 #[cfg(test)]
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_file_is_said() {
+    fn faulty_files_are_explained() {
         for (text, words) in [
             ("", "the file is empty"),
             ("\u{feff}\r\n", "the file is empty"),

@@ -10,7 +10,7 @@ use super::filter::RequestPart;
 use super::placeholder::{Placeholder, PlaceholderKind};
 use super::tokens::{TemplateToken, Tokens};
 use super::values::{ValueColumn, Values};
-use crate::requests::mixed;
+use crate::requests::mix_seed;
 
 /// A request with placeholders to fill in.
 #[derive(Debug)]
@@ -92,7 +92,7 @@ impl Template {
         let body_start = if self.has_length {
             body.clear();
             self.body.iter().for_each(|piece| piece.write(k, body));
-            number(body.len(), request);
+            push_number(body.len(), request);
             request.extend_from_slice(b"\r\n\r\n");
             request.extend_from_slice(body);
             request.len() - body.len()
@@ -111,15 +111,15 @@ impl Piece {
     fn write(&self, k: u64, bytes: &mut Vec<u8>) {
         match self {
             Self::Text(text) => bytes.extend_from_slice(text),
-            Self::Seq => number(k + 1, bytes),
+            Self::Seq => push_number(k + 1, bytes),
             Self::Rand { from, count, seed } => {
-                let drawn = (u128::from(mixed(*seed, k)) * count) >> 64;
-                number((i128::from(*from) + drawn as i128) as i64, bytes);
+                let drawn = (u128::from(mix_seed(*seed, k)) * count) >> 64;
+                push_number((i128::from(*from) + drawn as i128) as i64, bytes);
             }
-            Self::Uuid { seeds } => uuid(seeds.map(|seed| mixed(seed, k)), bytes),
+            Self::Uuid { seeds } => push_uuid(seeds.map(|seed| mix_seed(seed, k)), bytes),
             Self::Now => {
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                number(now.as_millis() as u64, bytes);
+                push_number(now.as_millis() as u64, bytes);
             }
             Self::Value(column) => bytes.extend_from_slice(column.value(k)),
         }
@@ -149,7 +149,7 @@ impl TemplatePieces<'_> {
             match token? {
                 TemplateToken::Text(text) => self.text(text),
                 TemplateToken::Placeholder(text) => {
-                    let piece = self.piece(Placeholder::read(text)?, place)?;
+                    let piece = self.compile_placeholder(Placeholder::read(text)?, place)?;
                     self.pieces.push(piece);
                 }
             }
@@ -157,32 +157,36 @@ impl TemplatePieces<'_> {
         Ok(())
     }
 
-    fn piece(&mut self, Placeholder { what, filters }: Placeholder, place: RequestPart) -> Result<Piece, String> {
+    fn compile_placeholder(
+        &mut self,
+        Placeholder { what, filters }: Placeholder,
+        place: RequestPart,
+    ) -> Result<Piece, String> {
         Ok(match what {
             PlaceholderKind::Seq => Piece::Seq,
             PlaceholderKind::Now => Piece::Now,
             PlaceholderKind::Rand(from, to) => {
-                Piece::Rand { from, count: (i128::from(to) - i128::from(from) + 1) as u128, seed: self.draw() }
+                Piece::Rand { from, count: (i128::from(to) - i128::from(from) + 1) as u128, seed: self.next_seed() }
             }
-            PlaceholderKind::Uuid => Piece::Uuid { seeds: [self.draw(), self.draw()] },
+            PlaceholderKind::Uuid => Piece::Uuid { seeds: [self.next_seed(), self.next_seed()] },
             PlaceholderKind::Value(source) => Piece::Value(self.values.column(&source, &filters, place)?),
         })
     }
 
     /// A separate seed for each position: no two have equal values.
-    fn draw(&mut self) -> u64 {
-        self.seed = mixed(self.seed, 1);
+    fn next_seed(&mut self) -> u64 {
+        self.seed = mix_seed(self.seed, 1);
         self.seed
     }
 }
 
 /// Appends a number in decimal.
-fn number(number: impl itoa::Integer, bytes: &mut Vec<u8>) {
+fn push_number(number: impl itoa::Integer, bytes: &mut Vec<u8>) {
     bytes.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Appends a UUID of version 4 (RFC 9562) made of random bits.
-fn uuid([high, low]: [u64; 2], bytes: &mut Vec<u8>) {
+fn push_uuid([high, low]: [u64; 2], bytes: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
     let high = high & !0xf000 | 0x4000;
     let low = low & !(0b11 << 62) | 0b10 << 62;

@@ -24,7 +24,7 @@ impl<'a> Tokens<'a> {
         Self { rest: text }
     }
 
-    fn take(&mut self, length: usize) -> &'a [u8] {
+    fn take_text(&mut self, length: usize) -> &'a [u8] {
         let (taken, rest) = self.rest.split_at(length);
         self.rest = rest;
         taken
@@ -36,7 +36,7 @@ impl<'a> Tokens<'a> {
             self.rest = &[];
             return Err("{{ without }} on its line; add it, or write {{{{ for {{ itself");
         };
-        Ok(TemplateToken::Placeholder(&self.take(length + 4)[2..2 + length]))
+        Ok(TemplateToken::Placeholder(&self.take_text(length + 4)[2..2 + length]))
     }
 }
 
@@ -49,9 +49,9 @@ impl<'a> Iterator for Tokens<'a> {
         }
         let length = memmem::find(self.rest, b"{{").unwrap_or(self.rest.len());
         Some(match self.rest.get(length + 2..) {
-            _ if length > 0 => Ok(TemplateToken::Text(self.take(length))),
-            Some([b'{', b'{', ..]) => Ok(TemplateToken::Text(&self.take(4)[2..])),
-            Some([b'{', ..]) => Ok(TemplateToken::Text(self.take(1))),
+            _ if length > 0 => Ok(TemplateToken::Text(self.take_text(length))),
+            Some([b'{', b'{', ..]) => Ok(TemplateToken::Text(&self.take_text(4)[2..])),
+            Some([b'{', ..]) => Ok(TemplateToken::Text(self.take_text(1))),
             _ => self.placeholder(),
         })
     }
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn an_escaped_text_is_sent_as_it_is() {
+    fn escaped_texts_are_sent_verbatim() {
         for text in ["", "{", "{{", "{{{", "{{{{{", "a{{seq}}b", "{{{seq}}}"] {
             let escaped = String::from_utf8(escaped(text.as_bytes())).unwrap();
             assert_eq!(tokens(&escaped).as_deref(), Ok(text));

@@ -78,7 +78,7 @@ impl ValueColumn {
         let filters = if filters.is_empty() { &usual } else { filters };
         table.values(source.column.as_deref(), |value| {
             let value = filters.iter().fold(String::from(value), |value, filter| filter.apply(&value));
-            if let Some(flaw) = place.flaw(&value) {
+            if let Some(flaw) = place.reason_not_sendable(&value) {
                 return Err(flaw);
             }
             column.bytes.extend_from_slice(value.as_bytes());

@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_end_a_cell_is_quoted() {
+    fn cell_delimiters_are_quoted() {
         let text = |text: &str| Cell::text(Some(text.to_owned()));
         let row = vec![text("a,\"b\"\nc"), Cell::Empty, text("\x1b[2Jd")];
         let grid = Grid { heads: ["x", "y,z", "w"].map(ColumnHead::new).to_vec(), rows: vec![row] };
@@ -39,7 +39,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_a_formula() {
+    fn cells_are_never_formulas() {
         let grid = Grid { heads: vec![ColumnHead::new("=x")], rows: vec![vec![Cell::text(Some("=y".to_owned()))]] };
         assert_eq!(csv(&grid), "'=x\n'=y\n", "nor in a heading");
     }

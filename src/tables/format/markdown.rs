@@ -26,7 +26,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_survives_anything_in_its_cells() {
+    fn tables_survive_any_cell_content() {
         let text = |text: &str| Cell::text(Some(text.to_owned()));
         let grid =
             Grid { heads: vec![ColumnHead::new("a|b")], rows: vec![vec![text("x | <b>\r\n| y")], vec![Cell::Empty]] };

@@ -80,7 +80,7 @@ fn hundredths(text: &str) -> i64 {
 }
 
 #[test]
-fn the_old_scripts_table_is_reproduced() {
+fn old_script_tables_are_reproduced() {
     let folder = experiment();
     let mut files: Vec<PathBuf> = fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     // Shell order: 16777216 is before 262144.
@@ -108,7 +108,7 @@ fn the_old_scripts_table_is_reproduced() {
 }
 
 #[test]
-fn the_published_summary_is_one_command() {
+fn published_summaries_need_one_command() {
     let by = names(&["section", "threads", "connections", "host"]);
     let columns = columns(&["mean_us", "requests_per_sec"]);
     let PrintedTable { text, .. } = run(&TableOptions { by, columns, ..table(vec![fixture("proxy.txt")]) });
@@ -169,7 +169,7 @@ fn merged_percentiles_cover_all_requests() {
 }
 
 #[test]
-fn runs_are_averaged_only_with_their_like() {
+fn only_like_runs_are_averaged() {
     let PrintedTable { text, .. } = run(&table(vec![fixture("server.txt"), fixture("guard.md")]));
     assert!(text.starts_with("| name | label | url | threads | connections | run |"), "{text}");
     assert!(!text.contains("| avg |"), "{text}");
@@ -229,7 +229,7 @@ fn rates_resembling_run_numbers_stay_apart() {
 }
 
 #[test]
-fn a_rate_has_all_its_stages() {
+fn rates_have_all_stages() {
     let mut document = paced(100);
     let stages = &mut document.plan.schedule.as_mut().unwrap().stages;
     stages[0].length_s = Some(10.0);
@@ -270,7 +270,7 @@ fn latencies_of_two_kinds_are_not_averaged() {
 }
 
 #[test]
-fn what_follows_from_the_factors_has_no_column() {
+fn derived_fields_have_no_column() {
     let folder = TempDir::new().unwrap();
     for (name, connections) in [("c-1-1.json", 1), ("c-10-1.json", 10), ("c-1-2.json", 1)] {
         let mut document = fixtures::received(result(0..10), name.len() as u64);
@@ -456,7 +456,7 @@ fn with_a_rate() -> (Plan, Outcome) {
 }
 
 #[test]
-fn own_reports_tell_their_rate() {
+fn own_reports_contain_their_rate() {
     let (plan, outcome) = with_a_rate();
     let folder = TempDir::new().unwrap();
     let text = report::opening(&plan, None) + &fixtures::closing(&plan, &outcome);
@@ -648,7 +648,7 @@ fn columns_are_named_like_gates() {
 }
 
 #[test]
-fn the_list_of_figures_needs_no_file() {
+fn figure_lists_need_no_file() {
     let PrintedTable { text, said } = run(&TableOptions { columns: Columns::Help, ..table(Vec::new()) });
     assert!(text.starts_with("metric ") && text.contains("\np99 ") && said.is_empty(), "{text}");
 }
