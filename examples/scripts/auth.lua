@@ -3,15 +3,15 @@
 --
 --   onrush -s auth.lua --warmup 1s http://127.0.0.1:8080/private
 --
--- A login counts like any other request; --warmup leaves it out of the figures. If it fails, the run ends with exit
+-- A login counts like any other request; --warmup excludes it from the figures. A failed login ends the run with exit
 -- code 1.
 --
 -- A login by a form instead of JSON:
 --
 --   login = wrk.format("POST", "/login", { ["Content-Type"] = "application/x-www-form-urlencoded" }, "user=ada&pin=1")
 --
--- A token from a response header (then drop the parameter `body`, because with it every body is kept), and one that is
--- sent in a header of its own:
+-- A token from a response header, sent in a separate request header. Drop the parameter `body` then, because it keeps
+-- every body:
 --
 --   local found = headers["X-Token"]
 --   wrk.headers["X-Api-Key"] = found
@@ -26,7 +26,7 @@ function request()
   return private or login
 end
 
--- A response does not tell which request it belongs to. Without a token it can only be one to a login.
+-- Responses do not name their request. Without a token, every response belongs to a login.
 function response(status, headers, body)
   if private then
     return
