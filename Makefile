@@ -113,8 +113,8 @@ pictures: tools ## redraw the pictures in docs/pictures from real runs
 simulate: tools ## carry out random runs and check what must be true of each: [SECONDS=60] [SEED=7]
 	@export RUST_BACKTRACE=0 SIMULATE_SECONDS=$(SECONDS) SIMULATE_SEED=$(or $(SEED),$$(date +%s)000)
 	cargo test --package onrush --lib -- --exact --show-output \
-	    run::tests::random::whatever_happens_in_a_run_its_figures_hold \
-	    run::machines::tests::everything_that_arrived_is_in_the_sum
+	    run::tests::random::random_runs_keep_all_invariants \
+	    run::machines::tests::arrived_rows_are_summed_once
 
 # Inputs that the fuzzer keeps are in target/fuzz, and the next run begins with them. Without link-time optimisation a
 # target is built in seconds.

@@ -155,7 +155,7 @@ pub fn thread_died(thread: usize) -> String {
 /// small.
 pub fn too_few(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> Option<String> {
     let connections = units::counted(u64::from(plan.load.connections), "connection");
-    let room = host::room(plan, shortage).zip(shortage);
+    let room = host::connections_within_limit(plan, shortage).zip(shortage);
     let (there_are, more_ports) = (|ports| units::thousands(ports), row::MORE_PORTS);
     match (room, ports) {
         (None, None) => None,
@@ -165,7 +165,7 @@ pub fn too_few(plan: &Plan, shortage: Option<Shortage>, ports: Option<u64>) -> O
         )),
         (Some((room, shortage)), ports) => {
             // Without room for a connection on each thread, other things may lack file descriptors as well.
-            let is_known = shortage.hard >= host::needed(room, plan.load.threads);
+            let is_known = shortage.hard >= host::descriptors_needed(room, plan.load.threads);
             let is_fewer = is_known && room < plan.load.connections;
             let (room, files) = (units::thousands(u64::from(room)), too_few_files(shortage.needed, shortage.hard));
             let ports =

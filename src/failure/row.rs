@@ -56,7 +56,7 @@ pub fn is_ours(cause: Cause) -> bool {
 impl Failure {
     /// Describes the failure in a row.
     pub fn from_row(plan: &Plan, outcome: &Outcome, row: &FailureRow) -> Self {
-        let files_needed = host::needed_by(plan);
+        let files_needed = host::descriptors_needed_by_plan(plan);
         let mut row = row.clone();
         if let Some(path) = plan.connect.unix.as_ref().filter(|_| row.phase == Phase::Connect) {
             row.example = path.display().to_string().into_bytes();
@@ -249,7 +249,7 @@ fn ulimit(needed: u64) -> String {
 /// The open-file limit is too low; names the remedy.
 pub fn too_few_files(needed: u64, allowed: u64) -> String {
     let (allowed, wanted) = (thousands(allowed), thousands(needed));
-    format!("the limit is {allowed} open files, and {wanted} are needed; {}", host::raise_files(needed))
+    format!("the limit is {allowed} open files, and {wanted} are needed; {}", host::open_files_command(needed))
 }
 
 /// The remedy for exhausted local ports.

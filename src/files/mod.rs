@@ -189,19 +189,19 @@ impl Files {
 }
 
 impl Observer for Files {
-    fn second(&mut self, second: &TimelineRow) {
+    fn on_row(&mut self, second: &TimelineRow) {
         self.stream(OutputKind::Lines, || export::line(second));
     }
 
-    fn sampled(&mut self, sample: &SocketSample) {
+    fn on_sample(&mut self, sample: &SocketSample) {
         self.stream(OutputKind::Sockets, || export::samples(sample));
     }
 
-    fn request_log(&mut self) -> Option<PassOn> {
+    fn request_log_taker(&mut self) -> Option<PassOn> {
         self.log.as_ref().map(RequestLogWriter::pass_on)
     }
 
-    fn samples(&mut self, plan: &Plan) -> Option<KeepSample> {
+    fn sample_taker(&mut self, plan: &Plan) -> Option<KeepSample> {
         let known = (!plan.output.keeps_secrets).then(|| Arc::new(KnownSecrets::from_plan(plan)));
         self.samples.as_ref().map(|samples| samples.keep(known))
     }
@@ -265,7 +265,7 @@ fn compressed(text: &str) -> Vec<u8> {
 }
 
 fn in_thread(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), String> {
-    run::beside(name, work).map_err(|error| format!("cannot create a thread for it: {}", reason(&error)))
+    run::spawn_detached(name, work).map_err(|error| format!("cannot create a thread for it: {}", reason(&error)))
 }
 
 /// Writes lines until the channel closes. `file` is the regular file opened earlier. Anything else is opened now, which

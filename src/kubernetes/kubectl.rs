@@ -80,7 +80,7 @@ impl Kubectl {
         let printed = child.stdout.take().map(BufReader::new).expect("it is a pipe");
         let mut stderr = child.stderr.take().expect("it is a pipe");
         let (tell, said) = mpsc::channel();
-        run::beside("kubectl", move || {
+        run::spawn_detached("kubectl", move || {
             let mut beginning = Vec::new();
             let _ = stderr.by_ref().take(SAID_MAX).read_to_end(&mut beginning);
             // Nobody reads further output.

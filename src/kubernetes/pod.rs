@@ -90,7 +90,7 @@ fn hand_over(results: &[PathBuf], log_max: u64, mark: &LineMark, code: u8) {
     let Ok(signals) = Signals::listen(&[]) else { return };
     let begun = Instant::now();
     let fetched = Path::new(RESULTS).join(FETCHED);
-    while !fetched.exists() && !signals.interrupt.is_asked() && begun.elapsed() < WAIT {
+    while !fetched.exists() && !signals.interrupt.is_requested() && begun.elapsed() < WAIT {
         thread::sleep(LOOK);
     }
 }

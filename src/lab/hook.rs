@@ -55,7 +55,7 @@ impl Hook<'_> {
                 }
                 return HookEnded::Failed(status);
             }
-            if interrupt.is_asked() {
+            if interrupt.is_requested() {
                 return HookEnded::Interrupted;
             }
             if Instant::now() >= deadline {
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn an_interrupt_ends_a_hook() {
         let interrupt = Interrupt::default();
-        interrupt.ask();
+        interrupt.request_end();
         let (ended, _) = run("sleep 60", LONG, &interrupt);
         assert_eq!(ended.to_string(), "was interrupted");
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::proc::members;
-use crate::run::host::{self, file};
+use crate::run::host::{self, read_small_file};
 
 /// The machine of an experiment.
 #[derive(Clone, Debug, Default, Serialize)]
@@ -37,18 +37,18 @@ pub struct LabHost {
 impl LabHost {
     /// Reads the facts.
     pub fn read() -> Self {
-        let facts = host::facts();
-        let memory = file("/proc/meminfo").and_then(|text| host::value(&text, "MemTotal"));
-        let siblings = file("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
+        let facts = host::read_host_facts();
+        let memory = read_small_file("/proc/meminfo").and_then(|text| host::find_proc_field(&text, "MemTotal"));
+        let siblings = read_small_file("/sys/devices/system/cpu/cpu0/topology/thread_siblings_list");
         Self {
             cpu_model: facts.cpu_model,
             cpus: facts.cpus,
             threads_per_core: siblings.and_then(|list| members(&list)).map(|threads| threads.len()),
-            governor: file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+            governor: read_small_file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
             memory_kib: memory.and_then(|memory| memory.strip_suffix(" kB")?.parse().ok()),
             virtualisation: virtualisation(),
             kernel: facts.kernel,
-            boot: file("/proc/sys/kernel/random/boot_id"),
+            boot: read_small_file("/proc/sys/kernel/random/boot_id"),
             open_files_soft: facts.open_files_soft,
             open_files_hard: facts.open_files_hard,
             sysctls: facts.sysctls.into_iter().collect(),
@@ -57,7 +57,7 @@ impl LabHost {
 }
 
 fn virtualisation() -> Option<String> {
-    let is_virtual = host::cpu("flags")?.split(' ').any(|flag| flag == "hypervisor");
-    let product = file("/sys/class/dmi/id/product_name").or_else(|| file("/sys/hypervisor/type"));
+    let is_virtual = host::read_cpu_field("flags")?.split(' ').any(|flag| flag == "hypervisor");
+    let product = read_small_file("/sys/class/dmi/id/product_name").or_else(|| read_small_file("/sys/hypervisor/type"));
     is_virtual.then(|| product.filter(|name| !name.is_empty()).unwrap_or_else(|| "yes".to_owned()))
 }

@@ -43,7 +43,7 @@ impl CappedOutput {
         let limited = Arc::new(Mutex::new(limited));
         let watched = Arc::clone(&limited);
         // Without a thread, the limit is enforced after the command has ended.
-        let _ = run::beside("output", move || watch(&watched));
+        let _ = run::spawn_detached("output", move || watch(&watched));
         Ok(Self(limited))
     }
 

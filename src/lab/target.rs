@@ -96,7 +96,7 @@ impl TargetProcess {
             if was_ready {
                 return Ok(target);
             }
-            if interrupt.is_asked() {
+            if interrupt.is_requested() {
                 return Err(TargetNotReady::Interrupted);
             }
             if Instant::now() >= deadline {
@@ -256,7 +256,7 @@ mod tests {
         let is_written = || fs::metadata(&output).is_ok_and(|metadata| metadata.len() > 0);
         let interrupted = |_| {
             if is_written() {
-                interrupt.ask();
+                interrupt.request_end();
             }
             false
         };

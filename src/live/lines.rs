@@ -12,9 +12,9 @@ use crate::{cli, failure};
 
 /// The line for `-v`: the version, the backend, and the reasons for the choices.
 pub fn verbose(plan: &Plan, choice: &Choice, addresses: &Addresses) -> String {
-    let spin = run::spin::decide(plan, &addresses.0);
+    let spin = run::spin::decide_busy_poll(plan, &addresses.0);
     let waits = if spin.spins { "busy-polling is on" } else { "busy-polling is off" };
-    let ports = run::host::unchosen_ports(plan).map_or(String::new(), |reason| format!("; {reason}"));
+    let ports = run::host::unchosen_ports_reason(plan).map_or(String::new(), |reason| format!("; {reason}"));
     format!("{}: {}; {waits}: {}{ports}", cli::version(plan.dialect, choice.name), choice.reason, spin.reason)
 }
 
@@ -32,19 +32,19 @@ pub struct WaitingLine<'a> {
 }
 
 impl Observer for WaitingLine<'_> {
-    fn waiting(&mut self, waiting: &Waiting) {
+    fn on_waiting(&mut self, waiting: &Waiting) {
         if self.is_said {
             say(&failure::waiting(self.plan, waiting));
         }
     }
 
-    fn machine(&mut self, words: &str) {
+    fn on_machine_message(&mut self, words: &str) {
         if !self.plan.output.is_quiet {
             say(&format!("onrush: {words}"));
         }
     }
 
-    fn gathering(&mut self, gathering: &Gathering) {
+    fn on_gathering(&mut self, gathering: &Gathering) {
         let Gathering { address, machines, there, prepared } = *gathering;
         let Some(asked) = self.plan.output.machines.as_ref().filter(|_| !self.plan.output.is_quiet) else { return };
         if there == 0 {
@@ -69,7 +69,7 @@ impl Observer for WaitingLine<'_> {
 pub struct Messages;
 
 impl Observer for Messages {
-    fn listener(&mut self) -> Option<Listener> {
+    fn script_listener(&mut self) -> Option<Listener> {
         // If standard error is closed, the line is lost.
         Some(Arc::new(|line| drop(io::stderr().write_all(line))))
     }

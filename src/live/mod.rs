@@ -51,11 +51,11 @@ impl ProgressLine {
 }
 
 impl Observer for Option<ProgressLine> {
-    fn progress(&mut self, progress: &RunProgress<'_>) {
+    fn on_progress(&mut self, progress: &RunProgress<'_>) {
         self.iter_mut().for_each(|line| line.draw(progress));
     }
 
-    fn waiting(&mut self, _: &Waiting) {
+    fn on_waiting(&mut self, _: &Waiting) {
         self.iter_mut().for_each(ProgressLine::clear);
     }
 }

@@ -58,7 +58,7 @@ pub fn run_after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interru
         dismiss_workers(tail, outcome);
         return None;
     }
-    let streams = outcome.streams(plan);
+    let streams = outcome.streams_per_connection(plan);
     let in_flight = plan.load.connections.saturating_mul(streams);
     let probing = plan.output.probing.unwrap_or(Probing { up: false, time: Duration::ZERO });
     let (other, needs_more) = (probing.other(in_flight), probing.needs_more(in_flight));
@@ -101,7 +101,7 @@ pub fn run_after(plan: &Plan, outcome: &mut Outcome, tail: Option<Tail>, interru
 /// Ends the workers of a finished run that are no longer needed.
 pub fn dismiss_workers(tail: Option<Tail>, outcome: &mut Outcome) {
     if let Some(tail) = tail {
-        outcome.stuck.extend(tail.end().stuck);
+        outcome.stuck.extend(tail.end_workers().stuck);
     }
 }
 
@@ -129,7 +129,7 @@ impl ProbedRun<'_> {
             Ok(session::SessionResult { outcome, tail: Some(tail), .. }) => {
                 let open = outcome.totals.counters.slots_opened;
                 if open < u64::from(connections) {
-                    tail.end();
+                    tail.end_workers();
                     return failed_probe(
                         format!("only {open} of {connections} connections for the probe were open"),
                         &outcome.totals,
@@ -149,29 +149,29 @@ impl ProbedRun<'_> {
     /// Runs a probe with these workers. `before` and `passed` are the counts and the time of the run that opened
     /// connections.
     fn run_probe(&self, mut tail: Tail, before: Totals, passed: Duration, interrupt: &Interrupt) -> (Probe, TailEnd) {
-        let (begin, base) = (tail.tick(), &self.base);
+        let (begin, base) = (tail.current_tick(), &self.base);
         let Ok(mut course) = ProbeCourse::start(*base, begin, tail.in_flight().div_ceil(self.batch)) else {
             unreachable!("the same course was affordable before")
         };
-        tail.limit(course.initial_in_flight(), self.streams);
+        tail.limit_in_flight(course.initial_in_flight(), self.streams);
         let broke_off = loop {
-            if !tail.wait(interrupt) {
+            if !tail.wait_and_collect(interrupt) {
                 break Some("a thread of onrush, or its script, ended early".to_owned());
             }
-            if interrupt.is_asked() {
+            if interrupt.is_requested() {
                 break Some(Probe::SIGNAL.to_owned());
             }
             let in_flight = tail.in_flight().div_ceil(self.batch);
-            let look = TickCounts { tick: tail.tick(), in_flight, ticks: &|from| tail.ticks(from) };
+            let look = TickCounts { tick: tail.current_tick(), in_flight, ticks: &|from| tail.complete_ticks(from) };
             match course.next_step(&look) {
                 ProbeStep::Wait => {}
-                ProbeStep::Limit(in_flight) => tail.limit(in_flight, self.streams),
+                ProbeStep::Limit(in_flight) => tail.limit_in_flight(in_flight, self.streams),
                 ProbeStep::End => break None,
             }
         };
-        let ticks = tail.ticks(begin).to_vec();
-        let length = TICK * tail.tick().saturating_sub(begin) as u32;
-        let mut end = tail.end();
+        let ticks = tail.complete_ticks(begin).to_vec();
+        let length = TICK * tail.current_tick().saturating_sub(begin) as u32;
+        let mut end = tail.end_workers();
         end.totals += &before;
         let counters = &end.totals.counters;
         let mut probe =

@@ -25,7 +25,7 @@ pub use signals::{Signals, end_after, leave};
 pub(crate) fn with_stack(has_script: bool, space: Result<(), Cramped>, work: impl FnOnce() -> u8 + Send) -> u8 {
     let done = space
         .map_err(NotStarted::AddressSpace)
-        .and_then(|()| if has_script { run::on_large_stack(work) } else { Ok(work()) });
+        .and_then(|()| if has_script { run::run_on_large_stack(work) } else { Ok(work()) });
     done.unwrap_or_else(|error| {
         say(&format!("onrush: {error}"));
         EXIT_NOT_STARTED
@@ -45,9 +45,9 @@ pub fn prepare() {
 /// Runs `work`, which any signal ends at once.
 pub fn until_signal(work: impl FnOnce(&Signals) -> u8) -> u8 {
     match Signals::listen(&[]) {
-        Ok(signals) => signals.interrupt.blocking(|| {
+        Ok(signals) => signals.interrupt.run_blocking(|| {
             // The signal arrived just before.
-            if signals.interrupt.is_asked() { EXIT_INTERRUPTED } else { work(&signals) }
+            if signals.interrupt.is_requested() { EXIT_INTERRUPTED } else { work(&signals) }
         }),
         Err(error) => {
             say(&format!("onrush: {error:#}"));

@@ -40,7 +40,7 @@ impl Screen {
 
     /// Writes text, after a script's output. Writes nothing after a failure.
     pub fn print(&mut self, text: &str) {
-        script::flush();
+        script::flush_output();
         if !text.is_empty() && self.failure.is_none() {
             self.failure = self.missing.take();
         }

@@ -69,7 +69,7 @@ impl Signals {
     pub fn listen(also: &[i32]) -> anyhow::Result<Self> {
         let (listen, signals) =
             Self::install_handlers(also).map_err(|error| anyhow!("cannot listen for signals: {}", reason(&error)))?;
-        run::beside("signals", listen).map_err(|reason| NotStarted::Helper { job: "signals", reason })?;
+        run::spawn_detached("signals", listen).map_err(|reason| NotStarted::Helper { job: "signals", reason })?;
         Ok(signals)
     }
 
@@ -105,7 +105,7 @@ impl Signals {
                         None => first = Some((signal, Instant::now())),
                         Some(_) => quit(&is_quitting, &before),
                     }
-                    interrupt.ask();
+                    interrupt.request_end();
                 }
             }
         };
@@ -140,10 +140,10 @@ fn exit_at_once(code: i32) -> ! {
     script::flush_printed();
     let (done, is_done) = mpsc::channel();
     let flush_all = move || {
-        script::flush_all();
+        script::flush_all_streams();
         let _ = done.send(());
     };
-    if run::beside("flush", flush_all).is_ok() {
+    if run::spawn_detached("flush", flush_all).is_ok() {
         let _ = is_done.recv_timeout(FLUSH_MAX);
     }
     low_level::exit(code)
@@ -170,7 +170,7 @@ fn is_ignored(signal: i32) -> bool {
 ///
 /// The thread cannot be created.
 pub fn end_after(is_over: Arc<AtomicBool>, grace: Duration, words: &'static str) -> io::Result<()> {
-    run::beside("end", move || {
+    run::spawn_detached("end", move || {
         while !is_over.load(Ordering::Relaxed) {
             thread::sleep(LOOK);
         }

@@ -80,7 +80,7 @@ impl Document {
             sources: None,
             interrupted: matches!(outcome.ended, run::RunEnd::Signal | run::RunEnd::NeverBegun),
             ended: Ended::of(outcome.ended),
-            lost_threads: outcome.lost_threads(),
+            lost_threads: outcome.count_lost_threads(),
             stopped_threads: outcome.stopped.iter().map(StoppedThread::of).collect(),
             incomplete: failure::incomplete(outcome).map(|words| shown(plan, outcome, words)),
             requests,
@@ -297,7 +297,11 @@ impl Host {
 impl Shortage {
     fn of(plan: &Plan, outcome: &Outcome) -> Option<Self> {
         let run::Shortage { needed, hard } = outcome.descriptors?;
-        Some(Self { needed, allowed: hard, room: host::room(plan, outcome.descriptors).map(u64::from) })
+        Some(Self {
+            needed,
+            allowed: hard,
+            room: host::connections_within_limit(plan, outcome.descriptors).map(u64::from),
+        })
     }
 }
 

@@ -93,7 +93,7 @@ impl<'a> Runs<'a> {
     /// The probes after them, as one.
     fn probe(&self) -> Option<Probe> {
         let probes = self.each.iter().map(|run| run.evidence.probe.as_ref());
-        Probe::of_several(&probes.collect::<Vec<_>>(), self.sources.most(|_| 1) > 1)
+        Probe::combine_runs(&probes.collect::<Vec<_>>(), self.sources.most(|_| 1) > 1)
     }
 
     /// The total of a count of each run.

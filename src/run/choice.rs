@@ -27,7 +27,7 @@ pub struct NoBackend {
 /// # Errors
 ///
 /// Fails if `--io uring` is not available.
-pub fn choose(io: &Io) -> Result<Choice, NoBackend> {
+pub fn choose_backend(io: &Io) -> Result<Choice, NoBackend> {
     // Try io_uring only if the run may use it: some seccomp filters kill a process that tries.
     let (name, reason) = match io {
         Io::Sim(_) => (Sim::NAME, "asked for with --io; time is virtual".to_owned()),

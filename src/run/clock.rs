@@ -34,7 +34,7 @@ impl Clock {
     }
 
     /// Maps a moment of the machine's clock to this clock; virtual time returns its current time instead.
-    pub fn at(&self, moment: Instant) -> Instant {
+    pub fn convert_moment(&self, moment: Instant) -> Instant {
         self.simulated.unwrap_or(moment)
     }
 
@@ -47,7 +47,7 @@ impl Clock {
     }
 
     /// Converts a moment to the time since the Unix epoch.
-    pub fn date(&self, moment: Instant) -> Duration {
+    pub fn unix_time(&self, moment: Instant) -> Duration {
         if self.simulated.is_some() {
             return moment - self.origin;
         }
@@ -68,7 +68,7 @@ impl Clock {
     }
 
     /// Time since the clock was created.
-    pub(super) fn passed(&self) -> Nanos {
+    pub(super) fn elapsed(&self) -> Nanos {
         Nanos(nanos(self.now() - self.origin))
     }
 }
@@ -82,9 +82,9 @@ mod tests {
     #[test]
     fn dates_are_the_same_across_runs() {
         let (clock, moment) = (Clock::for_io(&Io::Epoll), Instant::now() + Duration::from_millis(20));
-        let before = clock.date(moment);
+        let before = clock.unix_time(moment);
         thread::sleep(Duration::from_millis(40));
         // The wall clock runs slightly fast or slow while it is being adjusted.
-        assert!(clock.date(moment).abs_diff(before) < Duration::from_millis(2), "{before:?}");
+        assert!(clock.unix_time(moment).abs_diff(before) < Duration::from_millis(2), "{before:?}");
     }
 }

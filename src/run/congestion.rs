@@ -17,11 +17,11 @@ pub struct BadCongestion {
 }
 
 /// Checks that connections can use the plan's congestion control, if the plan sets one.
-pub(super) fn try_congestion(plan: &Plan, addresses: &Addresses) -> Result<(), BadCongestion> {
+pub(super) fn check_congestion_control(plan: &Plan, addresses: &Addresses) -> Result<(), BadCongestion> {
     let wanted = plan.connect.socket.congestion.as_deref().filter(|_| !matches!(plan.io, Io::Sim(_)));
     let Some((name, address)) = wanted.zip(addresses.0.first()) else { return Ok(()) };
     socket::try_congestion(address.ip(), name).map_err(|errno| {
-        let listed = |setting| host::sysctl(setting).unwrap_or_else(|| format!("those of {setting}"));
+        let listed = |setting| host::read_sysctl(setting).unwrap_or_else(|| format!("those of {setting}"));
         let why = match errno {
             Errno::NOENT => {
                 let available = listed("net.ipv4.tcp_available_congestion_control");

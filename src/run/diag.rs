@@ -56,17 +56,17 @@ pub struct SocketInfo {
 
 /// Calls `each` for the sockets of a family that are in one of these states and have these ports, local and remote (0
 /// is any), until it breaks.
-pub fn dump(
+pub fn dump_sockets(
     v6: bool,
     states: u32,
     ports: [u16; 2],
     mut each: impl FnMut(SocketInfo) -> ControlFlow<()>,
 ) -> Result<(), Errno> {
-    dump_with(0, v6, states, ports, |body| socket(body).map_or(ControlFlow::Continue(()), &mut each))
+    dump_socket_messages(0, v6, states, ports, |body| parse_socket(body).map_or(ControlFlow::Continue(()), &mut each))
 }
 
-/// [`dump`] with extensions: one bit for each attribute to include. `each` gets the kernel's bytes.
-pub fn dump_with(
+/// [`dump_sockets`] with extensions: one bit for each attribute to include. `each` gets the kernel's bytes.
+pub fn dump_socket_messages(
     extensions: u8,
     v6: bool,
     states: u32,
@@ -77,7 +77,7 @@ pub fn dump_with(
     let mut id = [0; 48];
     id[..2].copy_from_slice(&port.to_be_bytes());
     id[2..4].copy_from_slice(&peer_port.to_be_bytes());
-    ask(&request(v6, DUMP, extensions, states, &id), |part| match part {
+    query_kernel(&encode_request(v6, DUMP, extensions, states, &id), |part| match part {
         Ok(Some(body)) => Ok(each(body)),
         Ok(None) => Ok(ControlFlow::Break(())),
         Err(errno) => Err(errno),
@@ -85,18 +85,19 @@ pub fn dump_with(
 }
 
 /// Calls `each` with the `TCP_INFO` of every listed socket that still exists.
-pub fn read(
+pub fn read_sockets(
     sockets: impl IntoIterator<Item = (bool, SocketId)>,
     mut each: impl FnMut(SocketInfo),
 ) -> Result<(), Errno> {
-    let requests: Vec<u8> = sockets.into_iter().flat_map(|(v6, id)| request(v6, 0, 1 << (INFO - 1), !0, &id)).collect();
+    let requests: Vec<u8> =
+        sockets.into_iter().flat_map(|(v6, id)| encode_request(v6, 0, 1 << (INFO - 1), !0, &id)).collect();
     let mut left = requests.len() / (HEADER + REQUEST);
     if left == 0 {
         return Ok(());
     }
-    ask(&requests, |part| {
+    query_kernel(&requests, |part| {
         match part {
-            Ok(Some(body)) => socket(body).into_iter().for_each(&mut each),
+            Ok(Some(body)) => parse_socket(body).into_iter().for_each(&mut each),
             Ok(None) | Err(Errno::NOENT | Errno::STALE) => {}
             Err(errno) => return Err(errno),
         }
@@ -106,7 +107,7 @@ pub fn read(
 }
 
 /// Sends requests and calls `each` with the replies until it breaks.
-fn ask(
+fn query_kernel(
     requests: &[u8],
     mut each: impl FnMut(Result<SocketAttributes<'_>, Errno>) -> Result<ControlFlow<()>, Errno>,
 ) -> Result<(), Errno> {
@@ -120,7 +121,7 @@ fn ask(
             Err(Errno::INTR) => continue,
             received => received?,
         };
-        for part in parts(&buffer[..length]) {
+        for part in split_reply(&buffer[..length]) {
             if each(part)?.is_break() {
                 return Ok(());
             }
@@ -129,7 +130,7 @@ fn ask(
 }
 
 /// Encodes a request for the kernel.
-fn request(v6: bool, flags: u16, extensions: u8, states: u32, id: &SocketId) -> Vec<u8> {
+fn encode_request(v6: bool, flags: u16, extensions: u8, states: u32, id: &SocketId) -> Vec<u8> {
     const SOCK_DIAG_BY_FAMILY: u16 = 20;
     const REQUESTED: u16 = 1;
     let family = if v6 { libc::AF_INET6 } else { libc::AF_INET };
@@ -147,7 +148,7 @@ fn request(v6: bool, flags: u16, extensions: u8, states: u32, id: &SocketId) -> 
 type SocketAttributes<'a> = Option<&'a [u8]>;
 
 /// Splits a reply into messages, up to a truncated one.
-fn parts(mut bytes: &[u8]) -> impl Iterator<Item = Result<SocketAttributes<'_>, Errno>> {
+fn split_reply(mut bytes: &[u8]) -> impl Iterator<Item = Result<SocketAttributes<'_>, Errno>> {
     const ERROR: u16 = 2;
     const DONE: u16 = 3;
     std::iter::from_fn(move || {
@@ -166,8 +167,8 @@ fn parts(mut bytes: &[u8]) -> impl Iterator<Item = Result<SocketAttributes<'_>, 
 }
 
 /// Parses the message about one socket.
-fn socket(body: &[u8]) -> Option<SocketInfo> {
-    let (v6, [local, peer]) = ends(body)?;
+fn parse_socket(body: &[u8]) -> Option<SocketInfo> {
+    let (v6, [local, peer]) = parse_endpoints(body)?;
     let mut socket = SocketInfo {
         v6,
         id: body.get(4..52)?.try_into().ok()?,
@@ -180,7 +181,7 @@ fn socket(body: &[u8]) -> Option<SocketInfo> {
         v6_only: false,
         info: None,
     };
-    for (kind, value) in attributes(body) {
+    for (kind, value) in reply_attributes(body) {
         match kind {
             INFO => socket.info = TcpInfo::decode(value),
             V6_ONLY => socket.v6_only = value.first() == Some(&1),
@@ -191,7 +192,7 @@ fn socket(body: &[u8]) -> Option<SocketInfo> {
 }
 
 /// True for IPv6, with the local and remote address of the socket in a message.
-pub fn ends(body: &[u8]) -> Option<(bool, [SocketAddr; 2])> {
+pub fn parse_endpoints(body: &[u8]) -> Option<(bool, [SocketAddr; 2])> {
     let v6 = match i32::from(*body.first()?) {
         libc::AF_INET => false,
         libc::AF_INET6 => true,
@@ -209,7 +210,7 @@ pub fn ends(body: &[u8]) -> Option<(bool, [SocketAddr; 2])> {
 }
 
 /// The attributes of a reply with their numbers.
-pub fn attributes(body: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+pub fn reply_attributes(body: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     let mut rest = body.get(ANSWER..).unwrap_or_default();
     std::iter::from_fn(move || {
         let (length, kind) = (usize::from(u16_at(rest, 0)?), u16_at(rest, 2)?);
@@ -237,13 +238,13 @@ mod tests {
 
     use super::*;
 
-    fn all(v6: bool, states: u32, ports: [u16; 2]) -> Vec<SocketInfo> {
+    fn list_sockets(v6: bool, states: u32, ports: [u16; 2]) -> Vec<SocketInfo> {
         let mut sockets = Vec::new();
         let keep = |socket| {
             sockets.push(socket);
             ControlFlow::Continue(())
         };
-        dump(v6, states, ports, keep).unwrap();
+        dump_sockets(v6, states, ports, keep).unwrap();
         sockets
     }
 
@@ -255,27 +256,27 @@ mod tests {
             let (address, v6) = (listener.local_addr().unwrap(), ip.is_ipv6());
             let canonical = SocketAddr::new(ip.to_canonical(), address.port());
             let mut peer = TcpStream::connect(address).unwrap();
-            let [socket] = all(v6, LISTEN, [address.port(), 0])[..] else { panic!("{address}") };
+            let [socket] = list_sockets(v6, LISTEN, [address.port(), 0])[..] else { panic!("{address}") };
             assert_eq!((socket.local, socket.v6, socket.waiting), (canonical, v6, 1), "{socket:?}");
             assert!(socket.limit >= 1 && socket.inode > 0 && socket.info.is_none(), "{socket:?}");
             let (accepted, peer_address) = listener.accept().unwrap();
-            assert_eq!(all(v6, LISTEN, [address.port(), 0])[0].waiting, 0);
-            let [connection] = all(v6, ESTABLISHED, [address.port(), 0])[..] else { panic!("{address}") };
+            assert_eq!(list_sockets(v6, LISTEN, [address.port(), 0])[0].waiting, 0);
+            let [connection] = list_sockets(v6, ESTABLISHED, [address.port(), 0])[..] else { panic!("{address}") };
             assert_eq!((connection.local, connection.peer.port()), (canonical, peer_address.port()));
-            let [other] = all(v6, ESTABLISHED, [0, address.port()])[..] else { panic!("{address}") };
+            let [other] = list_sockets(v6, ESTABLISHED, [0, address.port()])[..] else { panic!("{address}") };
             assert_eq!((other.peer, other.local), (connection.local, connection.peer));
             peer.write_all(b"12345").unwrap();
             let infos = |sockets: &[SocketInfo]| {
                 let mut infos = Vec::new();
                 let ids = sockets.iter().map(|socket| (socket.v6, socket.id));
-                read(ids, |socket| infos.push((socket.id, socket.info.unwrap().bytes_received))).unwrap();
+                read_sockets(ids, |socket| infos.push((socket.id, socket.info.unwrap().bytes_received))).unwrap();
                 infos
             };
             assert_eq!(infos(&[connection, other]), [(connection.id, Some(5)), (other.id, Some(0))]);
             // Closing a socket with unread bytes resets the connection, which then disappears at once.
             drop(accepted);
             assert_eq!(infos(&[connection, connection]), []);
-            assert!(all(v6, ESTABLISHED, [address.port(), 0]).is_empty());
+            assert!(list_sockets(v6, ESTABLISHED, [address.port(), 0]).is_empty());
         }
     }
 
@@ -289,12 +290,12 @@ mod tests {
                 message[4..6].copy_from_slice(&kind.to_ne_bytes());
                 message[HEADER] = family as u8;
                 for cut in 0..=length {
-                    parts(&message[..cut]).filter_map(|part| part.ok()?.and_then(socket)).for_each(|_| ());
+                    split_reply(&message[..cut]).filter_map(|part| part.ok()?.and_then(parse_socket)).for_each(|_| ());
                 }
             }
         }
         let errno =
             |errno: i32| [20_u32.to_ne_bytes(), 2_u32.to_ne_bytes(), [0; 4], [0; 4], (-errno).to_ne_bytes()].concat();
-        assert_eq!(parts(&errno(1)).collect::<Vec<_>>(), [Err(Errno::PERM)]);
+        assert_eq!(split_reply(&errno(1)).collect::<Vec<_>>(), [Err(Errno::PERM)]);
     }
 }

@@ -10,7 +10,7 @@ use onrush_plan::schedule::Arrivals;
 use onrush_plan::{Partition, Plan, Schedule, load};
 use onrush_stats::Gap;
 
-use super::dues::dues_of;
+use super::dues::due_times_of_part;
 use super::machine::MachineShare;
 use super::nanos;
 
@@ -34,7 +34,7 @@ pub(super) struct WorkerPart {
 }
 
 /// The load of each worker, in order; `machines` is empty for a run on one machine.
-pub(super) fn worker_parts(plan: &Plan, machines: &[MachineShare]) -> Vec<WorkerPart> {
+pub(super) fn worker_loads(plan: &Plan, machines: &[MachineShare]) -> Vec<WorkerPart> {
     let requests = plan.stop.requests;
     let of = |part: Partition, threads: u32, requests: Option<u64>| {
         (0..threads).map(move |index| WorkerPart {
@@ -55,7 +55,7 @@ pub(super) fn worker_parts(plan: &Plan, machines: &[MachineShare]) -> Vec<Worker
 
 /// Shortens each response gap (in order) to start at its first due request. Also returns the gaps after the last
 /// request of `-n` was due. `ahead`: for each worker, the periods covered by batches sent ahead.
-pub(super) fn due_gaps(
+pub(super) fn compute_due_gaps(
     plan: &Plan,
     schedule: &Schedule,
     gaps: &[Gap],
@@ -64,22 +64,22 @@ pub(super) fn due_gaps(
 ) -> (Vec<DueGap>, Vec<Gap>) {
     let (warmup_ns, slice_ns) = (nanos(plan.warmup), nanos(schedule.send_slice.unwrap_or_default()));
     let since_begin = |ns: u64| warmup_ns.saturating_add(ns);
-    let schedule = affordable(plan, schedule, gaps.last().map_or(0, |gap| gap.until_ns));
+    let schedule = simplify_large_schedule(plan, schedule, gaps.last().map_or(0, |gap| gap.until_ns));
     let mut found = vec![(u64::MAX, 0); gaps.len()];
     let mut before_last = 0;
     for (index, worker) in (0..).zip(workers) {
-        let mut dues = dues_of(plan, &schedule, worker.part, index);
+        let mut dues = due_times_of_part(plan, &schedule, worker.part, index);
         let mut left = worker.requests;
         let ahead = ahead.get(index as usize).map_or(&[][..], Vec::as_slice);
         dues.pass_before(warmup_ns, u64::MAX);
         for (at, (gap, (first_ns, due))) in gaps.iter().zip(&mut found).enumerate() {
-            left -= dues.pass_before(since_begin(sent_until(ahead, gap.from_ns)), left);
+            left -= dues.pass_before(since_begin(sent_ahead_until(ahead, gap.from_ns)), left);
             if left == 0 {
                 break;
             }
             before_last = before_last.max(at + 1);
             *first_ns = dues.next_ns().min(*first_ns);
-            let passed = dues.pass_before(since_begin(sent_until(ahead, gap.until_ns)), left);
+            let passed = dues.pass_before(since_begin(sent_ahead_until(ahead, gap.until_ns)), left);
             (*due, left) = (*due + passed, left - passed);
         }
     }
@@ -94,13 +94,13 @@ pub(super) fn due_gaps(
 }
 
 /// Latest end of the batches sent ahead that cover this moment; until then nothing is due.
-fn sent_until(ahead: &[Gap], at_ns: u64) -> u64 {
+fn sent_ahead_until(ahead: &[Gap], at_ns: u64) -> u64 {
     let next = ahead.get(ahead.partition_point(|ahead| ahead.until_ns <= at_ns));
     next.filter(|ahead| ahead.from_ns < at_ns).map_or(at_ns, |ahead| ahead.until_ns)
 }
 
 /// The schedule; if it has too many random requests to draw again, one with equal rates and equal distances.
-fn affordable<'a>(plan: &Plan, schedule: &'a Schedule, until_ns: u64) -> Cow<'a, Schedule> {
+fn simplify_large_schedule<'a>(plan: &Plan, schedule: &'a Schedule, until_ns: u64) -> Cow<'a, Schedule> {
     let until = plan.warmup + Duration::from_nanos(until_ns);
     let is_drawn = schedule.arrivals == Arrivals::Poisson;
     if is_drawn && schedule.most_per_second() * until.as_secs_f64() > REDRAWN_MAX {

@@ -17,7 +17,7 @@ use super::gathering::Gathering;
 use super::machines::message::{CoordinatorMessage, PIECE, WorkerSetup as Facts};
 use super::machines::{
     CoordinatorEvent, CoordinatorRequest, CoordinatorRules, CoordinatorServer, OwnWorker, Remote, RemoteMachine,
-    WorkerJobs, frame,
+    WorkerJobs, encode_frame,
 };
 use super::threads::NotStarted;
 use super::workers::Workers;
@@ -45,7 +45,7 @@ impl Gathered {
     /// # Errors
     ///
     /// Fails if the secret cannot be read or created, or the address cannot be listened on.
-    pub fn listen(machines: &Machines) -> anyhow::Result<Self> {
+    pub fn start_listening(machines: &Machines) -> anyhow::Result<Self> {
         let token = Token::read_or_make(&machines.token_file)?;
         let rules = CoordinatorRules { machines: machines.count, join: machines.join, loss: machines.loss };
         let server = Rc::new(CoordinatorServer::open(machines.address, token, rules)?);
@@ -60,7 +60,7 @@ impl Gathered {
     /// # Errors
     ///
     /// Fails if a machine cannot set up its part, or too few machines joined.
-    pub fn prepare(
+    pub fn prepare_run(
         &mut self,
         plan: &Plan,
         interrupt: &Interrupt,
@@ -69,9 +69,9 @@ impl Gathered {
         let row = row_length(plan, self.count, observers);
         // A run of a search may have fewer connections or requests than machines.
         let parts: Vec<Plan> = (0..self.count).map_while(|index| plan.share(index, self.count)).collect();
-        let mut frames = frames(plan, &parts, row)?;
+        let mut frames = encode_jobs(plan, &parts, row)?;
         frames.resize(self.count as usize, Vec::new());
-        self.server.ask(CoordinatorRequest::Prepare(WorkerJobs { frames, row }));
+        self.server.send_request(CoordinatorRequest::Prepare(WorkerJobs { frames, row }));
         // With many machines, report each tenth of them.
         let step = |count: u32| if self.count <= FEW { count } else { count * 10 / self.count };
         let mut told = None;
@@ -81,7 +81,7 @@ impl Gathered {
                 return;
             }
             let gathering = Gathering { address: self.server.address, machines: self.count, there, prepared };
-            observers.iter_mut().for_each(|observer| observer.gathering(&gathering));
+            observers.iter_mut().for_each(|observer| observer.on_gathering(&gathering));
         };
         // Only the first run of a search waits for machines.
         let is_first = !std::mem::replace(&mut self.has_gathered, true);
@@ -89,14 +89,14 @@ impl Gathered {
             tell(observers, 0, 0);
         }
         let (facts, ahead) = loop {
-            if interrupt.is_asked() {
+            if interrupt.is_requested() {
                 return Ok(None);
             }
-            match self.server.hear(WATCH) {
+            match self.server.next_event(WATCH) {
                 None | Some(CoordinatorEvent::Row(..) | CoordinatorEvent::Done(..)) => {}
                 Some(CoordinatorEvent::Ready(facts, ahead)) => break (facts, ahead),
                 Some(CoordinatorEvent::Refused(why)) => {
-                    observers.iter_mut().for_each(|observer| observer.machine(&why))
+                    observers.iter_mut().for_each(|observer| observer.on_machine_message(&why))
                 }
                 Some(CoordinatorEvent::Hopeless(why, true)) => return Err(anyhow!(why)),
                 Some(CoordinatorEvent::Hopeless(why, false) | CoordinatorEvent::Lost(_, why)) => {
@@ -107,9 +107,9 @@ impl Gathered {
             }
         };
         let (facts, trips): (Vec<Facts>, Vec<Duration>) = facts.into_iter().unzip();
-        let (choice, addresses) = common(&facts);
-        observers.iter_mut().for_each(|observer| observer.resolved(&choice, &addresses));
-        let ready = observers.iter_mut().map(|observer| observer.ready()).collect::<Option<Vec<_>>>();
+        let (choice, addresses) = merge_setups(&facts);
+        observers.iter_mut().for_each(|observer| observer.on_resolved(&choice, &addresses));
+        let ready = observers.iter_mut().map(|observer| observer.on_ready()).collect::<Option<Vec<_>>>();
         if ready.is_none() {
             return Ok(None);
         }
@@ -146,12 +146,12 @@ fn row_length(plan: &Plan, machines: u32, observers: &[&mut dyn Observer]) -> Du
     let (second, tenth) = (Duration::from_secs(1), Duration::from_millis(100));
     let is_whole = |time: Duration| time.subsec_nanos() == 0;
     let ends = plan.stages().iter().all(|stage| is_whole(stage.until));
-    let is_finer = observers.iter().filter_map(|observer| observer.row()).any(|row| !is_whole(row));
+    let is_finer = observers.iter().filter_map(|observer| observer.first_row_max()).any(|row| !is_whole(row));
     if machines <= FEW || !ends || is_finer { tenth } else { second }
 }
 
 /// The frames for each machine: its part of the plan, and the files.
-fn frames(plan: &Plan, parts: &[Plan], row: Duration) -> anyhow::Result<Vec<Vec<Arc<[u8]>>>> {
+fn encode_jobs(plan: &Plan, parts: &[Plan], row: Duration) -> anyhow::Result<Vec<Vec<Arc<[u8]>>>> {
     let mut files: Vec<(String, u64)> = Vec::new();
     let mut pieces = Vec::new();
     for file in plan.files() {
@@ -159,19 +159,19 @@ fn frames(plan: &Plan, parts: &[Plan], row: Duration) -> anyhow::Result<Vec<Vec<
         if files.iter().all(|(known, _)| *known != digest) {
             let contents = file.contents()?;
             files.push((digest, contents.len() as u64));
-            pieces.extend(contents.chunks(PIECE).map(|piece| frame(&CoordinatorMessage::Piece(piece.to_vec()))));
+            pieces.extend(contents.chunks(PIECE).map(|piece| encode_frame(&CoordinatorMessage::Piece(piece.to_vec()))));
         }
     }
     let row_ns = nanos(row);
     let of_part = |part: &Plan| {
         let order = CoordinatorMessage::Prepare { plan: part.to_json()?, files: files.clone(), row_ns };
-        Ok([frame(&order)].into_iter().chain(pieces.iter().cloned()).collect())
+        Ok([encode_frame(&order)].into_iter().chain(pieces.iter().cloned()).collect())
     };
     parts.iter().map(of_part).collect()
 }
 
 /// The common backend of all machines, if there is one, and the addresses that any of them uses.
-fn common(facts: &[Facts]) -> (Choice, Addresses) {
+fn merge_setups(facts: &[Facts]) -> (Choice, Addresses) {
     let is_uring = facts.iter().all(|facts| facts.backend.0 == Uring::NAME);
     let mut addresses: Vec<SocketAddr> = Vec::new();
     for address in facts.iter().flat_map(|facts| &facts.addresses) {

@@ -34,7 +34,7 @@ pub struct Shortage {
 const OLDEST: (u32, u32) = (5, 10);
 
 /// End of an error message if this kernel release is too old; follows the reason.
-pub fn too_old(release: &str) -> Option<String> {
+pub fn kernel_too_old_message(release: &str) -> Option<String> {
     let mut numbers = release.split(|character: char| !character.is_ascii_digit()).map(str::parse);
     let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next()) else { return None };
     let (needed_major, needed_minor) = OLDEST;
@@ -43,35 +43,35 @@ pub fn too_old(release: &str) -> Option<String> {
 }
 
 /// The remedy for too few descriptors; follows the reason in a message.
-pub fn remedy(needed: u64) -> String {
-    format!("; the run needs {needed} open files: {}", raise_files(needed))
+pub fn descriptor_remedy(needed: u64) -> String {
+    format!("; the run needs {needed} open files: {}", open_files_command(needed))
 }
 
 /// Command that raises the open-file limit.
-pub fn raise_files(needed: u64) -> String {
+pub fn open_files_command(needed: u64) -> String {
     format!("'sudo prlimit --pid $$ --nofile={needed}' raises the limit")
 }
 
 /// Number of descriptors a run needs.
-pub fn needed(connections: u32, threads: u32) -> u64 {
+pub fn descriptors_needed(connections: u32, threads: u32) -> u64 {
     u64::from(connections) + PER_THREAD * u64::from(threads) + SPARE
 }
 
 /// The shortage, if the hard limit on open files is too low for a run.
-pub fn shortage(plan: &Plan) -> Option<Shortage> {
-    let (needed, hard) = (needed_by(plan), getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX));
+pub fn descriptor_shortage(plan: &Plan) -> Option<Shortage> {
+    let (needed, hard) = (descriptors_needed_by_plan(plan), getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX));
     (hard < needed).then_some(Shortage { needed, hard })
 }
 
 /// Raises the soft open-file limit to the run's need, up to the hard limit. Returns the shortage if that is not enough;
 /// the run then continues with fewer connections.
 pub fn raise_descriptor_limit(plan: &Plan) -> Option<Shortage> {
-    raise_descriptors(needed_by(plan));
-    shortage(plan)
+    raise_descriptor_limit_to(descriptors_needed_by_plan(plan));
+    descriptor_shortage(plan)
 }
 
 /// Raises the open-file limit to `needed` as far as possible; returns the limit if it is lower.
-pub fn raise_descriptors(needed: u64) -> Option<u64> {
+pub fn raise_descriptor_limit_to(needed: u64) -> Option<u64> {
     let limit = getrlimit(Resource::Nofile);
     if limit.current.is_some_and(|soft| soft < needed) {
         let most = limit.maximum.unwrap_or(u64::MAX);
@@ -85,12 +85,12 @@ pub fn raise_descriptors(needed: u64) -> Option<u64> {
 pub(super) const STAND_INS_MAX: u32 = 64;
 
 /// Number of descriptors a plan needs; zero in simulations.
-pub fn needed_by(plan: &Plan) -> u64 {
-    if matches!(plan.io, Io::Sim(_)) { 0 } else { needed(useful(plan), plan.load.threads) }
+pub fn descriptors_needed_by_plan(plan: &Plan) -> u64 {
+    if matches!(plan.io, Io::Sim(_)) { 0 } else { descriptors_needed(useful_connections(plan), plan.load.threads) }
 }
 
 /// Number of a plan's connections that have a request to send: at most one per request, at least one per thread.
-fn useful(plan: &Plan) -> u32 {
+fn useful_connections(plan: &Plan) -> u32 {
     let Load { threads, max_inflight, .. } = plan.load;
     let stand_ins = if plan.http.may_be_http2() { max_inflight.min(STAND_INS_MAX * threads) } else { 0 };
     let most = u64::from(max_inflight + stand_ins);
@@ -99,11 +99,11 @@ fn useful(plan: &Plan) -> u32 {
 
 /// Number of connections that fit under the open-file limit, if that is known to be too few for the whole run. wrk
 /// keeps trying to open all of them, and a changing number of connections may be reached only briefly.
-pub fn room(plan: &Plan, shortage: Option<Shortage>) -> Option<u32> {
+pub fn connections_within_limit(plan: &Plan, shortage: Option<Shortage>) -> Option<u32> {
     let load = &plan.load;
     let is_constant = !load.grows() && plan.levels.is_none() && !plan.dialect.is_compat();
     let Shortage { hard, .. } = shortage.filter(|_| is_constant)?;
-    let left = hard.saturating_sub(needed(0, load.threads));
+    let left = hard.saturating_sub(descriptors_needed(0, load.threads));
     Some(u32::try_from(left).unwrap_or(u32::MAX).clamp(load.threads, load.connections))
 }
 
@@ -126,12 +126,13 @@ pub struct Cramped {
 /// # Errors
 ///
 /// Fails if too little is left, with the memory needed and the memory left.
-pub fn check_space(plan: &Plan, has_script: bool) -> Result<(), Cramped> {
+pub fn check_address_space(plan: &Plan, has_script: bool) -> Result<(), Cramped> {
     let Some(limit) = getrlimit(Resource::As).current else { return Ok(()) };
-    let size = file("/proc/self/status").and_then(|status| value(&status, "VmSize"));
+    let size = read_small_file("/proc/self/status").and_then(|status| find_proc_field(&status, "VmSize"));
     let kib = size.and_then(|size| size.split(' ').next()?.parse::<u64>().ok());
     let left = limit.saturating_sub(kib.unwrap_or(0) * 1024);
-    let connections = room(plan, shortage(plan)).unwrap_or(u32::MAX).min(useful(plan));
+    let connections =
+        connections_within_limit(plan, descriptor_shortage(plan)).unwrap_or(u32::MAX).min(useful_connections(plan));
     let needed = address_space(plan, connections, has_script);
     let (needed_mib, left_mib) = (needed.div_ceil(MIB), left / MIB);
     let cramped = Cramped { threads: plan.load.threads, connections, needed_mib, left_mib };
@@ -214,13 +215,13 @@ const SYSCTLS: [&str; 17] = [
 ];
 
 /// Reads the facts of this machine.
-pub fn facts() -> HostFacts {
+pub fn read_host_facts() -> HostFacts {
     let limit = getrlimit(Resource::Nofile);
-    let named = |name: &&str| Some(((*name).to_owned(), sysctl(name)?));
+    let named = |name: &&str| Some(((*name).to_owned(), read_sysctl(name)?));
     HostFacts {
-        boot_id: file("/proc/sys/kernel/random/boot_id"),
-        kernel: file("/proc/sys/kernel/osrelease"),
-        cpu_model: cpu("model name"),
+        boot_id: read_small_file("/proc/sys/kernel/random/boot_id"),
+        kernel: read_small_file("/proc/sys/kernel/osrelease"),
+        cpu_model: read_cpu_field("model name"),
         cpus: thread::available_parallelism().map_or(1, |cpus| cpus.get()),
         open_files_soft: limit.current,
         open_files_hard: limit.maximum,
@@ -229,29 +230,29 @@ pub fn facts() -> HostFacts {
 }
 
 /// Value of a kernel setting, with its parts separated by single spaces.
-pub fn sysctl(name: &str) -> Option<String> {
-    let value = file(&format!("/proc/sys/{}", name.replace('.', "/")))?;
+pub fn read_sysctl(name: &str) -> Option<String> {
+    let value = read_small_file(&format!("/proc/sys/{}", name.replace('.', "/")))?;
     Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// Contents of a small file, trimmed; `None` if the file cannot be read.
-pub fn file(path: &str) -> Option<String> {
+pub fn read_small_file(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim().to_owned())
 }
 
 /// Value under this name in `/proc/cpuinfo` for the first processor; the names depend on the architecture.
-pub fn cpu(name: &str) -> Option<String> {
-    value(&file("/proc/cpuinfo")?, name)
+pub fn read_cpu_field(name: &str) -> Option<String> {
+    find_proc_field(&read_small_file("/proc/cpuinfo")?, name)
 }
 
 /// The value of the first line `name : value`.
-pub fn value(text: &str, name: &str) -> Option<String> {
+pub fn find_proc_field(text: &str, name: &str) -> Option<String> {
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
     lines.find(|(key, _)| key.trim_end() == name).map(|(_, value)| value.trim().to_owned())
 }
 
 /// Opens the calling thread's [`SCHEDSTAT`]; `None` if the kernel has none or no descriptor is free.
-pub fn schedstat(path: &str) -> Option<OwnedFd> {
+pub fn open_schedstat(path: &str) -> Option<OwnedFd> {
     fs::File::open(path).ok().map(OwnedFd::from)
 }
 
@@ -269,24 +270,24 @@ impl Ports {
     /// Reads the counts from the kernel; `None` if they are unavailable.
     pub fn read() -> Option<Self> {
         let sockets = fs::read_to_string("/proc/net/sockstat").ok()?;
-        Some(Self { usable: ports::usable()?.len() as u64, time_wait: time_wait(&sockets)? })
+        Some(Self { usable: ports::usable()?.len() as u64, time_wait: parse_time_wait(&sockets)? })
     }
 }
 
 /// The number after `tw` in the TCP line.
-fn time_wait(sockets: &str) -> Option<u64> {
+fn parse_time_wait(sockets: &str) -> Option<u64> {
     let line = sockets.lines().find_map(|line| line.strip_prefix("TCP: "))?;
     line.split_whitespace().skip_while(|word| *word != "tw").nth(1)?.parse().ok()
 }
 
 /// Reason why the kernel chooses the local ports of a run; `None` if the run chooses them.
-pub fn unchosen_ports(plan: &Plan) -> Option<Unchosen> {
+pub fn unchosen_ports_reason(plan: &Plan) -> Option<Unchosen> {
     let has_ports = plan.connect.unix.is_none() && !matches!(plan.io, Io::Sim(_));
     PortRing::of_this_machine().err().filter(|_| has_ports)
 }
 
 /// Number of local ports for a plan, if fewer than its connections.
-pub fn too_few_ports(plan: &Plan, addresses: &Addresses, ports: Option<Ports>) -> Option<u64> {
+pub fn port_shortage(plan: &Plan, addresses: &Addresses, ports: Option<Ports>) -> Option<u64> {
     let pairs = addresses.0.len() as u64 * plan.connect.sources.map_or(1, |sources| u64::from(sources.count()));
     let there_are = ports?.usable * pairs;
     let takes_ports = plan.connect.unix.is_none() && !matches!(plan.io, Io::Sim(_));
@@ -312,7 +313,7 @@ mod tests {
             ("6.1", None),
             ("unknown", None),
         ] {
-            assert_eq!(too_old(release).as_deref(), expected, "{release}");
+            assert_eq!(kernel_too_old_message(release).as_deref(), expected, "{release}");
         }
     }
 
@@ -336,8 +337,8 @@ mod tests {
     }
 
     #[test]
-    fn the_facts_are_those_of_this_machine() {
-        let facts = facts();
+    fn host_facts_describe_this_machine() {
+        let facts = read_host_facts();
         assert!(facts.kernel.is_some_and(|kernel| kernel.contains('.')));
         assert!(facts.boot_id.is_some_and(|id| id.len() == 36), "a UUID");
         assert!(facts.cpus >= 1);
@@ -347,19 +348,22 @@ mod tests {
 
     #[test]
     fn processors_are_named_if_known() {
-        assert_eq!(value("processor\t: 0\nmodel name\t: A B @ 1\n", "model name").as_deref(), Some("A B @ 1"));
-        assert_eq!(value("processor\t: 0\nmodel name 2\t: x\n", "model name"), None);
+        assert_eq!(
+            find_proc_field("processor\t: 0\nmodel name\t: A B @ 1\n", "model name").as_deref(),
+            Some("A B @ 1")
+        );
+        assert_eq!(find_proc_field("processor\t: 0\nmodel name 2\t: x\n", "model name"), None);
     }
 
     #[test]
-    fn a_schedstat_that_is_not_there_is_none() {
-        assert!(schedstat(SCHEDSTAT).is_some() && schedstat("/proc/no-such-file").is_none());
+    fn missing_schedstat_is_none() {
+        assert!(open_schedstat(SCHEDSTAT).is_some() && open_schedstat("/proc/no-such-file").is_none());
     }
 
     #[test]
-    fn the_kernels_files_are_read() {
+    fn kernel_files_are_parsed() {
         let sockets = "sockets: used 290\nTCP: inuse 5 orphan 0 tw 17 alloc 8 mem 2\nUDP: inuse 1 mem 0\n";
-        assert_eq!(time_wait(sockets), Some(17));
+        assert_eq!(parse_time_wait(sockets), Some(17));
         assert!(Ports::read().is_some_and(|ports| ports.usable > 0));
     }
 }

@@ -16,24 +16,24 @@ struct Flags {
 
 impl Interrupt {
     /// Asks the run to end.
-    pub fn ask(&self) {
+    pub fn request_end(&self) {
         self.0.asked.store(true, Ordering::Relaxed);
     }
 
     /// True if the run was asked to end.
-    pub fn is_asked(&self) -> bool {
+    pub fn is_requested(&self) -> bool {
         self.0.asked.load(Ordering::Relaxed)
     }
 
     /// Makes a call that may block forever, such as a script's `setup`. The flag is not checked during the call.
-    pub fn blocking<T>(&self, work: impl FnOnce() -> T) -> T {
+    pub fn run_blocking<T>(&self, work: impl FnOnce() -> T) -> T {
         self.0.is_blocked.store(true, Ordering::Relaxed);
         let done = work();
         self.0.is_blocked.store(false, Ordering::Relaxed);
         done
     }
 
-    /// True during a call of [`Self::blocking`], when signals go unnoticed.
+    /// True during a call of [`Self::run_blocking`], when signals go unnoticed.
     pub fn is_blocked(&self) -> bool {
         self.0.is_blocked.load(Ordering::Relaxed)
     }

@@ -55,7 +55,7 @@ pub use monitor::Unobserved;
 pub use monitor::seen::{Listening, Machine, MonitorReport, Network, Target};
 pub use observer::Observer;
 pub use outcome::{Breakdown, Outcome, RunEnd, WorkerShare};
-pub use prepare::{BadSource, prepare};
+pub use prepare::{BadSource, prepare_run};
 pub use probe::{Elasticity, Probe, Slot};
 pub use snapshot::{RunProgress, TimelineRow};
 pub use sockets::SocketSample;
@@ -79,7 +79,7 @@ use onrush_plan::limits::SCRIPT_STACK_BYTES;
 /// # Errors
 ///
 /// Fails if the thread cannot be created.
-pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NotStarted> {
+pub fn run_on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, NotStarted> {
     thread::scope(|scope| {
         let thread = thread::Builder::new().name("script".to_owned()).stack_size(SCRIPT_STACK_BYTES);
         let failed = |reason| NotStarted::Helper { job: "the script", reason };
@@ -93,7 +93,7 @@ pub fn on_large_stack<T: Send>(work: impl FnOnce() -> T + Send) -> Result<T, Not
 /// # Errors
 ///
 /// Fails if the thread cannot be created.
-pub fn beside(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
+pub fn spawn_detached(name: &str, work: impl FnOnce() + Send + 'static) -> io::Result<()> {
     thread::Builder::new().name(name.to_owned()).spawn(work).map(drop)
 }
 

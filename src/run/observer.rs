@@ -13,35 +13,35 @@ use super::{Choice, KeepSample, Listener, PassOn, RunProgress, SocketSample, Tim
 /// an answer documents how the answers of several observers are combined.
 pub trait Observer {
     /// Called with the chosen backend and the addresses of the target.
-    fn resolved(&mut self, _: &Choice, _: &Addresses) {}
+    fn on_resolved(&mut self, _: &Choice, _: &Addresses) {}
     /// Called when everything is set up. Returns when the run may start: now, or at a moment agreed with other
     /// machines. The run starts at the latest of these moments. `None` cancels the run.
-    fn ready(&mut self) -> Option<Instant> {
+    fn on_ready(&mut self) -> Option<Instant> {
         Some(Instant::now())
     }
     /// Called with the progress, about five times a second.
-    fn progress(&mut self, _: &RunProgress<'_>) {}
+    fn on_progress(&mut self, _: &RunProgress<'_>) {}
     /// Called when a row of the timeline is complete.
-    fn second(&mut self, _: &TimelineRow) {}
+    fn on_row(&mut self, _: &TimelineRow) {}
     /// Length of the full rows this observer wants, if any; a multiple of 100 ms. The first observer decides.
-    fn whole_row(&self) -> Option<Duration> {
+    fn full_row_length(&self) -> Option<Duration> {
         None
     }
     /// Called with the measurements of a row: the sum of all rows is the run's total.
-    fn whole(&mut self, _: &Totals) {}
+    fn on_full_row(&mut self, _: &Totals) {}
     /// Called when a worker has ended.
-    fn ended(&mut self, _: usize, _: &WorkerEnd) {}
+    fn on_worker_ended(&mut self, _: usize, _: &WorkerEnd) {}
     /// Called when the wait for machines starts, and whenever more have joined.
-    fn gathering(&mut self, _: &Gathering) {}
+    fn on_gathering(&mut self, _: &Gathering) {}
     /// Called when a machine was lost or refused, with a sentence for the user.
-    fn machine(&mut self, _: &str) {}
+    fn on_machine_message(&mut self, _: &str) {}
     /// Called with a sample of sockets if the plan asks for samples, including during the warm-up.
-    fn sampled(&mut self, _: &SocketSample) {}
+    fn on_sample(&mut self, _: &SocketSample) {}
     /// Called at most once, when no first connection was accepted and the run waits for the target.
-    fn waiting(&mut self, _: &Waiting) {}
+    fn on_waiting(&mut self, _: &Waiting) {}
     /// Maximum length of the first row of the timeline, a multiple of 100 ms. The shortest answer wins; the default is
     /// a second.
-    fn row(&self) -> Option<Duration> {
+    fn first_row_max(&self) -> Option<Duration> {
         None
     }
     /// True if the run may end now because continuing would change nothing. One observer is enough.
@@ -52,16 +52,16 @@ pub trait Observer {
     /// messages; without a listener they are lost. Output that the script writes itself, for instance with `print`,
     /// bypasses the listener.
     /// through it.
-    fn listener(&mut self) -> Option<Listener> {
+    fn script_listener(&mut self) -> Option<Listener> {
         None
     }
     /// Receives the entries of the request log, from any thread, if the plan asks for one. The first taker gets all
     /// entries; without a taker there is no log.
-    fn request_log(&mut self) -> Option<PassOn> {
+    fn request_log_taker(&mut self) -> Option<PassOn> {
         None
     }
     /// Receives samples of this plan's responses, from any thread. The first taker gets all samples.
-    fn samples(&mut self, _: &Plan) -> Option<KeepSample> {
+    fn sample_taker(&mut self, _: &Plan) -> Option<KeepSample> {
         None
     }
 }

@@ -15,7 +15,7 @@ use onrush_stats::{
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 
-use super::due_gaps::{DueGap, due_gaps, worker_parts};
+use super::due_gaps::{DueGap, compute_due_gaps, worker_loads};
 use super::machine::MachineShare;
 use super::snapshot::Collector;
 use super::until::StopRule;
@@ -211,11 +211,11 @@ impl Outcome {
     /// A run that a signal ended before the start.
     pub fn interrupted(choice: &Choice) -> Self {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Self { ended: RunEnd::NeverBegun, host: host::facts(), ..Self::new(choice.name, None, now) }
+        Self { ended: RunEnd::NeverBegun, host: host::read_host_facts(), ..Self::new(choice.name, None, now) }
     }
 
     /// Records a worker without a result: stuck, or panicked before `now`.
-    pub(super) fn lose(&mut self, plan: &Plan, index: usize, stuck: Option<StuckThread>, now: Duration) {
+    pub(super) fn record_lost_worker(&mut self, plan: &Plan, index: usize, stuck: Option<StuckThread>, now: Duration) {
         if let Some(StuckThread { callback, .. }) = stuck {
             self.stuck.push((index + 1, callback));
         } else {
@@ -233,13 +233,13 @@ impl Outcome {
     }
 
     /// Records a thread without a result on another machine.
-    pub(super) fn lack(&mut self) {
+    pub(super) fn record_lost_remote_thread(&mut self) {
         self.workers.push(WorkerShare { connections: 0, counters: Counters::default(), activity: None });
         self.ahead.push(Vec::new());
         self.silences.clear();
     }
 
-    pub(super) fn take_over(&mut self, mut collector: Collector, plan: &Plan) {
+    pub(super) fn take_collected(&mut self, mut collector: Collector, plan: &Plan) {
         self.totals = std::mem::take(collector.totals());
         if !plan.output.keeps_secrets {
             self.hide_secrets(plan);
@@ -258,15 +258,16 @@ impl Outcome {
         if self.machines.is_empty() && self.totals.ledger.rows().iter().any(|row| row.cause == no_port) {
             self.ports = Ports::read();
         }
-        self.recent = collector.recent_counts.take().map_or_else(Vec::new, |recent| recent.end(nanos(self.elapsed)));
-        self.until = collector.stop_rule.and_then(StopRule::end);
+        self.recent =
+            collector.recent_counts.take().map_or_else(Vec::new, |recent| recent.into_counts(nanos(self.elapsed)));
+        self.until = collector.stop_rule.and_then(StopRule::into_result);
         self.timeline = collector.timeline;
         self.stages = collector.stages.totals;
         self.timeline.end(nanos(self.elapsed));
         debug_assert!(self.timeline.is_all_of(&self.totals), "the rows are the run");
         debug_assert!(self.follows_littles_law(plan), "latencies longer than requests were in flight");
         self.compute_response_gaps(plan);
-        self.host = host::facts();
+        self.host = host::read_host_facts();
         if matches!(plan.io, Io::Sim(_)) {
             // Virtual time is not tied to a machine.
             self.host.boot_id = None;
@@ -292,7 +293,8 @@ impl Outcome {
         }
         // Requests held back by the script are not the target's fault.
         let gaps = if self.pauses { &self.silences } else { &gaps };
-        let (mut found, mut after) = due_gaps(plan, schedule, gaps, &worker_parts(plan, &self.machines), &self.ahead);
+        let (mut found, mut after) =
+            compute_due_gaps(plan, schedule, gaps, &worker_loads(plan, &self.machines), &self.ahead);
         let open_loop = self.totals.open_loop.as_deref();
         let unsent = open_loop.map_or(0, |open_loop| open_loop.unsent);
         // If `-n` ends the schedule before the run, the last requests may still be in flight or unsent.
@@ -346,7 +348,7 @@ impl Outcome {
     }
 
     /// Adds the results of a worker.
-    pub(super) fn add(&mut self, end: WorkerEnd, refused: bool) {
+    pub(super) fn add_worker_end(&mut self, end: WorkerEnd, refused: bool) {
         self.elapsed = self.elapsed.max(Duration::from_nanos(end.elapsed_ns));
         self.ran_on = self.ran_on.max(Duration::from_nanos(end.ran_on_ns));
         let (counters, activity) = (Counters::default(), Some(Activity::default()));
@@ -389,11 +391,11 @@ impl Outcome {
 
     /// True if a thread returned no result, so that its last measurements are missing.
     pub fn has_lost_threads(&self) -> bool {
-        self.lost_threads() > 0
+        self.count_lost_threads() > 0
     }
 
     /// Number of threads that returned no result.
-    pub fn lost_threads(&self) -> u64 {
+    pub fn count_lost_threads(&self) -> u64 {
         self.stuck.len() as u64 + u64::from(matches!(self.breakdown, Some(Breakdown::Bug(_))))
     }
 
@@ -402,7 +404,7 @@ impl Outcome {
         if !self.machines.is_empty() {
             return self.machines.iter().map(|machine| machine.connections).sum();
         }
-        let most = u64::from(host::room(plan, self.descriptors).unwrap_or(plan.load.max_inflight));
+        let most = u64::from(host::connections_within_limit(plan, self.descriptors).unwrap_or(plan.load.max_inflight));
         // With several streams per connection, fewer connections reach the limit.
         let is_reached_earlier = plan.load.grows() && plan.http.streams.is_some_and(|streams| streams > 1);
         if is_reached_earlier { most.min(self.totals.counters.slots_opened.max(1)) } else { most }
@@ -410,7 +412,7 @@ impl Outcome {
 
     /// Maximum number of requests in flight per connection: as requested, or as the server allowed. If the server's
     /// limit varied, the highest observed number.
-    pub fn streams(&self, plan: &Plan) -> u32 {
+    pub fn streams_per_connection(&self, plan: &Plan) -> u32 {
         let asked = plan.http.streams.unwrap_or(1);
         let seen = self.http2.as_ref().filter(|seen| seen.connections > 0);
         seen.map_or(1, |seen| match seen.streams_allowed_max {

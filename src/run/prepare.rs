@@ -20,15 +20,15 @@ use onrush_text::reason;
 use rustix::io::Errno;
 use thiserror::Error;
 
-use super::congestion::try_congestion;
-use super::dues::{dues, seed};
+use super::congestion::check_congestion_control;
+use super::dues::{worker_due_times, worker_seed};
 use super::monitor::Monitor;
 use super::simulated::Simulated;
 use super::sockets::SocketSampler;
 use super::supervisor::Prepared;
 use super::threads::Threads;
 use super::waiting::PATIENCE;
-use super::worker::{RunScript, Worker, WorkerScript, options};
+use super::worker::{RunScript, Worker, WorkerScript, http2_options};
 use super::workers::Workers;
 use super::{host, nanos, spin};
 use crate::requests::{Entries, Listed, Picker, RequestNumbering, Values};
@@ -47,7 +47,7 @@ pub struct BadSource {
     remedy: &'static str,
 }
 
-/// Sets up all workers of a plan on the backend from [`choose`](super::choice::choose).
+/// Sets up all workers of a plan on the backend from [`choose_backend`](super::choice::choose_backend).
 ///
 /// - `spares`: idle connections of an earlier session to the same target, if this session also passes on its own.
 /// - `takers`: receive the entries of the request log, and samples of responses.
@@ -55,7 +55,7 @@ pub struct BadSource {
 /// # Errors
 ///
 /// Fails with [`NotStarted`](super::NotStarted), or if a scenario, certificate or key file of the plan is faulty.
-pub fn prepare(
+pub fn prepare_run(
     plan: &Plan,
     addresses: &Addresses,
     backend: &'static str,
@@ -63,16 +63,16 @@ pub fn prepare(
     spares: Option<Vec<Spare>>,
     (pass_on, keep): (Option<PassOn>, Option<KeepSample>),
 ) -> anyhow::Result<Prepared> {
-    let (descriptors, files) = (host::raise_descriptor_limit(plan), host::needed_by(plan));
+    let (descriptors, files) = (host::raise_descriptor_limit(plan), host::descriptors_needed_by_plan(plan));
     let mut plan = Cow::Borrowed(plan);
-    if let Some(room) = host::room(&plan, descriptors) {
+    if let Some(room) = host::connections_within_limit(&plan, descriptors) {
         plan.to_mut().load = Load::new(plan.load.threads, room);
     }
     let (plan, load) = (&*plan, &plan.load);
     if let Some(sources) = plan.connect.sources {
-        try_sources(sources, plan.dialect)?;
+        check_source_addresses(sources, plan.dialect)?;
     }
-    try_congestion(plan, addresses)?;
+    check_congestion_control(plan, addresses)?;
     let sockets = SocketSampler::prepare(plan, addresses)?;
     let tls = plan.tls.as_ref().map(tls::Config::new).transpose()?;
     if let (Some(script), Some(limit)) = (&script, plan.requests_per_connection) {
@@ -83,11 +83,11 @@ pub fn prepare(
     let parts = plan.request.with_body(plan.shared_body()?);
     let pipelines = script.as_ref().is_some_and(|script| script.depth > 1);
     let scripts = script.map_or_else(Vec::new, |script| script.workers);
-    let spins = spin::decide(plan, &addresses.0).spins;
-    let config = |index| Config { spins, ..config(plan, addresses, tls.clone(), pipelines, index) };
-    let monitor = Monitor::begin(plan, addresses);
+    let spins = spin::decide_busy_poll(plan, &addresses.0).spins;
+    let config = |index| Config { spins, ..worker_config(plan, addresses, tls.clone(), pipelines, index) };
+    let monitor = Monitor::start_watching(plan, addresses);
     let control = Arc::new(Control::new(plan.load.threads));
-    let mut workers = workers(plan, &parts, config, scripts, listed(plan, &parts)?, spares, &control);
+    let mut workers = create_workers(plan, &parts, config, scripts, list_requests(plan, &parts)?, spares, &control);
     if let (Some(log), Some(pass_on)) = (&plan.output.request_log, pass_on) {
         for worker in &mut workers {
             worker.log = Some(RequestLog::new(log.one_of, worker.config.seed, Arc::clone(&pass_on)));
@@ -101,7 +101,7 @@ pub fn prepare(
         }
     }
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
-    let (clock, dialer) = (Clock::start(), dialers(plan));
+    let (clock, dialer) = (Clock::start(), dialer_factory(plan));
     let workers = match &plan.io {
         Io::Sim(path) => {
             let scenario = Scenario::read(path)?.share(load.threads, plan.seed)?;
@@ -114,12 +114,12 @@ pub fn prepare(
             Epoll::new(config.slots(), clock, dialer(config)?)
         })?),
     };
-    monitor.iter().for_each(Monitor::wait);
+    monitor.iter().for_each(Monitor::wait_for_first_search);
     Ok(Prepared { backend, descriptors, control, links, workers, monitor, sockets })
 }
 
 /// Returns a factory for the workers' dialers.
-fn dialers(plan: &Plan) -> impl Fn(&Config) -> Result<Dialer, Errno> + Clone + Send + use<> {
+fn dialer_factory(plan: &Plan) -> impl Fn(&Config) -> Result<Dialer, Errno> + Clone + Send + use<> {
     let first = plan.first_connection as usize;
     let (connect, connections, ring) = (plan.connect.clone(), plan.load.max_inflight, PortRing::of_this_machine().ok());
     move |config| {
@@ -131,7 +131,7 @@ fn dialers(plan: &Plan) -> impl Fn(&Config) -> Result<Dialer, Errno> + Clone + S
 }
 
 /// Checks that this machine has all source addresses.
-fn try_sources(sources: SourceAddresses, dialect: Dialect) -> Result<(), BadSource> {
+fn check_source_addresses(sources: SourceAddresses, dialect: Dialect) -> Result<(), BadSource> {
     for address in (0..sources.count() as usize).map(|place| sources.of_connection(place)) {
         socket::try_source(address).map_err(|errno| {
             let reason = reason(&errno.into());
@@ -144,7 +144,7 @@ fn try_sources(sources: SourceAddresses, dialect: Dialect) -> Result<(), BadSour
 }
 
 /// The workers that run a plan together.
-pub(super) fn workers(
+pub(super) fn create_workers(
     plan: &Plan,
     parts: &RequestParts,
     config: impl Fn(u32) -> Config,
@@ -157,7 +157,7 @@ pub(super) fn workers(
     let worker = |index: u32| {
         let config = config(index);
         Worker {
-            pacer: pacer(plan, &config, index),
+            pacer: create_pacer(plan, &config, index),
             config,
             parts: parts.clone(),
             http: plan.http.clone(),
@@ -166,7 +166,7 @@ pub(super) fn workers(
             list: listed.as_ref().map(|listed| listed.of_worker(index.into(), plan.load.threads.into())),
             log: None,
             samples: None,
-            spares: spares.as_mut().map(|spares| deal(spares, plan.load.threads - index)),
+            spares: spares.as_mut().map(|spares| take_worker_share(spares, plan.load.threads - index)),
             control: Arc::clone(control),
             link: Arc::default(),
         }
@@ -175,7 +175,7 @@ pub(super) fn workers(
 }
 
 /// The differing requests of a run, in the order in which a single worker would send them.
-pub(super) fn listed(plan: &Plan, parts: &RequestParts) -> anyhow::Result<Option<Listed>> {
+pub(super) fn list_requests(plan: &Plan, parts: &RequestParts) -> anyhow::Result<Option<Listed>> {
     let (list, templates) = (&plan.list, &plan.templates);
     let first = list.as_ref().map(|list| (list.part, list.seed));
     let Some((part, seed)) = first.or(templates.as_ref().map(|templates| (templates.part, templates.seed))) else {
@@ -200,15 +200,15 @@ pub(super) fn listed(plan: &Plan, parts: &RequestParts) -> anyhow::Result<Option
 }
 
 /// Removes one worker's share from the rest, which is shared by `workers` workers.
-fn deal<T>(rest: &mut Vec<T>, workers: u32) -> Vec<T> {
+fn take_worker_share<T>(rest: &mut Vec<T>, workers: u32) -> Vec<T> {
     rest.split_off(rest.len() - rest.len() / workers as usize)
 }
 
 /// The pacer of worker `index`.
-pub(super) fn pacer(plan: &Plan, config: &Config, index: u32) -> Pacer {
+pub(super) fn create_pacer(plan: &Plan, config: &Config, index: u32) -> Pacer {
     plan.schedule.as_ref().map_or(Pacer::Closed, |schedule| {
         let slice_ns = config.rules.open_loop.map_or(0, |rules| rules.slice_ns);
-        Pacer::Scheduled(Scheduled::new(dues(plan, schedule, index), schedule.catch_up, slice_ns))
+        Pacer::Scheduled(Scheduled::new(worker_due_times(plan, schedule, index), schedule.catch_up, slice_ns))
     })
 }
 
@@ -220,8 +220,8 @@ const UNIX_BUFFERED: u64 = 128 * 1024;
 const RCVBUF_MAX: u32 = 208 * 1024;
 
 /// Maximum amount that a server may send before its windows are renewed or the socket is full.
-fn ahead(http: &Http, connect: &ConnectOptions) -> Ahead {
-    let options = options(http, 1);
+fn response_ahead_limits(http: &Http, connect: &ConnectOptions) -> Ahead {
+    let options = http2_options(http, 1);
     let [response, connection] = [options.window, options.connection_window].map(|window| u64::from(window) / 2);
     let buffered = match connect.socket.rcvbuf {
         _ if connect.unix.is_some() => UNIX_BUFFERED,
@@ -232,7 +232,7 @@ fn ahead(http: &Http, connect: &ConnectOptions) -> Ahead {
 }
 
 /// Configuration of worker `index`: its share of the plan.
-pub(super) fn config(
+pub(super) fn worker_config(
     plan: &Plan,
     addresses: &Addresses,
     tls: Option<tls::Config>,
@@ -259,7 +259,7 @@ pub(super) fn config(
         first_connection: (plan.first_connection + plan.load.most_before(index)) as usize,
         depth: 1,
         streams: plan.http.streams.unwrap_or(1) as usize,
-        lingers: plan.http.is_http2().then(|| ahead(&plan.http, &plan.connect)),
+        lingers: plan.http.is_http2().then(|| response_ahead_limits(&plan.http, &plan.connect)),
         requests_per_connection: plan.requests_per_connection,
         tunnel: plan.connect.proxy.as_ref().and_then(|proxy| proxy.tunnel(&plan.target)),
         addresses: addresses.0.clone(),
@@ -295,7 +295,7 @@ pub(super) fn config(
         give_up_ns: plan.give_up.map(nanos),
         patience_ns: nanos(plan.give_up.unwrap_or(PATIENCE)),
         spins: false,
-        seed: seed(plan, index),
+        seed: worker_seed(plan, index),
         transcribe: plan.once,
     }
 }
@@ -313,7 +313,7 @@ mod tests {
                 Http { versions: vec![HttpVersion::Http2], streams: None, settings: Http2Settings::default() };
             let mut connect = ConnectOptions::default();
             change(&mut http, &mut connect);
-            let Ahead { response, connection } = ahead(&http, &connect);
+            let Ahead { response, connection } = response_ahead_limits(&http, &connect);
             (response, connection)
         };
         let half = of(|_, _| ()).0;

@@ -75,7 +75,7 @@ impl Probe {
     }
 
     /// True if the stages of the run gave the answer and the probe sent nothing.
-    pub fn is_of_stages(&self) -> bool {
+    pub fn is_from_stages(&self) -> bool {
         self.requests == 0 && !self.slots.is_empty()
     }
 
@@ -96,7 +96,7 @@ impl Probe {
 
     /// Combines the probes of several runs into one with only their common results; `None` if no run had a probe.
     /// `overlap`: some of the runs took place at the same time.
-    pub fn of_several(each: &[Option<&Self>], overlap: bool) -> Option<Self> {
+    pub fn combine_runs(each: &[Option<&Self>], overlap: bool) -> Option<Self> {
         if let [only] = each {
             return only.cloned();
         }
@@ -126,7 +126,7 @@ impl Probe {
             };
             Some(why.to_owned())
         });
-        if failed.is_some() && there.iter().all(|probe| probe.is_of_stages()) {
+        if failed.is_some() && there.iter().all(|probe| probe.is_from_stages()) {
             return None;
         }
         let (None, None, Some(intervals)) = (&failed, sum.needed_s, intervals) else {

@@ -29,7 +29,11 @@ pub struct Unreachable {
 /// # Errors
 ///
 /// Fails if no address accepted, with the reason of the last one tried, or if a scenario cannot be read.
-pub fn reachable(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> anyhow::Result<Addresses> {
+pub fn find_reachable_addresses(
+    plan: &Plan,
+    addresses: &Addresses,
+    interrupt: &Interrupt,
+) -> anyhow::Result<Addresses> {
     let scenario = match &plan.io {
         Io::Sim(path) => Some(Scenario::read(path)?),
         Io::Auto | Io::Uring | Io::Epoll => None,
@@ -38,7 +42,7 @@ pub fn reachable(plan: &Plan, addresses: &Addresses, interrupt: &Interrupt) -> a
     let mut dialer = Dialer::new(&ConnectOptions { sources: None, ..plan.connect.clone() }, 0)?;
     let mut accepts = |address: SocketAddr| match &scenario {
         Some(scenario) => scenario.probe(address),
-        None => dialer::try_connect(&mut dialer, address, PROBE_PATIENCE, &|| interrupt.is_asked()),
+        None => dialer::try_connect(&mut dialer, address, PROBE_PATIENCE, &|| interrupt.is_requested()),
     };
     let (mut accepting, mut reason) = (Vec::new(), String::new());
     for &address in addresses.0.iter().rev() {

@@ -71,8 +71,8 @@ impl Simulated {
             let (orders, ordered) = mpsc::channel();
             let (turned, turns) = mpsc::channel();
             let (link, thread, scenario) =
-                (Arc::clone(&worker.link), threads::builder(index, &worker), scenario.clone());
-            let thread = thread.spawn(move || work(worker, scenario, ordered, &turned));
+                (Arc::clone(&worker.link), threads::thread_builder(index, &worker), scenario.clone());
+            let thread = thread.spawn(move || run_worker(worker, scenario, ordered, &turned));
             thread.map_err(|reason| NotStarted::Thread { number: index + 1, reason })?;
             Ok(WorkerHandle { link, orders, turns, end: None, stayed: None, state: WorkerState::Waiting })
         };
@@ -139,22 +139,22 @@ impl WorkerHandle {
 }
 
 /// Runs a worker's share, one order at a time.
-fn work(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<TurnOutcome>) {
+fn run_worker(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<TurnOutcome>) {
     let control = Arc::clone(&worker.control);
-    if catch_unwind(AssertUnwindSafe(|| turns(worker, scenario, ordered, turned))).is_err() {
+    if catch_unwind(AssertUnwindSafe(|| run_turns(worker, scenario, ordered, turned))).is_err() {
         // End the other workers too.
         control.stop();
     }
 }
 
-fn turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<TurnOutcome>) {
+fn run_turns(worker: Worker, scenario: Scenario, ordered: Receiver<Nanos>, turned: &Sender<TurnOutcome>) {
     // A run that could not start, or ended without this worker, has no use for its further turns.
     let hand_back = |turn| drop(turned.send(turn));
     let Ok(begin) = ordered.recv() else { return };
     // The runs of a search must not all be alike.
     let network = scenario.network(worker.config.seed.wrapping_add(begin.0));
     let backend = Sim::new(worker.config.slots(), network).starting_at(begin);
-    let mut engine = Box::new(worker.engine(backend).without_account());
+    let mut engine = Box::new(worker.into_engine(backend).without_account());
     engine.begin(Instant::now());
     hand_back(TurnOutcome::Running);
     for until in ordered {

@@ -76,7 +76,7 @@ impl WholeRows {
         Self { row_ns, given: 0, rows: VecDeque::new() }
     }
 
-    fn add<C: Count>(&mut self, interval: &Stats<C>) {
+    fn add_interval<C: Count>(&mut self, interval: &Stats<C>) {
         let place = row_of(interval, self.row_ns).saturating_sub(self.given) as usize;
         if self.rows.len() <= place {
             self.rows.resize_with(place + 1, Totals::default);
@@ -85,7 +85,7 @@ impl WholeRows {
     }
 
     /// The next row that all workers have passed. Leading rows may be empty.
-    fn next(&mut self, past_ns: u64) -> Option<Totals> {
+    fn next_row(&mut self, past_ns: u64) -> Option<Totals> {
         let from_ns = self.given * self.row_ns;
         if self.rows.is_empty() || past_ns <= from_ns + self.row_ns {
             return None;
@@ -113,7 +113,7 @@ impl RecentCounts {
     const KEPT: usize = 600;
 
     /// Adds responses received between these times: whole tenths, unless a worker handed over late.
-    fn add(&mut self, [from_ns, until_ns]: [u64; 2], completed: u64) {
+    fn add_responses(&mut self, [from_ns, until_ns]: [u64; 2], completed: u64) {
         let (from, until) = (from_ns / SAMPLE_NS, until_ns.div_ceil(SAMPLE_NS).max(from_ns / SAMPLE_NS + 1));
         let place = |tenth: u64| tenth.saturating_sub(self.first) as usize;
         let (from, until, each) = (place(from), place(until), completed as f64 / (until - from) as f64);
@@ -128,7 +128,7 @@ impl RecentCounts {
     }
 
     /// Returns the counts of the complete tenths of a second of a run of this length.
-    pub fn end(mut self, elapsed_ns: u64) -> Vec<f64> {
+    pub fn into_counts(mut self, elapsed_ns: u64) -> Vec<f64> {
         self.counts.truncate((elapsed_ns / SAMPLE_NS).saturating_sub(self.first) as usize);
         let first = self.counts.len().saturating_sub(Self::KEPT);
         self.counts.split_off(first)
@@ -198,29 +198,29 @@ impl Collector {
 
     fn collect_from(&mut self, index: usize) {
         let link = Arc::clone(&self.links[index]);
-        link.mailbox.collect(|interval| self.add(index, interval));
+        link.mailbox.collect(|interval| self.add_interval(index, interval));
     }
 
     /// Takes the rest of a finished worker, with `last` as its last interval.
-    pub fn end<C: Count>(&mut self, index: usize, last: &Stats<C>) {
+    pub fn end_worker<C: Count>(&mut self, index: usize, last: &Stats<C>) {
         self.collect_from(index);
-        self.add(index, last);
+        self.add_interval(index, last);
         self.past_ns[index] = u64::MAX;
     }
 
     /// Records the end of worker `index`, which returned nothing.
-    pub(super) fn leave(&mut self, index: usize) {
+    pub(super) fn leave_worker(&mut self, index: usize) {
         self.past_ns[index] = u64::MAX;
     }
 
     /// Adds an interval of worker `index`.
-    pub(super) fn add<C: Count>(&mut self, index: usize, interval: &Stats<C>) {
+    pub(super) fn add_interval<C: Count>(&mut self, index: usize, interval: &Stats<C>) {
         self.recent += interval;
         let share = &mut self.shares[index];
         share.counters += interval.counters;
         share.activity += interval.activity;
         self.timeline.record(interval);
-        self.stages.record(interval);
+        self.stages.record_interval(interval);
         self.past_ns[index] = interval.until_ns;
         let row = row_of(interval, SECOND_NS);
         debug_assert!(row >= self.given, "no row is returned before all workers are past it");
@@ -230,51 +230,51 @@ impl Collector {
         }
         self.seconds[place].record(interval);
         if let Some(stop_rule) = &mut self.stop_rule {
-            stop_rule.record(place, interval);
+            stop_rule.record_interval(place, interval);
         }
         if let Some(wholes) = &mut self.wholes {
-            wholes.add(interval);
+            wholes.add_interval(interval);
         }
         if let Some(counts) = &mut self.recent_counts {
-            counts.add([interval.from_ns, interval.until_ns], interval.counters.completed);
+            counts.add_responses([interval.from_ns, interval.until_ns], interval.counters.completed);
         }
     }
 
     /// Adds a row covering several workers of another machine.
-    pub(super) fn add_of(&mut self, workers: std::ops::Range<usize>, row: &Totals) {
-        self.add(workers.start, row);
+    pub(super) fn add_remote_row(&mut self, workers: std::ops::Range<usize>, row: &Totals) {
+        self.add_interval(workers.start, row);
         self.past_ns[workers].fill(row.until_ns);
     }
 
     /// The next full row that all workers have passed or ended in.
-    pub(super) fn whole(&mut self) -> Option<Totals> {
+    pub(super) fn next_full_row(&mut self) -> Option<Totals> {
         let past_ns = self.past_ns.iter().copied().min().unwrap_or(u64::MAX);
-        self.wholes.as_mut()?.next(past_ns)
+        self.wholes.as_mut()?.next_row(past_ns)
     }
 
     /// Ends the sums with the run, including workers that have not returned.
-    pub(super) fn end_lost(&mut self) {
+    pub(super) fn end_all_workers(&mut self) {
         self.past_ns.fill(u64::MAX);
     }
 
     /// The next row that all workers have passed.
-    pub fn finished(&mut self) -> Option<TimelineRow> {
+    pub fn next_finished_row(&mut self) -> Option<TimelineRow> {
         let until_ns = (self.given + 1) * SECOND_NS;
         // A worker exactly at the end of the row may end there, and then hands over more. After all workers have ended,
         // the end is known.
         let is_past = |past_ns: &u64| *past_ns > until_ns;
         let is_running = self.past_ns.iter().any(|past_ns| *past_ns < u64::MAX);
-        (is_running && self.past_ns.iter().all(is_past)).then(|| self.give(until_ns))
+        (is_running && self.past_ns.iter().all(is_past)).then(|| self.take_row_until(until_ns))
     }
 
     /// The next remaining row after the end of the run at `elapsed_ns`.
-    pub fn rest(&mut self, elapsed_ns: u64) -> Option<TimelineRow> {
+    pub fn next_remaining_row(&mut self, elapsed_ns: u64) -> Option<TimelineRow> {
         let from_ns = self.given * SECOND_NS;
         let is_left = from_ns < elapsed_ns || self.seconds.iter().any(|figures| *figures != RowFigures::default());
-        is_left.then(|| self.give(elapsed_ns.clamp(from_ns, from_ns + SECOND_NS)))
+        is_left.then(|| self.take_row_until(elapsed_ns.clamp(from_ns, from_ns + SECOND_NS)))
     }
 
-    fn give(&mut self, until_ns: u64) -> TimelineRow {
+    fn take_row_until(&mut self, until_ns: u64) -> TimelineRow {
         let from_ns = self.given * SECOND_NS;
         self.given += 1;
         if let Some(stop_rule) = self.stop_rule.as_mut().filter(|_| until_ns - from_ns == SECOND_NS) {
@@ -308,7 +308,7 @@ impl Collector {
     }
 
     /// Reports the progress. `since_start` includes the warm-up.
-    pub fn progress<T>(
+    pub fn report_progress<T>(
         &mut self,
         since_start: Duration,
         warm_up: Duration,
@@ -324,7 +324,7 @@ impl Collector {
             self.mark = (warm_up, before_run);
         }
         let (since, before) = self.mark;
-        let until = if is_warming_up { since_start } else { warm_up + self.handed_over(since_start - warm_up) };
+        let until = if is_warming_up { since_start } else { warm_up + self.mean_handed_over(since_start - warm_up) };
         let window = until.saturating_sub(since);
         let is_first = since.is_zero() || since == warm_up;
         if window >= Duration::from_secs(1) || is_first {
@@ -358,7 +358,7 @@ impl Collector {
 
     /// Mean time up to which the workers have handed over. A stalled worker, whose last hand-over is older, counts as
     /// up to date.
-    fn handed_over(&self, elapsed: Duration) -> Duration {
+    fn mean_handed_over(&self, elapsed: Duration) -> Duration {
         let reach = |&past_ns: &u64| Duration::from_nanos(past_ns).clamp(elapsed.saturating_sub(HAND_OVER), elapsed);
         self.past_ns.iter().map(reach).sum::<Duration>() / self.past_ns.len().max(1) as u32
     }
@@ -402,7 +402,7 @@ mod tests {
         Collector::new((0..workers).map(|_| Arc::default()).collect())
     }
 
-    fn seen(second: &TimelineRow) -> (u64, u64, u64) {
+    fn row_summary(second: &TimelineRow) -> (u64, u64, u64) {
         (second.from_ns, second.until_ns, second.figures.completed)
     }
 
@@ -421,27 +421,27 @@ mod tests {
     #[test]
     fn seconds_complete_with_the_last_worker() {
         let mut collector = collector(2);
-        (0..11).for_each(|tenth| collector.add(0, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 1)));
-        (0..10).for_each(|tenth| collector.add(1, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 100)));
-        assert_eq!(collector.finished(), None, "the second worker may end here and hand over more");
-        collector.add(1, &interval(SECOND_NS, SECOND_NS + TENTH_NS, 100));
-        assert_eq!(collector.finished().as_ref().map(seen), Some((0, SECOND_NS, 1_010)));
-        assert_eq!(collector.finished(), None);
-        collector.end(0, &interval(SECOND_NS + TENTH_NS, SECOND_NS + TENTH_NS, 7));
-        collector.end(1, &interval(SECOND_NS + TENTH_NS, SECOND_NS + TENTH_NS + 5, 7));
-        let rest = collector.rest(SECOND_NS + TENTH_NS + 5);
-        assert_eq!(rest.as_ref().map(seen), Some((SECOND_NS, SECOND_NS + TENTH_NS + 5, 115)));
-        assert_eq!(collector.rest(SECOND_NS + TENTH_NS + 5), None);
+        (0..11).for_each(|tenth| collector.add_interval(0, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 1)));
+        (0..10).for_each(|tenth| collector.add_interval(1, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 100)));
+        assert_eq!(collector.next_finished_row(), None, "the second worker may end here and hand over more");
+        collector.add_interval(1, &interval(SECOND_NS, SECOND_NS + TENTH_NS, 100));
+        assert_eq!(collector.next_finished_row().as_ref().map(row_summary), Some((0, SECOND_NS, 1_010)));
+        assert_eq!(collector.next_finished_row(), None);
+        collector.end_worker(0, &interval(SECOND_NS + TENTH_NS, SECOND_NS + TENTH_NS, 7));
+        collector.end_worker(1, &interval(SECOND_NS + TENTH_NS, SECOND_NS + TENTH_NS + 5, 7));
+        let rest = collector.next_remaining_row(SECOND_NS + TENTH_NS + 5);
+        assert_eq!(rest.as_ref().map(row_summary), Some((SECOND_NS, SECOND_NS + TENTH_NS + 5, 115)));
+        assert_eq!(collector.next_remaining_row(SECOND_NS + TENTH_NS + 5), None);
     }
 
     #[test]
-    fn a_worker_that_has_ended_holds_nobody_back() {
+    fn ended_workers_do_not_delay_rows() {
         let mut collector = collector(2);
-        collector.end(0, &interval(0, 300, 1));
-        (0..25).for_each(|tenth| collector.add(1, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 1)));
-        assert_eq!(collector.finished().as_ref().map(seen), Some((0, SECOND_NS, 11)));
-        assert_eq!(collector.finished().as_ref().map(seen), Some((SECOND_NS, 2 * SECOND_NS, 10)));
-        assert_eq!(collector.finished(), None);
+        collector.end_worker(0, &interval(0, 300, 1));
+        (0..25).for_each(|tenth| collector.add_interval(1, &interval(tenth * TENTH_NS, (tenth + 1) * TENTH_NS, 1)));
+        assert_eq!(collector.next_finished_row().as_ref().map(row_summary), Some((0, SECOND_NS, 11)));
+        assert_eq!(collector.next_finished_row().as_ref().map(row_summary), Some((SECOND_NS, 2 * SECOND_NS, 10)));
+        assert_eq!(collector.next_finished_row(), None);
     }
 
     /// Workers hand over early, late or never, end at different times, and are collected in any order.
@@ -468,15 +468,15 @@ mod tests {
                 let stall = if random.below(20) == 0 { random.below(30) } else { 0 };
                 let until_ns = (at[index] / TENTH_NS + 1 + stall) * TENTH_NS;
                 if until_ns <= ends[index] {
-                    collector.add(index, &interval(at[index], until_ns, random.below(5)));
+                    collector.add_interval(index, &interval(at[index], until_ns, random.below(5)));
                     at[index] = until_ns;
                 } else {
-                    collector.end(index, &interval(at[index], ends[index], random.below(5)));
+                    collector.end_worker(index, &interval(at[index], ends[index], random.below(5)));
                     ended[index] = true;
                 }
-                seconds.extend(std::iter::from_fn(|| collector.finished()));
+                seconds.extend(std::iter::from_fn(|| collector.next_finished_row()));
             }
-            seconds.extend(std::iter::from_fn(|| collector.rest(elapsed_ns)));
+            seconds.extend(std::iter::from_fn(|| collector.next_remaining_row(elapsed_ns)));
             collector.timeline.end(elapsed_ns);
             let figures: Vec<RowFigures> = seconds.iter().map(|second| second.figures.clone()).collect();
             assert_eq!(figures, collector.timeline.rows, "round {round}");
@@ -494,7 +494,7 @@ mod tests {
             interval.activity =
                 Activity { wall_ns: TENTH_NS, user_ns: 1 << tenth, queued_ns: Some(7), ..interval.activity };
             interval.activity.waited(tenth);
-            collector.add(index, &interval);
+            collector.add_interval(index, &interval);
         }
         let [first, second] = collector.shares[..] else { panic!("two workers") };
         assert_eq!((first.activity.user_ns, second.activity.user_ns), (0b01001, 0b10110));
@@ -511,8 +511,8 @@ mod tests {
         let mut collector = collector(1);
         let mut errors = |counters| {
             let until_ns = SECOND_NS / 2;
-            collector.add(0, &Interval { until_ns, counters, ..Interval::default() });
-            collector.progress(Duration::from_millis(500), Duration::ZERO, |progress| {
+            collector.add_interval(0, &Interval { until_ns, counters, ..Interval::default() });
+            collector.report_progress(Duration::from_millis(500), Duration::ZERO, |progress| {
                 (progress.errors, progress.requests - progress.carried)
             })
         };
@@ -531,8 +531,8 @@ mod tests {
             let until_ns = (ms * 1_000_000).saturating_sub(2 * SECOND_NS);
             let mut interval = Interval { from_ns: until_ns, until_ns, ..Interval::default() };
             interval.counters.completed = u64::from(completed);
-            collector.add(0, &interval);
-            collector.progress(Duration::from_millis(ms), warm_up, |progress| {
+            collector.add_interval(0, &interval);
+            collector.report_progress(Duration::from_millis(ms), warm_up, |progress| {
                 let RunProgress { elapsed, warm_up, requests, requests_per_s, .. } = *progress;
                 (elapsed.as_millis(), warm_up.is_some(), requests, requests_per_s)
             })
@@ -553,8 +553,9 @@ mod tests {
         let mut at = |now_ms: u64, until_tenth: u64| {
             let from_tenth = collector.past_ns[0] / TENTH_NS;
             let completed = (until_tenth - from_tenth) * 100;
-            collector.add(0, &interval(from_tenth * TENTH_NS, until_tenth * TENTH_NS, completed));
-            collector.progress(ms(now_ms), Duration::ZERO, |progress| (progress.requests_per_s, progress.rate_of))
+            collector.add_interval(0, &interval(from_tenth * TENTH_NS, until_tenth * TENTH_NS, completed));
+            collector
+                .report_progress(ms(now_ms), Duration::ZERO, |progress| (progress.requests_per_s, progress.rate_of))
         };
         assert_eq!(at(350, 3), (1_000.0, (ms(0), ms(300))));
         assert_eq!(at(1_007, 10), (1_000.0, (ms(0), ms(1_000))));
@@ -571,8 +572,8 @@ mod tests {
             let mut interval = Interval { until_ns: ms * 1_000_000, ..Interval::default() };
             let open_loop = interval.open_loop.get_or_insert_default();
             late_ns.iter().for_each(|&late_ns| open_loop.lateness.record(late_ns));
-            collector.add(0, &interval);
-            collector.progress(Duration::from_millis(ms), Duration::ZERO, |progress| progress.late_ns)
+            collector.add_interval(0, &interval);
+            collector.report_progress(Duration::from_millis(ms), Duration::ZERO, |progress| progress.late_ns)
         };
         assert_eq!(at(500, &[]), None);
         assert_eq!(at(600, &[10, 20]), Some(15.0));

@@ -25,7 +25,7 @@ impl Stages {
     }
 
     /// Adds an interval to its stage, or to the last stage if it is later.
-    pub fn record<C: Count>(&mut self, interval: &Stats<C>) {
+    pub fn record_interval<C: Count>(&mut self, interval: &Stats<C>) {
         let index = self.ends_ns.partition_point(|end_ns| *end_ns <= row_of(interval, 1));
         if let Some(totals) = self.totals.get_mut(index.min(self.ends_ns.len().saturating_sub(1))) {
             *totals += interval;

@@ -60,29 +60,29 @@ impl Prepared {
         interrupt: &Interrupt,
         observers: &mut [&mut dyn Observer],
     ) -> (Outcome, Vec<Spare>, Option<Tail>) {
-        let row = observers.iter().filter_map(|observer| observer.row()).min();
+        let row = observers.iter().filter_map(|observer| observer.first_row_max()).min();
         // In virtual time, watching is free.
         let is_close = row.is_some() || !plan.until.is_empty() || matches!(self.workers, Workers::Simulated(_));
         let mut supervisor = Supervisor::new(self, plan, start, clock, row);
-        let whole_row = observers.iter().find_map(|observer| observer.whole_row());
+        let whole_row = observers.iter().find_map(|observer| observer.full_row_length());
         supervisor.collector.wholes = whole_row.map(|row| WholeRows::new(nanos(row)));
-        supervisor.release();
+        supervisor.release_workers();
         let stuck = loop {
             if let Some(stuck) = supervisor.stuck_at_end() {
                 break stuck;
             }
-            supervisor.close_if_over(observers);
-            supervisor.take(observers);
-            supervisor.decide(interrupt, observers);
-            supervisor.show(observers);
-            let watch = match supervisor.elapsed().checked_sub(supervisor.begins()) {
-                Some(passed) if passed >= AT_FIRST && !is_close => until_between(passed),
+            supervisor.finish_facts_if_over(observers);
+            supervisor.take_measurements(observers);
+            supervisor.stop_if_due(interrupt, observers);
+            supervisor.show_progress_if_due(observers);
+            let watch = match supervisor.elapsed().checked_sub(supervisor.measuring_start()) {
+                Some(passed) if passed >= AT_FIRST && !is_close => time_until_midpoint(passed),
                 _ => WATCH,
             };
-            let watch = watch.min(supervisor.until_over());
+            let watch = watch.min(supervisor.remaining_time());
             supervisor.prepared.workers.wait(watch, supervisor.clock);
         };
-        supervisor.end(&stuck, observers)
+        supervisor.finish_run(&stuck, observers)
     }
 }
 
@@ -139,7 +139,7 @@ impl<'a> Supervisor<'a> {
             plan,
             start,
             cpu_before_ns: process_cpu_ns(),
-            started_at: clock.date(start),
+            started_at: clock.unix_time(start),
             suspended_ns: clock.suspended_ns(),
             clock,
             collector,
@@ -154,10 +154,10 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Releases the workers and the socket sampler.
-    fn release(&mut self) {
+    fn release_workers(&mut self) {
         let Prepared { workers, sockets, .. } = &mut self.prepared;
         workers.release(self.start, self.clock);
-        sockets.iter_mut().for_each(|sockets| sockets.start(self.start));
+        sockets.iter_mut().for_each(|sockets| sockets.start_sampling(self.start));
     }
 
     /// The time since the start.
@@ -174,8 +174,8 @@ impl<'a> Supervisor<'a> {
         };
         let callbacks: Option<Vec<_>> = self.prepared.links.iter().enumerate().map(look).collect();
         // A single request may be late for other reasons, such as a pause: only time in callbacks counts.
-        let due = self.due().filter(|_| !self.plan.once || callbacks.is_some());
-        let since = self.overdue.since(due, self.elapsed());
+        let due = self.due_end().filter(|_| !self.plan.once || callbacks.is_some());
+        let since = self.overdue.check_overdue(due, self.elapsed());
         let stuck = |callback: Option<_>| match callback {
             Some(callback) => Some(Some(StuckThread { callback, since: since? })),
             None => Some(None),
@@ -184,7 +184,7 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Due time of the workers' end, since the start; `None`: when all requests have ended.
-    fn due(&self) -> Option<Duration> {
+    fn due_end(&self) -> Option<Duration> {
         let planned = if self.plan.once {
             self.plan.give_up.map(|give_up| give_up.saturating_mul(ONCE_WAITS))
         } else {
@@ -195,104 +195,108 @@ impl<'a> Supervisor<'a> {
 
     /// Planned end of the run, since the start.
     fn planned_end(&self) -> Option<Duration> {
-        self.plan.stop.duration.map(|duration| self.begins() + duration)
+        self.plan.stop.duration.map(|duration| self.measuring_start() + duration)
     }
 
     /// Remaining time of the counted run, if an uncounted rest follows.
-    fn until_over(&self) -> Duration {
+    fn remaining_time(&self) -> Duration {
         let end = self.planned_end().filter(|_| !self.plan.run_on.is_zero() && self.over.is_none());
         end.map_or(Duration::MAX, |end| end.saturating_sub(self.elapsed()).max(Duration::from_millis(1)))
     }
 
     /// Ends the additional measurements when the counted run is over and an uncounted rest follows.
-    fn close_if_over(&mut self, observers: &mut [&mut dyn Observer]) {
+    fn finish_facts_if_over(&mut self, observers: &mut [&mut dyn Observer]) {
         let is_over = self.planned_end().is_some_and(|end| self.elapsed() >= end) || self.prepared.control.has_enough();
         if is_over && !self.plan.run_on.is_zero() && self.over.is_none() {
-            self.over = Some(self.seen_so_far(observers));
+            self.over = Some(self.finish_facts(observers));
         }
     }
 
     /// Ends the additional measurements: processor time, monitor, socket samples.
-    fn seen_so_far(&mut self, observers: &mut [&mut dyn Observer]) -> FinalFacts {
-        let begins = self.start + self.begins();
+    fn finish_facts(&mut self, observers: &mut [&mut dyn Observer]) -> FinalFacts {
+        let begins = self.start + self.measuring_start();
         FinalFacts {
             cpu_ns: process_cpu_ns() - self.cpu_before_ns,
-            seen: self.prepared.monitor.take().map(Monitor::end),
-            sampled: self.prepared.sockets.take().map(|it| it.end(begins, |sample| sampled(observers, sample))),
+            seen: self.prepared.monitor.take().map(Monitor::stop_watching),
+            sampled: self
+                .prepared
+                .sockets
+                .take()
+                .map(|it| it.stop_sampling(begins, |sample| report_sample(observers, sample))),
             is_interrupted: self.is_interrupted,
         }
     }
 
     /// Actual or expected start of measuring, since the start of the run: later than planned if a worker was busy.
-    fn begins(&self) -> Duration {
+    fn measuring_start(&self) -> Duration {
         let delay = self.prepared.links.iter().map(|link| link.delay()).max();
         self.plan.warmup + delay.unwrap_or_default()
     }
 
     /// Takes over measurements and informs the observers.
-    fn take(&mut self, observers: &mut [&mut dyn Observer]) {
-        let (begins, elapsed) = (self.begins(), self.elapsed());
+    fn take_measurements(&mut self, observers: &mut [&mut dyn Observer]) {
+        let (begins, elapsed) = (self.measuring_start(), self.elapsed());
         if let Some(monitor) = &mut self.prepared.monitor {
-            monitor.count_from(begins, elapsed);
+            monitor.start_counting(begins, elapsed);
         }
         if let Some(sockets) = &mut self.prepared.sockets {
-            sockets.pass_on(self.start + begins, |sample| sampled(observers, sample));
+            sockets.pass_on_samples(self.start + begins, |sample| report_sample(observers, sample));
         }
-        self.collect(observers);
-        while let Some(mut second) = self.collector.finished() {
+        self.collect_measurements(observers);
+        while let Some(mut second) = self.collector.next_finished_row() {
             second.machines_lost = self.prepared.workers.count_lost(second.until_ns);
-            observers.iter_mut().for_each(|observer| observer.second(&second));
+            observers.iter_mut().for_each(|observer| observer.on_row(&second));
         }
-        self.tell_wholes(observers);
+        self.report_full_rows(observers);
     }
 
     /// Collects handed-over intervals and the results of finished workers (none from a panicked one). Reports machine
     /// events.
-    fn collect(&mut self, observers: &mut [&mut dyn Observer]) {
+    fn collect_measurements(&mut self, observers: &mut [&mut dyn Observer]) {
         self.collector.collect();
         while let Some((count, row)) = self.prepared.workers.take_row() {
-            self.collector.add_of(count, &row);
+            self.collector.add_remote_row(count, &row);
         }
         for (index, ended) in self.ends.iter_mut().enumerate() {
             if let Some(end) = self.prepared.workers.take_end(index) {
                 match self.prepared.workers {
                     // Its last row has arrived already.
-                    Workers::Remote(_) => self.collector.leave(index),
-                    Workers::Threads(_) | Workers::Simulated(_) => self.collector.end(index, &end.interval),
+                    Workers::Remote(_) => self.collector.leave_worker(index),
+                    Workers::Threads(_) | Workers::Simulated(_) => self.collector.end_worker(index, &end.interval),
                 }
-                observers.iter_mut().for_each(|observer| observer.ended(index, &end));
+                observers.iter_mut().for_each(|observer| observer.on_worker_ended(index, &end));
                 *ended = Some(end);
             } else if self.prepared.workers.is_lost(index) {
                 // Rows must not wait for a lost worker.
-                self.collector.leave(index);
+                self.collector.leave_worker(index);
             }
         }
-        self.found_no_address |= self.collector.all_refused() && !self.is_patient();
-        for words in self.prepared.workers.take_said() {
-            observers.iter_mut().for_each(|observer| observer.machine(&words));
+        self.found_no_address |= self.collector.all_refused() && !self.waits_for_target();
+        for words in self.prepared.workers.take_messages() {
+            observers.iter_mut().for_each(|observer| observer.on_machine_message(&words));
         }
     }
 
     /// Passes full rows to the observers.
-    fn tell_wholes(&mut self, observers: &mut [&mut dyn Observer]) {
-        while let Some(row) = self.collector.whole() {
-            observers.iter_mut().for_each(|observer| observer.whole(&row));
+    fn report_full_rows(&mut self, observers: &mut [&mut dyn Observer]) {
+        while let Some(row) = self.collector.next_full_row() {
+            observers.iter_mut().for_each(|observer| observer.on_full_row(&row));
         }
     }
 
     /// True if a run keeps trying although no connection is accepted. A run with `-n` waits for its target, `--once`
     /// does not. Waiting cannot fix a bad certificate, another version of HTTP or a wrong password.
-    fn is_patient(&self) -> bool {
+    fn waits_for_target(&self) -> bool {
         let waits = self.plan.stop.requests.is_some() && !self.plan.once;
         self.plan.dialect.is_compat() || (waits && !self.collector.is_hopeless())
     }
 
     /// Stops the workers if there is a reason to. Announces once that the run waits for its target.
-    fn decide(&mut self, interrupt: &Interrupt, observers: &mut [&mut dyn Observer]) {
+    fn stop_if_due(&mut self, interrupt: &Interrupt, observers: &mut [&mut dyn Observer]) {
         if self.prepared.workers.is_signalled(self.clock) {
-            interrupt.ask();
+            interrupt.request_end();
         }
-        self.is_interrupted |= interrupt.is_asked();
+        self.is_interrupted |= interrupt.is_requested();
         let is_known = self.collector.stop_rule.as_ref().is_some_and(StopRule::is_reached);
         let is_enough = || observers.iter().any(|observer| observer.is_enough());
         let control = &self.prepared.control;
@@ -307,7 +311,7 @@ impl<'a> Supervisor<'a> {
             && let Some(waiting) = Waiting::for_plan(self.plan, &self.collector)
         {
             self.has_told_waiting = true;
-            observers.iter_mut().for_each(|observer| observer.waiting(&waiting));
+            observers.iter_mut().for_each(|observer| observer.on_waiting(&waiting));
         }
         if control.is_stopped() && self.stopped_at.is_none() {
             self.stopped_at = Some(self.elapsed());
@@ -315,50 +319,50 @@ impl<'a> Supervisor<'a> {
     }
 
     /// Reports the progress if it is due.
-    fn show(&mut self, observers: &mut [&mut dyn Observer]) {
+    fn show_progress_if_due(&mut self, observers: &mut [&mut dyn Observer]) {
         let elapsed = self.elapsed();
         // A check that comes slightly early must not delay the report to the next one.
         if elapsed + WATCH > self.shown_at + SHOW && self.over.is_none() {
             self.shown_at = elapsed;
             let notify =
-                |progress: &RunProgress<'_>| observers.iter_mut().for_each(|observer| observer.progress(progress));
-            self.collector.progress(elapsed, self.plan.warmup, notify);
+                |progress: &RunProgress<'_>| observers.iter_mut().for_each(|observer| observer.on_progress(progress));
+            self.collector.report_progress(elapsed, self.plan.warmup, notify);
         }
     }
 
     /// Sums the finished run; `stuck`: for each worker, the callback that blocks it.
-    fn end(
+    fn finish_run(
         mut self,
         stuck: &[Option<StuckThread>],
         observers: &mut [&mut dyn Observer],
     ) -> (Outcome, Vec<Spare>, Option<Tail>) {
-        self.collect(observers);
-        self.collector.end_lost();
-        self.tell_wholes(observers);
+        self.collect_measurements(observers);
+        self.collector.end_all_workers();
+        self.report_full_rows(observers);
         let over = self.over.take();
-        let FinalFacts { cpu_ns, seen, sampled, is_interrupted } = over.unwrap_or_else(|| self.seen_so_far(observers));
-        let (plan, elapsed, begins) = (self.plan, self.elapsed(), self.begins());
+        let FinalFacts { cpu_ns, seen, sampled, is_interrupted } = over.unwrap_or_else(|| self.finish_facts(observers));
+        let (plan, elapsed, begins) = (self.plan, self.elapsed(), self.measuring_start());
         let is_timed = plan.warmup.is_zero() && matches!(self.prepared.workers, Workers::Threads(_));
         let Self { prepared: Prepared { backend, descriptors, workers, control, links, .. }, mut collector, .. } = self;
         let mut outcome = Outcome::new(backend, descriptors, self.started_at + begins);
         outcome.seen = seen;
         outcome.sampled = sampled;
         outcome.delayed = begins.saturating_sub(plan.warmup);
-        outcome.suspended = suspended(self.suspended_ns, self.clock.suspended_ns());
+        outcome.suspended = suspended_between(self.suspended_ns, self.clock.suspended_ns());
         let mut spares = Vec::new();
         for (index, end) in self.ends.into_iter().enumerate() {
             match end {
                 Some(mut end) => {
                     spares.append(&mut end.spares);
-                    outcome.add(end, self.found_no_address || workers.was_refused());
+                    outcome.add_worker_end(end, self.found_no_address || workers.was_refused());
                 }
-                None if matches!(workers, Workers::Remote(_)) => outcome.lack(),
-                None => outcome.lose(plan, index, stuck[index], elapsed),
+                None if matches!(workers, Workers::Remote(_)) => outcome.record_lost_remote_thread(),
+                None => outcome.record_lost_worker(plan, index, stuck[index], elapsed),
             }
         }
         let tail = match workers {
             Workers::Remote(remote) => {
-                remote.settle(&mut outcome, &mut collector);
+                remote.complete_outcome(&mut outcome, &mut collector);
                 None
             }
             workers if Probing::keeps_workers(plan) && !outcome.has_lost_threads() => {
@@ -377,12 +381,12 @@ impl<'a> Supervisor<'a> {
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(collector.totals().until_ns));
         let elapsed_ns = nanos(outcome.elapsed);
         if !matches!(outcome.ended, RunEnd::Refused { .. }) {
-            while let Some(mut second) = collector.rest(elapsed_ns) {
+            while let Some(mut second) = collector.next_remaining_row(elapsed_ns) {
                 second.machines_lost = MachineShare::count_missing(&outcome.machines, second.until_ns);
-                observers.iter_mut().for_each(|observer| observer.second(&second));
+                observers.iter_mut().for_each(|observer| observer.on_row(&second));
             }
         }
-        outcome.take_over(collector, plan);
+        outcome.take_collected(collector, plan);
         let of_workers = outcome.workers.iter().filter_map(|worker| worker.activity);
         let of_workers_ns: u64 = of_workers.map(|activity| activity.cpu_ns()).sum();
         if is_timed {
@@ -398,19 +402,19 @@ impl<'a> Supervisor<'a> {
     }
 }
 
-fn sampled(observers: &mut [&mut dyn Observer], sample: &SocketSample) {
-    observers.iter_mut().for_each(|observer| observer.sampled(sample));
+fn report_sample(observers: &mut [&mut dyn Observer], sample: &SocketSample) {
+    observers.iter_mut().for_each(|observer| observer.on_sample(sample));
 }
 
 /// Time to the midpoint between two hand-overs, given the time since measuring began. A slightly late worker has then
 /// handed over, and has an empty interval ready for the next time.
-fn until_between(passed: Duration) -> Duration {
+fn time_until_midpoint(passed: Duration) -> Duration {
     let middle = nanos(WATCH_LATER) / 2;
     Duration::from_nanos(SAMPLE_NS - (nanos(passed) + middle) % SAMPLE_NS)
 }
 
 /// Suspension of the machine between two readings of [`Clock::suspended_ns`].
-fn suspended(before_ns: i64, after_ns: i64) -> Duration {
+fn suspended_between(before_ns: i64, after_ns: i64) -> Duration {
     let passed = Duration::from_nanos(u64::try_from(after_ns - before_ns).unwrap_or_default());
     // A thread that loses the processor during a reading slightly overestimates the time.
     if passed >= SUSPENDED_MIN { passed } else { Duration::ZERO }
@@ -426,7 +430,7 @@ struct Overdue {
 impl Overdue {
     /// Adds the time since the last call. Returns the due time if the workers are overdue for too long. Restarts when
     /// they are not due. A long time between two calls means that the process was stopped, and is not counted.
-    fn since(&mut self, due: Option<Duration>, now: Duration) -> Option<Duration> {
+    fn check_overdue(&mut self, due: Option<Duration>, now: Duration) -> Option<Duration> {
         let passed = now.saturating_sub(self.looked_at).min(2 * WATCH_LATER);
         self.looked_at = now;
         let Some(due) = due.filter(|&due| now >= due) else {
@@ -445,38 +449,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_suspension_is_the_difference_of_two_clocks() {
+    fn suspension_is_a_clock_difference() {
         // The machine may have been suspended before the run, and a time namespace may set either clock back.
         for before_ns in [0, 86_400_000_000_000, -100_000_000_000] {
-            assert_eq!(suspended(before_ns, before_ns), Duration::ZERO);
-            assert_eq!(suspended(before_ns, before_ns + 40_000), Duration::ZERO, "a little time between two clocks");
-            assert_eq!(suspended(before_ns + 40_000, before_ns), Duration::ZERO);
-            assert_eq!(suspended(before_ns, before_ns + 12_300_000_000), Duration::from_millis(12_300));
+            assert_eq!(suspended_between(before_ns, before_ns), Duration::ZERO);
+            assert_eq!(
+                suspended_between(before_ns, before_ns + 40_000),
+                Duration::ZERO,
+                "a little time between two clocks"
+            );
+            assert_eq!(suspended_between(before_ns + 40_000, before_ns), Duration::ZERO);
+            assert_eq!(suspended_between(before_ns, before_ns + 12_300_000_000), Duration::from_millis(12_300));
         }
         let awake = suspended_ns();
-        assert_eq!(suspended(awake, suspended_ns()), Duration::ZERO);
+        assert_eq!(suspended_between(awake, suspended_ns()), Duration::ZERO);
     }
 
     #[test]
-    fn the_supervisor_looks_between_hand_overs() {
+    fn supervisor_checks_between_hand_overs() {
         for (passed_ms, wait_ms) in [(250, 100), (251, 99), (349, 1), (350, 100), (300, 50), (999, 51)] {
-            let wait = until_between(Duration::from_millis(passed_ms));
+            let wait = time_until_midpoint(Duration::from_millis(passed_ms));
             assert_eq!(wait, Duration::from_millis(wait_ms), "{passed_ms}");
         }
     }
 
     #[test]
-    fn nobody_is_overdue_because_the_process_was_stopped() {
+    fn stopped_processes_make_no_worker_overdue() {
         let ms = Duration::from_millis;
         let mut overdue = Overdue::default();
         let looks = |overdue: &mut Overdue, from: u64, until: u64| {
-            (from..until).step_by(20).find_map(|now| overdue.since(Some(ms(1_000)), ms(now)))
+            (from..until).step_by(20).find_map(|now| overdue.check_overdue(Some(ms(1_000)), ms(now)))
         };
         assert_eq!(looks(&mut overdue, 0, 1_700), None);
         assert_eq!(looks(&mut overdue, 60_000, 60_040), None, "stopped for a minute");
         assert_eq!(looks(&mut overdue, 60_040, 62_000), Some(ms(1_000)));
-        assert_eq!(overdue.since(None, ms(62_000)), None, "it has returned");
+        assert_eq!(overdue.check_overdue(None, ms(62_000)), None, "it has returned");
         assert_eq!(looks(&mut overdue, 62_000, 62_900), None, "and is in the next callback");
-        assert_eq!(Overdue::default().since(None, ms(90_000)), None);
+        assert_eq!(Overdue::default().check_overdue(None, ms(90_000)), None);
     }
 }

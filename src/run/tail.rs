@@ -70,7 +70,7 @@ impl Tail {
     }
 
     /// Limits the total requests in flight over all lanes; `lanes`: per connection.
-    pub fn limit(&self, in_flight: u32, lanes: u32) {
+    pub fn limit_in_flight(&self, in_flight: u32, lanes: u32) {
         let of: u64 = self.parts.iter().map(|worker| u64::from(worker.connections)).sum();
         let mut before = 0;
         for TailWorker { link, connections, .. } in &self.parts {
@@ -87,11 +87,11 @@ impl Tail {
     }
 
     /// Waits briefly and takes the intervals handed over meanwhile. Returns true while the workers continue.
-    pub fn wait(&mut self, interrupt: &Interrupt) -> bool {
+    pub fn wait_and_collect(&mut self, interrupt: &Interrupt) -> bool {
         self.workers.wait(LOOK, &mut self.clock);
-        self.collect();
+        self.collect_intervals();
         if self.workers.is_signalled(&self.clock) {
-            interrupt.ask();
+            interrupt.request_end();
         }
         !self.control.is_stopped() && !(0..self.parts.len()).any(|index| self.workers.has_returned(index))
     }
@@ -102,18 +102,18 @@ impl Tail {
     }
 
     /// Number of the current tick.
-    pub fn tick(&self) -> u64 {
+    pub fn current_tick(&self) -> u64 {
         nanos(self.now().saturating_duration_since(self.begun)) / LOOK_NS
     }
 
     /// Responses in each tick from this one on, as far as every worker has handed over.
-    pub fn ticks(&self, from: u64) -> &[f64] {
+    pub fn complete_ticks(&self, from: u64) -> &[f64] {
         let place = |tick: u64| (tick.saturating_sub(self.first) as usize).min(self.ticks.len());
         let until = self.parts.iter().map(|worker| worker.until).min().unwrap_or(0);
         &self.ticks[place(from).min(place(until))..place(until)]
     }
 
-    fn collect(&mut self) {
+    fn collect_intervals(&mut self) {
         let Self { parts, ticks, first, totals, .. } = self;
         for TailWorker { link, until, .. } in parts {
             link.mailbox.collect(|interval| {
@@ -136,7 +136,7 @@ impl Tail {
     }
 
     /// Ends the workers and sums their records.
-    pub fn end(mut self) -> TailEnd {
+    pub fn end_workers(mut self) -> TailEnd {
         self.control.stop();
         let mut stayed: Vec<Option<Stayed>> = self.parts.iter().map(|_| None).collect();
         let mut has_returned = vec![false; stayed.len()];
@@ -149,7 +149,7 @@ impl Tail {
                 }
             }
         }
-        self.collect();
+        self.collect_intervals();
         let stuck = self.parts.iter().zip(&has_returned).enumerate().filter(|(_, (_, returned))| !**returned);
         let stuck =
             stuck.map(|(index, (worker, _))| (index + 1, worker.link.callback().name().unwrap_or("a callback")));

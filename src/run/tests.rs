@@ -16,7 +16,7 @@ use onrush_engine::backend::{Backend, Sim};
 use onrush_engine::{Callback, Callbacks, Config, MakeCallbacks, OnResponse, Response, WorkerLink};
 use onrush_plan::{Addresses, Io, Plan, Random};
 
-use super::prepare::{config, workers};
+use super::prepare::{create_workers, worker_config};
 use super::threads::Threads;
 use super::worker::Worker;
 use super::workers::Workers;
@@ -24,7 +24,7 @@ use super::*;
 use crate::cli::{self, Commands, Invocation};
 
 /// A script that calls `act` for every response.
-fn does(act: fn()) -> MakeCallbacks {
+fn script_calling(act: fn()) -> MakeCallbacks {
     Box::new(move || {
         let call = move |_: &Response<'_>| {
             act();
@@ -36,7 +36,7 @@ fn does(act: fn()) -> MakeCallbacks {
 }
 
 /// Sets up a run whose first workers have these scripts. `start` creates the workers.
-fn set_up(
+fn set_up_run(
     words: &str,
     scripts: Vec<MakeCallbacks>,
     start: impl FnOnce(&Plan, Vec<Worker>) -> Workers,
@@ -45,11 +45,11 @@ fn set_up(
         panic!("{words}")
     };
     let addresses = Addresses(vec!["127.0.0.1:80".parse().unwrap()]);
-    let config = |index| config(&plan, &addresses, None, false, index);
+    let config = |index| worker_config(&plan, &addresses, None, false, index);
     let (parts, control) = (plan.request.with_body(Arc::default()), Arc::default());
     let of_script = |callbacks| WorkerScript { prebuilt: None, callbacks };
     let scripts = scripts.into_iter().map(of_script).collect();
-    let workers = workers(&plan, &parts, config, scripts, None, None, &control);
+    let workers = create_workers(&plan, &parts, config, scripts, None, None, &control);
     let links = workers.iter().map(|worker| Arc::clone(&worker.link)).collect();
     let workers = start(&plan, workers);
     let prepared =
@@ -58,7 +58,7 @@ fn set_up(
 }
 
 /// Real threads with a simulated network.
-fn threads(_: &Plan, workers: Vec<Worker>) -> Workers {
+fn spawn_threads(_: &Plan, workers: Vec<Worker>) -> Workers {
     let make = |config: &Config| {
         let scenario: Scenario = toml::from_str("").unwrap();
         Ok(Sim::new(config.max_inflight, scenario.network(config.seed)))
@@ -67,12 +67,12 @@ fn threads(_: &Plan, workers: Vec<Worker>) -> Workers {
 }
 
 /// Runs from this moment on the machine's clock; each thread has its own virtual time.
-fn run(plan: &Plan, prepared: Prepared, start: Instant) -> Outcome {
+fn run_prepared(plan: &Plan, prepared: Prepared, start: Instant) -> Outcome {
     prepared.run(plan, start, &mut Clock::for_io(&Io::Epoll), &Interrupt::default(), &mut []).0
 }
 
 #[test]
-fn a_panicked_thread_ends_the_run() {
+fn panicked_threads_end_the_run() {
     let falls = || {
         // The other thread should have measured something by now.
         thread::sleep(Duration::from_millis(300));
@@ -80,8 +80,8 @@ fn a_panicked_thread_ends_the_run() {
     };
     let began = Instant::now();
     let words = "onrush -t2 -c2 -d 1000000s --io sim:unused http://127.0.0.1/";
-    let (plan, prepared) = set_up(words, vec![does(falls)], threads);
-    let outcome = run(&plan, prepared, Instant::now());
+    let (plan, prepared) = set_up_run(words, vec![script_calling(falls)], spawn_threads);
+    let outcome = run_prepared(&plan, prepared, Instant::now());
     assert_eq!(outcome.breakdown, Some(Breakdown::Bug(1)));
     assert!(began.elapsed() < Duration::from_secs(20), "the other one does not run to the end");
     assert!(outcome.totals.counters.completed > 0, "what the other one measured is kept");
@@ -93,11 +93,12 @@ fn late_threads_count_as_stuck() {
     let stays: fn() = || thread::sleep(Duration::from_secs(30));
     let (give, links) = mpsc::channel();
     let stuck = |give: Sender<Vec<Arc<WorkerLink>>>| {
-        let scripts = (0..4).map(|_| does(stays)).collect();
-        let (plan, prepared) = set_up("onrush -t4 -c4 -d1s --io sim:unused http://127.0.0.1/", scripts, threads);
+        let scripts = (0..4).map(|_| script_calling(stays)).collect();
+        let (plan, prepared) =
+            set_up_run("onrush -t4 -c4 -d1s --io sim:unused http://127.0.0.1/", scripts, spawn_threads);
         give.send(prepared.links.clone()).unwrap();
         drop(give);
-        run(&plan, prepared, Instant::now()).stuck
+        run_prepared(&plan, prepared, Instant::now()).stuck
     };
     let are_over = &AtomicBool::new(false);
     thread::scope(|scope| {
@@ -118,13 +119,15 @@ fn late_threads_count_as_stuck() {
 
 #[test]
 fn runs_begin_at_the_agreed_moment() {
-    let (plan, prepared) = set_up("onrush -t2 -c2 -n4 --io sim:unused http://127.0.0.1/", Vec::new(), threads);
+    let (plan, prepared) =
+        set_up_run("onrush -t2 -c2 -n4 --io sim:unused http://127.0.0.1/", Vec::new(), spawn_threads);
     let start = Instant::now() + Duration::from_millis(100);
-    let outcome = run(&plan, prepared, start);
+    let outcome = run_prepared(&plan, prepared, start);
     assert!(Instant::now() >= start && outcome.totals.counters.completed == 4);
-    let (plan, prepared) = set_up("onrush -t2 -c2 -n4 --io sim:unused http://127.0.0.1/", Vec::new(), threads);
+    let (plan, prepared) =
+        set_up_run("onrush -t2 -c2 -n4 --io sim:unused http://127.0.0.1/", Vec::new(), spawn_threads);
     prepared.control.stop();
     let began = Instant::now();
-    let outcome = run(&plan, prepared, began + Duration::from_secs(3600));
+    let outcome = run_prepared(&plan, prepared, began + Duration::from_secs(3600));
     assert!(began.elapsed() < Duration::from_secs(60) && outcome.totals.counters.started == 0);
 }

@@ -125,7 +125,7 @@ impl Threads {
         };
         let (ready, set_up) = mpsc::channel();
         for (index, worker) in workers.into_iter().enumerate() {
-            let thread = builder(index, &worker);
+            let thread = thread_builder(index, &worker);
             let (make, ready, gate) = (make.clone(), ready.clone(), Arc::clone(&threads.gate));
             let (returning, supervisor) = (Arc::clone(&threads.returning), thread::current());
             let handover = Arc::clone(&threads.handovers[index]);
@@ -134,7 +134,7 @@ impl Threads {
                     handover.hand_over(end);
                     supervisor.unpark();
                 };
-                let worked = work(worker, make, ready, &gate, hand_over);
+                let worked = run_worker(worker, make, ready, &gate, hand_over);
                 returning.fetch_add(1, Ordering::Relaxed);
                 supervisor.unpark();
                 worked
@@ -147,9 +147,10 @@ impl Threads {
             let too_many_files = Errno::from_io_error(&reason) == Some(Errno::MFILE);
             let no_memory = reason.kind() == io::ErrorKind::OutOfMemory;
             let remedy = match () {
-                () if too_many_files => host::remedy(files),
+                () if too_many_files => host::descriptor_remedy(files),
                 () if no_memory => "; fewer threads (-t) and connections (-c) need less memory".to_owned(),
-                () => host::too_old(&rustix::system::uname().release().to_string_lossy()).unwrap_or_default(),
+                () => host::kernel_too_old_message(&rustix::system::uname().release().to_string_lossy())
+                    .unwrap_or_default(),
             };
             Err(NotStarted::Backend { reason, remedy })
         })
@@ -209,14 +210,14 @@ impl Drop for Threads {
 }
 
 /// The builder of the thread of worker `index`.
-pub(super) fn builder(index: usize, worker: &Worker) -> thread::Builder {
+pub(super) fn thread_builder(index: usize, worker: &Worker) -> thread::Builder {
     let thread = thread::Builder::new().name(format!("worker-{index}"));
     if worker.script.is_some() { thread.stack_size(SCRIPT_STACK_BYTES) } else { thread }
 }
 
 /// Sets up a worker, reports readiness, waits for the release and runs the worker. A worker that stays hands over its
 /// results first. `None` if it was never released.
-fn work<B: OfThread>(
+fn run_worker<B: OfThread>(
     worker: Worker,
     make: impl Fn(&Config) -> io::Result<B>,
     ready: Sender<io::Result<()>>,
@@ -235,7 +236,7 @@ fn work<B: OfThread>(
         backend::precise_timers();
     }
     let control = Arc::clone(&worker.control);
-    let engine = worker.engine(backend).with_schedstat(host::schedstat(host::SCHEDSTAT));
+    let engine = worker.into_engine(backend).with_schedstat(host::open_schedstat(host::SCHEDSTAT));
     drop(ready);
     let run = |begin| match B::run(engine, begin) {
         (end, None) => ThreadResult::Ended(Box::new(end)),

@@ -57,7 +57,7 @@ impl StopRule {
     }
 
     /// Records an interval of the second that is `ahead` seconds after the last finished one.
-    pub fn record<C: Count>(&mut self, ahead: usize, interval: &Stats<C>) {
+    pub fn record_interval<C: Count>(&mut self, ahead: usize, interval: &Stats<C>) {
         for (term, batches) in &mut self.terms {
             let is_scheduled = match term.metric {
                 Metric::Latency(LatencyView::Shown | LatencyView::Class(_), _) => self.is_scheduled,
@@ -67,7 +67,7 @@ impl StopRule {
             let latency = scheduled.filter(|_| is_scheduled).unwrap_or(&interval.latency);
             match term.metric {
                 Metric::Latency(LatencyView::Class(class), _) => {
-                    let latency = of_class(class, latency, interval.by_class.as_deref());
+                    let latency = class_latencies(class, latency, interval.by_class.as_deref());
                     batches.record(ahead, latency.count(), &latency);
                 }
                 _ => batches.record(ahead, interval.counters.completed, latency),
@@ -81,7 +81,7 @@ impl StopRule {
         self.seconds += 1;
         if self.seconds >= self.look_at && !self.is_reached() {
             self.look_at = self.seconds + (self.seconds / 10).max(1);
-            self.look();
+            self.evaluate_batches();
         }
     }
 
@@ -91,16 +91,16 @@ impl StopRule {
     }
 
     /// Evaluates the batches a last time, at the end of the run.
-    pub fn end(mut self) -> Option<StopRuleResult> {
+    pub fn into_result(mut self) -> Option<StopRuleResult> {
         if !self.is_reached() {
-            self.look();
+            self.evaluate_batches();
         }
         self.until
     }
 
-    fn look(&mut self) {
+    fn evaluate_batches(&mut self) {
         let known = |(term, batches): &(StopTerm, Batches)| {
-            let figure = |batch: &Batch| figure(term.metric, batch);
+            let figure = |batch: &Batch| metric_value(term.metric, batch);
             MetricPrecision { term: term.clone(), estimate: batches.estimate(term.completed_min(), figure) }
         };
         let terms: Vec<MetricPrecision> = self.terms.iter().map(known).collect();
@@ -122,14 +122,14 @@ impl MetricPrecision {
 }
 
 /// The latencies of responses with a status of this class: 2xx is the rest after all others.
-fn of_class<C: Count>(class: u16, all: &Distribution<C>, by_class: Option<&ByClass<C>>) -> Distribution<C> {
+fn class_latencies<C: Count>(class: u16, all: &Distribution<C>, by_class: Option<&ByClass<C>>) -> Distribution<C> {
     let mut latencies = Distribution::new();
     let others = ByClass::<C>::CLASSES.into_iter().filter(|known| class == 2 || *known == class);
     others.filter_map(|known| by_class?.latencies(known)).for_each(|part| latencies += part);
     if class == 2 { all.without(&latencies) } else { latencies }
 }
 
-fn figure(metric: Metric, batch: &Batch) -> f64 {
+fn metric_value(metric: Metric, batch: &Batch) -> f64 {
     match metric {
         Metric::Latency(_, Statistic::Percentile(percent)) => batch.latency.percentile(percent.value()) as f64,
         Metric::Latency(..) => batch.latency.mean().unwrap_or_default(),
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use crate::cli::{self, Commands, Invocation};
 
-    fn rule(words: &str) -> StopRule {
+    fn parse_rule(words: &str) -> StopRule {
         let words = format!("onrush {words} http://127.0.0.1/");
         let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into), &Commands::NONE) else {
             panic!("{words}")
@@ -154,7 +154,7 @@ mod tests {
     }
 
     /// A second with 1,000 responses of 1 ms from sending, and about twice that from the due time.
-    fn second(random: &mut Random, spread: u64) -> Interval {
+    fn random_second(random: &mut Random, spread: u64) -> Interval {
         let mut interval = Interval::default();
         interval.counters.completed = 1_000;
         for _ in 0..1_000 {
@@ -165,23 +165,23 @@ mod tests {
     }
 
     /// Number of seconds after which the rule ends the run.
-    fn ends(rule: &mut StopRule, seconds: u64, spread: u64) -> Option<u64> {
+    fn seconds_until_end(rule: &mut StopRule, seconds: u64, spread: u64) -> Option<u64> {
         let mut random = Random::new(1);
         (1..=seconds).find(|_| {
-            rule.record(0, &second(&mut random, spread));
+            rule.record_interval(0, &random_second(&mut random, spread));
             rule.end_second();
             rule.is_reached()
         })
     }
 
     #[test]
-    fn the_run_ends_when_all_terms_are_reached() {
-        assert_eq!(ends(&mut rule("--until p99+-2%"), 60, 1), Some(20));
-        assert_eq!(ends(&mut rule("--until p99+-2%,rate+-1%,mean+-1%"), 60, 1), Some(20));
-        let mut unsure = rule("-R 1000 --until service.p50+-1%,p50+-0.5%");
-        let seconds = ends(&mut unsure, 200, 2_000_000).unwrap();
+    fn runs_end_once_all_terms_are_reached() {
+        assert_eq!(seconds_until_end(&mut parse_rule("--until p99+-2%"), 60, 1), Some(20));
+        assert_eq!(seconds_until_end(&mut parse_rule("--until p99+-2%,rate+-1%,mean+-1%"), 60, 1), Some(20));
+        let mut unsure = parse_rule("-R 1000 --until service.p50+-1%,p50+-0.5%");
+        let seconds = seconds_until_end(&mut unsure, 200, 2_000_000).unwrap();
         assert!(seconds > 20, "{seconds}");
-        let until = unsure.end().unwrap();
+        let until = unsure.into_result().unwrap();
         assert_eq!((until.reached, until.at), (true, Duration::from_secs(seconds)));
         let [service, scheduled] = &until.terms[..] else { panic!("{until:?}") };
         let half_width = |known: &MetricPrecision| known.estimate.unwrap().half_width;
@@ -192,51 +192,51 @@ mod tests {
     fn status_classes_use_their_own_responses() {
         let mut random = Random::new(1);
         let words = ["p99.2xx+-2%", "mean.2xx+-2%", "mean.5xx+-2%", "mean+-2%", "p50.4xx+-2%"];
-        let mut rules = words.map(|words| rule(&format!("--until {words}")));
+        let mut rules = words.map(|words| parse_rule(&format!("--until {words}")));
         for second_s in 1..=30 {
-            let mut interval = second(&mut random, 1);
+            let mut interval = random_second(&mut random, 1);
             // Slower and slower error pages do not affect successes.
             for _ in 0..100 {
                 interval.latency.record(10_000_000 * second_s);
                 interval.by_class.get_or_insert_default().record(503, 10_000_000 * second_s);
             }
             for rule in &mut rules {
-                rule.record(0, &interval);
+                rule.record_interval(0, &interval);
                 rule.end_second();
             }
         }
-        let reached = rules.map(|rule| rule.end().unwrap().reached);
+        let reached = rules.map(|rule| rule.into_result().unwrap().reached);
         assert_eq!(reached, [true, true, false, false, false]);
     }
 
     #[test]
-    fn a_batch_has_ten_responses_beyond_the_percentile() {
-        let of = |text: &str| rule(&format!("--until {text}+-2%")).terms[0].0.completed_min();
+    fn batches_hold_ten_responses_beyond_percentile() {
+        let of = |text: &str| parse_rule(&format!("--until {text}+-2%")).terms[0].0.completed_min();
         assert_eq!(
             ["p50", "p90", "p99", "p99.9", "p1", "mean", "rate"].map(of),
             [20, 100, 1_000, 10_000, 1_000, 10, 10]
         );
-        let mut rare = rule("--until p99.9+-2%");
-        assert_eq!(ends(&mut rare, 100, 1), None, "a batch of ten seconds is needed");
-        let until = rare.end().unwrap();
+        let mut rare = parse_rule("--until p99.9+-2%");
+        assert_eq!(seconds_until_end(&mut rare, 100, 1), None, "a batch of ten seconds is needed");
+        let until = rare.into_result().unwrap();
         assert_eq!((until.reached, until.terms[0].estimate), (false, Err(Unknown::Short)));
     }
 
     #[test]
     fn stop_rules_are_checked_at_each_tenth() {
-        let mut rule = rule("--until p99+-2%");
+        let mut rule = parse_rule("--until p99+-2%");
         let mut random = Random::new(1);
         let mut looks = Vec::new();
         for _ in 0..35 {
             let before = rule.look_at;
             // The interval of a steadily growing latency never gets narrow.
-            let mut interval = second(&mut random, 1);
+            let mut interval = random_second(&mut random, 1);
             interval.latency.record_many(1_000_000 * (1 + rule.seconds), 1_000);
-            rule.record(0, &interval);
+            rule.record_interval(0, &interval);
             rule.end_second();
             looks.extend((rule.look_at != before).then_some(rule.seconds));
         }
         assert_eq!(looks, [20, 22, 24, 26, 28, 30, 33]);
-        assert_eq!(rule.end().unwrap().at, Duration::from_secs(35));
+        assert_eq!(rule.into_result().unwrap().at, Duration::from_secs(35));
     }
 }

@@ -57,13 +57,13 @@ pub(super) struct Worker {
 
 impl Worker {
     /// The engine that runs the worker's share on this backend.
-    pub fn engine<B: Backend>(self, backend: B) -> Engine<B> {
+    pub fn into_engine<B: Backend>(self, backend: B) -> Engine<B> {
         // A script may pipeline any number of requests.
         let depth = if self.script.is_some() { usize::MAX } else { 1 };
         let (prebuilt, make) = self.script.map_or((None, None), |script| (script.prebuilt, Some(script.callbacks)));
         let (source, callbacks) = make.map_or_else(|| (None, Callbacks::default()), |make| make());
         let repeated = || match &prebuilt {
-            Some(bytes) => requests(bytes),
+            Some(bytes) => parse_requests(bytes),
             None => vec![Request::new(self.parts.clone())],
         };
         let listed = self.list.map(Listed::into_source);
@@ -82,7 +82,7 @@ impl Worker {
                 || callbacks.response.as_ref().is_some_and(|wanted| wanted.headers),
             is_told_at_once: !B::GATHERS && !is_tls,
             blocks_max: self.blocks_max,
-            ..options(&self.http, depth)
+            ..http2_options(&self.http, depth)
         });
         let make_protocol = onrush_engine::http(&self.http.versions, is_tls, depth, &http2);
         let http2 = self.http.may_be_http2().then_some(http2);
@@ -95,7 +95,7 @@ impl Worker {
 }
 
 /// HTTP/2 options. `batch`: maximum number of requests that a script may send at once.
-pub(super) fn options(Http { streams, settings, .. }: &Http, batch: usize) -> Http2Options {
+pub(super) fn http2_options(Http { streams, settings, .. }: &Http, batch: usize) -> Http2Options {
     let usual = Http2Options::default();
     Http2Options {
         streams: streams.unwrap_or(u32::try_from(batch).unwrap_or(u32::MAX)),
@@ -108,7 +108,7 @@ pub(super) fn options(Http { streams, settings, .. }: &Http, batch: usize) -> Ht
 }
 
 /// The requests that a script wrote before the run; they were checked then to be complete.
-fn requests(bytes: &[u8]) -> Vec<Request> {
+fn parse_requests(bytes: &[u8]) -> Vec<Request> {
     let mut outlines = Vec::new();
     let complete = outline_any(bytes, &mut outlines);
     debug_assert!(complete.is_ok(), "checked when the script was loaded");

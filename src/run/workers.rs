@@ -25,7 +25,7 @@ impl Workers {
     pub fn release(&mut self, start: Instant, clock: &Clock) {
         match self {
             Self::Threads(threads) => threads.release(start),
-            Self::Simulated(simulated) => simulated.advance(clock.passed()),
+            Self::Simulated(simulated) => simulated.advance(clock.elapsed()),
             Self::Remote(remote) => remote.release(start),
         }
     }
@@ -36,7 +36,7 @@ impl Workers {
             Self::Threads(threads) => threads.wait(length),
             Self::Simulated(simulated) => {
                 clock.sleep(length);
-                simulated.advance(clock.passed());
+                simulated.advance(clock.elapsed());
             }
             Self::Remote(remote) => remote.wait(length),
         }
@@ -46,7 +46,7 @@ impl Workers {
     pub fn is_signalled(&self, clock: &Clock) -> bool {
         match self {
             Self::Threads(_) | Self::Remote(_) => false,
-            Self::Simulated(simulated) => simulated.is_signalled(clock.passed()),
+            Self::Simulated(simulated) => simulated.is_signalled(clock.elapsed()),
         }
     }
 
@@ -96,10 +96,10 @@ impl Workers {
     }
 
     /// Messages about other machines since the last call.
-    pub fn take_said(&mut self) -> Vec<String> {
+    pub fn take_messages(&mut self) -> Vec<String> {
         match self {
             Self::Threads(_) | Self::Simulated(_) => Vec::new(),
-            Self::Remote(remote) => remote.take_said(),
+            Self::Remote(remote) => remote.take_messages(),
         }
     }
 

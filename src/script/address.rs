@@ -10,14 +10,14 @@ use onrush_plan::resolve::{NO_ADDRESS, Unresolvable};
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// True if a server accepts connections at this address.
-pub fn connects(place: &str) -> bool {
+pub fn accepts_connections(place: &str) -> bool {
     let place = place.parse::<SocketAddr>();
     place.is_ok_and(|place| TcpStream::connect_timeout(&place, PATIENCE).is_ok())
 }
 
 /// The addresses of a host and a service, or an error in wrk's words.
-pub fn lookup(host: &str, service: &str) -> Result<Vec<String>, String> {
-    match resolve(host, service) {
+pub fn lookup_addresses(host: &str, service: &str) -> Result<Vec<String>, String> {
+    match resolve_with_system(host, service) {
         Ok(places) => Ok(places.iter().map(ToString::to_string).collect()),
         Err(reason) => Err(Unresolvable { host: host.to_owned(), service: service.to_owned(), reason }.to_string()),
     }
@@ -25,7 +25,7 @@ pub fn lookup(host: &str, service: &str) -> Result<Vec<String>, String> {
 
 /// Resolves with the system's resolver, which also accepts service names; the standard library accepts only port
 /// numbers.
-fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
+fn resolve_with_system(host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
     let c_host = CString::new(host).map_err(|_| "the host name contains a NUL byte".to_owned())?;
     let c_service = CString::new(service).map_err(|_| "the service contains a NUL byte".to_owned())?;
     // SAFETY: all fields may be zero, which means no preference.
@@ -44,7 +44,7 @@ fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
     // SAFETY: the call succeeded, so this is a list terminated by a null pointer.
     while let Some(entry) = unsafe { next.as_ref() } {
         // SAFETY: the address of an entry has the size of its family.
-        places.extend(unsafe { place(entry) });
+        places.extend(unsafe { entry_address(entry) });
         next = entry.ai_next;
     }
     // SAFETY: the list came from `getaddrinfo` and is not used afterwards.
@@ -57,7 +57,7 @@ fn resolve(host: &str, service: &str) -> Result<Vec<SocketAddr>, String> {
 /// # Safety
 ///
 /// `entry` must come from `getaddrinfo`.
-unsafe fn place(entry: &libc::addrinfo) -> Option<SocketAddr> {
+unsafe fn entry_address(entry: &libc::addrinfo) -> Option<SocketAddr> {
     match entry.ai_family {
         libc::AF_INET => {
             // SAFETY: the family implies this type.

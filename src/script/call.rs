@@ -61,7 +61,7 @@ impl Arity {
 /// # Safety
 ///
 /// `raw` must be the state of `lua`, used by no other code, with an empty stack.
-pub unsafe fn prepare(lua: &Lua, raw: *mut lua_State, calls: &Table) -> mlua::Result<()> {
+pub unsafe fn prepare_stack(lua: &Lua, raw: *mut lua_State, calls: &Table) -> mlua::Result<()> {
     lua.set_named_registry_value("onrush.handler", calls.get::<mlua::Value>("handler")?)?;
     lua.set_named_registry_value("onrush.wrk", lua.globals().get::<mlua::Value>("wrk")?)?;
     // SAFETY: the state is ours, its stack is empty, and a new stack has room for twenty values.
@@ -101,7 +101,7 @@ impl<'a> RequestCall<'a> {
 pub struct WrittenBatch<'a> {
     /// Text of the requests.
     pub text: &'a [u8],
-    /// Key of the second value, unless nil; must be passed to [`release`] eventually.
+    /// Key of the second value, unless nil; must be passed to [`release_value`] eventually.
     pub value: Option<c_int>,
 }
 
@@ -110,11 +110,11 @@ pub struct WrittenBatch<'a> {
 /// # Safety
 ///
 /// `raw` must be a prepared state that no other code uses; the bytes are valid until its next use.
-pub unsafe fn request<'a>(raw: *mut lua_State, asking: &RequestCall<'_>) -> Result<WrittenBatch<'a>, String> {
+pub unsafe fn request_batch<'a>(raw: *mut lua_State, asking: &RequestCall<'_>) -> Result<WrittenBatch<'a>, String> {
     // SAFETY: as the caller promises; `asking` outlives the call, and only its cell changes. `call_request` returns a
     // string.
     unsafe {
-        call(raw, REQUEST, std::ptr::from_ref(asking).cast_mut().cast(), 1)?;
+        call_protected(raw, REQUEST, std::ptr::from_ref(asking).cast_mut().cast(), 1)?;
         let mut length = 0;
         let text = ffi::lua_tolstring(raw, -1, &mut length);
         ffi::lua_replace(raw, LAST);
@@ -127,7 +127,7 @@ pub unsafe fn request<'a>(raw: *mut lua_State, asking: &RequestCall<'_>) -> Resu
 /// # Safety
 ///
 /// `raw` must be a prepared state that no other code uses, and `key` an unreleased key of that state.
-pub unsafe fn release(raw: *mut lua_State, key: c_int) {
+pub unsafe fn release_value(raw: *mut lua_State, key: c_int) {
     // SAFETY: as the caller promises. Reusing an existing slot cannot fail.
     unsafe { ffi::luaL_unref(raw, ffi::LUA_REGISTRYINDEX, key) }
 }
@@ -140,7 +140,7 @@ pub unsafe fn release(raw: *mut lua_State, key: c_int) {
 pub unsafe fn delay_ms(raw: *mut lua_State) -> Result<Option<f64>, String> {
     // SAFETY: as the caller promises. `call_delay` returns one value.
     unsafe {
-        call(raw, DELAY, std::ptr::null_mut(), 1)?;
+        call_protected(raw, DELAY, std::ptr::null_mut(), 1)?;
         let delay = (ffi::lua_isnumber(raw, -1) != 0).then(|| ffi::lua_tonumber(raw, -1));
         ffi::lua_settop(raw, LAST);
         Ok(delay.filter(|delay| !delay.is_nan()))
@@ -162,9 +162,9 @@ pub struct ResponseArguments<'a> {
 /// # Safety
 ///
 /// `raw` must be a prepared state that no other code uses.
-pub unsafe fn tell(raw: *mut lua_State, telling: &ResponseArguments<'_>) -> Result<(), String> {
+pub unsafe fn pass_response(raw: *mut lua_State, telling: &ResponseArguments<'_>) -> Result<(), String> {
     // SAFETY: as the caller promises; `telling` outlives the call and is only read.
-    unsafe { call(raw, RESPONSE, std::ptr::from_ref(telling).cast_mut().cast(), 0) }
+    unsafe { call_protected(raw, RESPONSE, std::ptr::from_ref(telling).cast_mut().cast(), 0) }
 }
 
 /// Calls the function at `place`. On success the results are on top of the stack; on an error nothing is.
@@ -172,7 +172,12 @@ pub unsafe fn tell(raw: *mut lua_State, telling: &ResponseArguments<'_>) -> Resu
 /// # Safety
 ///
 /// `raw` must be a prepared state that no other code uses, and `argument` must match the function.
-unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results: c_int) -> Result<(), String> {
+unsafe fn call_protected(
+    raw: *mut lua_State,
+    place: c_int,
+    argument: *mut c_void,
+    results: c_int,
+) -> Result<(), String> {
     // SAFETY: as the caller promises. The stack has room, and everything that can raise an error is inside the call.
     unsafe {
         ffi::lua_pushvalue(raw, place);
@@ -183,7 +188,7 @@ unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results
         let mut length = 0;
         let text = ffi::lua_tolstring(raw, -1, &mut length);
         let bytes = if text.is_null() { &[] } else { std::slice::from_raw_parts(text.cast::<u8>(), length) };
-        let problem = message::readable(bytes);
+        let problem = message::readable_error(bytes);
         ffi::lua_settop(raw, LAST);
         Err(problem)
     }
@@ -191,7 +196,8 @@ unsafe fn call(raw: *mut lua_State, place: c_int, argument: *mut c_void, results
 
 /// Calls `request()`, or `wrk.request()` by default, with a [`RequestCall`] as the argument. Returns a string.
 unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls this with the upvalues of `prepare`, the argument of `request` and room for twenty values.
+    // SAFETY: Lua calls this with the upvalues of `prepare_stack`, the argument of `request_batch` and room for twenty
+    // values.
     unsafe {
         let RequestCall { decisions, keeps_value, value } = &*ffi::lua_touserdata(raw, 1).cast::<RequestCall<'_>>();
         ffi::lua_pushvalue(raw, ffi::lua_upvalueindex(1));
@@ -215,7 +221,7 @@ unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
                 ffi::lua_pushstring(raw, c"".as_ptr());
                 return 1;
             }
-            return complain(raw);
+            return raise_result_error(raw);
         }
         // Converts a number to a string here, where an error is still caught.
         ffi::lua_tolstring(raw, -1, std::ptr::null_mut());
@@ -228,7 +234,7 @@ unsafe extern "C-unwind" fn call_request(raw: *mut lua_State) -> c_int {
 /// # Safety
 ///
 /// For `call_request` only.
-unsafe fn complain(raw: *mut lua_State) -> c_int {
+unsafe fn raise_result_error(raw: *mut lua_State) -> c_int {
     // SAFETY: both values are there, and `lua_getinfo` pops the function and fills in the record.
     unsafe {
         let kind = ffi::luaL_typename(raw, -1);
@@ -242,7 +248,8 @@ unsafe fn complain(raw: *mut lua_State) -> c_int {
 
 /// Calls `response(…)` with [`ResponseArguments`] as the argument. Does nothing if the script has removed the function.
 unsafe extern "C-unwind" fn call_response(raw: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls this with the upvalue of `prepare`, the argument of `tell` and room for twenty values.
+    // SAFETY: Lua calls this with the upvalue of `prepare_stack`, the argument of `pass_response` and room for twenty
+    // values.
     unsafe {
         let telling = &*ffi::lua_touserdata(raw, 1).cast::<ResponseArguments<'_>>();
         let ResponseArguments { response, arguments, value } = *telling;
@@ -255,7 +262,7 @@ unsafe extern "C-unwind" fn call_response(raw: *mut lua_State) -> c_int {
             ffi::lua_pushnumber(raw, f64::from(response.status));
         }
         if arguments >= 2 {
-            fields::push(raw, response.head, response.trailers);
+            fields::push_fields(raw, response.head, response.trailers);
         }
         if arguments >= 3 {
             ffi::lua_pushlstring_(raw, response.body.as_ptr().cast(), response.body.len());
@@ -276,7 +283,7 @@ unsafe extern "C-unwind" fn call_response(raw: *mut lua_State) -> c_int {
 
 /// Calls `delay()`. Returns its result, or zero if the script has removed the function.
 unsafe extern "C-unwind" fn call_delay(raw: *mut lua_State) -> c_int {
-    // SAFETY: Lua calls this with the upvalue of `prepare` and room for twenty values.
+    // SAFETY: Lua calls this with the upvalue of `prepare_stack` and room for twenty values.
     unsafe {
         ffi::lua_pushvalue(raw, ffi::lua_upvalueindex(1));
         ffi::lua_gettable_(raw, ffi::LUA_GLOBALSINDEX);

@@ -9,14 +9,18 @@ use super::written::WrittenRequests;
 
 /// The callbacks of a worker, for use in its thread. Dropping all of them returns the state. Without a `request`
 /// function there is no source.
-pub fn for_thread(thread: ScriptThread) -> (Option<Box<dyn Source>>, Callbacks) {
+pub fn callbacks_for_thread(thread: ScriptThread) -> (Option<Box<dyn Source>>, Callbacks) {
     let wants = thread.wants;
     let thread = Rc::new(thread);
     let source: Option<Box<dyn Source>> =
         if wants.request { Some(Box::new(WrittenRequests::new(Rc::clone(&thread)))) } else { None };
     let response = wants.response.then(|| {
         let thread = Rc::clone(&thread);
-        OnResponse { headers: wants.headers, body: wants.body, call: Box::new(move |answer| thread.answered(answer)) }
+        OnResponse {
+            headers: wants.headers,
+            body: wants.body,
+            call: Box::new(move |answer| thread.pass_response(answer)),
+        }
     });
     let think_ns = wants.delay.then(|| -> Box<dyn FnMut() -> _> {
         let thread = Rc::clone(&thread);
@@ -29,7 +33,7 @@ pub fn for_thread(thread: ScriptThread) -> (Option<Box<dyn Source>>, Callbacks) 
         is_stopped: Some(Box::new(move || of_stop.decisions().is_stopped.get())),
         address: Some(Box::new(move || of_address.decisions().address.get())),
         spent_ns: Some(Box::new(move || thread.spent_ns())),
-        take_long: Some(Box::new(move || of_long.take_long())),
+        take_long: Some(Box::new(move || of_long.take_long_periods())),
     };
     (source, callbacks)
 }

@@ -23,8 +23,8 @@ pub enum Direction {
 /// # Errors
 ///
 /// Fails if a value cannot be copied, with its kind and path.
-pub fn copy(value: &Value, to: &Lua, direction: Direction) -> Result<Value, String> {
-    Copy { to, direction, tables: HashMap::new(), path: Vec::new() }.value(value)
+pub fn copy_value(value: &Value, to: &Lua, direction: Direction) -> Result<Value, String> {
+    Copy { to, direction, tables: HashMap::new(), path: Vec::new() }.copy_any(value)
 }
 
 struct Copy<'a> {
@@ -37,7 +37,7 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    fn value(&mut self, value: &Value) -> Result<Value, String> {
+    fn copy_any(&mut self, value: &Value) -> Result<Value, String> {
         match value {
             Value::Nil => Ok(Value::Nil),
             Value::Boolean(boolean) => Ok(Value::Boolean(*boolean)),
@@ -47,22 +47,22 @@ impl Copy<'_> {
                 let copied = self.to.create_string(&*string.as_bytes());
                 copied.map(Value::String).map_err(|error| error.to_string())
             }
-            Value::Table(table) => self.table(table).map(Value::Table),
-            Value::LightUserData(_) => Err(self.refusal("userdata", "")),
-            Value::Other(_) => Err(self.refusal("cdata", "")),
-            other => Err(self.refusal(other.type_name(), "")),
+            Value::Table(table) => self.copy_table(table).map(Value::Table),
+            Value::LightUserData(_) => Err(self.refusal_message("userdata", "")),
+            Value::Other(_) => Err(self.refusal_message("cdata", "")),
+            other => Err(self.refusal_message(other.type_name(), "")),
         }
     }
 
-    fn table(&mut self, table: &Table) -> Result<Table, String> {
+    fn copy_table(&mut self, table: &Table) -> Result<Table, String> {
         let pointer = table.to_pointer();
         match self.tables.get(&pointer) {
             Some(Some(copied)) => return Ok(copied.clone()),
-            Some(None) => return Err(self.refusal("table", ", which contains itself")),
+            Some(None) => return Err(self.refusal_message("table", ", which contains itself")),
             None if self.path.len() >= DEPTH_MAX => {
                 return Err(format!(
                     "cannot transfer 'table' {}: more than {DEPTH_MAX} tables deep",
-                    self.direction.name()
+                    self.direction.preposition_and_thread()
                 ));
             }
             None => self.tables.insert(pointer, None),
@@ -70,8 +70,8 @@ impl Copy<'_> {
         let copied = self.to.create_table().map_err(|error| error.to_string())?;
         for pair in table.pairs::<Value, Value>() {
             let (key, value) = pair.map_err(|error| error.to_string())?;
-            self.path.push(shown(&key));
-            let pair = (self.value(&key)?, self.value(&value)?);
+            self.path.push(key_text(&key));
+            let pair = (self.copy_any(&key)?, self.copy_any(&value)?);
             copied.raw_set(pair.0, pair.1).map_err(|error| error.to_string())?;
             self.path.pop();
         }
@@ -79,14 +79,14 @@ impl Copy<'_> {
         Ok(copied)
     }
 
-    fn refusal(&self, kind: &str, more: &str) -> String {
+    fn refusal_message(&self, kind: &str, more: &str) -> String {
         let place = if self.path.is_empty() { String::new() } else { format!(" at {}", self.path.join(".")) };
-        format!("cannot transfer '{kind}' {}{place}{more}", self.direction.name())
+        format!("cannot transfer '{kind}' {}{place}{more}", self.direction.preposition_and_thread())
     }
 }
 
 impl Direction {
-    fn name(self) -> &'static str {
+    fn preposition_and_thread(self) -> &'static str {
         match self {
             Self::ToThread => "to thread",
             Self::FromThread => "from thread",
@@ -95,7 +95,7 @@ impl Direction {
 }
 
 /// A key as shown in messages.
-fn shown(key: &Value) -> String {
+fn key_text(key: &Value) -> String {
     match key {
         Value::String(string) => string.to_string_lossy(),
         Value::Integer(integer) => integer.to_string(),

@@ -10,8 +10,8 @@ use mlua::ffi::{self, lua_State};
 const FIELDS_MAX: usize = 64;
 
 /// True if any field follows the status line.
-pub fn is_any(head: &[u8]) -> bool {
-    fields(rest(head)).next().is_some()
+pub fn has_fields(head: &[u8]) -> bool {
+    parse_fields(after_first_line(head)).next().is_some()
 }
 
 /// Pushes a table with the fields of a head and its trailers.
@@ -19,20 +19,20 @@ pub fn is_any(head: &[u8]) -> bool {
 /// # Safety
 ///
 /// Must be called by a C function that Lua called, with room for three values on the stack.
-pub unsafe fn push(raw: *mut lua_State, head: &[u8], trailers: &[u8]) {
+pub unsafe fn push_fields(raw: *mut lua_State, head: &[u8], trailers: &[u8]) {
     // SAFETY: as the caller promises; the bytes are copied.
     unsafe {
         // One line is the status and one is empty. A table of the right size never grows and is the cheapest to free.
         let lines = memchr_iter(b'\n', head).count().saturating_sub(2);
         ffi::lua_createtable(raw, 0, lines.min(FIELDS_MAX) as c_int);
-        for (name, value) in fields(rest(head)).chain(fields(trailers)) {
+        for (name, value) in parse_fields(after_first_line(head)).chain(parse_fields(trailers)) {
             ffi::lua_pushlstring_(raw, name.as_ptr().cast(), name.len());
             ffi::lua_pushlstring_(raw, value.as_ptr().cast(), value.len());
             ffi::lua_rawset(raw, -3);
         }
         if head.starts_with(b"HTTP/2") {
             if ffi::luaL_newmetatable(raw, c"onrush.fields".as_ptr()) != 0 {
-                ffi::lua_pushcfunction(raw, in_lower_case);
+                ffi::lua_pushcfunction(raw, lookup_lower_case);
                 ffi::lua_setfield(raw, -2, c"__index".as_ptr());
             }
             ffi::lua_setmetatable(raw, -2);
@@ -41,7 +41,7 @@ pub unsafe fn push(raw: *mut lua_State, head: &[u8], trailers: &[u8]) {
 }
 
 /// Looks up the lower-case key in a table.
-unsafe extern "C-unwind" fn in_lower_case(raw: *mut lua_State) -> c_int {
+unsafe extern "C-unwind" fn lookup_lower_case(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with the table and the key; the name is copied, and the table is accessed raw.
     unsafe {
         let mut length = 0;
@@ -58,12 +58,12 @@ unsafe extern "C-unwind" fn in_lower_case(raw: *mut lua_State) -> c_int {
 }
 
 /// The bytes after the status line.
-fn rest(head: &[u8]) -> &[u8] {
+fn after_first_line(head: &[u8]) -> &[u8] {
     memchr(b'\n', head).map_or(&[], |end| &head[end + 1..])
 }
 
 /// Names and values of a section of fields; lines without a colon are skipped.
-fn fields(mut section: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+fn parse_fields(mut section: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     std::iter::from_fn(move || {
         while !section.is_empty() {
             let end = memchr(b'\n', section).unwrap_or(section.len());
@@ -81,23 +81,25 @@ fn fields(mut section: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
 mod tests {
     use super::*;
 
-    fn all(section: &[u8]) -> Vec<(&str, &str)> {
-        fields(section).map(|(name, value)| (str::from_utf8(name).unwrap(), str::from_utf8(value).unwrap())).collect()
+    fn all_fields(section: &[u8]) -> Vec<(&str, &str)> {
+        parse_fields(section)
+            .map(|(name, value)| (str::from_utf8(name).unwrap(), str::from_utf8(value).unwrap()))
+            .collect()
     }
 
     #[test]
     fn field_values_are_trimmed() {
         let section = b"Server: a\r\nX-a:b: c \r\ncontent-LENGTH:\t12\nempty:\r\n\r\n";
-        assert_eq!(all(section), [("Server", "a"), ("X-a", "b: c"), ("content-LENGTH", "12"), ("empty", "")]);
-        assert_eq!(all(b"no colon\r\nlast: one"), [("last", "one")]);
-        assert_eq!(all(b""), []);
+        assert_eq!(all_fields(section), [("Server", "a"), ("X-a", "b: c"), ("content-LENGTH", "12"), ("empty", "")]);
+        assert_eq!(all_fields(b"no colon\r\nlast: one"), [("last", "one")]);
+        assert_eq!(all_fields(b""), []);
     }
 
     #[test]
-    fn a_head_of_one_line_has_no_fields() {
-        assert!(is_any(b"HTTP/1.1 200 OK\r\na: b\r\n\r\n"));
-        assert!(!is_any(b"HTTP/1.1 200 a: b\r\n\r\n"));
-        assert!(!is_any(b"HTTP/1.1 200 OK"));
-        assert!(!is_any(b""));
+    fn status_lines_alone_have_no_fields() {
+        assert!(has_fields(b"HTTP/1.1 200 OK\r\na: b\r\n\r\n"));
+        assert!(!has_fields(b"HTTP/1.1 200 a: b\r\n\r\n"));
+        assert!(!has_fields(b"HTTP/1.1 200 OK"));
+        assert!(!has_fields(b""));
     }
 }

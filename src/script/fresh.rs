@@ -11,12 +11,12 @@ use super::state::LuaState;
 use super::{ScriptSetting, call, module};
 
 /// Creates a state with all libraries and the table `wrk`, before any script has run.
-pub fn state(setting: &ScriptSetting<'_>, who: StateOwner) -> anyhow::Result<LuaState> {
-    LuaState::new(setting.path, |lua, raw| prepare(lua, raw, setting, who))
+pub fn create_state(setting: &ScriptSetting<'_>, who: StateOwner) -> anyhow::Result<LuaState> {
+    LuaState::new(setting.path, |lua, raw| fill_state(lua, raw, setting, who))
 }
 
 /// Fills a new state.
-fn prepare(
+fn fill_state(
     lua: &Lua,
     raw: *mut ffi::lua_State,
     setting: &ScriptSetting<'_>,
@@ -27,23 +27,23 @@ fn prepare(
         StateOwner::Thread(number) => Some(number),
     };
     let decisions = Rc::new(Decisions::default());
-    find_modules(lua, setting)?;
-    seed(lua, setting.seed, number.unwrap_or(0))?;
-    let native = native::table(lua, setting, who, &decisions)?;
+    set_module_paths(lua, setting)?;
+    seed_random(lua, setting.seed, number.unwrap_or(0))?;
+    let native = native::host_functions(lua, setting, who, &decisions)?;
     let words = lua.load(include_str!("wrk.lua")).set_name("=wrk");
-    let calls: Table = words.call((native, given(lua, setting)?, number))?;
+    let calls: Table = words.call((native, command_line_table(lua, setting)?, number))?;
     // SAFETY: no other code uses the state, and its stack is empty.
     unsafe {
-        call::prepare(lua, raw, &calls)?;
+        call::prepare_stack(lua, raw, &calls)?;
     }
     Ok((decisions, calls))
 }
 
 /// Sets the search order of `require`: working directory, the script's directory, Debian's folders.
-fn find_modules(lua: &Lua, setting: &ScriptSetting<'_>) -> mlua::Result<()> {
+fn set_module_paths(lua: &Lua, setting: &ScriptSetting<'_>) -> mlua::Result<()> {
     let folder = setting.path.parent().and_then(|folder| folder.to_str()).filter(|folder| !folder.is_empty());
     let package: Table = lua.globals().get("package")?;
-    for ((field, of_debian), ending) in module::folders().into_iter().zip(["lua", "so"]) {
+    for ((field, of_debian), ending) in module::debian_folders().into_iter().zip(["lua", "so"]) {
         let usual: String = package.get(field)?;
         let first = folder.map(|folder| format!("./?.{ending};{folder}/?.{ending};")).unwrap_or_default();
         package.set(field, format!("{first}{usual};{of_debian}"))?;
@@ -52,7 +52,7 @@ fn find_modules(lua: &Lua, setting: &ScriptSetting<'_>) -> mlua::Result<()> {
 }
 
 /// Seeds `math.random` with a separate sequence for each thread.
-fn seed(lua: &Lua, seed: u64, number: u32) -> mlua::Result<()> {
+fn seed_random(lua: &Lua, seed: u64, number: u32) -> mlua::Result<()> {
     let start = Random::new(Random::new(seed).next().wrapping_add(u64::from(number))).next();
     let math: Table = lua.globals().get("math")?;
     // A Lua number holds this many bits exactly.
@@ -60,7 +60,7 @@ fn seed(lua: &Lua, seed: u64, number: u32) -> mlua::Result<()> {
 }
 
 /// The part of the command line passed to `wrk.lua`.
-fn given(lua: &Lua, setting: &ScriptSetting<'_>) -> mlua::Result<Table> {
+fn command_line_table(lua: &Lua, setting: &ScriptSetting<'_>) -> mlua::Result<Table> {
     let headers = lua.create_table()?;
     for (name, value) in setting.headers {
         headers.raw_set(name.as_str(), value.as_str())?;

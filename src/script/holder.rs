@@ -8,6 +8,6 @@ use super::state::LuaState;
 pub type StateHolder = Mutex<Option<LuaState>>;
 
 /// Locks a holder, even if another thread panicked with the lock.
-pub fn lock(holder: &StateHolder) -> MutexGuard<'_, Option<LuaState>> {
+pub fn lock_holder(holder: &StateHolder) -> MutexGuard<'_, Option<LuaState>> {
     holder.lock().unwrap_or_else(PoisonError::into_inner)
 }

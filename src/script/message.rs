@@ -5,32 +5,32 @@ const TRACE: &str = "\nstack traceback:\n";
 
 /// Formats a raised error for safe printing on a terminal. When memory runs out, LuaJIT reports neither place nor
 /// cause.
-pub fn readable(problem: &[u8]) -> String {
+pub fn readable_error(problem: &[u8]) -> String {
     if problem == b"not enough memory" {
         return "the script ran out of memory; it keeps too much data in tables and strings".to_owned();
     }
-    without_own_lines(without_repeated_places(&printable(problem)))
+    without_own_lines(without_repeated_places(&escape_unprintable(problem)))
 }
 
 /// Escapes bytes into printable text.
-fn printable(bytes: &[u8]) -> String {
+fn escape_unprintable(bytes: &[u8]) -> String {
     let mut words = String::with_capacity(bytes.len());
     for piece in bytes.utf8_chunks() {
         for character in piece.valid().chars() {
             match character {
                 // Stack traces have several lines.
                 '\n' | '\t' => words.push(character),
-                '\0'..='\x7f' if character.is_control() => words.push_str(&escaped(character as u8)),
+                '\0'..='\x7f' if character.is_control() => words.push_str(&escape_byte(character as u8)),
                 _ if character.is_control() => words.extend(character.escape_unicode()),
                 _ => words.push(character),
             }
         }
-        words.extend(piece.invalid().iter().map(|&byte| escaped(byte)));
+        words.extend(piece.invalid().iter().map(|&byte| escape_byte(byte)));
     }
     words
 }
 
-fn escaped(byte: u8) -> String {
+fn escape_byte(byte: u8) -> String {
     format!("\\x{byte:02x}")
 }
 
@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_no_terminal_shows_are_escaped() {
+    fn unprintable_bytes_are_escaped() {
         let table: [(&[u8], &str); 5] = [
             (b"a.lua:1: boom\nstack traceback:\n\ta.lua:1:", "a.lua:1: boom\nstack traceback:\n\ta.lua:1:"),
             (b"a.lua:1: \0hidden\x7f", "a.lua:1: \\x00hidden\\x7f"),
@@ -76,16 +76,16 @@ mod tests {
             ("\u{85}".as_bytes(), "\\u{85}"),
         ];
         for (raised, words) in table {
-            assert_eq!(readable(raised), words);
+            assert_eq!(readable_error(raised), words);
         }
     }
 
     #[test]
-    fn a_trace_shows_the_script_alone() {
+    fn traces_show_only_script_lines() {
         let trace = "a.lua:1: boom\nstack traceback:\n\t[C]: in function 'error'\n\ta.lua:1: in function 'init'\n\t\
                      wrk:300: in function <wrk:290>\n\t[C]: at 0x55d0\n\t[builtin#21]: at 0x55d1";
         let shown = "a.lua:1: boom\nstack traceback:\n\t[C]: in function 'error'\n\ta.lua:1: in function 'init'";
-        assert_eq!(readable(trace.as_bytes()), shown);
+        assert_eq!(readable_error(trace.as_bytes()), shown);
     }
 
     #[test]
@@ -97,7 +97,7 @@ mod tests {
             ("boom: boom: 5: 5", "boom: boom: 5: 5"),
             ("", ""),
         ] {
-            assert_eq!(readable(raised.as_bytes()), words);
+            assert_eq!(readable_error(raised.as_bytes()), words);
         }
     }
 }

@@ -40,25 +40,25 @@ pub struct CallStart {
 
 impl Meter {
     /// Starts a call.
-    pub fn begin(&mut self) -> CallStart {
-        self.begin_at(coarse_ns(), Instant::now)
+    pub fn begin_call(&mut self) -> CallStart {
+        self.begin_call_at(coarse_ns(), Instant::now)
     }
 
     /// Ends a call.
-    pub fn end(&mut self, began: CallStart) {
-        self.end_at(began, coarse_ns(), Instant::now);
+    pub fn end_call(&mut self, began: CallStart) {
+        self.end_call_at(began, coarse_ns(), Instant::now);
     }
 
     /// Starts a call; reads the exact clock only if the call is timed.
-    fn begin_at(&mut self, coarse_ns: u64, exact: impl FnOnce() -> Instant) -> CallStart {
+    fn begin_call_at(&mut self, coarse_ns: u64, exact: impl FnOnce() -> Instant) -> CallStart {
         self.calls += 1;
         let is_timed = self.calls <= FIRST || self.calls.is_multiple_of(TIMED);
         CallStart { coarse_ns, at: is_timed.then(exact) }
     }
 
-    fn end_at(&mut self, began: CallStart, coarse_ns: u64, exact: impl FnOnce() -> Instant) {
+    fn end_call_at(&mut self, began: CallStart, coarse_ns: u64, exact: impl FnOnce() -> Instant) {
         if coarse_ns > began.coarse_ns {
-            self.crossed_tick(began.coarse_ns, coarse_ns);
+            self.record_crossed_tick(began.coarse_ns, coarse_ns);
         }
         let coarse_ns = coarse_ns - began.coarse_ns;
         let timed_ns = began.at.map(|at| (exact() - at).as_nanos() as u64);
@@ -81,7 +81,7 @@ impl Meter {
 
     /// Records a call that crossed a tick of the coarse clock.
     #[cold]
-    fn crossed_tick(&mut self, from_ns: u64, until_ns: u64) {
+    fn record_crossed_tick(&mut self, from_ns: u64, until_ns: u64) {
         match self.times.last_mut() {
             Some(last) if from_ns <= last.1 => last.1 = until_ns,
             Some(last) if last.1 - last.0 < LONG_NS => *last = (from_ns, until_ns),
@@ -93,7 +93,7 @@ impl Meter {
     }
 
     /// Takes the long periods inside calls (start, end), in nanoseconds of the monotonic clock.
-    pub fn take_long(&mut self) -> Vec<(u64, u64)> {
+    pub fn take_long_periods(&mut self) -> Vec<(u64, u64)> {
         let short = self.times.pop_if(|last| last.1 - last.0 < LONG_NS);
         let long = std::mem::take(&mut self.times);
         self.times.extend(short);
@@ -119,13 +119,13 @@ mod tests {
 
     /// The estimate after this many calls, as a share of the true time; `length_ns` gives the length of each call,
     /// counted from 1. The coarse clock advances every 4 ms.
-    fn estimated(calls: u64, length_ns: impl Fn(u64) -> u64) -> f64 {
+    fn estimated_share(calls: u64, length_ns: impl Fn(u64) -> u64) -> f64 {
         let (mut meter, start, mut now_ns) = (Meter::default(), Instant::now(), 0);
         let coarse_ns = |now_ns: u64| now_ns / 4_000_000 * 4_000_000;
         for call in 1..=calls {
-            let began = meter.begin_at(coarse_ns(now_ns), || start + Duration::from_nanos(now_ns));
+            let began = meter.begin_call_at(coarse_ns(now_ns), || start + Duration::from_nanos(now_ns));
             now_ns += length_ns(call);
-            meter.end_at(began, coarse_ns(now_ns), || start + Duration::from_nanos(now_ns));
+            meter.end_call_at(began, coarse_ns(now_ns), || start + Duration::from_nanos(now_ns));
         }
         meter.spent_ns() as f64 / now_ns as f64
     }
@@ -133,19 +133,19 @@ mod tests {
     #[test]
     fn untimed_calls_count_like_timed_ones() {
         for calls in [1, 64, 65, 100, 121, 122, 130, 10_000] {
-            assert_eq!(estimated(calls, |_| 1_000_000), 1.0, "{calls} calls");
+            assert_eq!(estimated_share(calls, |_| 1_000_000), 1.0, "{calls} calls");
         }
     }
 
     #[test]
-    fn the_first_calls_compile_and_are_not_extrapolated() {
-        let share = estimated(10_000, |call| if call <= 3 { 15_000_000 } else { 1_000 });
+    fn compiling_calls_are_not_extrapolated() {
+        let share = estimated_share(10_000, |call| if call <= 3 { 15_000_000 } else { 1_000 });
         assert!((0.999..1.001).contains(&share), "{share}");
     }
 
     #[test]
     fn long_first_calls_are_not_extrapolated() {
-        let share = estimated(110, |call| if call == 1 { 1_000_000_000 } else { 1_000 });
+        let share = estimated_share(110, |call| if call == 1 { 1_000_000_000 } else { 1_000 });
         assert!((0.999..1.001).contains(&share), "{share}");
     }
 
@@ -156,8 +156,8 @@ mod tests {
         let mut call = |from_ms: u64, until_ms: u64| {
             let (start, [from_ns, until_ns]) = (Instant::now(), [from_ms, until_ms].map(|ms| ms * MS / 4 * 4));
             let tick = |ns: u64| ns / (4 * MS) * (4 * MS);
-            let began = meter.begin_at(tick(from_ns), || start);
-            meter.end_at(began, tick(until_ns), || start + Duration::from_nanos(until_ns - from_ns));
+            let began = meter.begin_call_at(tick(from_ns), || start);
+            meter.end_call_at(began, tick(until_ns), || start + Duration::from_nanos(until_ns - from_ns));
         };
         // Short, long, a hundred in close succession, and every other millisecond.
         call(1, 2);
@@ -166,17 +166,17 @@ mod tests {
         (0..100).for_each(|n| call(600 + 16 * n, 601 + 16 * n));
         call(3_000, 3_015);
         let in_ms = |times: Vec<(u64, u64)>| times.iter().map(|time| (time.0 / MS, time.1 / MS)).collect::<Vec<_>>();
-        assert_eq!(in_ms(meter.take_long()), [(4, 304), (400, 500)]);
-        meter.crossed_tick(3_012 * MS, 3_024 * MS);
-        assert_eq!(in_ms(meter.take_long()), [(3_000, 3_024)], "the last one may go on");
-        assert_eq!(in_ms(meter.take_long()), []);
+        assert_eq!(in_ms(meter.take_long_periods()), [(4, 304), (400, 500)]);
+        meter.record_crossed_tick(3_012 * MS, 3_024 * MS);
+        assert_eq!(in_ms(meter.take_long_periods()), [(3_000, 3_024)], "the last one may go on");
+        assert_eq!(in_ms(meter.take_long_periods()), []);
     }
 
     #[test]
     fn rare_long_calls_count_whichever_calls_are_timed() {
         // One call in a hundred is long, and none of the long ones is timed. The coarse clock is off by less than a
         // tick.
-        let share = estimated(600, |call| if call > 100 && call % 100 == 1 { 60_000_000 } else { 1_000 });
+        let share = estimated_share(600, |call| if call > 100 && call % 100 == 1 { 60_000_000 } else { 1_000 });
         assert!((1.0 - 4.0 / 60.0..1.0 + 4.0 / 60.0).contains(&share), "{share}");
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! There is one state per thread and a main state. States share nothing; values are copied between them.
 //! [`LoadedScript::load`] creates all states and runs every phase before the start. The [`MakeCallbacks`] of a thread
-//! move its state to the worker, and dropping the callbacks returns it. Then [`LoadedScript::done`] runs in the main
-//! state, which may read from the others. Two threads never use a state at the same time.
+//! move its state to the worker, and dropping the callbacks returns it. Then [`LoadedScript::call_done`] runs in the
+//! main state, which may read from the others. Two threads never use a state at the same time.
 //!
 //! - Before the run: `state` is a Lua state, `holder` keeps it while no worker uses it, `fresh` prepares it for the
 //!   script, and `phase` watches for slow functions.
@@ -51,13 +51,13 @@ use onrush_stats::Errors;
 use thiserror::Error;
 
 use self::call::Arity;
-use self::holder::{StateHolder, lock};
+use self::holder::{StateHolder, lock_holder};
 use self::native::StateOwner;
 use self::state::LuaState;
 use self::thread::ScriptThread;
 
 pub use self::phase::{PhaseWatch, ScriptPhase};
-pub use self::shell::end as end_commands;
+pub use self::shell::end_commands;
 pub use self::statistics::StatisticsView;
 
 /// The parts of the command line visible to scripts, and everything else that a script needs to start.
@@ -166,9 +166,9 @@ impl LoadedScript {
     /// Fails with the script's first error, with file and line, or with [`Exit`] if the script ended the program.
     pub fn load(setting: &ScriptSetting<'_>, phase: ScriptPhase) -> anyhow::Result<Self> {
         let threads: Arc<[StateHolder]> = (0..setting.threads).map(|_| StateHolder::default()).collect();
-        let main = fresh::state(setting, StateOwner::Main(Arc::clone(&threads)))?;
-        main.run(setting, &phase)?;
-        main.call(("start", "wrk.resolve()"), &phase, ())?;
+        let main = fresh::create_state(setting, StateOwner::Main(Arc::clone(&threads)))?;
+        main.run_file(setting, &phase)?;
+        main.call_function(("start", "wrk.resolve()"), &phase, ())?;
         let mut script = Self {
             main,
             threads,
@@ -191,12 +191,12 @@ impl LoadedScript {
     }
 
     /// The requests that `thread` (from 0) repeats; `None` if the script writes each batch.
-    pub fn prebuilt(&self, thread: usize) -> Option<&[u8]> {
+    pub fn prebuilt_requests(&self, thread: usize) -> Option<&[u8]> {
         self.prebuilt.as_ref().map(|of_thread| of_thread[thread].as_slice())
     }
 
     /// Number of requests in the first thread's first batch.
-    pub fn depth(&self) -> usize {
+    pub fn first_batch_size(&self) -> usize {
         self.depth
     }
 
@@ -208,9 +208,9 @@ impl LoadedScript {
 
     /// Takes the states of all threads, one for each worker. A finished worker drops its callbacks in its own thread;
     /// only then can `done` read its state.
-    pub fn callbacks(&mut self) -> Vec<MakeCallbacks> {
+    pub fn take_callbacks(&mut self) -> Vec<MakeCallbacks> {
         let threads = (0..self.threads.len()).map(|index| ScriptThread::new(self, index));
-        threads.map(|thread| -> MakeCallbacks { Box::new(|| callbacks::for_thread(thread)) }).collect()
+        threads.map(|thread| -> MakeCallbacks { Box::new(|| callbacks::callbacks_for_thread(thread)) }).collect()
     }
 
     /// True if the script has a `done` function.
@@ -223,27 +223,27 @@ impl LoadedScript {
     /// # Errors
     ///
     /// Fails with the error raised by the script, or with [`Exit`].
-    pub fn done(&mut self, summary: &ScriptSummary) -> anyhow::Result<()> {
+    pub fn call_done(&mut self, summary: &ScriptSummary) -> anyhow::Result<()> {
         if !self.has_done() {
             return Ok(());
         }
-        let arguments = statistics::arguments(self.main.lua(), summary).map_err(|error| anyhow!("{error}"))?;
-        let result = self.main.call(("done", "done()"), &self.phase, arguments);
-        flush();
+        let arguments = statistics::done_arguments(self.main.lua(), summary).map_err(|error| anyhow!("{error}"))?;
+        let result = self.main.call_function(("done", "done()"), &self.phase, arguments);
+        flush_output();
         result
     }
 
     /// Runs all steps for one thread before the start.
     fn load_thread(&mut self, setting: &ScriptSetting<'_>, number: u32) -> anyhow::Result<()> {
         let index = number as usize - 1;
-        let state = fresh::state(setting, StateOwner::Thread(number))?;
-        state.run(setting, &self.phase)?;
-        *lock(&self.threads[index]) = Some(state);
-        self.main.call(("setup", "setup()"), &self.phase, number)?;
+        let state = fresh::create_state(setting, StateOwner::Thread(number))?;
+        state.run_file(setting, &self.phase)?;
+        *lock_holder(&self.threads[index]) = Some(state);
+        self.main.call_function(("setup", "setup()"), &self.phase, number)?;
         let threads = Arc::clone(&self.threads);
-        let mut holder = lock(&threads[index]);
+        let mut holder = lock_holder(&threads[index]);
         let state = holder.as_mut().expect("it was put there, and no worker runs yet");
-        state.init(setting, &self.phase)?;
+        state.call_init(setting, &self.phase)?;
         let is_dynamic = if number == 1 { state.has_function("request") } else { self.wants.request };
         if is_dynamic && number > 1 {
             return Ok(());
@@ -251,13 +251,13 @@ impl LoadedScript {
         let name = if is_dynamic { "request()" } else { "wrk.request()" };
         // As in wrk, only a running thread can be stopped. `request` may stop it at once.
         state.decisions().is_stopped.set(false);
-        let bytes = state.request(&self.phase).map(<[u8]>::to_vec);
-        let bytes = state.ended(bytes.map_err(|problem| anyhow!(state.located(problem))))?;
+        let bytes = state.request_batch(&self.phase).map(<[u8]>::to_vec);
+        let bytes = state.check_exit(bytes.map_err(|problem| anyhow!(state.add_path(problem))))?;
         let is_stopped = state.decisions().is_stopped.get();
         let outlines = if is_stopped {
             Vec::new()
         } else {
-            refused::outline(&bytes, name, setting.is_compat, state.lua()).map_err(|problem| anyhow!(problem))?
+            refused::find_requests(&bytes, name, setting.is_compat, state.lua()).map_err(|problem| anyhow!(problem))?
         };
         if number == 1 {
             self.stops_first = is_stopped;
@@ -281,8 +281,8 @@ impl LoadedScript {
 
 /// Flushes the output of C code, so that the report comes afterwards. While a thread is inside the script, it may hold
 /// the lock of a stream forever: then only standard output is flushed.
-pub fn flush() {
-    if are_threads_inside() { flush_printed() } else { flush_all() }
+pub fn flush_output() {
+    if are_threads_inside() { flush_printed() } else { flush_all_streams() }
 }
 
 /// Flushes C code's standard output.
@@ -292,7 +292,7 @@ pub fn flush_printed() {
 }
 
 /// Flushes all C streams. May block forever if a script holds the lock of a stream.
-pub fn flush_all() {
+pub fn flush_all_streams() {
     // SAFETY: a null pointer means all streams.
     unsafe { libc::fflush(std::ptr::null_mut()) };
 }
@@ -309,7 +309,7 @@ fn standard_output() -> *mut libc::FILE {
 
 /// True if a thread of a run still uses its script. At the end of the program, that is a thread that never returned.
 pub fn are_threads_inside() -> bool {
-    thread::inside() > 0
+    thread::count_threads_inside() > 0
 }
 
 /// The script called `os.exit`, which ends the run and sets the exit code of the program.

@@ -6,7 +6,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 /// The folders of Debian's packages, for `package.path` and `package.cpath`.
-pub fn folders() -> [(&'static str, String); 2] {
+pub fn debian_folders() -> [(&'static str, String); 2] {
     let triplet = format!("/usr/lib/{}-linux-gnu/lua/5.1/?.so", std::env::consts::ARCH);
     [
         ("path", "/usr/share/lua/5.1/?.lua;/usr/share/lua/5.1/?/init.lua".to_owned()),
@@ -15,19 +15,19 @@ pub fn folders() -> [(&'static str, String); 2] {
 }
 
 /// Device and inode number of a file, if it exists.
-pub fn identity(path: &Path) -> Option<(u64, u64)> {
+pub fn file_identity(path: &Path) -> Option<(u64, u64)> {
     path.metadata().ok().map(|file| (file.dev(), file.ino()))
 }
 
 /// Reason why a module cannot be loaded, if any.
-pub fn problem(path: &str) -> Option<String> {
+pub fn load_problem(path: &str) -> Option<String> {
     if cfg!(target_feature = "crt-static") {
         return Some(format!(
             "{path}: this program is static and loads no C modules; build onrush from source for them"
         ));
     }
     // The system's loader refuses unreadable files and files that are not libraries.
-    let needed = needed(Path::new(path)).unwrap_or_default();
+    let needed = needed_libraries(Path::new(path)).unwrap_or_default();
     let own = needed.into_iter().find(|name| is_lua(name))?;
     Some(format!(
         "{path}: it brings its own Lua ({own}), and values of one are none of the other; build it without -llua, as \
@@ -55,24 +55,32 @@ const DT_STRTAB: u64 = 5;
 const LENGTH_MAX: u64 = 1 << 16;
 
 /// Names of the libraries that a 64-bit library needs, from its dynamic section.
-fn needed(path: &Path) -> io::Result<Vec<String>> {
+fn needed_libraries(path: &Path) -> io::Result<Vec<String>> {
     let file = File::open(path)?;
-    let header = read(&file, 0, 64)?;
+    let header = read_bytes(&file, 0, 64)?;
     if !header.starts_with(b"\x7fELF\x02") {
         return Err(io::ErrorKind::InvalidData.into());
     }
-    let (at, size, count) = (number(&header, 32, 8), number(&header, 54, 2), number(&header, 56, 2));
-    let table = read(&file, at, size * count)?;
+    let (at, size, count) =
+        (parse_integer(&header, 32, 8), parse_integer(&header, 54, 2), parse_integer(&header, 56, 2));
+    let table = read_bytes(&file, at, size * count)?;
     // Kind, offset, address and file length.
     let segments: Vec<[u64; 4]> = table
         .chunks_exact((size as usize).max(56))
-        .map(|entry| [number(entry, 0, 4), number(entry, 8, 8), number(entry, 16, 8), number(entry, 32, 8)])
+        .map(|entry| {
+            [
+                parse_integer(entry, 0, 4),
+                parse_integer(entry, 8, 8),
+                parse_integer(entry, 16, 8),
+                parse_integer(entry, 32, 8),
+            ]
+        })
         .collect();
     let Some([_, at, _, length]) = segments.iter().find(|segment| segment[0] == PT_DYNAMIC) else {
         return Ok(Vec::new());
     };
-    let dynamic = read(&file, *at, *length)?;
-    let entries = dynamic.chunks_exact(16).map(|entry| (number(entry, 0, 8), number(entry, 8, 8)));
+    let dynamic = read_bytes(&file, *at, *length)?;
+    let entries = dynamic.chunks_exact(16).map(|entry| (parse_integer(entry, 0, 8), parse_integer(entry, 8, 8)));
     let entries: Vec<(u64, u64)> = entries.take_while(|(tag, _)| *tag != DT_NULL).collect();
     let names_address = entries.iter().find(|(tag, _)| *tag == DT_STRTAB).map_or(0, |(_, value)| *value);
     let holds = |[kind, _, address, length]: &&[u64; 4]| {
@@ -83,26 +91,26 @@ fn needed(path: &Path) -> io::Result<Vec<String>> {
     let names = entries
         .iter()
         .filter(|(tag, _)| *tag == DT_NEEDED)
-        .map(|(_, place)| name(&file, names_at.saturating_add(*place)));
+        .map(|(_, place)| read_name(&file, names_at.saturating_add(*place)));
     names.collect()
 }
 
 /// The NUL-terminated text at this offset.
-fn name(file: &File, at: u64) -> io::Result<String> {
+fn read_name(file: &File, at: u64) -> io::Result<String> {
     let mut bytes = [0; 256];
     let length = file.read_at(&mut bytes, at)?;
     let text = bytes[..length].split(|&byte| byte == 0).next().unwrap_or_default();
     Ok(String::from_utf8_lossy(text).into_owned())
 }
 
-fn read(file: &File, at: u64, length: u64) -> io::Result<Vec<u8>> {
+fn read_bytes(file: &File, at: u64, length: u64) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length.min(LENGTH_MAX) as usize];
     file.read_exact_at(&mut bytes, at)?;
     Ok(bytes)
 }
 
 /// An integer of this many bytes, in native byte order.
-fn number(bytes: &[u8], at: usize, length: usize) -> u64 {
+fn parse_integer(bytes: &[u8], at: usize, length: usize) -> u64 {
     let mut number = [0; 8];
     let from = if cfg!(target_endian = "big") { 8 - length } else { 0 };
     number[from..from + length].copy_from_slice(&bytes[at..at + length]);
@@ -116,15 +124,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_library_needs_is_read() {
+    fn needed_libraries_are_read() {
         // The test binary is itself such a file, or at least has no fewer libraries.
-        let needed = needed(Path::new("/proc/self/exe")).unwrap();
+        let needed = needed_libraries(Path::new("/proc/self/exe")).unwrap();
         assert_eq!(needed.iter().any(|name| name.starts_with("libc.so")), cfg!(not(target_feature = "crt-static")));
         assert!(needed.iter().all(|name| name.contains(".so")), "{needed:?}");
     }
 
     #[test]
-    fn lua_itself_is_told_from_its_modules() {
+    fn lua_is_distinguished_from_its_modules() {
         for name in ["liblua5.1.so.0", "liblua.so", "/opt/liblua-5.1.so", "libluajit-5.1.so.2", "liblua5.1-c++.so.0"] {
             assert!(is_lua(name), "{name}");
         }
@@ -134,18 +142,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_library_needs_nothing() {
+    fn non_libraries_need_nothing() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("module.so");
         let whole = fs::read("/proc/self/exe").unwrap();
         for length in [0, 4, 63, 64, 100, 500] {
             fs::write(&path, &whole[..length]).unwrap();
-            assert!(needed(&path).is_err(), "{length}");
-            assert_eq!(problem(path.to_str().unwrap()).is_some(), cfg!(target_feature = "crt-static"));
+            assert!(needed_libraries(&path).is_err(), "{length}");
+            assert_eq!(load_problem(path.to_str().unwrap()).is_some(), cfg!(target_feature = "crt-static"));
         }
         let mut absurd = whole[..64].to_vec();
         absurd[32..].fill(0xff);
         fs::write(&path, absurd).unwrap();
-        assert!(needed(&path).is_err());
+        assert!(needed_libraries(&path).is_err());
     }
 }

@@ -13,7 +13,7 @@ use mlua::{Lua, LuaString, Table, Value};
 
 use super::copy::{self, Direction};
 use super::decisions::Decisions;
-use super::holder::{StateHolder, lock};
+use super::holder::{StateHolder, lock_holder};
 use super::{ScriptSetting, address, module, shell, stack};
 
 /// Owner of a state.
@@ -25,7 +25,7 @@ pub enum StateOwner {
 }
 
 /// Creates the host functions for one state.
-pub fn table(
+pub fn host_functions(
     lua: &Lua,
     setting: &ScriptSetting<'_>,
     who: StateOwner,
@@ -56,22 +56,22 @@ pub fn table(
     };
     native.raw_set("tell", lua.create_function(tell)?)?;
     native.raw_set("time_us", lua.create_function(|_, ()| Ok(time_us()))?)?;
-    native.raw_set("connect", lua.create_function(|_, place: String| Ok(address::connects(&place)))?)?;
+    native.raw_set("connect", lua.create_function(|_, place: String| Ok(address::accepts_connections(&place)))?)?;
     let lookup = |_: &Lua, (host, service): (LuaString, LuaString)| {
-        let found = address::lookup(&host.to_string_lossy(), &service.to_string_lossy());
+        let found = address::lookup_addresses(&host.to_string_lossy(), &service.to_string_lossy());
         Ok(found.map_or_else(|problem| (None, Some(problem)), |places| (Some(places), None)))
     };
     native.raw_set("lookup", lua.create_function(lookup)?)?;
     // SAFETY: the function only pushes a boolean, for which every C function has room.
-    native.raw_set("is_stack_low", unsafe { lua.create_c_function(stack::is_low_for_lua)? })?;
-    let problem = |_: &Lua, path: LuaString| Ok(module::problem(&path.to_string_lossy()));
+    native.raw_set("is_stack_low", unsafe { lua.create_c_function(stack::lua_is_stack_low)? })?;
+    let problem = |_: &Lua, path: LuaString| Ok(module::load_problem(&path.to_string_lossy()));
     native.raw_set("module_problem", lua.create_function(problem)?)?;
-    let own = module::identity(setting.path);
+    let own = module::file_identity(setting.path);
     let is_script = move |_: &Lua, path: LuaString| {
-        Ok(own.is_some() && module::identity(Path::new(&path.to_string_lossy())) == own)
+        Ok(own.is_some() && module::file_identity(Path::new(&path.to_string_lossy())) == own)
     };
     native.raw_set("is_script", lua.create_function(is_script)?)?;
-    shell::add(lua, &native, matches!(who, StateOwner::Thread(_)))?;
+    shell::add_command_functions(lua, &native, matches!(who, StateOwner::Thread(_)))?;
     let reach = Rc::new(match who {
         StateOwner::Main(threads) => StateReach::Others(threads),
         StateOwner::Thread(_) => StateReach::Own(Rc::clone(decisions)),
@@ -84,32 +84,33 @@ pub fn table(
 fn add_thread_functions(lua: &Lua, native: &Table, reach: &Rc<StateReach>) -> mlua::Result<()> {
     let of = Rc::clone(reach);
     let get = move |lua: &Lua, (number, name): (usize, LuaString)| {
-        let copied = of.visit(lua, number, |thread, _| {
-            let value = globals(thread)?.get::<Value>(same_name(thread, &name)?);
-            copy::copy(&value.map_err(|error| error.to_string())?, lua, Direction::FromThread)
+        let copied = of.visit_thread(lua, number, |thread, _| {
+            let value = thread_globals(thread)?.get::<Value>(copy_name(thread, &name)?);
+            copy::copy_value(&value.map_err(|error| error.to_string())?, lua, Direction::FromThread)
         });
         Ok(copied.flatten().map_or_else(|problem| (Value::Nil, Some(problem)), |value| (value, None)))
     };
     let of = Rc::clone(reach);
     let set = move |lua: &Lua, (number, name, value): (usize, LuaString, Value)| {
-        let set = of.visit(lua, number, |thread, _| {
-            let value = copy::copy(&value, thread, Direction::ToThread)?;
-            globals(thread)?.set(same_name(thread, &name)?, value).map_err(|error| error.to_string())
+        let set = of.visit_thread(lua, number, |thread, _| {
+            let value = copy::copy_value(&value, thread, Direction::ToThread)?;
+            thread_globals(thread)?.set(copy_name(thread, &name)?, value).map_err(|error| error.to_string())
         });
         Ok(set.flatten().err())
     };
     let of = Rc::clone(reach);
-    let stop =
-        move |lua: &Lua, number: usize| Ok(of.visit(lua, number, |_, decided| decided.is_stopped.set(true)).err());
+    let stop = move |lua: &Lua, number: usize| {
+        Ok(of.visit_thread(lua, number, |_, decided| decided.is_stopped.set(true)).err())
+    };
     let of = Rc::clone(reach);
     let place = move |lua: &Lua, number: usize| {
-        let place = of.visit(lua, number, |_, decided| decided.address.get());
+        let place = of.visit_thread(lua, number, |_, decided| decided.address.get());
         Ok(place.ok().flatten().map(|place| place.to_string()))
     };
     let of = Rc::clone(reach);
     let set_place = move |lua: &Lua, (number, place): (usize, String)| {
         let place: Option<SocketAddr> = place.parse().ok();
-        Ok(of.visit(lua, number, |_, decided| decided.address.set(place)).err())
+        Ok(of.visit_thread(lua, number, |_, decided| decided.address.set(place)).err())
     };
     native.raw_set("get", lua.create_function(get)?)?;
     native.raw_set("set", lua.create_function(set)?)?;
@@ -128,10 +129,10 @@ enum StateReach {
 
 impl StateReach {
     /// Accesses thread `number`; `lua` is the requesting state.
-    fn visit<T>(&self, lua: &Lua, number: usize, look: impl FnOnce(&Lua, &Decisions) -> T) -> Result<T, String> {
+    fn visit_thread<T>(&self, lua: &Lua, number: usize, look: impl FnOnce(&Lua, &Decisions) -> T) -> Result<T, String> {
         match self {
             Self::Own(decisions) => Ok(look(lua, decisions)),
-            Self::Others(threads) => match &*lock(&threads[number - 1]) {
+            Self::Others(threads) => match &*lock_holder(&threads[number - 1]) {
                 Some(state) => Ok(look(state.lua(), state.decisions())),
                 None => Err(format!("thread {number} is still inside the script, so it cannot be read or changed")),
             },
@@ -140,12 +141,12 @@ impl StateReach {
 }
 
 /// The globals of a thread. With a metatable, accessing them calls the script again.
-fn globals(lua: &Lua) -> Result<Table, String> {
-    if stack::is_low() { Err("stack overflow".to_owned()) } else { Ok(lua.globals()) }
+fn thread_globals(lua: &Lua) -> Result<Table, String> {
+    if stack::is_stack_low() { Err("stack overflow".to_owned()) } else { Ok(lua.globals()) }
 }
 
 /// Copies a name into another state.
-fn same_name(lua: &Lua, name: &LuaString) -> Result<LuaString, String> {
+fn copy_name(lua: &Lua, name: &LuaString) -> Result<LuaString, String> {
     lua.create_string(&*name.as_bytes()).map_err(|error| error.to_string())
 }
 

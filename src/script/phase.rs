@@ -31,23 +31,23 @@ impl ScriptPhase {
     }
 
     /// Runs a call and tracks it as this function.
-    pub fn within<T>(&self, function: &'static str, call: impl FnOnce() -> T) -> T {
-        self.0.change(|now| now.function = Some((function, Instant::now())));
+    pub fn track_call<T>(&self, function: &'static str, call: impl FnOnce() -> T) -> T {
+        self.0.change_state(|now| now.function = Some((function, Instant::now())));
         let outcome = call();
-        self.0.change(|now| now.function = None);
+        self.0.change_state(|now| now.function = None);
         outcome
     }
 }
 
 impl Drop for ScriptPhase {
     fn drop(&mut self) {
-        self.0.change(|now| now.is_over = true);
+        self.0.change_state(|now| now.is_over = true);
     }
 }
 
 impl PhaseWatch {
     /// Calls `name` for every call that takes this long, until the phase is dropped.
-    pub fn name_long(&self, long: Duration, mut name: impl FnMut(&'static str)) {
+    pub fn report_long_calls(&self, long: Duration, mut name: impl FnMut(&'static str)) {
         let mut named = None;
         let mut now = self.0.lock();
         while !now.is_over {
@@ -72,7 +72,7 @@ impl SharedPhase {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn change(&self, change: impl FnOnce(&mut Now)) {
+    fn change_state(&self, change: impl FnOnce(&mut Now)) {
         change(&mut self.lock());
         self.changed.notify_one();
     }
@@ -86,15 +86,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_that_lasts_long_is_named_once() {
+    fn long_calls_are_reported_once() {
         let (phase, (sender, named)) = (ScriptPhase::default(), mpsc::channel());
         let watch = phase.watch();
         let watching = thread::spawn(move || {
-            watch.name_long(Duration::from_millis(50), |function| sender.send(function).expect("it is awaited"));
+            watch
+                .report_long_calls(Duration::from_millis(50), |function| sender.send(function).expect("it is awaited"));
         });
-        phase.within("setup()", || ());
-        phase.within("init()", || assert_eq!(named.recv(), Ok("init()")));
-        phase.within("init()", || {
+        phase.track_call("setup()", || ());
+        phase.track_call("init()", || assert_eq!(named.recv(), Ok("init()")));
+        phase.track_call("init()", || {
             assert_eq!(named.recv(), Ok("init()"));
             thread::sleep(Duration::from_millis(150));
         });

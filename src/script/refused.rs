@@ -16,20 +16,26 @@ const SHOWN: usize = 80;
 /// # Errors
 ///
 /// Fails if the return value of `function` is invalid; the message has only wrk's words if `is_compat`.
-pub fn outline(bytes: &[u8], function: &str, is_compat: bool, lua: &Lua) -> Result<Vec<Outline>, String> {
-    outlined(bytes, function, is_compat, lua, if is_compat { http1::outline } else { http1::outline_any })
+pub fn find_requests(bytes: &[u8], function: &str, is_compat: bool, lua: &Lua) -> Result<Vec<Outline>, String> {
+    find_requests_with(bytes, function, is_compat, lua, if is_compat { http1::outline } else { http1::outline_any })
 }
 
 /// Finds the requests in a value that `request` returned during the run, which wrk does not parse.
 ///
 /// # Errors
 ///
-/// Fails as [`outline`] does.
-pub fn outline_next(bytes: &[u8], is_compat: bool, lua: &Lua) -> Result<Vec<Outline>, String> {
-    outlined(bytes, "request()", is_compat, lua, if is_compat { http1::outline_unread } else { http1::outline_any })
+/// Fails as [`find_requests`] does.
+pub fn find_later_requests(bytes: &[u8], is_compat: bool, lua: &Lua) -> Result<Vec<Outline>, String> {
+    find_requests_with(
+        bytes,
+        "request()",
+        is_compat,
+        lua,
+        if is_compat { http1::outline_unread } else { http1::outline_any },
+    )
 }
 
-fn outlined(
+fn find_requests_with(
     bytes: &[u8],
     function: &str,
     is_compat: bool,
@@ -43,7 +49,7 @@ fn outlined(
         Err(error) => {
             let start = found.last().map_or(0, |outline| outline.range.end);
             let wrk = lua.named_registry_value::<Table>("onrush.wrk").ok();
-            let reason = RefusedRequest { bytes, start, error, wrk }.reason();
+            let reason = RefusedRequest { bytes, start, error, wrk }.describe_fault();
             Err(format!(
                 "{function} of the script did not return one or more complete requests: {error} (line and byte of the returned \
                  text): {reason}"
@@ -64,38 +70,38 @@ struct RefusedRequest<'a> {
 
 impl RefusedRequest<'_> {
     /// The fault and its remedy.
-    fn reason(&self) -> String {
+    fn describe_fault(&self) -> String {
         let request = &self.bytes[self.start..];
         let line_ends = request.iter().take_while(|byte| b"\r\n".contains(byte)).count();
         let (request, at) = (&request[line_ends..], self.error.at.saturating_sub(self.start + line_ends));
         if request.is_empty() {
             return "it is empty; return wrk.format()".to_owned();
         }
-        let (head, body) = parts(request);
+        let (head, body) = split_head_and_body(request);
         let lines: Vec<&[u8]> = head.split_inclusive(|&byte| byte == b'\n').collect();
         if at < lines[0].len() {
             // A path that contains a line end moves the version to the next line.
             let is_cut = lines.get(1).is_some_and(|line| line.starts_with(b" HTTP/"));
-            return self.of_line(if is_cut { &head[..lines[0].len() + lines[1].len()] } else { lines[0] }, at);
+            return self.line_fault(if is_cut { &head[..lines[0].len() + lines[1].len()] } else { lines[0] }, at);
         }
         if self.error.is_incomplete() {
             let Some(body) = body else {
                 return "the empty line after the headers is missing; end the head with \\r\\n\\r\\n".to_owned();
             };
-            return self.of_body(&lines[1..], Some(body.len()));
+            return self.body_fault(&lines[1..], Some(body.len()));
         }
         let mut end = lines[0].len();
         for line in &lines[1..] {
             end += line.len();
             if at < end {
-                return self.of_field(line, &lines[1..]);
+                return self.field_fault(line, &lines[1..]);
             }
         }
-        self.of_body(&lines[1..], None)
+        self.body_fault(&lines[1..], None)
     }
 
     /// The fault of a request line, at byte `at`.
-    fn of_line(&self, line: &[u8], at: usize) -> String {
+    fn line_fault(&self, line: &[u8], at: usize) -> String {
         if at == 0 && self.error.reason.contains("connection: close") {
             return "the request before it says 'Connection: close' or HTTP/1.0, so that no other can follow on its \
                     connection; leave that out, or return that request alone"
@@ -104,64 +110,65 @@ impl RefusedRequest<'_> {
         let line = String::from_utf8_lossy(line);
         let (method, rest) = line.split_once(' ').unwrap_or((line.trim_end(), ""));
         if at <= method.len() {
-            return self.of_method(method, &line);
+            return self.method_fault(method, &line);
         }
         let path = rest.rsplit_once(" HTTP/").map_or(rest.trim_end(), |(path, _)| path).trim_start_matches(' ');
-        let name = if self.set("path").is_some_and(|set| set == path) { "wrk.path" } else { "the path" };
+        let name = if self.script_field("path").is_some_and(|set| set == path) { "wrk.path" } else { "the path" };
         match path.chars().find(|character| !character.is_ascii_graphic()) {
             _ if path.is_empty() => format!("{name} is empty; it must begin with /"),
             Some('\r' | '\n') => {
-                format!("a line end in {name} {}; cut it off, as with path:gsub(\"%s+$\", \"\")", shown(path))
+                format!("a line end in {name} {}; cut it off, as with path:gsub(\"%s+$\", \"\")", quote_start(path))
             }
-            Some(' ') => format!("a blank in {name} {}; write %20", shown(path)),
+            Some(' ') => format!("a blank in {name} {}; write %20", quote_start(path)),
             // Bytes that are not UTF-8 have no character to encode.
-            Some('\u{fffd}') => format!("a byte above 127 in {name} {}; write it as %XX", shown(path)),
-            Some(strange) => format!("{strange:?} in {name} {}; write {}", shown(path), percent_encoded(strange)),
+            Some('\u{fffd}') => format!("a byte above 127 in {name} {}; write it as %XX", quote_start(path)),
+            Some(strange) => format!("{strange:?} in {name} {}; write {}", quote_start(path), percent_encoded(strange)),
             None if !path.starts_with(['/', '*']) && !path.contains("://") => {
-                format!("{name} {} does not begin with /", shown(path))
+                format!("{name} {} does not begin with /", quote_start(path))
             }
-            None => format!("{} must be a path and HTTP/1.1 after the method", shown(rest)),
+            None => format!("{} must be a path and HTTP/1.1 after the method", quote_start(rest)),
         }
     }
 
-    fn of_method(&self, method: &str, line: &str) -> String {
-        let name = if self.set("method").is_some_and(|set| set == method) { "wrk.method" } else { "the method" };
+    fn method_fault(&self, method: &str, line: &str) -> String {
+        let name =
+            if self.script_field("method").is_some_and(|set| set == method) { "wrk.method" } else { "the method" };
         let capitals = method.to_ascii_uppercase();
         if self.start > 0 {
             return format!(
                 "the text goes on with {} after a request; a body needs a Content-Length, which wrk.format() sets, and the \
                  value of a header has no line end",
-                shown(line)
+                quote_start(line)
             );
         }
         if capitals != method
             && http1::outline(format!("{capitals} * HTTP/1.1\r\n\r\n").as_bytes(), &mut Vec::new()).is_ok()
         {
-            return format!("{name} is {}, and servers know only {capitals}; write that", shown(method));
+            return format!("{name} is {}, and servers know only {capitals}; write that", quote_start(method));
         }
-        format!("{name} is {}; it has letters, digits and -, and a path follows it", shown(method))
+        format!("{name} is {}; it has letters, digits and -, and a path follows it", quote_start(method))
     }
 
     /// The fault of a header line, possibly the empty line after the fields.
-    fn of_field(&self, line: &[u8], fields: &[&[u8]]) -> String {
+    fn field_fault(&self, line: &[u8], fields: &[&[u8]]) -> String {
         let line = String::from_utf8_lossy(line);
         let line = line.strip_suffix('\n').unwrap_or(&line);
         let line = line.strip_suffix('\r').unwrap_or(line);
         let Some((name, value)) = line.split_once(':') else {
             return if line.trim_end().is_empty() {
-                self.of_body(fields, None)
+                self.body_fault(fields, None)
             } else {
                 "a line of the head has no colon; write 'Name: value', and no line end in a value".to_owned()
             };
         };
-        let place = self.place(name);
+        let place = self.header_place(name);
         let is_token = |character: char| character.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(character);
         match name.chars().find(|&character| !is_token(character)) {
             _ if name.is_empty() => "a header has no name; write 'Name: value'".to_owned(),
             Some(strange) => {
-                format!("{strange:?} in the header name {}{place}; it has letters, digits and -", shown(name))
+                format!("{strange:?} in the header name {}{place}; it has letters, digits and -", quote_start(name))
             }
-            None if name.eq_ignore_ascii_case("content-length") => self.of_body(fields, None),
+            None if name.eq_ignore_ascii_case("content-length") => self.body_fault(fields, None),
             None => {
                 let what = if value.contains('\r') { "a line end" } else { "a control character" };
                 format!("{what} in the value of the header {name}{place}; leave it out")
@@ -170,7 +177,7 @@ impl RefusedRequest<'_> {
     }
 
     /// The fault of the fields that delimit the body, or of a body of this length.
-    fn of_body(&self, fields: &[&[u8]], body_bytes: Option<usize>) -> String {
+    fn body_fault(&self, fields: &[&[u8]], body_bytes: Option<usize>) -> String {
         let mut lengths = Vec::new();
         let mut coding = None;
         for field in fields {
@@ -187,43 +194,53 @@ impl RefusedRequest<'_> {
         let advice = "leave it out: wrk.format() sets Content-Length";
         match (slip, coding) {
             (Some((name, _)), None) if lengths.len() > 1 => {
-                format!("the length is there {} times, also as {name}{}; {advice}", lengths.len(), self.place(name))
+                format!(
+                    "the length is there {} times, also as {name}{}; {advice}",
+                    lengths.len(),
+                    self.header_place(name)
+                )
             }
             (Some(_), Some(coding)) => format!(
                 "{coding}: chunked{} is there beside Content-Length, which wrk.format() sets; leave {coding} out",
-                self.place(&coding)
+                self.header_place(&coding)
             ),
             (Some((name, value)), None) => match body_bytes {
                 Some(bytes) => {
-                    format!("{name}{} is {}, and the body has {bytes} bytes; {advice}", self.place(name), shown(value))
+                    format!(
+                        "{name}{} is {}, and the body has {bytes} bytes; {advice}",
+                        self.header_place(name),
+                        quote_start(value)
+                    )
                 }
-                None => format!("{name}{} is {}, which is no length; {advice}", self.place(name), shown(value)),
+                None => {
+                    format!("{name}{} is {}, which is no length; {advice}", self.header_place(name), quote_start(value))
+                }
             },
             (None, Some(coding)) => format!(
                 "{coding}: chunked{} says that the body is in chunks, and it is not; leave that out: wrk.format() sets \
                  Content-Length",
-                self.place(&coding)
+                self.header_place(&coding)
             ),
             (None, None) => "wrk.format() makes complete requests".to_owned(),
         }
     }
 
     /// The script's table that contains a header, if known.
-    fn place(&self, name: &str) -> &'static str {
+    fn header_place(&self, name: &str) -> &'static str {
         let headers = self.wrk.as_ref().and_then(|wrk| wrk.raw_get::<Table>("headers").ok());
         let is_set = headers.is_some_and(|headers| headers.raw_get::<Value>(name).is_ok_and(|value| !value.is_nil()));
         if is_set { " (in wrk.headers)" } else { "" }
     }
 
     /// A field of the table `wrk`, if it is text.
-    fn set(&self, field: &str) -> Option<String> {
+    fn script_field(&self, field: &str) -> Option<String> {
         let text = self.wrk.as_ref()?.raw_get::<mlua::LuaString>(field).ok()?;
         Some(text.to_string_lossy())
     }
 }
 
 /// The head, including the final empty line if present, and the body.
-fn parts(request: &[u8]) -> (&[u8], Option<&[u8]>) {
+fn split_head_and_body(request: &[u8]) -> (&[u8], Option<&[u8]>) {
     let mut end = 0;
     for line in request.split_inclusive(|&byte| byte == b'\n') {
         if end > 0 && matches!(line, b"\n" | b"\r\n") {
@@ -235,7 +252,7 @@ fn parts(request: &[u8]) -> (&[u8], Option<&[u8]>) {
 }
 
 /// The start of a text, redacted and quoted.
-fn shown(text: &str) -> String {
+fn quote_start(text: &str) -> String {
     let text: String = text.trim_end().chars().take(SHOWN).collect();
     format!("{:?}", secrets::text(&text))
 }

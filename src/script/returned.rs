@@ -14,7 +14,7 @@ pub struct FreedKeys(Rc<RefCell<Vec<c_int>>>);
 impl FreedKeys {
     /// Takes one of the keys.
     #[inline(always)]
-    pub fn take_one(&self) -> Option<c_int> {
+    pub fn take_key(&self) -> Option<c_int> {
         self.0.borrow_mut().pop()
     }
 }
@@ -28,12 +28,12 @@ pub struct KeptValue {
 
 impl KeptValue {
     /// The value as a remark on requests. When the last request with it has ended, its key is added to `freed`.
-    pub fn remark(key: c_int, freed: &FreedKeys) -> Remark {
+    pub fn remark_with_value(key: c_int, freed: &FreedKeys) -> Remark {
         Remark(Rc::new(Self { key, freed: freed.clone() }))
     }
 
     /// Key of the value that belongs to a response.
-    pub fn key(response: &Response<'_>) -> Option<c_int> {
+    pub fn value_key(response: &Response<'_>) -> Option<c_int> {
         response.remark.and_then(|remark| remark.0.downcast_ref::<Self>()).map(|value| value.key)
     }
 }

@@ -39,11 +39,11 @@ const NOT_STARTED: i32 = -1;
 
 /// Adds the host functions. If `ends_for_good`, no command starts after a signal: the thread is about to end and must
 /// not wait for another command. Only `done` is called after a signal.
-pub fn add(lua: &Lua, native: &Table, ends_for_good: bool) -> mlua::Result<()> {
+pub fn add_command_functions(lua: &Lua, native: &Table, ends_for_good: bool) -> mlua::Result<()> {
     let ending = move || Some(SIGNALLED.load(Ordering::SeqCst)).filter(|&last| ends_for_good && last != 0);
     let execute = move |_: &Lua, command: LuaString| {
         // As if the signal had ended the command.
-        Ok(ending().map_or_else(|| execute(&command.as_bytes()), number_of))
+        Ok(ending().map_or_else(|| execute_command(&command.as_bytes()), signal_number))
     };
     native.raw_set("execute", lua.create_function(execute)?)?;
     // Keyed by the descriptor of the script's file; the last entry of a descriptor is current.
@@ -54,7 +54,7 @@ pub fn add(lua: &Lua, native: &Table, ends_for_good: bool) -> mlua::Result<()> {
         // Some files are never closed.
         piped.retain_mut(|(_, running)| !matches!(running.child.try_wait(), Ok(Some(_))));
         let command = if ending().is_some() { b":".to_vec() } else { command.as_bytes().to_vec() };
-        Ok(match pipe(file, &command, is_read) {
+        Ok(match pipe_command(file, &command, is_read) {
             Ok(running) => {
                 piped.push((file, running));
                 (None, None)
@@ -66,7 +66,7 @@ pub fn add(lua: &Lua, native: &Table, ends_for_good: bool) -> mlua::Result<()> {
     let wait = move |_: &Lua, file: i32| {
         let mut piped = piped.borrow_mut();
         let place = piped.iter().rposition(|(known, _)| *known == file);
-        drop(place.map(|place| piped.remove(place).1.wait()));
+        drop(place.map(|place| piped.remove(place).1.wait_for_status()));
         Ok(())
     };
     native.raw_set("wait", lua.create_function(wait)?)?;
@@ -75,19 +75,19 @@ pub fn add(lua: &Lua, native: &Table, ends_for_good: bool) -> mlua::Result<()> {
 }
 
 /// Runs a command and returns its wait status.
-fn execute(command: &[u8]) -> i32 {
-    start(&mut shell(command)).and_then(RunningCommand::wait).unwrap_or(NOT_STARTED)
+fn execute_command(command: &[u8]) -> i32 {
+    start_command(&mut shell_command(command)).and_then(RunningCommand::wait_for_status).unwrap_or(NOT_STARTED)
 }
 
 /// Starts a command with one end of a pipe, and replaces an open file with the other end.
-fn pipe(file: c_int, command: &[u8], is_read: bool) -> io::Result<RunningCommand> {
-    let mut shell = shell(command);
+fn pipe_command(file: c_int, command: &[u8], is_read: bool) -> io::Result<RunningCommand> {
+    let mut shell = shell_command(command);
     if is_read {
         shell.stdout(Stdio::piped())
     } else {
         shell.stdin(Stdio::piped())
     };
-    let mut running = start(&mut shell)?;
+    let mut running = start_command(&mut shell)?;
     let child = &mut running.child;
     let ours: Option<OwnedFd> =
         if is_read { child.stdout.take().map(OwnedFd::from) } else { child.stdin.take().map(OwnedFd::from) };
@@ -100,7 +100,7 @@ fn pipe(file: c_int, command: &[u8], is_read: bool) -> io::Result<RunningCommand
 }
 
 /// The command as the C library would run it: up to the first NUL.
-fn shell(command: &[u8]) -> Command {
+fn shell_command(command: &[u8]) -> Command {
     let command = command.split(|&byte| byte == 0).next().unwrap_or_default();
     let mut shell = Command::new("/bin/sh");
     shell.arg("-c").arg(OsStr::from_bytes(command));
@@ -115,7 +115,7 @@ struct RunningCommand {
 }
 
 /// Starts a command that receives passed-on signals.
-fn start(command: &mut Command) -> io::Result<RunningCommand> {
+fn start_command(command: &mut Command) -> io::Result<RunningCommand> {
     static ONCE: Once = Once::new();
     ONCE.call_once(pass_signals_on);
     let before = SIGNALLED.load(Ordering::SeqCst);
@@ -159,7 +159,7 @@ impl RunningCommand {
     }
 
     /// Waits for the command and returns its status.
-    fn wait(mut self) -> io::Result<i32> {
+    fn wait_for_status(mut self) -> io::Result<i32> {
         let status = self.child.wait();
         pass_on_again();
         status.map(ExitStatusExt::into_raw)
@@ -187,7 +187,7 @@ fn pass_signals_on() {
 }
 
 /// Signal number of a value of [`SIGNALLED`].
-fn number_of(signalled: u32) -> c_int {
+fn signal_number(signalled: u32) -> c_int {
     (signalled & 0xff) as c_int
 }
 
@@ -205,12 +205,12 @@ fn is_handled(number: c_int) -> bool {
 fn pass_on_again() {
     match SIGNALLED.load(Ordering::SeqCst) {
         0 => {}
-        last => signal_all(number_of(last)),
+        last => signal_all(signal_number(last)),
     }
 }
 
 /// Ends all commands, including ones being started, because the program is about to end. No thread starts another one.
-pub fn end() {
+pub fn end_commands() {
     // Keep a signal that has already arrived.
     let _ = SIGNALLED.compare_exchange(0, 1 << 8 | SIGTERM as u32, Ordering::SeqCst, Ordering::SeqCst);
     let start = Instant::now();
@@ -223,7 +223,7 @@ pub fn end() {
 
 fn signal_all(number: c_int) {
     let targets = RUNNING.iter().map(|place| place.load(Ordering::SeqCst));
-    targets.filter(|target| *target != 0).for_each(|target| signal(target, number));
+    targets.filter(|target| *target != 0).for_each(|target| send_signal(target, number));
 }
 
 /// True if the program is ending because of a signal that was passed on to commands.
@@ -232,7 +232,7 @@ pub fn is_ending() -> bool {
 }
 
 /// Sends a signal, unless the command has just ended.
-fn signal(target: i32, number: c_int) {
+fn send_signal(target: i32, number: c_int) {
     // SAFETY: the call has no preconditions. `errno` is restored, as a handler must.
     unsafe {
         let errno = libc::__errno_location();

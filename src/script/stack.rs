@@ -14,30 +14,30 @@ use mlua::ffi::{self, lua_State};
 
 thread_local! {
     /// Middle address of this thread's stack.
-    static MIDDLE: usize = middle();
+    static MIDDLE: usize = stack_middle();
 }
 
 /// True if this thread has used half of its stack.
-pub fn is_low() -> bool {
+pub fn is_stack_low() -> bool {
     let here = 0_u8;
     let here = ptr::from_ref(black_box(&here)).addr();
     MIDDLE.with(|&middle| here < middle)
 }
 
-/// [`is_low`] as a Lua function.
+/// [`is_stack_low`] as a Lua function.
 ///
 /// # Safety
 ///
 /// Must only be called by Lua.
-pub unsafe extern "C-unwind" fn is_low_for_lua(raw: *mut lua_State) -> c_int {
+pub unsafe extern "C-unwind" fn lua_is_stack_low(raw: *mut lua_State) -> c_int {
     // SAFETY: Lua calls this with room for twenty values.
-    unsafe { ffi::lua_pushboolean(raw, c_int::from(is_low())) };
+    unsafe { ffi::lua_pushboolean(raw, c_int::from(is_stack_low())) };
     1
 }
 
 /// Middle address of this thread's stack. If it is unknown, the stack is never low. For the first thread, musl reports
 /// only the used part of the stack; no script runs there.
-fn middle() -> usize {
+fn stack_middle() -> usize {
     let mut attributes = MaybeUninit::uninit();
     let mut lowest = ptr::null_mut();
     let mut bytes = 0;
@@ -59,10 +59,10 @@ mod tests {
     use super::*;
 
     /// Recurses until half of the stack is used. Returns the number of steps of at least a kilobyte each.
-    fn descend(steps: usize) -> usize {
+    fn recurse_to_half(steps: usize) -> usize {
         let step = [0_u8; 1024];
         black_box(&step);
-        let steps = if is_low() { steps } else { descend(steps + 1) };
+        let steps = if is_stack_low() { steps } else { recurse_to_half(steps + 1) };
         // The array must stay on the stack until the end.
         black_box(&step);
         steps
@@ -73,7 +73,7 @@ mod tests {
         // The C library reuses the stack of an ended thread if it is large enough. No other stack is this large.
         const MIB: usize = 64;
         let thread = thread::Builder::new().stack_size(MIB * 1024 * 1024);
-        let steps = thread.spawn(|| descend(0)).unwrap().join().unwrap();
+        let steps = thread.spawn(|| recurse_to_half(0)).unwrap().join().unwrap();
         assert!((100 * MIB..=512 * MIB).contains(&steps), "{steps}");
     }
 }

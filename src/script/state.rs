@@ -51,56 +51,58 @@ impl LuaState {
     }
 
     /// Runs the script's file.
-    pub fn run(&self, setting: &ScriptSetting<'_>, phase: &ScriptPhase) -> anyhow::Result<()> {
+    pub fn run_file(&self, setting: &ScriptSetting<'_>, phase: &ScriptPhase) -> anyhow::Result<()> {
         let chunk = self.lua.load(setting.file).set_name(format!("@{}", setting.path.display())).into_function();
         let shown = ("run", "its file, outside of all functions,");
-        self.call(shown, phase, chunk.map_err(|error| anyhow!(self.located(words(&error))))?)
+        self.call_function(shown, phase, chunk.map_err(|error| anyhow!(self.add_path(error_text(&error))))?)
     }
 
     /// Adds the script's path to a problem that lacks it: LuaJIT reports no place when memory or its stack runs out.
-    pub fn located(&self, problem: String) -> String {
+    pub fn add_path(&self, problem: String) -> String {
         if problem.contains(&self.path) { problem } else { format!("{}: {problem}", self.path) }
     }
 
     /// Calls a function of `wrk.lua`; `shown` is its name for the user.
-    pub fn call(
+    pub fn call_function(
         &self,
         (name, shown): (&str, &'static str),
         phase: &ScriptPhase,
         arguments: impl IntoLuaMulti,
     ) -> anyhow::Result<()> {
-        phase.within(shown, || self.call_at_once(name, arguments))
+        phase.track_call(shown, || self.call_at_once(name, arguments))
     }
 
     fn call_at_once(&self, name: &str, arguments: impl IntoLuaMulti) -> anyhow::Result<()> {
         let result = self.calls.get::<Function>(name).and_then(|call| call.call::<(bool, Value)>(arguments));
-        self.ended(match result {
+        self.check_exit(match result {
             // The function's own result is ignored.
             Ok((true, _)) => Ok(()),
-            Ok((false, Value::String(problem))) => Err(anyhow!(self.located(message::readable(&problem.as_bytes())))),
+            Ok((false, Value::String(problem))) => {
+                Err(anyhow!(self.add_path(message::readable_error(&problem.as_bytes()))))
+            }
             Ok((false, problem)) => Err(anyhow!("{}: error: a {} value", self.path, problem.type_name())),
-            Err(error) => Err(anyhow!(self.located(words(&error)))),
+            Err(error) => Err(anyhow!(self.add_path(error_text(&error)))),
         })
     }
 
     /// The outcome of a call; [`Exit`] if the script called `os.exit`, even if it caught the error afterwards.
-    pub fn ended<T>(&self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
+    pub fn check_exit<T>(&self, outcome: anyhow::Result<T>) -> anyhow::Result<T> {
         self.decisions.exit.get().map_or(outcome, |code| Err(Exit(code).into()))
     }
 
     /// Runs `init`.
-    pub fn init(&mut self, setting: &ScriptSetting<'_>, phase: &ScriptPhase) -> anyhow::Result<()> {
+    pub fn call_init(&mut self, setting: &ScriptSetting<'_>, phase: &ScriptPhase) -> anyhow::Result<()> {
         let arguments = self.lua.create_sequence_from(setting.args.iter().map(String::as_str));
         let arguments = arguments.and_then(|table| table.raw_set(0, setting.url).map(|()| table));
-        self.call(("init", "init()"), phase, arguments.map_err(|error| anyhow!(words(&error)))?)
+        self.call_function(("init", "init()"), phase, arguments.map_err(|error| anyhow!(error_text(&error)))?)
     }
 
     /// Returns the requests of one batch, written before the run; valid until the next use of the state.
-    pub fn request(&mut self, phase: &ScriptPhase) -> Result<&[u8], String> {
+    pub fn request_batch(&mut self, phase: &ScriptPhase) -> Result<&[u8], String> {
         let asking = RequestCall::new(&self.decisions, false);
         // SAFETY: no other code uses the state while it is borrowed, and the state keeps the bytes.
-        let answer = phase.within("its first request()", || unsafe { call::request(self.owner.0, &asking) });
-        answer.map(|answer| answer.text).map_err(|problem| self.located(problem))
+        let answer = phase.track_call("its first request()", || unsafe { call::request_batch(self.owner.0, &asking) });
+        answer.map(|answer| answer.text).map_err(|problem| self.add_path(problem))
     }
 
     /// Parameters of the script's `response`.
@@ -144,11 +146,11 @@ impl Drop for Owner {
 }
 
 /// The message of an error, without mlua's additions.
-fn words(error: &mlua::Error) -> String {
+fn error_text(error: &mlua::Error) -> String {
     match error {
         mlua::Error::SyntaxError { message, .. } | mlua::Error::RuntimeError(message) => {
-            message::readable(message.as_bytes())
+            message::readable_error(message.as_bytes())
         }
-        other => message::readable(other.to_string().as_bytes()),
+        other => message::readable_error(other.to_string().as_bytes()),
     }
 }

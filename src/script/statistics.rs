@@ -84,7 +84,7 @@ impl StatisticsView {
 
     /// The `i`-th distinct value, from 1, and its number of occurrences; for any other `i`, zero and the number of
     /// distinct values.
-    fn at(&self, i: f64) -> (f64, u64) {
+    fn value_and_count(&self, i: f64) -> (f64, u64) {
         let index = (i >= 1.0).then(|| i as usize - 1);
         match index.and_then(|index| Some((index, self.values.get(index)?))) {
             Some((index, &(value, seen))) => {
@@ -95,7 +95,7 @@ impl StatisticsView {
     }
 
     /// The table from which `wrk.lua` creates a statistics object. If `is_native`, statistics without values are nil.
-    fn table(&self, lua: &Lua, is_native: bool) -> mlua::Result<Table> {
+    fn to_table(&self, lua: &Lua, is_native: bool) -> mlua::Result<Table> {
         let table = lua.create_table()?;
         let has_figures = self.count() > 0 || !is_native;
         for (name, number) in [("min", self.min), ("max", self.max), ("mean", self.mean), ("stdev", self.stdev)] {
@@ -110,18 +110,18 @@ impl StatisticsView {
             lua.create_function(move |_, p: f64| Ok(has_figures.then(|| same.percentile(p))))?,
         )?;
         let at = move |_: &Lua, i: f64| {
-            let (value, count) = view.at(i);
+            let (value, count) = view.value_and_count(i);
             Ok((value, count as f64))
         };
         table.raw_set("at", lua.create_function(at)?)?;
-        table.raw_set("raw", self.raw.as_ref().map(|view| view.table(lua, is_native)).transpose()?)?;
-        table.raw_set("scheduled", self.scheduled.as_ref().map(|view| view.table(lua, is_native)).transpose()?)?;
+        table.raw_set("raw", self.raw.as_ref().map(|view| view.to_table(lua, is_native)).transpose()?)?;
+        table.raw_set("scheduled", self.scheduled.as_ref().map(|view| view.to_table(lua, is_native)).transpose()?)?;
         Ok(table)
     }
 }
 
 /// The arguments of `done`: the summary, and the tables for the two statistics objects.
-pub fn arguments(lua: &Lua, summary: &ScriptSummary) -> mlua::Result<(Value, Table, Table)> {
+pub fn done_arguments(lua: &Lua, summary: &ScriptSummary) -> mlua::Result<(Value, Table, Table)> {
     let table = lua.create_table()?;
     let totals = [("duration", summary.duration_us), ("requests", summary.requests), ("bytes", summary.bytes)];
     for (name, number) in totals {
@@ -149,6 +149,6 @@ pub fn arguments(lua: &Lua, summary: &ScriptSummary) -> mlua::Result<(Value, Tab
         ledger.raw_push(entry)?;
     }
     table.raw_set("ledger", ledger)?;
-    let of = |view: &StatisticsView| view.table(lua, summary.is_native);
+    let of = |view: &StatisticsView| view.to_table(lua, summary.is_native);
     Ok((Value::Table(table), of(&summary.latency)?, of(&summary.rates)?))
 }

@@ -10,7 +10,7 @@ use onrush_engine::{Response, ScriptFailure, Wants};
 
 use super::call::{self, Arity, RequestCall, ResponseArguments, WrittenBatch};
 use super::decisions::Decisions;
-use super::holder::{StateHolder, lock};
+use super::holder::{StateHolder, lock_holder};
 use super::meter::Meter;
 use super::returned::KeptValue;
 use super::state::LuaState;
@@ -20,7 +20,7 @@ use super::{LoadedScript, fields};
 static INSIDE: AtomicUsize = AtomicUsize::new(0);
 
 /// Number of threads that hold their state.
-pub fn inside() -> usize {
+pub fn count_threads_inside() -> usize {
     INSIDE.load(Ordering::Relaxed)
 }
 
@@ -40,7 +40,7 @@ pub struct ScriptThread {
 impl ScriptThread {
     /// Takes the state of thread `index` out of its holder.
     pub fn new(script: &LoadedScript, index: usize) -> Self {
-        let state = lock(&script.threads[index]).take();
+        let state = lock_holder(&script.threads[index]).take();
         if let Some(state) = &state {
             // As in wrk, only a running thread can be stopped.
             state.decisions().is_stopped.set(script.stops_first && index == 0);
@@ -60,22 +60,22 @@ impl ScriptThread {
     /// The pause requested by the script, in nanoseconds; `None` if it returned something other than a number.
     pub fn delay_ns(&self) -> Result<Option<u64>, ScriptFailure> {
         // SAFETY: no other code uses the state.
-        let delay = self.timed(|| unsafe { call::delay_ms(self.state().raw()) });
+        let delay = self.time_call(|| unsafe { call::delay_ms(self.state().raw()) });
         // The cast drops the fraction and turns negative numbers into zero.
-        self.ended(delay.map(|ms| ms.map(|ms| (ms as u64).saturating_mul(1_000_000))))
+        self.check_exit(delay.map(|ms| ms.map(|ms| (ms as u64).saturating_mul(1_000_000))))
     }
 
     /// Passes a response to the script.
-    pub fn answered(&self, response: &Response<'_>) -> Result<(), ScriptFailure> {
+    pub fn pass_response(&self, response: &Response<'_>) -> Result<(), ScriptFailure> {
         // wrk then has no table of headers to pass.
-        if self.is_compat && self.wants.headers && !fields::is_any(response.head) {
+        if self.is_compat && self.wants.headers && !fields::has_fields(response.head) {
             return Ok(());
         }
         let arguments = c_int::from(self.arity.arguments);
-        let telling = ResponseArguments { response, arguments, value: KeptValue::key(response) };
+        let telling = ResponseArguments { response, arguments, value: KeptValue::value_key(response) };
         // SAFETY: no other code uses the state.
-        let result = self.timed(|| unsafe { call::tell(self.state().raw(), &telling) });
-        self.ended(result)
+        let result = self.time_call(|| unsafe { call::pass_response(self.state().raw(), &telling) });
+        self.check_exit(result)
     }
 
     /// The next requests; `None` once the script has stopped the thread.
@@ -83,14 +83,14 @@ impl ScriptThread {
     /// # Safety
     ///
     /// The text is valid until another method of this thread is called.
-    pub unsafe fn request(&self) -> Result<Option<WrittenBatch<'_>>, ScriptFailure> {
+    pub unsafe fn request_batch(&self) -> Result<Option<WrittenBatch<'_>>, ScriptFailure> {
         if self.decisions().is_stopped.get() {
             return Ok(None);
         }
         let asking = RequestCall::new(self.decisions(), self.arity.has_value());
         // SAFETY: no other code uses the state, and the caller uses the text before the next call.
-        let answer = self.timed(|| unsafe { call::request(self.state().raw(), &asking) });
-        let answer = self.ended(answer)?;
+        let answer = self.time_call(|| unsafe { call::request_batch(self.state().raw(), &asking) });
+        let answer = self.check_exit(answer)?;
         Ok((!self.decisions().is_stopped.get()).then_some(answer))
     }
 
@@ -99,9 +99,9 @@ impl ScriptThread {
     /// # Safety
     ///
     /// The value must not have been released before, and must not be used afterwards.
-    pub unsafe fn release(&self, key: c_int) {
+    pub unsafe fn release_value(&self, key: c_int) {
         // SAFETY: no other code uses the state, and the caller's promise.
-        unsafe { call::release(self.state().raw(), key) };
+        unsafe { call::release_value(self.state().raw(), key) };
     }
 
     /// The script's decisions about its thread.
@@ -120,23 +120,23 @@ impl ScriptThread {
     }
 
     /// Takes the long periods in the script since the last call (start, end), in nanoseconds of the monotonic clock.
-    pub fn take_long(&self) -> Vec<(u64, u64)> {
-        self.meter.borrow_mut().take_long()
+    pub fn take_long_periods(&self) -> Vec<(u64, u64)> {
+        self.meter.borrow_mut().take_long_periods()
     }
 
     /// Makes a call into Lua and counts its time as spent in the script.
-    fn timed<T>(&self, call: impl FnOnce() -> T) -> T {
-        let began = self.meter.borrow_mut().begin();
+    fn time_call<T>(&self, call: impl FnOnce() -> T) -> T {
+        let began = self.meter.borrow_mut().begin_call();
         let outcome = call();
-        self.meter.borrow_mut().end(began);
+        self.meter.borrow_mut().end_call(began);
         outcome
     }
 
     /// The outcome of a call; `os.exit` counts even if the script caught the error afterwards.
-    fn ended<T>(&self, outcome: Result<T, String>) -> Result<T, ScriptFailure> {
+    fn check_exit<T>(&self, outcome: Result<T, String>) -> Result<T, ScriptFailure> {
         match self.decisions().exit.get() {
             Some(code) => Err(ScriptFailure::Exit(code)),
-            None => outcome.map_err(|problem| ScriptFailure::Raised(self.state().located(problem))),
+            None => outcome.map_err(|problem| ScriptFailure::Raised(self.state().add_path(problem))),
         }
     }
 
@@ -147,7 +147,7 @@ impl ScriptThread {
 
 impl Drop for ScriptThread {
     fn drop(&mut self) {
-        *lock(&self.threads[self.index]) = self.state.take();
+        *lock_holder(&self.threads[self.index]) = self.state.take();
         INSIDE.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -30,28 +30,28 @@ impl WrittenRequests {
 
 impl Source for WrittenRequests {
     fn next(&mut self, batch: &mut Vec<Request>) -> Result<bool, ScriptFailure> {
-        while let Some(key) = self.freed.take_one() {
+        while let Some(key) = self.freed.take_key() {
             // SAFETY: the last request with this value was dropped.
-            unsafe { self.thread.release(key) };
+            unsafe { self.thread.release_value(key) };
         }
         // SAFETY: no other method of the thread is called before the text has been used.
-        let Some(WrittenBatch { text, value }) = (unsafe { self.thread.request()? }) else { return Ok(false) };
+        let Some(WrittenBatch { text, value }) = (unsafe { self.thread.request_batch()? }) else { return Ok(false) };
         // Lua may have collected an equal text in between and created this one anew.
         if text.as_ptr() != self.last && !self.requests.is_empty() && text == &*self.bytes {
             self.last = text.as_ptr();
         }
         if text.as_ptr() != self.last {
             self.last = std::ptr::null();
-            let outlines = refused::outline_next(text, self.thread.is_compat, self.thread.lua());
+            let outlines = refused::find_later_requests(text, self.thread.is_compat, self.thread.lua());
             let outlines = outlines.map_err(ScriptFailure::Raised)?;
             self.bytes = text.into();
-            self.requests = among(&self.bytes, outlines);
+            self.requests = merge_requests(&self.bytes, outlines);
             self.last = text.as_ptr();
         }
         match value {
             None => batch.extend_from_slice(&self.requests),
             Some(key) => {
-                let remark = KeptValue::remark(key, &self.freed);
+                let remark = KeptValue::remark_with_value(key, &self.freed);
                 for equal in self.requests.chunk_by(Request::is_same) {
                     let request = equal[0].remarked(remark.clone());
                     batch.extend(std::iter::repeat_n(request, equal.len()));
@@ -63,7 +63,7 @@ impl Source for WrittenRequests {
 }
 
 /// The requests in `bytes`; consecutive equal requests are merged.
-fn among(bytes: &Rc<[u8]>, outlines: Vec<Outline>) -> Vec<Request> {
+fn merge_requests(bytes: &Rc<[u8]>, outlines: Vec<Outline>) -> Vec<Request> {
     let mut requests: Vec<Request> = Vec::with_capacity(outlines.len());
     let mut before = 0..0;
     for outline in outlines {

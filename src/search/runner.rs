@@ -62,7 +62,7 @@ const ALONE: u64 = 10;
 /// Runs a search, and returns the exit code.
 pub(super) fn run_search(search: &mut Search) -> u8 {
     let has_script = search.plan.script.is_some();
-    with_stack(has_script, run::host::check_space(&search.plan, has_script), || run_steps(search))
+    with_stack(has_script, run::host::check_address_space(&search.plan, has_script), || run_steps(search))
 }
 
 fn run_steps(search: &mut Search) -> u8 {
@@ -78,7 +78,7 @@ fn run_steps(search: &mut Search) -> u8 {
     let is_ours = search.plan.script.is_some() && search.plan.output.format == Format::Json;
     let screen = Screen::open(is_ours);
     let interrupt = signals.interrupt.clone();
-    let read = interrupt.blocking(|| search.plan.read_files());
+    let read = interrupt.run_blocking(|| search.plan.read_files());
     if !search.plan.output.keeps_secrets {
         screen::hide(KnownSecrets::from_plan(&search.plan));
     }
@@ -88,7 +88,7 @@ fn run_steps(search: &mut Search) -> u8 {
         SearchRuns::new(search, &interrupt).search_to_end()
     });
     match found.and_then(|found| found) {
-        Ok(found) => interrupt.blocking(|| found.print_result(search, screen, files)),
+        Ok(found) => interrupt.run_blocking(|| found.print_result(search, screen, files)),
         Err(error) => {
             drop(files);
             say(&format!("onrush: {error:#}"));
@@ -304,7 +304,7 @@ impl<'a> SearchRuns<'a> {
         // A single request detects a wrong port at once. Besides, the connections exist before anything counts.
         let (once, judged) = self.run_session(&ask::once(&self.search.plan), FIRST_LOOK)?;
         self.record_alone(&once);
-        if self.interrupt.is_asked() {
+        if self.interrupt.is_requested() {
             return Ok(None);
         }
         if once.totals.counters.completed == 0 {
@@ -318,7 +318,7 @@ impl<'a> SearchRuns<'a> {
         let plan = Plan { warmup: FIRST_SETTLE, ..self.search.closed_loop(FIRST_LOOK) };
         let (outcome, judged) = self.run_session(&plan, FIRST_LOOK)?;
         let completed = outcome.totals.counters.completed;
-        if self.interrupt.is_asked() {
+        if self.interrupt.is_requested() {
             return Ok(None);
         }
         self.note_statuses(&plan, &judged.document);
@@ -370,7 +370,7 @@ impl<'a> SearchRuns<'a> {
             if !holds {
                 self.await_recovery()?;
             }
-            if self.interrupt.is_asked() {
+            if self.interrupt.is_requested() {
                 return Ok(SearchEnd::Signal);
             }
         }
@@ -427,7 +427,7 @@ impl<'a> SearchRuns<'a> {
             let plan = self.sequential_plan(ALONE, RECOVERY.max(Alone::enough_time(self.search)));
             let (outcome, judged) = self.run_session(&plan, RECOVERY)?;
             self.record_alone(&outcome);
-            if self.interrupt.is_asked() {
+            if self.interrupt.is_requested() {
                 return Ok(Some(SearchEnd::Signal));
             }
             if self.is_hopeless() {
@@ -475,7 +475,7 @@ impl<'a> SearchRuns<'a> {
                 self.record_alone(&outcome);
             }
             let is_late = self.elapsed() >= until.min(self.search.budget);
-            if is_calm || is_late || self.interrupt.is_asked() {
+            if is_calm || is_late || self.interrupt.is_requested() {
                 self.spares.extend(kept);
                 return Ok(());
             }
@@ -511,7 +511,7 @@ impl<'a> SearchRuns<'a> {
         let requests = if over == SearchVariable::Rate { due + chance_deviation(&plan, due) } else { f64::INFINITY };
         let hopeless = Hopeless::new(&self.search.objective, requests);
         let (outcome, judged) = self.run_watched_session(&plan, row, Some(hopeless))?;
-        if self.interrupt.is_asked() {
+        if self.interrupt.is_requested() {
             return Ok(None);
         }
         let rows = match outcome.ended {
@@ -623,7 +623,7 @@ impl<'a> SearchRuns<'a> {
             }
             _ => None,
         };
-        match refusal.filter(|_| self.calm_ns == u64::MAX && !self.interrupt.is_asked()) {
+        match refusal.filter(|_| self.calm_ns == u64::MAX && !self.interrupt.is_requested()) {
             Some((address, cause)) => {
                 let line = failure::refusal(plan, outcome, address, cause);
                 Err(NoResult { line, code: EXIT_NOT_STARTED })
@@ -641,7 +641,7 @@ struct SearchOpening<'a> {
 }
 
 impl Observer for SearchOpening<'_> {
-    fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
+    fn on_resolved(&mut self, choice: &Choice, addresses: &Addresses) {
         if self.is_first && self.plan.output.verbose {
             say(&verbose(self.plan, choice, addresses));
         }
@@ -664,11 +664,11 @@ struct RunInterest {
 }
 
 impl Observer for RunInterest {
-    fn row(&self) -> Option<Duration> {
+    fn first_row_max(&self) -> Option<Duration> {
         Some(self.row)
     }
 
-    fn second(&mut self, row: &TimelineRow) {
+    fn on_row(&mut self, row: &TimelineRow) {
         self.hopeless.iter_mut().for_each(|hopeless| hopeless.record(&row.figures));
         self.known = Duration::from_nanos(row.until_ns);
     }
@@ -678,7 +678,7 @@ impl Observer for RunInterest {
         self.known >= self.row && self.hopeless.as_ref().is_some_and(Hopeless::is_certain)
     }
 
-    fn waiting(&mut self, waiting: &Waiting) {
+    fn on_waiting(&mut self, waiting: &Waiting) {
         self.waiting = Some(*waiting);
     }
 }

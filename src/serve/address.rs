@@ -39,7 +39,7 @@ impl Address {
 /// # Errors
 ///
 /// Fails if the text is none of these; the message names the fault and the valid forms.
-pub fn address(text: &str) -> Result<Address, String> {
+pub fn parse_address(text: &str) -> Result<Address, String> {
     let default = ServeConfig::default().address;
     let unbracketed = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
     if let Ok(ip) = unbracketed.parse::<IpAddr>() {
@@ -48,16 +48,16 @@ pub fn address(text: &str) -> Result<Address, String> {
     let (host, port) = if text.bytes().all(|byte| byte.is_ascii_digit()) {
         ("", text)
     } else {
-        text.rsplit_once(':').ok_or_else(|| unusable("there is no port"))?
+        text.rsplit_once(':').ok_or_else(|| unusable_address("there is no port"))?
     };
-    let port = port.parse().map_err(|_| unusable("the port is not a number from 0 to 65535"))?;
+    let port = port.parse().map_err(|_| unusable_address("the port is not a number from 0 to 65535"))?;
     if host.is_empty() {
         return Ok(Address::Numeric(SocketAddr::new(default.ip(), port)));
     }
     Ok(text.parse().map_or_else(|_| Address::Named(host.to_owned(), port), Address::Numeric))
 }
 
-fn unusable(why: &str) -> String {
+fn unusable_address(why: &str) -> String {
     let any = Ipv4Addr::UNSPECIFIED;
     format!("{why}; give PORT, HOST:PORT or [IPv6]:PORT, such as 8080, {any}:80 or [::1]:8080")
 }
@@ -78,23 +78,23 @@ mod tests {
             ("[::1]", "[::1]:8080"),
             ("::1", "[::1]:8080"),
         ] {
-            assert_eq!(address(text), Ok(Address::Numeric(expected.parse().unwrap())), "{text}");
+            assert_eq!(parse_address(text), Ok(Address::Numeric(expected.parse().unwrap())), "{text}");
         }
     }
 
     #[test]
-    fn a_host_name_is_resolved() {
-        let typed = address("localhost:9000").unwrap();
+    fn host_names_are_resolved() {
+        let typed = parse_address("localhost:9000").unwrap();
         assert_eq!(typed, Address::Named("localhost".to_owned(), 9000));
         let found = typed.resolve().unwrap();
         assert!(found.ip().is_loopback());
         assert_eq!(found.port(), 9000);
-        let unknown = address("no.such.invalid:80").unwrap().resolve().unwrap_err().to_string();
+        let unknown = parse_address("no.such.invalid:80").unwrap().resolve().unwrap_err().to_string();
         assert!(unknown.starts_with("--addr: \"no.such.invalid\" cannot be resolved: "), "{unknown}");
     }
 
     #[test]
-    fn bad_addresses_name_what_would_be_right() {
+    fn address_errors_name_valid_forms() {
         let right = "give PORT, HOST:PORT or [IPv6]:PORT, such as 8080, 0.0.0.0:80 or [::1]:8080";
         for (text, why) in [
             ("70000", "the port is not a number from 0 to 65535"),
@@ -102,7 +102,7 @@ mod tests {
             ("", "the port is not a number from 0 to 65535"),
             ("example", "there is no port"),
         ] {
-            assert_eq!(address(text), Err(format!("{why}; {right}")), "{text}");
+            assert_eq!(parse_address(text), Err(format!("{why}; {right}")), "{text}");
         }
     }
 }

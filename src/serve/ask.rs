@@ -30,14 +30,14 @@ pub(super) struct RequestNumbers {
 
 impl RequestContext<'_> {
     /// The value of the first of these keys that the query contains.
-    pub(super) fn value(&self, names: &[&str]) -> Option<&str> {
+    pub(super) fn query_value(&self, names: &[&str]) -> Option<&str> {
         let pair = |name| self.query.split('&').find_map(move |pair| pair.strip_prefix(name)?.strip_prefix('='));
         names.iter().find_map(|name| pair(*name))
     }
 
     /// True if `number` is a multiple of the query's `every`, 10 by default.
     pub(super) fn is_chosen(&self, number: u64) -> Result<bool, String> {
-        let every = self.value(&["every"]).unwrap_or("10");
+        let every = self.query_value(&["every"]).unwrap_or("10");
         let every: NonZeroU64 = every.parse().map_err(|_| format!("{every:?} is not a whole number from 1"))?;
         Ok(number.is_multiple_of(every.get()))
     }

@@ -29,7 +29,7 @@ impl RequestBody {
     }
 
     /// Number of content bytes so far.
-    pub(super) fn received(&self) -> u64 {
+    pub(super) fn received_bytes(&self) -> u64 {
         self.received
     }
 
@@ -37,7 +37,7 @@ impl RequestBody {
     ///
     /// # Errors
     /// Fails if the chunks are malformed.
-    pub(super) fn take(&mut self, input: &[u8]) -> Result<BodyInput, Rejection> {
+    pub(super) fn consume_input(&mut self, input: &[u8]) -> Result<BodyInput, Rejection> {
         let mut used = 0;
         while used < input.len() {
             match &mut self.framing {
@@ -56,7 +56,7 @@ impl RequestBody {
                 _ => {
                     let byte = input[used];
                     used += 1;
-                    match self.framing.after(byte)? {
+                    match self.framing.next_framing(byte)? {
                         Some(next) => self.framing = next,
                         None => return Ok(BodyInput { used, finished: true }),
                     }
@@ -88,7 +88,7 @@ const BAD_CHUNK: Rejection = Rejection { status: 400, why: "the chunks of the bo
 
 impl BodyFraming {
     /// The position after this byte; `None` at the end of the body. Content bytes are not counted here.
-    fn after(&self, byte: u8) -> Result<Option<Self>, Rejection> {
+    fn next_framing(&self, byte: u8) -> Result<Option<Self>, Rejection> {
         let next = match (self, byte) {
             (Self::Size { digits: 0, .. }, b';' | b' ' | b'\t' | b'\r' | b'\n') => return Err(BAD_CHUNK),
             (Self::Size { value: size, .. } | Self::Extension { size }, b'\n') => match *size {
@@ -117,11 +117,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_body_of_known_length_ends_there() {
+    fn fixed_length_bodies_end_at_their_length() {
         let mut body = RequestBody::of_length(5);
-        assert_eq!(body.take(b"abc"), Ok(BodyInput { used: 3, finished: false }));
-        assert_eq!(body.take(b"deGET"), Ok(BodyInput { used: 2, finished: true }));
-        assert_eq!(body.received(), 5);
+        assert_eq!(body.consume_input(b"abc"), Ok(BodyInput { used: 3, finished: false }));
+        assert_eq!(body.consume_input(b"deGET"), Ok(BodyInput { used: 2, finished: true }));
+        assert_eq!(body.received_bytes(), 5);
     }
 
     #[test]
@@ -130,19 +130,23 @@ mod tests {
         let end = text.len() - b"GET / HTTP/1.1".len();
         for cut in 0..=end {
             let mut body = RequestBody::chunked();
-            let first = body.take(&text[..cut]).unwrap();
+            let first = body.consume_input(&text[..cut]).unwrap();
             assert_eq!(first, BodyInput { used: cut, finished: cut == end }, "cut at {cut}");
             if cut < end {
-                assert_eq!(body.take(&text[cut..]), Ok(BodyInput { used: end - cut, finished: true }), "cut at {cut}");
+                assert_eq!(
+                    body.consume_input(&text[cut..]),
+                    Ok(BodyInput { used: end - cut, finished: true }),
+                    "cut at {cut}"
+                );
             }
-            assert_eq!(body.received(), 15, "cut at {cut}");
+            assert_eq!(body.received_bytes(), 15, "cut at {cut}");
         }
     }
 
     #[test]
     fn malformed_chunks_are_refused() {
         for text in ["\r\n", ";x\r\n", "g\r\n", "-1\r\n", "5\r\nhelloX", "11111111111111111\r\n"] {
-            assert_eq!(RequestBody::chunked().take(text.as_bytes()), Err(BAD_CHUNK), "{text:?}");
+            assert_eq!(RequestBody::chunked().consume_input(text.as_bytes()), Err(BAD_CHUNK), "{text:?}");
         }
     }
 }

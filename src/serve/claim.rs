@@ -23,16 +23,16 @@ impl Claim {
 
     /// Start of the service; `None` if the place has not been given yet. `process`: the place of the connection.
     /// `call`: the wakeup for when a place is given, either for the exchange or for the connection.
-    pub(super) fn begins_at(
+    pub(super) fn service_start(
         &mut self,
         process: &mut Option<Admission>,
         resources: &Resources,
         call: impl FnOnce(AdmissionLimit) -> WakeCall,
     ) -> Option<Instant> {
         match self.limit.take() {
-            Some(limit @ AdmissionLimit::Pool { .. }) => self.worker = Some(resources.ask(limit, call(limit))),
+            Some(limit @ AdmissionLimit::Pool { .. }) => self.worker = Some(resources.claim_place(limit, call(limit))),
             Some(limit) if process.as_ref().is_none_or(|place| place.limit() != limit) => {
-                *process = Some(resources.ask(limit, call(limit)));
+                *process = Some(resources.claim_place(limit, call(limit)));
             }
             _ => {}
         }
@@ -47,7 +47,7 @@ impl Claim {
     pub(super) fn worker_until(self, until: Instant) -> Option<Admission> {
         let mut worker = self.worker;
         if let Some(worker) = &mut worker {
-            worker.free_at(until);
+            worker.free_place_at(until);
         }
         worker
     }

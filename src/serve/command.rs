@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use super::routes::paths;
-use super::{Address, ServeConfig, ServeOptions, address};
+use super::routes::describe_paths;
+use super::{Address, ServeConfig, ServeOptions, parse_address};
 use crate::cli::arguments::{self, Subcommand, switch, text};
 use crate::cli::{Command, CommandWork, CompletionWord};
 use crate::program::print;
@@ -16,7 +16,7 @@ pub const COMMAND: Command = Command {
     options: || SERVE.described(),
     word: CompletionWord::Text,
     parse: |args| {
-        Ok(parse(args)?.map(|asked| {
+        Ok(parse_arguments(args)?.map(|asked| {
             CommandWork::new(move || print("onrush serve", super::run(&asked).map(|()| String::new()), 0))
         }))
     },
@@ -37,10 +37,12 @@ Usage: onrush serve [options]",
         "",
     ),
     options: &[
-        text("--addr A", |asked: &mut ServeOptions, text| address(text).map(|address| asked.address = address))
+        text("--addr A", |asked: &mut ServeOptions, text| parse_address(text).map(|address| asked.address = address))
             .help("PORT, HOST:PORT, [IPv6]:PORT or an IP (127.0.0.1:8080)"),
-        text("--threads N", |asked: &mut ServeOptions, text| threads(text).map(|threads| asked.threads = threads))
-            .help("threads, 1 to 1024 (1)"),
+        text("--threads N", |asked: &mut ServeOptions, text| {
+            parse_threads(text).map(|threads| asked.threads = threads)
+        })
+        .help("threads, 1 to 1024 (1)"),
         switch("--tls", |asked: &mut ServeOptions| asked.tls = true)
             .help("TLS, with a certificate made at the start (clients need -k)"),
     ],
@@ -49,16 +51,16 @@ Usage: onrush serve [options]",
 
 /// The text of `onrush serve --help`.
 pub fn help() -> String {
-    arguments::help((SERVE.help.0, &paths()), SERVE.described())
+    arguments::help((SERVE.help.0, &describe_paths()), SERVE.described())
 }
 
 /// Parses the arguments of `serve`; `None` if help was requested. Errors name the fault.
-fn parse(args: &[OsString]) -> Result<Option<ServeOptions>, String> {
+fn parse_arguments(args: &[OsString]) -> Result<Option<ServeOptions>, String> {
     let ServeConfig { address, threads, tls } = ServeConfig::default();
     SERVE.read(args, ServeOptions { address: Address::Numeric(address), threads, tls })
 }
 
-fn threads(text: &str) -> Result<usize, String> {
+fn parse_threads(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(count @ 1..=THREADS_MAX) => Ok(count),
         _ => Err(format!("write a whole number from 1 to {THREADS_MAX}")),
@@ -69,33 +71,33 @@ fn threads(text: &str) -> Result<usize, String> {
 mod tests {
     use super::*;
 
-    fn parsed(line: &str) -> Result<Option<ServeOptions>, String> {
+    fn parse_line(line: &str) -> Result<Option<ServeOptions>, String> {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
-        parse(&args)
+        parse_arguments(&args)
     }
 
-    fn at(address: &str, threads: usize) -> Result<Option<ServeOptions>, String> {
+    fn options_with(address: &str, threads: usize) -> Result<Option<ServeOptions>, String> {
         Ok(Some(ServeOptions { address: Address::Numeric(address.parse().unwrap()), threads, tls: false }))
     }
 
     #[test]
     fn serve_defaults_to_loopback_port_8080() {
-        assert_eq!(parsed(""), at("127.0.0.1:8080", 1));
-        assert_eq!(parsed("--threads 4 --addr=:9000"), at("127.0.0.1:9000", 4));
-        assert_eq!(parsed("--tls").unwrap().map(|asked| asked.tls), Some(true));
-        assert_eq!(parsed("--threads 2 --help --port"), Ok(None));
+        assert_eq!(parse_line(""), options_with("127.0.0.1:8080", 1));
+        assert_eq!(parse_line("--threads 4 --addr=:9000"), options_with("127.0.0.1:9000", 4));
+        assert_eq!(parse_line("--tls").unwrap().map(|asked| asked.tls), Some(true));
+        assert_eq!(parse_line("--threads 2 --help --port"), Ok(None));
     }
 
     #[test]
     fn threads_are_counted_from_one_to_1024() {
         for text in ["0", "1025", "-1", "two", ""] {
             let message = format!("--threads {text:?}: write a whole number from 1 to 1024");
-            assert_eq!(parsed(&format!("--threads={text}")), Err(message));
+            assert_eq!(parse_line(&format!("--threads={text}")), Err(message));
         }
     }
 
     #[test]
-    fn mistakes_are_named() {
+    fn serve_argument_errors_name_the_fault() {
         for (line, said) in [
             ("--port 1", "unknown option --port; all options: onrush serve --help"),
             ("--adr 1", "unknown option --adr; did you mean --addr?"),
@@ -103,8 +105,8 @@ mod tests {
             ("8080", "unexpected argument \"8080\"; an address is given with --addr"),
             ("--addr", "--addr needs a value: --addr A"),
         ] {
-            assert_eq!(parsed(line), Err(said.to_owned()));
+            assert_eq!(parse_line(line), Err(said.to_owned()));
         }
-        assert!(parsed("--addr 70000").unwrap_err().starts_with("--addr \"70000\": the port is not a number"));
+        assert!(parse_line("--addr 70000").unwrap_err().starts_with("--addr \"70000\": the port is not a number"));
     }
 }

@@ -45,25 +45,25 @@ impl ServedConnection {
             return AfterTurn::Close;
         }
         match self {
-            Self::Http1(http1) => http1.socket.note(flags),
-            Self::Http2(http2) => http2.socket.note(flags),
+            Self::Http1(http1) => http1.socket.record_event(flags),
+            Self::Http2(http2) => http2.socket.record_event(flags),
         }
-        self.turn(resources)
+        self.take_turn(resources)
     }
 
     /// Handles a wakeup for one exchange, or for all of them, then makes as much progress as possible.
-    pub(super) fn answer(&mut self, exchange: Option<usize>, resources: &mut Resources) -> AfterTurn {
+    pub(super) fn handle_wakeup(&mut self, exchange: Option<usize>, resources: &mut Resources) -> AfterTurn {
         if let Self::Http2(http2) = self {
-            http2.call(exchange);
+            http2.wake_exchange(exchange);
         }
-        self.turn(resources)
+        self.take_turn(resources)
     }
 
     /// Makes as much progress as possible.
-    pub(super) fn turn(&mut self, resources: &mut Resources) -> AfterTurn {
+    pub(super) fn take_turn(&mut self, resources: &mut Resources) -> AfterTurn {
         match self {
-            Self::Http1(http1) => http1.turn(resources),
-            Self::Http2(http2) => http2.turn(resources),
+            Self::Http1(http1) => http1.take_turn(resources),
+            Self::Http2(http2) => http2.take_turn(resources),
         }
     }
 

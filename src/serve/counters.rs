@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_counts_of_all_threads_are_added_up() {
+    fn thread_counts_are_summed() {
         let threads = [ThreadCounters::default(), ThreadCounters::default()];
         assert_eq!([threads[0].add_connection(), threads[0].add_connection()], [1, 2]);
         threads[0].add_request();

@@ -36,9 +36,9 @@ const QUIET: Duration = Duration::from_secs(1);
 
 impl Freeze {
     /// Records a request with this rhythm, which continues the current cycle or starts a new one.
-    pub(super) fn request(&self, rhythm: Rhythm) {
+    pub(super) fn record_request(&self, rhythm: Rhythm) {
         let now = Instant::now();
-        let mut cycle = lock(self.cycle.get_or_init(|| Mutex::new(Cycle::new(rhythm, now))));
+        let mut cycle = lock_cycle(self.cycle.get_or_init(|| Mutex::new(Cycle::new(rhythm, now))));
         if cycle.rhythm == rhythm && !cycle.is_over(now) {
             cycle.last = now;
         } else {
@@ -47,13 +47,13 @@ impl Freeze {
     }
 
     /// Remaining time of the current freeze; `None` if the target is not frozen.
-    pub(super) fn left(&self) -> Option<Duration> {
-        self.cycle.get().and_then(|cycle| lock(cycle).left(Instant::now()))
+    pub(super) fn time_left(&self) -> Option<Duration> {
+        self.cycle.get().and_then(|cycle| lock_cycle(cycle).time_left(Instant::now()))
     }
 }
 
 /// Locks the cycle, which is always consistent, even if another thread panicked.
-fn lock(cycle: &Mutex<Cycle>) -> MutexGuard<'_, Cycle> {
+fn lock_cycle(cycle: &Mutex<Cycle>) -> MutexGuard<'_, Cycle> {
     cycle.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -66,7 +66,7 @@ impl Cycle {
         now.saturating_duration_since(self.last) > self.rhythm.length + QUIET
     }
 
-    fn left(&self, now: Instant) -> Option<Duration> {
+    fn time_left(&self, now: Instant) -> Option<Duration> {
         let since_ns = (now - self.first).as_nanos();
         let every_ns = self.rhythm.every.as_nanos();
         if since_ns < every_ns || self.is_over(now) {
@@ -101,7 +101,7 @@ mod tests {
             (15_250, Some(ms(750))),
         ] {
             let cycle = Cycle { rhythm: RHYTHM, first, last: first + ms(at) };
-            assert_eq!(cycle.left(first + ms(at)), left, "{at} ms after the first request");
+            assert_eq!(cycle.time_left(first + ms(at)), left, "{at} ms after the first request");
         }
     }
 
@@ -110,8 +110,8 @@ mod tests {
         let first = Instant::now();
         let cycle = |last| Cycle { rhythm: RHYTHM, first, last: first + ms(last) };
         // No request can be read during a freeze, so the freeze counts as if requests had arrived.
-        assert_eq!(cycle(4000).left(first + ms(5999)), Some(ms(1)));
-        assert_eq!(cycle(2999).left(first + ms(5000)), None);
+        assert_eq!(cycle(4000).time_left(first + ms(5999)), Some(ms(1)));
+        assert_eq!(cycle(2999).time_left(first + ms(5000)), None);
         assert!(!cycle(4999).is_over(first + ms(6999)));
         assert!(cycle(4999).is_over(first + ms(7000)));
     }
@@ -119,14 +119,14 @@ mod tests {
     #[test]
     fn another_rhythm_begins_another_cycle() {
         let freeze = Freeze::default();
-        assert_eq!(freeze.left(), None);
+        assert_eq!(freeze.time_left(), None);
         // Each freeze is longer than the interval, so after a millisecond the target is always frozen.
-        freeze.request(Rhythm { every: ms(1), length: ms(1_000_000) });
+        freeze.record_request(Rhythm { every: ms(1), length: ms(1_000_000) });
         std::thread::sleep(ms(2));
-        assert!(freeze.left().is_some());
-        freeze.request(Rhythm { every: ms(1), length: ms(1_000_000) });
-        assert!(freeze.left().is_some());
-        freeze.request(RHYTHM);
-        assert_eq!(freeze.left(), None);
+        assert!(freeze.time_left().is_some());
+        freeze.record_request(Rhythm { every: ms(1), length: ms(1_000_000) });
+        assert!(freeze.time_left().is_some());
+        freeze.record_request(RHYTHM);
+        assert_eq!(freeze.time_left(), None);
     }
 }

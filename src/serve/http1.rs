@@ -22,7 +22,7 @@ use super::linger::Linger;
 use super::places::Admission;
 use super::rejection::Rejection;
 use super::reply::AfterBody;
-use super::request::{Persistence, RequestHead, scan};
+use super::request::{Persistence, RequestHead, parse_head};
 use super::resources::{OUTPUT_BYTES, Resources};
 use super::response::{AfterResponse, PLAIN, Response, ResponseForm};
 use super::routes;
@@ -101,16 +101,16 @@ impl Http1Connection {
     }
 
     /// Makes as much progress as possible.
-    pub(super) fn turn(&mut self, resources: &mut Resources) -> AfterTurn {
-        if let Some(stop) = AfterTurn::after(self.socket.send_rest()) {
+    pub(super) fn take_turn(&mut self, resources: &mut Resources) -> AfterTurn {
+        if let Some(stop) = AfterTurn::after_send(self.socket.send_rest()) {
             return stop;
         }
         for _ in 0..STEPS_PER_TURN {
             resources.output.clear();
-            let step = self.step(resources);
+            let step = self.take_step(resources);
             if !resources.output.is_empty() {
                 let flags = if self.sends_blocks() { SendFlags::MORE } else { SendFlags::empty() };
-                if let Some(stop) = AfterTurn::after(self.socket.send(&resources.output, flags)) {
+                if let Some(stop) = AfterTurn::after_send(self.socket.send_bytes(&resources.output, flags)) {
                     return stop;
                 }
             }
@@ -121,7 +121,7 @@ impl Http1Connection {
         AfterTurn::Again
     }
 
-    fn step(&mut self, resources: &mut Resources) -> Http1Step {
+    fn take_step(&mut self, resources: &mut Resources) -> Http1Step {
         match &mut self.stage {
             Http1Stage::Reading | Http1Stage::Receiving { .. } => self.take_input(resources),
             Http1Stage::Queued { .. } => self.await_place(resources),
@@ -134,20 +134,20 @@ impl Http1Connection {
                 {
                     // The worker proceeds to the next request.
                     drop(worker);
-                    self.begin(response, resources);
+                    self.begin_response(response, resources);
                 }
                 Http1Step::More
             }
             Http1Stage::Streaming { stream: BodyStream::Block { left }, .. } if *left > COPIED_BYTES_MAX => {
-                AfterTurn::after(self.socket.send_blocks(left)).map_or(Http1Step::More, Http1Step::Stop)
+                AfterTurn::after_send(self.socket.send_blocks(left)).map_or(Http1Step::More, Http1Step::Stop)
             }
-            Http1Stage::Streaming { .. } => self.stream(resources),
+            Http1Stage::Streaming { .. } => self.send_stream(resources),
             Http1Stage::Ending(end) => {
                 let end = *end;
-                self.end(end, resources)
+                self.end_connection(end, resources)
             }
             Http1Stage::Dropping(linger) => {
-                linger.discard(&mut self.socket, resources).map_or(Http1Step::More, Http1Step::Stop)
+                linger.discard_input(&mut self.socket, resources).map_or(Http1Step::More, Http1Step::Stop)
             }
             Http1Stage::Leaving => Http1Step::Stop(AfterTurn::Http2),
         }
@@ -157,7 +157,7 @@ impl Http1Connection {
     fn take_input(&mut self, resources: &mut Resources) -> Http1Step {
         resources.input.clear();
         resources.input.append(&mut std::mem::take(&mut self.input));
-        if self.socket.readable && !self.socket.receive(&mut resources.input) {
+        if self.socket.readable && !self.socket.receive_input(&mut resources.input) {
             return Http1Step::Stop(AfterTurn::Close);
         }
         // Taken out because requests borrow from it.
@@ -192,7 +192,7 @@ impl Http1Connection {
                 Ok(bytes) => used += bytes,
                 Err(_) if self.begins_http2(rest) => break,
                 Err(refusal) => {
-                    self.refuse(refusal, resources);
+                    self.refuse_request(refusal, resources);
                     return input.len();
                 }
             }
@@ -214,16 +214,17 @@ impl Http1Connection {
     /// Reads a head and responds, or receives the body first. Returns the number of bytes used; 0 if the head is
     /// incomplete.
     fn take_head(&mut self, input: &[u8], resources: &mut Resources) -> Result<usize, Rejection> {
-        let Some(head) = scan(input)? else { return Ok(0) };
+        let Some(head) = parse_head(input)? else { return Ok(0) };
         self.numbers.request += 1;
-        if is_plain(&head) {
+        if is_plain_request(&head) {
             // The request of nearly every benchmark: no routing, no allocation.
             resources.counters().add_request();
             resources.output.extend_from_slice(PLAIN);
             return Ok(head.size);
         }
         let manner = ResponseForm { head_only: head.method == b"HEAD", persistence: head.persistence };
-        let reply = routes::reply(head.target, manner, self.numbers, resources, || input[..head.size].to_vec());
+        let reply =
+            routes::reply_to_request(head.target, manner, self.numbers, resources, || input[..head.size].to_vec());
         if reply.counts {
             resources.counters().add_request();
         }
@@ -231,7 +232,7 @@ impl Http1Connection {
             early.message.write_http1(&mut resources.output);
         }
         match head.body {
-            None => self.begin(reply.then.response(0), resources),
+            None => self.begin_response(reply.then.into_response(0), resources),
             Some(body) => {
                 if head.expects_continue && reply.early.is_none() {
                     resources.output.extend_from_slice(CONTINUE);
@@ -245,7 +246,7 @@ impl Http1Connection {
     /// Receives a body and responds at its end. Returns the number of bytes used.
     fn take_body(&mut self, input: &[u8], resources: &mut Resources) -> Result<usize, Rejection> {
         let Http1Stage::Receiving { body, then } = &mut self.stage else { return Ok(0) };
-        let taken = body.take(input)?;
+        let taken = body.consume_input(input)?;
         if let AfterBody::Echo(request, _) = then {
             request.extend_from_slice(&input[..taken.used]);
             if request.len() > ECHO_BYTES_MAX {
@@ -255,12 +256,12 @@ impl Http1Connection {
         if taken.finished
             && let Http1Stage::Receiving { body, then } = std::mem::replace(&mut self.stage, Http1Stage::Reading)
         {
-            self.begin(then.response(body.received()), resources);
+            self.begin_response(then.into_response(body.received_bytes()), resources);
         }
         Ok(taken.used)
     }
 
-    fn begin(&mut self, mut response: Box<Response>, resources: &mut Resources) {
+    fn begin_response(&mut self, mut response: Box<Response>, resources: &mut Resources) {
         if let Some(limit) = response.limit.take() {
             self.stage = Http1Stage::Queued { claim: Claim::new(limit), response };
             return;
@@ -273,11 +274,11 @@ impl Http1Connection {
         response.message.write_http1(&mut resources.output);
         self.stage = match response.stream {
             Some(stream) => Http1Stage::Streaming { stream, end: response.end },
-            None => Http1Stage::after(response.end),
+            None => Http1Stage::after_response(response.end),
         };
         if !self.sends_blocks() {
             // The first part of a body is sent together with its head. The next step returns this result again.
-            self.stream(resources);
+            self.send_stream(resources);
         }
     }
 
@@ -286,7 +287,7 @@ impl Http1Connection {
     fn await_place(&mut self, resources: &Resources) -> Http1Step {
         let Http1Stage::Queued { claim, .. } = &mut self.stage else { return Http1Step::More };
         let call = |_| WakeCall { token: self.token, exchange: None };
-        let Some(begins_at) = claim.begins_at(&mut self.process, resources, call) else {
+        let Some(begins_at) = claim.service_start(&mut self.process, resources, call) else {
             // A client that closed its socket looks the same as one with nothing more to send. Keeping it queued would
             // hold up the connections of the next run.
             return Http1Step::Stop(if self.socket.half_closed { AfterTurn::Close } else { AfterTurn::Wait });
@@ -304,20 +305,20 @@ impl Http1Connection {
         matches!(self.stage, Http1Stage::Streaming { stream: BodyStream::Block { left }, .. } if left > COPIED_BYTES_MAX)
     }
 
-    fn stream(&mut self, resources: &mut Resources) -> Http1Step {
+    fn send_stream(&mut self, resources: &mut Resources) -> Http1Step {
         let Http1Stage::Streaming { stream, end } = &mut self.stage else { return Http1Step::More };
         let now_ns = resources.now_ns();
-        match stream.fill(&mut resources.output, now_ns) {
+        match stream.append_due_bytes(&mut resources.output, now_ns) {
             Fill::More => Http1Step::More,
             Fill::Until(until_ns) => Http1Step::Stop(AfterTurn::Sleep(until_ns)),
             Fill::Done => {
-                self.stage = Http1Stage::after(*end);
+                self.stage = Http1Stage::after_response(*end);
                 Http1Step::More
             }
         }
     }
 
-    fn end(&mut self, end: AfterResponse, resources: &Resources) -> Http1Step {
+    fn end_connection(&mut self, end: AfterResponse, resources: &Resources) -> Http1Step {
         match end {
             AfterResponse::Next => self.stage = Http1Stage::Reading,
             AfterResponse::Hang => self.stage = Http1Stage::Dropping(Linger::FOREVER),
@@ -328,7 +329,7 @@ impl Http1Connection {
                 }
             }
             AfterResponse::Reset => {
-                self.socket.reset();
+                self.socket.reset_on_close();
                 return Http1Step::Stop(AfterTurn::Close);
             }
         }
@@ -336,9 +337,9 @@ impl Http1Connection {
     }
 
     /// Rejects an unreadable request and closes, because the start of the next request is unknown.
-    fn refuse(&mut self, Rejection { status, why }: Rejection, resources: &mut Resources) {
+    fn refuse_request(&mut self, Rejection { status, why }: Rejection, resources: &mut Resources) {
         let manner = ResponseForm { head_only: false, persistence: Persistence::Close };
-        let response = Response::text(status, format!("{why}\n").into_bytes(), manner);
+        let response = Response::text_response(status, format!("{why}\n").into_bytes(), manner);
         response.message.write_http1(&mut resources.output);
         // More of the request may follow.
         self.socket.readable = true;
@@ -348,7 +349,7 @@ impl Http1Connection {
 
 impl Http1Stage {
     /// The stage after a response has been sent.
-    fn after(end: AfterResponse) -> Self {
+    fn after_response(end: AfterResponse) -> Self {
         if end == AfterResponse::Next { Self::Reading } else { Self::Ending(end) }
     }
 }
@@ -356,6 +357,6 @@ impl Http1Stage {
 const TOO_LONG_TO_ECHO: Rejection = Rejection { status: 413, why: "/echo keeps at most 1 MiB" };
 
 /// True if the prepared response applies.
-fn is_plain(head: &RequestHead) -> bool {
+fn is_plain_request(head: &RequestHead) -> bool {
     head.target == b"/" && head.persistence == Persistence::KeepAlive && head.body.is_none() && head.method != b"HEAD"
 }

@@ -44,11 +44,11 @@ impl Inbox {
     }
 
     /// A descriptor that becomes readable with a wakeup; for polling.
-    pub(super) fn bell(&self) -> BorrowedFd<'_> {
+    pub(super) fn bell_fd(&self) -> BorrowedFd<'_> {
         self.bell.as_fd()
     }
 
-    pub(super) fn take(&self) -> Vec<WakeCall> {
+    pub(super) fn take_calls(&self) -> Vec<WakeCall> {
         // Clear the bell first: a wakeup that arrives in between rings it again. If the bell is silent, the read fails
         // and nothing is lost.
         let _ = rustix::io::read(&self.bell, &mut [0; 8]);
@@ -63,7 +63,7 @@ impl Inbox {
 
 impl ConnectionWaker {
     /// Wakes the connection: its thread gives it a turn.
-    pub(super) fn call(&self) {
+    pub(super) fn send_wakeup(&self) {
         let mut called = self.inbox.lock();
         called.push(self.call);
         if called.len() == 1 {

@@ -27,14 +27,14 @@ impl Linger {
             return None;
         }
         // Closing with unread input makes the kernel send a RST, which may overtake the response.
-        socket.end();
+        socket.shut_down_sending();
         Some(Self { until_ns: Some(resources.now_ns() + LINGER.as_nanos() as u64) })
     }
 
     /// Discards input; `None` if there may be more input.
-    pub(super) fn discard(self, socket: &mut ClientSocket, resources: &mut Resources) -> Option<AfterTurn> {
+    pub(super) fn discard_input(self, socket: &mut ClientSocket, resources: &mut Resources) -> Option<AfterTurn> {
         resources.input.clear();
-        let is_good = !socket.readable || socket.receive(&mut resources.input);
+        let is_good = !socket.readable || socket.receive_input(&mut resources.input);
         if !is_good || socket.ended || self.until_ns.is_some_and(|until_ns| resources.now_ns() >= until_ns) {
             return Some(AfterTurn::Close);
         }

@@ -10,26 +10,26 @@ use rustix::io::Errno;
 use rustix::net::sockopt::{set_socket_reuseaddr, set_socket_reuseport};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, getsockname, listen, socket_with};
 
-use super::{ServeConfig, words};
+use super::{ServeConfig, describe_error};
 
 /// Opens a listening socket for every thread. Returns the sockets and their common address.
 ///
 /// # Errors
 ///
 /// Fails if the address cannot be used; the message gives the address and the remedy.
-pub(super) fn bind(config: &ServeConfig) -> io::Result<(Vec<OwnedFd>, SocketAddr)> {
-    let explained = |errno| explain(errno, config.address);
+pub(super) fn bind_listeners(config: &ServeConfig) -> io::Result<(Vec<OwnedFd>, SocketAddr)> {
+    let explained = |errno| explain_bind_error(errno, config.address);
     let shared = config.threads > 1;
     if shared {
         // Sockets that share a port would also silently share it with a second server. This probe does not share, so it
         // fails if the port is in use.
-        open(config.address, false).map_err(explained)?;
+        open_listener(config.address, false).map_err(explained)?;
     }
-    let first = open(config.address, shared).map_err(explained)?;
+    let first = open_listener(config.address, shared).map_err(explained)?;
     let address = getsockname(&first).and_then(SocketAddr::try_from)?;
     let mut listeners = vec![first];
     for _ in 1..config.threads {
-        listeners.push(open(address, shared).map_err(explained)?);
+        listeners.push(open_listener(address, shared).map_err(explained)?);
     }
     for listener in &listeners {
         listen(listener, BACKLOG).map_err(explained)?;
@@ -41,7 +41,7 @@ pub(super) fn bind(config: &ServeConfig) -> io::Result<(Vec<OwnedFd>, SocketAddr
 const BACKLOG: i32 = 4096;
 
 /// Opens a socket bound to the address. The kernel distributes connections among `shared` sockets.
-fn open(address: SocketAddr, shared: bool) -> Result<OwnedFd, Errno> {
+fn open_listener(address: SocketAddr, shared: bool) -> Result<OwnedFd, Errno> {
     let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = socket_with(family, SocketType::STREAM, flags, None)?;
@@ -51,14 +51,14 @@ fn open(address: SocketAddr, shared: bool) -> Result<OwnedFd, Errno> {
     Ok(socket)
 }
 
-fn explain(errno: Errno, address: SocketAddr) -> io::Error {
+fn explain_bind_error(errno: Errno, address: SocketAddr) -> io::Error {
     let text = match errno {
         Errno::ADDRINUSE => format!("{address} is already in use; choose another address or port with --addr"),
         Errno::ADDRNOTAVAIL => {
             format!("{address} is not an address of this machine; choose another address with --addr")
         }
         Errno::ACCESS => format!("{address} needs more privileges; choose a port from 1024 with --addr"),
-        other => format!("cannot listen on {address}: {}", words(other.into())),
+        other => format!("cannot listen on {address}: {}", describe_error(other.into())),
     };
     io::Error::new(io::Error::from(errno).kind(), text)
 }
@@ -67,16 +67,16 @@ fn explain(errno: Errno, address: SocketAddr) -> io::Error {
 mod tests {
     use super::*;
 
-    fn config(address: &str, threads: usize) -> ServeConfig {
+    fn serve_config(address: &str, threads: usize) -> ServeConfig {
         ServeConfig { address: address.parse().unwrap(), threads, tls: false }
     }
 
     #[test]
     fn occupied_addresses_are_refused_with_remedy() {
         for first_threads in [1, 2] {
-            let (_listeners, address) = bind(&config("127.0.0.1:0", first_threads)).unwrap();
+            let (_listeners, address) = bind_listeners(&serve_config("127.0.0.1:0", first_threads)).unwrap();
             for second_threads in [1, 2] {
-                let error = bind(&ServeConfig { address, threads: second_threads, tls: false }).unwrap_err();
+                let error = bind_listeners(&ServeConfig { address, threads: second_threads, tls: false }).unwrap_err();
                 assert_eq!(error.kind(), io::ErrorKind::AddrInUse);
                 let text = format!("{address} is already in use; choose another address or port with --addr");
                 assert_eq!(error.to_string(), text);
@@ -86,14 +86,14 @@ mod tests {
 
     #[test]
     fn foreign_addresses_are_refused_by_name() {
-        let error = bind(&config("192.0.2.1:8080", 1)).unwrap_err();
+        let error = bind_listeners(&serve_config("192.0.2.1:8080", 1)).unwrap_err();
         let text = "192.0.2.1:8080 is not an address of this machine; choose another address with --addr";
         assert_eq!(error.to_string(), text);
     }
 
     #[test]
     fn all_threads_listen_on_one_port() {
-        let (listeners, address) = bind(&config("127.0.0.1:0", 3)).unwrap();
+        let (listeners, address) = bind_listeners(&serve_config("127.0.0.1:0", 3)).unwrap();
         assert_eq!(listeners.len(), 3);
         assert_ne!(address.port(), 0);
         for listener in &listeners {

@@ -63,7 +63,7 @@ use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
-pub use address::{Address, address};
+pub use address::{Address, parse_address};
 pub use command::COMMAND;
 pub use command::help;
 use onrush_text::reason;
@@ -121,18 +121,18 @@ impl EmbeddedServer {
     /// Fails if the address cannot be used (the message names it and gives the reason), a certificate cannot be
     /// generated, or a thread cannot be started.
     pub fn start(config: &ServeConfig) -> io::Result<Self> {
-        let (listeners, address) = listener::bind(config)?;
+        let (listeners, address) = listener::bind_listeners(config)?;
         let tls = config.tls.then(|| TlsSettings::new(address)).transpose()?;
         let common = Arc::new(Common::new(listeners.len(), tls));
         // If a later thread cannot be started, dropping `server` stops the running ones.
         let mut server = Self { address, tls: config.tls, threads: Vec::with_capacity(listeners.len()) };
         for (index, listener) in listeners.into_iter().enumerate() {
             let stop = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
-            let stop = Arc::new(stop.map_err(|errno| not_set_up(errno.into()))?);
-            let resources = Resources::new(Arc::clone(&common), index).map_err(not_set_up)?;
-            let mut worker = ServeWorker::new(listener, Arc::clone(&stop), resources).map_err(not_set_up)?;
-            let handle = std::thread::Builder::new().name(format!("serve-{index}")).spawn(move || worker.run());
-            server.threads.push(ServeThread { stop, handle: handle.map_err(|error| no_thread(&error))? });
+            let stop = Arc::new(stop.map_err(|errno| setup_error(errno.into()))?);
+            let resources = Resources::new(Arc::clone(&common), index).map_err(setup_error)?;
+            let mut worker = ServeWorker::new(listener, Arc::clone(&stop), resources).map_err(setup_error)?;
+            let handle = std::thread::Builder::new().name(format!("serve-{index}")).spawn(move || worker.run_loop());
+            server.threads.push(ServeThread { stop, handle: handle.map_err(|error| thread_error(&error))? });
         }
         Ok(server)
     }
@@ -147,12 +147,12 @@ impl EmbeddedServer {
 }
 
 /// The error for a thread that cannot be set up.
-fn not_set_up(error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("cannot set up a thread: {}", words(error)))
+fn setup_error(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("cannot set up a thread: {}", describe_error(error)))
 }
 
 /// The system's words for an error, with the remedy for exhausted descriptors.
-fn words(error: io::Error) -> String {
+fn describe_error(error: io::Error) -> String {
     let remedy = if Errno::from_io_error(&error) == Some(Errno::MFILE) { MORE_FILES } else { "" };
     format!("{}{remedy}", reason(&error))
 }
@@ -161,7 +161,7 @@ fn words(error: io::Error) -> String {
 const MORE_FILES: &str = "; the limit on open files is too low: raise it with 'ulimit -n', or use fewer --threads";
 
 /// The error for a thread that cannot be created.
-fn no_thread(error: &io::Error) -> io::Error {
+fn thread_error(error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("cannot create a thread for connections: {}", reason(error)))
 }
 
@@ -193,13 +193,13 @@ pub fn run(asked: &ServeOptions) -> anyhow::Result<()> {
     let _ = rustix::thread::set_name(c"onrush serve");
     raise_descriptor_limit();
     let server = EmbeddedServer::start(&config)?;
-    announce(&server).context("cannot write to standard output")?;
+    announce_address(&server).context("cannot write to standard output")?;
     signalled.read_exact(&mut [0]).context("cannot wait for a signal")?;
     server.stop();
     Ok(())
 }
 
-fn announce(server: &EmbeddedServer) -> io::Result<()> {
+fn announce_address(server: &EmbeddedServer) -> io::Result<()> {
     let address = server.address();
     let threads = server.threads.len();
     let scheme = if server.tls { "https" } else { "http" };

@@ -61,7 +61,7 @@ pub(super) struct Admission {
 }
 
 impl AdmissionLimit {
-    fn places(self) -> usize {
+    fn place_count(self) -> usize {
         match self {
             Self::Pool { workers: places, .. } | Self::Prefork { serves: places } => places as usize,
         }
@@ -70,8 +70,13 @@ impl AdmissionLimit {
 
 impl AdmissionControl {
     /// Claims a place. If none is free, the caller is woken once a place is given.
-    pub(super) fn ask(self: &Arc<Self>, limit: AdmissionLimit, now: Instant, caller: ConnectionWaker) -> Admission {
-        let number = self.lock().entry(limit).or_default().join(limit.places(), now, caller);
+    pub(super) fn claim_place(
+        self: &Arc<Self>,
+        limit: AdmissionLimit,
+        now: Instant,
+        caller: ConnectionWaker,
+    ) -> Admission {
+        let number = self.lock().entry(limit).or_default().join_queue(limit.place_count(), now, caller);
         Admission { places: Arc::clone(self), limit, number, free_at: None }
     }
 
@@ -82,7 +87,7 @@ impl AdmissionControl {
 }
 
 impl AdmissionQueue {
-    fn join(&mut self, places: usize, now: Instant, caller: ConnectionWaker) -> u64 {
+    fn join_queue(&mut self, places: usize, now: Instant, caller: ConnectionWaker) -> u64 {
         let number = self.arrivals;
         self.arrivals += 1;
         if self.given.len() < places {
@@ -94,7 +99,7 @@ impl AdmissionQueue {
     }
 
     /// Removes a claim; its place, if given, is free from that time on. Returns the waker of the next holder.
-    fn leave(&mut self, number: u64, free_at: Instant) -> Option<ConnectionWaker> {
+    fn leave_queue(&mut self, number: u64, free_at: Instant) -> Option<ConnectionWaker> {
         self.waiting.remove(&number);
         self.given.remove(&number)?;
         let (number, next) = self.waiting.pop_first()?;
@@ -116,7 +121,7 @@ impl Admission {
 
     /// Lets the next claim in the queue start at this time, even if that is noticed later: a worker loses no time
     /// between requests.
-    pub(super) fn free_at(&mut self, at: Instant) {
+    pub(super) fn free_place_at(&mut self, at: Instant) {
         self.free_at = Some(at);
     }
 }
@@ -126,14 +131,14 @@ impl Drop for Admission {
         let now = Instant::now();
         let mut lines = self.places.lock();
         let Some(line) = lines.get_mut(&self.limit) else { return };
-        let next = line.leave(self.number, self.free_at.map_or(now, |at| at.min(now)));
+        let next = line.leave_queue(self.number, self.free_at.map_or(now, |at| at.min(now)));
         if line.given.is_empty() {
             // No waiter is left: it would have been given a place.
             lines.remove(&self.limit);
         }
         drop(lines);
         if let Some(caller) = next {
-            caller.call();
+            caller.send_wakeup();
         }
     }
 }
@@ -148,104 +153,104 @@ mod tests {
 
     const TWO: AdmissionLimit = AdmissionLimit::Prefork { serves: 2 };
 
-    fn places() -> (Arc<AdmissionControl>, Arc<Inbox>) {
+    fn new_admission_control() -> (Arc<AdmissionControl>, Arc<Inbox>) {
         (Arc::default(), Arc::new(Inbox::new().unwrap()))
     }
 
-    fn call(slot: u32) -> WakeCall {
+    fn wake_call(slot: u32) -> WakeCall {
         WakeCall { token: PollToken::of_slot(slot, 0), exchange: None }
     }
 
     /// Claims a place for each of these slots in turn.
-    fn ask(
+    fn claim_places(
         places: &Arc<AdmissionControl>,
         inbox: &Arc<Inbox>,
         slots: std::ops::Range<u32>,
         now: Instant,
     ) -> Vec<Option<Admission>> {
-        let caller = |slot| ConnectionWaker { inbox: Arc::clone(inbox), call: call(slot) };
-        slots.map(|slot| Some(places.ask(TWO, now, caller(slot)))).collect()
+        let caller = |slot| ConnectionWaker { inbox: Arc::clone(inbox), call: wake_call(slot) };
+        slots.map(|slot| Some(places.claim_place(TWO, now, caller(slot)))).collect()
     }
 
-    fn called(inbox: &Inbox) -> Vec<usize> {
-        inbox.take().into_iter().map(|call| call.token.index()).collect()
+    fn called_slots(inbox: &Inbox) -> Vec<usize> {
+        inbox.take_calls().into_iter().map(|call| call.token.index()).collect()
     }
 
-    fn have_places(all: &[Option<Admission>]) -> Vec<usize> {
+    fn slots_with_place(all: &[Option<Admission>]) -> Vec<usize> {
         let has = |place: &Option<Admission>| place.as_ref().is_some_and(|place| place.given_at().is_some());
         (0..all.len()).filter(|&index| has(&all[index])).collect()
     }
 
     #[test]
     fn places_are_given_in_the_order_of_arrival() {
-        let (places, inbox) = places();
-        let mut all = ask(&places, &inbox, 0..6, Instant::now());
-        assert_eq!((have_places(&all), called(&inbox)), (vec![0, 1], vec![]));
+        let (places, inbox) = new_admission_control();
+        let mut all = claim_places(&places, &inbox, 0..6, Instant::now());
+        assert_eq!((slots_with_place(&all), called_slots(&inbox)), (vec![0, 1], vec![]));
         for (leaves, gets, have) in [(1, vec![2], vec![0, 2]), (0, vec![3], vec![2, 3]), (3, vec![4], vec![2, 4])] {
             all[leaves] = None;
-            assert_eq!((called(&inbox), have_places(&all)), (gets, have), "{leaves} left");
+            assert_eq!((called_slots(&inbox), slots_with_place(&all)), (gets, have), "{leaves} left");
         }
     }
 
     #[test]
-    fn who_leaves_while_waiting_takes_no_place() {
-        let (places, inbox) = places();
-        let mut all = ask(&places, &inbox, 0..6, Instant::now());
+    fn departed_waiters_take_no_place() {
+        let (places, inbox) = new_admission_control();
+        let mut all = claim_places(&places, &inbox, 0..6, Instant::now());
         for waiting in [2, 4] {
             all[waiting] = None;
         }
-        assert_eq!((called(&inbox), have_places(&all)), (vec![], vec![0, 1]));
+        assert_eq!((called_slots(&inbox), slots_with_place(&all)), (vec![], vec![0, 1]));
         (all[0], all[1]) = (None, None);
-        assert_eq!((called(&inbox), have_places(&all)), (vec![3, 5], vec![3, 5]));
+        assert_eq!((called_slots(&inbox), slots_with_place(&all)), (vec![3, 5], vec![3, 5]));
         all.clear();
         assert!(places.lock().is_empty(), "nothing is kept of those who left");
     }
 
     #[test]
     fn unused_admissions_are_passed_on() {
-        let (places, inbox) = places();
-        let mut all = ask(&places, &inbox, 0..4, Instant::now());
+        let (places, inbox) = new_admission_control();
+        let mut all = claim_places(&places, &inbox, 0..4, Instant::now());
         all[0] = None;
         all[2] = None;
-        assert_eq!((called(&inbox), have_places(&all)), (vec![2, 3], vec![1, 3]));
+        assert_eq!((called_slots(&inbox), slots_with_place(&all)), (vec![2, 3], vec![1, 3]));
     }
 
     #[test]
     fn admissions_start_when_places_became_free() {
-        let (places, inbox) = places();
+        let (places, inbox) = new_admission_control();
         let start = Instant::now().checked_sub(Duration::from_secs(9)).unwrap();
-        let mut all = ask(&places, &inbox, 0..3, start);
+        let mut all = claim_places(&places, &inbox, 0..3, start);
         let free_at = start + Duration::from_millis(5);
-        all[0].as_mut().unwrap().free_at(free_at);
+        all[0].as_mut().unwrap().free_place_at(free_at);
         all[0] = None;
         assert_eq!(all[2].as_ref().unwrap().given_at(), Some(free_at));
         // A place released early is not busy until then.
         let before = Instant::now();
-        all.extend(ask(&places, &inbox, 3..4, start));
-        all[1].as_mut().unwrap().free_at(before + Duration::from_secs(99));
+        all.extend(claim_places(&places, &inbox, 3..4, start));
+        all[1].as_mut().unwrap().free_place_at(before + Duration::from_secs(99));
         all[1] = None;
         assert!((before..=Instant::now()).contains(&all[3].as_ref().unwrap().given_at().unwrap()));
     }
 
     #[test]
-    fn nobody_begins_before_they_arrived() {
-        let (places, inbox) = places();
+    fn service_starts_after_arrival() {
+        let (places, inbox) = new_admission_control();
         let start = Instant::now().checked_sub(Duration::from_secs(9)).unwrap();
-        let mut all = ask(&places, &inbox, 0..2, start);
+        let mut all = claim_places(&places, &inbox, 0..2, start);
         let late = start + Duration::from_secs(1);
-        all.extend(ask(&places, &inbox, 2..3, late));
-        all[0].as_mut().unwrap().free_at(start + Duration::from_millis(5));
+        all.extend(claim_places(&places, &inbox, 2..3, late));
+        all[0].as_mut().unwrap().free_place_at(start + Duration::from_millis(5));
         all[0] = None;
         assert_eq!(all[2].as_ref().unwrap().given_at(), Some(late));
     }
 
     #[test]
-    fn other_parameters_are_other_places() {
-        let (places, inbox) = places();
+    fn different_parameters_use_separate_places() {
+        let (places, inbox) = new_admission_control();
         let pool =
             |ms| AdmissionLimit::Pool { workers: 1, service: ServiceDistribution::Constant(Duration::from_millis(ms)) };
-        let caller = ConnectionWaker { inbox, call: call(0) };
-        let all = [pool(5), pool(6), pool(5)].map(|limit| places.ask(limit, Instant::now(), caller.clone()));
+        let caller = ConnectionWaker { inbox, call: wake_call(0) };
+        let all = [pool(5), pool(6), pool(5)].map(|limit| places.claim_place(limit, Instant::now(), caller.clone()));
         assert_eq!(all.each_ref().map(|place| place.given_at().is_some()), [true, true, false]);
     }
 }

@@ -26,11 +26,11 @@ pub(super) enum AfterBody {
 
 impl AfterBody {
     /// The response after the body.
-    pub(super) fn response(self, body_bytes: u64) -> Box<Response> {
+    pub(super) fn into_response(self, body_bytes: u64) -> Box<Response> {
         match self {
             Self::Response(response) => response,
-            Self::Echo(request, manner) => Box::new(Response::text(200, request, manner)),
-            Self::Length(manner) => Box::new(Response::text(200, body_bytes.to_string().into_bytes(), manner)),
+            Self::Echo(request, manner) => Box::new(Response::text_response(200, request, manner)),
+            Self::Length(manner) => Box::new(Response::text_response(200, body_bytes.to_string().into_bytes(), manner)),
         }
     }
 }

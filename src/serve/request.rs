@@ -42,13 +42,13 @@ pub(super) const HEAD_BYTES_MAX: usize = 16 * 1024;
 ///
 /// # Errors
 /// Fails if the head is malformed or too long.
-pub(super) fn scan(input: &[u8]) -> Result<Option<RequestHead<'_>>, Rejection> {
+pub(super) fn parse_head(input: &[u8]) -> Result<Option<RequestHead<'_>>, Rejection> {
     let within = &input[..input.len().min(HEAD_BYTES_MAX)];
     let mut lines = HeadLines { input: within, at: 0 };
     let incomplete = if within.len() == HEAD_BYTES_MAX { Err(TOO_LONG) } else { Ok(None) };
     // A client may send an empty line between two requests (RFC 9112, section 2.2).
     let request_line = loop {
-        match lines.next() {
+        match lines.next_line() {
             Some([]) => {}
             Some(line) => break line,
             None => return incomplete,
@@ -57,16 +57,16 @@ pub(super) fn scan(input: &[u8]) -> Result<Option<RequestHead<'_>>, Rejection> {
     let (method, target, version) = split_request_line(request_line)?;
     let mut fields = RequestFields::default();
     loop {
-        match lines.next() {
+        match lines.next_line() {
             Some([]) => break,
             // Only fields with these initials matter: Connection, Content-Length, Transfer-Encoding, Expect.
-            Some(line @ [b'c' | b'C' | b't' | b'T' | b'e' | b'E', ..]) => fields.read(line)?,
+            Some(line @ [b'c' | b'C' | b't' | b'T' | b'e' | b'E', ..]) => fields.read_field(line)?,
             Some(_) => {}
             None => return incomplete,
         }
     }
     let persistence = fields.persistence(version);
-    let body = fields.body()?;
+    let body = fields.request_body()?;
     Ok(Some(RequestHead {
         method,
         target,
@@ -92,7 +92,7 @@ struct HeadLines<'a> {
 }
 
 impl<'a> HeadLines<'a> {
-    fn next(&mut self) -> Option<&'a [u8]> {
+    fn next_line(&mut self) -> Option<&'a [u8]> {
         let rest = &self.input[self.at..];
         let end = memchr(b'\n', rest)?;
         self.at += end + 1;
@@ -135,7 +135,7 @@ struct RequestFields {
 }
 
 impl RequestFields {
-    fn read(&mut self, line: &[u8]) -> Result<(), Rejection> {
+    fn read_field(&mut self, line: &[u8]) -> Result<(), Rejection> {
         let Some(colon) = memchr(b':', line) else { return Ok(()) };
         let name = &line[..colon];
         let value = line[colon + 1..].trim_ascii();
@@ -145,7 +145,7 @@ impl RequestFields {
                 self.keep_alive |= word.eq_ignore_ascii_case(b"keep-alive");
             }
         } else if name.eq_ignore_ascii_case(b"content-length") {
-            self.read_length(value)?;
+            self.read_content_length(value)?;
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
             if self.chunked || !value.eq_ignore_ascii_case(b"chunked") {
                 return Err(OTHER_CODING);
@@ -157,7 +157,7 @@ impl RequestFields {
         Ok(())
     }
 
-    fn read_length(&mut self, value: &[u8]) -> Result<(), Rejection> {
+    fn read_content_length(&mut self, value: &[u8]) -> Result<(), Rejection> {
         if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
             return Err(BAD_LENGTH);
         }
@@ -178,7 +178,7 @@ impl RequestFields {
         }
     }
 
-    fn body(&self) -> Result<Option<RequestBody>, Rejection> {
+    fn request_body(&self) -> Result<Option<RequestBody>, Rejection> {
         match (self.chunked, self.length) {
             (true, Some(_)) => Err(TWO_LENGTHS),
             (true, None) => Ok(Some(RequestBody::chunked())),
@@ -192,12 +192,12 @@ impl RequestFields {
 mod tests {
     use super::*;
 
-    fn head(text: &str) -> RequestHead<'_> {
-        scan(text.as_bytes()).unwrap().expect("a complete head")
+    fn parse_complete_head(text: &str) -> RequestHead<'_> {
+        parse_head(text.as_bytes()).unwrap().expect("a complete head")
     }
 
-    fn refused(text: &str) -> Rejection {
-        scan(text.as_bytes()).unwrap_err()
+    fn parse_rejection(text: &str) -> Rejection {
+        parse_head(text.as_bytes()).unwrap_err()
     }
 
     #[test]
@@ -211,16 +211,16 @@ mod tests {
             expects_continue: false,
             size: text.len() - "GET /next".len(),
         };
-        assert_eq!(head(text), expected);
+        assert_eq!(parse_complete_head(text), expected);
     }
 
     #[test]
     fn every_cut_of_a_head_is_incomplete() {
         let text = "\r\nPOST / HTTP/1.0\r\nConnection: keep-alive\r\nContent-Length: 7\r\n\r\n";
         for cut in 0..text.len() {
-            assert_eq!(scan(&text.as_bytes()[..cut]), Ok(None), "cut at {cut}");
+            assert_eq!(parse_head(&text.as_bytes()[..cut]), Ok(None), "cut at {cut}");
         }
-        assert_eq!(head(text).size, text.len());
+        assert_eq!(parse_complete_head(text).size, text.len());
     }
 
     #[test]
@@ -233,14 +233,15 @@ mod tests {
             ("GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", Persistence::KeepAliveTold),
             ("GET / HTTP/1.0\nConnection: keep-alive, close\n\n", Persistence::Close),
         ] {
-            assert_eq!(head(text).persistence, persistence, "{text:?}");
+            assert_eq!(parse_complete_head(text).persistence, persistence, "{text:?}");
         }
     }
 
     #[test]
-    fn the_body_is_framed_by_length_or_chunks() {
-        let body =
-            |field: &str| scan(format!("POST / HTTP/1.1\r\n{field}\r\n\r\n").as_bytes()).map(|it| it.unwrap().body);
+    fn bodies_are_framed_by_length_or_chunks() {
+        let body = |field: &str| {
+            parse_head(format!("POST / HTTP/1.1\r\n{field}\r\n\r\n").as_bytes()).map(|it| it.unwrap().body)
+        };
         assert_eq!(body("content-length: 12"), Ok(Some(RequestBody::of_length(12))));
         assert_eq!(body("Content-Length: 0"), Ok(None));
         assert_eq!(body("Content-Length: 3\r\nContent-Length: 3"), Ok(Some(RequestBody::of_length(3))));
@@ -255,7 +256,9 @@ mod tests {
 
     #[test]
     fn an_expected_continue_is_noticed() {
-        assert!(head("PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n").expects_continue);
+        assert!(
+            parse_complete_head("PUT / HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 1\r\n\r\n").expects_continue
+        );
     }
 
     #[test]
@@ -263,17 +266,17 @@ mod tests {
         for text in
             ["garbage\r\n", "GET /\r\n", "GET / x\r\n", "GET  HTTP/1.1\r\n", "GET /a b HTTP/1.1\r\n", " / HTTP/1.1\n"]
         {
-            assert_eq!(refused(text), NO_REQUEST_LINE, "{text:?}");
+            assert_eq!(parse_rejection(text), NO_REQUEST_LINE, "{text:?}");
         }
-        assert_eq!(refused("PRI * HTTP/2.0\r\n"), OTHER_VERSION);
+        assert_eq!(parse_rejection("PRI * HTTP/2.0\r\n"), OTHER_VERSION);
     }
 
     #[test]
     fn request_heads_are_limited_to_16_kib() {
         let with_padding = |padding: usize| format!("GET / HTTP/1.1\r\nX: {}\r\n\r\n", "x".repeat(padding));
         let longest = with_padding(HEAD_BYTES_MAX - with_padding(0).len());
-        assert_eq!(head(&longest).size, HEAD_BYTES_MAX);
-        assert_eq!(refused(&with_padding(HEAD_BYTES_MAX - with_padding(0).len() + 1)), TOO_LONG);
-        assert_eq!(refused(&"x".repeat(HEAD_BYTES_MAX)), TOO_LONG);
+        assert_eq!(parse_complete_head(&longest).size, HEAD_BYTES_MAX);
+        assert_eq!(parse_rejection(&with_padding(HEAD_BYTES_MAX - with_padding(0).len() + 1)), TOO_LONG);
+        assert_eq!(parse_rejection(&"x".repeat(HEAD_BYTES_MAX)), TOO_LONG);
     }
 }

@@ -93,8 +93,8 @@ impl Resources {
     }
 
     /// Claims a place for a connection of this thread, which gets this wakeup once the place is given.
-    pub(super) fn ask(&self, limit: AdmissionLimit, call: WakeCall) -> Admission {
-        self.common.places.ask(limit, Instant::now(), ConnectionWaker { inbox: Arc::clone(&self.inbox), call })
+    pub(super) fn claim_place(&self, limit: AdmissionLimit, call: WakeCall) -> Admission {
+        self.common.places.claim_place(limit, Instant::now(), ConnectionWaker { inbox: Arc::clone(&self.inbox), call })
     }
 
     /// The counts of this thread.

@@ -104,48 +104,52 @@ impl Response {
             fields: fields.into(),
             persistence: manner.persistence,
         };
-        Self { message: ResponseStart::Http(head, body), ..Self::nothing(manner.end()) }
+        Self { message: ResponseStart::Http(head, body), ..Self::empty_response(manner.announced_fate()) }
     }
 
     /// A response of zero bytes.
-    pub(super) fn nothing(end: AfterResponse) -> Self {
+    pub(super) fn empty_response(end: AfterResponse) -> Self {
         Self { limit: None, wait: Duration::ZERO, message: ResponseStart::Nothing, stream: None, end }
     }
 
     /// A plain-text response with this status.
-    pub(super) fn text(status: u16, body: impl Into<Cow<'static, [u8]>>, manner: ResponseForm) -> Self {
+    pub(super) fn text_response(status: u16, body: impl Into<Cow<'static, [u8]>>, manner: ResponseForm) -> Self {
         let body = body.into();
         Self::new(status, format!("Content-Length: {}\r\n", body.len()), body, manner)
     }
 
     /// The 13-byte greeting of `/`.
-    pub(super) fn hello(manner: ResponseForm) -> Self {
+    pub(super) fn greeting_response(manner: ResponseForm) -> Self {
         Self::new(200, HELLO_LENGTH, HELLO, manner)
     }
 
     /// A head with these fields (whole lines) and the stream as its body.
-    pub(super) fn streamed(fields: impl Into<Cow<'static, str>>, stream: BodyStream, manner: ResponseForm) -> Self {
+    pub(super) fn streamed_response(
+        fields: impl Into<Cow<'static, str>>,
+        stream: BodyStream,
+        manner: ResponseForm,
+    ) -> Self {
         let stream = Some(stream).filter(|_| !manner.head_only);
         Self { stream, ..Self::new(200, fields, &[][..], manner) }
     }
 
     /// Delays the response.
-    pub(super) fn after(self, wait: Duration) -> Self {
+    pub(super) fn delayed_by(self, wait: Duration) -> Self {
         Self { wait, ..self }
     }
 
     /// Requires a place for the response.
-    pub(super) fn limited(self, limit: AdmissionLimit) -> Self {
+    pub(super) fn with_limit(self, limit: AdmissionLimit) -> Self {
         Self { limit: Some(limit), ..self }
     }
 
     /// Adds a preceding interim response.
-    pub(super) fn preceded_by(self, status: u16, fields: &'static str) -> Self {
+    pub(super) fn with_interim_response(self, status: u16, fields: &'static str) -> Self {
         self.with_head(|head| head.interim = Some((status, fields)))
     }
 
     /// Turns the response into that of an HTTP/1.0 server.
-    pub(super) fn http10(self) -> Self {
+    pub(super) fn into_http10(self) -> Self {
         self.with_head(|head| head.version = "HTTP/1.0")
     }
 
@@ -179,28 +183,28 @@ impl ResponseHead {
         let Self { interim, version, status, fields, persistence } = self;
         // Writing to memory cannot fail.
         if let Some((status, fields)) = interim {
-            let _ = write!(out, "HTTP/1.1 {status} {}\r\n{fields}\r\n", reason(*status));
+            let _ = write!(out, "HTTP/1.1 {status} {}\r\n{fields}\r\n", reason_phrase(*status));
         }
-        let (reason, connection) = (reason(*status), persistence.field());
+        let (reason, connection) = (reason_phrase(*status), persistence.connection_field());
         let _ = write!(out, "{version} {status} {reason}\r\nContent-Type: text/plain\r\n{fields}{connection}\r\n");
     }
 }
 
 impl ResponseForm {
     /// Announces the close of the connection.
-    pub(super) fn closing(self) -> Self {
+    pub(super) fn announcing_close(self) -> Self {
         Self { persistence: Persistence::Close, ..self }
     }
 
     /// The announced fate of the connection.
-    pub(super) fn end(self) -> AfterResponse {
+    pub(super) fn announced_fate(self) -> AfterResponse {
         if self.persistence == Persistence::Close { AfterResponse::Close } else { AfterResponse::Next }
     }
 }
 
 impl Persistence {
     /// The header field of the announcement.
-    fn field(self) -> &'static str {
+    fn connection_field(self) -> &'static str {
         match self {
             Self::KeepAlive => "",
             Self::KeepAliveTold => "Connection: keep-alive\r\n",
@@ -210,7 +214,7 @@ impl Persistence {
 }
 
 /// Reason phrase of a status; empty, which is valid, for other statuses.
-fn reason(status: u16) -> &'static str {
+fn reason_phrase(status: u16) -> &'static str {
     match status {
         100 => "Continue",
         101 => "Switching Protocols",
@@ -252,10 +256,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_prepared_response_is_what_would_be_built() {
+    fn prepared_response_equals_built_response() {
         let manner = ResponseForm { head_only: false, persistence: Persistence::KeepAlive };
         let mut bytes = Vec::new();
-        Response::hello(manner).message.write_http1(&mut bytes);
+        Response::greeting_response(manner).message.write_http1(&mut bytes);
         assert_eq!(bytes, PLAIN);
     }
 }

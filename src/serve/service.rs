@@ -32,7 +32,7 @@ pub(super) const WAIT_MAX: Duration = Duration::from_secs(3600);
 
 impl ServiceDistribution {
     /// Draws the service time of one request, independently of all others.
-    pub(super) fn draw(self, random: &mut Random) -> Duration {
+    pub(super) fn draw_service_time(self, random: &mut Random) -> Duration {
         let times = |mean: Duration, factor: f64| mean.mul_f64(factor).min(WAIT_MAX);
         match self {
             Self::Constant(time) => time,
@@ -59,7 +59,8 @@ mod tests {
         ];
         for (service, mean, deviation) in table {
             let mut random = Random::new(7);
-            let times: Vec<f64> = (0..100_000).map(|_| service.draw(&mut random).as_secs_f64() * 1e3).collect();
+            let times: Vec<f64> =
+                (0..100_000).map(|_| service.draw_service_time(&mut random).as_secs_f64() * 1e3).collect();
             let mean_ms = times.iter().sum::<f64>() / times.len() as f64;
             let variance = times.iter().map(|time| (time - mean_ms).powi(2)).sum::<f64>() / times.len() as f64;
             assert!((mean_ms - mean).abs() < 0.05, "{service:?}: a mean of {mean_ms} ms");
@@ -68,19 +69,20 @@ mod tests {
     }
 
     #[test]
-    fn one_draw_says_nothing_about_the_next() {
+    fn service_times_are_independent() {
         let (mut random, service) = (Random::new(3), ServiceDistribution::Exponential(Duration::from_secs(1)));
-        let times: Vec<f64> = (0..100_000).map(|_| service.draw(&mut random).as_secs_f64() - 1.0).collect();
+        let times: Vec<f64> =
+            (0..100_000).map(|_| service.draw_service_time(&mut random).as_secs_f64() - 1.0).collect();
         let together = times.windows(2).map(|pair| pair[0] * pair[1]).sum::<f64>() / times.len() as f64;
         // The standard deviation of an autocorrelation is 1/√100,000 or 0.003.
         assert!(together.abs() < 0.015, "an autocorrelation of {together}");
     }
 
     #[test]
-    fn no_draw_is_longer_than_the_longest_wait() {
+    fn drawn_service_times_are_capped() {
         let service = ServiceDistribution::LogNormal { mean: WAIT_MAX, sd: 10 * WAIT_MAX };
         let mut random = Random::new(1);
-        let times: Vec<Duration> = (0..1_000).map(|_| service.draw(&mut random)).collect();
+        let times: Vec<Duration> = (0..1_000).map(|_| service.draw_service_time(&mut random)).collect();
         assert!(times.iter().max() == Some(&WAIT_MAX) && times.iter().any(|time| *time < WAIT_MAX));
     }
 }

@@ -42,19 +42,19 @@ impl ClientSocket {
     }
 
     /// Records an event.
-    pub(super) fn note(&mut self, flags: EventFlags) {
+    pub(super) fn record_event(&mut self, flags: EventFlags) {
         self.readable |= flags.contains(EventFlags::IN);
         self.half_closed |= flags.contains(EventFlags::RDHUP);
     }
 
     /// Appends received bytes while there is room. Returns true if the connection is still usable.
-    pub(super) fn receive(&mut self, input: &mut Vec<u8>) -> bool {
+    pub(super) fn receive_input(&mut self, input: &mut Vec<u8>) -> bool {
         let room = input.capacity() - input.len();
         if room == 0 {
             return true;
         }
         if let Some(tls) = &mut self.tls {
-            return match tls.receive(&self.fd, input, room) {
+            return match tls.receive_decrypted(&self.fd, input, room) {
                 ReceiveResult::Full => true,
                 ReceiveResult::All => {
                     self.readable = false;
@@ -84,10 +84,10 @@ impl ClientSocket {
     }
 
     /// Hands bytes to the kernel and keeps the rest.
-    pub(super) fn send(&mut self, bytes: &[u8], flags: SendFlags) -> SendResult {
+    pub(super) fn send_bytes(&mut self, bytes: &[u8], flags: SendFlags) -> SendResult {
         if let Some(tls) = &mut self.tls {
-            tls.write(bytes);
-            return tls.flush(&self.fd);
+            tls.encrypt_bytes(bytes);
+            return tls.flush_encrypted(&self.fd);
         }
         let sent = match send(&self.fd, bytes, flags | SendFlags::NOSIGNAL) {
             Ok(sent) if sent == bytes.len() => return SendResult::All,
@@ -102,22 +102,22 @@ impl ClientSocket {
     /// Hands over the kept bytes, if any.
     pub(super) fn send_rest(&mut self) -> SendResult {
         if let Some(tls) = &mut self.tls {
-            return tls.flush(&self.fd);
+            return tls.flush_encrypted(&self.fd);
         }
         if self.rest.is_empty() {
             return SendResult::All;
         }
         let rest = std::mem::take(&mut self.rest);
-        self.send(&rest, SendFlags::empty())
+        self.send_bytes(&rest, SendFlags::empty())
     }
 
     /// Hands up to 1 MiB of [`BLOCK`]s to the kernel, or one block with TLS, and subtracts the bytes taken from `left`.
     pub(super) fn send_blocks(&mut self, left: &mut u64) -> SendResult {
         if let Some(tls) = &mut self.tls {
             let here = (*left).min(BLOCK.len() as u64);
-            tls.write(&BLOCK[..here as usize]);
+            tls.encrypt_bytes(&BLOCK[..here as usize]);
             *left -= here;
-            return tls.flush(&self.fd);
+            return tls.flush_encrypted(&self.fd);
         }
         let mut blocks = [IoSlice::new(&BLOCK[..]); BLOCKS_PER_CALL];
         let mut bytes = (BLOCKS_PER_CALL * BLOCK.len()) as u64;
@@ -143,19 +143,19 @@ impl ClientSocket {
     /// Announces the end of sending, if the protocol can.
     pub(super) fn announce_end(&mut self) {
         if let Some(tls) = &mut self.tls {
-            tls.end(&self.fd);
+            tls.announce_end(&self.fd);
         }
     }
 
     /// Shuts down the sending side.
-    pub(super) fn end(&mut self) {
+    pub(super) fn shut_down_sending(&mut self) {
         self.announce_end();
         // This fails if the client has gone, which the next receive detects.
         let _ = shutdown(&self.fd, Shutdown::Write);
     }
 
     /// Makes closing the socket send an RST.
-    pub(super) fn reset(&self) {
+    pub(super) fn reset_on_close(&self) {
         // If this fails, the client gets a FIN, which is not a response either.
         let _ = sockopt::set_socket_linger(&self.fd, Some(Duration::ZERO));
     }

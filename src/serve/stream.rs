@@ -45,7 +45,7 @@ pub(super) const BLOCK_BYTES: usize = 64 << 10;
 
 impl BodyStream {
     /// Appends the bytes due at `now_ns`, up to about one [`BLOCK`].
-    pub(super) fn fill(&mut self, out: &mut Vec<u8>, now_ns: u64) -> Fill {
+    pub(super) fn append_due_bytes(&mut self, out: &mut Vec<u8>, now_ns: u64) -> Fill {
         match self {
             Self::Block { left } => {
                 let here = (*left).min(BLOCK.len() as u64);
@@ -53,8 +53,8 @@ impl BodyStream {
                 *left -= here;
                 if *left == 0 { Fill::Done } else { Fill::More }
             }
-            Self::Chunks { left, first } => fill_chunks(left, first, out),
-            Self::Drip(drip) => drip.fill(out, now_ns),
+            Self::Chunks { left, first } => append_chunks(left, first, out),
+            Self::Drip(drip) => drip.append_due_bytes(out, now_ns),
             Self::EndlessHead => {
                 (0..1024).for_each(|_| out.extend_from_slice(b"X-Endless: and so on, and so on, and so on\r\n"));
                 Fill::More
@@ -63,10 +63,10 @@ impl BodyStream {
     }
 
     /// Number of content bytes that may be sent now, for a protocol with its own framing.
-    pub(super) fn ready(&mut self, now_ns: u64) -> u64 {
+    pub(super) fn ready_bytes(&mut self, now_ns: u64) -> u64 {
         match self {
             Self::Block { left } | Self::Chunks { left, .. } => *left,
-            Self::Drip(drip) => drip.ready(now_ns),
+            Self::Drip(drip) => drip.due_unsent_bytes(now_ns),
             Self::EndlessHead => 0,
         }
     }
@@ -81,9 +81,9 @@ impl BodyStream {
     }
 
     /// Time of the next bytes, if none are ready now; `None` if everything was sent.
-    pub(super) fn next_ns(&self, now_ns: u64) -> Option<u64> {
+    pub(super) fn next_due_ns(&self, now_ns: u64) -> Option<u64> {
         match self {
-            Self::Drip(drip) if drip.sent < drip.total => Some(drip.next_ns(now_ns)),
+            Self::Drip(drip) if drip.sent < drip.total => Some(drip.next_due_ns(now_ns)),
             _ => None,
         }
     }
@@ -109,7 +109,7 @@ const TRAILER: (&str, &str) = ("X-Trail", "t");
 /// Maximum size of a chunk.
 const CHUNK_BYTES: u64 = 4096;
 
-fn fill_chunks(left: &mut u64, first: &mut bool, out: &mut Vec<u8>) -> Fill {
+fn append_chunks(left: &mut u64, first: &mut bool, out: &mut Vec<u8>) -> Fill {
     for _ in 0..8 {
         if *left == 0 {
             let (name, value) = TRAILER;
@@ -145,8 +145,8 @@ impl Drip {
         Self { total, span_ns: span.as_nanos() as u64, sent: 0, start_ns: None }
     }
 
-    fn fill(&mut self, out: &mut Vec<u8>, now_ns: u64) -> Fill {
-        let ready = self.ready(now_ns);
+    fn append_due_bytes(&mut self, out: &mut Vec<u8>, now_ns: u64) -> Fill {
+        let ready = self.due_unsent_bytes(now_ns);
         let here = ready.min(BLOCK.len() as u64);
         out.extend_from_slice(&BLOCK[..here as usize]);
         self.sent += here;
@@ -155,23 +155,23 @@ impl Drip {
         } else if here < ready {
             Fill::More
         } else {
-            Fill::Until(self.next_ns(now_ns))
+            Fill::Until(self.next_due_ns(now_ns))
         }
     }
 
     /// Number of due bytes that were not sent.
-    fn ready(&mut self, now_ns: u64) -> u64 {
+    fn due_unsent_bytes(&mut self, now_ns: u64) -> u64 {
         let start_ns = *self.start_ns.get_or_insert(now_ns);
-        self.due(now_ns.saturating_sub(start_ns)) - self.sent
+        self.due_bytes(now_ns.saturating_sub(start_ns)) - self.sent
     }
 
     /// Time of the next byte, if none is ready now.
-    fn next_ns(&self, now_ns: u64) -> u64 {
+    fn next_due_ns(&self, now_ns: u64) -> u64 {
         (self.start_ns.unwrap_or(now_ns) + self.due_at_ns(self.sent)).max(now_ns + DRIP_PAUSE_NS)
     }
 
     /// Number of bytes due this long after the start.
-    fn due(&self, elapsed_ns: u64) -> u64 {
+    fn due_bytes(&self, elapsed_ns: u64) -> u64 {
         if elapsed_ns >= self.span_ns {
             return self.total;
         }
@@ -193,29 +193,29 @@ mod tests {
     fn drips_spread_bytes_evenly() {
         let mut stream = BodyStream::Drip(Drip::new(4, Duration::from_millis(400)));
         let mut out = Vec::new();
-        assert_eq!(stream.fill(&mut out, 1_000), Fill::Until(100_001_000));
+        assert_eq!(stream.append_due_bytes(&mut out, 1_000), Fill::Until(100_001_000));
         assert_eq!(out, b"x");
-        assert_eq!(stream.fill(&mut out, 100_001_000), Fill::Until(200_001_000));
+        assert_eq!(stream.append_due_bytes(&mut out, 100_001_000), Fill::Until(200_001_000));
         assert_eq!(out, b"xx");
-        assert_eq!(stream.fill(&mut out, 350_001_000), Fill::Done);
+        assert_eq!(stream.append_due_bytes(&mut out, 350_001_000), Fill::Done);
         assert_eq!(out, b"xxxx");
     }
 
     #[test]
     fn a_dense_drip_pauses_at_least_a_millisecond() {
         let mut stream = BodyStream::Drip(Drip::new(1_000_000, Duration::from_secs(1)));
-        assert_eq!(stream.fill(&mut Vec::new(), 0), Fill::Until(DRIP_PAUSE_NS));
+        assert_eq!(stream.append_due_bytes(&mut Vec::new(), 0), Fill::Until(DRIP_PAUSE_NS));
         let mut out = Vec::new();
-        assert_eq!(stream.fill(&mut out, DRIP_PAUSE_NS), Fill::Until(2 * DRIP_PAUSE_NS));
+        assert_eq!(stream.append_due_bytes(&mut out, DRIP_PAUSE_NS), Fill::Until(2 * DRIP_PAUSE_NS));
         assert_eq!(out.len(), 1_000);
     }
 
     #[test]
     fn empty_drips_finish_at_once() {
         let mut out = Vec::new();
-        assert_eq!(Drip::new(0, Duration::from_secs(1)).fill(&mut out, 5), Fill::Done);
+        assert_eq!(Drip::new(0, Duration::from_secs(1)).append_due_bytes(&mut out, 5), Fill::Done);
         assert!(out.is_empty());
-        assert_eq!(Drip::new(7, Duration::ZERO).fill(&mut out, 5), Fill::Done);
+        assert_eq!(Drip::new(7, Duration::ZERO).append_due_bytes(&mut out, 5), Fill::Done);
         assert_eq!(out.len(), 7);
     }
 
@@ -223,14 +223,14 @@ mod tests {
     fn chunks_are_4_kib_with_trailers() {
         let mut stream = BodyStream::Chunks { left: 4100, first: true };
         let mut out = Vec::new();
-        assert_eq!(stream.fill(&mut out, 0), Fill::Done);
+        assert_eq!(stream.append_due_bytes(&mut out, 0), Fill::Done);
         let content = "x".repeat(4096);
         let expected = format!("1000;first\r\n{content}\r\n4\r\nxxxx\r\n0\r\nX-Trail: t\r\n\r\n");
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 
     #[test]
-    fn one_fill_of_an_endless_stream_is_bounded() {
+    fn endless_streams_are_appended_in_pieces() {
         for mut stream in [
             BodyStream::Block { left: u64::MAX },
             BodyStream::Chunks { left: u64::MAX, first: true },
@@ -238,7 +238,7 @@ mod tests {
             BodyStream::EndlessHead,
         ] {
             let mut out = Vec::new();
-            assert_eq!(stream.fill(&mut out, 0), Fill::More, "{stream:?}");
+            assert_eq!(stream.append_due_bytes(&mut out, 0), Fill::More, "{stream:?}");
             assert!((1..=BLOCK.len()).contains(&out.len()), "{stream:?} made {} bytes", out.len());
         }
     }

@@ -14,11 +14,11 @@ const PLAIN_CLOSE: &str =
 /// Longer than any response takes; only a failing test waits this long.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-fn server() -> EmbeddedServer {
-    server_with(1)
+fn start_server() -> EmbeddedServer {
+    start_server_with(1)
 }
 
-fn server_with(threads: usize) -> EmbeddedServer {
+fn start_server_with(threads: usize) -> EmbeddedServer {
     EmbeddedServer::start(&ServeConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads, tls: false }).unwrap()
 }
 
@@ -29,16 +29,16 @@ fn connect(server: &EmbeddedServer) -> TcpStream {
     stream
 }
 
-fn send(client: &mut TcpStream, text: &str) {
+fn send_text(client: &mut TcpStream, text: &str) {
     client.write_all(text.as_bytes()).unwrap();
 }
 
-fn get(path: &str) -> String {
+fn get_request(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: h\r\n\r\n")
 }
 
 /// Reads the expected text, and fails at the first difference.
-fn expect(client: &mut TcpStream, expected: &str) {
+fn expect_text(client: &mut TcpStream, expected: &str) {
     let mut got = vec![0; expected.len()];
     let mut filled = 0;
     while filled < got.len() {
@@ -52,8 +52,8 @@ fn expect(client: &mut TcpStream, expected: &str) {
 
 /// Checks that the connection stays open: the response to another request follows immediately.
 fn expect_alive(client: &mut TcpStream) {
-    send(client, &get("/"));
-    expect(client, PLAIN);
+    send_text(client, &get_request("/"));
+    expect_text(client, PLAIN);
 }
 
 /// Checks that the connection was closed in an orderly way and nothing more was sent.
@@ -65,36 +65,36 @@ fn expect_closed(client: &mut TcpStream) {
 
 /// Sends a GET on a new connection, checks the response, and checks that the connection stays open.
 #[track_caller]
-fn answers_and_lives(path: &str, expected: &str) {
-    let server = server();
+fn expect_response_then_open(path: &str, expected: &str) {
+    let server = start_server();
     let mut client = connect(&server);
-    send(&mut client, &get(path));
-    expect(&mut client, expected);
+    send_text(&mut client, &get_request(path));
+    expect_text(&mut client, expected);
     expect_alive(&mut client);
 }
 
 /// Sends a GET on a new connection, checks the response, and checks that the connection is closed.
 #[track_caller]
-fn answers_and_closes(path: &str, expected: &str) {
-    let server = server();
+fn expect_response_then_close(path: &str, expected: &str) {
+    let server = start_server();
     let mut client = connect(&server);
-    send(&mut client, &get(path));
-    expect(&mut client, expected);
+    send_text(&mut client, &get_request(path));
+    expect_text(&mut client, expected);
     expect_closed(&mut client);
 }
 
 #[test]
 fn root_answers_13_bytes() {
-    answers_and_lives("/", PLAIN);
-    answers_and_lives("/?a=b", PLAIN);
+    expect_response_then_open("/", PLAIN);
+    expect_response_then_open("/?a=b", PLAIN);
 }
 
 #[test]
-fn bytes_have_the_length_asked_for() {
-    answers_and_lives("/bytes/3", &format!("{HEAD}Content-Length: 3\r\n\r\nxxx"));
-    answers_and_lives("/bytes/0", &format!("{HEAD}Content-Length: 0\r\n\r\n"));
+fn bytes_have_the_requested_length() {
+    expect_response_then_open("/bytes/3", &format!("{HEAD}Content-Length: 3\r\n\r\nxxx"));
+    expect_response_then_open("/bytes/0", &format!("{HEAD}Content-Length: 0\r\n\r\n"));
     for length in [65_536, 65_537, 1_048_576, 3_000_000] {
-        answers_and_lives(
+        expect_response_then_open(
             &format!("/bytes/{length}"),
             &format!("{HEAD}Content-Length: {length}\r\n\r\n{}", "x".repeat(length)),
         );
@@ -102,12 +102,12 @@ fn bytes_have_the_length_asked_for() {
 }
 
 #[test]
-fn a_slow_reader_gets_every_byte_and_holds_up_nobody() {
-    let server = server();
+fn slow_readers_get_every_byte_without_blocking() {
+    let server = start_server();
     let mut slow = connect(&server);
-    send(&mut slow, &get("/bytes/50000000"));
+    send_text(&mut slow, &get_request("/bytes/50000000"));
     let head = format!("{HEAD}Content-Length: 50000000\r\n\r\n");
-    expect(&mut slow, &head);
+    expect_text(&mut slow, &head);
     // The kernel's buffers hold a few megabytes, so the response has not been sent completely.
     expect_alive(&mut connect(&server));
     let mut left: usize = 50_000_000;
@@ -124,80 +124,83 @@ fn a_slow_reader_gets_every_byte_and_holds_up_nobody() {
 #[test]
 fn delays_last_at_least_as_requested() {
     let started = Instant::now();
-    answers_and_lives("/delay/20.5", PLAIN);
+    expect_response_then_open("/delay/20.5", PLAIN);
     assert!(started.elapsed() >= Duration::from_micros(20_500));
 }
 
 #[test]
 fn concurrent_delays_end_in_order() {
-    let server = server();
+    let server = start_server();
     let (mut long, mut short) = (connect(&server), connect(&server));
-    send(&mut long, &get("/delay/3600000"));
-    send(&mut short, &get("/delay/1"));
-    expect(&mut short, PLAIN);
+    send_text(&mut long, &get_request("/delay/3600000"));
+    send_text(&mut short, &get_request("/delay/1"));
+    expect_text(&mut short, PLAIN);
     expect_alive(&mut short);
 }
 
 #[test]
-fn a_status_is_sent_as_asked_for() {
-    answers_and_lives(
+fn requested_status_is_sent() {
+    expect_response_then_open(
         "/status/404",
         "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n404\n",
     );
-    answers_and_lives("/status/999", "HTTP/1.1 999 \r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n999\n");
-    answers_and_lives("/status/204", "HTTP/1.1 204 No Content\r\nContent-Type: text/plain\r\n\r\n");
-    answers_and_lives("/status/304", "HTTP/1.1 304 Not Modified\r\nContent-Type: text/plain\r\n\r\n");
-    answers_and_lives(
+    expect_response_then_open(
+        "/status/999",
+        "HTTP/1.1 999 \r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n999\n",
+    );
+    expect_response_then_open("/status/204", "HTTP/1.1 204 No Content\r\nContent-Type: text/plain\r\n\r\n");
+    expect_response_then_open("/status/304", "HTTP/1.1 304 Not Modified\r\nContent-Type: text/plain\r\n\r\n");
+    expect_response_then_open(
         "/status/302",
         "HTTP/1.1 302 Found\r\nContent-Type: text/plain\r\nLocation: /\r\nContent-Length: 0\r\n\r\n",
     );
-    answers_and_lives("/status/102", &format!("HTTP/1.1 102 Processing\r\n\r\n{PLAIN}"));
+    expect_response_then_open("/status/102", &format!("HTTP/1.1 102 Processing\r\n\r\n{PLAIN}"));
 }
 
 #[test]
 fn chunks_have_an_extension_and_a_trailer() {
     let head = format!("{HEAD}Transfer-Encoding: chunked\r\nTrailer: X-Trail\r\n\r\n");
-    answers_and_lives("/chunked/5", &format!("{head}5;first\r\nxxxxx\r\n0\r\nX-Trail: t\r\n\r\n"));
-    answers_and_lives("/chunked/0", &format!("{head}0\r\nX-Trail: t\r\n\r\n"));
+    expect_response_then_open("/chunked/5", &format!("{head}5;first\r\nxxxxx\r\n0\r\nX-Trail: t\r\n\r\n"));
+    expect_response_then_open("/chunked/0", &format!("{head}0\r\nX-Trail: t\r\n\r\n"));
     let full = "x".repeat(4096);
     let middle = format!("1000\r\n{full}\r\n").repeat(98);
     let body = format!("1000;first\r\n{full}\r\n{middle}1\r\nx\r\n0\r\nX-Trail: t\r\n\r\n");
-    answers_and_lives(&format!("/chunked/{}", 99 * 4096 + 1), &format!("{head}{body}"));
+    expect_response_then_open(&format!("/chunked/{}", 99 * 4096 + 1), &format!("{head}{body}"));
 }
 
 #[test]
-fn a_drip_takes_its_time() {
+fn drips_take_the_requested_time() {
     for query in ["bytes=4&ms=40", "numbytes=4&duration=0.04", "bytes=4&ms=0&delay=0.04"] {
         let started = Instant::now();
-        answers_and_lives(&format!("/drip?{query}"), &format!("{HEAD}Content-Length: 4\r\n\r\nxxxx"));
+        expect_response_then_open(&format!("/drip?{query}"), &format!("{HEAD}Content-Length: 4\r\n\r\nxxxx"));
         assert!(started.elapsed() >= Duration::from_millis(30), "{query} took {:?}", started.elapsed());
     }
 }
 
 #[test]
-fn close_says_so_and_closes() {
-    answers_and_closes("/close", PLAIN_CLOSE);
+fn close_is_announced() {
+    expect_response_then_close("/close", PLAIN_CLOSE);
 }
 
 #[test]
-fn closenohdr_closes_without_a_word() {
-    answers_and_closes("/closenohdr", PLAIN);
+fn closenohdr_closes_unannounced() {
+    expect_response_then_close("/closenohdr", PLAIN);
 }
 
 #[test]
-fn reset_is_a_reset() {
-    let server = server();
+fn reset_sends_rst() {
+    let server = start_server();
     let mut client = connect(&server);
-    send(&mut client, &get("/reset"));
+    send_text(&mut client, &get_request("/reset"));
     let error = client.read(&mut [0; 64]).unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
 }
 
 #[test]
-fn garbage_is_no_http() {
-    let server = server();
+fn garbage_is_not_http() {
+    let server = start_server();
     let mut client = connect(&server);
-    send(&mut client, &get("/garbage"));
+    send_text(&mut client, &get_request("/garbage"));
     let mut got = Vec::new();
     client.read_to_end(&mut got).unwrap();
     assert_eq!(got, b"\x00\xffthis is not HTTP\r\n\r\n");
@@ -205,9 +208,9 @@ fn garbage_is_no_http() {
 
 #[test]
 fn hang_stays_open_without_a_byte() {
-    let server = server();
+    let server = start_server();
     let mut client = connect(&server);
-    send(&mut client, &get("/hang"));
+    send_text(&mut client, &get_request("/hang"));
     client.set_read_timeout(Some(Duration::from_millis(50))).unwrap();
     assert_eq!(client.read(&mut [0; 64]).unwrap_err().kind(), io::ErrorKind::WouldBlock);
     client.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -219,29 +222,29 @@ fn hang_stays_open_without_a_byte() {
 
 #[test]
 fn stall_delays_every_kth_request() {
-    let server = server();
+    let server = start_server();
     let mut client = connect(&server);
     for number in 1..=4 {
         // A request delayed by mistake would wait for an hour.
         let pause_ms = if number % 2 == 0 { 20 } else { 3_600_000 };
         let started = Instant::now();
-        send(&mut client, &get(&format!("/stall?every=2&ms={pause_ms}")));
-        expect(&mut client, PLAIN);
+        send_text(&mut client, &get_request(&format!("/stall?every=2&ms={pause_ms}")));
+        expect_text(&mut client, PLAIN);
         assert!(number % 2 == 1 || started.elapsed() >= Duration::from_millis(20), "request {number} did not wait");
     }
 }
 
 #[test]
 fn mixed_favours_every_kth_connection() {
-    let server = server();
+    let server = start_server();
     for number in 1..=6 {
         // A connection delayed by mistake would wait for an hour.
         let (ms, rest) = if number % 3 == 0 { (20, 3_600_000) } else { (3_600_000, 20) };
         let mut client = connect(&server);
         let started = Instant::now();
         for _ in 0..2 {
-            send(&mut client, &get(&format!("/mixed?every=3&ms={ms}&rest={rest}")));
-            expect(&mut client, PLAIN);
+            send_text(&mut client, &get_request(&format!("/mixed?every=3&ms={ms}&rest={rest}")));
+            expect_text(&mut client, PLAIN);
         }
         assert!(started.elapsed() >= Duration::from_millis(40), "connection {number} did not wait");
     }
@@ -249,68 +252,74 @@ fn mixed_favours_every_kth_connection() {
 
 #[test]
 fn freezes_stop_all_threads_and_then_end() {
-    let server = server_with(2);
+    let server = start_server_with(2);
     // The kernel distributes the connections: all twelve on one thread are very unlikely.
     let mut clients: Vec<TcpStream> = (0..12).map(|_| connect(&server)).collect();
     for client in &mut clients {
         expect_alive(client);
     }
     let started = Instant::now();
-    send(&mut clients[0], &get("/freeze?every=300ms&ms=200"));
-    expect(&mut clients[0], PLAIN);
+    send_text(&mut clients[0], &get_request("/freeze?every=300ms&ms=200"));
+    expect_text(&mut clients[0], PLAIN);
     std::thread::sleep(Duration::from_millis(320).saturating_sub(started.elapsed()));
     let mut late = connect(&server);
     for client in clients.iter_mut().chain([&mut late]) {
-        send(client, &get("/"));
+        send_text(client, &get_request("/"));
     }
     for client in clients.iter_mut().chain([&mut late]) {
-        expect(client, PLAIN);
+        expect_text(client, PLAIN);
         assert!(started.elapsed() >= Duration::from_millis(500), "answered after {:?}", started.elapsed());
     }
 }
 
 #[test]
 fn eof_ends_the_body_by_closing() {
-    answers_and_closes("/eof", &format!("{HEAD}Connection: close\r\n\r\nHello, World!"));
+    expect_response_then_close("/eof", &format!("{HEAD}Connection: close\r\n\r\nHello, World!"));
 }
 
 #[test]
 fn http10_closes_unless_asked_to_keep_alive() {
     let head = "HTTP/1.0 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\n";
-    answers_and_closes("/http10", &format!("{head}\r\nHello, World!"));
-    answers_and_lives("/http10?keep-alive", &format!("{head}Connection: keep-alive\r\n\r\nHello, World!"));
+    expect_response_then_close("/http10", &format!("{head}\r\nHello, World!"));
+    expect_response_then_open("/http10?keep-alive", &format!("{head}Connection: keep-alive\r\n\r\nHello, World!"));
 }
 
 #[test]
-fn interim_answers_come_before_the_answer() {
+fn interim_responses_precede_the_response() {
     let hints = "HTTP/1.1 103 Early Hints\r\nLink: </style.css>; rel=preload; as=style\r\n\r\n";
-    answers_and_lives("/early-hints", &format!("{hints}{PLAIN}"));
-    answers_and_lives("/100", &format!("HTTP/1.1 100 Continue\r\n\r\n{PLAIN}"));
+    expect_response_then_open("/early-hints", &format!("{hints}{PLAIN}"));
+    expect_response_then_open("/100", &format!("HTTP/1.1 100 Continue\r\n\r\n{PLAIN}"));
 }
 
 #[test]
-fn extra_sends_five_bytes_too_many() {
-    answers_and_lives("/extra", &format!("{PLAIN}stray"));
+fn extra_sends_five_stray_bytes() {
+    expect_response_then_open("/extra", &format!("{PLAIN}stray"));
 }
 
 #[test]
-fn malformed_answers_are_malformed_as_told() {
-    answers_and_closes("/bad-length", &format!("{HEAD}Content-Length: -13\r\n\r\nHello, World!"));
-    answers_and_closes("/two-lengths", &format!("{HEAD}Content-Length: 13\r\nContent-Length: 12\r\n\r\nHello, World!"));
-    answers_and_closes(
+fn malformed_responses_match_their_paths() {
+    expect_response_then_close("/bad-length", &format!("{HEAD}Content-Length: -13\r\n\r\nHello, World!"));
+    expect_response_then_close(
+        "/two-lengths",
+        &format!("{HEAD}Content-Length: 13\r\nContent-Length: 12\r\n\r\nHello, World!"),
+    );
+    expect_response_then_close(
         "/length-and-chunked",
         &format!("{HEAD}Content-Length: 13\r\nTransfer-Encoding: chunked\r\n\r\nd\r\nHello, World!\r\n0\r\n\r\n"),
     );
-    answers_and_closes("/bad-chunk", &format!("{HEAD}Transfer-Encoding: chunked\r\n\r\nd\r\nHello, World!\r\nzz\r\n"));
+    expect_response_then_close(
+        "/bad-chunk",
+        &format!("{HEAD}Transfer-Encoding: chunked\r\n\r\nd\r\nHello, World!\r\nzz\r\n"),
+    );
 }
 
 #[test]
-fn an_endless_head_does_not_end() {
-    let server = server();
+fn endless_heads_never_end() {
+    let server = start_server();
     let mut client = connect(&server);
-    send(&mut client, &get("/endless-head"));
+    send_text(&mut client, &get_request("/endless-head"));
     let line = "X-Endless: and so on, and so on, and so on\r\n";
-    expect(&mut client, &format!("HTTP/1.1 200 OK\r\n{}", line.repeat(100_000)));
+    expect_text(&mut client, &format!("HTTP/1.1 200 OK\r\n{}", line.repeat(100_000)));
     expect_alive(&mut connect(&server));
 }
 
@@ -321,35 +330,35 @@ fn echo_returns_the_request_as_it_was_received() {
         "PUT /echo HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello",
         "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n0\r\nX-T: t\r\n\r\n",
     ] {
-        let server = server();
+        let server = start_server();
         let mut client = connect(&server);
-        send(&mut client, request);
-        expect(&mut client, &format!("{HEAD}Content-Length: {}\r\n\r\n{request}", request.len()));
+        send_text(&mut client, request);
+        expect_text(&mut client, &format!("{HEAD}Content-Length: {}\r\n\r\n{request}", request.len()));
         expect_alive(&mut client);
     }
 }
 
 #[test]
 fn sink_counts_a_body_of_any_size() {
-    let server = server();
+    let server = start_server();
     let mut client = connect(&server);
-    send(&mut client, "POST /sink HTTP/1.1\r\nContent-Length: 20000000\r\n\r\n");
+    send_text(&mut client, "POST /sink HTTP/1.1\r\nContent-Length: 20000000\r\n\r\n");
     client.write_all(&vec![b'u'; 20_000_000]).unwrap();
-    expect(&mut client, &format!("{HEAD}Content-Length: 8\r\n\r\n20000000"));
-    send(
+    expect_text(&mut client, &format!("{HEAD}Content-Length: 8\r\n\r\n20000000"));
+    send_text(
         &mut client,
         "POST /sink HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n",
     );
-    expect(&mut client, &format!("{HEAD}Content-Length: 2\r\n\r\n19"));
+    expect_text(&mut client, &format!("{HEAD}Content-Length: 2\r\n\r\n19"));
     expect_alive(&mut client);
 }
 
 #[test]
-fn an_early_413_comes_before_the_body_which_is_then_read() {
-    let server = server();
+fn early_413_precedes_the_request_body() {
+    let server = start_server();
     let mut client = connect(&server);
-    send(&mut client, "POST /early/413 HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n");
-    expect(
+    send_text(&mut client, "POST /early/413 HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n");
+    expect_text(
         &mut client,
         "HTTP/1.1 413 Content Too Large\r\nContent-Type: text/plain\r\nContent-Length: 10\r\n\r\ntoo large\n",
     );
@@ -358,29 +367,29 @@ fn an_early_413_comes_before_the_body_which_is_then_read() {
 }
 
 #[test]
-fn a_client_that_expects_continue_gets_it() {
-    let server = server();
+fn expected_continue_is_sent() {
+    let server = start_server();
     let mut client = connect(&server);
-    send(&mut client, "POST /sink HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
-    expect(&mut client, "HTTP/1.1 100 Continue\r\n\r\n");
-    send(&mut client, "body");
-    expect(&mut client, &format!("{HEAD}Content-Length: 1\r\n\r\n4"));
+    send_text(&mut client, "POST /sink HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 4\r\n\r\n");
+    expect_text(&mut client, "HTTP/1.1 100 Continue\r\n\r\n");
+    send_text(&mut client, "body");
+    expect_text(&mut client, &format!("{HEAD}Content-Length: 1\r\n\r\n4"));
 }
 
 #[test]
 fn bodies_are_dropped_by_every_other_path() {
-    let server = server();
+    let server = start_server();
     let mut client = connect(&server);
-    send(&mut client, "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody");
-    expect(&mut client, PLAIN);
-    send(&mut client, "POST /delay/1 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n");
-    expect(&mut client, PLAIN);
+    send_text(&mut client, "POST / HTTP/1.1\r\nContent-Length: 4\r\n\r\nbody");
+    expect_text(&mut client, PLAIN);
+    send_text(&mut client, "POST /delay/1 HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n4\r\nbody\r\n0\r\n\r\n");
+    expect_text(&mut client, PLAIN);
     expect_alive(&mut client);
 }
 
 #[test]
 fn head_is_answered_without_a_body() {
-    let server = server();
+    let server = start_server();
     let mut client = connect(&server);
     for (path, fields) in [
         ("/", "Content-Length: 13\r\n"),
@@ -388,8 +397,8 @@ fn head_is_answered_without_a_body() {
         ("/chunked/9", "Transfer-Encoding: chunked\r\nTrailer: X-Trail\r\n"),
         ("/drip?bytes=9&ms=9", "Content-Length: 9\r\n"),
     ] {
-        send(&mut client, &format!("HEAD {path} HTTP/1.1\r\n\r\n"));
-        expect(&mut client, &format!("{HEAD}{fields}\r\n"));
+        send_text(&mut client, &format!("HEAD {path} HTTP/1.1\r\n\r\n"));
+        expect_text(&mut client, &format!("{HEAD}{fields}\r\n"));
     }
     expect_alive(&mut client);
 }
@@ -401,60 +410,68 @@ fn connection_close_of_clients_is_honoured() {
         ("GET / HTTP/1.0\r\n\r\n", PLAIN_CLOSE),
         ("DELETE /delay/1 HTTP/1.1\r\nConnection: close\r\n\r\n", PLAIN_CLOSE),
     ] {
-        let server = server();
+        let server = start_server();
         let mut client = connect(&server);
-        send(&mut client, request);
-        expect(&mut client, response);
+        send_text(&mut client, request);
+        expect_text(&mut client, response);
         expect_closed(&mut client);
     }
 }
 
 #[test]
 fn http10_keep_alive_is_confirmed() {
-    let server = server();
+    let server = start_server();
     let mut client = connect(&server);
     for _ in 0..2 {
-        send(&mut client, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+        send_text(&mut client, "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
         let fields = "Content-Length: 13\r\nConnection: keep-alive\r\n";
-        expect(&mut client, &format!("{HEAD}{fields}\r\nHello, World!"));
+        expect_text(&mut client, &format!("{HEAD}{fields}\r\nHello, World!"));
     }
 }
 
 #[test]
 fn requests_that_arrive_byte_by_byte_are_answered() {
-    let server = server();
+    let server = start_server();
     let mut client = connect(&server);
     let echoed = "POST /echo HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n0\r\n\r\n";
-    for byte in format!("{}{}{echoed}", get("/"), get("/bytes/2")).chars() {
-        send(&mut client, &byte.to_string());
+    for byte in format!("{}{}{echoed}", get_request("/"), get_request("/bytes/2")).chars() {
+        send_text(&mut client, &byte.to_string());
     }
-    expect(&mut client, PLAIN);
-    expect(&mut client, &format!("{HEAD}Content-Length: 2\r\n\r\nxx"));
-    expect(&mut client, &format!("{HEAD}Content-Length: {}\r\n\r\n{echoed}", echoed.len()));
+    expect_text(&mut client, PLAIN);
+    expect_text(&mut client, &format!("{HEAD}Content-Length: 2\r\n\r\nxx"));
+    expect_text(&mut client, &format!("{HEAD}Content-Length: {}\r\n\r\n{echoed}", echoed.len()));
 }
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {
-    let server = server();
+    let server = start_server();
     let mut client = connect(&server);
-    let batch = [get("/"), get("/delay/5"), get("/status/500"), get("/bytes/70000"), get("/close"), get("/")].concat();
-    send(&mut client, &batch);
-    expect(&mut client, PLAIN);
-    expect(&mut client, PLAIN);
+    let batch = [
+        get_request("/"),
+        get_request("/delay/5"),
+        get_request("/status/500"),
+        get_request("/bytes/70000"),
+        get_request("/close"),
+        get_request("/"),
+    ]
+    .concat();
+    send_text(&mut client, &batch);
+    expect_text(&mut client, PLAIN);
+    expect_text(&mut client, PLAIN);
     let failed = "HTTP/1.1 500 Internal Server Error\r\nContent-Type: text/plain\r\nContent-Length: 4\r\n\r\n500\n";
-    expect(&mut client, failed);
-    expect(&mut client, &format!("{HEAD}Content-Length: 70000\r\n\r\n{}", "x".repeat(70_000)));
-    expect(&mut client, PLAIN_CLOSE);
+    expect_text(&mut client, failed);
+    expect_text(&mut client, &format!("{HEAD}Content-Length: 70000\r\n\r\n{}", "x".repeat(70_000)));
+    expect_text(&mut client, PLAIN_CLOSE);
     expect_closed(&mut client);
 }
 
 #[test]
 fn late_readers_get_all_pipelined_responses() {
-    let server = server();
+    let server = start_server();
     let mut client = connect(&server);
     let mut writer = client.try_clone().unwrap();
-    let writing = std::thread::spawn(move || send(&mut writer, &get("/").repeat(10_000)));
-    expect(&mut client, &PLAIN.repeat(10_000));
+    let writing = std::thread::spawn(move || send_text(&mut writer, &get_request("/").repeat(10_000)));
+    expect_text(&mut client, &PLAIN.repeat(10_000));
     writing.join().unwrap();
     expect_alive(&mut client);
 }
@@ -462,9 +479,9 @@ fn late_readers_get_all_pipelined_responses() {
 #[test]
 fn half_closed_clients_get_their_responses() {
     for path in ["/", "/delay/5", "/bytes/1000000"] {
-        let server = server();
+        let server = start_server();
         let mut client = connect(&server);
-        send(&mut client, &get(path));
+        send_text(&mut client, &get_request(path));
         client.shutdown(Shutdown::Write).unwrap();
         let mut got = Vec::new();
         client.read_to_end(&mut got).unwrap();
@@ -480,45 +497,45 @@ fn bad_requests_are_refused_with_a_reason() {
         ("GET / HTTP/2.0\r\n\r\n", "505 HTTP Version Not Supported", "the version is neither HTTP/1.1 nor HTTP/1.0\n"),
         ("POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n", "400 Bad Request", "Content-Length is not a whole number\n"),
     ] {
-        let server = server();
+        let server = start_server();
         let mut client = connect(&server);
-        send(&mut client, request);
+        send_text(&mut client, request);
         let (head, length) = ("Content-Type: text/plain\r\nContent-Length:", body.len());
-        expect(&mut client, &format!("HTTP/1.1 {status}\r\n{head} {length}\r\nConnection: close\r\n\r\n{body}"));
+        expect_text(&mut client, &format!("HTTP/1.1 {status}\r\n{head} {length}\r\nConnection: close\r\n\r\n{body}"));
         expect_closed(&mut client);
     }
 }
 
 #[test]
 fn endless_heads_are_refused() {
-    let server = server();
+    let server = start_server();
     let mut client = connect(&server);
     // Exceeds the limit, so that part of the request is still unread when the response is sent.
-    send(&mut client, &format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(200_000)));
+    send_text(&mut client, &format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(200_000)));
     let why = "the head is longer than 16 KiB\n";
     let fields = format!("Content-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n", why.len());
-    expect(&mut client, &format!("HTTP/1.1 431 Request Header Fields Too Large\r\n{fields}\r\n{why}"));
+    expect_text(&mut client, &format!("HTTP/1.1 431 Request Header Fields Too Large\r\n{fields}\r\n{why}"));
     client.shutdown(Shutdown::Write).unwrap();
     expect_closed(&mut client);
 }
 
 #[test]
-fn echo_refuses_what_it_would_have_to_keep() {
-    let server = server();
+fn echo_refuses_oversized_requests() {
+    let server = start_server();
     let mut client = connect(&server);
-    send(&mut client, "POST /echo HTTP/1.1\r\nContent-Length: 2000000\r\n\r\n");
+    send_text(&mut client, "POST /echo HTTP/1.1\r\nContent-Length: 2000000\r\n\r\n");
     client.write_all(&vec![b'u'; 2_000_000]).unwrap();
     let why = "/echo keeps at most 1 MiB\n";
     let fields = format!("Content-Type: text/plain\r\nContent-Length: {}\r\nConnection: close\r\n", why.len());
-    expect(&mut client, &format!("HTTP/1.1 413 Content Too Large\r\n{fields}\r\n{why}"));
+    expect_text(&mut client, &format!("HTTP/1.1 413 Content Too Large\r\n{fields}\r\n{why}"));
 }
 
 #[test]
-fn bad_paths_say_what_is_wrong() {
+fn path_errors_name_the_fault() {
     let response = |status: &str, body: &str| {
         format!("HTTP/1.1 {status}\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}", body.len())
     };
-    answers_and_lives("/nowhere", &response("404 Not Found", "no such path; onrush serve --help lists them\n"));
+    expect_response_then_open("/nowhere", &response("404 Not Found", "no such path; onrush serve --help lists them\n"));
     for (path, body) in [
         ("/bytes/-1", "\"-1\" is not a number of bytes from 0 to 10737418240\n"),
         ("/bytes/10737418241", "\"10737418241\" is not a number of bytes from 0 to 10737418240\n"),
@@ -552,17 +569,17 @@ fn bad_paths_say_what_is_wrong() {
         ("/prefork?serves=-1", "serves: \"-1\" is not a whole number from 1 to 4096\n"),
         ("/mixed?rest=-1", "\"-1\" is not a time of at most an hour, in ms\n"),
     ] {
-        answers_and_lives(path, &response("400 Bad Request", body));
+        expect_response_then_open(path, &response("400 Bad Request", body));
     }
 }
 
 #[test]
 fn capacity_queues_are_shared_by_all() {
-    let server = server_with(2);
+    let server = start_server_with(2);
     let mut clients: Vec<TcpStream> = (0..4).map(|_| connect(&server)).collect();
     let start = Instant::now();
-    clients.iter_mut().for_each(|client| send(client, &get("/capacity?rps=20")));
-    clients.iter_mut().for_each(|client| expect(client, PLAIN));
+    clients.iter_mut().for_each(|client| send_text(client, &get_request("/capacity?rps=20")));
+    clients.iter_mut().for_each(|client| expect_text(client, PLAIN));
     assert!(start.elapsed() >= Duration::from_millis(200), "four requests at 20 a second took {:?}", start.elapsed());
 }
 
@@ -576,82 +593,82 @@ fn expect_silence(client: &mut TcpStream) {
 
 #[test]
 fn pool_workers_serve_all_connections() {
-    let server = server_with(2);
+    let server = start_server_with(2);
     let mut clients: Vec<TcpStream> = (0..8).map(|_| connect(&server)).collect();
     let start = Instant::now();
-    clients.iter_mut().for_each(|client| send(client, &get("/pool?workers=2&ms=50").repeat(2)));
-    clients.iter_mut().for_each(|client| expect(client, &PLAIN.repeat(2)));
+    clients.iter_mut().for_each(|client| send_text(client, &get_request("/pool?workers=2&ms=50").repeat(2)));
+    clients.iter_mut().for_each(|client| expect_text(client, &PLAIN.repeat(2)));
     assert!(start.elapsed() >= Duration::from_millis(400), "16 requests took {:?}", start.elapsed());
     clients.iter_mut().for_each(expect_alive);
 }
 
 #[test]
 fn departed_queued_clients_take_no_worker() {
-    let server = server_with(2);
-    let path = get("/pool?workers=1&ms=300");
+    let server = start_server_with(2);
+    let path = get_request("/pool?workers=1&ms=300");
     let [mut first, mut last] = [connect(&server), connect(&server)];
-    send(&mut first, &path);
+    send_text(&mut first, &path);
     // If the dropped connections were served, the last one would time out.
     let mut waiting: Vec<TcpStream> = (0..100).map(|_| connect(&server)).collect();
-    waiting.iter_mut().for_each(|client| send(client, &path));
+    waiting.iter_mut().for_each(|client| send_text(client, &path));
     drop(waiting);
-    send(&mut last, &path);
-    expect(&mut first, PLAIN);
-    expect(&mut last, PLAIN);
+    send_text(&mut last, &path);
+    expect_text(&mut first, PLAIN);
+    expect_text(&mut last, PLAIN);
     expect_alive(&mut last);
 }
 
 #[test]
-fn a_client_that_does_not_read_occupies_no_worker() {
-    let server = server();
+fn non_reading_clients_occupy_no_worker() {
+    let server = start_server();
     let [mut slow, mut client] = [connect(&server), connect(&server)];
-    let path = get("/pool?workers=1&ms=0");
+    let path = get_request("/pool?workers=1&ms=0");
     // The kernel's buffers hold a few megabytes, which fill long before the other client is done.
-    send(&mut slow, &(get("/bytes/60000") + &path).repeat(400));
+    send_text(&mut slow, &(get_request("/bytes/60000") + &path).repeat(400));
     for _ in 0..400 {
-        send(&mut client, &path);
-        expect(&mut client, PLAIN);
+        send_text(&mut client, &path);
+        expect_text(&mut client, PLAIN);
     }
 }
 
 #[test]
 fn half_closed_clients_are_served_by_pools() {
-    let server = server();
+    let server = start_server();
     let mut client = connect(&server);
-    send(&mut client, &get("/pool?workers=1&ms=5"));
+    send_text(&mut client, &get_request("/pool?workers=1&ms=5"));
     client.shutdown(Shutdown::Write).unwrap();
-    expect(&mut client, PLAIN);
+    expect_text(&mut client, PLAIN);
     expect_closed(&mut client);
 }
 
 #[test]
 fn prefork_limits_served_connections() {
     for threads in [1, 2] {
-        let server = server_with(threads);
-        let path = get("/prefork?serves=2");
+        let server = start_server_with(threads);
+        let path = get_request("/prefork?serves=2");
         let mut clients: Vec<TcpStream> = (0..6).map(|_| connect(&server)).collect();
         for client in &mut clients[..2] {
-            send(client, &path);
-            expect(client, PLAIN);
+            send_text(client, &path);
+            expect_text(client, PLAIN);
         }
         for client in &mut clients[2..] {
-            send(client, &path.repeat(2));
+            send_text(client, &path.repeat(2));
             expect_silence(client);
         }
         // Served connections keep their places. A place that is released goes to the next connection in order of
         // arrival.
-        send(&mut clients[1], &path);
-        expect(&mut clients[1], PLAIN);
+        send_text(&mut clients[1], &path);
+        expect_text(&mut clients[1], PLAIN);
         expect_alive(&mut clients[1]);
         drop(clients.remove(3));
         expect_silence(&mut clients[2]);
         drop(clients.remove(0));
-        expect(&mut clients[1], &PLAIN.repeat(2));
+        expect_text(&mut clients[1], &PLAIN.repeat(2));
         expect_silence(&mut clients[2]);
-        send(&mut clients[0], &get("/close"));
-        expect(&mut clients[0], PLAIN_CLOSE);
+        send_text(&mut clients[0], &get_request("/close"));
+        expect_text(&mut clients[0], PLAIN_CLOSE);
         expect_closed(&mut clients[0]);
-        expect(&mut clients[2], &PLAIN.repeat(2));
+        expect_text(&mut clients[2], &PLAIN.repeat(2));
         expect_silence(&mut clients[3]);
         // Other paths are unaffected.
         expect_alive(&mut connect(&server));
@@ -660,36 +677,38 @@ fn prefork_limits_served_connections() {
 
 #[test]
 fn prefork_connections_may_use_pools() {
-    let server = server();
+    let server = start_server();
     let [mut served, mut waiting] = [connect(&server), connect(&server)];
-    let batch = [get("/prefork?serves=1&ms=5"), get("/pool?workers=1&ms=5"), get("/prefork?serves=1")].concat();
-    send(&mut served, &batch);
-    expect(&mut served, &PLAIN.repeat(3));
-    send(&mut waiting, &get("/prefork?serves=1"));
+    let batch =
+        [get_request("/prefork?serves=1&ms=5"), get_request("/pool?workers=1&ms=5"), get_request("/prefork?serves=1")]
+            .concat();
+    send_text(&mut served, &batch);
+    expect_text(&mut served, &PLAIN.repeat(3));
+    send_text(&mut waiting, &get_request("/prefork?serves=1"));
     expect_silence(&mut waiting);
     drop(served);
-    expect(&mut waiting, PLAIN);
+    expect_text(&mut waiting, PLAIN);
 }
 
 #[test]
-fn stats_count_connections_and_requests_but_not_themselves() {
+fn stats_exclude_their_own_requests() {
     for threads in [1, 3] {
-        let server = server_with(threads);
+        let server = start_server_with(threads);
         let mut clients: Vec<TcpStream> = (0..8).map(|_| connect(&server)).collect();
         for client in &mut clients {
-            send(client, &(get("/").repeat(5) + &get("/status/204")));
-            expect(client, &(PLAIN.repeat(5) + "HTTP/1.1 204 No Content\r\nContent-Type: text/plain\r\n\r\n"));
+            send_text(client, &(get_request("/").repeat(5) + &get_request("/status/204")));
+            expect_text(client, &(PLAIN.repeat(5) + "HTTP/1.1 204 No Content\r\nContent-Type: text/plain\r\n\r\n"));
         }
         for _ in 0..2 {
             let body = "{\"connections\": 8, \"requests\": 48}\n";
-            send(&mut clients[0], &get("/stats"));
-            expect(&mut clients[0], &format!("{HEAD}Content-Length: {}\r\n\r\n{body}", body.len()));
+            send_text(&mut clients[0], &get_request("/stats"));
+            expect_text(&mut clients[0], &format!("{HEAD}Content-Length: {}\r\n\r\n{body}", body.len()));
         }
     }
 }
 
 #[test]
-fn every_path_of_the_table_answers() {
+fn every_listed_path_responds() {
     for route in routes::ROUTES {
         let argument = if route.path == "/status/" { "200" } else { "1" };
         let usage = route
@@ -700,9 +719,9 @@ fn every_path_of_the_table_answers() {
             .replace("=M", "=1")
             .replace("=T", "=5s");
         let usage = usage.replace("=N", "=1").replace("MS", argument).replace('N', argument);
-        let server = server();
+        let server = start_server();
         let mut client = connect(&server);
-        send(&mut client, &get(&format!("{}{usage}", route.path)));
+        send_text(&mut client, &get_request(&format!("{}{usage}", route.path)));
         client.set_read_timeout(Some(Duration::from_millis(if route.path == "/hang" { 50 } else { 20_000 }))).unwrap();
         let mut start = [0; 12];
         let read = client.read(&mut start).map_err(|error| error.kind());
@@ -729,7 +748,7 @@ fn stopped_servers_free_their_port() {
     let (mut idle, mut waiting) = (connect(&server), connect(&server));
     expect_alive(&mut idle);
     expect_alive(&mut waiting);
-    send(&mut waiting, &get("/delay/3600000"));
+    send_text(&mut waiting, &get_request("/delay/3600000"));
     server.stop();
     expect_closed(&mut idle);
     assert!(TcpStream::connect(address).is_err());

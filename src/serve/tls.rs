@@ -62,7 +62,12 @@ impl TlsSession {
     }
 
     /// Appends decrypted bytes, up to this much room.
-    pub(super) fn receive(&mut self, socket: &OwnedFd, input: &mut Vec<u8>, mut room: usize) -> ReceiveResult {
+    pub(super) fn receive_decrypted(
+        &mut self,
+        socket: &OwnedFd,
+        input: &mut Vec<u8>,
+        mut room: usize,
+    ) -> ReceiveResult {
         loop {
             match self.0.reader().fill_buf() {
                 Ok([]) => return ReceiveResult::End,
@@ -86,20 +91,20 @@ impl TlsSession {
             }
             let is_good = self.0.process_new_packets().is_ok();
             // The handshake, or an alert that names the error. Bytes that the kernel does not take are sent later.
-            if self.flush(socket) == SendResult::Gone || !is_good {
+            if self.flush_encrypted(socket) == SendResult::Gone || !is_good {
                 return ReceiveResult::Broken;
             }
         }
     }
 
     /// Encrypts bytes for the next flush.
-    pub(super) fn write(&mut self, bytes: &[u8]) {
+    pub(super) fn encrypt_bytes(&mut self, bytes: &[u8]) {
         // The buffer is unlimited, so this cannot fail.
         let _ = self.0.writer().write_all(bytes);
     }
 
     /// Hands encrypted bytes to the kernel.
-    pub(super) fn flush(&mut self, socket: &OwnedFd) -> SendResult {
+    pub(super) fn flush_encrypted(&mut self, socket: &OwnedFd) -> SendResult {
         while self.0.wants_write() {
             match self.0.write_tls(&mut Bare(socket)) {
                 Ok(_) => {}
@@ -112,10 +117,10 @@ impl TlsSession {
     }
 
     /// Announces the end of sending.
-    pub(super) fn end(&mut self, socket: &OwnedFd) {
+    pub(super) fn announce_end(&mut self, socket: &OwnedFd) {
         self.0.send_close_notify();
         // If the client has gone, the next receive detects it.
-        let _ = self.flush(socket);
+        let _ = self.flush_encrypted(socket);
     }
 }
 
@@ -191,19 +196,19 @@ mod tests {
         }
     }
 
-    fn server() -> EmbeddedServer {
+    fn start_tls_server() -> EmbeddedServer {
         EmbeddedServer::start(&ServeConfig { address: SocketAddr::from(([127, 0, 0, 1], 0)), threads: 1, tls: true })
             .unwrap()
     }
 
-    fn socket(server: &EmbeddedServer) -> TcpStream {
+    fn connect_socket(server: &EmbeddedServer) -> TcpStream {
         let socket = TcpStream::connect(server.address()).unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         socket
     }
 
     /// A client that offers these protocols.
-    fn client(server: &EmbeddedServer, protocols: &[&str]) -> StreamOwned<ClientConnection, TcpStream> {
+    fn connect_client(server: &EmbeddedServer, protocols: &[&str]) -> StreamOwned<ClientConnection, TcpStream> {
         let provider = aws_lc_rs::default_provider();
         let mut config = ClientConfig::builder_with_provider(Arc::new(provider.clone()))
             .with_safe_default_protocol_versions()
@@ -213,11 +218,11 @@ mod tests {
             .with_no_client_auth();
         config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
         let connection = ClientConnection::new(Arc::new(config), ServerName::try_from("localhost").unwrap()).unwrap();
-        StreamOwned::new(connection, socket(server))
+        StreamOwned::new(connection, connect_socket(server))
     }
 
     /// Reads everything up to an orderly end.
-    fn rest(client: &mut impl Read) -> String {
+    fn read_to_close(client: &mut impl Read) -> String {
         let mut text = String::new();
         client.read_to_string(&mut text).unwrap();
         text
@@ -225,12 +230,12 @@ mod tests {
 
     #[test]
     fn bodies_of_any_size_are_sent_and_received() {
-        let server = server();
-        let mut client = client(&server, &["http/1.1"]);
+        let server = start_tls_server();
+        let mut client = connect_client(&server, &["http/1.1"]);
         client.write_all(b"POST /sink HTTP/1.1\r\nContent-Length: 3000000\r\n\r\n").unwrap();
         client.write_all(&vec![b'u'; 3_000_000]).unwrap();
         client.write_all(b"GET /bytes/3000000 HTTP/1.1\r\n\r\nGET /close HTTP/1.1\r\n\r\n").unwrap();
-        let text = rest(&mut client);
+        let text = read_to_close(&mut client);
         assert!(text.contains("\r\n\r\n3000000HTTP/1.1 200 OK\r\n") && text.len() > 3_000_000, "{}", text.len());
         assert!(text.ends_with("xxHTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: 13\r\nConnection: close\r\n\r\nHello, World!"));
         assert_eq!(client.conn.alpn_protocol(), Some(&b"http/1.1"[..]));
@@ -238,8 +243,8 @@ mod tests {
 
     #[test]
     fn a_client_may_choose_http2() {
-        let server = server();
-        let mut client = client(&server, &["http/1.1", "h2"]);
+        let server = start_tls_server();
+        let mut client = connect_client(&server, &["http/1.1", "h2"]);
         client.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0").unwrap();
         let mut start = [0; 9];
         client.read_exact(&mut start).unwrap();
@@ -249,9 +254,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tls_gets_an_alert() {
-        let server = server();
-        let mut client = socket(&server);
+    fn plain_text_gets_a_tls_alert() {
+        let server = start_tls_server();
+        let mut client = connect_socket(&server);
         client.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         let mut alert = [0; 7];
         client.read_exact(&mut alert).unwrap();

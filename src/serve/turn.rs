@@ -22,7 +22,7 @@ pub(super) const STEPS_PER_TURN: usize = 16;
 
 impl AfterTurn {
     /// The result of a step that handed bytes to the kernel, if the step ends the turn.
-    pub(super) fn after(sent: SendResult) -> Option<Self> {
+    pub(super) fn after_send(sent: SendResult) -> Option<Self> {
         match sent {
             SendResult::All => None,
             SendResult::Full => Some(Self::Wait),

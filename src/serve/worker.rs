@@ -72,7 +72,7 @@ impl ServeWorker {
     pub(super) fn new(listener: OwnedFd, stop: Arc<OwnedFd>, resources: Resources) -> io::Result<Self> {
         let epoll = Poll::new()?;
         epoll::add(&epoll, &stop, EventData::new_u64(PollToken::STOP.0), EventFlags::IN)?;
-        epoll::add(&epoll, resources.inbox.bell(), EventData::new_u64(PollToken::INBOX.0), EventFlags::IN)?;
+        epoll::add(&epoll, resources.inbox.bell_fd(), EventData::new_u64(PollToken::INBOX.0), EventFlags::IN)?;
         epoll::add(&epoll, &listener, EventData::new_u64(PollToken::LISTENER.0), EventFlags::IN | EventFlags::ET)?;
         Ok(Self {
             epoll,
@@ -88,12 +88,12 @@ impl ServeWorker {
     }
 
     /// Serves until the eventfd becomes readable.
-    pub(super) fn run(&mut self) {
+    pub(super) fn run_loop(&mut self) {
         // By default the kernel may delay a wakeup by 50 µs to save energy. If this fails, it does.
         let _ = set_current_timer_slack(NonZeroU64::new(1));
         let mut events: Vec<Event> = Vec::with_capacity(EVENTS_PER_WAKE_UP);
         loop {
-            match self.epoll.wait(&mut events, self.timeout()) {
+            match self.epoll.wait(&mut events, self.event_timeout()) {
                 Ok(()) | Err(Errno::INTR) => {}
                 Err(errno) => panic!("epoll_wait failed on a descriptor of its own: {errno}"),
             }
@@ -103,7 +103,7 @@ impl ServeWorker {
             for event in &events {
                 match PollToken(event.data.u64()) {
                     PollToken::STOP => return,
-                    PollToken::LISTENER => self.accept(),
+                    PollToken::LISTENER => self.accept_connections(),
                     PollToken::INBOX => self.answer_calls(),
                     token => {
                         self.give_turn(token, |connection, resources| connection.handle_event(event.flags, resources))
@@ -117,7 +117,7 @@ impl ServeWorker {
 
     /// Waits while the target is frozen. Returns true if the thread should end.
     fn is_stopped_while_frozen(&self) -> bool {
-        while let Some(left) = self.resources.common.freeze.left() {
+        while let Some(left) = self.resources.common.freeze.time_left() {
             match poll(&mut [PollFd::new(&self.stop, PollFlags::IN)], Some(&timespec(left))) {
                 Ok(0) | Err(Errno::INTR) => {}
                 Ok(_) => return true,
@@ -128,7 +128,7 @@ impl ServeWorker {
     }
 
     /// Maximum wait for events; `None` if unlimited.
-    fn timeout(&self) -> Option<Duration> {
+    fn event_timeout(&self) -> Option<Duration> {
         let wait_ns = match self.timers.first() {
             _ if !self.again.is_empty() => 0,
             Some((due_ns, _)) => due_ns.saturating_sub(self.resources.now_ns()),
@@ -148,27 +148,27 @@ impl ServeWorker {
             self.timers.pop_first();
             if token == PollToken::LISTENER {
                 self.accept_put_off = false;
-                self.accept();
+                self.accept_connections();
             } else {
                 self.slots[token.index()].timer_ns = None;
-                self.give_turn(token, ServedConnection::turn);
+                self.give_turn(token, ServedConnection::take_turn);
             }
         }
     }
 
     fn answer_calls(&mut self) {
-        for WakeCall { token, exchange } in self.resources.inbox.take() {
-            self.give_turn(token, |connection, resources| connection.answer(exchange, resources));
+        for WakeCall { token, exchange } in self.resources.inbox.take_calls() {
+            self.give_turn(token, |connection, resources| connection.handle_wakeup(exchange, resources));
         }
     }
 
     fn run_queue(&mut self) {
         for token in std::mem::take(&mut self.again) {
             if token == PollToken::LISTENER {
-                self.accept();
+                self.accept_connections();
             } else {
                 self.slots[token.index()].is_queued = false;
-                self.give_turn(token, ServedConnection::turn);
+                self.give_turn(token, ServedConnection::take_turn);
             }
         }
     }
@@ -195,22 +195,22 @@ impl ServeWorker {
             AfterTurn::Http2 => {
                 slot.connection = slot.connection.take().and_then(ServedConnection::into_http2);
                 if slot.connection.is_some() {
-                    self.give_turn(token, ServedConnection::turn);
+                    self.give_turn(token, ServedConnection::take_turn);
                 } else {
-                    self.close(token);
+                    self.close_connection(token);
                 }
             }
-            AfterTurn::Close => self.close(token),
+            AfterTurn::Close => self.close_connection(token),
         }
     }
 
-    fn accept(&mut self) {
+    fn accept_connections(&mut self) {
         if self.accept_put_off {
             return;
         }
         for _ in 0..ACCEPTS_PER_TURN {
             match accept_with(&self.listener, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK) {
-                Ok(socket) => self.open(socket),
+                Ok(socket) => self.open_connection(socket),
                 Err(Errno::AGAIN) => return,
                 Err(Errno::INTR | Errno::CONNABORTED) => {}
                 // Descriptors or memory ran out, so clients wait in the backlog. An immediate retry would be a busy
@@ -228,7 +228,7 @@ impl ServeWorker {
         }
     }
 
-    fn open(&mut self, socket: OwnedFd) {
+    fn open_connection(&mut self, socket: OwnedFd) {
         let number = self.resources.counters().add_connection();
         // If this fails, responses are late but correct.
         let _ = sockopt::set_tcp_nodelay(&socket, true);
@@ -240,7 +240,7 @@ impl ServeWorker {
         let token = PollToken::of_slot(index, slot.generation);
         let tls = match &self.resources.common.tls {
             Some(settings) => {
-                let Some(tls) = TlsSession::new(settings) else { return self.close(token) };
+                let Some(tls) = TlsSession::new(settings) else { return self.close_connection(token) };
                 Some(tls)
             }
             None => None,
@@ -250,12 +250,12 @@ impl ServeWorker {
         // Writability is watched from the start: edge-triggered, it costs nothing until a send is incomplete.
         let flags = EventFlags::IN | EventFlags::OUT | EventFlags::RDHUP | EventFlags::ET;
         if epoll::add(&self.epoll, connection.socket(), EventData::new_u64(token.0), flags).is_err() {
-            self.close(token);
+            self.close_connection(token);
         }
     }
 
     /// Closes the connection of a slot. Closing the socket removes it from epoll.
-    fn close(&mut self, token: PollToken) {
+    fn close_connection(&mut self, token: PollToken) {
         let slot = &mut self.slots[token.index()];
         slot.connection = None;
         slot.generation = slot.generation.wrapping_add(1);
@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     /// A worker over a bound socket that does not listen yet.
-    fn worker() -> (ServeWorker, SocketAddr) {
+    fn unlistening_worker() -> (ServeWorker, SocketAddr) {
         let listener = socket_with(AddressFamily::INET, SocketType::STREAM, SocketFlags::NONBLOCK, None).unwrap();
         bind(&listener, &SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
         let address = SocketAddr::try_from(getsockname(&listener).unwrap()).unwrap();
@@ -294,11 +294,11 @@ mod tests {
     #[test]
     fn failed_accepts_are_retried_later() {
         // Accepting on a socket that does not listen fails every time, just as without free descriptors.
-        let (mut worker, address) = worker();
-        worker.accept();
-        worker.accept();
+        let (mut worker, address) = unlistening_worker();
+        worker.accept_connections();
+        worker.accept_connections();
         assert_eq!(worker.timers.len(), 1, "one timer, however many tries");
-        let timeout = worker.timeout().expect("a timer");
+        let timeout = worker.event_timeout().expect("a timer");
         let pauses = Duration::from_millis(1)..Duration::from_secs(1);
         assert!(worker.again.is_empty() && pauses.contains(&timeout), "a pause: {timeout:?}");
 
@@ -311,26 +311,26 @@ mod tests {
     }
 
     #[test]
-    fn a_frozen_thread_ends_when_it_is_stopped() {
-        let (mut worker, _address) = worker();
+    fn frozen_threads_can_be_stopped() {
+        let (mut worker, _address) = unlistening_worker();
         let (every, length) = (Duration::from_millis(1), Duration::from_secs(60));
-        worker.resources.common.freeze.request(Rhythm { every, length });
+        worker.resources.common.freeze.record_request(Rhythm { every, length });
         std::thread::sleep(2 * every);
         rustix::io::write(&*worker.stop, &1u64.to_ne_bytes()).unwrap();
         assert!(worker.is_stopped_while_frozen());
-        worker.run();
-        assert!(worker.resources.common.freeze.left().is_some(), "it ended before the freeze did");
+        worker.run_loop();
+        assert!(worker.resources.common.freeze.time_left().is_some(), "it ended before the freeze did");
     }
 
     #[test]
     fn stale_events_miss_reused_slots() {
-        let (mut worker, address) = worker();
+        let (mut worker, address) = unlistening_worker();
         listen(&worker.listener, 8).unwrap();
         let _first = TcpStream::connect(address).unwrap();
-        worker.accept();
+        worker.accept_connections();
         worker.give_turn(PollToken::of_slot(0, 0), |_, _| AfterTurn::Close);
         let _second = TcpStream::connect(address).unwrap();
-        worker.accept();
+        worker.accept_connections();
         assert!(worker.slots[0].connection.is_some(), "the slot is used again");
         worker.give_turn(PollToken::of_slot(0, 0), |_, _| panic!("a turn for a connection that is gone"));
         worker.give_turn(PollToken::of_slot(0, 1), |_, _| AfterTurn::Close);
@@ -338,11 +338,11 @@ mod tests {
     }
 
     #[test]
-    fn connections_take_their_timer_along() {
-        let (mut worker, address) = worker();
+    fn closing_connections_removes_their_timer() {
+        let (mut worker, address) = unlistening_worker();
         listen(&worker.listener, 8).unwrap();
         let _client = TcpStream::connect(address).unwrap();
-        worker.accept();
+        worker.accept_connections();
         let token = PollToken::of_slot(0, 0);
         for until_ns in [u64::MAX, u64::MAX - 1, u64::MAX - 1] {
             worker.give_turn(token, |_, _| AfterTurn::Sleep(until_ns));

@@ -75,32 +75,36 @@ fn run_plan(
     if let Some(machines) = &plan.output.machines {
         let gathered = match gathered {
             Some(gathered) => gathered,
-            None => gathered.insert(Gathered::listen(machines)?),
+            None => gathered.insert(Gathered::start_listening(machines)?),
         };
         return run_on_machines(plan, gathered, clock, interrupt, observers);
     }
-    let choice = run::choice::choose(&plan.io)?;
+    let choice = run::choice::choose_backend(&plan.io)?;
     let nothing =
         || SessionResult { outcome: Outcome::interrupted(&choice), spares: Vec::new(), script: None, tail: None };
     let Some(addresses) = resolve(plan, interrupt)? else { return Ok(nothing()) };
-    let addresses =
-        if plan.dialect.is_compat() { run::reach::reachable(plan, &addresses, interrupt)? } else { addresses };
-    observers.iter_mut().for_each(|observer| observer.resolved(&choice, &addresses));
-    let listener = observers.iter_mut().find_map(|observer| observer.listener()).unwrap_or_else(|| Arc::new(|_| ()));
+    let addresses = if plan.dialect.is_compat() {
+        run::reach::find_reachable_addresses(plan, &addresses, interrupt)?
+    } else {
+        addresses
+    };
+    observers.iter_mut().for_each(|observer| observer.on_resolved(&choice, &addresses));
+    let listener =
+        observers.iter_mut().find_map(|observer| observer.script_listener()).unwrap_or_else(|| Arc::new(|_| ()));
     // A script may run for any time, even endlessly, before the run starts.
-    let mut script = interrupt.blocking(|| load(plan, &addresses, listener))?;
-    if interrupt.is_asked() {
+    let mut script = interrupt.run_blocking(|| load(plan, &addresses, listener))?;
+    if interrupt.is_requested() {
         return Ok(nothing());
     }
     let scripted = script.as_mut().map(scripted);
-    let pass_on = observers.iter_mut().find_map(|observer| observer.request_log());
-    let keep = observers.iter_mut().find_map(|observer| observer.samples(plan));
-    let prepared = run::prepare(plan, &addresses, choice.name, scripted, spares, (pass_on, keep))?;
-    let ready = observers.iter_mut().map(|observer| observer.ready()).collect::<Option<Vec<_>>>();
+    let pass_on = observers.iter_mut().find_map(|observer| observer.request_log_taker());
+    let keep = observers.iter_mut().find_map(|observer| observer.sample_taker(plan));
+    let prepared = run::prepare_run(plan, &addresses, choice.name, scripted, spares, (pass_on, keep))?;
+    let ready = observers.iter_mut().map(|observer| observer.on_ready()).collect::<Option<Vec<_>>>();
     let Some(ready) = ready else { return Ok(nothing()) };
-    let start = clock.at(ready.into_iter().max().unwrap_or_else(Instant::now));
+    let start = clock.convert_moment(ready.into_iter().max().unwrap_or_else(Instant::now));
     let (mut outcome, spares, tail) = prepared.run(plan, start, clock, interrupt, observers);
-    outcome.batch = script.as_ref().map_or(1, LoadedScript::depth);
+    outcome.batch = script.as_ref().map_or(1, LoadedScript::first_batch_size);
     Ok(SessionResult { outcome, spares, script, tail })
 }
 
@@ -112,7 +116,7 @@ fn run_on_machines(
     interrupt: &Interrupt,
     observers: &mut [&mut dyn Observer],
 ) -> anyhow::Result<SessionResult> {
-    let Some((prepared, start)) = gathered.prepare(plan, interrupt, observers)? else {
+    let Some((prepared, start)) = gathered.prepare_run(plan, interrupt, observers)? else {
         let choice = Choice { name: Epoll::NAME, reason: String::new() };
         return Ok(SessionResult {
             outcome: Outcome::interrupted(&choice),
@@ -127,10 +131,12 @@ fn run_on_machines(
 
 /// The script's part in a run. Takes the states of its threads.
 pub(crate) fn scripted(script: &mut LoadedScript) -> RunScript {
-    let callbacks = script.callbacks().into_iter().enumerate();
-    let workers = callbacks
-        .map(|(index, callbacks)| WorkerScript { prebuilt: script.prebuilt(index).map(<[u8]>::to_vec), callbacks });
-    RunScript { depth: script.depth(), writes_batches: script.wants().request, workers: workers.collect() }
+    let callbacks = script.take_callbacks().into_iter().enumerate();
+    let workers = callbacks.map(|(index, callbacks)| WorkerScript {
+        prebuilt: script.prebuilt_requests(index).map(<[u8]>::to_vec),
+        callbacks,
+    });
+    RunScript { depth: script.first_batch_size(), writes_batches: script.wants().request, workers: workers.collect() }
 }
 
 /// Resolves the target's addresses; `None` if a signal arrived first.
@@ -141,13 +147,13 @@ fn resolve(plan: &Plan, interrupt: &Interrupt) -> anyhow::Result<Option<Addresse
         // The receiver is gone if a signal arrived first.
         let _ = sender.send(onrush_plan::resolve::resolve(&target, &connect));
     };
-    run::beside("resolver", ask).map_err(|reason| NotStarted::Helper { job: "the resolver", reason })?;
+    run::spawn_detached("resolver", ask).map_err(|reason| NotStarted::Helper { job: "the resolver", reason })?;
     loop {
         match answer.recv_timeout(WATCH) {
             Ok(Ok(addresses)) => return Ok(Some(addresses)),
             Ok(Err(error)) if plan.dialect.is_compat() => return Err(error.into()),
             Ok(Err(error)) => anyhow::bail!(error.native()),
-            Err(RecvTimeoutError::Timeout) if interrupt.is_asked() => return Ok(None),
+            Err(RecvTimeoutError::Timeout) if interrupt.is_requested() => return Ok(None),
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => anyhow::bail!("the resolver ended without a result"),
         }
@@ -185,11 +191,11 @@ pub(crate) fn load(plan: &Plan, addresses: &Addresses, listener: Listener) -> an
     let phase = ScriptPhase::default();
     let watch = phase.watch();
     let name_long = move || {
-        watch.name_long(SILENT_MAX, |function| {
+        watch.report_long_calls(SILENT_MAX, |function| {
             let seconds = SILENT_MAX.as_secs();
             listener(format!("onrush: the script has been in {function} for {seconds} s\n").as_bytes());
         });
     };
-    run::beside("phases", name_long).map_err(|reason| NotStarted::Helper { job: "the script", reason })?;
+    run::spawn_detached("phases", name_long).map_err(|reason| NotStarted::Helper { job: "the script", reason })?;
     LoadedScript::load(&setting, phase).map(Some)
 }

@@ -49,7 +49,7 @@ const GRACE: Duration = Duration::from_millis(500);
 /// Runs a plan and returns the exit code.
 pub fn run_and_report(plan: &mut Plan) -> u8 {
     let has_script = plan.script.is_some();
-    with_stack(has_script, run::host::check_space(plan, has_script), || run_steps(plan))
+    with_stack(has_script, run::host::check_address_space(plan, has_script), || run_steps(plan))
 }
 
 /// Takes the steps in order.
@@ -67,7 +67,7 @@ fn run_steps(plan: &mut Plan) -> u8 {
     };
     let states = files.states().clone();
     let interrupt = signals.interrupt.clone();
-    let read = interrupt.blocking(|| plan.read_files());
+    let read = interrupt.run_blocking(|| plan.read_files());
     if !plan.output.keeps_secrets {
         screen::hide(KnownSecrets::from_plan(plan));
     }
@@ -177,7 +177,7 @@ impl RunEnding<'_> {
             self.states.wait(GRACE);
         }
         // The reader of the report may block, and `done` may loop: from here on, the first signal quits.
-        interrupt.blocking(|| {
+        interrupt.run_blocking(|| {
             let text = document
                 .and_then(|document| self.take_step(|| render_report(plan, &outcome, document)))
                 .unwrap_or_default();
@@ -312,7 +312,7 @@ impl RunEnding<'_> {
         if self.plan.output.is_quiet {
             said.extend_from_slice(&lost);
         }
-        self.interrupt.blocking(|| said.iter().for_each(|line| say(line)));
+        self.interrupt.run_blocking(|| said.iter().for_each(|line| say(line)));
         if self.plan.output.annotates {
             let lost = lost.iter().filter(|_| !self.plan.output.is_quiet);
             said.iter().chain(lost).for_each(|line| say(&judge::annotation(line)));
@@ -363,7 +363,7 @@ fn render_report(plan: &Plan, outcome: &Outcome, document: &Document) -> anyhow:
 fn show_other_names(plan: &Plan, interrupt: &Interrupt, screen: &mut Screen) -> anyhow::Result<(u8, Vec<Gate>)> {
     let (mut code, mut broken) = (0, Vec::new());
     for list in plan.list.iter().flat_map(RequestList::of_other_names) {
-        if interrupt.is_asked() {
+        if interrupt.is_requested() {
             return Ok((EXIT_NOTHING_COMPLETED, broken));
         }
         // The kernel frees the memory of a ring with a delay, and unprivileged users have little memory for rings.
@@ -380,7 +380,7 @@ fn show_other_names(plan: &Plan, interrupt: &Interrupt, screen: &mut Screen) -> 
 }
 
 fn call_done(plan: &Plan, outcome: &Outcome, script: &mut LoadedScript) -> anyhow::Result<()> {
-    if script.has_done() { script.done(&report::summary_for_script(plan, outcome)) } else { Ok(()) }
+    if script.has_done() { script.call_done(&report::summary_for_script(plan, outcome)) } else { Ok(()) }
 }
 
 fn exit_code(plan: &Plan, outcome: &Outcome) -> u8 {

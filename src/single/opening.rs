@@ -30,7 +30,7 @@ impl<'a> RunOpening<'a> {
     pub fn print_version(&mut self) {
         if self.plan.output.verbose
             && self.plan.dialect.is_compat()
-            && let Ok(choice) = run::choice::choose(&self.plan.io)
+            && let Ok(choice) = run::choice::choose_backend(&self.plan.io)
         {
             self.print(&format!("{}\n", cli::version(self.plan.dialect, choice.name)));
         }
@@ -42,18 +42,22 @@ impl<'a> RunOpening<'a> {
             && !self.plan.once
             && self.plan.output.format == Format::Text;
         // The connections are on other machines.
-        let shortage = run::host::shortage(self.plan).filter(|_| self.plan.output.machines.is_none());
-        if is_due { report::opening(self.plan, run::host::room(self.plan, shortage)) } else { String::new() }
+        let shortage = run::host::descriptor_shortage(self.plan).filter(|_| self.plan.output.machines.is_none());
+        if is_due {
+            report::opening(self.plan, run::host::connections_within_limit(self.plan, shortage))
+        } else {
+            String::new()
+        }
     }
 
     /// Prints a text before the run. If the reader blocks, the run does not start, and a signal quits.
     fn print(&mut self, text: &str) {
-        self.interrupt.blocking(|| self.screen.print(text));
+        self.interrupt.run_blocking(|| self.screen.print(text));
     }
 }
 
 impl Observer for RunOpening<'_> {
-    fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
+    fn on_resolved(&mut self, choice: &Choice, addresses: &Addresses) {
         let plan = self.plan;
         if plan.output.verbose && !plan.dialect.is_compat() {
             say(&verbose(plan, choice, addresses));
@@ -62,16 +66,16 @@ impl Observer for RunOpening<'_> {
         if plan.output.machines.is_some() {
             return;
         }
-        let shortage = run::host::shortage(plan);
+        let shortage = run::host::descriptor_shortage(plan);
         // A run with less than the requested load reports the shortage even without notes.
-        let is_other = run::host::room(plan, shortage).is_some() && !plan.output.is_quiet;
+        let is_other = run::host::connections_within_limit(plan, shortage).is_some() && !plan.output.is_quiet;
         if plan.output.notes || is_other {
-            let ports = run::host::too_few_ports(plan, addresses, run::Ports::read());
+            let ports = run::host::port_shortage(plan, addresses, run::Ports::read());
             failure::too_few(plan, shortage, ports).iter().for_each(|line| say(line));
         }
     }
 
-    fn ready(&mut self) -> Option<Instant> {
+    fn on_ready(&mut self) -> Option<Instant> {
         let plan = self.plan;
         let is_silent = plan.output.format == Format::Json || plan.dialect.is_compat();
         if let Some(probing) = plan.output.probing.filter(|_| plan.output.notes && !is_silent) {

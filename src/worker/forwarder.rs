@@ -108,7 +108,7 @@ impl<'a> Forwarder<'a> {
             limit: of_generator,
             sum,
         };
-        member.report(WorkerMessage::Done(Box::new(done)));
+        member.send_report(WorkerMessage::Done(Box::new(done)));
     }
 
     /// Reports that the part broke off.
@@ -124,26 +124,26 @@ impl<'a> Forwarder<'a> {
             sum,
             ..Done::default()
         };
-        member.report(WorkerMessage::Done(Box::new(done)));
+        member.send_report(WorkerMessage::Done(Box::new(done)));
     }
 }
 
 impl Observer for Forwarder<'_> {
-    fn resolved(&mut self, choice: &Choice, addresses: &Addresses) {
+    fn on_resolved(&mut self, choice: &Choice, addresses: &Addresses) {
         self.prepared.backend = (choice.name.to_owned(), choice.reason.clone());
         self.prepared.addresses.clone_from(&addresses.0);
     }
 
-    fn ready(&mut self) -> Option<Instant> {
+    fn on_ready(&mut self) -> Option<Instant> {
         // Check before anything is sent that the target is reachable.
         let addresses = Addresses(self.prepared.addresses.clone());
-        if let Err(error) = run::reach::reachable(self.plan, &addresses, self.interrupt) {
+        if let Err(error) = run::reach::find_reachable_addresses(self.plan, &addresses, self.interrupt) {
             self.member
-                .report(WorkerMessage::Unprepared { reason: truncate_reason(error.to_string()), is_wrong: false });
+                .send_report(WorkerMessage::Unprepared { reason: truncate_reason(error.to_string()), is_wrong: false });
             return None;
         }
-        self.member.report(WorkerMessage::Prepared(self.prepared.clone()));
-        match self.member.next(self.interrupt)? {
+        self.member.send_report(WorkerMessage::Prepared(self.prepared.clone()));
+        match self.member.next_command(self.interrupt)? {
             WorkerCommand::Order(CoordinatorMessage::Start(at_ns)) => {
                 self.has_begun = true;
                 let start = self.member.origin + Duration::from_nanos(at_ns);
@@ -155,17 +155,17 @@ impl Observer for Forwarder<'_> {
         }
     }
 
-    fn whole_row(&self) -> Option<Duration> {
+    fn full_row_length(&self) -> Option<Duration> {
         Some(self.row)
     }
 
-    fn whole(&mut self, row: &Totals) {
+    fn on_full_row(&mut self, row: &Totals) {
         let number = self.sum.rows;
-        self.sum.add(row);
-        self.member.report(WorkerMessage::Row { number, totals: Box::new(row.clone()) });
+        self.sum.add_row(row);
+        self.member.send_report(WorkerMessage::Row { number, totals: Box::new(row.clone()) });
     }
 
-    fn ended(&mut self, worker: usize, end: &WorkerEnd) {
+    fn on_worker_ended(&mut self, worker: usize, end: &WorkerEnd) {
         self.ends[worker] = Some(end.told());
     }
 

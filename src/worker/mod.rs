@@ -69,7 +69,8 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
     if !asked.token_file.exists() {
         tell(&format!("the file {:?}: copy it from the coordinator", asked.token_file));
     }
-    let token = Token::wait(&asked.token_file, asked.join, || interrupt.is_asked())?.ok_or(NotJoined::Interrupted)?;
+    let token =
+        Token::wait(&asked.token_file, asked.join, || interrupt.is_requested())?.ok_or(NotJoined::Interrupted)?;
     let host = || rustix::system::uname().nodename().to_string_lossy().into_owned();
     let name = asked.name.clone().unwrap_or_else(host);
     let joining = Joining {
@@ -83,7 +84,7 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
     let member = joining.join(&interrupt)?;
     // A script may load endlessly.
     end_after(
-        member.over(),
+        member.over_flag(),
         GRACE,
         "onrush worker: the run is over, but a script or a name lookup is still running; ending here",
     )?;
@@ -96,15 +97,15 @@ fn take_part(asked: &WorkerOptions) -> anyhow::Result<u8> {
         ));
     }
     loop {
-        match member.next(&interrupt) {
+        match member.next_command(&interrupt) {
             None => {
-                member.flush(FLUSH);
+                member.flush_reports(FLUSH);
                 return Ok(EXIT_INCONCLUSIVE);
             }
             Some(WorkerCommand::Lost(why)) => bail!("{why}; nothing is sent any more"),
             // A signal takes precedence, even if it has ended the whole run.
             Some(WorkerCommand::Order(CoordinatorMessage::Dismiss)) => {
-                return Ok(if interrupt.is_asked() { EXIT_INCONCLUSIVE } else { 0 });
+                return Ok(if interrupt.is_requested() { EXIT_INCONCLUSIVE } else { 0 });
             }
             Some(WorkerCommand::Order(CoordinatorMessage::Prepare { plan, files, row_ns })) => {
                 let row = Duration::from_nanos(row_ns.max(SHORTEST_ROW_NS));
@@ -131,7 +132,7 @@ fn receive_plan(
     for (digest, length) in files {
         let mut contents = Vec::new();
         while (contents.len() as u64) < *length {
-            match member.next(interrupt) {
+            match member.next_command(interrupt) {
                 None => return Ok(None),
                 Some(WorkerCommand::Order(CoordinatorMessage::Piece(piece))) => contents.extend_from_slice(&piece),
                 Some(WorkerCommand::Order(_)) => bail!("the files of the plan did not arrive"),
@@ -147,7 +148,7 @@ fn receive_plan(
 
 /// Reports that a part cannot be set up.
 fn report_unprepared(member: &WorkerClient, error: &anyhow::Error) {
-    member.report(WorkerMessage::Unprepared {
+    member.send_report(WorkerMessage::Unprepared {
         reason: truncate_reason(format!("{error:#}")),
         is_wrong: code_of(error) == EXIT_WRONG,
     });
@@ -155,7 +156,7 @@ fn report_unprepared(member: &WorkerClient, error: &anyhow::Error) {
 
 /// Runs a part of a run, and reports its outcome.
 fn run_part(member: &WorkerClient, plan: &Plan, row: Duration, interrupt: &Interrupt) {
-    member.begin();
+    member.clear_stop();
     let mut forwarder = Forwarder::new(member, plan, row, interrupt);
     let ran = guard(|| session::run(plan, interrupt, &mut [&mut forwarder])).and_then(|ran| ran);
     match ran {

@@ -41,12 +41,12 @@ fn pretend(member: &WorkerClient, interrupt: &Interrupt, row: &Totals, rows: u64
     const SECOND_NS: u64 = 1_000_000_000;
     let mut sum = RowSums::default();
     loop {
-        match member.next(interrupt) {
+        match member.next_command(interrupt) {
             Some(WorkerCommand::Order(CoordinatorMessage::Prepare { row_ns, .. })) => {
                 assert_eq!(row_ns, SECOND_NS);
                 let (backend, threads) = (("epoll".to_owned(), String::new()), 1);
                 let addresses = vec!["127.0.0.1:1".parse().expect("an address")];
-                member.report(WorkerMessage::Prepared(WorkerSetup {
+                member.send_report(WorkerMessage::Prepared(WorkerSetup {
                     backend,
                     threads,
                     addresses,
@@ -60,10 +60,10 @@ fn pretend(member: &WorkerClient, interrupt: &Interrupt, row: &Totals, rows: u64
                     thread::sleep(due.saturating_duration_since(Instant::now()));
                     let from_ns = number * SECOND_NS;
                     let totals = Totals { from_ns, until_ns: from_ns + SECOND_NS, ..row.clone() };
-                    sum.add(&totals);
-                    member.report(WorkerMessage::Row { number, totals: Box::new(totals) });
+                    sum.add_row(&totals);
+                    member.send_report(WorkerMessage::Row { number, totals: Box::new(totals) });
                 }
-                member.report(WorkerMessage::Done(Box::new(Done {
+                member.send_report(WorkerMessage::Done(Box::new(Done {
                     ends: vec![None],
                     elapsed_ns: rows * SECOND_NS,
                     batch: 1,

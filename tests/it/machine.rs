@@ -32,11 +32,11 @@ cases! {
     a_rate_that_is_reached_is_the_limit;
     the_time_of_a_busy_target_and_its_busiest_thread_is_seen (Once) needs "python3";
     all_processes_of_a_target_are_counted (Once) needs "nginx";
-    a_child_that_takes_over_is_counted (Once) needs "python3";
+    replacement_child_processes_are_counted (Once) needs "python3";
     what_a_target_did_in_the_warm_up_does_not_count (Once) needs "python3";
-    a_listening_queue_that_overflows_is_seen (Once) needs "python3";
+    accept_queue_overflows_are_seen (Once) needs "python3";
     a_target_that_dies_is_seen (Once) needs "python3";
-    the_target_at_a_unix_socket_is_seen (Once) needs "python3";
+    unix_socket_targets_are_found (Once) needs "python3";
     processor_time_of_the_threads_is_that_of_the_process;
     one_signal_brings_the_report_within_300_ms;
     after_a_freeze_the_percentiles_are_wrk2s needs "wrk2";
@@ -202,7 +202,7 @@ while True: threading.Thread(target=halves, args=listener.accept()[:1], daemon=T
     limited(&verdict, "target", &["delayed_ack"]);
 }
 
-/// Covered by `each_situation_has_its_verdict`; that the queue is seen, by `a_listening_queue_that_overflows_is_seen`
+/// Covered by `each_situation_has_its_verdict`; that the queue is seen, by `accept_queue_overflows_are_seen`
 /// (src/run/monitor/poller.rs).
 fn a_target_that_does_not_accept_is_the_limit(context: &Context) {
     let script = "
@@ -239,7 +239,7 @@ fn seen(context: &Context, words: &str) -> Target {
 }
 
 /// Covered by `target_cpu_time_counts_from_the_start` (src/run/monitor/poller.rs) and
-/// `the_busiest_thread_is_found_among_others` (src/run/monitor/processes.rs).
+/// `busiest_thread_is_found` (src/run/monitor/processes.rs).
 fn the_time_of_a_busy_target_and_its_busiest_thread_is_seen(context: &Context) {
     // One thread that works without requests, and others that respond.
     let server = Python::start("threading.Thread(target=busy, args=(60,)).start()\nserve(listen(64))");
@@ -268,7 +268,7 @@ fn all_processes_of_a_target_are_counted(context: &Context) {
 }
 
 /// Covered by its namesake in src/run/monitor/poller.rs.
-fn a_child_that_takes_over_is_counted(context: &Context) {
+fn replacement_child_processes_are_counted(context: &Context) {
     let script = "
 listener = listen(64)
 peer = listener.accept()[0]
@@ -289,7 +289,7 @@ fn what_a_target_did_in_the_warm_up_does_not_count(context: &Context) {
 }
 
 /// Covered by its namesake in src/run/monitor/poller.rs.
-fn a_listening_queue_that_overflows_is_seen(context: &Context) {
+fn accept_queue_overflows_are_seen(context: &Context) {
     let server = Python::start("listener = listen(1)\nsys.stdin.read()");
     let target = seen(context, &format!("-c8 -t1 -d1s {}", server.url()));
     let listening = target.listening.unwrap();
@@ -298,7 +298,7 @@ fn a_listening_queue_that_overflows_is_seen(context: &Context) {
     assert!(listening.overflows.unwrap() >= 1, "{target:?}");
 }
 
-/// Covered by `a_target_that_dies_has_ended` (src/run/monitor/poller.rs).
+/// Covered by `dead_targets_are_reported_ended` (src/run/monitor/poller.rs).
 fn a_target_that_dies_is_seen(context: &Context) {
     let server = Python::start("listener = listen(64)\nlistener.accept()\ntime.sleep(0.7)\nos._exit(1)");
     let target = seen(context, &format!("-c2 -t1 -d2s {}", server.url()));
@@ -306,7 +306,7 @@ fn a_target_that_dies_is_seen(context: &Context) {
 }
 
 /// Covered by its namesake in src/run/monitor/poller.rs.
-fn the_target_at_a_unix_socket_is_seen(context: &Context) {
+fn unix_socket_targets_are_found(context: &Context) {
     let scratch = Scratch::new("monitor");
     let path = scratch.path().join("socket");
     let script = format!(

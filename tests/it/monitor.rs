@@ -13,7 +13,7 @@ use onrush::session;
 use crate::harness::{Context, cases};
 
 cases! {
-    where_nothing_listens_is_no_target (Once);
+    missing_listeners_mean_no_target (Once);
 }
 
 /// The beginning of the scripts: `busy` uses seconds of processor time, `listen` makes a socket, `serve` responds at
@@ -91,7 +91,7 @@ pub fn run(context: &Context, words: &str) -> Outcome {
     session::run(&plan, &Interrupt::default(), &mut []).unwrap().outcome
 }
 
-fn where_nothing_listens_is_no_target(context: &Context) {
+fn missing_listeners_mean_no_target(context: &Context) {
     let refusing = crate::peers::RefusingPort::new();
     let seen = run(context, &format!("-c1 -t1 -d300ms http://{}/", refusing.address)).seen.unwrap();
     assert_eq!((seen.target, &seen.unseen[..1]), (None, &[Unobserved::NoListener][..]));

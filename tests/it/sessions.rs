@@ -30,11 +30,11 @@ struct ScriptRecorder {
 }
 
 impl Observer for ScriptRecorder {
-    fn ready(&mut self) -> Option<Instant> {
+    fn on_ready(&mut self) -> Option<Instant> {
         Some(self.begin.unwrap_or_else(Instant::now))
     }
 
-    fn listener(&mut self) -> Option<Listener> {
+    fn script_listener(&mut self) -> Option<Listener> {
         let said = Arc::clone(&self.said);
         Some(Arc::new(move |line| said.lock().expect("no thread panics while writing").extend_from_slice(line)))
     }
@@ -101,7 +101,7 @@ fn one_of_each(url: &str, scripts: &Path, io: &str) {
     let asks = interrupt.clone();
     let ends = thread::spawn(move || {
         thread::sleep(Duration::from_millis(100));
-        asks.ask();
+        asks.request_end();
     });
     let plan_of_an_hour = plan(&format!("{load} -d 1h {url}"));
     let interrupted = session::run(&plan_of_an_hour, &interrupt, &mut []).expect("it runs").outcome;

@@ -45,7 +45,7 @@ impl Serialize for SampleLine<'_> {
         map.serialize_entry("at_s", &self.at_s)?;
         map.serialize_entry("time", self.time)?;
         match &self.rest {
-            LineContent::Reading(reading) => reading.each(|key, value| map.serialize_entry(key, &value))?,
+            LineContent::Reading(reading) => reading.for_each_value(|key, value| map.serialize_entry(key, &value))?,
             LineContent::LeftOut(sockets) => map.serialize_entry("left_out", sockets)?,
             LineContent::Failure(reason) => map.serialize_entry("error", reason)?,
         }

@@ -45,7 +45,7 @@ pub(super) fn probe(evidence: &Evidence) -> Option<Ruling> {
             (format!("{so_many} brought {brought}"), about(other_per_s))
         } else {
             let so_much = if first == 2 * other { "half" } else { &brought };
-            let up = if probe.is_of_stages() { "" } else { "--probe up tells whether more would bring more" };
+            let up = if probe.is_from_stages() { "" } else { "--probe up tells whether more would bring more" };
             (format!("{so_many} brought {so_much}"), up.to_owned())
         };
         let summary = format!("the number of requests in flight is the limit ({summary})");
@@ -157,7 +157,7 @@ pub(super) fn unclear(evidence: &Evidence) -> Ruling {
                 if other > first { "more" } else { "fewer" },
                 change(1.0),
             );
-            (reason, would(other > first, probe.duration_s * PRECISER).filter(|_| !probe.is_of_stages()))
+            (reason, would(other > first, probe.duration_s * PRECISER).filter(|_| !probe.is_from_stages()))
         }
         _ => match probe.needed_s {
             Some(time_s) if probe.was_planned => {

@@ -146,7 +146,7 @@ impl<'a> Around<'a> {
             return Ok(());
         }
         self.leave_point(folder);
-        if interrupt.is_asked() {
+        if interrupt.is_requested() {
             return Err("interrupted".to_owned());
         }
         self.set(point).inspect_err(|_| self.is_fatal = true)?;

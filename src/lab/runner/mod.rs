@@ -48,7 +48,7 @@ pub(super) fn carry_out(lab: LabCommand) -> u8 {
         failures.iter().for_each(|line| say(&format!("onrush: {line}")));
         return if failures.is_empty() { 0 } else { EXIT_WRONG };
     }
-    let space = experiment.points.iter().try_for_each(|point| run::host::check_space(&point.plan, has_script));
+    let space = experiment.points.iter().try_for_each(|point| run::host::check_address_space(&point.plan, has_script));
     with_stack(has_script, space, move || {
         let done = guard(|| steps(&mut experiment, &turns, is_verbose)).and_then(|done| done);
         done.unwrap_or_else(|error| {
@@ -138,7 +138,7 @@ enum Unasked {
 
 fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -> anyhow::Result<u8> {
     let signals = Signals::listen(&[SIGQUIT])?;
-    let attached = signals.interrupt.blocking(|| check(experiment))?;
+    let attached = signals.interrupt.run_blocking(|| check(experiment))?;
     let known = known(experiment);
     screen::hide(known.clone());
     experiment.shown = without(&experiment.shown, &known)?;
@@ -159,7 +159,7 @@ fn steps(experiment: &mut Experiment, turns: &[PlannedTurn], is_verbose: bool) -
     let failure = done.and_then(|done| done).err();
     failure.iter().for_each(|error| say(&format!("onrush: {error:#}")));
     // All results are read, possibly including a file put there by somebody else that never ends.
-    let is_shown = sum.measured == 0 || signals.interrupt.blocking(|| show(experiment, &folder, is_verbose));
+    let is_shown = sum.measured == 0 || signals.interrupt.run_blocking(|| show(experiment, &folder, is_verbose));
     let is_kept = !discard(experiment, &folder);
     say(&closing(experiment, sum, is_kept.then_some(path.as_path())));
     let has_nothing = sum.measured == 0 && !sum.is_interrupted;
@@ -280,7 +280,7 @@ fn open(
             Ok((folder, made))
         }
         ResultDestination::Resumed { path, is_forced } => {
-            let (folder, before) = signals.interrupt.blocking(|| Folder::resume(path, is_private))?;
+            let (folder, before) = signals.interrupt.run_blocking(|| Folder::resume(path, is_private))?;
             let unfinished = folder.unfinished();
             signals.before_quitting(move || unfinished.abandon());
             if before.redacted && !made.redacted {

@@ -92,7 +92,7 @@ pub(super) fn ask(
         entered.map_err(|reason| (format!("{at}{reason}"), Unasked::NoResponse))?;
         let response = one(&point.plan, interrupt).map_err(|(error, unasked)| (format!("{at}{error:#}"), unasked))?;
         responses.push(FirstResponse { point: words, ..response });
-        if interrupt.is_asked() {
+        if interrupt.is_requested() {
             break;
         }
     }
@@ -115,7 +115,7 @@ fn one(plan: &Plan, interrupt: &Interrupt) -> Result<FirstResponse, (anyhow::Err
     })?;
     let document = JudgedRun::from_outcome(plan, &outcome).document;
     let transcript = outcome.transcript.clone().unwrap_or_default();
-    if document.requests.completed == 0 && !interrupt.is_asked() {
+    if document.requests.completed == 0 && !interrupt.is_requested() {
         let url = secrets::url(&plan.target.typed);
         let why = document.ledger.first().map_or_else(String::new, |row| format!(": {} ({})", row.cause, row.phase));
         return Err((anyhow!("{url} gave no response to a first request{why}"), Unasked::NoResponse));

@@ -55,7 +55,7 @@ struct Attempt {
 impl Attempt {
     /// An attempt without a measurement.
     fn none(reason: String, interrupt: &Interrupt) -> Self {
-        let ended = if interrupt.is_asked() { AttemptEnd::Interrupted } else { AttemptEnd::Failed(reason) };
+        let ended = if interrupt.is_requested() { AttemptEnd::Interrupted } else { AttemptEnd::Failed(reason) };
         Self { ended, document: None, doubts: 0 }
     }
 }
@@ -114,7 +114,7 @@ impl<'a> LabRuns<'a> {
             return Ok(());
         }
         for (before, turn) in left {
-            self.sum.is_interrupted |= self.interrupt.is_asked();
+            self.sum.is_interrupted |= self.interrupt.is_requested();
             if self.sum.is_interrupted || !self.turn(before, *turn)? {
                 break;
             }
@@ -138,7 +138,7 @@ impl<'a> LabRuns<'a> {
         let path = self.folder.here()?.join(&name);
         // Opening a pipe would block. Even a regular file may never end: some files in `/proc` wait for more data.
         let read = if path.is_file() {
-            self.interrupt.blocking(|| saved::document(&path))
+            self.interrupt.run_blocking(|| saved::document(&path))
         } else {
             Err(anyhow!("{name} is not a regular file"))
         };
@@ -184,7 +184,7 @@ impl<'a> LabRuns<'a> {
     /// Sends one request to the target of each of these points; returns true if the runs may start.
     fn preflight(&mut self, points: &BTreeSet<usize>) -> anyhow::Result<bool> {
         let asked = preflight::ask(self.experiment, points, &mut self.around, &self.folder, &self.interrupt);
-        if self.interrupt.is_asked() {
+        if self.interrupt.is_requested() {
             self.sum.is_interrupted = true;
             return Ok(false);
         }
@@ -311,7 +311,7 @@ impl<'a> LabRuns<'a> {
         let ended = self.around.target_end();
         // Runs even after a signal, because it undoes the work of `before_run`.
         let after = self.around.hook(HookMoment::AfterRun, &self.folder, &Interrupt::default());
-        let is_interrupted = document.as_ref().map_or(self.interrupt.is_asked(), |document| document.interrupted);
+        let is_interrupted = document.as_ref().map_or(self.interrupt.is_requested(), |document| document.interrupted);
         let reason = reason.or(ended).or(after.err()).map(|reason| self.known.hide_in(&reason));
         if let Some(position) = document.as_mut().and_then(|document| document.experiment.as_mut()) {
             position.failed = reason.clone();

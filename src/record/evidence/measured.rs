@@ -126,7 +126,7 @@ fn threads(plan: &Plan, outcome: &Outcome) -> Vec<Thread> {
 
 /// The most requests that could be in flight, where a connection may have several.
 fn in_flight_max(plan: &Plan, outcome: &Outcome) -> Option<u64> {
-    let streams = Some(outcome.streams(plan)).filter(|streams| *streams > 1)?;
+    let streams = Some(outcome.streams_per_connection(plan)).filter(|streams| *streams > 1)?;
     let most = outcome.most_connections(plan) * u64::from(streams);
     Some(plan.in_flight_max.map_or(most, |in_flight| most.min(in_flight.into())))
 }
@@ -138,7 +138,7 @@ fn room(plan: &Plan, outcome: &Outcome) -> Option<Room> {
     Some(match () {
         () if plan.load.grows() || plan.in_flight_max.is_some() => Room::MaxInflight,
         () if plan.levels.is_some() => Room::Stages,
-        () if outcome.streams(plan) > 1 && plan.http.streams < Some(allowed) => Room::Streams,
+        () if outcome.streams_per_connection(plan) > 1 && plan.http.streams < Some(allowed) => Room::Streams,
         () => Room::Connections,
     })
 }

@@ -42,7 +42,7 @@ pub(super) fn compare(plan: &Plan, outcome: &Outcome) -> Option<Probe> {
     let occupancy = &outcome.totals.counters.occupancy;
     let missing_ns = occupancy.absent_ns + occupancy.waiting_ns + occupancy.connecting_ns;
     (missing_ns as f64 <= MISSING * occupancy.open_ns as f64).then_some(())?;
-    let streams = f64::from(outcome.streams(plan));
+    let streams = f64::from(outcome.streams_per_connection(plan));
     let ticks = Ticks::of(levels, outcome, streams);
     let half = |share: &f64| (share - 0.5).abs();
     let stages = levels.stages.iter().filter(|stage| stage.from == stage.to);

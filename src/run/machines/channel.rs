@@ -1,7 +1,7 @@
 //! A connection between the coordinator and a worker: frames over TLS 1.3.
 //!
-//! A channel never blocks: [`Channel::pump`] moves as much as it can. The certificate is made for the run and proves
-//! nothing; the first frames prove the identity of the peer ([`onrush_plan::token`]).
+//! A channel never blocks: [`Channel::pump_bytes`] moves as much as it can. The certificate is made for the run and
+//! proves nothing; the first frames prove the identity of the peer ([`onrush_plan::token`]).
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
@@ -44,7 +44,7 @@ impl CoordinatorCertificate {
         let CertifiedKey { cert, signing_key } =
             generate_simple_self_signed(vec!["coordinator.invalid".to_owned()]).map_err(io::Error::other)?;
         let key = PrivateKeyDer::Pkcs8(signing_key.serialize_der().into());
-        let mut config = ServerConfig::builder_with_provider(provider())
+        let mut config = ServerConfig::builder_with_provider(crypto_provider())
             .with_protocol_versions(&[&TLS13])
             .and_then(|builder| builder.with_no_client_auth().with_single_cert(vec![cert.der().clone()], key))
             .map_err(io::Error::other)?;
@@ -54,7 +54,7 @@ impl CoordinatorCertificate {
     }
 }
 
-fn provider() -> Arc<CryptoProvider> {
+fn crypto_provider() -> Arc<CryptoProvider> {
     Arc::new(aws_lc_rs::default_provider())
 }
 
@@ -82,8 +82,8 @@ impl Channel {
     ///
     /// Fails if the socket cannot be used.
     pub fn to_coordinator(socket: TcpStream, most: usize) -> io::Result<Self> {
-        let algorithms = provider().signature_verification_algorithms;
-        let mut config = ClientConfig::builder_with_provider(provider())
+        let algorithms = crypto_provider().signature_verification_algorithms;
+        let mut config = ClientConfig::builder_with_provider(crypto_provider())
             .with_protocol_versions(&[&TLS13])
             .map_err(io::Error::other)?
             .dangerous()
@@ -122,7 +122,7 @@ impl Channel {
     }
 
     /// A secret shared by the two ends of this connection; `None` before the end of the handshake.
-    pub fn exporter(&self) -> Option<[u8; 32]> {
+    pub fn export_secret(&self) -> Option<[u8; 32]> {
         if self.tls.is_handshaking() {
             return None;
         }
@@ -130,13 +130,13 @@ impl Channel {
     }
 
     /// Accepts frames of up to `most` bytes from now on.
-    pub fn trust(&mut self, most: usize) {
+    pub fn set_max_frame(&mut self, most: usize) {
         self.most = most;
     }
 
     /// Queues a message.
-    pub fn send(&mut self, message: &impl Serialize) {
-        self.send_frame(frame(message));
+    pub fn send_message(&mut self, message: &impl Serialize) {
+        self.send_frame(encode_frame(message));
     }
 
     /// Queues an encoded message, which may be shared with other channels.
@@ -176,8 +176,8 @@ impl Channel {
     /// # Errors
     ///
     /// Fails if the connection is broken or the peer does not use TLS.
-    pub fn pump(&mut self) -> io::Result<()> {
-        self.write()?;
+    pub fn pump_bytes(&mut self) -> io::Result<()> {
+        self.write_pending()?;
         for _ in 0..READS {
             if !self.wants_read() {
                 break;
@@ -200,10 +200,10 @@ impl Channel {
             self.has_ended |= state.peer_has_closed();
         }
         // The handshake may have output now.
-        self.write()
+        self.write_pending()
     }
 
-    fn write(&mut self) -> io::Result<()> {
+    fn write_pending(&mut self) -> io::Result<()> {
         loop {
             while let Some(frame) = self.outgoing.front().filter(|_| !self.tls.is_handshaking()) {
                 let written = self.tls.writer().write(&frame[self.encrypted..])?;
@@ -238,20 +238,20 @@ impl Channel {
     /// # Errors
     ///
     /// Fails if the message is too long or invalid, or the peer has closed in the middle of it.
-    pub fn receive<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
+    pub fn receive_message<T: DeserializeOwned>(&mut self) -> io::Result<Option<T>> {
         let invalid = |words: &str| io::Error::new(ErrorKind::InvalidData, words.to_owned());
-        let Some(length) = self.received.first_chunk::<LENGTH>() else { return self.nothing() };
+        let Some(length) = self.received.first_chunk::<LENGTH>() else { return self.nothing_received() };
         let length = u32::from_le_bytes(*length) as usize;
         if length > self.most {
             return Err(invalid("it sent a message that is too long"));
         }
-        let Some(bytes) = self.received.get(LENGTH..LENGTH + length) else { return self.nothing() };
+        let Some(bytes) = self.received.get(LENGTH..LENGTH + length) else { return self.nothing_received() };
         let message = postcard::from_bytes(bytes).map_err(|_| invalid("it sent a message that cannot be read"))?;
         self.received.drain(..LENGTH + length);
         Ok(Some(message))
     }
 
-    fn nothing<T>(&self) -> io::Result<Option<T>> {
+    fn nothing_received<T>(&self) -> io::Result<Option<T>> {
         if self.has_ended { Err(ErrorKind::UnexpectedEof.into()) } else { Ok(None) }
     }
 }
@@ -263,7 +263,7 @@ impl AsFd for Channel {
 }
 
 /// Encodes a message as a frame.
-pub fn frame(message: &impl Serialize) -> Arc<[u8]> {
+pub fn encode_frame(message: &impl Serialize) -> Arc<[u8]> {
     let bytes = postcard::to_extend(message, vec![0; LENGTH]).expect("messages have no maps and no unknown lengths");
     let mut bytes = bytes;
     let length = (bytes.len() - LENGTH) as u32;
@@ -316,7 +316,7 @@ mod tests {
 
     use super::*;
 
-    fn pair(most: usize) -> (Channel, Channel) {
+    fn channel_pair(most: usize) -> (Channel, Channel) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let socket = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let worker = Channel::to_coordinator(socket, most).unwrap();
@@ -324,68 +324,68 @@ mod tests {
         (worker, Channel::to_worker(accepted, &CoordinatorCertificate::new().unwrap(), most).unwrap())
     }
 
-    fn pump(worker: &mut Channel, coordinator: &mut Channel) {
+    fn pump_both(worker: &mut Channel, coordinator: &mut Channel) {
         for _ in 0..20 {
-            worker.pump().unwrap();
-            coordinator.pump().unwrap();
+            worker.pump_bytes().unwrap();
+            coordinator.pump_bytes().unwrap();
         }
     }
 
     #[test]
     fn messages_arrive_in_order_under_one_secret() {
-        let (mut worker, mut coordinator) = pair(1 << 20);
-        assert_eq!(worker.exporter(), None);
+        let (mut worker, mut coordinator) = channel_pair(1 << 20);
+        assert_eq!(worker.export_secret(), None);
         let long = "x".repeat(700_000);
-        coordinator.send(&"short");
-        coordinator.send(&long);
-        worker.send(&7_u64);
+        coordinator.send_message(&"short");
+        coordinator.send_message(&long);
+        worker.send_message(&7_u64);
         let mut heard = Vec::new();
         while heard.len() < 2 {
-            pump(&mut worker, &mut coordinator);
-            heard.extend(worker.receive::<String>().unwrap());
+            pump_both(&mut worker, &mut coordinator);
+            heard.extend(worker.receive_message::<String>().unwrap());
         }
-        assert!(heard == ["short", &long] && worker.receive::<String>().unwrap().is_none());
-        assert_eq!(coordinator.receive::<u64>().unwrap(), Some(7));
-        assert!(worker.exporter().is_some() && worker.exporter() == coordinator.exporter());
+        assert!(heard == ["short", &long] && worker.receive_message::<String>().unwrap().is_none());
+        assert_eq!(coordinator.receive_message::<u64>().unwrap(), Some(7));
+        assert!(worker.export_secret().is_some() && worker.export_secret() == coordinator.export_secret());
         assert!(!worker.wants_write() && !coordinator.wants_write());
     }
 
     #[test]
     fn busy_peers_are_read_in_turns() {
-        let (mut worker, mut coordinator) = pair(1 << 20);
-        worker.send(&"x".repeat(1 << 20));
+        let (mut worker, mut coordinator) = channel_pair(1 << 20);
+        worker.send_message(&"x".repeat(1 << 20));
         while coordinator.received.is_empty() {
-            worker.pump().unwrap();
-            coordinator.pump().unwrap();
+            worker.pump_bytes().unwrap();
+            coordinator.pump_bytes().unwrap();
         }
         assert!(coordinator.received.len() < 1 << 19, "{}", coordinator.received.len());
     }
 
     #[test]
     fn bad_messages_are_refused_within_bounded_memory() {
-        let (mut worker, mut coordinator) = pair(100);
-        worker.send(&"x".repeat(200));
-        pump(&mut worker, &mut coordinator);
-        assert!(coordinator.receive::<String>().unwrap_err().to_string().contains("too long"));
-        let (mut worker, mut coordinator) = pair(100);
-        worker.send(&[0xff_u8; 9]);
-        pump(&mut worker, &mut coordinator);
-        assert!(coordinator.receive::<String>().unwrap_err().to_string().contains("cannot be read"));
-        let (mut worker, mut coordinator) = pair(1000);
-        (0..100_000).for_each(|_| worker.send(&"x".repeat(100)));
-        pump(&mut worker, &mut coordinator);
+        let (mut worker, mut coordinator) = channel_pair(100);
+        worker.send_message(&"x".repeat(200));
+        pump_both(&mut worker, &mut coordinator);
+        assert!(coordinator.receive_message::<String>().unwrap_err().to_string().contains("too long"));
+        let (mut worker, mut coordinator) = channel_pair(100);
+        worker.send_message(&[0xff_u8; 9]);
+        pump_both(&mut worker, &mut coordinator);
+        assert!(coordinator.receive_message::<String>().unwrap_err().to_string().contains("cannot be read"));
+        let (mut worker, mut coordinator) = channel_pair(1000);
+        (0..100_000).for_each(|_| worker.send_message(&"x".repeat(100)));
+        pump_both(&mut worker, &mut coordinator);
         assert!(coordinator.received.len() < 1000 + 3 * READ, "{}", coordinator.received.len());
         drop(worker);
-        let (mut worker, mut coordinator) = pair(100);
+        let (mut worker, mut coordinator) = channel_pair(100);
         let mut garbage = worker.socket.try_clone().unwrap();
         garbage.write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
         std::thread::sleep(std::time::Duration::from_millis(20));
-        assert_eq!(coordinator.pump().unwrap_err().kind(), ErrorKind::InvalidData);
-        assert!(worker.pump().is_err());
-        let (worker, mut coordinator) = pair(100);
+        assert_eq!(coordinator.pump_bytes().unwrap_err().kind(), ErrorKind::InvalidData);
+        assert!(worker.pump_bytes().is_err());
+        let (worker, mut coordinator) = channel_pair(100);
         drop(worker);
         std::thread::sleep(std::time::Duration::from_millis(20));
-        let _ = coordinator.pump();
-        assert_eq!(coordinator.receive::<u64>().unwrap_err().kind(), ErrorKind::UnexpectedEof);
+        let _ = coordinator.pump_bytes();
+        assert_eq!(coordinator.receive_message::<u64>().unwrap_err().kind(), ErrorKind::UnexpectedEof);
     }
 }

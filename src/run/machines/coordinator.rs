@@ -1,5 +1,5 @@
-//! The coordinator's state machine, without sockets or a clock. Input arrives through [`Coordinator::hear`] and
-//! [`Coordinator::order`]; output is messages to send and events to report.
+//! The coordinator's state machine, without sockets or a clock. Input arrives through [`Coordinator::handle_message`]
+//! and [`Coordinator::handle_request`]; output is messages to send and events to report.
 //!
 //! No request is sent before every worker has joined and set up its part. All workers then start at the same moment,
 //! given on each worker's own clock: the shortest of several round trips gives the offset from the coordinator's clock,
@@ -220,7 +220,13 @@ impl Coordinator {
     /// # Errors
     ///
     /// Fails if the worker cannot take part, with the reason.
-    pub fn join(&mut self, peer: PeerId, name: &str, index: Option<u32>, now: Duration) -> Result<u32, JoinRefusal> {
+    pub fn join_worker(
+        &mut self,
+        peer: PeerId,
+        name: &str,
+        index: Option<u32>,
+        now: Duration,
+    ) -> Result<u32, JoinRefusal> {
         let is_empty = |slot: &WorkerSlot| slot.state == SlotState::Empty;
         if self.has_run {
             return Err(JoinRefusal::Begun);
@@ -238,13 +244,13 @@ impl Coordinator {
             heard: now,
             ..WorkerSlot::default()
         };
-        self.prepare(index);
-        self.tell_waiting();
+        self.order_setup(index);
+        self.report_waiting();
         Ok(index)
     }
 
     /// Runs a command.
-    pub fn order(&mut self, ask: CoordinatorRequest, now: Duration) {
+    pub fn handle_request(&mut self, ask: CoordinatorRequest, now: Duration) {
         match ask {
             CoordinatorRequest::Prepare(job) => {
                 self.row = job.row;
@@ -252,14 +258,14 @@ impl Coordinator {
                 self.asked = now;
                 (self.measuring, self.is_ready) = (None, false);
                 if let Some(lost) = self.slots.iter().position(|slot| slot.state == SlotState::Lost) {
-                    let words = format!("{} was lost before", self.words(lost as u32));
+                    let words = format!("{} was lost before", self.describe_worker(lost as u32));
                     self.told.push_back(CoordinatorEvent::Hopeless(words, false));
                 }
                 for index in 0..self.rules.machines {
                     if self.slots[index as usize].state == SlotState::Done {
                         self.slots[index as usize].state = SlotState::There;
                     }
-                    self.prepare(index);
+                    self.order_setup(index);
                 }
             }
             CoordinatorRequest::Start(at) => {
@@ -277,18 +283,18 @@ impl Coordinator {
                     self.acts.push_back(ConnectionAction::Send(peer, CoordinatorMessage::Start(theirs.max(0) as u64)));
                 }
             }
-            CoordinatorRequest::Stop => self.tell_all(|| CoordinatorMessage::Stop),
-            CoordinatorRequest::Dismiss => self.tell_all(|| CoordinatorMessage::Dismiss),
+            CoordinatorRequest::Stop => self.send_to_all(|| CoordinatorMessage::Stop),
+            CoordinatorRequest::Dismiss => self.send_to_all(|| CoordinatorMessage::Dismiss),
         }
     }
 
-    fn tell_all(&mut self, order: impl Fn() -> CoordinatorMessage) {
+    fn send_to_all(&mut self, order: impl Fn() -> CoordinatorMessage) {
         let peers = self.slots.iter().filter_map(|slot| slot.peer);
         self.acts.extend(peers.map(|peer| ConnectionAction::Send(peer, order())));
     }
 
     /// Orders a worker to set up its part, once the part is known.
-    fn prepare(&mut self, index: u32) {
+    fn order_setup(&mut self, index: u32) {
         let slot = &mut self.slots[index as usize];
         let (Some(job), Some(peer), SlotState::There) = (&self.job, slot.peer, slot.state) else { return };
         let frames = &job.frames[index as usize];
@@ -298,7 +304,7 @@ impl Coordinator {
         }
     }
 
-    fn ping(&mut self, index: u32, now: Duration) {
+    fn send_ping(&mut self, index: u32, now: Duration) {
         let slot = &mut self.slots[index as usize];
         let Some(peer) = slot.peer else { return };
         slot.ping += 1;
@@ -306,20 +312,20 @@ impl Coordinator {
         self.acts.push_back(ConnectionAction::Send(peer, CoordinatorMessage::Ping(slot.ping)));
     }
 
-    fn find(&self, peer: PeerId) -> Option<u32> {
+    fn find_worker(&self, peer: PeerId) -> Option<u32> {
         self.slots.iter().position(|slot| slot.peer == Some(peer)).map(|index| index as u32)
     }
 
     /// Records the arrival of bytes: a long message is not silence.
-    pub fn heard(&mut self, peer: PeerId, now: Duration) {
-        if let Some(index) = self.find(peer) {
+    pub fn record_arrival(&mut self, peer: PeerId, now: Duration) {
+        if let Some(index) = self.find_worker(peer) {
             self.slots[index as usize].heard = now;
         }
     }
 
     /// Handles a worker's report.
-    pub fn hear(&mut self, peer: PeerId, report: WorkerMessage, now: Duration) {
-        let Some(index) = self.find(peer) else { return };
+    pub fn handle_message(&mut self, peer: PeerId, report: WorkerMessage, now: Duration) {
+        let Some(index) = self.find_worker(peer) else { return };
         let machines = self.slots.len();
         let slot = &mut self.slots[index as usize];
         slot.heard = now;
@@ -334,20 +340,20 @@ impl Coordinator {
                 slot.worst_ns = slot.worst_ns.max(offset.trip_ns);
                 slot.trips += 1;
                 if self.measuring.is_some() && slot.trips < TRIPS {
-                    self.ping(index, now);
+                    self.send_ping(index, now);
                 }
-                self.see_whether_ready(now);
+                self.check_readiness(now);
             }
             (WorkerMessage::Pong { .. }, _) => {}
             (WorkerMessage::Prepared(mut prepared), SlotState::Preparing) => {
                 prepared.addresses.truncate(ADDRESSES);
                 (slot.state, slot.prepared) = (SlotState::Prepared, prepared);
-                self.tell_waiting();
-                self.see_whether_ready(now);
+                self.report_waiting();
+                self.check_readiness(now);
             }
             (WorkerMessage::Unprepared { reason, is_wrong }, SlotState::Preparing) => {
                 let lines: Vec<_> = reason.lines().map(|line| printable(&line.replace('\t', "    "))).collect();
-                let words = format!("{}: {}", self.words(index), lines.join("\n"));
+                let words = format!("{}: {}", self.describe_worker(index), lines.join("\n"));
                 self.told.push_back(CoordinatorEvent::Hopeless(words, is_wrong));
             }
             (WorkerMessage::Row { number, totals }, SlotState::Running) => {
@@ -357,15 +363,16 @@ impl Coordinator {
                 let most_ns = passed_ns + passed_ns / 1_000 + ROWS_AHEAD * row_ns;
                 let is_in_time = totals.from_ns <= totals.until_ns && totals.until_ns <= most_ns + row_ns;
                 if number != slot.rows.rows || number > most_ns / row_ns || !is_in_time {
-                    return self.lose(peer, "it sent a row out of turn");
+                    return self.lose_worker(peer, "it sent a row out of turn");
                 }
-                if !slot.bound.admits(&totals, machines) {
-                    return self.lose(peer, IMPOSSIBLE);
+                if !slot.bound.admit_figures(&totals, machines) {
+                    return self.lose_worker(peer, IMPOSSIBLE);
                 }
-                if !slot.kinds.admit(&totals) {
-                    return self.lose(peer, "it sent more kinds of errors, or longer examples, than there can be");
+                if !slot.kinds.admit_row(&totals) {
+                    return self
+                        .lose_worker(peer, "it sent more kinds of errors, or longer examples, than there can be");
                 }
-                slot.rows.add(&totals);
+                slot.rows.add_row(&totals);
                 self.told.push_back(CoordinatorEvent::Row(index, totals));
             }
             (WorkerMessage::Done(mut done), SlotState::Running) => {
@@ -374,26 +381,26 @@ impl Coordinator {
                     end.dropped.truncate(ADDRESSES);
                 }
                 let most_ns = nanos(now.saturating_sub(self.started)).saturating_mul(2) + SECONDS_AHEAD_NS;
-                if done.elapsed_ns.max(longest_ns(&done)) > most_ns {
-                    return self.lose(peer, "it says that it lasted longer than the run");
+                if done.elapsed_ns.max(longest_thread_ns(&done)) > most_ns {
+                    return self.lose_worker(peer, "it says that it lasted longer than the run");
                 }
                 let times = (done.suspended_ns, done.beside_ns, done.late_ns);
-                if !slot.bound_of_end.admits(&(&done.ends, &done.shares, times), machines) {
-                    return self.lose(peer, IMPOSSIBLE);
+                if !slot.bound_of_end.admit_figures(&(&done.ends, &done.shares, times), machines) {
+                    return self.lose_worker(peer, IMPOSSIBLE);
                 }
                 if done.sum != slot.rows {
-                    return self.lose(peer, "what it measured does not add up to what it sent");
+                    return self.lose_worker(peer, "what it measured does not add up to what it sent");
                 }
                 slot.state = SlotState::Done;
                 let drift_ns = slot.begun.zip(slot.best).and_then(|(begun, now)| begun.drift_until(now));
                 self.told.push_back(CoordinatorEvent::Done(index, done, drift_ns));
             }
-            _ => self.lose(peer, "it said something out of turn"),
+            _ => self.lose_worker(peer, "it said something out of turn"),
         }
     }
 
     /// Measures clock offsets once all workers are set up, and then reports once that the run is ready.
-    fn see_whether_ready(&mut self, now: Duration) {
+    fn check_readiness(&mut self, now: Duration) {
         let Some(job) = self.job.as_ref().filter(|_| !self.is_ready) else { return };
         let is_set_up = |(slot, frames): (&WorkerSlot, &Vec<Arc<[u8]>>)| match slot.state {
             SlotState::There => frames.is_empty(),
@@ -410,7 +417,7 @@ impl Coordinator {
                 let slot = &mut self.slots[index as usize];
                 if prepared(slot) {
                     (slot.trips, slot.best, slot.worst_ns) = (0, None, 0);
-                    self.ping(index, now);
+                    self.send_ping(index, now);
                 }
             }
         }
@@ -433,17 +440,17 @@ impl Coordinator {
         self.told.push_back(CoordinatorEvent::Ready(prepared, ahead));
     }
 
-    fn tell_waiting(&mut self) {
+    fn report_waiting(&mut self) {
         let count = |is: fn(SlotState) -> bool| self.slots.iter().filter(|slot| is(slot.state)).count() as u32;
         let there = count(|state| state != SlotState::Empty);
         self.told.push_back(CoordinatorEvent::Waiting { there, prepared: count(|state| state == SlotState::Prepared) });
     }
 
     /// Ends a connection; `why` is the reason for the user.
-    pub fn lose(&mut self, peer: PeerId, why: &str) {
+    pub fn lose_worker(&mut self, peer: PeerId, why: &str) {
         self.acts.push_back(ConnectionAction::Close(peer));
-        let Some(index) = self.find(peer) else { return };
-        let words = self.words(index);
+        let Some(index) = self.find_worker(peer) else { return };
+        let words = self.describe_worker(index);
         // Workers leave a silent coordinator.
         let is_recent =
             |(when, length): &(Duration, Duration)| self.looked < *when + RECENTLY && *length >= self.rules.loss;
@@ -473,19 +480,19 @@ impl Coordinator {
                 *slot = WorkerSlot::default();
                 self.measuring = None;
                 self.told.push_back(CoordinatorEvent::Refused(format!("{words}: {why}; another may take its place")));
-                self.tell_waiting();
+                self.report_waiting();
             }
         }
     }
 
     /// Describes a worker to the user: its number (from one) and the name of its machine.
-    fn words(&self, index: u32) -> String {
+    fn describe_worker(&self, index: u32) -> String {
         let name = onrush_text::escape(self.slots[index as usize].name.as_bytes());
         format!("machine {} ({name})", index + 1)
     }
 
     /// Detects a standstill of this machine since the last call: suspension, or no processor.
-    pub fn look(&mut self, now: Duration) {
+    pub fn detect_standstill(&mut self, now: Duration) {
         let stood_still = now.saturating_sub(std::mem::replace(&mut self.looked, now));
         if stood_still >= self.rules.loss / 5 {
             self.slots.iter_mut().for_each(|slot| slot.heard += stood_still);
@@ -494,14 +501,14 @@ impl Coordinator {
     }
 
     /// Loses workers that were silent for too long, and sends due pings.
-    pub fn tick(&mut self, now: Duration) {
-        self.look(now);
+    pub fn on_tick(&mut self, now: Duration) {
+        self.detect_standstill(now);
         if !self.is_ready && self.job.is_some() && now >= self.asked + self.rules.join {
-            let missing = self.missing();
+            let missing = self.describe_missing();
             self.job = None;
             self.told.push_back(CoordinatorEvent::Hopeless(missing, false));
         }
-        self.see_whether_ready(now);
+        self.check_readiness(now);
         for index in 0..self.rules.machines {
             let slot = &self.slots[index as usize];
             let Some(peer) = slot.peer else { continue };
@@ -511,21 +518,21 @@ impl Coordinator {
             let is_receiving = slot.state == SlotState::Preparing && has_files;
             if silent >= self.rules.loss && !is_receiving {
                 let why = format!("it was silent for {} s", silent.as_secs());
-                self.lose(peer, &why);
+                self.lose_worker(peer, &why);
             } else if now.saturating_sub(slot.pinged) >= self.rules.loss / 5 {
-                self.ping(index, now);
+                self.send_ping(index, now);
             }
         }
     }
 
     /// Lists the missing workers for the user.
-    fn missing(&self) -> String {
+    fn describe_missing(&self) -> String {
         let mut never = Vec::new();
         let mut unprepared = Vec::new();
         for (index, slot) in (0..).zip(&self.slots) {
             match slot.state {
                 SlotState::Empty | SlotState::Lost => never.push(format!("{}", index + 1)),
-                SlotState::There | SlotState::Preparing => unprepared.push(self.words(index)),
+                SlotState::There | SlotState::Preparing => unprepared.push(self.describe_worker(index)),
                 _ => {}
             }
         }
@@ -533,10 +540,10 @@ impl Coordinator {
         let mut words =
             format!("{there} of {} machines had joined after {} s", self.slots.len(), self.rules.join.as_secs());
         if !never.is_empty() {
-            words += &format!("; missing: {}", shortened(&never));
+            words += &format!("; missing: {}", shorten_list(&never));
         }
         if !unprepared.is_empty() {
-            words += &format!("; still setting up: {}", shortened(&unprepared));
+            words += &format!("; still setting up: {}", shorten_list(&unprepared));
         }
         if self.strangers > 0 {
             let closed = counted(u64::from(self.strangers), "connection");
@@ -548,12 +555,12 @@ impl Coordinator {
 }
 
 /// Length of the longest thread of a part, in nanoseconds.
-fn longest_ns(done: &Done) -> u64 {
+fn longest_thread_ns(done: &Done) -> u64 {
     done.ends.iter().flatten().map(|end| end.elapsed_ns).max().unwrap_or_default()
 }
 
 /// The first entries of a long list.
-fn shortened(all: &[String]) -> String {
+fn shorten_list(all: &[String]) -> String {
     let (shown, rest) = all.split_at(all.len().min(10));
     let more = if rest.is_empty() { String::new() } else { format!(" and {} more", rest.len()) };
     shown.join(", ") + &more

@@ -75,9 +75,9 @@ impl CoordinatorServer {
             },
             reason: reason(&error),
         };
-        let needed = (rules.peers_max() + DESCRIPTORS) as u64;
-        if let Some(limit) = host::raise_descriptors(needed) {
-            let (machines, raise) = (rules.machines, host::raise_files(needed));
+        let needed = (rules.max_peers() + DESCRIPTORS) as u64;
+        if let Some(limit) = host::raise_descriptor_limit_to(needed) {
+            let (machines, raise) = (rules.machines, host::open_files_command(needed));
             let words = format!(
                 "--machines {machines}: the coordinator needs {needed} open files, and may have {limit}; {raise}"
             );
@@ -112,24 +112,24 @@ impl CoordinatorServer {
             next: 0,
             refusals: 0,
         };
-        run::beside("coordinator", move || carrier.carry())?;
+        run::spawn_detached("coordinator", move || carrier.run_connections())?;
         Ok(Self { asks: Some(asks), told, waker, origin, address })
     }
 
     /// Converts a moment to the coordinator's time.
-    pub fn at(&self, moment: Instant) -> Duration {
+    pub fn to_coordinator_time(&self, moment: Instant) -> Duration {
         moment.saturating_duration_since(self.origin)
     }
 
     /// Sends a request to the coordinator.
-    pub fn ask(&self, ask: CoordinatorRequest) {
+    pub fn send_request(&self, ask: CoordinatorRequest) {
         // The thread ends only when this sender is dropped.
         let _ = self.asks.as_ref().map(|asks| asks.send(ask));
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
     }
 
     /// The next event, if one arrives within this time.
-    pub fn hear(&self, patience: Duration) -> Option<CoordinatorEvent> {
+    pub fn next_event(&self, patience: Duration) -> Option<CoordinatorEvent> {
         match self.told.recv_timeout(patience) {
             Ok(told) => Some(told),
             Err(RecvTimeoutError::Timeout) => None,
@@ -143,7 +143,7 @@ impl CoordinatorServer {
 
 impl Drop for CoordinatorServer {
     fn drop(&mut self) {
-        self.ask(CoordinatorRequest::Dismiss);
+        self.send_request(CoordinatorRequest::Dismiss);
         self.asks = None;
         let _ = write(&*self.waker, &1_u64.to_ne_bytes());
         // Workers should be told before the process ends; the thread ends afterwards.
@@ -173,7 +173,7 @@ enum PeerState {
 
 impl CoordinatorRules {
     /// Maximum number of simultaneous connections.
-    fn peers_max(&self) -> usize {
+    fn max_peers(&self) -> usize {
         2 * self.machines as usize + STRANGERS
     }
 }
@@ -199,31 +199,31 @@ impl CoordinatorThread {
     }
 
     /// Runs the connections until there are no more requests and all workers have been told.
-    fn carry(mut self) {
+    fn run_connections(mut self) {
         let mut is_over = false;
         while !(is_over && self.peers.is_empty()) {
-            let ready = self.wait();
+            let ready = self.wait_for_events();
             let now = self.now();
-            self.coordinator.look(now);
+            self.coordinator.detect_standstill(now);
             loop {
                 match self.asked.try_recv() {
-                    Ok(ask) => self.coordinator.order(ask, now),
+                    Ok(ask) => self.coordinator.handle_request(ask, now),
                     Err(mpsc::TryRecvError::Empty) => break,
                     Err(mpsc::TryRecvError::Disconnected) => {
                         if !is_over {
                             is_over = true;
-                            self.act();
-                            self.close_all(now);
+                            self.execute_actions();
+                            self.close_peers(now);
                         }
                         break;
                     }
                 }
             }
-            self.accept(now);
-            self.act();
-            self.pump(ready);
-            self.coordinator.tick(now);
-            self.act();
+            self.accept_peers(now);
+            self.execute_actions();
+            self.pump_connections(ready);
+            self.coordinator.on_tick(now);
+            self.execute_actions();
             for told in self.coordinator.told.drain(..) {
                 // At the end nobody listens any more.
                 let _ = self.tell.send(told);
@@ -232,8 +232,8 @@ impl CoordinatorThread {
     }
 
     /// Waits for something to do. Returns the connections that are ready.
-    fn wait(&self) -> Vec<PeerId> {
-        let has_room = self.peers.len() < self.rules.peers_max() || self.oldest_stranger().is_some();
+    fn wait_for_events(&self) -> Vec<PeerId> {
+        let has_room = self.peers.len() < self.rules.max_peers() || self.oldest_stranger().is_some();
         let mut fds = vec![PollFd::new(&*self.waker, PollFlags::IN)];
         if has_room {
             fds.push(PollFd::new(&self.listener, PollFlags::IN));
@@ -260,11 +260,11 @@ impl CoordinatorThread {
         strangers.next().map(|(peer, _)| *peer)
     }
 
-    fn accept(&mut self, now: Duration) {
+    fn accept_peers(&mut self, now: Duration) {
         // Silent strangers must not keep workers out, and a crowd of strangers must not keep this thread from the
         // workers.
-        for _ in 0..self.rules.peers_max() {
-            let is_full = self.peers.len() >= self.rules.peers_max();
+        for _ in 0..self.rules.max_peers() {
+            let is_full = self.peers.len() >= self.rules.max_peers();
             let oldest = self.oldest_stranger().filter(|_| is_full);
             if is_full && oldest.is_none() {
                 return;
@@ -285,12 +285,12 @@ impl CoordinatorThread {
         }
     }
 
-    fn act(&mut self) {
+    fn execute_actions(&mut self) {
         while let Some(act) = self.coordinator.acts.pop_front() {
             match act {
                 ConnectionAction::Send(peer, order) => {
                     if let Some(conn) = self.peers.get_mut(&peer) {
-                        conn.channel.send(&order);
+                        conn.channel.send_message(&order);
                     }
                 }
                 ConnectionAction::Frames(peer, frames) => {
@@ -303,14 +303,14 @@ impl CoordinatorThread {
         }
     }
 
-    fn close_all(&mut self, now: Duration) {
+    fn close_peers(&mut self, now: Duration) {
         for conn in self.peers.values_mut() {
             (conn.state, conn.since) = (PeerState::Closing, now);
         }
     }
 
     /// Pumps connections that have received bytes, have bytes to send, or do not take part.
-    fn pump(&mut self, ready: Vec<PeerId>) {
+    fn pump_connections(&mut self, ready: Vec<PeerId>) {
         let wants = |conn: &PeerConnection| {
             conn.state != PeerState::Proven || conn.channel.wants_write() || conn.channel.has_message()
         };
@@ -321,10 +321,10 @@ impl CoordinatorThread {
         for peer in peers {
             let now = self.now();
             let Some(conn) = self.peers.get_mut(&peer) else { continue };
-            if let Err(error) = conn.channel.pump() {
+            if let Err(error) = conn.channel.pump_bytes() {
                 // Read earlier bytes first.
-                self.listen(peer, now);
-                self.coordinator.lose(peer, &lost(&error));
+                self.handle_messages(peer, now);
+                self.coordinator.lose_worker(peer, &describe_loss(&error));
                 self.peers.remove(&peer);
                 continue;
             }
@@ -332,7 +332,7 @@ impl CoordinatorThread {
             let now = self.now();
             let Some(conn) = self.peers.get_mut(&peer) else { continue };
             if conn.channel.take_received() {
-                self.coordinator.heard(peer, now);
+                self.coordinator.record_arrival(peer, now);
             }
             let is_late = now.saturating_sub(conn.since) >= PATIENCE;
             // Dropping a connection with unread data would reset it, and the peer might never learn the reason.
@@ -341,34 +341,34 @@ impl CoordinatorThread {
                 self.peers.remove(&peer);
                 continue;
             }
-            self.listen(peer, now);
+            self.handle_messages(peer, now);
         }
-        self.act();
+        self.execute_actions();
     }
 
     /// Handles the received messages of a connection.
-    fn listen(&mut self, peer: PeerId, now: Duration) {
+    fn handle_messages(&mut self, peer: PeerId, now: Duration) {
         for _ in 0..MESSAGES {
             let Some(conn) = self.peers.get_mut(&peer) else { return };
             let heard = match conn.state {
                 PeerState::Closing => return,
-                PeerState::Proven => conn.channel.receive::<WorkerMessage>().map(|report| {
+                PeerState::Proven => conn.channel.receive_message::<WorkerMessage>().map(|report| {
                     let is_some = report.is_some();
-                    report.into_iter().for_each(|report| self.coordinator.hear(peer, report, now));
+                    report.into_iter().for_each(|report| self.coordinator.handle_message(peer, report, now));
                     is_some
                 }),
-                PeerState::Unproven => conn.channel.receive::<Hello>().map(|hello| {
-                    hello.into_iter().for_each(|hello| self.welcome(peer, &hello, now));
+                PeerState::Unproven => conn.channel.receive_message::<Hello>().map(|hello| {
+                    hello.into_iter().for_each(|hello| self.admit_worker(peer, &hello, now));
                     false
                 }),
             };
-            self.act();
+            self.execute_actions();
             match heard {
                 Ok(true) => {}
                 Ok(false) => return,
                 Err(error) => {
-                    self.coordinator.lose(peer, &lost(&error));
-                    self.act();
+                    self.coordinator.lose_worker(peer, &describe_loss(&error));
+                    self.execute_actions();
                     self.peers.remove(&peer);
                     return;
                 }
@@ -377,20 +377,20 @@ impl CoordinatorThread {
     }
 
     /// Accepts a worker, or sends it the reason for a refusal.
-    fn welcome(&mut self, peer: PeerId, hello: &Hello, now: Duration) {
+    fn admit_worker(&mut self, peer: PeerId, hello: &Hello, now: Duration) {
         let Some(conn) = self.peers.get_mut(&peer) else { return };
-        let exporter = conn.channel.exporter().unwrap_or_default();
+        let exporter = conn.channel.export_secret().unwrap_or_default();
         let program = env!("CARGO_PKG_VERSION");
         let slot = if !self.token.is_proof(Role::Worker, &exporter, &hello.proof) {
             Err(JoinRefusal::Secret)
         } else if hello.version != VERSION || hello.program != program {
             Err(JoinRefusal::Version(program.to_owned()))
         } else {
-            self.coordinator.join(peer, &hello.name, hello.index, now)
+            self.coordinator.join_worker(peer, &hello.name, hello.index, now)
         };
         let welcome = match slot {
             Ok(index) => {
-                conn.channel.trust(PROVEN_MAX);
+                conn.channel.set_max_frame(PROVEN_MAX);
                 conn.state = PeerState::Proven;
                 Welcome::Joined {
                     proof: self.token.proof(Role::Coordinator, &exporter),
@@ -403,7 +403,7 @@ impl CoordinatorThread {
                 (conn.state, conn.since) = (PeerState::Closing, now);
                 self.refusals += 1;
                 if self.refusals <= REFUSALS {
-                    let words = refused(&refusal, hello);
+                    let words = describe_refusal(&refusal, hello);
                     self.coordinator.told.push_back(CoordinatorEvent::Refused(format!(
                         "a worker at {} was refused: {words}",
                         conn.from.ip().to_canonical()
@@ -416,14 +416,14 @@ impl CoordinatorThread {
                 Welcome::Refused { refusal, proof }
             }
         };
-        conn.channel.send(&welcome);
+        conn.channel.send_message(&welcome);
         // The order to set up follows the welcome.
-        self.act();
+        self.execute_actions();
     }
 }
 
 /// Describes a version mismatch between two programs.
-pub(super) fn differing(theirs: &str, ours: &str) -> String {
+pub(super) fn describe_version_mismatch(theirs: &str, ours: &str) -> String {
     match theirs == ours {
         true => format!("another build of onrush {ours}"),
         false => format!("onrush {theirs}, and this is {ours}"),
@@ -431,14 +431,14 @@ pub(super) fn differing(theirs: &str, ours: &str) -> String {
 }
 
 /// Describes a refusal to the user of the coordinator.
-fn refused(refusal: &JoinRefusal, hello: &Hello) -> String {
+fn describe_refusal(refusal: &JoinRefusal, hello: &Hello) -> String {
     let name = onrush_text::escape(hello.name.as_bytes());
     match refusal {
         // Without a proof, the claimed name is not believed either.
         JoinRefusal::Secret => "it has another secret; copy the file of --token-file from here".to_owned(),
         JoinRefusal::Version(ours) => {
             let theirs = onrush_text::escape(hello.program.as_bytes());
-            format!("{name} has {}: use the same on all machines", differing(&theirs, ours))
+            format!("{name} has {}: use the same on all machines", describe_version_mismatch(&theirs, ours))
         }
         JoinRefusal::Taken(index) => format!("{name} has --index {index}, as another one"),
         JoinRefusal::NoPart(machines) => format!("{name} has an --index that is not between 0 and {}", machines - 1),
@@ -448,7 +448,7 @@ fn refused(refusal: &JoinRefusal, hello: &Hello) -> String {
 }
 
 /// Describes the loss of a connection to the user.
-fn lost(error: &io::Error) -> String {
+fn describe_loss(error: &io::Error) -> String {
     match error.kind() {
         // A killed process resets a connection with unread data.
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {

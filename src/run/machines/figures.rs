@@ -25,13 +25,13 @@ pub struct Bound(Largest);
 impl Bound {
     /// Adds the figures of one of `machines` machines. Returns true if the figures of all machines, added to all
     /// earlier ones, stay within the bounds.
-    pub fn admits(&mut self, figures: &impl Serialize, machines: usize) -> bool {
+    pub fn admit_figures(&mut self, figures: &impl Serialize, machines: usize) -> bool {
         let machines = machines.max(1);
         let is_possible = |sum: &Largest| {
             let Largest { count, ns, wide } = *sum;
             count <= MOST / machines as u64 && ns <= MOST_NS / machines as u64 && wide <= MOST_WIDE / machines as u128
         };
-        let sum = Largest::in_figures(figures).and_then(|largest| self.0.plus(largest)).filter(is_possible);
+        let sum = Largest::find_largest(figures).and_then(|largest| self.0.checked_add(largest)).filter(is_possible);
         sum.map(|sum| self.0 = sum).is_some()
     }
 }
@@ -45,7 +45,7 @@ pub struct ErrorKinds {
 
 impl ErrorKinds {
     /// Adds a row. Returns true if the numbers of kinds stay within the limits.
-    pub fn admit(&mut self, row: &Totals) -> bool {
+    pub fn admit_row(&mut self, row: &Totals) -> bool {
         let (errors, agreed) = (row.ledger.rows(), row.handshakes.kinds());
         // Adding a row that is too large would take too long.
         if errors.len() > KINDS || agreed > KINDS || errors.iter().any(|error| error.example.len() > EXAMPLE) {
@@ -67,13 +67,13 @@ struct Largest {
 
 impl Largest {
     /// The largest figures of a serializable value; `None` if it cannot be serialized.
-    fn in_figures(figures: &impl Serialize) -> Option<Self> {
+    fn find_largest(figures: &impl Serialize) -> Option<Self> {
         let mut integers = Integers::default();
         figures.serialize(&mut Serializer::with_formatter(io::sink(), &mut integers)).ok()?;
         Some(integers.largest)
     }
 
-    fn plus(self, other: Self) -> Option<Self> {
+    fn checked_add(self, other: Self) -> Option<Self> {
         Some(Self {
             count: self.count.checked_add(other.count)?,
             ns: self.ns.checked_add(other.ns)?,
@@ -95,7 +95,7 @@ struct Integers {
 }
 
 impl Integers {
-    fn note(&mut self, value: u64) -> io::Result<()> {
+    fn record_integer(&mut self, value: u64) -> io::Result<()> {
         let largest = match &*self.field {
             field if NO_SUMS.contains(&field) => return Ok(()),
             field if field.ends_with("_ns") => &mut self.largest.ns,
@@ -110,7 +110,7 @@ impl Integers {
 macro_rules! note {
     ($($method:ident($kind:ty);)*) => {
         $(fn $method<W: Write + ?Sized>(&mut self, _: &mut W, value: $kind) -> io::Result<()> {
-            self.note(i128::from(value).unsigned_abs() as u64)
+            self.record_integer(i128::from(value).unsigned_abs() as u64)
         })*
     };
 }
@@ -165,16 +165,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_largest_integer_is_found_wherever_it_is() {
+    fn largest_integer_is_found_at_any_depth() {
         let largest = |count, ns, wide| Some(Largest { count, ns, wide });
-        assert_eq!(Largest::in_figures(&(7_u8, Some([-9_i32, 3]), 1.5, "12")), largest(9, 0, 0));
-        assert_eq!(Largest::in_figures(&u128::from(u64::MAX)), largest(0, 0, u64::MAX.into()));
-        assert!(Largest::in_figures(&Totals::default()).unwrap().count < 10, "nothing measured is no large figure");
+        assert_eq!(Largest::find_largest(&(7_u8, Some([-9_i32, 3]), 1.5, "12")), largest(9, 0, 0));
+        assert_eq!(Largest::find_largest(&u128::from(u64::MAX)), largest(0, 0, u64::MAX.into()));
+        assert!(Largest::find_largest(&Totals::default()).unwrap().count < 10, "nothing measured is no large figure");
         let mut row = Totals { from_ns: 1 << 61, until_ns: u64::MAX, ..Totals::default() };
         row.latency.record(1 << 40);
         let open_loop = row.open_loop.get_or_insert_default();
         (open_loop.unsent, open_loop.calm_ns) = (1 << 50, 1 << 62);
-        let Some(Largest { count, ns, .. }) = Largest::in_figures(&row) else { panic!("it can be written") };
+        let Some(Largest { count, ns, .. }) = Largest::find_largest(&row) else { panic!("it can be written") };
         assert_eq!((count, ns), (1 << 50, 1 << 62));
     }
 
@@ -186,25 +186,25 @@ mod tests {
             row
         };
         let mut bound = Bound::default();
-        assert!(bound.admits(&row(1 << 59), 1));
-        assert!(!bound.admits(&row((1 << 59) + 1), 1), "together they are too much");
-        assert!(bound.admits(&row(1 << 59), 1), "what was refused counts no more");
-        assert!(!Bound::default().admits(&row(1 << 59), 4), "four machines could send as much");
+        assert!(bound.admit_figures(&row(1 << 59), 1));
+        assert!(!bound.admit_figures(&row((1 << 59) + 1), 1), "together they are too much");
+        assert!(bound.admit_figures(&row(1 << 59), 1), "what was refused counts no more");
+        assert!(!Bound::default().admit_figures(&row(1 << 59), 4), "four machines could send as much");
         let occupied = |in_flight_ns| {
             let mut row = Totals::default();
             row.counters.occupancy.in_flight_ns = in_flight_ns;
             row
         };
         // 20,000 connections for four days.
-        assert!(Bound::default().admits(&occupied(4 * 86_400_000_000_000 * 20_000), 1));
-        assert!(!Bound::default().admits(&occupied(u64::MAX), 1));
+        assert!(Bound::default().admit_figures(&occupied(4 * 86_400_000_000_000 * 20_000), 1));
+        assert!(!Bound::default().admit_figures(&occupied(u64::MAX), 1));
     }
 
     #[test]
     fn texts_of_servers_are_admitted() {
         let mut seen = Http2Counts::default();
         seen.reasons.push(Reason { code: Code::ENHANCE_YOUR_CALM, text: b"max_age".to_vec(), times: 3 });
-        assert_eq!(Largest::in_figures(&seen), Some(Largest { count: 120, ns: 0, wide: 0 }));
+        assert_eq!(Largest::find_largest(&seen), Some(Largest { count: 120, ns: 0, wide: 0 }));
     }
 
     #[test]
@@ -214,14 +214,16 @@ mod tests {
             codes.for_each(|code| row.ledger.record(Phase::Send, Cause::Errno(code), 0, Vec::new));
             row
         };
-        assert!(!ErrorKinds::default().admit(&row(0..1_001)));
+        assert!(!ErrorKinds::default().admit_row(&row(0..1_001)));
         let mut kinds = ErrorKinds::default();
-        assert!(kinds.admit(&row(0..600)) && kinds.admit(&row(300..1_000)) && !kinds.admit(&row(999..1_001)));
+        assert!(
+            kinds.admit_row(&row(0..600)) && kinds.admit_row(&row(300..1_000)) && !kinds.admit_row(&row(999..1_001))
+        );
         let mut long = Totals::default();
         long.ledger.record(Phase::Send, Cause::Errno(1), 0, || vec![b'x'; EXAMPLE + 1]);
-        assert!(!ErrorKinds::default().admit(&long));
+        assert!(!ErrorKinds::default().admit_row(&long));
         let mut agreed = Totals::default();
         (0..1_001).for_each(|suite| agreed.handshakes.found(Negotiated { suite, ..Negotiated::default() }, 1));
-        assert!(!ErrorKinds::default().admit(&agreed));
+        assert!(!ErrorKinds::default().admit_row(&agreed));
     }
 }

@@ -201,7 +201,7 @@ pub struct RowSums {
 
 impl RowSums {
     /// Adds a row.
-    pub fn add(&mut self, row: &Totals) {
+    pub fn add_row(&mut self, row: &Totals) {
         let counters = &row.counters;
         self.rows += 1;
         self.started = self.started.wrapping_add(counters.started);

@@ -15,7 +15,7 @@ mod remote;
 mod tests;
 pub mod worker_client;
 
-pub(super) use channel::frame;
+pub(super) use channel::encode_frame;
 pub(super) use coordinator::{CoordinatorEvent, CoordinatorRequest, CoordinatorRules, WorkerJobs};
 pub(super) use coordinator_server::CoordinatorServer;
 pub use coordinator_server::NoAddress;

@@ -16,7 +16,7 @@ use onrush_text::escape;
 use super::coordinator::{CoordinatorEvent, CoordinatorRequest};
 use super::coordinator_server::CoordinatorServer;
 use super::message::{Done, WorkerSetup as Facts};
-use crate::run::dues::dues;
+use crate::run::dues::worker_due_times;
 use crate::run::machine::MachineShare;
 use crate::run::nanos;
 use crate::run::outcome::{Breakdown, Outcome, RunEnd, WorkerShare};
@@ -110,7 +110,7 @@ impl Remote {
     /// Starts all machines at this moment.
     pub fn release(&mut self, start: Instant) {
         self.started = Some(start);
-        self.server.ask(CoordinatorRequest::Start(self.server.at(start)));
+        self.server.send_request(CoordinatorRequest::Start(self.server.to_coordinator_time(start)));
     }
 
     /// Waits for this long, or until an event arrives.
@@ -118,7 +118,7 @@ impl Remote {
         let is_overdue = self.started.zip(self.due).is_some_and(|(started, due)| started.elapsed() > due);
         if (self.control.is_stopped() || is_overdue) && self.stopped.is_none() {
             self.stopped = Some(Instant::now());
-            self.server.ask(CoordinatorRequest::Stop);
+            self.server.send_request(CoordinatorRequest::Stop);
         }
         // Machines that do not end have nothing to add.
         if self.stopped.is_some_and(|stopped| stopped.elapsed() > PATIENCE) {
@@ -126,21 +126,21 @@ impl Remote {
                 if !self.machines[index].has_ended() {
                     let name = &self.machines[index].share.name;
                     let why = format!("machine {} ({name}): it did not end when it was told to", index + 1);
-                    self.lose(index, why);
+                    self.lose_machine(index, why);
                 }
             }
         }
-        self.judge_signals(SIGNAL);
+        self.lose_signalled_machines(SIGNAL);
         let mut patience = length;
-        while let Some(told) = self.server.hear(patience) {
+        while let Some(told) = self.server.next_event(patience) {
             patience = Duration::ZERO;
             match told {
-                CoordinatorEvent::Row(index, row) => self.take(index as usize, row),
+                CoordinatorEvent::Row(index, row) => self.record_row(index as usize, row),
                 CoordinatorEvent::Done(index, done, drift_ns) => {
                     let machine = &mut self.machines[index as usize];
                     machine.share.drift_ns = drift_ns;
                     let is_early = matches!(done.ended, RunEnd::Signal | RunEnd::NeverBegun) && self.stopped.is_none();
-                    machine.end(done);
+                    machine.record_final_report(done);
                     // A script that fails on one machine would have ended a run on a single machine.
                     if machine.is_broken() {
                         self.control.stop();
@@ -150,7 +150,7 @@ impl Remote {
                         self.signalled.push((index as usize, why, Instant::now()));
                     }
                 }
-                CoordinatorEvent::Lost(index, why) => self.lose(index as usize, why),
+                CoordinatorEvent::Lost(index, why) => self.lose_machine(index as usize, why),
                 CoordinatorEvent::Refused(why) => self.said.push(why),
                 CoordinatorEvent::Hopeless(..) | CoordinatorEvent::Ready(..) | CoordinatorEvent::Waiting { .. } => {}
             }
@@ -158,18 +158,18 @@ impl Remote {
     }
 
     /// Counts a machine as lost if a signal ended it more than `patience` ago and nothing has ended the run.
-    fn judge_signals(&mut self, patience: Duration) {
+    fn lose_signalled_machines(&mut self, patience: Duration) {
         if self.stopped.is_none() {
             let all = std::mem::take(&mut self.signalled);
             let (over, waiting) = all.into_iter().partition(|(.., when)| when.elapsed() >= patience);
             self.signalled = waiting;
             for (index, why, _) in over as Vec<(usize, String, Instant)> {
-                self.miss(index, why);
+                self.record_loss(index, why);
             }
         }
     }
 
-    fn take(&mut self, index: usize, row: Box<Totals>) {
+    fn record_row(&mut self, index: usize, row: Box<Totals>) {
         let machine = &mut self.machines[index];
         machine.share.started += row.counters.started;
         machine.share.completed += row.counters.completed;
@@ -179,14 +179,14 @@ impl Remote {
         self.rows.push_back((machine.threads.clone(), row));
     }
 
-    fn lose(&mut self, index: usize, why: String) {
+    fn lose_machine(&mut self, index: usize, why: String) {
         let machine = &mut self.machines[index];
         machine.ends = machine.threads.clone().map(|_| None).collect();
-        self.miss(index, why);
+        self.record_loss(index, why);
     }
 
     /// Records that a machine delivers no more measurements.
-    fn miss(&mut self, index: usize, why: String) {
+    fn record_loss(&mut self, index: usize, why: String) {
         self.machines[index].share.lost = Some(why.clone());
         let (ends, goes_on) = match self.on_loss {
             _ if self.machines.iter().all(RemoteMachine::has_ended) => ("the run ends", false),
@@ -199,13 +199,13 @@ impl Remote {
         }
     }
 
-    fn of_thread(&self, index: usize) -> &RemoteMachine {
+    fn machine_of_thread(&self, index: usize) -> &RemoteMachine {
         &self.machines[self.machines.partition_point(|machine| machine.threads.end <= index)]
     }
 
     /// True if the machine of this thread was lost.
     pub fn is_lost(&self, index: usize) -> bool {
-        self.of_thread(index).share.lost.is_some()
+        self.machine_of_thread(index).share.lost.is_some()
     }
 
     /// Number of machines lost before this time (since measuring began).
@@ -215,7 +215,7 @@ impl Remote {
 
     /// True if the thread has not ended.
     pub fn is_at_work(&self, index: usize) -> bool {
-        !self.of_thread(index).has_ended()
+        !self.machine_of_thread(index).has_ended()
     }
 
     /// The results of a thread, once, after the end of its machine; none from a lost machine.
@@ -227,7 +227,7 @@ impl Remote {
     }
 
     /// Messages about machines since the last call.
-    pub fn take_said(&mut self) -> Vec<String> {
+    pub fn take_messages(&mut self) -> Vec<String> {
         std::mem::take(&mut self.said)
     }
 
@@ -245,9 +245,9 @@ impl Remote {
     }
 
     /// Adds facts about machines that their threads lack.
-    pub(in crate::run) fn settle(mut self, outcome: &mut Outcome, collector: &mut Collector) {
+    pub(in crate::run) fn complete_outcome(mut self, outcome: &mut Outcome, collector: &mut Collector) {
         if !self.control.is_stopped() {
-            self.judge_signals(Duration::ZERO);
+            self.lose_signalled_machines(Duration::ZERO);
         }
         let mut beside = Some(Duration::ZERO);
         for machine in self.machines {
@@ -302,7 +302,7 @@ impl RemoteMachine {
         let (Some(schedule), false) = (&part.schedule, share.elapsed.is_zero()) else { return };
         let (from_ns, until_ns) = (nanos(part.warmup), nanos(part.warmup + share.elapsed));
         let due_on = |thread: u32| {
-            let mut dues = dues(part, schedule, thread);
+            let mut dues = worker_due_times(part, schedule, thread);
             dues.pass_before(from_ns, u64::MAX);
             dues.count_about_before(until_ns)
         };
@@ -313,7 +313,8 @@ impl RemoteMachine {
         (open_loop.due, open_loop.unsent) = (open_loop.due + unsent, open_loop.unsent + unsent);
         // The thread of the unsent requests is unknown: take the last ones of all threads together, which is only
         // approximate for random times.
-        let mut last = dues(&Plan { load: Load::new(1, part.load.connections), ..part.clone() }, schedule, 0);
+        let mut last =
+            worker_due_times(&Plan { load: Load::new(1, part.load.connections), ..part.clone() }, schedule, 0);
         last.pass_before(from_ns, u64::MAX);
         last.take(due - unsent);
         let mut leave = |age_ns: u64, requests: u64| {
@@ -333,7 +334,7 @@ impl RemoteMachine {
     }
 
     /// Records the machine's final report.
-    fn end(&mut self, mut done: Box<Done>) {
+    fn record_final_report(&mut self, mut done: Box<Done>) {
         let mut ends = std::mem::take(&mut done.ends);
         ends.resize_with(self.threads.len(), || None);
         self.ends = ends;
@@ -367,7 +368,7 @@ mod tests {
 
     /// Number of requests counted as unsent for a machine with 400 requests a second whose last row ended after 1.1 s,
     /// if it sent `sent`.
-    fn unsent(sent: u64, change: impl FnOnce(&mut Plan)) -> (u64, Totals) {
+    fn count_unsent_after(sent: u64, change: impl FnOnce(&mut Plan)) -> (u64, Totals) {
         let mut part = plan(Dialect::Native, "http://h/", 3, 2, 4);
         part.schedule = Some(schedule(400));
         change(&mut part);
@@ -381,24 +382,24 @@ mod tests {
 
     #[test]
     fn unsent_requests_of_lost_machines_are_counted() {
-        let (count, totals) = unsent(50, |_| ());
+        let (count, totals) = count_unsent_after(50, |_| ());
         let open_loop = totals.open_loop.unwrap();
         assert_eq!((count, open_loop.due, open_loop.censored.count()), (390, 390, 390));
         let [oldest, youngest] = [open_loop.censored.max(), open_loop.censored.min()].map(Option::unwrap_or_default);
         assert!((970_000_000..=980_000_000).contains(&oldest) && youngest <= 2_500_000, "{oldest} {youngest}");
         // All were sent, or more than were due by that time.
-        assert_eq!((unsent(440, |_| ()).0, unsent(441, |_| ()).0), (0, 0));
+        assert_eq!((count_unsent_after(440, |_| ()).0, count_unsent_after(441, |_| ()).0), (0, 0));
         // No more than the plan has, and none from the warm-up.
-        assert_eq!(unsent(50, |part| part.stop.requests = Some(60)).0, 10);
-        assert_eq!(unsent(50, |part| part.warmup = Duration::from_secs(5)).0, 390);
+        assert_eq!(count_unsent_after(50, |part| part.stop.requests = Some(60)).0, 10);
+        assert_eq!(count_unsent_after(50, |part| part.warmup = Duration::from_secs(5)).0, 390);
         let bursts = |part: &mut Plan| {
             let burst = Arrivals::Burst(NonZero::new(100).unwrap());
             part.schedule.as_mut().unwrap().arrivals = burst;
         };
-        assert_eq!(unsent(200, bursts).0, 300);
+        assert_eq!(count_unsent_after(200, bursts).0, 300);
         let drawn = |part: &mut Plan| part.schedule.as_mut().unwrap().arrivals = Arrivals::Poisson;
-        assert!((330..=450).contains(&unsent(50, drawn).0));
+        assert!((330..=450).contains(&count_unsent_after(50, drawn).0));
         // In a closed loop nothing is due.
-        assert!(unsent(50, |part| part.schedule = None).1.open_loop.is_none());
+        assert!(count_unsent_after(50, |part| part.schedule = None).1.open_loop.is_none());
     }
 }

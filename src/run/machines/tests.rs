@@ -12,7 +12,7 @@ use onrush_plan::token::Token;
 use onrush_proto::{Code, Error};
 use onrush_stats::{Activity, Cause, Counters, Phase, TlsFailure, Totals};
 
-use super::channel::{Channel, CoordinatorCertificate, frame};
+use super::channel::{Channel, CoordinatorCertificate, encode_frame};
 use super::coordinator::{
     ConnectionAction, Coordinator, CoordinatorEvent, CoordinatorRequest, CoordinatorRules, PeerId, WorkerJobs,
 };
@@ -42,7 +42,7 @@ enum WorkerFate {
 
 impl WorkerFate {
     /// Draws a random fate.
-    fn draw(random: &mut Random) -> Self {
+    fn draw_fate(random: &mut Random) -> Self {
         let at = random.next() % (8_000 * MS);
         match random.next() % 8 {
             0 => Self::Killed(at),
@@ -90,13 +90,13 @@ struct SimulatedWorker {
 }
 
 impl SimulatedWorker {
-    fn clock(&self, now: u64) -> u64 {
+    fn to_worker_clock(&self, now: u64) -> u64 {
         let moved = now as i64 + now as i64 / 1_000_000 * self.drift_ppm;
         (moved + self.offset_ns) as u64
     }
 
     /// Simulated time at which the worker's clock shows this.
-    fn when(&self, clock: u64) -> u64 {
+    fn to_simulated_time(&self, clock: u64) -> u64 {
         let since = clock as i64 - self.offset_ns;
         (since - since / 1_000_000 * self.drift_ppm).max(0) as u64
     }
@@ -181,13 +181,13 @@ impl World {
         }
     }
 
-    fn at(&mut self, when: u64, event: SimulationEvent) {
+    fn schedule_event(&mut self, when: u64, event: SimulationEvent) {
         self.events.push(Reverse((when.max(self.now), self.next)));
         self.waiting.insert(self.next, event);
         self.next += 1;
     }
 
-    fn way(&mut self, worker: usize) -> u64 {
+    fn draw_delay_ns(&mut self, worker: usize) -> u64 {
         let SimulatedWorker { way_ns, jitter_ns, loses_one_in, fate, began, .. } = self.workers[worker];
         let random = &mut self.random;
         let again = loses_one_in.filter(|one_in| random.next().is_multiple_of(*one_in)).map_or(0, |_| 200 * MS);
@@ -200,32 +200,33 @@ impl World {
         held.max(again) + way_ns + random.next() % (jitter_ns + 1)
     }
 
-    fn report(&mut self, worker: usize, report: WorkerMessage) {
+    fn send_report(&mut self, worker: usize, report: WorkerMessage) {
         if !self.workers[worker].is_cut(self.now) {
-            let arrives = (self.now + self.way(worker)).max(self.workers[worker].back_ns);
+            let arrives = (self.now + self.draw_delay_ns(worker)).max(self.workers[worker].back_ns);
             self.workers[worker].back_ns = arrives;
-            self.at(arrives, SimulationEvent::ToCoordinator(worker, report));
+            self.schedule_event(arrives, SimulationEvent::ToCoordinator(worker, report));
         }
     }
 
     /// Runs the simulation until nothing more happens; `absent`: workers that never join.
-    fn run(mut self, absent: &[usize]) -> SimulationResult {
+    fn run_simulation(mut self, absent: &[usize]) -> SimulationResult {
         let order = CoordinatorMessage::Prepare { plan: String::new(), files: Vec::new(), row_ns: ROW_NS };
-        let frames = self.workers.iter().map(|_| vec![frame(&order)]).collect();
+        let frames = self.workers.iter().map(|_| vec![encode_frame(&order)]).collect();
         let now = |now: u64| Duration::from_nanos(now);
-        self.coordinator.order(CoordinatorRequest::Prepare(WorkerJobs { frames, row: now(ROW_NS) }), Duration::ZERO);
+        self.coordinator
+            .handle_request(CoordinatorRequest::Prepare(WorkerJobs { frames, row: now(ROW_NS) }), Duration::ZERO);
         for worker in (0..self.workers.len()).filter(|worker| !absent.contains(worker)) {
-            let joined = self.coordinator.join(worker as PeerId, &format!("m{worker}"), None, Duration::ZERO);
+            let joined = self.coordinator.join_worker(worker as PeerId, &format!("m{worker}"), None, Duration::ZERO);
             assert!(joined.is_ok());
             self.workers[worker].peer = worker as PeerId;
         }
-        self.at(0, SimulationEvent::Tick);
-        self.act();
+        self.schedule_event(0, SimulationEvent::Tick);
+        self.execute_actions();
         while let Some(Reverse((when, number))) = self.events.pop() {
             self.now = when;
             let event = self.waiting.remove(&number).expect("each event is waiting");
-            self.happen(event);
-            self.act();
+            self.handle_event(event);
+            self.execute_actions();
             if self.seen.hopeless.is_some() || self.seen.done + self.seen.lost.len() == self.workers.len() {
                 break;
             }
@@ -233,12 +234,12 @@ impl World {
         self.seen
     }
 
-    fn happen(&mut self, event: SimulationEvent) {
+    fn handle_event(&mut self, event: SimulationEvent) {
         let now = Duration::from_nanos(self.now);
         match event {
             SimulationEvent::Tick => {
-                self.coordinator.tick(now);
-                self.at(self.now + 50 * MS, SimulationEvent::Tick);
+                self.coordinator.on_tick(now);
+                self.schedule_event(self.now + 50 * MS, SimulationEvent::Tick);
             }
             SimulationEvent::ToCoordinator(worker, report) => {
                 if let WorkerMessage::Row { totals, .. } = &report
@@ -246,24 +247,26 @@ impl World {
                 {
                     self.seen.whole += totals;
                 }
-                self.coordinator.hear(self.workers[worker].peer, report, now);
+                self.coordinator.handle_message(self.workers[worker].peer, report, now);
             }
             // Messages already sent arrive first.
             SimulationEvent::Gone(worker) if self.workers[worker].back_ns > self.now => {
-                self.at(self.workers[worker].back_ns, SimulationEvent::Gone(worker));
+                self.schedule_event(self.workers[worker].back_ns, SimulationEvent::Gone(worker));
             }
-            SimulationEvent::Gone(worker) => self.coordinator.lose(self.workers[worker].peer, "it has ended"),
-            SimulationEvent::IsPrepared(worker) => self.report(worker, WorkerMessage::Prepared(WorkerSetup::default())),
+            SimulationEvent::Gone(worker) => self.coordinator.lose_worker(self.workers[worker].peer, "it has ended"),
+            SimulationEvent::IsPrepared(worker) => {
+                self.send_report(worker, WorkerMessage::Prepared(WorkerSetup::default()))
+            }
             SimulationEvent::ToWorker(worker, _) if self.workers[worker].is_cut(self.now) => {}
             SimulationEvent::ToWorker(worker, order) => match order {
                 CoordinatorMessage::Ping(number) => {
-                    let clock_ns = self.workers[worker].clock(self.now);
-                    self.report(worker, WorkerMessage::Pong { number, clock_ns });
+                    let clock_ns = self.workers[worker].to_worker_clock(self.now);
+                    self.send_report(worker, WorkerMessage::Pong { number, clock_ns });
                 }
                 CoordinatorMessage::Start(at_ns) => {
-                    let when = self.workers[worker].when(at_ns);
+                    let when = self.workers[worker].to_simulated_time(at_ns);
                     self.workers[worker].late_ns = self.now.saturating_sub(when);
-                    self.at(when, SimulationEvent::Begins(worker));
+                    self.schedule_event(when, SimulationEvent::Begins(worker));
                 }
                 CoordinatorMessage::Stop => self.workers[worker].is_stopped = true,
                 CoordinatorMessage::Prepare { .. } | CoordinatorMessage::Piece(_) | CoordinatorMessage::Dismiss => {}
@@ -272,9 +275,9 @@ impl World {
                 self.workers[worker].began = Some(self.now);
                 self.seen.errors.insert(worker, self.now.abs_diff(self.seen.start_ns));
                 if let WorkerFate::Killed(at) = self.workers[worker].fate {
-                    self.at(self.now + at, SimulationEvent::Gone(worker));
+                    self.schedule_event(self.now + at, SimulationEvent::Gone(worker));
                 }
-                self.at(self.now + ROW_NS, SimulationEvent::Row(worker, 0));
+                self.schedule_event(self.now + ROW_NS, SimulationEvent::Row(worker, 0));
             }
             SimulationEvent::Row(worker, number) => self.end_row(worker, number),
         }
@@ -289,14 +292,14 @@ impl World {
             row.counters.started += 1;
         }
         if !self.workers[worker].is_cut(self.now) {
-            self.workers[worker].sent.add(&row);
+            self.workers[worker].sent.add_row(&row);
         }
-        self.report(worker, WorkerMessage::Row { number, totals: Box::new(row) });
+        self.send_report(worker, WorkerMessage::Row { number, totals: Box::new(row) });
         if number + 1 < self.rows && !self.workers[worker].is_stopped {
-            return self.at(self.now + ROW_NS, SimulationEvent::Row(worker, number + 1));
+            return self.schedule_event(self.now + ROW_NS, SimulationEvent::Row(worker, number + 1));
         }
         let SimulatedWorker { sent, late_ns, .. } = self.workers[worker];
-        self.report(
+        self.send_report(
             worker,
             WorkerMessage::Done(Box::new(Done {
                 late_ns,
@@ -309,19 +312,19 @@ impl World {
     }
 
     /// Executes the coordinator's actions.
-    fn act(&mut self) {
+    fn execute_actions(&mut self) {
         loop {
             while let Some(act) = self.coordinator.acts.pop_front() {
                 match act {
                     ConnectionAction::Send(peer, order) => {
                         let worker = peer as usize;
-                        let arrives = (self.now + self.way(worker)).max(self.workers[worker].there_ns);
+                        let arrives = (self.now + self.draw_delay_ns(worker)).max(self.workers[worker].there_ns);
                         self.workers[worker].there_ns = arrives;
-                        self.at(arrives, SimulationEvent::ToWorker(worker, order));
+                        self.schedule_event(arrives, SimulationEvent::ToWorker(worker, order));
                     }
                     ConnectionAction::Frames(peer, _) => {
                         let takes = self.random.next() % (500 * MS);
-                        self.at(self.now + takes, SimulationEvent::IsPrepared(peer as usize));
+                        self.schedule_event(self.now + takes, SimulationEvent::IsPrepared(peer as usize));
                     }
                     ConnectionAction::Close(_) => {}
                 }
@@ -335,7 +338,7 @@ impl World {
                     self.seen.trips = prepared.iter().map(|(_, trip)| trip.as_nanos() as u64).collect();
                     let start = Duration::from_nanos(self.now) + ahead;
                     self.seen.start_ns = start.as_nanos() as u64;
-                    self.coordinator.order(CoordinatorRequest::Start(start), Duration::from_nanos(self.now));
+                    self.coordinator.handle_request(CoordinatorRequest::Start(start), Duration::from_nanos(self.now));
                 }
                 CoordinatorEvent::Row(_, row) => self.seen.merged += &*row,
                 CoordinatorEvent::Done(index, done, drift_ns) => {
@@ -356,7 +359,7 @@ impl World {
     }
 }
 
-fn same(one: &Totals, other: &Totals) {
+fn assert_same_totals(one: &Totals, other: &Totals) {
     assert_eq!(one.counters, other.counters);
     assert!(one.latency.values().eq(other.latency.values()));
     assert_eq!(
@@ -369,18 +372,18 @@ fn same(one: &Totals, other: &Totals) {
 const SEEDS: u64 = 120;
 
 /// Runs a simulation in which the seed determines each machine's fate.
-fn try_out(seed: u64) {
+fn check_random_simulation(seed: u64) {
     let mut random = Random::new(seed);
     let (machines, rows) = (1 + (random.next() % 12) as u32, 1 + random.next() % 12);
     let fates: Vec<WorkerFate> = match random.next() % 3 {
         0 => vec![WorkerFate::Well; machines as usize],
-        _ => (0..machines).map(|_| WorkerFate::draw(&mut random)).collect(),
+        _ => (0..machines).map(|_| WorkerFate::draw_fate(&mut random)).collect(),
     };
-    let seen = World::new(seed, machines, rows, |index, _| fates[index as usize]).run(&[]);
+    let seen = World::new(seed, machines, rows, |index, _| fates[index as usize]).run_simulation(&[]);
     assert_eq!((seen.done + seen.lost.len(), &seen.hopeless), (machines as usize, &None), "seed {seed}");
     // Nobody starts before everybody is ready, and everything that arrived is summed exactly once.
     assert_eq!(seen.errors.len(), machines as usize);
-    same(&seen.merged, &seen.whole);
+    assert_same_totals(&seen.merged, &seen.whole);
     for (index, fate) in (0..).zip(&fates) {
         let lost = seen.lost.iter().find(|(lost, _)| *lost == index);
         assert!(
@@ -397,18 +400,18 @@ fn try_out(seed: u64) {
 
 /// With `SIMULATE_SECONDS` in the environment, the test runs that long, starting from `SIMULATE_SEED`.
 #[test]
-fn everything_that_arrived_is_in_the_sum() {
+fn arrived_rows_are_summed_once() {
     let number = |name: &str| std::env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let limit = number("SIMULATE_SECONDS").map(Duration::from_secs);
     let (began, first) = (Instant::now(), number("SIMULATE_SEED").unwrap_or(1));
     let is_over = |seed: u64| limit.map_or(seed - first >= SEEDS, |limit| began.elapsed() >= limit && seed > first);
-    let seeds = (first..).take_while(|seed| !is_over(*seed)).inspect(|seed| try_out(*seed)).count();
+    let seeds = (first..).take_while(|seed| !is_over(*seed)).inspect(|seed| check_random_simulation(*seed)).count();
     println!("{seeds} runs on several machines, seeds {first} to {}", first + seeds as u64 - 1);
 }
 
 #[test]
-fn nobody_begins_before_all_have_joined() {
-    let seen = World::new(7, 4, 3, |_, _| WorkerFate::Well).run(&[1, 3]);
+fn runs_start_after_all_have_joined() {
+    let seen = World::new(7, 4, 3, |_, _| WorkerFate::Well).run_simulation(&[1, 3]);
     assert!(seen.errors.is_empty() && seen.ready_ns == 0);
     let said = seen.hopeless.expect("two are missing");
     // Slots are filled in order, so the last ones are empty.
@@ -421,28 +424,31 @@ fn two_thousand_machines_finish_despite_losses() {
         3 => WorkerFate::Killed(1_500 * MS),
         _ => WorkerFate::Well,
     })
-    .run(&[]);
+    .run_simulation(&[]);
     assert_eq!((seen.done, seen.lost.len()), (1_980, 20));
-    same(&seen.merged, &seen.whole);
+    assert_same_totals(&seen.merged, &seen.whole);
 }
 
 /// A coordinator of a started run with this many machines; only the first has a part.
-fn begun(machines: u32) -> Coordinator {
+fn started_coordinator(machines: u32) -> Coordinator {
     let mut frames = vec![Vec::new(); machines as usize];
-    frames[0] = vec![frame(&CoordinatorMessage::Stop)];
+    frames[0] = vec![encode_frame(&CoordinatorMessage::Stop)];
     let mut coordinator =
         Coordinator::new(CoordinatorRules { machines, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
-    coordinator.order(CoordinatorRequest::Prepare(WorkerJobs { frames, row: Duration::from_secs(1) }), Duration::ZERO);
+    coordinator.handle_request(
+        CoordinatorRequest::Prepare(WorkerJobs { frames, row: Duration::from_secs(1) }),
+        Duration::ZERO,
+    );
     for (peer, name) in (1..=machines).zip(["a", "b"]) {
-        coordinator.join(peer.into(), name, None, Duration::ZERO).unwrap();
+        coordinator.join_worker(peer.into(), name, None, Duration::ZERO).unwrap();
     }
-    coordinator.hear(1, WorkerMessage::Prepared(WorkerSetup::default()), Duration::ZERO);
+    coordinator.handle_message(1, WorkerMessage::Prepared(WorkerSetup::default()), Duration::ZERO);
     let mut number = 1;
     while !coordinator.told.iter().any(|told| matches!(told, CoordinatorEvent::Ready(..))) {
-        coordinator.hear(1, WorkerMessage::Pong { number, clock_ns: 5 }, Duration::ZERO);
+        coordinator.handle_message(1, WorkerMessage::Pong { number, clock_ns: 5 }, Duration::ZERO);
         number += 1;
     }
-    coordinator.order(CoordinatorRequest::Start(Duration::ZERO), Duration::ZERO);
+    coordinator.handle_request(CoordinatorRequest::Start(Duration::ZERO), Duration::ZERO);
     coordinator.told.clear();
     coordinator
 }
@@ -451,16 +457,20 @@ fn begun(machines: u32) -> Coordinator {
 fn clock_drift_beyond_round_trips_is_reported() {
     // Before the run, messages take no time; during it, the round trip takes 4 ms.
     for (clock_ns, drift_ns) in [(2 * MS + 5, None), (MS / 2, None), (4 * MS + 6, Some(2 * MS as i64 + 1))] {
-        let mut coordinator = begun(1);
+        let mut coordinator = started_coordinator(1);
         let ms = Duration::from_millis;
-        coordinator.tick(ms(1_000));
+        coordinator.on_tick(ms(1_000));
         let number = coordinator.acts.iter().rev().find_map(|act| match act {
             ConnectionAction::Send(1, CoordinatorMessage::Ping(number)) => Some(*number),
             _ => None,
         });
         let clock_ns = 1_000 * MS + clock_ns;
-        coordinator.hear(1, WorkerMessage::Pong { number: number.expect("it is pinged"), clock_ns }, ms(1_004));
-        coordinator.hear(1, WorkerMessage::Done(Box::default()), ms(2_000));
+        coordinator.handle_message(
+            1,
+            WorkerMessage::Pong { number: number.expect("it is pinged"), clock_ns },
+            ms(1_004),
+        );
+        coordinator.handle_message(1, WorkerMessage::Done(Box::default()), ms(2_000));
         let said = coordinator.told.iter().find_map(|told| match told {
             CoordinatorEvent::Done(_, _, drift_ns) => Some(*drift_ns),
             _ => None,
@@ -470,12 +480,15 @@ fn clock_drift_beyond_round_trips_is_reported() {
 }
 
 #[test]
-fn idle_machines_are_not_missed() {
-    let mut coordinator = begun(2);
-    coordinator.lose(2, "it has ended");
+fn idle_machines_are_not_lost() {
+    let mut coordinator = started_coordinator(2);
+    coordinator.lose_worker(2, "it has ended");
     assert!(coordinator.told.is_empty());
-    let frames = vec![vec![frame(&CoordinatorMessage::Stop)]; 2];
-    coordinator.order(CoordinatorRequest::Prepare(WorkerJobs { frames, row: Duration::from_secs(1) }), Duration::ZERO);
+    let frames = vec![vec![encode_frame(&CoordinatorMessage::Stop)]; 2];
+    coordinator.handle_request(
+        CoordinatorRequest::Prepare(WorkerJobs { frames, row: Duration::from_secs(1) }),
+        Duration::ZERO,
+    );
     let said = coordinator.told.pop_front();
     assert!(matches!(said, Some(CoordinatorEvent::Hopeless(words, false)) if words == "machine 2 (b) was lost before"));
 }
@@ -488,11 +501,13 @@ fn silent_machines_are_lost_unless_receiving_files() {
             join: Duration::from_secs(60),
             loss: Duration::from_secs(5),
         });
-        let frames = vec![(0..=pieces).map(|_| frame(&CoordinatorMessage::Stop)).collect()];
-        coordinator
-            .order(CoordinatorRequest::Prepare(WorkerJobs { frames, row: Duration::from_secs(1) }), Duration::ZERO);
-        coordinator.join(1, "a", None, Duration::ZERO).unwrap();
-        (1..=110).for_each(|tenths| coordinator.tick(Duration::from_millis(100 * tenths)));
+        let frames = vec![(0..=pieces).map(|_| encode_frame(&CoordinatorMessage::Stop)).collect()];
+        coordinator.handle_request(
+            CoordinatorRequest::Prepare(WorkerJobs { frames, row: Duration::from_secs(1) }),
+            Duration::ZERO,
+        );
+        coordinator.join_worker(1, "a", None, Duration::ZERO).unwrap();
+        (1..=110).for_each(|tenths| coordinator.on_tick(Duration::from_millis(100 * tenths)));
         let said = coordinator
             .told
             .iter()
@@ -505,13 +520,20 @@ fn silent_machines_are_lost_unless_receiving_files() {
 fn addresses_of_workers_are_bounded() {
     let mut coordinator =
         Coordinator::new(CoordinatorRules { machines: 1, join: Duration::from_secs(60), loss: Duration::from_secs(5) });
-    let frames = vec![vec![frame(&CoordinatorMessage::Stop)]];
-    coordinator.order(CoordinatorRequest::Prepare(WorkerJobs { frames, row: Duration::from_secs(1) }), Duration::ZERO);
-    coordinator.join(1, "a", None, Duration::ZERO).unwrap();
+    let frames = vec![vec![encode_frame(&CoordinatorMessage::Stop)]];
+    coordinator.handle_request(
+        CoordinatorRequest::Prepare(WorkerJobs { frames, row: Duration::from_secs(1) }),
+        Duration::ZERO,
+    );
+    coordinator.join_worker(1, "a", None, Duration::ZERO).unwrap();
     let addresses = vec!["127.0.0.1:1".parse().unwrap(); 100_000];
-    coordinator.hear(1, WorkerMessage::Prepared(WorkerSetup { addresses, ..WorkerSetup::default() }), Duration::ZERO);
+    coordinator.handle_message(
+        1,
+        WorkerMessage::Prepared(WorkerSetup { addresses, ..WorkerSetup::default() }),
+        Duration::ZERO,
+    );
     for number in 1..=20 {
-        coordinator.hear(1, WorkerMessage::Pong { number, clock_ns: 5 }, Duration::ZERO);
+        coordinator.handle_message(1, WorkerMessage::Pong { number, clock_ns: 5 }, Duration::ZERO);
     }
     let ready = coordinator.told.iter().find_map(|told| match told {
         CoordinatorEvent::Ready(prepared, _) => Some(prepared[0].0.addresses.len()),
@@ -521,7 +543,7 @@ fn addresses_of_workers_are_bounded() {
 }
 
 /// One error with its own kind.
-fn error(code: i32) -> onrush_stats::FailureRow {
+fn failure_row(code: i32) -> onrush_stats::FailureRow {
     let example = Vec::new();
     onrush_stats::FailureRow {
         phase: Phase::Send,
@@ -535,10 +557,10 @@ fn error(code: i32) -> onrush_stats::FailureRow {
 
 #[test]
 fn inconsistent_messages_lose_the_worker() {
-    let ready = || begun(1);
+    let ready = || started_coordinator(1);
     let row = |number| WorkerMessage::Row { number, totals: Box::default() };
     let why = |coordinator: &mut Coordinator, report| {
-        coordinator.hear(1, report, Duration::ZERO);
+        coordinator.handle_message(1, report, Duration::ZERO);
         match coordinator.told.pop_back() {
             Some(CoordinatorEvent::Lost(0, why)) => Some(why),
             _ => None,
@@ -575,7 +597,7 @@ fn inconsistent_messages_lose_the_worker() {
     let said = why(&mut ready(), WorkerMessage::Row { number: 0, totals: Box::new(row) });
     let kinds = "machine 1 (a): it sent more kinds of errors, or longer examples, than there can be";
     assert_eq!(said.unwrap(), kinds);
-    let rows: Vec<_> = (0..1_000_000).map(error).collect();
+    let rows: Vec<_> = (0..1_000_000).map(failure_row).collect();
     let ledger = postcard::from_bytes(&postcard::to_stdvec(&rows).unwrap()).expect("a ledger is its rows");
     let begun = Instant::now();
     let row = Box::new(Totals { ledger, ..Totals::default() });
@@ -621,11 +643,11 @@ fn full_row() -> Totals {
 #[test]
 fn rows_round_trip_and_bad_bytes_fail() {
     let row = full_row();
-    let sent = frame(&WorkerMessage::Row { number: 7, totals: Box::new(row.clone()) });
+    let sent = encode_frame(&WorkerMessage::Row { number: 7, totals: Box::new(row.clone()) });
     let bytes = &sent[4..];
     assert!(bytes.len() < 60_000, "{}", bytes.len());
     let Ok(WorkerMessage::Row { number: 7, totals }) = postcard::from_bytes(bytes) else { panic!("it is read") };
-    same(&totals, &row);
+    assert_same_totals(&totals, &row);
     assert_eq!((&totals.ledger, &totals.statuses, &totals.location), (&row.ledger, &row.statuses, &row.location));
     let mut random = Random::new(3);
     let mut read = 0;
@@ -673,12 +695,12 @@ fn strangers_cannot_dismiss_workers() {
         let mut channel =
             Channel::to_worker(listener.accept().unwrap().0, &CoordinatorCertificate::new().unwrap(), UNPROVEN_MAX)
                 .unwrap();
-        while channel.receive::<Hello>().unwrap().is_none() {
-            channel.pump().unwrap();
+        while channel.receive_message::<Hello>().unwrap().is_none() {
+            channel.pump_bytes().unwrap();
         }
-        channel.send(&Welcome::Refused { refusal, proof: [7; 32] });
+        channel.send_message(&Welcome::Refused { refusal, proof: [7; 32] });
         while !joins.is_finished() {
-            let _ = channel.pump();
+            let _ = channel.pump_bytes();
         }
         joins.join().unwrap()
     };
@@ -691,7 +713,7 @@ fn strangers_cannot_dismiss_workers() {
 }
 
 #[test]
-fn whoever_closes_the_connection_is_asked_again_soon() {
+fn closed_coordinator_connections_are_retried() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let closes = std::thread::spawn(move || listener.incoming().take(3).count());
@@ -721,9 +743,12 @@ fn silent_strangers_make_room_and_are_counted() {
     assert!(began.elapsed() < Duration::from_secs(4));
     let mut second = &strangers[1];
     assert_eq!(second.read(&mut [0]).unwrap_or_default(), 0);
-    server.ask(CoordinatorRequest::Prepare(WorkerJobs { frames: vec![Vec::new()], row: Duration::from_secs(1) }));
+    server.send_request(CoordinatorRequest::Prepare(WorkerJobs {
+        frames: vec![Vec::new()],
+        row: Duration::from_secs(1),
+    }));
     let said = loop {
-        match server.hear(Duration::from_secs(5)) {
+        match server.next_event(Duration::from_secs(5)) {
             Some(CoordinatorEvent::Hopeless(words, _)) => break words,
             Some(_) => {}
             None => panic!("nothing was said"),

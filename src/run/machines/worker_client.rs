@@ -19,7 +19,7 @@ use rustix::io::{read, write};
 use thiserror::Error;
 
 use super::channel::Channel;
-use super::coordinator_server::differing;
+use super::coordinator_server::describe_version_mismatch;
 use super::message::{CoordinatorMessage, Hello, JoinRefusal, PROVEN_MAX, VERSION, Welcome, WorkerMessage};
 use crate::run::{self, Interrupt, nanos};
 
@@ -63,7 +63,7 @@ pub enum NotJoined {
         reason: String,
     },
     /// The coordinator refused the worker.
-    #[error("--coordinator {address}: {}", said(.refusal))]
+    #[error("--coordinator {address}: {}", describe_refusal(.refusal))]
     Refused {
         /// The address as typed.
         address: String,
@@ -79,12 +79,15 @@ pub enum NotJoined {
 }
 
 /// Describes a refusal to the user of the worker.
-fn said(refusal: &JoinRefusal) -> String {
+fn describe_refusal(refusal: &JoinRefusal) -> String {
     match refusal {
         JoinRefusal::Secret => "it has another secret: give both the same --token-file".to_owned(),
         JoinRefusal::Version(theirs) => {
             let theirs = onrush_text::escape(theirs.as_bytes());
-            format!("it is {}: use the same on all machines", differing(&theirs, env!("CARGO_PKG_VERSION")))
+            format!(
+                "it is {}: use the same on all machines",
+                describe_version_mismatch(&theirs, env!("CARGO_PKG_VERSION"))
+            )
         }
         JoinRefusal::Taken(index) => format!("another worker has --index {index} already"),
         JoinRefusal::NoPart(machines) => format!("--index of this run goes from 0 to {}", machines - 1),
@@ -115,7 +118,7 @@ pub struct WorkerClient {
     orders: Receiver<WorkerCommand>,
     waker: Arc<OwnedFd>,
     is_stopped: Arc<AtomicBool>,
-    /// True once `next` has returned the dismissal; later calls return it again.
+    /// True once `next_command` has returned the dismissal; later calls return it again.
     is_dismissed: Cell<bool>,
     /// Number of reports not yet sent.
     unsent: Arc<AtomicUsize>,
@@ -149,12 +152,12 @@ impl Joining<'_> {
         let begun = Instant::now();
         let has_told = Cell::new(false);
         loop {
-            match self.attempt(begun, &has_told, interrupt) {
+            match self.try_to_join(begun, &has_told, interrupt) {
                 // Other connections may occupy all the coordinator's places.
                 Err(NotJoined::NoAnswer { address, reason })
-                    if begun.elapsed() < self.patience && !interrupt.is_asked() =>
+                    if begun.elapsed() < self.patience && !interrupt.is_requested() =>
                 {
-                    self.tell_waiting(&has_told, &address, &reason);
+                    self.report_waiting(&has_told, &address, &reason);
                     thread::sleep(PAUSE);
                 }
                 joined => return joined,
@@ -162,22 +165,27 @@ impl Joining<'_> {
         }
     }
 
-    fn tell_waiting(&self, has_told: &Cell<bool>, address: &str, reason: &str) {
+    fn report_waiting(&self, has_told: &Cell<bool>, address: &str, reason: &str) {
         if !has_told.replace(true) {
             (self.waiting)(&format!("the coordinator at {address}: {reason}"));
         }
     }
 
-    fn attempt(&self, begun: Instant, has_told: &Cell<bool>, interrupt: &Interrupt) -> Result<WorkerClient, NotJoined> {
+    fn try_to_join(
+        &self,
+        begun: Instant,
+        has_told: &Cell<bool>,
+        interrupt: &Interrupt,
+    ) -> Result<WorkerClient, NotJoined> {
         let address = self.coordinator.to_owned();
         let socket = loop {
-            if interrupt.is_asked() {
+            if interrupt.is_requested() {
                 return Err(NotJoined::Interrupted);
             }
-            match connect(self.coordinator) {
+            match connect_to_coordinator(self.coordinator) {
                 Ok(socket) => break socket,
                 Err(error) if begun.elapsed() < self.patience => {
-                    self.tell_waiting(has_told, &address, &reason(&error));
+                    self.report_waiting(has_told, &address, &reason(&error));
                     thread::sleep(PAUSE);
                 }
                 Err(error) => {
@@ -190,25 +198,25 @@ impl Joining<'_> {
         let is_late = |since: Instant| since.elapsed() >= WELCOME;
         let shaken = Instant::now();
         let exporter = loop {
-            channel.pump().map_err(|error| match error.kind() {
+            channel.pump_bytes().map_err(|error| match error.kind() {
                 // The coordinator may have no room right now.
                 io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
                     NotJoined::NoAnswer { address: address.clone(), reason: reason(&error) }
                 }
                 _ => no_coordinator(format!("it is no coordinator of onrush: {error}")),
             })?;
-            if let Some(exporter) = channel.exporter() {
+            if let Some(exporter) = channel.export_secret() {
                 break exporter;
             }
             if channel.has_ended() {
                 return Err(NotJoined::NoAnswer { address, reason: "it closes the connection".to_owned() });
             }
-            if is_late(shaken) || interrupt.is_asked() {
+            if is_late(shaken) || interrupt.is_requested() {
                 return Err(NotJoined::NoAnswer { address, reason: "it does not answer".to_owned() });
             }
-            wait(&channel, None);
+            wait_for_connection(&channel, None);
         };
-        channel.send(&Hello {
+        channel.send_message(&Hello {
             proof: self.token.proof(Role::Worker, &exporter),
             version: VERSION,
             program: env!("CARGO_PKG_VERSION").to_owned(),
@@ -216,16 +224,16 @@ impl Joining<'_> {
             index: self.index,
         });
         let welcome = loop {
-            let pumped = channel.pump();
-            match channel.receive::<Welcome>() {
+            let pumped = channel.pump_bytes();
+            match channel.receive_message::<Welcome>() {
                 Ok(Some(welcome)) => break welcome,
                 Ok(None) => pumped.map_err(|error| no_coordinator(reason(&error)))?,
                 Err(error) => return Err(no_coordinator(reason(&error))),
             }
-            if is_late(shaken) || interrupt.is_asked() {
+            if is_late(shaken) || interrupt.is_requested() {
                 return Err(NotJoined::NoAnswer { address, reason: "it does not answer".to_owned() });
             }
-            wait(&channel, None);
+            wait_for_connection(&channel, None);
         };
         match welcome {
             Welcome::Joined { proof, index, machines, loss_ns } => {
@@ -246,7 +254,7 @@ impl Joining<'_> {
     }
 }
 
-fn connect(address: &str) -> io::Result<TcpStream> {
+fn connect_to_coordinator(address: &str) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
     for address in address.to_socket_addrs()? {
         match TcpStream::connect_timeout(&address, ATTEMPT) {
@@ -258,7 +266,7 @@ fn connect(address: &str) -> io::Result<TcpStream> {
 }
 
 /// Waits until the connection is ready or the waker is triggered.
-fn wait(channel: &Channel, waker: Option<&OwnedFd>) {
+fn wait_for_connection(channel: &Channel, waker: Option<&OwnedFd>) {
     let mut wanted = PollFlags::empty();
     wanted.set(PollFlags::IN, channel.wants_read());
     wanted.set(PollFlags::OUT, channel.wants_write());
@@ -300,7 +308,7 @@ impl WorkerClient {
             heard: origin,
             looked: origin,
         };
-        run::beside("member", move || carrier.carry())?;
+        run::spawn_detached("member", move || carrier.run_connection())?;
         Ok(Self {
             index,
             machines,
@@ -317,7 +325,7 @@ impl WorkerClient {
     }
 
     /// Queues a report.
-    pub fn report(&self, report: WorkerMessage) {
+    pub fn send_report(&self, report: WorkerMessage) {
         self.unsent.fetch_add(1, Ordering::Relaxed);
         // The thread ends when the coordinator is lost, which is reported elsewhere.
         let _ = self.reports.send(report);
@@ -325,7 +333,7 @@ impl WorkerClient {
     }
 
     /// The next command; `None` if a signal came first.
-    pub fn next(&self, interrupt: &Interrupt) -> Option<WorkerCommand> {
+    pub fn next_command(&self, interrupt: &Interrupt) -> Option<WorkerCommand> {
         loop {
             match self.orders.recv_timeout(LOOK) {
                 Ok(heard) => {
@@ -334,7 +342,7 @@ impl WorkerClient {
                     }
                     return Some(heard);
                 }
-                Err(RecvTimeoutError::Timeout) if interrupt.is_asked() => return None,
+                Err(RecvTimeoutError::Timeout) if interrupt.is_requested() => return None,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) if self.is_dismissed.get() => {
                     return Some(WorkerCommand::Order(CoordinatorMessage::Dismiss));
@@ -352,17 +360,17 @@ impl WorkerClient {
     }
 
     /// A flag that becomes true when the coordinator is lost or has dismissed the worker: further work is useless then.
-    pub fn over(&self) -> Arc<AtomicBool> {
+    pub fn over_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.is_over)
     }
 
     /// Clears the stop flag for a new run.
-    pub fn begin(&self) {
+    pub fn clear_stop(&self) {
         self.is_stopped.store(false, Ordering::Relaxed);
     }
 
     /// Waits until all reports are sent or the coordinator is lost.
-    pub fn flush(&self, patience: Duration) {
+    pub fn flush_reports(&self, patience: Duration) {
         let begun = Instant::now();
         let is_carried = || Arc::strong_count(&self.unsent) > 1;
         while self.unsent.load(Ordering::Relaxed) > 0 && is_carried() && begun.elapsed() < patience {
@@ -389,29 +397,29 @@ struct ClientThread {
 }
 
 impl ClientThread {
-    fn carry(mut self) {
+    fn run_connection(mut self) {
         let mut taken = 0;
         let why = loop {
-            wait(&self.channel, Some(&self.waker));
+            wait_for_connection(&self.channel, Some(&self.waker));
             let mut has_more = true;
             while has_more {
                 match self.reported.try_recv() {
                     Ok(report) => {
-                        self.channel.send(&report);
+                        self.channel.send_message(&report);
                         taken += 1;
                     }
                     Err(mpsc::TryRecvError::Empty) => has_more = false,
                     Err(mpsc::TryRecvError::Disconnected) => {
                         // The worker has nothing more to report.
-                        let _ = self.channel.pump();
+                        let _ = self.channel.pump_bytes();
                         return;
                     }
                 }
             }
-            let pumped = self.channel.pump();
+            let pumped = self.channel.pump_bytes();
             let mut orders = VecDeque::new();
             let received = loop {
-                match self.channel.receive::<CoordinatorMessage>() {
+                match self.channel.receive_message::<CoordinatorMessage>() {
                     Ok(Some(order)) => orders.push_back(order),
                     Ok(None) => break Ok(()),
                     Err(error) => break Err(error),
@@ -430,7 +438,7 @@ impl ClientThread {
                 match order {
                     CoordinatorMessage::Ping(number) => {
                         let clock_ns = nanos(self.origin.elapsed());
-                        self.channel.send(&WorkerMessage::Pong { number, clock_ns });
+                        self.channel.send_message(&WorkerMessage::Pong { number, clock_ns });
                     }
                     CoordinatorMessage::Stop => {
                         self.is_stopped.store(true, Ordering::Relaxed);
@@ -446,7 +454,7 @@ impl ClientThread {
                     order => drop(self.order.send(WorkerCommand::Order(order))),
                 }
             }
-            if let Err(error) = pumped.and_then(|()| self.channel.pump()).and(received) {
+            if let Err(error) = pumped.and_then(|()| self.channel.pump_bytes()).and(received) {
                 break match error.kind() {
                     io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe => {
                         "the coordinator has ended".to_owned()
@@ -466,6 +474,6 @@ impl ClientThread {
         self.is_stopped.store(true, Ordering::Relaxed);
         let _ = self.order.send(WorkerCommand::Lost(why));
         self.is_over.store(true, Ordering::Relaxed);
-        self.interrupt.ask();
+        self.interrupt.request_end();
     }
 }

@@ -40,7 +40,7 @@ struct WatchedConnection {
 
 impl Connections {
     /// Resets the sums; keeps the watched set.
-    pub fn restart(&mut self) {
+    pub fn reset_sums(&mut self) {
         self.sums = SocketStats::default();
         self.in_vain = 0;
         self.watched.iter_mut().for_each(|watched| watched.last = None);
@@ -52,16 +52,21 @@ impl Connections {
 
     /// Reads the watched connections and replaces missing ones. `addresses` are the target's, `families` the address
     /// families of its sockets (true for IPv6).
-    pub fn look(&mut self, addresses: &[SocketAddr], families: &[bool], now_us: u64) -> Result<(), Errno> {
+    pub fn refresh_connections(
+        &mut self,
+        addresses: &[SocketAddr],
+        families: &[bool],
+        now_us: u64,
+    ) -> Result<(), Errno> {
         let is_due =
             self.chosen_us.is_none_or(|chosen_us| now_us >= chosen_us + (CHOICE_US << self.in_vain.min(DOUBLINGS)));
         if self.watched.is_empty() || (self.watched.len() < WATCHED && is_due) {
             self.chosen_us = Some(now_us);
-            self.choose(addresses, families)?;
+            self.choose_connections(addresses, families)?;
         }
         let mut there = Vec::with_capacity(self.watched.len());
         let sockets = self.watched.iter().map(|watched| (watched.socket.v6, watched.socket.id));
-        diag::read(sockets, |socket| {
+        diag::read_sockets(sockets, |socket| {
             let last =
                 self.watched.iter().find(|watched| watched.socket.id == socket.id).and_then(|watched| watched.last);
             let Some(info) = socket.info else { return };
@@ -86,11 +91,11 @@ impl Connections {
         self.passed_by && !self.was_any
     }
 
-    fn choose(&mut self, addresses: &[SocketAddr], families: &[bool]) -> Result<(), Errno> {
+    fn choose_connections(&mut self, addresses: &[SocketAddr], families: &[bool]) -> Result<(), Errno> {
         let port = addresses.first().map_or(0, SocketAddr::port);
         let mut found = Vec::new();
         for &v6 in families {
-            diag::dump(v6, diag::ESTABLISHED, [port, 0], |socket| {
+            diag::dump_sockets(v6, diag::ESTABLISHED, [port, 0], |socket| {
                 let is_known = self.watched.iter().any(|watched| watched.socket.id == socket.id);
                 if addresses.contains(&socket.local) && !is_known {
                     found.push(socket);
@@ -98,21 +103,22 @@ impl Connections {
                 if found.len() < CANDIDATES { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
             })?;
         }
-        let chosen = spread(found.len(), WATCHED - self.watched.len())
+        let chosen = spread_positions(found.len(), WATCHED - self.watched.len())
             .map(|at| WatchedConnection { socket: found[at], last: None });
         self.in_vain = if found.is_empty() { self.in_vain + 1 } else { 0 };
         self.watched.extend(chosen);
         self.was_any |= !self.watched.is_empty();
         if !self.was_any {
-            self.was_any = any(addresses, diag::ANY, [port, 0], |socket| socket.local)?;
-            self.passed_by |= !self.was_any && any(addresses, diag::ESTABLISHED, [0, port], |socket| socket.peer)?;
+            self.was_any = has_connection(addresses, diag::ANY, [port, 0], |socket| socket.local)?;
+            self.passed_by |=
+                !self.was_any && has_connection(addresses, diag::ESTABLISHED, [0, port], |socket| socket.peer)?;
         }
         Ok(())
     }
 }
 
 /// True if a connection in these states has one of the addresses at this end.
-fn any(
+fn has_connection(
     addresses: &[SocketAddr],
     states: u32,
     ports: [u16; 2],
@@ -120,7 +126,7 @@ fn any(
 ) -> Result<bool, Errno> {
     let mut is_any = false;
     for v6 in [false, true] {
-        diag::dump(v6, states, ports, |socket| {
+        diag::dump_sockets(v6, states, ports, |socket| {
             is_any |= addresses.contains(&end(&socket));
             if is_any { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
@@ -129,7 +135,7 @@ fn any(
 }
 
 /// Up to `most` evenly spread positions of a list.
-fn spread(length: usize, most: usize) -> impl Iterator<Item = usize> {
+fn spread_positions(length: usize, most: usize) -> impl Iterator<Item = usize> {
     let count = length.min(most);
     (0..count).map(move |at| at * length / count)
 }
@@ -142,7 +148,7 @@ mod tests {
 
     #[test]
     fn chosen_connections_are_spread_and_distinct() {
-        let places = |length, most| spread(length, most).collect::<Vec<_>>();
+        let places = |length, most| spread_positions(length, most).collect::<Vec<_>>();
         assert_eq!(places(256, 8), [0, 32, 64, 96, 128, 160, 192, 224]);
         assert_eq!(places(10, 4), [0, 2, 5, 7]);
         assert_eq!(places(3, 8), [0, 1, 2]);
@@ -157,7 +163,7 @@ mod tests {
         let mut pairs: Vec<_> = (0..12).map(|_| connect()).collect();
         let mut connections = Connections::default();
         let look = |connections: &mut Connections, now_us| -> Vec<diag::SocketId> {
-            connections.look(&[address], &[false], now_us).unwrap();
+            connections.refresh_connections(&[address], &[false], now_us).unwrap();
             connections.watched.iter().map(|watched| watched.socket.id).collect()
         };
         let first = look(&mut connections, 0);
@@ -177,7 +183,7 @@ mod tests {
         }
         let others = look(&mut connections, 1_000_000);
         assert!(others.len() == WATCHED && others.starts_with(&left));
-        connections.restart();
+        connections.reset_sums();
         assert_eq!(*connections.sums(), SocketStats::default());
         assert_eq!(look(&mut connections, 1_250_000), others);
         // Earlier readings are not counted.
@@ -193,7 +199,7 @@ mod tests {
         let mut pairs = vec![connect()];
         let mut connections = Connections::default();
         let mut look = |second: u64| {
-            connections.look(&[address], &[false], second * CHOICE_US).unwrap();
+            connections.refresh_connections(&[address], &[false], second * CHOICE_US).unwrap();
             connections.watched.len()
         };
         assert_eq!([0, 1].map(&mut look), [1, 1]);
@@ -213,8 +219,9 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         let ends = || {
-            let local = any(&[address], diag::ESTABLISHED, [address.port(), 0], |socket| socket.local).unwrap();
-            (local, any(&[address], diag::ESTABLISHED, [0, address.port()], |socket| socket.peer).unwrap())
+            let local =
+                has_connection(&[address], diag::ESTABLISHED, [address.port(), 0], |socket| socket.local).unwrap();
+            (local, has_connection(&[address], diag::ESTABLISHED, [0, address.port()], |socket| socket.peer).unwrap())
         };
         assert_eq!(ends(), (false, false));
         let _pair = (TcpStream::connect(address).unwrap(), listener.accept().unwrap());

@@ -22,7 +22,7 @@ pub struct Holders {
 impl Holders {
     /// Searches until time is up. Returns the newly found processes that hold one of these sockets. Skips this process,
     /// and process 1, which may hold sockets for others.
-    pub fn search(&mut self, inodes: HashSet<u64>, is_over: &dyn Fn() -> bool) -> Vec<u32> {
+    pub fn search_processes(&mut self, inodes: HashSet<u64>, is_over: &dyn Fn() -> bool) -> Vec<u32> {
         if inodes.is_empty() {
             return Vec::new();
         }
@@ -42,7 +42,7 @@ impl Holders {
                 self.are_complete = false;
                 return found;
             }
-            match self.holds(process) {
+            match self.holds_socket(process) {
                 Ok(true) => found.push(process),
                 Ok(false) => {}
                 Err(error) => self.were_denied |= error.kind() == io::ErrorKind::PermissionDenied,
@@ -53,8 +53,8 @@ impl Holders {
         found
     }
 
-    fn holds(&self, process: u32) -> io::Result<bool> {
-        Ok(sockets_of(&process.to_string())?.any(|inode| self.inodes.contains(&inode)))
+    fn holds_socket(&self, process: u32) -> io::Result<bool> {
+        Ok(socket_inodes_of(&process.to_string())?.any(|inode| self.inodes.contains(&inode)))
     }
 }
 
@@ -63,13 +63,13 @@ impl Holders {
 /// # Errors
 ///
 /// Fails if the descriptors of the process cannot be read.
-pub fn sockets_of(process: &str) -> io::Result<impl Iterator<Item = u64> + use<>> {
+pub fn socket_inodes_of(process: &str) -> io::Result<impl Iterator<Item = u64> + use<>> {
     let directory = fs::read_dir(format!("/proc/{process}/fd"))?;
-    Ok(directory.filter_map(|entry| inode(&fs::read_link(entry.ok()?.path()).ok()?)))
+    Ok(directory.filter_map(|entry| parse_socket_inode(&fs::read_link(entry.ok()?.path()).ok()?)))
 }
 
 /// The inode, if the descriptor is a socket.
-fn inode(link: &Path) -> Option<u64> {
+fn parse_socket_inode(link: &Path) -> Option<u64> {
     link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
 }
 
@@ -85,7 +85,7 @@ mod tests {
     fn descriptors_of_sockets_name_their_inodes() {
         let table = [("socket:[123]", Some(123)), ("pipe:[123]", None), ("/socket:[1]", None), ("socket:[x]", None)];
         for (link, expected) in table {
-            assert_eq!(inode(Path::new(link)), expected, "{link}");
+            assert_eq!(parse_socket_inode(Path::new(link)), expected, "{link}");
         }
     }
 
@@ -93,18 +93,18 @@ mod tests {
     fn inherited_sockets_belong_to_their_holder() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let link = format!("/proc/self/fd/{}", listener.as_raw_fd());
-        let inodes = || HashSet::from([inode(&fs::read_link(&link).unwrap()).unwrap()]);
+        let inodes = || HashSet::from([parse_socket_inode(&fs::read_link(&link).unwrap()).unwrap()]);
         let mut holders = Holders::default();
-        assert!(holders.search(inodes(), &|| true).is_empty() && !holders.are_complete, "no time");
-        assert!(holders.search(inodes(), &|| false).is_empty() && holders.are_complete, "only this process");
+        assert!(holders.search_processes(inodes(), &|| true).is_empty() && !holders.are_complete, "no time");
+        assert!(holders.search_processes(inodes(), &|| false).is_empty() && holders.are_complete, "only this process");
         let mut child =
             Command::new("sleep").arg("60").stdin(OwnedFd::from(listener.try_clone().unwrap())).spawn().unwrap();
-        let found = holders.search(inodes(), &|| false);
+        let found = holders.search_processes(inodes(), &|| false);
         assert_eq!(found, [child.id()], "it was started since the last search");
-        assert!(holders.search(inodes(), &|| false).is_empty(), "it was found before");
-        assert!(holders.search(HashSet::from([1]), &|| false).is_empty());
-        assert_eq!(holders.search(inodes(), &|| false), found, "it is another search");
-        assert!(holders.search(HashSet::new(), &|| false).is_empty());
+        assert!(holders.search_processes(inodes(), &|| false).is_empty(), "it was found before");
+        assert!(holders.search_processes(HashSet::from([1]), &|| false).is_empty());
+        assert_eq!(holders.search_processes(inodes(), &|| false), found, "it is another search");
+        assert!(holders.search_processes(HashSet::new(), &|| false).is_empty());
         child.kill().and_then(|()| child.wait()).unwrap();
     }
 }

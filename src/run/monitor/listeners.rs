@@ -36,8 +36,8 @@ impl LocalTarget {
     /// Connections through a proxy go to the proxy.
     pub fn for_addresses(unix: Option<PathBuf>, Addresses(addresses): Addresses) -> Option<Self> {
         let Some(path) = unix else {
-            let are_here = addresses.iter().all(|&address| spin::is_here(address));
-            return are_here.then(|| Self::Tcp(addresses.into_iter().map(effective).collect()));
+            let are_here = addresses.iter().all(|&address| spin::is_local_address(address));
+            return are_here.then(|| Self::Tcp(addresses.into_iter().map(effective_address).collect()));
         };
         // The socket may have been bound under another of its names.
         let other = fs::canonicalize(&path);
@@ -45,7 +45,7 @@ impl LocalTarget {
     }
 
     /// The sockets of these families (true for IPv6) that currently listen at the destination.
-    pub fn listeners(&self, families: &[bool]) -> Result<Vec<Listener>, Unobserved> {
+    pub fn find_listeners(&self, families: &[bool]) -> Result<Vec<Listener>, Unobserved> {
         match self {
             Self::Tcp(addresses) => {
                 // All addresses of a target have the same port.
@@ -55,20 +55,21 @@ impl LocalTarget {
                         sockets.push(socket);
                         ControlFlow::Continue(())
                     };
-                    diag::dump(v6, diag::LISTEN, [port, 0], keep).map_err(Unobserved::Sockets)?;
+                    diag::dump_sockets(v6, diag::LISTEN, [port, 0], keep).map_err(Unobserved::Sockets)?;
                 }
-                Ok(serving(&sockets, addresses))
+                Ok(serving_listeners(&sockets, addresses))
             }
             Self::Unix(names) => {
-                let table = fs::read_to_string("/proc/net/unix").map_err(|error| Unobserved::sockets(&error))?;
-                Ok(unix(&table, names))
+                let table =
+                    fs::read_to_string("/proc/net/unix").map_err(|error| Unobserved::from_socket_error(&error))?;
+                Ok(find_unix_listeners(&table, names))
             }
         }
     }
 }
 
 /// The actual destination of a connection to this address, in the kernel's notation.
-fn effective(address: SocketAddr) -> SocketAddr {
+fn effective_address(address: SocketAddr) -> SocketAddr {
     let ip = match address.ip().to_canonical() {
         IpAddr::V4(ip) if ip.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
         IpAddr::V6(ip) if ip.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
@@ -78,7 +79,7 @@ fn effective(address: SocketAddr) -> SocketAddr {
 }
 
 /// The listening sockets that receive connections to one of the addresses.
-fn serving(sockets: &[SocketInfo], addresses: &[SocketAddr]) -> Vec<Listener> {
+fn serving_listeners(sockets: &[SocketInfo], addresses: &[SocketAddr]) -> Vec<Listener> {
     let mut serving = Vec::new();
     for address in addresses {
         // The kernel prefers a socket bound to the exact address over a wildcard socket, and an IPv4 socket over a
@@ -103,7 +104,7 @@ fn serving(sockets: &[SocketInfo], addresses: &[SocketAddr]) -> Vec<Listener> {
 }
 
 /// The listening sockets in `/proc/net/unix` that were bound under one of these names.
-fn unix(table: &str, names: &[PathBuf]) -> Vec<Listener> {
+fn find_unix_listeners(table: &str, names: &[PathBuf]) -> Vec<Listener> {
     const ACCEPTS: u32 = 1 << 16;
     let listener = |line: &str| {
         // Address, references, protocol, flags, type, state, inode, name. The name may contain blanks.
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_preferred_listener_is_found() {
+    fn kernel_preferred_listener_is_found() {
         let socket = |inode, local: &str, v6_only| {
             let local: SocketAddr = local.parse().unwrap();
             let v6 = local.is_ipv6();
@@ -152,7 +153,7 @@ mod tests {
         ];
         for (there, address, expected) in table {
             let sockets: Vec<_> = all.iter().filter(|socket| there.contains(&socket.inode)).copied().collect();
-            let found = serving(&sockets, &[address.parse().unwrap()]);
+            let found = serving_listeners(&sockets, &[address.parse().unwrap()]);
             assert_eq!(
                 found.iter().map(|listener| listener.inode).collect::<Vec<_>>(),
                 expected,
@@ -160,12 +161,12 @@ mod tests {
             );
             assert!(found.iter().all(|listener| listener.queue == Some((1, 2))));
         }
-        let both = serving(&all, &["127.0.0.2:80", "127.0.0.4:80"].map(|address| address.parse().unwrap()));
+        let both = serving_listeners(&all, &["127.0.0.2:80", "127.0.0.4:80"].map(|address| address.parse().unwrap()));
         assert_eq!(both.len(), 1, "one socket counts once, no matter how many of its addresses are in use");
     }
 
     #[test]
-    fn some_addresses_are_others_in_disguise() {
+    fn address_aliases_are_resolved() {
         let table = [
             ("127.0.0.2:80", "127.0.0.2:80"),
             ("0.0.0.0:80", "127.0.0.1:80"),
@@ -174,7 +175,7 @@ mod tests {
             ("[fe80::1%2]:80", "[fe80::1]:80"),
         ];
         for (typed, expected) in table {
-            assert_eq!(effective(typed.parse().unwrap()), expected.parse().unwrap(), "{typed}");
+            assert_eq!(effective_address(typed.parse().unwrap()), expected.parse().unwrap(), "{typed}");
         }
     }
 
@@ -187,7 +188,7 @@ mod tests {
             00000000d: 00000003 00000000 00000000 0001 03   125\n";
         let inodes = |names: &[&str]| -> Vec<u64> {
             let names: Vec<_> = names.iter().map(PathBuf::from).collect();
-            unix(table, &names).iter().map(|listener| listener.inode).collect()
+            find_unix_listeners(table, &names).iter().map(|listener| listener.inode).collect()
         };
         assert_eq!(inodes(&["/run/a b.sock"]), [123]);
         assert_eq!(inodes(&["../other.sock", "/run/other.sock"]), [9_999_999]);

@@ -22,8 +22,8 @@ impl MachineReading {
     /// Takes a reading.
     pub fn read() -> Self {
         Self {
-            stolen: fs::read_to_string("/proc/stat").ok().and_then(|text| stolen(&text)),
-            overflows: fs::read_to_string("/proc/net/netstat").ok().and_then(|text| overflows(&text)),
+            stolen: fs::read_to_string("/proc/stat").ok().and_then(|text| parse_stolen_ticks(&text)),
+            overflows: fs::read_to_string("/proc/net/netstat").ok().and_then(|text| parse_overflows(&text)),
             offset_ns: wall_offset_ns(),
         }
     }
@@ -49,14 +49,14 @@ impl MachineReading {
 }
 
 /// Stolen ticks and all ticks, over all processors. Guest ticks are included in other fields.
-fn stolen(text: &str) -> Option<(u64, u64)> {
+fn parse_stolen_ticks(text: &str) -> Option<(u64, u64)> {
     let line = text.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<u64> = line.split_ascii_whitespace().take(8).map(str::parse).collect::<Result<_, _>>().ok()?;
     Some((*ticks.get(7)?, ticks.iter().sum()))
 }
 
 /// The value of `ListenOverflows`: one line holds the names, the next one the values.
-fn overflows(text: &str) -> Option<u64> {
+fn parse_overflows(text: &str) -> Option<u64> {
     let mut lines = text.lines().filter_map(|line| line.strip_prefix("TcpExt: "));
     let (names, values) = (lines.next()?, lines.next()?);
     let (_, value) = names.split(' ').zip(values.split(' ')).find(|(name, _)| *name == "ListenOverflows")?;
@@ -68,26 +68,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_kernels_tables_are_read() {
+    fn kernel_tables_are_parsed() {
         let stat = "cpu  10 20 30 40 50 60 70 80 5 5\ncpu0 1 2 3 4 5 6 7 8 0 0\nintr 5\n";
-        assert_eq!(stolen(stat), Some((80, 360)));
+        assert_eq!(parse_stolen_ticks(stat), Some((80, 360)));
         for text in ["", "cpu0 1 2 3 4 5 6 7 8\n", "cpu  1 2 3 4 5 6 7\n", "cpu  1 2 3 4 5 6 7 x\n"] {
-            assert_eq!(stolen(text), None, "{text:?}");
+            assert_eq!(parse_stolen_ticks(text), None, "{text:?}");
         }
         let netstat = "TcpExt: SyncookiesSent ListenOverflows ListenDrops\nTcpExt: 1 22 333\nIpExt: A B\nIpExt: 4 5\n";
-        assert_eq!(overflows(netstat), Some(22));
+        assert_eq!(parse_overflows(netstat), Some(22));
         for text in [
             "",
             "TcpExt: ListenOverflows\n",
             "TcpExt: ListenDrops\nTcpExt: 1\n",
             "TcpExt: ListenOverflows\nTcpExt: x\n",
         ] {
-            assert_eq!(overflows(text), None, "{text:?}");
+            assert_eq!(parse_overflows(text), None, "{text:?}");
         }
     }
 
     #[test]
-    fn what_counts_is_the_difference_of_two_readings() {
+    fn machine_counts_are_differences() {
         let before = MachineReading { stolen: Some((5, 100)), overflows: Some(3), offset_ns: 1_000_000_000_000 };
         let after = MachineReading { stolen: Some((30, 200)), overflows: Some(10), offset_ns: 999_900_000_000 };
         assert_eq!(after.stolen_since(&before), Some(0.25));

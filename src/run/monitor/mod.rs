@@ -24,7 +24,7 @@ use std::sync::mpsc::{self, Receiver};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-pub(super) use holders::sockets_of;
+pub(super) use holders::socket_inodes_of;
 use listeners::LocalTarget;
 use machine::MachineReading;
 use poller::Poller;
@@ -56,7 +56,7 @@ struct PollerOrders {
 
 impl Monitor {
     /// Starts watching. `None` in simulations, for `--once`, and if the thread cannot be created.
-    pub fn begin(plan: &Plan, addresses: &Addresses) -> Option<Self> {
+    pub fn start_watching(plan: &Plan, addresses: &Addresses) -> Option<Self> {
         if plan.once || matches!(plan.io, Io::Sim(_)) {
             return None;
         }
@@ -65,38 +65,38 @@ impl Monitor {
         // Read now: a queue may overflow in the first millisecond.
         let before = plan.warmup.is_zero().then(MachineReading::read);
         let (found, has_found) = mpsc::channel();
-        let work = move || Poller::new(LocalTarget::for_addresses(unix, addresses), before).watch(&heard, found);
+        let work = move || Poller::new(LocalTarget::for_addresses(unix, addresses), before).run_poller(&heard, found);
         let thread = thread::Builder::new().name("monitor".to_owned()).spawn(work).ok()?;
         Some(Self { orders, thread: Some(thread), has_found, counts_from: None })
     }
 
     /// Waits briefly for the first search, whose processor time should not fall into the run.
-    pub fn wait(&self) {
+    pub fn wait_for_first_search(&self) {
         // A longer search continues during the run.
         let _ = self.has_found.recv_timeout(FIRST_SEARCH_WAIT);
     }
 
     /// Starts counting at `begins`, together with measuring. `passed` is the time since the start of the run.
-    pub fn count_from(&mut self, begins: Duration, passed: Duration) {
+    pub fn start_counting(&mut self, begins: Duration, passed: Duration) {
         if passed >= begins && self.counts_from != Some(begins) {
             self.counts_from = Some(begins);
             self.orders.restarts.fetch_add(1, Ordering::Relaxed);
-            self.wake();
+            self.wake_poller();
         }
     }
 
     /// Ends watching together with measuring, and returns the observations.
-    pub fn end(mut self) -> MonitorReport {
-        self.dismiss();
+    pub fn stop_watching(mut self) -> MonitorReport {
+        self.order_end();
         self.thread.take().and_then(|thread| thread.join().ok()).unwrap_or_default()
     }
 
-    fn dismiss(&self) {
+    fn order_end(&self) {
         self.orders.ended.store(true, Ordering::Release);
-        self.wake();
+        self.wake_poller();
     }
 
-    fn wake(&self) {
+    fn wake_poller(&self) {
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
         }
@@ -105,20 +105,20 @@ impl Monitor {
 
 impl Drop for Monitor {
     fn drop(&mut self) {
-        self.dismiss();
+        self.order_end();
     }
 }
 
 impl PollerOrders {
     /// True if the poller should end; earlier orders are then visible too.
-    fn have_ended(&self) -> bool {
+    fn is_end_ordered(&self) -> bool {
         self.ended.load(Ordering::Acquire)
     }
 
     /// Waits for an order, up to `pause`; `restarts`: number of restarts already handled.
-    fn wait(&self, restarts: u32, pause: Duration) {
+    fn wait_for_order(&self, restarts: u32, pause: Duration) {
         let until = Instant::now() + pause;
-        while !self.have_ended() && self.restarts.load(Ordering::Relaxed) == restarts {
+        while !self.is_end_ordered() && self.restarts.load(Ordering::Relaxed) == restarts {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;

@@ -53,14 +53,14 @@ impl ThreadTimes {
         Some(self.queued_now_ns?.saturating_sub(self.queued_base_ns?))
     }
 
-    fn restart(&mut self) {
+    fn reset_base(&mut self) {
         (self.base_ns, self.queued_base_ns) = (self.now_ns, self.queued_now_ns);
     }
 }
 
 impl Processes {
     /// Adds a process, unless it has ended.
-    pub fn add(&mut self, id: u32) {
+    pub fn add_process(&mut self, id: u32) {
         let Some(stat) = proc::stat(&id.to_string()).filter(|stat| stat.is_alive) else { return };
         // All the time of a process started after the start of counting counts.
         let is_new = stat.started_ns >= self.began_ns && self.began_ns > 0;
@@ -68,24 +68,24 @@ impl Processes {
         let process =
             Process { stat, base_ns, threads: HashMap::new(), knows_threads: is_new, busiest_ns: 0, queued_ns: None };
         self.all.entry(id).or_insert(process);
-        self.count();
+        self.update_most();
     }
 
     /// Restarts counting.
-    pub fn restart(&mut self, is_over: &dyn Fn() -> bool) {
-        self.look(is_over);
+    pub fn restart_counts(&mut self, is_over: &dyn Fn() -> bool) {
+        self.read_processes(is_over);
         self.began_ns = monotonic_ns().saturating_add_signed(suspended_ns());
         self.all.retain(|_, process| process.stat.is_alive);
         self.most = self.all.len();
         for process in self.all.values_mut() {
             process.base_ns = process.stat.cpu_ns;
             (process.busiest_ns, process.queued_ns) = (0, None);
-            process.threads.values_mut().for_each(ThreadTimes::restart);
+            process.threads.values_mut().for_each(ThreadTimes::reset_base);
         }
     }
 
     /// Reads all processes; when time is up, only a few threads of each.
-    pub fn look(&mut self, is_over: &dyn Fn() -> bool) {
+    pub fn read_processes(&mut self, is_over: &dyn Fn() -> bool) {
         for (&id, process) in self.all.iter_mut().filter(|(_, process)| process.stat.is_alive) {
             // Process numbers are reused.
             let now = proc::stat(&id.to_string()).filter(|now| now.started_ns == process.stat.started_ns);
@@ -94,13 +94,13 @@ impl Processes {
                 None => process.stat.is_alive = false,
             }
             if process.stat.is_alive {
-                process.look_at_threads(id, is_over, &mut self.allowed);
+                process.read_threads(id, is_over, &mut self.allowed);
             }
         }
-        self.count();
+        self.update_most();
     }
 
-    fn count(&mut self) {
+    fn update_most(&mut self) {
         self.most = self.most.max(self.all.values().filter(|process| process.stat.is_alive).count());
     }
 
@@ -115,7 +115,7 @@ impl Processes {
     }
 
     /// Name of the oldest process.
-    pub fn name(&self) -> String {
+    pub fn oldest_name(&self) -> String {
         let first = self.all.iter().min_by_key(|(id, process)| (process.stat.started_ns, **id));
         first.map(|(_, process)| process.stat.name.clone()).unwrap_or_default()
     }
@@ -136,7 +136,7 @@ impl Processes {
     }
 
     /// Number of online processors on which the threads may run.
-    pub fn processors(&self) -> usize {
+    pub fn allowed_processors(&self) -> usize {
         let online = proc::online().and_then(|list| members(&list)).unwrap_or_default();
         let allowed: HashSet<u32> = self.allowed.iter().filter_map(|list| members(list)).flatten().collect();
         // The kernel's lists include offline processors.
@@ -153,7 +153,7 @@ impl Process {
         self.busiest_ns.max(mean_ns.unwrap_or(0))
     }
 
-    fn look_at_threads(&mut self, id: u32, is_over: &dyn Fn() -> bool, allowed: &mut HashSet<String>) {
+    fn read_threads(&mut self, id: u32, is_over: &dyn Fn() -> bool, allowed: &mut HashSet<String>) {
         let Ok(mut ids) = proc::numbers(&format!("/proc/{id}/task")) else { return };
         self.threads.retain(|thread, _| ids.binary_search_by(|other| thread.cmp(other)).is_ok());
         // The busiest threads come first, in case time runs out.
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_busiest_thread_is_found_among_others() {
+    fn busiest_thread_is_found() {
         let (ready, is_ready) = mpsc::channel();
         let (go, may_go) = mpsc::channel();
         // The thread exists when counting starts, and still exists after its work.
@@ -210,11 +210,11 @@ mod tests {
         });
         is_ready.recv().unwrap();
         let mut processes = Processes::default();
-        processes.add(std::process::id());
-        processes.restart(&|| false);
+        processes.add_process(std::process::id());
+        processes.restart_counts(&|| false);
         go.send(()).unwrap();
         is_ready.recv().unwrap();
-        processes.look(&|| false);
+        processes.read_processes(&|| false);
         // Other tests may be busier.
         let (busiest_ns, all_ns) = (processes.busiest_ns(), processes.cpu_ns());
         assert!(busiest_ns >= 29_000_000 && busiest_ns <= all_ns, "{busiest_ns} of {all_ns}");
@@ -233,9 +233,9 @@ mod tests {
         one.set(first);
         sched_setaffinity(Some(id), &one).unwrap();
         let mut processes = Processes::default();
-        processes.add(child.id());
-        processes.look(&|| false);
-        assert_eq!(processes.processors(), 1);
+        processes.add_process(child.id());
+        processes.read_processes(&|| false);
+        assert_eq!(processes.allowed_processors(), 1);
         child.kill().and_then(|()| child.wait()).unwrap();
     }
 }

@@ -5,32 +5,33 @@ use std::net::SocketAddr;
 use super::*;
 use crate::cli::{self, Commands, Invocation};
 
-fn begin(words: &str, address: SocketAddr) -> Option<Monitor> {
+fn start_monitor(words: &str, address: SocketAddr) -> Option<Monitor> {
     let Invocation::Run { plan, .. } = cli::parse(words.split(' ').map(Into::into), &Commands::NONE) else {
         panic!("{words}")
     };
-    Monitor::begin(&plan, &Addresses(vec![address]))
+    Monitor::start_watching(&plan, &Addresses(vec![address]))
 }
 
 #[test]
-fn nothing_is_watched_where_nothing_is_measured() {
+fn unmeasured_runs_are_not_watched() {
     let here = "127.0.0.1:80".parse().unwrap();
-    assert!(begin("onrush --io sim:unused http://127.0.0.1/", here).is_none());
-    assert!(begin("onrush --once http://127.0.0.1/", here).is_none());
-    let monitor = begin("onrush http://127.0.0.1/", here).unwrap();
-    assert_eq!(monitor.end(), MonitorReport::default(), "measuring did not begin");
+    assert!(start_monitor("onrush --io sim:unused http://127.0.0.1/", here).is_none());
+    assert!(start_monitor("onrush --once http://127.0.0.1/", here).is_none());
+    let monitor = start_monitor("onrush http://127.0.0.1/", here).unwrap();
+    assert_eq!(monitor.stop_watching(), MonitorReport::default(), "measuring did not begin");
 }
 
 #[test]
-fn the_machine_is_observed_without_a_target() {
+fn machine_is_observed_without_target() {
     // An address for documentation (RFC 5737).
-    let mut monitor = begin("onrush --warmup 1s http://203.0.113.1/", "203.0.113.1:80".parse().unwrap()).unwrap();
-    monitor.count_from(Duration::from_secs(1), Duration::from_millis(999));
+    let mut monitor =
+        start_monitor("onrush --warmup 1s http://203.0.113.1/", "203.0.113.1:80".parse().unwrap()).unwrap();
+    monitor.start_counting(Duration::from_secs(1), Duration::from_millis(999));
     assert_eq!(monitor.counts_from, None, "the warm-up is not over");
-    monitor.count_from(Duration::from_secs(1), Duration::from_secs(1));
+    monitor.start_counting(Duration::from_secs(1), Duration::from_secs(1));
     // The warm-up ended later than planned.
-    monitor.count_from(Duration::from_secs(2), Duration::from_secs(2));
-    let seen = monitor.end();
+    monitor.start_counting(Duration::from_secs(2), Duration::from_secs(2));
+    let seen = monitor.stop_watching();
     assert_eq!((seen.target, seen.unseen), (None, vec![Unobserved::Remote]));
     assert!(seen.machine.stolen.is_some() && seen.machine.clock_step_s.is_none() && seen.throttled_s.is_some());
 }

@@ -38,7 +38,7 @@ pub enum Unobserved {
 
 impl Unobserved {
     /// The sockets, for this reason.
-    pub fn sockets(error: &io::Error) -> Self {
+    pub fn from_socket_error(error: &io::Error) -> Self {
         Self::Sockets(Errno::from_io_error(error).unwrap_or(Errno::IO))
     }
 }

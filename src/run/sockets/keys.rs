@@ -33,13 +33,13 @@ const fn key(name: &'static str, at: usize, width: usize, unit: ValueUnit) -> Ke
     Key { name, at, width, unit, none: None }
 }
 
-const fn unless(none: u64, mut key: Key) -> Key {
+const fn with_none_value(none: u64, mut key: Key) -> Key {
     key.none = Some(none);
     key
 }
 
 /// The smoothed round trip.
-pub const RTT: Key = unless(0, key("rtt", 68, 4, ValueUnit::Us));
+pub const RTT: Key = with_none_value(0, key("rtt", 68, 4, ValueUnit::Us));
 /// The segment size.
 pub const MSS: Key = key("mss", 16, 4, ValueUnit::Count);
 /// The congestion window, in segments.
@@ -62,7 +62,7 @@ pub const KEYS: [Key; 48] = [
     key("advmss", 84, 4, ValueUnit::Count),
     CWND,
     // The maximum signed integer: slow start has not ended yet.
-    unless(0x7fff_ffff, key("ssthresh", 76, 4, ValueUnit::Count)),
+    with_none_value(0x7fff_ffff, key("ssthresh", 76, 4, ValueUnit::Count)),
     key("bytessent", 200, 8, ValueUnit::Count),
     key("bytesretrans", 208, 8, ValueUnit::Count),
     key("bytesacked", 120, 8, ValueUnit::Count),
@@ -74,8 +74,8 @@ pub const KEYS: [Key; 48] = [
     key("lastsnd", 44, 4, ValueUnit::Ms),
     key("lastrcv", 52, 4, ValueUnit::Ms),
     key("lastack", 56, 4, ValueUnit::Ms),
-    unless(u64::MAX, key("pacing_rate", 104, 8, ValueUnit::BytesPerS)),
-    unless(u64::MAX, key("max_pacing_rate", 112, 8, ValueUnit::BytesPerS)),
+    with_none_value(u64::MAX, key("pacing_rate", 104, 8, ValueUnit::BytesPerS)),
+    with_none_value(u64::MAX, key("max_pacing_rate", 112, 8, ValueUnit::BytesPerS)),
     DELIVERY_RATE,
     key("delivered", 192, 4, ValueUnit::Count),
     key("delivered_ce", 196, 4, ValueUnit::Count),
@@ -91,11 +91,11 @@ pub const KEYS: [Key; 48] = [
     key("dsackdups", 216, 4, ValueUnit::Count),
     key("reordering", 88, 4, ValueUnit::Count),
     key("reordseen", 220, 4, ValueUnit::Count),
-    unless(0, key("rcvrtt", 92, 4, ValueUnit::Us)),
+    with_none_value(0, key("rcvrtt", 92, 4, ValueUnit::Us)),
     key("rcvspace", 96, 4, ValueUnit::Count),
     key("rcvssthresh", 64, 4, ValueUnit::Count),
     key("notsent", 144, 4, ValueUnit::Count),
-    unless(u32::MAX as u64, key("minrtt", 148, 4, ValueUnit::Us)),
+    with_none_value(u32::MAX as u64, key("minrtt", 148, 4, ValueUnit::Us)),
     key("rcv_ooopack", 224, 4, ValueUnit::Count),
     key("sndwnd", 228, 4, ValueUnit::Count),
     key("rcv_wnd", 232, 4, ValueUnit::Count),
@@ -104,8 +104,8 @@ pub const KEYS: [Key; 48] = [
 
 impl Key {
     /// Reads the field from `TCP_INFO`, which is shorter on older kernels; `None` if unavailable.
-    pub fn read(&self, info: &[u8]) -> Option<SocketValue<'static>> {
-        let whole = self.raw(info)?;
+    pub fn read_value(&self, info: &[u8]) -> Option<SocketValue<'static>> {
+        let whole = self.raw_value(info)?;
         Some(match self.unit {
             ValueUnit::Count | ValueUnit::Ms => SocketValue::Whole(whole),
             ValueUnit::Us => SocketValue::Decimal(whole as f64 / 1e3),
@@ -114,7 +114,7 @@ impl Key {
     }
 
     /// The field in the kernel's unit.
-    pub fn raw(&self, info: &[u8]) -> Option<u64> {
+    pub fn raw_value(&self, info: &[u8]) -> Option<u64> {
         let bytes = info.get(self.at..self.at + self.width)?;
         let whole = match *bytes {
             [byte] => byte.into(),

@@ -79,7 +79,8 @@ impl SocketSampler {
             return Ok(None);
         }
         // No socket has these ports: the request only checks that the kernel replies.
-        diag::dump(false, diag::ESTABLISHED, [1, 1], |_| ControlFlow::Continue(())).map_err(SocketsUnavailable)?;
+        diag::dump_sockets(false, diag::ESTABLISHED, [1, 1], |_| ControlFlow::Continue(()))
+            .map_err(SocketsUnavailable)?;
         let sampler = Sampler::new(sampling.filter.clone(), addresses, plan.seed);
         let (start, started) = mpsc::channel::<Instant>();
         let (sender, samples) = mpsc::channel();
@@ -88,7 +89,7 @@ impl SocketSampler {
         let work = move || {
             // The sender is dropped if the run never starts.
             let Ok(start) = started.recv() else { return };
-            sampler.run(start, start + warmup, &is_over, &sender);
+            sampler.run_sampler(start, start + warmup, &is_over, &sender);
         };
         let spawned = thread::Builder::new().name("sockets".to_owned()).spawn(work);
         let thread =
@@ -98,31 +99,31 @@ impl SocketSampler {
     }
 
     /// Starts sampling with the run.
-    pub fn start(&mut self, start: Instant) {
+    pub fn start_sampling(&mut self, start: Instant) {
         // A panicked thread samples nothing.
         self.start.take().map(|waiting| waiting.send(start));
     }
 
     /// Passes on the samples taken since the last call; measuring starts at `begins`.
-    pub fn pass_on(&mut self, begins: Instant, mut pass: impl FnMut(&SocketSample)) {
+    pub fn pass_on_samples(&mut self, begins: Instant, mut pass: impl FnMut(&SocketSample)) {
         for mut sample in self.samples.try_iter() {
             let since = sample.at.saturating_duration_since(begins).as_secs_f64();
             sample.at_s = since - begins.saturating_duration_since(sample.at).as_secs_f64();
-            self.summary.add(&sample);
+            self.summary.add_sample(&sample);
             pass(&sample);
         }
     }
 
     /// Ends sampling, passes on the last samples, and returns the sums of all samples.
-    pub fn end(mut self, begins: Instant, pass: impl FnMut(&SocketSample)) -> SocketSamples {
-        self.dismiss();
+    pub fn stop_sampling(mut self, begins: Instant, pass: impl FnMut(&SocketSample)) -> SocketSamples {
+        self.order_end();
         // Samples sent before a panic are kept.
         self.thread.take().map(JoinHandle::join);
-        self.pass_on(begins, pass);
-        std::mem::take(&mut self.summary).end()
+        self.pass_on_samples(begins, pass);
+        std::mem::take(&mut self.summary).into_sums()
     }
 
-    fn dismiss(&self) {
+    fn order_end(&self) {
         self.has_ended.store(true, Ordering::Release);
         if let Some(thread) = &self.thread {
             thread.thread().unpark();
@@ -132,6 +133,6 @@ impl SocketSampler {
 
 impl Drop for SocketSampler {
     fn drop(&mut self) {
-        self.dismiss();
+        self.order_end();
     }
 }

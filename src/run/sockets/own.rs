@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use onrush_plan::filter::States;
 use rustix::io::Errno;
 
-use super::reading::{EXTENSIONS, inode, subject};
+use super::reading::{EXTENSIONS, filter_subject, socket_inode};
 use super::reservoir::Reservoir;
 use crate::run::diag;
 use crate::run::monitor;
@@ -29,21 +29,21 @@ impl OwnConnections {
     }
 
     /// Offers all connections of the run to the reservoir.
-    pub fn sample(&mut self, reservoir: &mut Reservoir) -> Result<(), Errno> {
+    pub fn offer_connections(&mut self, reservoir: &mut Reservoir) -> Result<(), Errno> {
         let (mut known, mut new) = (HashMap::new(), Vec::new());
         let ports: HashSet<(bool, u16)> = self.addresses.iter().map(|(ip, port)| (ip.is_ipv6(), *port)).collect();
         for (v6, port) in ports {
-            diag::dump_with(EXTENSIONS, v6, States::USUAL.0, [0, port], |body| {
-                let is_there = subject(body).is_some_and(|socket| self.is_there(socket.peer));
+            diag::dump_socket_messages(EXTENSIONS, v6, States::USUAL.0, [0, port], |body| {
+                let is_there = filter_subject(body).is_some_and(|socket| self.is_destination(socket.peer));
                 // A socket without an owning process is about to disappear.
-                let inode = inode(body).filter(|inode| is_there && *inode != 0);
+                let inode = socket_inode(body).filter(|inode| is_there && *inode != 0);
                 match inode.map(|inode| (inode, self.known.get(&inode))) {
                     None => {}
                     Some((inode, None)) => new.push((inode, body.to_vec())),
                     Some((inode, Some(&is_own))) => {
                         known.insert(inode, is_own);
                         if is_own {
-                            reservoir.offer(body);
+                            reservoir.offer_socket(body);
                         }
                     }
                 }
@@ -52,12 +52,12 @@ impl OwnConnections {
         }
         if !new.is_empty() {
             // Without `/proc`, no socket is excluded as another process's.
-            let own: Option<HashSet<u64>> = monitor::sockets_of("self").ok().map(Iterator::collect);
+            let own: Option<HashSet<u64>> = monitor::socket_inodes_of("self").ok().map(Iterator::collect);
             for (inode, body) in new {
                 let is_own = own.as_ref().is_none_or(|own| own.contains(&inode.into()));
                 known.insert(inode, is_own);
                 if is_own {
-                    reservoir.offer(&body);
+                    reservoir.offer_socket(&body);
                 }
             }
         }
@@ -65,7 +65,7 @@ impl OwnConnections {
         Ok(())
     }
 
-    fn is_there(&self, peer: SocketAddr) -> bool {
+    fn is_destination(&self, peer: SocketAddr) -> bool {
         // No socket is connected to `0.0.0.0`: the kernel substitutes a local address.
         let is_it = |(ip, port): &(IpAddr, u16)| (ip.is_unspecified() || *ip == peer.ip()) && *port == peer.port();
         self.addresses.iter().any(is_it)

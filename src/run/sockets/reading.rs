@@ -51,32 +51,32 @@ pub struct SocketReading(Box<[u8]>);
 impl SocketReading {
     /// The reading from a message of the kernel's reply.
     pub fn from_message(body: &[u8]) -> Option<Self> {
-        diag::ends(body).and(u32_at(body, 68)).map(|_| Self(body.into()))
+        diag::parse_endpoints(body).and(u32_at(body, 68)).map(|_| Self(body.into()))
     }
 
     /// The cookie: a number unique to this socket.
     pub fn cookie(&self) -> u64 {
-        u64::from(self.word(48)) << 32 | u64::from(self.word(44))
+        u64::from(self.info_word(48)) << 32 | u64::from(self.info_word(44))
     }
 
     /// The smoothed round trip, in microseconds.
     pub fn rtt_us(&self) -> Option<u64> {
-        RTT.raw(self.info())
+        RTT.raw_value(self.tcp_info())
     }
 
     /// The congestion window, in segments.
     pub fn cwnd(&self) -> Option<u64> {
-        CWND.raw(self.info())
+        CWND.raw_value(self.tcp_info())
     }
 
     /// Recent rate at which data reached the peer, in bits per second; `None` if nothing was sent.
     pub fn delivery_bps(&self) -> Option<u64> {
-        DELIVERY_RATE.raw(self.info()).filter(|rate| *rate > 0).map(|rate| rate.saturating_mul(8))
+        DELIVERY_RATE.raw_value(self.tcp_info()).filter(|rate| *rate > 0).map(|rate| rate.saturating_mul(8))
     }
 
     /// Segments retransmitted since the connection was opened.
     pub fn retransmits(&self) -> Option<u64> {
-        RETRANS_TOTAL.raw(self.info())
+        RETRANS_TOTAL.raw_value(self.tcp_info())
     }
 
     /// Used shares (0 to 1) of the receive and send buffer limits.
@@ -89,75 +89,87 @@ impl SocketReading {
     }
 
     /// Calls `each` with the name and value of every known key.
-    pub fn each<E>(&self, mut each: impl FnMut(&'static str, SocketValue<'_>) -> Result<(), E>) -> Result<(), E> {
-        let Some((_, [local, peer])) = diag::ends(&self.0) else { return Ok(()) };
+    pub fn for_each_value<E>(
+        &self,
+        mut each: impl FnMut(&'static str, SocketValue<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let Some((_, [local, peer])) = diag::parse_endpoints(&self.0) else { return Ok(()) };
         each("state", SocketValue::Text(STATES.get(usize::from(self.0[1])).unwrap_or(&STATES[0])))?;
         each("local_address_port", SocketValue::Id(local.to_string()))?;
         each("peer_address_port", SocketValue::Id(peer.to_string()))?;
         for (name, at) in [("recv_q", 56), ("send_q", 60), ("uid", 64), ("inode", 68)] {
-            each(name, SocketValue::Whole(self.word(at).into()))?;
+            each(name, SocketValue::Whole(self.info_word(at).into()))?;
         }
         each("sk", SocketValue::Id(format!("{:x}", self.cookie())))?;
-        for (name, value) in [("timer", self.timer()), ("cong", self.congestion().map(SocketValue::Text))] {
+        for (name, value) in [("timer", self.timer_value()), ("cong", self.congestion_control().map(SocketValue::Text))]
+        {
             value.map_or(Ok(()), |value| each(name, value))?;
         }
-        self.connection(&mut each)?;
-        let groups = [("skmem", self.memory()), ("bbr", self.bbr()), ("dctcp", self.dctcp()), ("vegas", self.vegas())];
+        self.for_each_connection_value(&mut each)?;
+        let groups = [
+            ("skmem", self.memory_values()),
+            ("bbr", self.bbr_values()),
+            ("dctcp", self.dctcp_values()),
+            ("vegas", self.vegas_values()),
+        ];
         groups
             .into_iter()
             .try_for_each(|(name, group)| group.map_or(Ok(()), |group| each(name, SocketValue::Group(group))))
     }
 
     /// Calls `each` with the values of the TCP connection.
-    fn connection<E>(&self, each: &mut impl FnMut(&'static str, SocketValue<'_>) -> Result<(), E>) -> Result<(), E> {
-        let info = self.info();
+    fn for_each_connection_value<E>(
+        &self,
+        each: &mut impl FnMut(&'static str, SocketValue<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let info = self.tcp_info();
         if let Some(&[options, scales, rate]) = info.get(5..8).and_then(|bits| bits.first_chunk()) {
             for (name, bit) in OPTIONS {
                 each(name, SocketValue::Flag(options & bit != 0))?;
             }
             const WSCALE: u8 = 4;
             if options & WSCALE != 0 {
-                let [own, peers] = bits([scales & 15, scales >> 4]);
+                let [own, peers] = split_half_bytes([scales & 15, scales >> 4]);
                 each("snd_wscale", SocketValue::Whole(own.into()))?;
                 each("rcv_wscale", SocketValue::Whole(peers.into()))?;
             }
             each("app_limited", SocketValue::Flag(rate & if cfg!(target_endian = "little") { 1 } else { 128 } != 0))?;
         }
         for key in &KEYS {
-            key.read(info).map_or(Ok(()), |value| each(key.name, value))?;
+            key.read_value(info).map_or(Ok(()), |value| each(key.name, value))?;
         }
         self.send_bps().map_or(Ok(()), |rate| each("send", SocketValue::Whole(rate)))
     }
 
     /// Rate of a full window per round trip, in bits per second.
     fn send_bps(&self) -> Option<u64> {
-        let (mss, cwnd, rtt_us) = (MSS.raw(self.info())?, self.cwnd()?, self.rtt_us()?);
+        let (mss, cwnd, rtt_us) = (MSS.raw_value(self.tcp_info())?, self.cwnd()?, self.rtt_us()?);
         Some(u64::try_from(u128::from(mss) * u128::from(cwnd) * 8_000_000 / u128::from(rtt_us)).unwrap_or(u64::MAX))
     }
 
     /// The active timer: purpose, remaining time and number of expirations.
-    fn timer(&self) -> Option<SocketValue<'_>> {
+    fn timer_value(&self) -> Option<SocketValue<'_>> {
         let (timer, retransmits) = (self.0[2], self.0[3]);
         let name = TIMERS.get(usize::from(timer)).copied().unwrap_or("unknown");
         let group = vec![
             ("name", SocketValue::Text(name)),
-            ("expires", SocketValue::Whole(self.word(52).into())),
+            ("expires", SocketValue::Whole(self.info_word(52).into())),
             ("retrans", SocketValue::Whole(retransmits.into())),
         ];
         (timer != 0).then_some(SocketValue::Group(group))
     }
 
-    fn congestion(&self) -> Option<&str> {
+    fn congestion_control(&self) -> Option<&str> {
         std::str::from_utf8(self.attribute(CONG)?.split(|byte| *byte == 0).next()?).ok()
     }
 
-    fn memory(&self) -> Option<Vec<(&'static str, SocketValue<'_>)>> {
+    fn memory_values(&self) -> Option<Vec<(&'static str, SocketValue<'_>)>> {
         let memory = self.attribute(SKMEM)?;
         let known = MEMORY.into_iter().zip(memory.chunks_exact(4));
         Some(known.filter_map(|(name, word)| Some((name, SocketValue::Whole(u32_at(word, 0)?.into())))).collect())
     }
 
-    fn bbr(&self) -> Option<Vec<(&'static str, SocketValue<'_>)>> {
+    fn bbr_values(&self) -> Option<Vec<(&'static str, SocketValue<'_>)>> {
         let bbr = self.attribute(BBR)?;
         let word = |at: usize| u32_at(bbr, at);
         let bytes_per_s = u64::from(word(4)?) << 32 | u64::from(word(0)?);
@@ -170,7 +182,7 @@ impl SocketReading {
         ])
     }
 
-    fn dctcp(&self) -> Option<Vec<(&'static str, SocketValue<'_>)>> {
+    fn dctcp_values(&self) -> Option<Vec<(&'static str, SocketValue<'_>)>> {
         let dctcp = self.attribute(DCTCP)?;
         let [enabled, ce_state] = *dctcp.first_chunk::<4>()?.as_chunks::<2>().0.first_chunk()?;
         let word = |at: usize| Some(SocketValue::Whole(u32_at(dctcp, at)?.into()));
@@ -183,37 +195,37 @@ impl SocketReading {
         ])
     }
 
-    fn vegas(&self) -> Option<Vec<(&'static str, SocketValue<'_>)>> {
+    fn vegas_values(&self) -> Option<Vec<(&'static str, SocketValue<'_>)>> {
         let vegas = self.attribute(VEGAS)?;
         let ms = |at: usize| Some(SocketValue::Decimal(f64::from(u32_at(vegas, at)?) / 1e3));
         Some(vec![("enabled", SocketValue::Flag(u32_at(vegas, 0)? != 0)), ("rtt", ms(8)?), ("minrtt", ms(12)?)])
     }
 
-    fn info(&self) -> &[u8] {
+    fn tcp_info(&self) -> &[u8] {
         self.attribute(INFO).unwrap_or_default()
     }
 
     fn attribute(&self, number: u16) -> Option<&[u8]> {
-        diag::attributes(&self.0).find(|(kind, _)| *kind == number).map(|(_, value)| value)
+        diag::reply_attributes(&self.0).find(|(kind, _)| *kind == number).map(|(_, value)| value)
     }
 
-    fn word(&self, at: usize) -> u32 {
+    fn info_word(&self, at: usize) -> u32 {
         u32_at(&self.0, at).unwrap_or_default()
     }
 }
 
 /// Two half-byte fields in structure order: compilers start with either the low or the high bits.
-fn bits([low, high]: [u8; 2]) -> [u8; 2] {
+fn split_half_bytes([low, high]: [u8; 2]) -> [u8; 2] {
     if cfg!(target_endian = "little") { [low, high] } else { [high, low] }
 }
 
 /// The socket as the subject of filters, from a message of the kernel's reply.
-pub fn subject(body: &[u8]) -> Option<Subject> {
-    let (_, [local, peer]) = diag::ends(body)?;
+pub fn filter_subject(body: &[u8]) -> Option<Subject> {
+    let (_, [local, peer]) = diag::parse_endpoints(body)?;
     Some(Subject { state: *body.get(1)?, local, peer })
 }
 
 /// The inode of a socket, from a message of the kernel's reply; 0 if no process holds the socket.
-pub fn inode(body: &[u8]) -> Option<u32> {
+pub fn socket_inode(body: &[u8]) -> Option<u32> {
     u32_at(body, 68)
 }

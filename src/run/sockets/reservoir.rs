@@ -50,8 +50,8 @@ impl Reservoir {
     }
 
     /// Adds a socket's message to the sample; a full sample drops the largest number.
-    pub fn offer(&mut self, body: &[u8]) {
-        let number = number(self.seed, body);
+    pub fn offer_socket(&mut self, body: &[u8]) {
+        let number = hash_socket(self.seed, body);
         if self.chosen.len() == self.most {
             self.left_out += 1;
             if self.chosen.peek().is_none_or(|last| last.number <= number) {
@@ -63,14 +63,14 @@ impl Reservoir {
     }
 
     /// The selected sockets in a fixed order, and the number of sockets left out.
-    pub fn end(self) -> (Vec<SocketReading>, u64) {
+    pub fn into_readings(self) -> (Vec<SocketReading>, u64) {
         let chosen = self.chosen.into_sorted_vec();
         (chosen.into_iter().map(|numbered| numbered.reading).collect(), self.left_out)
     }
 }
 
 /// Hash of a socket's ports and addresses.
-fn number(seed: u64, body: &[u8]) -> u64 {
+fn hash_socket(seed: u64, body: &[u8]) -> u64 {
     let ends = body.get(4..40).unwrap_or_default();
     let words = ends.chunks(8).map(|part| part.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)));
     words.fold(seed, |number, word| Random::new(number ^ word).next())

@@ -12,7 +12,7 @@ use rustix::io::Errno;
 
 use super::SocketSample;
 use super::own::OwnConnections;
-use super::reading::{EXTENSIONS, subject};
+use super::reading::{EXTENSIONS, filter_subject};
 use super::reservoir::Reservoir;
 use crate::run::diag;
 
@@ -52,8 +52,14 @@ impl Sampler {
     }
 
     /// Takes a sample every second from the start to the end; measuring starts at `begins`.
-    pub fn run(mut self, start: Instant, begins: Instant, is_over: &AtomicBool, samples: &Sender<SocketSample>) {
-        let mut due = first(start, begins);
+    pub fn run_sampler(
+        mut self,
+        start: Instant,
+        begins: Instant,
+        is_over: &AtomicBool,
+        samples: &Sender<SocketSample>,
+    ) {
+        let mut due = first_due(start, begins);
         loop {
             while !is_over.load(Ordering::Acquire) {
                 let left = due.saturating_duration_since(Instant::now());
@@ -66,32 +72,32 @@ impl Sampler {
                 return;
             }
             let cpu_ns = thread_cpu_ns();
-            if samples.send(self.sample()).is_err() {
+            if samples.send(self.take_sample()).is_err() {
                 return;
             }
             let rest = Duration::from_nanos(thread_cpu_ns() - cpu_ns) * REST;
-            due = next(due, Instant::now().max(due + rest));
+            due = next_due(due, Instant::now().max(due + rest));
         }
     }
 
-    fn sample(&mut self) -> SocketSample {
+    fn take_sample(&mut self) -> SocketSample {
         let (at, time) = (Instant::now(), SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default());
         let mut reservoir = Reservoir::new(self.seed, SOCKETS_MAX);
-        let failure = self.offer(&mut reservoir).err();
-        let (readings, left_out) = reservoir.end();
+        let failure = self.offer_sockets(&mut reservoir).err();
+        let (readings, left_out) = reservoir.into_readings();
         SocketSample { at, at_s: 0.0, time, readings, left_out, failure }
     }
 
     /// Offers all candidate sockets to the reservoir.
-    fn offer(&mut self, reservoir: &mut Reservoir) -> Result<(), Errno> {
+    fn offer_sockets(&mut self, reservoir: &mut Reservoir) -> Result<(), Errno> {
         let filter = match &mut self.which {
-            SampledSockets::Own(own) => return own.sample(reservoir),
+            SampledSockets::Own(own) => return own.offer_connections(reservoir),
             SampledSockets::Filtered(filter) => filter,
         };
         for v6 in [false, true] {
-            diag::dump_with(EXTENSIONS, v6, filter.states().0, filter.ports(), |body| {
-                if subject(body).is_some_and(|socket| filter.holds(&socket)) {
-                    reservoir.offer(body);
+            diag::dump_socket_messages(EXTENSIONS, v6, filter.states().0, filter.ports(), |body| {
+                if filter_subject(body).is_some_and(|socket| filter.holds(&socket)) {
+                    reservoir.offer_socket(body);
                 }
                 ControlFlow::Continue(())
             })?;
@@ -101,13 +107,13 @@ impl Sampler {
 }
 
 /// Due time of the first sample, so that later ones fall into the middle of every second from `begins` on.
-fn first(start: Instant, begins: Instant) -> Instant {
+fn first_due(start: Instant, begins: Instant) -> Instant {
     let warmup = begins.saturating_duration_since(start) + PHASE;
     start + Duration::from_nanos((warmup.as_nanos() % PERIOD.as_nanos()) as u64)
 }
 
 /// Due time of the next sample: after `due`, and not before `earliest`.
-fn next(due: Instant, earliest: Instant) -> Instant {
+fn next_due(due: Instant, earliest: Instant) -> Instant {
     let periods = earliest.saturating_duration_since(due).as_nanos().div_ceil(PERIOD.as_nanos()).max(1);
     due + PERIOD * u32::try_from(periods).unwrap_or(u32::MAX)
 }
@@ -117,14 +123,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn missed_socket_samples_are_not_made_up() {
+    fn missed_socket_samples_are_skipped() {
         let start = Instant::now();
         let at = |ms: u64| start + Duration::from_millis(ms);
         for (warmup, expected) in [(0, 500), (400, 900), (500, 0), (2_300, 800)] {
-            assert_eq!(first(start, at(warmup)), at(expected), "{warmup}");
+            assert_eq!(first_due(start, at(warmup)), at(expected), "{warmup}");
         }
         for (earliest, expected) in [(500, 1_500), (1_400, 1_500), (1_500, 1_500), (1_501, 2_500), (3_600, 4_500)] {
-            assert_eq!(next(at(500), at(earliest)), at(expected), "{earliest}");
+            assert_eq!(next_due(at(500), at(earliest)), at(expected), "{earliest}");
         }
     }
 }

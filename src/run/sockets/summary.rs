@@ -16,7 +16,7 @@ pub struct SampleSums {
 
 impl SampleSums {
     /// Adds a sample. Samples in the warm-up are not counted, but the last of them is the baseline for retransmits.
-    pub fn add(&mut self, sample: &SocketSample) {
+    pub fn add_sample(&mut self, sample: &SocketSample) {
         let last = std::mem::take(&mut self.last);
         let counts = sample.at_s >= 0.0;
         if counts {
@@ -47,7 +47,7 @@ impl SampleSums {
     }
 
     /// The final sums.
-    pub fn end(self) -> SocketSamples {
+    pub fn into_sums(self) -> SocketSamples {
         self.sampled
     }
 }

@@ -17,7 +17,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn draw(random: &mut Random, seed: u64) -> Self {
+    fn draw_rate(random: &mut Random, seed: u64) -> Self {
         let mut among = |all: &[f64]| all[random.below(all.len() as u64) as usize];
         let (workers, service_ms) = (among(&[1.0, 2.0, 3.0, 8.0, 24.0]), among(&[0.8, 1.5, 5.0, 12.0, 27.0]));
         let spread = ["\"constant\"", "\"exponential\"", "{ log-normal = 0.8 }"][among(&[0.0, 1.0, 2.0]) as usize];
@@ -40,20 +40,20 @@ impl Drawn {
     }
 
     /// Relative difference between rate and capacity.
-    fn excess(&self) -> f64 {
+    fn relative_excess(&self) -> f64 {
         self.asked_per_s / self.capacity_per_s - 1.0
     }
 
     /// True if the counts of the run cannot show on which side of the capacity the rate is.
     fn is_close(&self) -> bool {
         let counts = self.asked_per_s.min(self.capacity_per_s) * 10.0;
-        self.excess().abs() <= f64::max(0.02, 3.0 / counts.sqrt())
+        self.relative_excess().abs() <= f64::max(0.02, 3.0 / counts.sqrt())
     }
 }
 
 /// A worker with a capacity of 37/s is asked for 45/s, but by chance fewer requests arrive and more are served.
 #[test]
-fn a_lull_of_arrivals_proves_no_rate() {
+fn arrival_lulls_prove_no_rate() {
     let scenario = "connect_us = 50.0\nlatency_us = 100.0\n[capacity]\nworkers = 1\nservice_us = 27000.0\nspread = \"exponential\"\n";
     let words = "-t1 -c200 -R45 -d10s --seed 10214 --arrivals poisson";
     let (plan, outcome, _) = simulate_plan(words, scenario, &mut virtual_clock(), &Interrupt::default());
@@ -72,7 +72,7 @@ fn verdicts_around_known_capacities_are_right() {
     let mut random = Random::new(seed);
     let (mut told, mut far, mut unclear, mut wrong) = (0, 0, String::new(), String::new());
     for seed in seed..seed + draws {
-        let drawn = Drawn::draw(&mut random, seed);
+        let drawn = Drawn::draw_rate(&mut random, seed);
         let (plan, outcome, _) =
             simulate_plan(&drawn.words, &drawn.scenario, &mut virtual_clock(), &Interrupt::default());
         let document = Document::judged(&plan, &outcome);
@@ -81,11 +81,11 @@ fn verdicts_around_known_capacities_are_right() {
             "{} {} workers, {:.3} of its capacity: {verdict}\n",
             drawn.words,
             drawn.workers,
-            drawn.excess() + 1.0
+            drawn.relative_excess() + 1.0
         );
         let is_right = match verdict.limited_by {
-            LimitedBy::Schedule => drawn.excess() <= 0.0 || drawn.is_close(),
-            LimitedBy::Target => drawn.excess() > 0.0 || drawn.is_close(),
+            LimitedBy::Schedule => drawn.relative_excess() <= 0.0 || drawn.is_close(),
+            LimitedBy::Target => drawn.relative_excess() > 0.0 || drawn.is_close(),
             _ => false,
         };
         let is_unclear = verdict.limited_by == LimitedBy::Unclear;

@@ -20,16 +20,16 @@ pub(super) struct RecordingObserver {
 }
 
 impl Observer for RecordingObserver {
-    fn progress(&mut self, progress: &RunProgress<'_>) {
+    fn on_progress(&mut self, progress: &RunProgress<'_>) {
         let RunProgress { elapsed, requests, requests_per_s, recent, .. } = *progress;
         self.progress.push((elapsed, requests, requests_per_s, recent.clone()));
     }
 
-    fn second(&mut self, row: &TimelineRow) {
+    fn on_row(&mut self, row: &TimelineRow) {
         self.rows.push(row.clone());
     }
 
-    fn waiting(&mut self, waiting: &Waiting) {
+    fn on_waiting(&mut self, waiting: &Waiting) {
         self.waited.push(*waiting);
     }
 }
@@ -52,17 +52,17 @@ pub(super) fn simulate_plan(
     clock: &mut Clock,
     interrupt: &Interrupt,
 ) -> (Box<Plan>, Outcome, RecordingObserver) {
-    let (plan, prepared) = prepare(words, scenario);
+    let (plan, prepared) = prepare_simulation(words, scenario);
     let mut recorder = RecordingObserver::default();
     let (outcome, ..) = prepared.run(&plan, clock.now(), clock, interrupt, &mut [&mut recorder]);
     (plan, outcome, recorder)
 }
 
 /// Sets up the run of a command line in a scenario.
-fn prepare(words: &str, scenario: &str) -> (Box<Plan>, Prepared) {
+fn prepare_simulation(words: &str, scenario: &str) -> (Box<Plan>, Prepared) {
     let words = format!("onrush {words} --io sim:unused http://127.0.0.1/");
     let scenario: Scenario = toml::from_str(scenario).unwrap();
-    set_up(&words, Vec::new(), |plan, workers| {
+    set_up_run(&words, Vec::new(), |plan, workers| {
         let scenario = scenario.share(plan.load.threads, plan.seed).unwrap();
         Workers::Simulated(Simulated::spawn(workers, scenario).unwrap())
     })
@@ -114,7 +114,7 @@ fn observers_follow_the_clock() {
 }
 
 #[test]
-fn progress_covers_the_time_since_the_last() {
+fn progress_covers_time_since_previous() {
     let words = "-t2 -c2 -d2s --warmup 500ms -o a.json";
     let (outcome, observed) = simulate(words, QUICK, &mut virtual_clock(), &Interrupt::default());
     let mut sum = Totals::default();
@@ -136,11 +136,11 @@ struct LimitedObserver {
 }
 
 impl Observer for LimitedObserver {
-    fn second(&mut self, _: &TimelineRow) {
+    fn on_row(&mut self, _: &TimelineRow) {
         self.rows_left = self.rows_left.saturating_sub(1);
     }
 
-    fn row(&self) -> Option<Duration> {
+    fn first_row_max(&self) -> Option<Duration> {
         self.row
     }
 
@@ -152,7 +152,7 @@ impl Observer for LimitedObserver {
 #[test]
 fn observers_choose_row_lengths_and_may_stop() {
     let observed = |observers: &mut [&mut dyn Observer]| {
-        let ((plan, prepared), mut clock) = (prepare("-t1 -c1 -d10s", QUICK), virtual_clock());
+        let ((plan, prepared), mut clock) = (prepare_simulation("-t1 -c1 -d10s", QUICK), virtual_clock());
         let (outcome, ..) = prepared.run(&plan, clock.now(), &mut clock, &Interrupt::default(), observers);
         (outcome.timeline.length_ns / 1_000_000, outcome.elapsed)
     };
@@ -176,7 +176,7 @@ fn waiting_for_a_target_is_announced_once() {
 }
 
 #[test]
-fn a_target_of_another_protocol_ends_the_run() {
+fn other_protocols_end_the_run() {
     let ended = |words: &str, answer: &str| {
         let scenario = format!("{QUICK}[[fault]]\nevery = 1\nwhat = {{ answer = \"{answer}\" }}");
         let (outcome, observed) = simulate(words, &scenario, &mut virtual_clock(), &Interrupt::default());
@@ -206,7 +206,7 @@ fn a_target_of_another_protocol_ends_the_run() {
 fn simulated_signals_act_like_real_ones() {
     let interrupt = Interrupt::default();
     let (outcome, _) = simulate("-t2 -c2 -d1h", &format!("signal_s = 3.21\n{QUICK}"), &mut virtual_clock(), &interrupt);
-    assert!(interrupt.is_asked() && outcome.ended == RunEnd::Signal);
+    assert!(interrupt.is_requested() && outcome.ended == RunEnd::Signal);
     // Checked every 20 ms, and noticed with the next response.
     assert_eq!(outcome.elapsed, ms(3_221));
 }
@@ -278,7 +278,7 @@ fn requests_sent_at_the_end_count_as_sent() {
 /// The number of connections that hold the queue does not matter: requests in flight only because the target is slow
 /// count.
 #[test]
-fn a_target_whose_queue_grows_falls_short() {
+fn growing_queues_fall_short_of_rate() {
     for (responses_per_s, words) in [
         (16.0, "-R 20 -d10s"),
         (16.0, "-R 20 -n 200"),
@@ -319,7 +319,7 @@ fn slow_targets_fall_short_of_the_rate() {
 }
 
 #[test]
-fn a_simulated_thread_that_panics_ends_the_run() {
+fn simulated_panics_end_the_run() {
     let falls = format!("{QUICK}[[fault]]\nevery = 5000\nwhat = 'bug'");
     let (outcome, _) = simulate("-t2 -c2 -d1h", &falls, &mut virtual_clock(), &Interrupt::default());
     assert_eq!(outcome.breakdown, Some(Breakdown::Bug(1)));
@@ -329,7 +329,7 @@ fn a_simulated_thread_that_panics_ends_the_run() {
 }
 
 #[test]
-fn nothing_that_only_the_kernel_knows_is_counted() {
+fn simulations_omit_kernel_counts() {
     let (outcome, _) = simulate("-t1 -c1 -d1s", QUICK, &mut virtual_clock(), &Interrupt::default());
     let activity = outcome.totals.activity;
     assert_eq!((activity.wall_ns, activity.cpu_ns(), activity.queued_ns, activity.script_ns), (0, 0, None, 0));
@@ -358,11 +358,11 @@ fn other_runs_use_the_machine_clock() {
     let mut clock = Clock::for_io(&Io::Auto);
     let (before, later) = (Instant::now(), Instant::now() + ms(3_600_000));
     clock.sleep(ms(2));
-    assert!(clock.now() >= before + ms(2) && clock.at(later) == later);
-    let an_hour_ahead = clock.date(later).abs_diff(clock.date(Instant::now()) + ms(3_600_000));
+    assert!(clock.now() >= before + ms(2) && clock.convert_moment(later) == later);
+    let an_hour_ahead = clock.unix_time(later).abs_diff(clock.unix_time(Instant::now()) + ms(3_600_000));
     assert!(an_hour_ahead < ms(60_000), "{an_hour_ahead:?}");
     let simulated = virtual_clock();
-    assert!(simulated.at(later) < later && simulated.date(simulated.now()) == Duration::ZERO);
+    assert!(simulated.convert_moment(later) < later && simulated.unix_time(simulated.now()) == Duration::ZERO);
 }
 
 #[test]

@@ -67,28 +67,28 @@ impl Folder {
     }
 }
 
-fn load(source: &str) -> LoadedScript {
+fn load_script(source: &str) -> LoadedScript {
     Folder::new(source).load(|_| ()).unwrap()
 }
 
 /// Error for a rejected script, without the name of its folder.
-fn refused(source: &str) -> String {
+fn load_error(source: &str) -> String {
     let folder = Folder::new(source);
     let error = folder.load(|_| ()).err().expect("the script should be refused");
     format!("{error:#}").replace(&format!("{}/", folder.folder.path().display()), "")
 }
 
 /// A global of thread `index`, counted from 0.
-fn global<T: FromLua>(script: &LoadedScript, index: usize, name: &str) -> T {
-    lock(&script.threads[index]).as_ref().unwrap().lua().globals().get(name).unwrap()
+fn thread_global<T: FromLua>(script: &LoadedScript, index: usize, name: &str) -> T {
+    lock_holder(&script.threads[index]).as_ref().unwrap().lua().globals().get(name).unwrap()
 }
 
 fn main_global<T: FromLua>(script: &LoadedScript, name: &str) -> T {
     script.main.lua().globals().get(name).unwrap()
 }
 
-fn prebuilt(source: &str) -> String {
-    String::from_utf8(load(source).prebuilt(0).expect("the script has no request()").to_vec()).unwrap()
+fn prebuilt_text(source: &str) -> String {
+    String::from_utf8(load_script(source).prebuilt_requests(0).expect("the script has no request()").to_vec()).unwrap()
 }
 
 /// The script of one thread, called as by a worker.
@@ -98,18 +98,18 @@ struct Called {
 }
 
 impl Called {
-    fn by(make: MakeCallbacks) -> Self {
+    fn from_callbacks(make: MakeCallbacks) -> Self {
         let (source, callbacks) = make();
         Self { source, callbacks }
     }
 
-    fn written(&mut self) -> Result<Vec<Request>, String> {
+    fn next_batch(&mut self) -> Result<Vec<Request>, String> {
         let mut batch = Vec::new();
         let source = self.source.as_mut().expect("it has a request()");
         source.next(&mut batch).map(|_| batch).map_err(|failure| failure.to_string())
     }
 
-    fn answered(&mut self, response: &Response<'_>) -> Result<(), ScriptFailure> {
+    fn pass_response(&mut self, response: &Response<'_>) -> Result<(), ScriptFailure> {
         (self.callbacks.response.as_mut().expect("it has a response()").call)(response)
     }
 
@@ -131,12 +131,12 @@ impl Called {
 }
 
 /// The first thread.
-fn first(script: &mut LoadedScript) -> Called {
-    Called::by(script.callbacks().swap_remove(0))
+fn first_thread(script: &mut LoadedScript) -> Called {
+    Called::from_callbacks(script.take_callbacks().swap_remove(0))
 }
 
 /// Bytes of a request written by the script.
-fn bytes(request: &Request) -> &[u8] {
+fn request_bytes(request: &Request) -> &[u8] {
     match request {
         Request::Http1(wire) => wire.bytes(),
         Request::Parts(_) => unreachable!("scripts write HTTP/1"),

@@ -7,7 +7,7 @@ use super::*;
 const WAYS: &str = include_str!("recursion.lua");
 
 /// Runs `work` on a stack like the one for scripts.
-fn on_its_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+fn run_on_script_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     thread::scope(|scope| {
         let thread = thread::Builder::new().stack_size(SCRIPT_STACK_BYTES);
         thread.spawn_scoped(scope, work).unwrap().join().unwrap()
@@ -16,12 +16,12 @@ fn on_its_stack<T: Send>(work: impl FnOnce() -> T + Send) -> T {
 
 #[test]
 fn recursion_through_the_library_is_an_error() {
-    on_its_stack(|| {
-        let ways = main_global::<mlua::Table>(&load(WAYS), "recursions").raw_len();
+    run_on_script_stack(|| {
+        let ways = main_global::<mlua::Table>(&load_script(WAYS), "recursions").raw_len();
         assert!(ways > 30);
         let mut with_line = 0;
         for way in 1..=ways {
-            let problem = refused(&format!("{WAYS}\nfunction init()\n  recursions[{way}][2]()\nend\n"));
+            let problem = load_error(&format!("{WAYS}\nfunction init()\n  recursions[{way}][2]()\nend\n"));
             let first = problem.lines().next().unwrap_or_default();
             let (place, raised) = first.split_once(": ").unwrap_or_default();
             assert!(first.starts_with("test.lua:") && first.ends_with("stack overflow"), "{way}: {first}");
@@ -35,8 +35,8 @@ fn recursion_through_the_library_is_an_error() {
 
 #[test]
 fn scripts_survive_stack_overflows() {
-    let script = on_its_stack(|| {
-        load(
+    let script = run_on_script_stack(|| {
+        load_script(
             r#"
             function nest(depth, call) return depth == 0 and "end" or call(depth) end
             local function gsub(depth)
@@ -58,12 +58,15 @@ fn scripts_survive_stack_overflows() {
             "#,
         )
     });
-    assert_eq!((global::<u32>(&script, 0, "overflows"), global::<String>(&script, 0, "answer")), (40, "endend".into()));
+    assert_eq!(
+        (thread_global::<u32>(&script, 0, "overflows"), thread_global::<String>(&script, 0, "answer")),
+        (40, "endend".into())
+    );
 }
 
 #[test]
-fn coroutines_behave_as_they_do_elsewhere() {
-    let script = load(
+fn coroutines_behave_as_in_plain_lua() {
+    let script = load_script(
         r#"
         local function count(...)
             local sum = 0

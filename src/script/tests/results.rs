@@ -3,8 +3,8 @@
 use super::*;
 
 #[test]
-fn done_is_told_the_totals() {
-    let mut script = load(
+fn done_receives_the_totals() {
+    let mut script = load_script(
         r#"
         function done(summary, latency, requests)
             text = string.format("%s %d %s", summary.duration, summary.requests, summary.bytes)
@@ -17,22 +17,23 @@ fn done_is_told_the_totals() {
         "#,
     );
     assert!(script.has_done());
-    script.done(&summary(latencies())).unwrap();
+    script.call_done(&summary(latencies())).unwrap();
     assert_eq!(main_global::<String>(&script, "text"), "1000123 7 51");
     assert_eq!(main_global::<Vec<String>>(&script, "names"), ["connect1", "read2", "status5", "timeout4", "write3"]);
     assert_eq!(main_global::<String>(&script, "row"), "connectrefused91");
     assert_eq!(main_global::<u32>(&script, "rate"), 5);
-    assert!(!load("done = 1").has_done());
-    let problem = load("function done() error('late') end").done(&summary(latencies())).unwrap_err().to_string();
+    assert!(!load_script("done = 1").has_done());
+    let problem =
+        load_script("function done() error('late') end").call_done(&summary(latencies())).unwrap_err().to_string();
     assert!(problem.contains("test.lua:1: late\nstack traceback:"), "{problem}");
 }
 
 /// Evaluates expressions about `latency` in `done`.
-fn evaluated(view: StatisticsView, is_wrk2: bool, expressions: &[&str]) -> Vec<String> {
-    evaluated_of(&summary(view), is_wrk2, expressions)
+fn evaluate_in_done(view: StatisticsView, is_wrk2: bool, expressions: &[&str]) -> Vec<String> {
+    evaluate_with_summary(&summary(view), is_wrk2, expressions)
 }
 
-fn evaluated_of(summary: &ScriptSummary, is_wrk2: bool, expressions: &[&str]) -> Vec<String> {
+fn evaluate_with_summary(summary: &ScriptSummary, is_wrk2: bool, expressions: &[&str]) -> Vec<String> {
     let shown: Vec<String> =
         expressions.iter().map(|code| format!("show(pcall(function() return {code} end))")).collect();
     let source = format!(
@@ -45,7 +46,7 @@ fn evaluated_of(summary: &ScriptSummary, is_wrk2: bool, expressions: &[&str]) ->
         shown.join(", ")
     );
     let mut script = Folder::new(&source).load(|setting| setting.is_wrk2 = is_wrk2).unwrap();
-    script.done(summary).unwrap();
+    script.call_done(summary).unwrap();
     main_global(&script, "shown")
 }
 
@@ -80,7 +81,7 @@ fn statistics_have_the_shape_of_wrk() {
         ("latency.scheduled", "nil"),
         ("type(latency)", "userdata"),
     ];
-    let results = evaluated(latencies(), false, &expressions.map(|(code, _)| code));
+    let results = evaluate_in_done(latencies(), false, &expressions.map(|(code, _)| code));
     for ((code, expected), result) in expressions.iter().zip(results) {
         assert_eq!(result, *expected, "{code}");
     }
@@ -108,11 +109,11 @@ fn statistics_have_the_shape_of_wrk2() {
         ("latency:percentile(100)", "100031"),
         ("latency:percentile(0/0)", "100031"),
     ];
-    let results = evaluated(StatisticsView::binned(&recorded), true, &expressions.map(|(code, _)| code));
+    let results = evaluate_in_done(StatisticsView::binned(&recorded), true, &expressions.map(|(code, _)| code));
     for ((code, expected), result) in expressions.iter().zip(results) {
         assert_eq!(result, *expected, "{code}");
     }
-    let nothing = evaluated(
+    let nothing = evaluate_in_done(
         StatisticsView::binned(&Distribution::new()),
         true,
         &["latency:percentile(50)", "latency.max", "#latency"],
@@ -125,11 +126,11 @@ fn statistics_of_nothing_are_those_of_wrk() {
     let expressions =
         ["latency.min", "latency.max", "latency.mean", "latency:percentile(50)", "latency(1)", "#latency"];
     let nothing = StatisticsView::measured(&Distribution::new(), 1000.0);
-    assert_eq!(evaluated(nothing, false, &expressions), ["1.844674407371e+19", "0", "0", "0", "0 0", "0"]);
+    assert_eq!(evaluate_in_done(nothing, false, &expressions), ["1.844674407371e+19", "0", "0", "0", "0 0", "0"]);
 }
 
 #[test]
-fn natively_nothing_has_no_figures() {
+fn native_empty_statistics_are_nil() {
     let nothing = || StatisticsView::measured(&Distribution::new(), 1000.0);
     let mut view = nothing();
     view.raw = Some(Box::new(nothing()));
@@ -145,11 +146,12 @@ fn natively_nothing_has_no_figures() {
         ("latency.unknown", "unknown"),
     ];
     let of = |view| ScriptSummary { is_native: true, ..summary(view) };
-    let results = evaluated_of(&of(view), false, &expressions.map(|(code, _)| code));
+    let results = evaluate_with_summary(&of(view), false, &expressions.map(|(code, _)| code));
     for ((code, expected), result) in expressions.iter().zip(results) {
         assert_eq!(result, *expected, "{code}");
     }
-    let some = evaluated_of(&of(latencies()), false, &["latency.min", "latency.stdev", "latency:percentile(50)"]);
+    let some =
+        evaluate_with_summary(&of(latencies()), false, &["latency.min", "latency.stdev", "latency:percentile(50)"]);
     assert_eq!(some, ["10", "10", "20"]);
 }
 
@@ -159,9 +161,9 @@ fn measured_and_scheduled_latencies_are_separate_views() {
     view.raw = Some(Box::new(StatisticsView::new(1.0, 0.0, [(1.0, 1)])));
     view.scheduled = Some(Box::new(StatisticsView::new(2.0, 0.0, [(2.0, 1)])));
     let expressions = ["latency.raw.mean", "latency.raw(1)", "latency.scheduled:percentile(9)"];
-    assert_eq!(evaluated(view, false, &expressions), ["1", "1 1", "2"]);
+    assert_eq!(evaluate_in_done(view, false, &expressions), ["1", "1 1", "2"]);
     let mut measured = Distribution::new();
     [1_500, 2_500].into_iter().for_each(|ns| measured.record(ns));
     let view = StatisticsView::measured(&measured, 1000.0);
-    assert_eq!(evaluated(view, false, &["latency.min", "latency.mean", "latency.max"]), ["1.5", "2", "2.5"]);
+    assert_eq!(evaluate_in_done(view, false, &["latency.min", "latency.mean", "latency.max"]), ["1.5", "2", "2.5"]);
 }

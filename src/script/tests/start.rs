@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn the_phases_come_in_the_order_of_wrk() {
+fn phases_follow_wrk_order() {
     let folder = Folder::new(
         r#"
         local function note(word)
@@ -24,7 +24,7 @@ fn the_phases_come_in_the_order_of_wrk() {
     let order = std::fs::read_to_string(folder.at("order")).unwrap();
     assert_eq!(order, "LOAD LOAD SETUP1 INIT1 PROBE1 LOAD SETUP2 INIT2 ");
     assert!(script.wants().request);
-    assert_eq!(script.prebuilt(0), None);
+    assert_eq!(script.prebuilt_requests(0), None);
 }
 
 #[test]
@@ -32,30 +32,30 @@ fn init_gets_the_url_and_the_arguments() {
     let args = ["-x".to_owned(), "--foo=1".to_owned()];
     let folder = Folder::new("function init(args) n = #args; all = args[0] .. ' ' .. table.concat(args, ' ') end");
     let script = folder.load(|setting| setting.args = &args).unwrap();
-    assert_eq!(global::<u32>(&script, 1, "n"), 2);
-    assert_eq!(global::<String>(&script, 1, "all"), "http://localhost:8080/p?q -x --foo=1");
+    assert_eq!(thread_global::<u32>(&script, 1, "n"), 2);
+    assert_eq!(thread_global::<String>(&script, 1, "all"), "http://localhost:8080/p?q -x --foo=1");
 }
 
 #[test]
 fn static_scripts_are_called_once() {
-    assert_eq!(prebuilt(""), "GET /p?q HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
-    let text = prebuilt("wrk.method = 'POST'; wrk.path = '/x'; wrk.body = 'a=b'; wrk.headers['X-Num'] = 7");
+    assert_eq!(prebuilt_text(""), "GET /p?q HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
+    let text = prebuilt_text("wrk.method = 'POST'; wrk.path = '/x'; wrk.body = 'a=b'; wrk.headers['X-Num'] = 7");
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     let mut lines: Vec<_> = head.lines().collect();
     assert_eq!(lines.remove(0), "POST /x HTTP/1.1");
     lines.sort_unstable();
     assert_eq!(lines, ["Content-Length: 3", "Host: localhost:8080", "X-Num: 7"]);
     assert_eq!(body, "a=b");
-    let script = load(
+    let script = load_script(
         "request = 'no function'; function setup(t) t:set('wrk_path', '/t' .. t.id) end function init() wrk.path = wrk_path end",
     );
     assert_eq!(script.wants(), Wants::default());
-    assert!(script.prebuilt(0).unwrap().starts_with(b"GET /t1 HTTP/1.1\r\n"));
-    assert!(script.prebuilt(1).unwrap().starts_with(b"GET /t2 HTTP/1.1\r\n"));
+    assert!(script.prebuilt_requests(0).unwrap().starts_with(b"GET /t1 HTTP/1.1\r\n"));
+    assert!(script.prebuilt_requests(1).unwrap().starts_with(b"GET /t2 HTTP/1.1\r\n"));
 }
 
 #[test]
-fn the_command_line_is_in_the_table() {
+fn command_line_is_in_the_table() {
     let headers = [("Host", "a"), ("Dup", "1"), ("Dup", "2")].map(|(name, value)| (name.to_owned(), value.to_owned()));
     let folder = Folder::new("");
     let script = folder.load(|setting| {
@@ -63,17 +63,17 @@ fn the_command_line_is_in_the_table() {
         (setting.method, setting.body, setting.threads) = ("PUT", Some(b"\0x".as_slice()), 1);
     });
     let script = script.unwrap();
-    let text = String::from_utf8_lossy(script.prebuilt(0).unwrap()).into_owned();
+    let text = String::from_utf8_lossy(script.prebuilt_requests(0).unwrap()).into_owned();
     assert!(text.starts_with("PUT /p?q HTTP/1.1\r\n") && text.ends_with("\r\n\r\n\0x"), "{text}");
     assert!(text.contains("Host: a\r\n") && text.contains("Dup: 2\r\n") && !text.contains("Dup: 1"), "{text}");
     let folder = Folder::new("given = { wrk.scheme, wrk.host, wrk.port or 'none', wrk.body or 'none' }");
     let script = folder.load(|setting| (setting.host, setting.port) = ("::1", None)).unwrap();
-    assert_eq!(global::<Vec<String>>(&script, 0, "given"), ["http", "::1", "none", "none"]);
-    assert_eq!(script.prebuilt(0).unwrap(), b"GET /p?q HTTP/1.1\r\nHost: [::1]\r\n\r\n");
+    assert_eq!(thread_global::<Vec<String>>(&script, 0, "given"), ["http", "::1", "none", "none"]);
+    assert_eq!(script.prebuilt_requests(0).unwrap(), b"GET /p?q HTTP/1.1\r\nHost: [::1]\r\n\r\n");
 }
 
 #[test]
-fn the_wrk_module_wins_over_the_script() {
+fn wrk_module_wins_over_the_script() {
     let folder = Folder::new(
         "local own = require('wrk'); assert(own == wrk and require 'wrk' == package.loaded.wrk)
          assert(require('helper') == wrk)
@@ -84,32 +84,32 @@ fn the_wrk_module_wins_over_the_script() {
     std::fs::write(&path, &folder.source).unwrap();
     std::fs::write(folder.at("helper.lua"), "return require('wrk')").unwrap();
     let script = folder.load(|setting| setting.path = &path).unwrap();
-    assert!(script.prebuilt(1).unwrap().starts_with(b"GET /own HTTP/1.1\r\n"));
+    assert!(script.prebuilt_requests(1).unwrap().starts_with(b"GET /own HTTP/1.1\r\n"));
 }
 
 #[test]
 fn hooks_of_the_table_can_be_replaced() {
     let own = "wrk.init = function(args) wrk.request = function() return 'GET /own HTTP/1.1\\r\\n\\r\\n' end end";
-    assert_eq!(prebuilt(own), "GET /own HTTP/1.1\r\n\r\n");
-    assert!(refused("wrk.init = function() end").contains("wrk.request is a nil value"));
-    let script = load("wrk.setup = function(thread) thread:set('seen', thread.id) end");
-    assert_eq!(global::<u32>(&script, 1, "seen"), 2);
-    let text = prebuilt("local old = wrk.format; wrk.format = function() return old('HEAD', '/f') end");
+    assert_eq!(prebuilt_text(own), "GET /own HTTP/1.1\r\n\r\n");
+    assert!(load_error("wrk.init = function() end").contains("wrk.request is a nil value"));
+    let script = load_script("wrk.setup = function(thread) thread:set('seen', thread.id) end");
+    assert_eq!(thread_global::<u32>(&script, 1, "seen"), 2);
+    let text = prebuilt_text("local old = wrk.format; wrk.format = function() return old('HEAD', '/f') end");
     assert!(text.starts_with("HEAD /f HTTP/1.1\r\n"), "{text}");
 }
 
 #[test]
 fn init_may_call_wrk_init() {
-    let script = load(
+    let script = load_script(
         "init = function(args) wrk.init(args); r = wrk.format(nil, '/a') .. wrk.format(nil, '/b') end
          request = function() return r end",
     );
-    assert_eq!(script.depth(), 2);
+    assert_eq!(script.first_batch_size(), 2);
 }
 
 #[test]
 fn format_falls_back_to_the_table() {
-    let script = load(
+    let script = load_script(
         r#"
         function init()
             plain = wrk.format()
@@ -124,13 +124,13 @@ fn format_falls_back_to_the_table() {
         end
         "#,
     );
-    let text = |name| global::<String>(&script, 0, name);
+    let text = |name| thread_global::<String>(&script, 0, name);
     assert_eq!(text("plain"), "GET /p?q HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
     assert_eq!(text("method"), "DELETE /p?q HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
     assert_eq!(text("path"), "GET /other HTTP/1.1\r\nHost: localhost:8080\r\n\r\n");
     assert!(text("headers").contains("A: true\r\n") && !text("headers").contains("Content-Length"));
     assert_eq!(text("is_host_added"), "localhost:8080");
-    assert_eq!(global::<Option<u32>>(&script, 0, "length"), None);
+    assert_eq!(thread_global::<Option<u32>>(&script, 0, "length"), None);
     assert!(text("body").contains("Content-Length: 3\r\n") && text("body").ends_with("\r\n\r\nabc"));
     assert!(text("own_body").starts_with("POST 5 HTTP/1.1\r\n") && text("own_body").ends_with("\r\n\r\n12345"));
 }
@@ -189,7 +189,7 @@ fn bad_requests_are_named_with_a_remedy() {
         ("function request() return 'GET /\\r\\n\\r\\n' end", "\"/\" must be a path and HTTP/1.1 after the method"),
     ];
     for (source, reason) in table {
-        let message = refused(source);
+        let message = load_error(source);
         assert!(message.contains(reason), "{source}: {message}");
         assert_eq!(message.lines().count(), 1, "{message}");
     }
@@ -206,7 +206,7 @@ fn unknown_methods_are_allowed() {
 }
 
 #[test]
-fn a_wrong_argument_is_named_with_its_line() {
+fn wrong_arguments_are_named_with_line() {
     let table = [
         ("wrk.format({})", "test.lua:1: bad method for wrk.format (string or number expected, got table)"),
         ("wrk.format(nil, print)", "test.lua:1: bad path for wrk.format (string or number expected, got function)"),
@@ -221,7 +221,7 @@ fn a_wrong_argument_is_named_with_its_line() {
         ("wrk.lookup('h', {})", "test.lua:1: bad argument #2 to 'lookup' (string or number expected, got table)"),
     ];
     for (call, expected) in table {
-        let message = refused(call);
+        let message = load_error(call);
         assert_eq!(message.lines().next(), Some(expected));
         assert!(message.ends_with("\n\ttest.lua:1: in main chunk"), "{message}");
     }
@@ -229,45 +229,50 @@ fn a_wrong_argument_is_named_with_its_line() {
 
 #[test]
 fn bad_script_files_end_the_start() {
-    assert_eq!(refused("x ="), "test.lua:1: unexpected symbol near '<eof>'");
-    assert!(refused("\nerror('boom')").starts_with("test.lua:2: boom\nstack traceback:\n"));
-    assert!(refused("function setup() nothing.x = 1 end").starts_with("test.lua:1: attempt to index global 'nothing'"));
-    let message = refused("wrk.headers = 'Host: a'");
+    assert_eq!(load_error("x ="), "test.lua:1: unexpected symbol near '<eof>'");
+    assert!(load_error("\nerror('boom')").starts_with("test.lua:2: boom\nstack traceback:\n"));
+    assert!(
+        load_error("function setup() nothing.x = 1 end").starts_with("test.lua:1: attempt to index global 'nothing'")
+    );
+    let message = load_error("wrk.headers = 'Host: a'");
     assert!(message.starts_with("test.lua: attempt to index field 'headers' (a string value)"), "{message}");
-    let message = refused("wrk.path = {}");
+    let message = load_error("wrk.path = {}");
     assert!(
         message.starts_with("test.lua: bad path for wrk.format (string or number expected, got table)"),
         "{message}"
     );
-    assert!(refused("function init() error({}) end").starts_with("test.lua:1: error: table: 0x"));
-    assert!(refused("function init() error() end").starts_with("test.lua:1: error: nil\n"));
+    assert!(load_error("function init() error({}) end").starts_with("test.lua:1: error: table: 0x"));
+    assert!(load_error("function init() error() end").starts_with("test.lua:1: error: nil\n"));
     // A NUL byte does not end the message.
-    assert!(refused("error('a\\0b\\27[31m')").starts_with("test.lua:1: a\\x00b\\x1b[31m\nstack traceback:\n"));
+    assert!(load_error("error('a\\0b\\27[31m')").starts_with("test.lua:1: a\\x00b\\x1b[31m\nstack traceback:\n"));
 }
 
 #[test]
-fn what_a_script_returns_does_not_matter() {
+fn script_return_values_are_ignored() {
     for value in ["{}", "nil, {}", "function() end", "io.stdout", "false", "5"] {
-        assert!(prebuilt(&format!("wrk.path = '/set' return {value}")).starts_with("GET /set HTTP/1.1\r\n"), "{value}");
+        assert!(
+            prebuilt_text(&format!("wrk.path = '/set' return {value}")).starts_with("GET /set HTTP/1.1\r\n"),
+            "{value}"
+        );
     }
 }
 
 #[test]
 fn bad_first_requests_end_the_start() {
     let incomplete = "request = function() return 'GET / HTTP/1.1\\r\\nA: b\\r\\n' end";
-    let message = refused(incomplete);
+    let message = load_error(incomplete);
     assert!(
         message.contains("request() of the script did not return") && message.contains("incomplete request at 3:1"),
         "{message}"
     );
     let compat = Folder::new(incomplete).load(|setting| setting.is_compat = true).err().unwrap();
     assert_eq!(compat.to_string(), "incomplete request at 3:1");
-    assert!(refused("wrk.method = 'F(TCH'").contains("wrk.request() of the script did not return"));
-    assert!(refused("wrk.method = 'F(TCH'").contains("invalid HTTP method at 1:1"));
-    let message = refused("\nfunction request()\nend");
+    assert!(load_error("wrk.method = 'F(TCH'").contains("wrk.request() of the script did not return"));
+    assert!(load_error("wrk.method = 'F(TCH'").contains("invalid HTTP method at 1:1"));
+    let message = load_error("\nfunction request()\nend");
     assert!(message.starts_with("test.lua:2: request() returned a nil value; it must return the text of"), "{message}");
     assert!(message.contains(", or call wrk.thread:stop()\n"), "{message}");
-    assert!(refused("function request() error('early') end").starts_with("test.lua:1: early\nstack traceback:\n"));
+    assert!(load_error("function request() error('early') end").starts_with("test.lua:1: early\nstack traceback:\n"));
 }
 
 #[test]
@@ -275,7 +280,11 @@ fn random_numbers_follow_seed_and_thread() {
     let folder = Folder::new("number = math.random()");
     let numbers = |seed| {
         let script = folder.load(|setting| setting.seed = seed).unwrap();
-        [global::<f64>(&script, 0, "number"), global(&script, 1, "number"), main_global(&script, "number")]
+        [
+            thread_global::<f64>(&script, 0, "number"),
+            thread_global(&script, 1, "number"),
+            main_global(&script, "number"),
+        ]
     };
     let one = numbers(1);
     assert!(one[0] != one[1] && one[1] != one[2] && one[0] != one[2]);
@@ -294,23 +303,23 @@ fn modules_and_libraries_are_found() {
     );
     std::fs::write(folder.at("beside.lua"), "return { word = 'found' }").unwrap();
     let script = folder.load(|_| ()).unwrap();
-    assert_eq!(global::<String>(&script, 0, "seen"), "found532tablefunction");
-    assert_eq!(global::<String>(&script, 0, "source"), format!("@{}", folder.at("test.lua").display()));
-    assert_eq!(global::<u32>(&script, 0, "rest"), 0);
-    assert!(global::<bool>(&script, 0, "is_cwd_first") && global::<bool>(&script, 0, "is_plain"));
+    assert_eq!(thread_global::<String>(&script, 0, "seen"), "found532tablefunction");
+    assert_eq!(thread_global::<String>(&script, 0, "source"), format!("@{}", folder.at("test.lua").display()));
+    assert_eq!(thread_global::<u32>(&script, 0, "rest"), 0);
+    assert!(thread_global::<bool>(&script, 0, "is_cwd_first") && thread_global::<bool>(&script, 0, "is_plain"));
 }
 
 #[test]
-fn the_wall_clock_is_in_microseconds() {
-    let script = load("time = wrk.time_us(); seconds = os.time()");
+fn wall_clock_is_in_microseconds() {
+    let script = load_script("time = wrk.time_us(); seconds = os.time()");
     let (time, seconds) = (main_global::<f64>(&script, "time"), main_global::<f64>(&script, "seconds"));
     assert!((time / 1e6 - seconds).abs() < 2.0 && time.fract() == 0.0, "{time}");
 }
 
 /// Runs a script in a separate process.
-fn in_process(source: &str) -> std::process::Output {
+fn run_in_process(source: &str) -> std::process::Output {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
-    command.args(["script::tests::start::a_process_of_its_own", "--exact", "--nocapture", "--test-threads=1"]);
+    command.args(["script::tests::start::script_process_entry", "--exact", "--nocapture", "--test-threads=1"]);
     command.env(SOURCE, source).output().unwrap()
 }
 
@@ -318,14 +327,14 @@ fn in_process(source: &str) -> std::process::Output {
 const SOURCE: &str = "ONRUSH_TEST_SCRIPT";
 
 #[test]
-fn a_process_of_its_own() {
+fn script_process_entry() {
     let Ok(source) = std::env::var(SOURCE) else { return };
     let folder = Folder::new(&source);
     let outcome = folder.load(|_| ()).and_then(|mut script| {
-        let mut sources = script.callbacks().into_iter().filter_map(|make| Called::by(make).source);
+        let mut sources = script.take_callbacks().into_iter().filter_map(|make| Called::from_callbacks(make).source);
         sources.try_for_each(|mut source| Ok(source.next(&mut Vec::new()).map(drop)?))
     });
-    flush();
+    flush_output();
     let code = outcome.err().and_then(|error| {
         let failure = error.downcast_ref::<ScriptFailure>().map(|failure| match failure {
             ScriptFailure::Exit(code) => Some(*code),
@@ -338,7 +347,7 @@ fn a_process_of_its_own() {
 
 #[test]
 fn exit_ends_the_process_and_loses_nothing_printed() {
-    let output = in_process(
+    let output = run_in_process(
         "local ffi = require('ffi'); ffi.cdef('int printf(const char *, ...);')
          io.write('one '); ffi.C.printf('two '); io.write('three\\n')
          function init() wrk.log('in', 2, nil) end
@@ -354,23 +363,23 @@ fn exit_ends_the_process_and_loses_nothing_printed() {
 
 #[test]
 fn unresolved_names_end_the_process_despite_pcall() {
-    let output = in_process("pcall(wrk.lookup, 'nosuch.invalid', 'http')");
+    let output = run_in_process("pcall(wrk.lookup, 'nosuch.invalid', 'http')");
     assert_eq!(output.status.code(), Some(1));
     let message = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(message.starts_with("unable to resolve nosuch.invalid:http "), "{message}");
 }
 
 #[test]
-fn exit_takes_what_lua_takes() {
+fn exit_accepts_lua_exit_codes() {
     for (argument, code) in [("", 0), ("true", 0), ("false", 1), ("3", 3)] {
-        let output = in_process(&format!("os.exit({argument})"));
+        let output = run_in_process(&format!("os.exit({argument})"));
         assert_eq!(output.status.code(), Some(code), "os.exit({argument})");
     }
 }
 
 #[test]
-fn commands_run_like_in_c() {
-    let script = load(
+fn commands_run_as_in_c() {
+    let script = load_script(
         "local function read(command) local file = assert(io.popen(command)) local text = file:read('*a') return text, file:close() end
          assert(os.execute() == 1 and os.execute('exit 3') == 3 * 256 and os.execute('kill -9 $$') == 9)
          assert(os.execute(7) == 127 * 256 and os.execute('true\\0false') == 0)
@@ -395,5 +404,5 @@ fn commands_run_like_in_c() {
          -- No signal is blocked.
          assert(read('grep SigBlk /proc/self/status'):match('SigBlk:%s*0+\\n'))",
     );
-    assert_eq!(script.depth(), 1);
+    assert_eq!(script.first_batch_size(), 1);
 }

@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn values_are_copied_whole_between_threads() {
-    let script = load(
+    let script = load_script(
         r#"
         function setup(thread)
             local shared = { 1 }
@@ -25,10 +25,10 @@ fn values_are_copied_whole_between_threads() {
         gone = 1
         "#,
     );
-    assert_eq!(global::<String>(&script, 0, "plain"), "a\0b");
-    assert_eq!(global::<Option<u32>>(&script, 0, "gone"), None);
-    assert!(global::<bool>(&script, 0, "is_same"));
-    assert_eq!(global::<u32>(&script, 1, "sum"), 5);
+    assert_eq!(thread_global::<String>(&script, 0, "plain"), "a\0b");
+    assert_eq!(thread_global::<Option<u32>>(&script, 0, "gone"), None);
+    assert!(thread_global::<bool>(&script, 0, "is_same"));
+    assert_eq!(thread_global::<u32>(&script, 1, "sum"), 5);
     let value: mlua::Table = main_global(&script, "back");
     assert_eq!(value.get::<f64>("n").unwrap(), 1.5);
     assert_eq!(value.get::<String>("text").unwrap(), "a\0b");
@@ -57,24 +57,24 @@ fn uncopyable_values_are_named_with_position() {
         ("t:get('wrk')", "cannot transfer 'function' from thread at "),
     ];
     for (call, expected) in table {
-        let message = refused(&format!("function setup(t) {call} end"));
+        let message = load_error(&format!("function setup(t) {call} end"));
         assert!(message.starts_with(&format!("test.lua:1: {expected}")), "{call}: {message}");
     }
-    let script = load("function setup(t) ok, problem = pcall(t.set, t, 'x', print); kind = type(problem) end");
+    let script = load_script("function setup(t) ok, problem = pcall(t.set, t, 'x', print); kind = type(problem) end");
     assert_eq!(main_global::<String>(&script, "kind"), "string");
 }
 
 #[test]
 fn other_thread_members_match_wrk() {
-    let script = load("function setup(t) word = t.bogus end");
+    let script = load_script("function setup(t) word = t.bogus end");
     assert_eq!(main_global::<String>(&script, "word"), "bogus");
-    assert!(refused("function setup(t) t.x = {} end").starts_with("test.lua:1: cannot set 'table' on thread"));
-    assert!(refused("function setup(t) t.addr = 5 end").contains("wrk.addr expected, got number"));
+    assert!(load_error("function setup(t) t.x = {} end").starts_with("test.lua:1: cannot set 'table' on thread"));
+    assert!(load_error("function setup(t) t.addr = 5 end").contains("wrk.addr expected, got number"));
 }
 
 #[test]
 fn addresses_can_be_looked_up_read_and_chosen() {
-    let mut script = load(
+    let mut script = load_script(
         r#"
         is_early = wrk.addrs ~= nil
         function setup(thread)
@@ -92,29 +92,33 @@ fn addresses_can_be_looked_up_read_and_chosen() {
     assert_eq!(main_global::<Vec<String>>(&script, "list"), list);
     assert_eq!(main_global::<String>(&script, "named"), "127.0.0.1:80");
     assert!(!main_global::<bool>(&script, "has_server") && !main_global::<bool>(&script, "is_early"));
-    assert!(!global::<bool>(&script, 0, "has_list"));
-    assert_eq!([0, 1].map(|index| global::<String>(&script, index, "own")), ["127.0.0.1:8080", "127.0.0.1:8081"]);
-    let threads: Vec<_> = script.callbacks().into_iter().map(Called::by).collect();
+    assert!(!thread_global::<bool>(&script, 0, "has_list"));
+    assert_eq!(
+        [0, 1].map(|index| thread_global::<String>(&script, index, "own")),
+        ["127.0.0.1:8080", "127.0.0.1:8081"]
+    );
+    let threads: Vec<_> = script.take_callbacks().into_iter().map(Called::from_callbacks).collect();
     assert_eq!([0, 1].map(|index| threads[index].address()), [None, Some("127.0.0.1:8081".parse().unwrap())]);
 }
 
 #[test]
-fn a_listening_address_can_be_connected_to() {
+fn listening_addresses_accept_connections() {
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    let script = load(&format!("is_there = wrk.connect(wrk.lookup('127.0.0.1', {port})[1])"));
+    let script = load_script(&format!("is_there = wrk.connect(wrk.lookup('127.0.0.1', {port})[1])"));
     assert!(main_global::<bool>(&script, "is_there"));
 }
 
 #[test]
 fn scripts_may_resolve_the_target() {
-    let mut script = load("wrk.resolve = function(host, service) wrk.addrs = wrk.lookup('127.0.0.2', service) end");
-    assert_eq!(first(&mut script).address(), Some("127.0.0.2:8080".parse().unwrap()));
+    let mut script =
+        load_script("wrk.resolve = function(host, service) wrk.addrs = wrk.lookup('127.0.0.2', service) end");
+    assert_eq!(first_thread(&mut script).address(), Some("127.0.0.2:8080".parse().unwrap()));
 }
 
 #[test]
 fn done_reads_the_workers_state() {
-    let mut script = load(
+    let mut script = load_script(
         r#"
         threads = {}
         function setup(thread) table.insert(threads, thread) end
@@ -126,31 +130,31 @@ fn done_reads_the_workers_state() {
         "#,
     );
     let workers: Vec<_> = script
-        .callbacks()
+        .take_callbacks()
         .into_iter()
         .map(|make| {
             thread::spawn(|| {
-                let mut called = Called::by(make);
-                (0..1000).for_each(|_| drop(called.written().unwrap()));
+                let mut called = Called::from_callbacks(make);
+                (0..1000).for_each(|_| drop(called.next_batch().unwrap()));
             })
         })
         .collect();
     workers.into_iter().for_each(|worker| worker.join().unwrap());
-    script.done(&summary(latencies())).unwrap();
+    script.call_done(&summary(latencies())).unwrap();
     assert_eq!((main_global::<u32>(&script, "sum"), main_global::<u32>(&script, "own")), (2001, 0));
 }
 
 #[test]
 fn lost_threads_are_not_touched() {
-    let mut script = load(
+    let mut script = load_script(
         "function setup(t) if t.id == 1 then one = t end end
          function done() ok, problem = pcall(one.get, one, 'x'); _, stop = pcall(one.stop, one); one:set('x', 1) end",
     );
-    let callbacks = script.callbacks();
-    let problem = script.done(&summary(latencies())).unwrap_err().to_string();
+    let callbacks = script.take_callbacks();
+    let problem = script.call_done(&summary(latencies())).unwrap_err().to_string();
     assert!(problem.contains("test.lua:2: thread 1 is still inside the script"), "{problem}");
     assert!(main_global::<String>(&script, "problem").contains("thread 1 is still inside the script"));
     assert!(main_global::<String>(&script, "stop").contains("thread 1 is still inside the script"));
     drop(callbacks);
-    script.done(&summary(latencies())).unwrap();
+    script.call_done(&summary(latencies())).unwrap();
 }

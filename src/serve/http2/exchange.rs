@@ -106,7 +106,7 @@ impl Exchange {
     }
 
     /// Number of bytes kept of the request.
-    pub(super) fn kept(&self) -> usize {
+    pub(super) fn kept_bytes(&self) -> usize {
         match &self.stage {
             ExchangeStage::Receiving { then: AfterBody::Echo(request, _), .. } => request.len(),
             ExchangeStage::Sending { content: Content::Bytes(bytes), .. } => bytes.len(),
@@ -118,11 +118,11 @@ impl Exchange {
     pub(super) fn advance(&mut self, context: &mut Context<'_>, environment: &mut Environment<'_>) -> ExchangeProgress {
         loop {
             let progress = match &mut self.stage {
-                ExchangeStage::Receiving { .. } => self.receive(context, environment),
+                ExchangeStage::Receiving { .. } => self.receive_body(context, environment),
                 ExchangeStage::Queued { .. } => self.await_place(context, environment),
                 ExchangeStage::Waiting { .. } => self.await_time(context, environment.resources.now_ns()),
-                ExchangeStage::Sending { .. } => self.send(context, environment.resources.now_ns()),
-                ExchangeStage::Hanging => Some(self.wait(context, None)),
+                ExchangeStage::Sending { .. } => self.send_body(context, environment.resources.now_ns()),
+                ExchangeStage::Hanging => Some(self.wait_for_wakeup(context, None)),
             };
             if let Some(progress) = progress {
                 return progress;
@@ -131,7 +131,7 @@ impl Exchange {
     }
 
     /// Receives a piece of the body, and responds at its end.
-    fn receive(&mut self, context: &mut Context<'_>, environment: &Environment<'_>) -> Option<ExchangeProgress> {
+    fn receive_body(&mut self, context: &mut Context<'_>, environment: &Environment<'_>) -> Option<ExchangeProgress> {
         let ExchangeStage::Receiving { body, received, then } = &mut self.stage else { return None };
         let piece = match body.poll_data(context) {
             Poll::Pending => return Some(ExchangeProgress::Waits(None)),
@@ -143,7 +143,7 @@ impl Exchange {
                 else {
                     return None;
                 };
-                return self.begin(then.response(received), environment.resources);
+                return self.begin_response(then.into_response(received), environment.resources);
             }
         };
         *received += piece.len() as u64;
@@ -160,14 +160,14 @@ impl Exchange {
                 }
             };
             // The rest of the body is discarded: a client may read the response only after sending it.
-            let refusal = Response::text(413, too_much, *manner);
-            *then = AfterBody::Response(Box::new(Response::nothing(AfterResponse::Next)));
+            let refusal = Response::text_response(413, too_much, *manner);
+            *then = AfterBody::Response(Box::new(Response::empty_response(AfterResponse::Next)));
             send_early(&mut self.respond, &refusal);
         }
         None
     }
 
-    fn begin(&mut self, mut response: Box<Response>, resources: &Resources) -> Option<ExchangeProgress> {
+    fn begin_response(&mut self, mut response: Box<Response>, resources: &Resources) -> Option<ExchangeProgress> {
         if let Some(limit) = response.limit.take() {
             self.stage = ExchangeStage::Queued { claim: Claim::new(limit), response };
             return None;
@@ -177,7 +177,7 @@ impl Exchange {
             self.stage = ExchangeStage::Waiting { until_ns, response, worker: None };
             return None;
         }
-        self.respond(*response)
+        self.send_head(*response)
     }
 
     fn await_place(
@@ -191,8 +191,8 @@ impl Exchange {
             token: *token,
             exchange: Some(*index).filter(|_| matches!(limit, AdmissionLimit::Pool { .. })),
         };
-        let Some(begins_at) = claim.begins_at(process, resources, call) else {
-            return Some(self.wait(context, None));
+        let Some(begins_at) = claim.service_start(process, resources, call) else {
+            return Some(self.wait_for_wakeup(context, None));
         };
         if let ExchangeStage::Queued { claim, mut response } =
             std::mem::replace(&mut self.stage, ExchangeStage::Hanging)
@@ -208,7 +208,7 @@ impl Exchange {
         let ExchangeStage::Waiting { until_ns, .. } = &self.stage else { return None };
         let until_ns = *until_ns;
         if now_ns < until_ns {
-            return Some(self.wait(context, Some(until_ns)));
+            return Some(self.wait_for_wakeup(context, Some(until_ns)));
         }
         let ExchangeStage::Waiting { response, worker, .. } =
             std::mem::replace(&mut self.stage, ExchangeStage::Hanging)
@@ -217,11 +217,11 @@ impl Exchange {
         };
         // The worker proceeds to the next request.
         drop(worker);
-        self.respond(*response)
+        self.send_head(*response)
     }
 
     /// Waits, unless the client has reset the stream.
-    fn wait(&mut self, context: &mut Context<'_>, until_ns: Option<u64>) -> ExchangeProgress {
+    fn wait_for_wakeup(&mut self, context: &mut Context<'_>, until_ns: Option<u64>) -> ExchangeProgress {
         let reset = match &mut self.stage {
             ExchangeStage::Sending { stream, .. } => stream.poll_reset(context),
             _ => self.respond.poll_reset(context),
@@ -230,11 +230,11 @@ impl Exchange {
     }
 
     /// Sends the head of a response, or the HTTP/2 substitute.
-    fn respond(&mut self, response: Response) -> Option<ExchangeProgress> {
+    fn send_head(&mut self, response: Response) -> Option<ExchangeProgress> {
         let Response { message, stream, end, .. } = response;
         let (head, body) = match message {
             ResponseStart::Http(head, body) => (head, body),
-            ResponseStart::BrokenChunks(_) => return Some(self.reset(Reason::PROTOCOL_ERROR)),
+            ResponseStart::BrokenChunks(_) => return Some(self.reset_stream(Reason::PROTOCOL_ERROR)),
             ResponseStart::EndlessHead => {
                 return Some(ExchangeProgress::Ends(ConnectionEnding::EndlessHead(self.respond.stream_id().as_u32())));
             }
@@ -243,17 +243,19 @@ impl Exchange {
                 self.stage = ExchangeStage::Hanging;
                 return None;
             }
-            ResponseStart::Nothing if end == AfterResponse::Reset => return Some(self.reset(Reason::INTERNAL_ERROR)),
-            ResponseStart::Nothing => return Some(ExchangeProgress::after(end)),
+            ResponseStart::Nothing if end == AfterResponse::Reset => {
+                return Some(self.reset_stream(Reason::INTERNAL_ERROR));
+            }
+            ResponseStart::Nothing => return Some(ExchangeProgress::after_response(end)),
         };
         if let Some((status, fields)) = head.interim {
             send_interim(&mut self.respond, status, fields);
         }
         let content = stream.map_or_else(|| Content::Bytes(to_bytes(body)), Content::Stream);
-        let Some(head) = message::head(&head) else { return Some(self.reset(Reason::INTERNAL_ERROR)) };
+        let Some(head) = message::to_http2_head(&head) else { return Some(self.reset_stream(Reason::INTERNAL_ERROR)) };
         let is_all = content.is_finished() && content.trailer().is_none();
         match self.respond.send_response(head, is_all) {
-            Ok(_) if is_all => Some(ExchangeProgress::after(end)),
+            Ok(_) if is_all => Some(ExchangeProgress::after_response(end)),
             Ok(stream) => {
                 self.stage = ExchangeStage::Sending { stream, content, end };
                 None
@@ -262,37 +264,37 @@ impl Exchange {
         }
     }
 
-    fn reset(&mut self, reason: Reason) -> ExchangeProgress {
+    fn reset_stream(&mut self, reason: Reason) -> ExchangeProgress {
         self.respond.send_reset(reason);
         ExchangeProgress::Over
     }
 
     /// Sends a piece of the body.
-    fn send(&mut self, context: &mut Context<'_>, now_ns: u64) -> Option<ExchangeProgress> {
+    fn send_body(&mut self, context: &mut Context<'_>, now_ns: u64) -> Option<ExchangeProgress> {
         let ExchangeStage::Sending { stream, content, end } = &mut self.stage else { return None };
         let end = *end;
         if content.is_finished() {
             if let Some(trailer) = content.trailer() {
                 // This fails if the client has reset the stream.
-                let _ = stream.send_trailers(message::trailers(trailer));
+                let _ = stream.send_trailers(message::to_trailers(trailer));
             }
-            return Some(ExchangeProgress::after(end));
+            return Some(ExchangeProgress::after_response(end));
         }
-        let ready = content.ready(now_ns);
+        let ready = content.ready_bytes(now_ns);
         if ready == 0 {
-            let until_ns = content.next_ns(now_ns);
-            return Some(self.wait(context, until_ns));
+            let until_ns = content.next_ready_ns(now_ns);
+            return Some(self.wait_for_wakeup(context, until_ns));
         }
         stream.reserve_capacity(ready.min(BLOCK.len()));
-        match capacity(stream, context) {
+        match window_capacity(stream, context) {
             Poll::Pending => Some(ExchangeProgress::Waits(None)),
             Poll::Ready(None) => Some(ExchangeProgress::Over),
             Poll::Ready(Some(0)) => None,
             Poll::Ready(Some(room)) => {
-                let piece = content.take(ready.min(room));
+                let piece = content.take_bytes(ready.min(room));
                 let is_last = content.is_finished() && content.trailer().is_none();
                 match stream.send_data(piece, is_last) {
-                    Ok(()) if is_last => Some(ExchangeProgress::after(end)),
+                    Ok(()) if is_last => Some(ExchangeProgress::after_response(end)),
                     Ok(()) => None,
                     Err(_) => Some(ExchangeProgress::Over),
                 }
@@ -303,7 +305,7 @@ impl Exchange {
 
 impl ExchangeProgress {
     /// The stage after the last byte of a response.
-    fn after(end: AfterResponse) -> Self {
+    fn after_response(end: AfterResponse) -> Self {
         match end {
             AfterResponse::Next | AfterResponse::CloseUnframed | AfterResponse::Reset | AfterResponse::Hang => {
                 Self::Over
@@ -325,15 +327,15 @@ enum Content {
 
 impl Content {
     /// Number of bytes that may be sent now.
-    fn ready(&mut self, now_ns: u64) -> usize {
+    fn ready_bytes(&mut self, now_ns: u64) -> usize {
         match self {
             Self::Bytes(bytes) => bytes.len(),
-            Self::Stream(stream) => stream.ready(now_ns).min(BLOCK.len() as u64) as usize,
+            Self::Stream(stream) => stream.ready_bytes(now_ns).min(BLOCK.len() as u64) as usize,
         }
     }
 
     /// Takes the next `bytes` bytes, which are ready.
-    fn take(&mut self, bytes: usize) -> Bytes {
+    fn take_bytes(&mut self, bytes: usize) -> Bytes {
         match self {
             Self::Bytes(rest) => rest.split_to(bytes.min(rest.len())),
             Self::Stream(stream) => {
@@ -343,10 +345,10 @@ impl Content {
         }
     }
 
-    fn next_ns(&self, now_ns: u64) -> Option<u64> {
+    fn next_ready_ns(&self, now_ns: u64) -> Option<u64> {
         match self {
             Self::Bytes(_) => None,
-            Self::Stream(stream) => stream.next_ns(now_ns),
+            Self::Stream(stream) => stream.next_due_ns(now_ns),
         }
     }
 
@@ -366,7 +368,7 @@ impl Content {
 }
 
 /// Number of bytes allowed by the client's windows; `None` if the client has reset the stream.
-fn capacity(stream: &mut SendStream<Bytes>, context: &mut Context<'_>) -> Poll<Option<usize>> {
+fn window_capacity(stream: &mut SendStream<Bytes>, context: &mut Context<'_>) -> Poll<Option<usize>> {
     match stream.capacity() {
         0 => Poll::Ready(ready!(stream.poll_capacity(context)).and_then(Result::ok)),
         bytes => Poll::Ready(Some(bytes)),
@@ -376,7 +378,7 @@ fn capacity(stream: &mut SendStream<Bytes>, context: &mut Context<'_>) -> Poll<O
 /// Sends a short response before the request is complete.
 fn send_early(respond: &mut SendResponse<Bytes>, response: &Response) {
     let ResponseStart::Http(head, body) = &response.message else { return };
-    let Some(head) = message::head(head) else { return };
+    let Some(head) = message::to_http2_head(head) else { return };
     // Either call fails if the client has reset the stream, which the next step detects.
     if let Ok(mut stream) = respond.send_response(head, body.is_empty())
         && !body.is_empty()
@@ -386,7 +388,7 @@ fn send_early(respond: &mut SendResponse<Bytes>, response: &Response) {
 }
 
 fn send_interim(respond: &mut SendResponse<Bytes>, status: u16, fields: &str) {
-    if let Some(head) = message::with_fields(status, fields) {
+    if let Some(head) = message::head_with_fields(status, fields) {
         // This fails if the client has reset the stream, which the next step detects.
         let _ = respond.send_informational(head);
     }

@@ -39,20 +39,20 @@ struct ExchangeWaker {
 
 impl Exchanges {
     /// Adds an exchange that can continue at once.
-    pub(super) fn add(&mut self, exchange: Exchange) {
+    pub(super) fn add_exchange(&mut self, exchange: Exchange) {
         let index = self.free.pop().unwrap_or_else(|| {
             let slot = self.slots.len();
             let waker = Waker::from(Arc::new(ExchangeWaker { woken: Arc::clone(&self.woken), slot }));
             self.slots.push(ExchangeSlot { exchange: None, timer_ns: None, waker });
             slot
         });
-        self.kept += exchange.kept();
+        self.kept += exchange.kept_bytes();
         self.slots[index].exchange = Some(exchange);
-        self.wake(Some(index));
+        self.wake_exchange(Some(index));
     }
 
     /// Wakes one exchange, or all.
-    pub(super) fn wake(&self, index: Option<usize>) {
+    pub(super) fn wake_exchange(&self, index: Option<usize>) {
         match index {
             Some(index) => self.woken.lock().push(index),
             None => self.woken.lock().extend(0..self.slots.len()),
@@ -60,27 +60,27 @@ impl Exchanges {
     }
 
     /// Takes an exchange that can continue at this time out of its slot. Returns it with its slot number and waker.
-    pub(super) fn next(&mut self, now_ns: u64) -> Option<(usize, Exchange, Waker)> {
+    pub(super) fn take_ready(&mut self, now_ns: u64) -> Option<(usize, Exchange, Waker)> {
         loop {
-            let index = self.due(now_ns).or_else(|| self.woken.lock().pop())?;
+            let index = self.due_exchange(now_ns).or_else(|| self.woken.lock().pop())?;
             let slot = &mut self.slots[index];
             if let Some(due_ns) = slot.timer_ns.take() {
                 self.timers.remove(&(due_ns, index));
             }
             if let Some(exchange) = slot.exchange.take() {
-                self.kept -= exchange.kept();
+                self.kept -= exchange.kept_bytes();
                 return Some((index, exchange, slot.waker.clone()));
             }
         }
     }
 
-    fn due(&self, now_ns: u64) -> Option<usize> {
+    fn due_exchange(&self, now_ns: u64) -> Option<usize> {
         self.timers.first().filter(|(due_ns, _)| *due_ns <= now_ns).map(|(_, index)| *index)
     }
 
     /// Returns an exchange to its slot, to wait for a wakeup or this time.
     pub(super) fn put_back(&mut self, index: usize, exchange: Exchange, timer_ns: Option<u64>) {
-        self.kept += exchange.kept();
+        self.kept += exchange.kept_bytes();
         let slot = &mut self.slots[index];
         slot.exchange = Some(exchange);
         slot.timer_ns = timer_ns;
@@ -90,7 +90,7 @@ impl Exchanges {
     }
 
     /// Frees the slot of a finished exchange.
-    pub(super) fn remove(&mut self, index: usize) {
+    pub(super) fn remove_exchange(&mut self, index: usize) {
         self.free.push(index);
     }
 
@@ -100,7 +100,7 @@ impl Exchanges {
     }
 
     /// Bytes of requests kept by all exchanges in their slots.
-    pub(super) fn kept(&self) -> usize {
+    pub(super) fn kept_bytes(&self) -> usize {
         self.kept
     }
 }

@@ -9,19 +9,19 @@ use http::{Response, StatusCode};
 use super::super::response::ResponseHead;
 
 /// Converts a final head; `None` if HTTP/2 cannot express it.
-pub(super) fn head(head: &ResponseHead) -> Option<Response<()>> {
-    let mut response = with_fields(head.status, &head.fields)?;
+pub(super) fn to_http2_head(head: &ResponseHead) -> Option<Response<()>> {
+    let mut response = head_with_fields(head.status, &head.fields)?;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     Some(response)
 }
 
 /// A head with these fields (whole HTTP/1.1 lines), without the fields for framing.
-pub(super) fn with_fields(status: u16, fields: &str) -> Option<Response<()>> {
+pub(super) fn head_with_fields(status: u16, fields: &str) -> Option<Response<()>> {
     let mut response = Response::new(());
     *response.status_mut() = StatusCode::from_u16(status).ok()?;
     for line in fields.split_terminator("\r\n") {
         let (name, value) = line.split_once(": ")?;
-        let (name, value) = field(name, value)?;
+        let (name, value) = parse_field(name, value)?;
         if name != TRANSFER_ENCODING {
             response.headers_mut().append(name, value);
         }
@@ -30,16 +30,16 @@ pub(super) fn with_fields(status: u16, fields: &str) -> Option<Response<()>> {
 }
 
 /// A trailer section with this field.
-pub(super) fn trailers((name, value): (&str, &str)) -> HeaderMap {
-    field(name, value).into_iter().collect()
+pub(super) fn to_trailers((name, value): (&str, &str)) -> HeaderMap {
+    parse_field(name, value).into_iter().collect()
 }
 
-fn field(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
+fn parse_field(name: &str, value: &str) -> Option<(HeaderName, HeaderValue)> {
     Some((HeaderName::from_bytes(name.as_bytes()).ok()?, HeaderValue::from_str(value).ok()?))
 }
 
 /// The path and query of a request, or the target of one without a path.
-pub(super) fn target(request: &request::Parts) -> &str {
+pub(super) fn request_target(request: &request::Parts) -> &str {
     match (request.uri.path_and_query(), request.uri.authority()) {
         (Some(path_and_query), _) => path_and_query.as_str(),
         (None, Some(authority)) => authority.as_str(),
@@ -48,10 +48,10 @@ pub(super) fn target(request: &request::Parts) -> &str {
 }
 
 /// A request head as text, as `/echo` returns it: in HTTP/1.1 form, with the received names and values.
-pub(super) fn echoed(request: &request::Parts) -> Vec<u8> {
+pub(super) fn to_echo_text(request: &request::Parts) -> Vec<u8> {
     let mut text = String::new();
     // Writing to memory cannot fail.
-    let _ = write!(text, "{} {} HTTP/2\r\n", request.method, target(request));
+    let _ = write!(text, "{} {} HTTP/2\r\n", request.method, request_target(request));
     if let Some(authority) = request.uri.authority() {
         let _ = write!(text, "host: {authority}\r\n");
     }

@@ -108,7 +108,7 @@ impl Http2Connection {
         let Poll::Ready(Ok(h2)) = pin!(handshake).poll(&mut Context::from_waker(Waker::noop())) else {
             return None;
         };
-        let plain = message::with_fields(200, "Content-Type: text/plain\r\nContent-Length: 13\r\n")?;
+        let plain = message::head_with_fields(200, "Content-Type: text/plain\r\nContent-Length: 13\r\n")?;
         Some(Self {
             socket,
             wire,
@@ -123,28 +123,28 @@ impl Http2Connection {
     }
 
     /// Wakes one exchange for the next turn, or all.
-    pub(super) fn call(&mut self, exchange: Option<usize>) {
-        self.exchanges.wake(exchange);
+    pub(super) fn wake_exchange(&mut self, exchange: Option<usize>) {
+        self.exchanges.wake_exchange(exchange);
     }
 
     /// Makes as much progress as possible.
-    pub(super) fn turn(&mut self, resources: &mut Resources) -> AfterTurn {
+    pub(super) fn take_turn(&mut self, resources: &mut Resources) -> AfterTurn {
         match self.socket.send_rest() {
             SendResult::All => {}
             SendResult::Full => {
                 // A client that does not read occupies no worker.
                 self.advance_exchanges(resources);
-                return self.wait();
+                return self.wait_for_event();
             }
             SendResult::Gone => return AfterTurn::Close,
         }
         for _ in 0..STEPS_PER_TURN {
             resources.output.clear();
-            let stop = self.step(resources);
+            let stop = self.take_step(resources);
             if !resources.output.is_empty() {
-                match self.socket.send(&resources.output, SendFlags::empty()) {
+                match self.socket.send_bytes(&resources.output, SendFlags::empty()) {
                     SendResult::All => {}
-                    SendResult::Full => return self.wait(),
+                    SendResult::Full => return self.wait_for_event(),
                     SendResult::Gone => return AfterTurn::Close,
                 }
             }
@@ -156,16 +156,16 @@ impl Http2Connection {
     }
 
     /// Waits for an event, a call or the next timer.
-    fn wait(&self) -> AfterTurn {
+    fn wait_for_event(&self) -> AfterTurn {
         self.exchanges.next_timer_ns().map_or(AfterTurn::Wait, AfterTurn::Sleep)
     }
 
     /// Makes one step; `None` if there is more to do.
-    fn step(&mut self, resources: &mut Resources) -> Option<AfterTurn> {
+    fn take_step(&mut self, resources: &mut Resources) -> Option<AfterTurn> {
         match self.stage {
             Http2Stage::Serving | Http2Stage::Ending(_) => self.exchange_bytes(resources),
             Http2Stage::Flooding(stream) => {
-                flood::fill(stream, &mut resources.output);
+                flood::append_endless_fields(stream, &mut resources.output);
                 None
             }
             Http2Stage::Closing => match Linger::after_last_byte(&mut self.socket, resources) {
@@ -175,7 +175,7 @@ impl Http2Connection {
                 }
                 None => Some(AfterTurn::Close),
             },
-            Http2Stage::Lingering(linger) => linger.discard(&mut self.socket, resources),
+            Http2Stage::Lingering(linger) => linger.discard_input(&mut self.socket, resources),
         }
     }
 
@@ -184,7 +184,7 @@ impl Http2Connection {
         let receives = !self.wire.lock().has_input() && self.socket.readable;
         if receives {
             resources.input.clear();
-            if !self.socket.receive(&mut resources.input) {
+            if !self.socket.receive_input(&mut resources.input) {
                 return Some(AfterTurn::Close);
             }
         }
@@ -201,7 +201,7 @@ impl Http2Connection {
         bytes.blocked = false;
         drop(bytes);
 
-        let is_open = self.serve(resources);
+        let is_open = self.serve_requests(resources);
 
         let mut bytes = self.wire.lock();
         std::mem::swap(&mut bytes.output, &mut resources.output);
@@ -215,21 +215,21 @@ impl Http2Connection {
         let is_blocked = bytes.blocked;
         drop(bytes);
         match self.stage {
-            _ if !is_open => self.leave(Http2Stage::Closing),
-            Http2Stage::Ending(ending) if !is_blocked => self.end(ending, resources),
+            _ if !is_open => self.leave_library(Http2Stage::Closing),
+            Http2Stage::Ending(ending) if !is_blocked => self.end_connection(ending, resources),
             _ if has_more => {}
-            _ => return Some(self.wait()),
+            _ => return Some(self.wait_for_event()),
         }
         None
     }
 
     /// Accepts requests from the library and advances exchanges until nothing more can be done now. Returns true if the
     /// connection is still open.
-    fn serve(&mut self, resources: &Resources) -> bool {
+    fn serve_requests(&mut self, resources: &Resources) -> bool {
         loop {
             // Polled again after everything that could wake it.
             match self.h2.poll_accept(&mut Context::from_waker(Waker::noop())) {
-                Poll::Ready(Some(Ok((request, respond)))) => self.accept(request, respond, resources),
+                Poll::Ready(Some(Ok((request, respond)))) => self.accept_request(request, respond, resources),
                 Poll::Ready(Some(Err(_)) | None) => return false,
                 Poll::Pending if self.advance_exchanges(resources) => {}
                 Poll::Pending => return true,
@@ -238,10 +238,15 @@ impl Http2Connection {
     }
 
     /// Responds to a request, or starts an exchange.
-    fn accept(&mut self, request: Request<RecvStream>, mut respond: SendResponse<Bytes>, resources: &Resources) {
+    fn accept_request(
+        &mut self,
+        request: Request<RecvStream>,
+        mut respond: SendResponse<Bytes>,
+        resources: &Resources,
+    ) {
         self.numbers.request += 1;
         let (head, body) = request.into_parts();
-        if is_plain(&head, &body) {
+        if is_plain_request(&head, &body) {
             // The request of nearly every benchmark.
             resources.counters().add_request();
             if let Ok(mut stream) = respond.send_response(self.plain.clone(), false) {
@@ -251,20 +256,22 @@ impl Http2Connection {
             return;
         }
         let manner = ResponseForm { head_only: head.method == Method::HEAD, persistence: Persistence::KeepAlive };
-        let target = message::target(&head);
-        let reply = routes::reply(target.as_bytes(), manner, self.numbers, resources, || message::echoed(&head));
+        let target = message::request_target(&head);
+        let reply = routes::reply_to_request(target.as_bytes(), manner, self.numbers, resources, || {
+            message::to_echo_text(&head)
+        });
         if reply.counts {
             resources.counters().add_request();
         }
-        self.exchanges.add(Exchange::new(respond, body, reply, expects_continue(&head.headers)));
+        self.exchanges.add_exchange(Exchange::new(respond, body, reply, expects_continue(&head.headers)));
     }
 
     /// Advances all exchanges that can continue. Returns true if there were any.
     fn advance_exchanges(&mut self, resources: &Resources) -> bool {
         let mut any = false;
-        while let Some((index, mut exchange, waker)) = self.exchanges.next(resources.now_ns()) {
+        while let Some((index, mut exchange, waker)) = self.exchanges.take_ready(resources.now_ns()) {
             any = true;
-            let kept = self.exchanges.kept();
+            let kept = self.exchanges.kept_bytes();
             let (process, token) = (&mut self.process, self.token);
             let mut environment = Environment { resources, process, token, index, kept };
             match exchange.advance(&mut Context::from_waker(&waker), &mut environment) {
@@ -276,13 +283,13 @@ impl Http2Connection {
                 ExchangeProgress::GoAway => self.h2.graceful_shutdown(),
                 ExchangeProgress::Ends(ending) => self.stage = Http2Stage::Ending(ending),
             }
-            self.exchanges.remove(index);
+            self.exchanges.remove_exchange(index);
         }
         any
     }
 
     /// Ends the connection, with all earlier output already written.
-    fn end(&mut self, ending: ConnectionEnding, resources: &mut Resources) {
+    fn end_connection(&mut self, ending: ConnectionEnding, resources: &mut Resources) {
         let stage = match ending {
             ConnectionEnding::Closed => Http2Stage::Closing,
             ConnectionEnding::Garbage(bytes) => {
@@ -290,22 +297,22 @@ impl Http2Connection {
                 Http2Stage::Closing
             }
             ConnectionEnding::EndlessHead(stream) => {
-                flood::begin(stream, &mut resources.output);
+                flood::begin_endless_head(stream, &mut resources.output);
                 Http2Stage::Flooding(stream)
             }
         };
-        self.leave(stage);
+        self.leave_library(stage);
     }
 
     /// Continues without the library, and so without the open exchanges.
-    fn leave(&mut self, stage: Http2Stage) {
+    fn leave_library(&mut self, stage: Http2Stage) {
         self.stage = stage;
         self.exchanges = Exchanges::default();
     }
 }
 
 /// True if the prepared response applies.
-fn is_plain(head: &request::Parts, body: &RecvStream) -> bool {
+fn is_plain_request(head: &request::Parts, body: &RecvStream) -> bool {
     body.is_end_stream() && head.uri.path_and_query().is_some_and(|it| it == "/") && head.method != Method::HEAD
 }
 

@@ -78,8 +78,8 @@ pub struct Lua {
 
 impl Case {
     /// The arguments of the run, with the scenario, the script and the list in `folder`.
-    pub fn words(&self, folder: &Path) -> Vec<String> {
-        let mut words = self.words_without_list(folder);
+    pub fn arguments(&self, folder: &Path) -> Vec<String> {
+        let mut words = self.arguments_without_list(folder);
         if self.options.listed > 0 {
             let order = self.options.order.name().to_owned();
             words.extend(["--urls".to_owned(), folder.join("urls.txt").display().to_string()]);
@@ -88,7 +88,7 @@ impl Case {
         words
     }
 
-    fn words_without_list(&self, folder: &Path) -> Vec<String> {
+    fn arguments_without_list(&self, folder: &Path) -> Vec<String> {
         let CaseOptions { threads, connections, seed, .. } = &self.options;
         let pace = self.options.pace.as_ref();
         let name = match (self.options.as_wrk, pace) {
@@ -107,14 +107,14 @@ impl Case {
         let fewest = self.options.levels.iter().map(|level| level.from.min(level.to).max(1)).min();
         let threads = u64::from(*threads).min(fewest.filter(|_| pace.is_some() && !as_wrk).unwrap_or(u64::MAX));
         add("-t", Some(threads.to_string()));
-        let levels = self.levels();
+        let levels = self.stage_arguments();
         let has_stages = !levels.is_empty() || !as_wrk && pace.is_some_and(|pace| !pace.stages.is_empty());
         add("-c", levels.is_empty().then(|| connections.to_string()));
         add("--stages", (!levels.is_empty()).then(|| format!("c={}", levels.join(","))));
         let most = self.options.max_inflight.filter(|_| pace.is_some() && levels.is_empty() && !as_wrk);
         add("--max-inflight", most.map(|most| most.max(u64::from(*connections)).to_string()));
         add("-d", ms(self.options.duration_ms.filter(|_| !has_stages)));
-        pace.into_iter().flat_map(|pace| pace.words(as_wrk)).for_each(|(option, value)| add(option, Some(value)));
+        pace.into_iter().flat_map(|pace| pace.arguments(as_wrk)).for_each(|(option, value)| add(option, Some(value)));
         add("-n", self.options.requests.map(|requests| requests.to_string()));
         add("--warmup", ms(self.options.warmup_ms));
         add("--timeout", ms(self.options.timeout_ms));
@@ -140,7 +140,7 @@ impl Case {
     }
 
     /// Stages of the connections, as typed.
-    fn levels(&self) -> Vec<String> {
+    fn stage_arguments(&self) -> Vec<String> {
         let CaseOptions { levels, pace, as_wrk, .. } = &self.options;
         if *as_wrk || levels.is_empty() {
             return Vec::new();
@@ -153,17 +153,17 @@ impl Case {
     }
 
     /// The plan that the program parses from the arguments.
-    pub fn plan(&self) -> Box<Plan> {
-        let words = self.words_without_list(Path::new(""));
+    pub fn parse_plan(&self) -> Box<Plan> {
+        let words = self.arguments_without_list(Path::new(""));
         match cli::parse(words.iter().map(Into::into), &Commands::NONE) {
             Invocation::Run { mut plan, .. } => {
                 if let (Some(script), Some(lua)) = (&mut plan.script, &self.script) {
                     *script = onrush_plan::LuaScript {
-                        file: FileContents::from_bytes("script.lua", lua.text().into()),
+                        file: FileContents::from_bytes("script.lua", lua.script_text().into()),
                         args: Vec::new(),
                     };
                 }
-                plan.list = self.list();
+                plan.list = self.request_list();
                 plan.read_files().expect("there are no other files");
                 plan
             }
@@ -178,7 +178,7 @@ impl Case {
             .collect()
     }
 
-    fn list(&self) -> Option<RequestList> {
+    fn request_list(&self) -> Option<RequestList> {
         let CaseOptions { listed, order, seed, .. } = self.options;
         (listed > 0).then(|| RequestList {
             file: FileContents::from_bytes("urls.txt", self.list_text().into()),
@@ -201,13 +201,13 @@ impl Case {
     }
 
     /// Writes the files named by the arguments.
-    pub fn write(&self, folder: &Path) -> io::Result<()> {
+    pub fn write_files(&self, folder: &Path) -> io::Result<()> {
         fs::create_dir_all(folder)?;
         fs::write(folder.join("scenario.toml"), self.scenario_text())?;
         if self.options.listed > 0 {
             fs::write(folder.join("urls.txt"), self.list_text())?;
         }
-        self.script.as_ref().map_or(Ok(()), |script| fs::write(folder.join("script.lua"), script.text()))
+        self.script.as_ref().map_or(Ok(()), |script| fs::write(folder.join("script.lua"), script.script_text()))
     }
 
     /// The scenario's file, without defaults.
@@ -221,7 +221,7 @@ impl Case {
 }
 
 impl Lua {
-    fn text(&self) -> String {
+    fn script_text(&self) -> String {
         let mut text = "local calls, told, batch, pause = 0, 0, 0, 0\n".to_owned();
         let numbers = |numbers: &[u64]| numbers.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
         let _ = match self.fails_at {

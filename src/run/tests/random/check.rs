@@ -8,23 +8,25 @@ use super::drive::{RunResult, ThreadOutcome};
 use super::due;
 
 /// Checks a run's measurements; an error names the flaw.
-pub fn check(case: &Case, ran: &RunResult) -> Result<(), String> {
-    conserved(&ran.totals)?;
-    added(ran)?;
-    counted(ran)?;
-    named(ran)?;
-    rows(ran)?;
-    little(ran)?;
-    due::check(case, ran)?;
+pub fn check_run(case: &Case, ran: &RunResult) -> Result<(), String> {
+    check_conservation(&ran.totals)?;
+    check_addition(ran)?;
+    check_counters(ran)?;
+    check_names(ran)?;
+    check_rows(ran)?;
+    check_littles_law(ran)?;
+    due::check_schedule(case, ran)?;
     for (index, part) in ran.parts.iter().enumerate() {
-        let checked = occupied(ran, part).and_then(|()| ended(ran, part)).and_then(|()| answered(case, ran, part));
+        let checked = check_occupancy(ran, part)
+            .and_then(|()| check_end(ran, part))
+            .and_then(|()| check_responses(case, ran, part));
         checked.map_err(|flaw| format!("thread {}: {flaw}", index + 1))?;
     }
     Ok(())
 }
 
 /// Outcomes by request name sum to all outcomes.
-fn named(ran: &RunResult) -> Result<(), String> {
+fn check_names(ran: &RunResult) -> Result<(), String> {
     let names = ran.plan.list.as_ref().map_or(0, |list| list.names.len());
     let Some(by_name) = ran.totals.by_name.as_deref() else {
         ensure!(names == 0 || ran.totals.counters.completed == 0, names);
@@ -52,7 +54,7 @@ macro_rules! ensure {
 pub(super) use ensure;
 
 /// Every request ended in exactly one way.
-fn conserved(totals: &Totals) -> Result<(), String> {
+fn check_conservation(totals: &Totals) -> Result<(), String> {
     let counters = &totals.counters;
     let ended = counters.completed + counters.failed + counters.abandoned + counters.open_at_end;
     ensure!(counters.started + counters.carried == ended, counters);
@@ -60,7 +62,7 @@ fn conserved(totals: &Totals) -> Result<(), String> {
 }
 
 /// The threads' intervals, summed in another order than in the run, give the run's totals.
-fn added(ran: &RunResult) -> Result<(), String> {
+fn check_addition(ran: &RunResult) -> Result<(), String> {
     let (others, first) = ran.parts.split_at(ran.elapsed_ns as usize % ran.parts.len());
     let mut sum = Totals::default();
     first.iter().rev().chain(others.iter().rev()).for_each(|part| sum += &part.totals);
@@ -74,18 +76,22 @@ fn added(ran: &RunResult) -> Result<(), String> {
 }
 
 /// The recorded figures equal the counters.
-fn counted(ran: &RunResult) -> Result<(), String> {
+fn check_counters(ran: &RunResult) -> Result<(), String> {
     let (totals, is_native) = (&ran.totals, !ran.plan.dialect.is_compat());
     let counters = &totals.counters;
     let statuses: u64 = totals.statuses.iter().map(|(_, count)| count).sum();
     ensure!(statuses == counters.completed, statuses, counters);
     let bad: u64 =
         totals.statuses.iter().filter(|(status, _)| ran.plan.checks.is_failure(*status)).map(|(_, count)| count).sum();
-    ensure!(in_ledger(totals, &[Phase::Status]) == bad, bad, totals.ledger);
+    ensure!(count_in_ledger(totals, &[Phase::Status]) == bad, bad, totals.ledger);
     ensure!((bad..=counters.completed).contains(&counters.unsuccessful), bad, counters);
-    ensure!(in_ledger(totals, &[Phase::Check]) <= counters.unsuccessful, counters, totals.ledger);
-    ensure!(in_ledger(totals, &[Phase::Timeout]) == counters.late, counters, totals.ledger);
-    ensure!(in_ledger(totals, &[Phase::Send, Phase::Head, Phase::Body]) >= counters.failed, counters, totals.ledger);
+    ensure!(count_in_ledger(totals, &[Phase::Check]) <= counters.unsuccessful, counters, totals.ledger);
+    ensure!(count_in_ledger(totals, &[Phase::Timeout]) == counters.late, counters, totals.ledger);
+    ensure!(
+        count_in_ledger(totals, &[Phase::Send, Phase::Head, Phase::Body]) >= counters.failed,
+        counters,
+        totals.ledger
+    );
     let censored = totals.censored.as_ref().map_or(0, |censored| censored.count());
     ensure!(censored == counters.abandoned + counters.open_at_end, censored, counters);
     let latencies = totals.latency.count();
@@ -105,12 +111,12 @@ fn counted(ran: &RunResult) -> Result<(), String> {
     Ok(())
 }
 
-fn in_ledger(totals: &Totals, phases: &[Phase]) -> u64 {
+fn count_in_ledger(totals: &Totals, phases: &[Phase]) -> u64 {
     totals.ledger.rows().iter().filter(|row| phases.contains(&row.phase)).map(|row| row.count).sum()
 }
 
 /// The rows cover the run, both in the timeline and as passed to the observer.
-fn rows(ran: &RunResult) -> Result<(), String> {
+fn check_rows(ran: &RunResult) -> Result<(), String> {
     ensure!(ran.timeline.is_all_of(&ran.totals), ran.timeline.sum(), &ran.totals.counters);
     let mut sum = RowFigures::default();
     ran.seconds.iter().for_each(|second| sum += &second.figures);
@@ -124,7 +130,7 @@ fn rows(ran: &RunResult) -> Result<(), String> {
 }
 
 /// The time spent does not exceed the time passed.
-fn occupied(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
+fn check_occupancy(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
     let occupancy = part.totals.counters.occupancy;
     let connections_ns = u64::from(part.end.connections) * part.end.elapsed_ns;
     let elapsed_ns = part.end.elapsed_ns;
@@ -143,7 +149,7 @@ fn occupied(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
 /// a response. Exceptions: the time of failed or returned requests is in no latency. With a schedule, ages count from
 /// the due time. Only part of the time of requests carried over from a warm-up is in the window. A returned request
 /// that still waits to be resent at the end has an age, but is not in flight.
-fn little(ran: &RunResult) -> Result<(), String> {
+fn check_littles_law(ran: &RunResult) -> Result<(), String> {
     let Totals { counters, latency, censored, .. } = &ran.totals;
     if !ran.plan.warmup.is_zero() || ran.plan.dialect.is_compat() {
         return Ok(());
@@ -158,7 +164,7 @@ fn little(ran: &RunResult) -> Result<(), String> {
 }
 
 /// A run ends for a reason, and at the right time.
-fn ended(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
+fn check_end(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
     let Plan { stop, .. } = &*ran.plan;
     let (elapsed_ns, duration_ns) = (part.end.elapsed_ns, stop.duration.map(crate::run::nanos));
     ensure!(duration_ns.is_none_or(|duration_ns| elapsed_ns <= duration_ns), elapsed_ns, duration_ns);
@@ -181,7 +187,7 @@ fn ended(ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
 }
 
 /// All responses were counted, and nothing else.
-fn answered(case: &Case, ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
+fn check_responses(case: &Case, ran: &RunResult, part: &ThreadOutcome) -> Result<(), String> {
     let (counters, journal, completed) = (&part.totals.counters, &part.journal, part.completed);
     ensure!(counters.completed <= completed, counters, completed);
     ensure!(completed <= journal.heads.get(), completed, journal);

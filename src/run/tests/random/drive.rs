@@ -15,7 +15,7 @@ use onrush_stats::{Interval, Timeline, Totals};
 use super::case::Case;
 use super::watched::{CheckedBackend, Journal};
 use crate::run::TimelineRow;
-use crate::run::prepare::{config, listed, pacer};
+use crate::run::prepare::{create_pacer, list_requests, worker_config};
 use crate::run::snapshot::Collector;
 use crate::run::worker::Worker;
 use crate::script::LoadedScript;
@@ -65,8 +65,8 @@ pub struct ThreadOutcome {
 }
 
 /// Runs a case; an error names the flaw found during the run.
-pub fn run(case: &Case) -> Result<RunResult, String> {
-    let plan = case.plan();
+pub fn run_case(case: &Case) -> Result<RunResult, String> {
+    let plan = case.parse_plan();
     let addresses = case.addresses();
     let script = session::load(&plan, &addresses, Arc::new(|_| ())).map_err(|error| format!("{error:#}"))?;
     let links: Vec<Arc<WorkerLink>> = (0..plan.load.threads).map(|_| Arc::default()).collect();
@@ -82,12 +82,12 @@ pub fn run(case: &Case) -> Result<RunResult, String> {
         links,
         plan,
     };
-    let running = run.set_up(case, script, &addresses, batch as usize);
-    let mut parts = run.drive(running)?;
+    let running = run.set_up_threads(case, script, &addresses, batch as usize);
+    let mut parts = run.run_turns(running)?;
     parts.sort_by_key(|(index, _)| *index);
     let parts: Vec<ThreadOutcome> = parts.into_iter().map(|(_, part)| part).collect();
     let elapsed_ns = parts.iter().map(|part| part.end.elapsed_ns).max().unwrap_or(0);
-    while let Some(second) = run.collector.rest(elapsed_ns) {
+    while let Some(second) = run.collector.next_remaining_row(elapsed_ns) {
         run.seconds.push(second);
     }
     let DrivenRun { mut collector, seconds, plan, has_script, .. } = run;
@@ -131,7 +131,7 @@ struct DrivenRun {
 }
 
 impl DrivenRun {
-    fn set_up(
+    fn set_up_threads(
         &self,
         case: &Case,
         mut script: Option<LoadedScript>,
@@ -142,11 +142,11 @@ impl DrivenRun {
         let pipelines = script.as_ref().is_some_and(|script| script.depth > 1);
         let mut scripts = script.map_or_else(Vec::new, |script| script.workers).into_iter();
         let parts = self.plan.request.with_body(self.plan.body().expect("it has been read").into());
-        let listed = listed(&self.plan, &parts).expect("it can be sent");
+        let listed = list_requests(&self.plan, &parts).expect("it can be sent");
         let set_up = |index: u32| {
-            let config = config(&self.plan, addresses, None, pipelines, index);
+            let config = worker_config(&self.plan, addresses, None, pipelines, index);
             let (journal, connections, seed) = (Rc::<Journal>::default(), config.slots(), config.seed);
-            let (dues, requests) = (self.dues(&config, index), config.requests);
+            let (dues, requests) = (self.thread_due_times(&config, index), config.requests);
             // The requests of a batch are sent before they are due.
             *journal.dues.borrow_mut() = dues.clone().filter(|_| batch == 1);
             journal.slice_ns.set(config.rules.open_loop.map_or(0, |rules| rules.slice_ns));
@@ -157,7 +157,7 @@ impl DrivenRun {
             let calls = CALLS + CALLS_PER_REQUEST * batch * starting;
             let backend = CheckedBackend::new(connections, network, &case.scenario.answer, Rc::clone(&journal), calls);
             let worker = Worker {
-                pacer: pacer(&self.plan, &config, index),
+                pacer: create_pacer(&self.plan, &config, index),
                 config,
                 parts: parts.clone(),
                 http: self.plan.http.clone(),
@@ -170,7 +170,7 @@ impl DrivenRun {
                 control: Arc::clone(&self.control),
                 link: Arc::clone(&self.links[index as usize]),
             };
-            let mut engine = worker.engine(backend).without_account();
+            let mut engine = worker.into_engine(backend).without_account();
             engine.begin(Instant::now());
             let moment = (Nanos::default(), 0);
             Running {
@@ -191,40 +191,40 @@ impl DrivenRun {
     }
 
     /// Due times of a thread's requests.
-    fn dues(&self, config: &Config, index: u32) -> Option<Dues> {
+    fn thread_due_times(&self, config: &Config, index: u32) -> Option<Dues> {
         let Config { warmup_ns, duration_ns, run_on_ns, seed, .. } = *config;
         let worker = onrush_plan::Partition::new(index, self.plan.load.threads);
         Some(self.plan.schedule.as_ref()?.dues(worker, ScheduleSpan { warmup_ns, duration_ns, run_on_ns }, seed))
     }
 
     /// Takes turns until all threads have ended.
-    fn drive(&mut self, mut running: Vec<Running>) -> Result<Vec<(usize, ThreadOutcome)>, String> {
+    fn run_turns(&mut self, mut running: Vec<Running>) -> Result<Vec<(usize, ThreadOutcome)>, String> {
         let mut parts = Vec::new();
         while let Some(place) = (0..running.len()).min_by_key(|&place| running[place].engine.backend().now()) {
             let thread = &mut running[place];
             thread.engine.backend().begin_turn();
             let over = thread.engine.step();
-            thread.look(over.is_some()).map_err(|flaw| format!("thread {}: {flaw}", thread.index + 1))?;
+            thread.check_engine(over.is_some()).map_err(|flaw| format!("thread {}: {flaw}", thread.index + 1))?;
             if let Some(over) = over {
                 let thread = running.swap_remove(place);
-                parts.push((thread.index, self.end(thread, over)));
+                parts.push((thread.index, self.end_thread(thread, over)));
             } else if let now = thread.moment.0
                 && now >= self.collected_at + COLLECT_NS
             {
                 self.collected_at = now;
-                self.watch();
+                self.supervise();
             }
         }
         Ok(parts)
     }
 
     /// Does the supervisor's work.
-    fn watch(&mut self) {
+    fn supervise(&mut self) {
         (0..self.links.len()).for_each(|index| self.collect_from(index));
-        while let Some(second) = self.collector.finished() {
+        while let Some(second) = self.collector.next_finished_row() {
             self.seconds.push(second);
         }
-        self.limit();
+        self.apply_limit();
         let is_patient = self.plan.dialect.is_compat() || self.plan.stop.requests.is_some();
         if self.collector.all_refused() && !is_patient {
             self.control.stop();
@@ -232,7 +232,7 @@ impl DrivenRun {
     }
 
     /// Applies the current limit on the requests in flight, if there is one.
-    fn limit(&self) {
+    fn apply_limit(&self) {
         let mut until_ms = 0;
         let limit = self.limits.iter().find(|(length_ms, _)| {
             until_ms += length_ms;
@@ -252,11 +252,11 @@ impl DrivenRun {
         let Self { links, collector, handed_over, .. } = self;
         links[index].mailbox.collect(|interval| {
             handed_over[index] += interval;
-            collector.add(index, interval);
+            collector.add_interval(index, interval);
         });
     }
 
-    fn end(&mut self, mut thread: Running, over: onrush_engine::Over) -> ThreadOutcome {
+    fn end_thread(&mut self, mut thread: Running, over: onrush_engine::Over) -> ThreadOutcome {
         let completed = thread.engine.completed_in_all();
         let watched = thread.engine.backend();
         let (received, (last_at, last)) = (watched.received, watched.received_last);
@@ -265,7 +265,7 @@ impl DrivenRun {
         let at_ns = over.at().0;
         let end = thread.engine.step_out(over);
         self.collect_from(thread.index);
-        self.collector.end(thread.index, &end.interval);
+        self.collector.end_worker(thread.index, &end.interval);
         let mut totals = std::mem::take(&mut self.handed_over[thread.index]);
         totals += &*end.interval;
         let Running { journal, dues, requests, .. } = thread;
@@ -276,7 +276,7 @@ impl DrivenRun {
 
 impl Running {
     /// Checks the engine between two turns, or after the last one.
-    fn look(&mut self, is_over: bool) -> Result<(), String> {
+    fn check_engine(&mut self, is_over: bool) -> Result<(), String> {
         let now = self.engine.backend().now();
         let (moment, turns) = self.moment;
         self.moment = if now == moment { (moment, turns + 1) } else { (now, 0) };

@@ -11,15 +11,15 @@ use super::drive::{RunResult, ThreadOutcome};
 use crate::run::{Outcome, nanos};
 
 /// Checks the measurements of a run with a schedule; an error names the flaw.
-pub fn check(case: &Case, ran: &RunResult) -> Result<(), String> {
+pub fn check_schedule(case: &Case, ran: &RunResult) -> Result<(), String> {
     let Some(schedule) = &ran.plan.schedule else {
         ensure!(ran.totals.open_loop.is_none(), ran.totals.open_loop);
         return Ok(());
     };
     let none = OpenLoopStats::default();
     let open_loop = ran.totals.open_loop.as_deref().unwrap_or(&none);
-    accounted(&ran.totals, open_loop)?;
-    compared(&ran.totals, open_loop)?;
+    check_outcomes(&ran.totals, open_loop)?;
+    check_latencies(&ran.totals, open_loop)?;
     let (batch, lateness_ns) = (ran.batch, open_loop.lateness.max());
     let max_late_ns = schedule.max_late.map_or(u64::MAX, |late| nanos(late + schedule.send_slice.unwrap_or_default()));
     // The rest of a batch is sent when there is room, however late.
@@ -28,13 +28,13 @@ pub fn check(case: &Case, ran: &RunResult) -> Result<(), String> {
     for ThreadOutcome { journal, .. } in &ran.parts {
         ensure!(journal.early.get().is_none(), journal);
     }
-    due(case, ran, open_loop)?;
-    unanswered(case, ran, open_loop)
+    check_due_count(case, ran, open_loop)?;
+    check_unanswered_gaps(case, ran, open_loop)
 }
 
 /// No period with due requests but without responses is longer than the longest latency: the target was not unavailable
 /// for longer than a response takes. Failed requests have no latency, and abandoned ones waited longer.
-fn unanswered(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
+fn check_unanswered_gaps(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
     let may_stop = case.script.as_ref().is_some_and(|script| script.stops_at.or(script.fails_at).is_some());
     let planned_ns = nanos(ran.plan.warmup);
     let is_delayed = ran.parts.iter().any(|part| part.start_ns != planned_ns);
@@ -46,7 +46,7 @@ fn unanswered(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats<u64>) -> R
     }
     let mut outcome = Outcome::new(Sim::NAME, None, Duration::ZERO);
     outcome.totals = ran.totals.clone();
-    ran.parts.iter().for_each(|part| outcome.add(part.end.told(), false));
+    ran.parts.iter().for_each(|part| outcome.add_worker_end(part.end.told(), false));
     outcome.compute_response_gaps(&ran.plan);
     let gaps = outcome.due_gaps.unwrap_or_default();
     let later = open_loop.later.as_deref().and_then(Distribution::max);
@@ -58,7 +58,7 @@ fn unanswered(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats<u64>) -> R
 }
 
 /// Every due request has exactly one outcome, and all outcomes are recorded.
-fn accounted(totals: &Totals, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
+fn check_outcomes(totals: &Totals, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
     let counters = &totals.counters;
     let OpenLoopStats { due, carried, late, dropped, unsent, .. } = *open_loop;
     ensure!(due + carried == counters.started + dropped + unsent, due, carried, dropped, unsent, counters);
@@ -82,7 +82,7 @@ fn accounted(totals: &Totals, open_loop: &OpenLoopStats<u64>) -> Result<(), Stri
 }
 
 /// Nothing is sent before it is due, so latencies from the due time are at least as long.
-fn compared(totals: &Totals, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
+fn check_latencies(totals: &Totals, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
     let (service, scheduled) = (&totals.latency, &open_loop.scheduled);
     ensure!(scheduled.sum() >= service.sum(), scheduled.sum(), service.sum());
     ensure!(scheduled.max() >= service.max(), scheduled.max(), service.max());
@@ -101,7 +101,7 @@ fn compared(totals: &Totals, open_loop: &OpenLoopStats<u64>) -> Result<(), Strin
 }
 
 /// As many requests were due as planned.
-fn due(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
+fn check_due_count(case: &Case, ran: &RunResult, open_loop: &OpenLoopStats<u64>) -> Result<(), String> {
     let (mut least, mut most, mut before) = (0, 0, 0);
     for ThreadOutcome { end, start_ns, dues, requests, .. } in &ran.parts {
         let mut dues = dues.clone().expect("there is a schedule");

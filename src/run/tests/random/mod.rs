@@ -30,10 +30,10 @@ use onrush_plan::schedule::Arrivals;
 const SEEDS: u64 = 120;
 
 /// Runs a case twice. Returns the virtual time taken, in nanoseconds.
-fn try_out(case: &Case) -> Result<u64, String> {
+fn run_twice(case: &Case) -> Result<u64, String> {
     let run = || -> Result<(u64, String), String> {
-        let ran = drive::run(case)?;
-        check::check(case, &ran)?;
+        let ran = drive::run_case(case)?;
+        check::check_run(case, &ran)?;
         Ok((ran.elapsed_ns, drive::digest(&ran)))
     };
     let twice = || -> Result<u64, String> {
@@ -41,24 +41,25 @@ fn try_out(case: &Case) -> Result<u64, String> {
         let other = || first.lines().zip(second.lines()).find(|(first, second)| first != second);
         if first == second { Ok(first_ns + second_ns) } else { Err(format!("the second run differs: {:?}", other())) }
     };
-    catch_unwind(AssertUnwindSafe(twice)).unwrap_or_else(|panic| Err(format!("a panic: {}", words(&*panic))))
+    catch_unwind(AssertUnwindSafe(twice)).unwrap_or_else(|panic| Err(format!("a panic: {}", panic_message(&*panic))))
 }
 
-fn words(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("without words")
 }
 
 /// Prints the flaw of a seed and the way to reproduce it.
-fn report(seed: u64, flaw: &str) -> String {
+fn report_flaw(seed: u64, flaw: &str) -> String {
     // Two failures are the same if they differ only in numbers, up to the first value shown.
     let kind = |flaw: &str| flaw.split(';').next().map(|words| words.replace(|c: char| c.is_ascii_digit(), ""));
-    let case = shrink::shrink(draw::draw(seed), |case| try_out(case).is_err_and(|other| kind(&other) == kind(flaw)));
+    let case =
+        shrink::shrink(draw::draw_case(seed), |case| run_twice(case).is_err_and(|other| kind(&other) == kind(flaw)));
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("target/simulate").join(seed.to_string());
-    case.write(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    case.write_files(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let smaller =
-        try_out(&case).err().unwrap_or_else(|| "not every time, so the seed is not the only cause".to_owned());
-    let words = case.words(&folder).join(" ");
+        run_twice(&case).err().unwrap_or_else(|| "not every time, so the seed is not the only cause".to_owned());
+    let words = case.arguments(&folder).join(" ");
     let scenario = fs::read_to_string(folder.join("scenario.toml")).unwrap_or_default();
     format!(
         "seed {seed}: {flaw}\nmade smaller: {smaller}\n{scenario}\nto see it: {words}\nagain: make simulate SEED={seed}"
@@ -67,7 +68,7 @@ fn report(seed: u64, flaw: &str) -> String {
 
 /// With `SIMULATE_SECONDS` in the environment, the test runs that long, starting from `SIMULATE_SEED`.
 #[test]
-fn whatever_happens_in_a_run_its_figures_hold() {
+fn random_runs_keep_all_invariants() {
     let number = |name: &str| env::var(name).ok().and_then(|value| value.parse::<u64>().ok());
     let limit = number("SIMULATE_SECONDS").map(Duration::from_secs);
     let (began, first) = (Instant::now(), number("SIMULATE_SEED").unwrap_or(1));
@@ -75,15 +76,15 @@ fn whatever_happens_in_a_run_its_figures_hold() {
     let run = || {
         let (mut seed, mut virtual_ns) = (first, 0_u128);
         while !is_over(seed) {
-            match try_out(&draw::draw(seed)) {
+            match run_twice(&draw::draw_case(seed)) {
                 Ok(ns) => virtual_ns += u128::from(ns),
-                Err(flaw) => panic!("{}", report(seed, &flaw)),
+                Err(flaw) => panic!("{}", report_flaw(seed, &flaw)),
             }
             seed += 1;
         }
         (seed - first, virtual_ns)
     };
-    let (runs, virtual_ns) = crate::run::on_large_stack(run).expect("there is memory for a thread");
+    let (runs, virtual_ns) = crate::run::run_on_large_stack(run).expect("there is memory for a thread");
     let hours = virtual_ns as f64 / 3.6e12;
     println!("{runs} runs, each done twice, seeds {first} to {}; {hours:.1} hours of virtual time", first + runs - 1);
 }
@@ -110,7 +111,7 @@ fn requests_sent_ahead_are_not_due_again() {
             scenario: Scenario { latency_us: 1_000.0, ..Scenario::default() },
             script: Some(Lua { batches, ..Lua::default() }),
         };
-        assert_eq!(try_out(&case).err(), None);
+        assert_eq!(run_twice(&case).err(), None);
     }
 }
 
@@ -137,5 +138,5 @@ fn returned_requests_release_nothing_early() {
         scenario: Scenario { answer, latency_us: 687.0, ..Scenario::default() },
         script: Some(Lua { batches: vec![14], ..Lua::default() }),
     };
-    assert_eq!(try_out(&case).err(), None);
+    assert_eq!(run_twice(&case).err(), None);
 }

@@ -25,7 +25,7 @@ pub struct PaceStage {
 
 impl Pace {
     /// The options and their values. wrk2 has only one of them, and no rate per minute.
-    pub fn words(&self, as_wrk: bool) -> Vec<(&'static str, String)> {
+    pub fn arguments(&self, as_wrk: bool) -> Vec<(&'static str, String)> {
         if as_wrk {
             return vec![("-R", self.per_minute.div_ceil(60).to_string())];
         }

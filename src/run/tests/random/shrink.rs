@@ -17,7 +17,7 @@ pub fn shrink(mut case: Case, fails: impl Fn(&Case) -> bool) -> Case {
     let began = Instant::now();
     let mut found = true;
     while std::mem::take(&mut found) {
-        for smaller in smaller(&case) {
+        for smaller in smaller_cases(&case) {
             if began.elapsed() >= PATIENCE {
                 return case;
             }
@@ -31,7 +31,7 @@ pub fn shrink(mut case: Case, fails: impl Fn(&Case) -> bool) -> Case {
 }
 
 /// Cases that are one step smaller, largest steps first.
-fn smaller(case: &Case) -> Vec<Case> {
+fn smaller_cases(case: &Case) -> Vec<Case> {
     let mut cases = Vec::new();
     let mut add = |change: &dyn Fn(&mut Case)| {
         let mut smaller = case.clone();
@@ -43,27 +43,27 @@ fn smaller(case: &Case) -> Vec<Case> {
     add(&|case| case.script = None);
     add(&|case| case.scenario.fault.clear());
     add(&|case| case.scenario.connection_fault.clear());
-    without_spans(&case.scenario, &mut add);
-    usual(&mut add);
+    remove_spans(&case.scenario, &mut add);
+    reset_to_defaults(&mut add);
     for index in 0..case.scenario.fault.len() {
         add(&|case| drop(case.scenario.fault.remove(index)));
         add(&|case| case.scenario.fault[index].after_bytes = 0);
         add(&|case| case.scenario.fault[index].every /= 2);
-        add(&|case| shorten(&mut case.scenario.fault[index].what));
+        add(&|case| shorten_mischief(&mut case.scenario.fault[index].what));
     }
     for index in 0..case.scenario.connection_fault.len() {
         add(&|case| drop(case.scenario.connection_fault.remove(index)));
         add(&|case| case.scenario.connection_fault[index].after_bytes = 0);
         add(&|case| case.scenario.connection_fault[index].after_us = 0.0);
         add(&|case| case.scenario.connection_fault[index].every = 1);
-        add(&|case| shorten(&mut case.scenario.connection_fault[index].what));
+        add(&|case| shorten_mischief(&mut case.scenario.connection_fault[index].what));
     }
-    simpler_script(case.script.as_ref(), &mut add);
-    fewer(&mut add);
+    simplify_script(case.script.as_ref(), &mut add);
+    reduce_numbers(&mut add);
     cases
 }
 
-fn shorten(mischief: &mut Mischief) {
+fn shorten_mischief(mischief: &mut Mischief) {
     if let Mischief::Answer(text) | Mischief::Early(text) = mischief {
         // Random texts have only single-byte characters.
         text.truncate(text.len() / 2);
@@ -72,7 +72,7 @@ fn shorten(mischief: &mut Mischief) {
 
 type Add<'a> = dyn FnMut(&dyn Fn(&mut Case)) + 'a;
 
-fn without_spans(scenario: &Scenario, add: &mut Add<'_>) {
+fn remove_spans(scenario: &Scenario, add: &mut Add<'_>) {
     let spans = |scenario: &mut Scenario, which: usize| {
         let Scenario { stall, refuse, backlog, generator_stall, .. } = scenario;
         std::mem::take([stall, refuse, backlog, generator_stall][which])
@@ -92,7 +92,7 @@ fn without_spans(scenario: &Scenario, add: &mut Add<'_>) {
 }
 
 /// Resets one setting after the other to its default.
-fn usual(add: &mut Add<'_>) {
+fn reset_to_defaults(add: &mut Add<'_>) {
     add(&|Case { scenario, .. }| {
         let (answer, latency_us) = (scenario.answer.clone(), scenario.latency_us);
         *scenario = Scenario { answer, latency_us, ..Scenario::default() };
@@ -111,7 +111,7 @@ fn usual(add: &mut Add<'_>) {
     add(&|case| case.options.levels.clear());
     add(&|case| case.options.limits.clear());
     add(&|case| case.options.max_inflight = None);
-    simpler_pace(add);
+    simplify_pace(add);
     add(&|case| case.options.phases = false);
     add(&|case| case.options.is_head = false);
     add(&|case| case.options.body_bytes = 0);
@@ -127,7 +127,7 @@ fn usual(add: &mut Add<'_>) {
     add(&|case| case.options.threads = 1);
 }
 
-fn simpler_pace(add: &mut Add<'_>) {
+fn simplify_pace(add: &mut Add<'_>) {
     add(&|case| case.options.pace = None);
     let mut change = |change: &dyn Fn(&mut Pace)| add(&|case| case.options.pace.iter_mut().for_each(change));
     change(&|pace| pace.stages.clear());
@@ -142,7 +142,7 @@ fn simpler_pace(add: &mut Add<'_>) {
     change(&|pace| pace.per_minute = (pace.per_minute / 2).max(1));
 }
 
-fn simpler_script(script: Option<&Lua>, add: &mut Add<'_>) {
+fn simplify_script(script: Option<&Lua>, add: &mut Add<'_>) {
     if script.is_none() {
         return;
     }
@@ -158,7 +158,7 @@ fn simpler_script(script: Option<&Lua>, add: &mut Add<'_>) {
 }
 
 /// Reduces every number.
-fn fewer(add: &mut Add<'_>) {
+fn reduce_numbers(add: &mut Add<'_>) {
     let mut change = |change: &dyn Fn(&mut Vec<PaceStage>)| add(&|case| change(&mut case.options.levels));
     change(&|levels| levels.truncate(levels.len().max(2) - 1));
     change(&|levels| levels.iter_mut().for_each(|level| level.to = level.from.max(1)));

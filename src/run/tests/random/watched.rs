@@ -68,7 +68,7 @@ pub struct Journal {
 
 impl Journal {
     /// Checks that an arrived request was not sent too early.
-    fn asked(&self, now: Nanos) {
+    fn check_not_early(&self, now: Nanos) {
         if let Some(dues) = self.dues.borrow_mut().as_mut() {
             let due_ns = dues.next_ns();
             let slice_end_ns = due_ns.div_ceil(self.slice_ns.get().max(1)).saturating_mul(self.slice_ns.get());
@@ -120,22 +120,22 @@ impl CheckedBackend {
         self.calls_most = CALLS_OF_TIMERS + self.calls_of_one * self.seen.len();
     }
 
-    fn called(&mut self, conn: ConnId, what: &str, is_right: impl FnOnce(Seen) -> bool) {
+    fn check_call(&mut self, conn: ConnId, what: &str, is_right: impl FnOnce(Seen) -> bool) {
         self.calls += 1;
         if self.calls > self.calls_most {
             self.flaw.get_or_insert_with(|| format!("{} calls at once", self.calls));
         }
-        self.judge(conn, what, is_right);
+        self.check_state(conn, what, is_right);
     }
 
-    fn judge(&mut self, conn: ConnId, what: &str, is_right: impl FnOnce(Seen) -> bool) {
+    fn check_state(&mut self, conn: ConnId, what: &str, is_right: impl FnOnce(Seen) -> bool) {
         let seen = self.seen[conn.index()];
         if !is_right(seen) {
             self.flaw.get_or_insert_with(|| format!("connection {}: {what}, but it is {seen:?}", conn.0));
         }
     }
 
-    fn count(&mut self, n: usize, at: Nanos) {
+    fn count_received(&mut self, n: usize, at: Nanos) {
         let last = if self.received_last.0 == at { self.received_last.1 } else { 0 };
         self.received += n as u64;
         self.received_last = (at, last + n as u64);
@@ -155,7 +155,7 @@ impl Backend for CheckedBackend {
         if self.opened > OPENED_MAX {
             self.flaw.get_or_insert_with(|| format!("{} connects in one turn", self.opened));
         }
-        self.judge(conn, "it is opened", |seen| seen.state == ConnectionState::Closed);
+        self.check_state(conn, "it is opened", |seen| seen.state == ConnectionState::Closed);
         self.seen[conn.index()].state = ConnectionState::Connecting;
         self.sim.connect(conn, address);
     }
@@ -165,7 +165,7 @@ impl Backend for CheckedBackend {
         // ends.
         let is_there =
             |seen: Seen| matches!(seen.state, ConnectionState::Open | ConnectionState::Over) && seen.unsent == 0;
-        self.called(conn, "something is sent", is_there);
+        self.check_call(conn, "something is sent", is_there);
         let length = bytes.bytes().len();
         let n = self.sim.send(conn, bytes);
         self.seen[conn.index()].unsent = length - n;
@@ -173,7 +173,7 @@ impl Backend for CheckedBackend {
     }
 
     fn discard(&mut self, conn: ConnId, n: u64) {
-        self.called(conn, "something is discarded", |seen| {
+        self.check_call(conn, "something is discarded", |seen| {
             matches!(seen.state, ConnectionState::Open | ConnectionState::Broken)
         });
         self.sim.discard(conn, n);
@@ -184,7 +184,7 @@ impl Backend for CheckedBackend {
     }
 
     fn close(&mut self, conn: ConnId) {
-        self.called(conn, "it is closed", |_| true);
+        self.check_call(conn, "it is closed", |_| true);
         self.seen[conn.index()] = Seen::default();
         self.sim.close(conn);
     }
@@ -219,7 +219,7 @@ impl Backend for CheckedBackend {
             What::Connected(Err(_)) | What::Received(Ok(0) | Err(_)) => seen.state = ConnectionState::Over,
             What::Sent(Ok(n)) => seen.unsent -= n,
             What::Sent(Err(_)) => seen.state = ConnectionState::Broken,
-            What::Received(Ok(n)) | What::Discarded(n) => self.count(n, completion.at),
+            What::Received(Ok(n)) | What::Discarded(n) => self.count_received(n, completion.at),
             What::Postponed => {}
         }
         Some(completion)
@@ -321,7 +321,7 @@ impl WatchedPeer {
         }
     }
 
-    fn arriving(&mut self, bytes: &[u8]) {
+    fn count_heads(&mut self, bytes: &[u8]) {
         self.tail.extend_from_slice(bytes);
         let is_head = |bytes: &&[u8]| bytes.starts_with(b"HTTP/") && !bytes.ends_with(b"1");
         let heads = self.tail.windows(HEAD).filter(is_head).count() as u64;
@@ -329,7 +329,7 @@ impl WatchedPeer {
         self.tail.drain(..self.tail.len().saturating_sub(HEAD - 1));
     }
 
-    fn arrived(&mut self, bytes: &[u8]) {
+    fn count_usual_responses(&mut self, bytes: &[u8]) {
         for byte in bytes {
             self.plain = self.plain.filter(|&place| self.answer[place] == *byte).map(|place| place + 1);
             if self.plain == Some(self.answer.len()) {
@@ -349,7 +349,7 @@ impl Peer for WatchedPeer {
 
     fn receive(&mut self, now: Nanos, bytes: &[u8], actions: &mut Vec<Action>) {
         self.asked.extend_from_slice(bytes);
-        self.asked.windows(ASKED.len()).filter(|bytes| *bytes == ASKED).for_each(|_| self.journal.asked(now));
+        self.asked.windows(ASKED.len()).filter(|bytes| *bytes == ASKED).for_each(|_| self.journal.check_not_early(now));
         self.asked.drain(..self.asked.len().saturating_sub(ASKED.len() - 1));
         let from = actions.len();
         self.peer.receive(now, bytes, actions);
@@ -364,8 +364,8 @@ impl Peer for WatchedPeer {
 
     fn wake(&mut self, now: Nanos, actions: &mut Vec<Action>) {
         match self.wakes.pop_front().map(|(_, about)| about) {
-            Some(WakeReason::Arriving(bytes)) if !self.is_over => self.arriving(&bytes),
-            Some(WakeReason::Arrived(bytes)) if !self.is_over => self.arrived(&bytes),
+            Some(WakeReason::Arriving(bytes)) if !self.is_over => self.count_heads(&bytes),
+            Some(WakeReason::Arrived(bytes)) if !self.is_over => self.count_usual_responses(&bytes),
             Some(WakeReason::Over) => self.is_over = true,
             Some(WakeReason::Own) => {
                 let from = actions.len();
