@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_stat_is_read_with_any_name() {
+    fn stat_names_may_contain_parentheses() {
         let text = |name: &str, state: &str| {
             format!("7 ({name}) {state} 1 6 7 0 -1 0 9 0 0 0 12 3 100 100 20 0 1 0 555 4096 1\n")
         };
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_of_processors_have_members() {
+    fn processor_lists_are_parsed() {
         let table = [("0", Some(vec![0])), ("0-2,8,10-11", Some(vec![0, 1, 2, 8, 10, 11])), ("", None), ("0-x", None)];
         for (list, expected) in table {
             assert_eq!(members(list), expected, "{list:?}");
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schedstat_that_is_not_kept_is_none() {
+    fn missing_schedstat_figures_are_none() {
         let table = [("12 34 5\n", Some((12, 34))), ("0 0 0\n", None), ("", None), ("1 2\n", None), ("x 2 3\n", None)];
         for (text, expected) in table {
             assert_eq!(parse_schedstat(text), expected, "{text:?}");

@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_but_the_help_can_be_asked_for() {
+    fn restore_accepts_only_help() {
         let parsed = |line: &str| {
             let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
             parse(&args)

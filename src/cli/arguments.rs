@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn options_and_words_come_in_any_order_until_two_dashes() {
+    fn options_and_words_mix_until_two_dashes() {
         let files = |names: &[&str]| names.iter().map(OsString::from).collect::<Vec<_>>();
         let expected = TestOptions { is_loud: true, count: 3, files: files(&["a", "b"]), folder: "d".into() };
         for line in ["a -ln3 --folder d b", "--folder=d --count 3 a --loud b", "-l -n=3 a --folder d -- b"] {
@@ -213,14 +213,14 @@ mod tests {
     }
 
     #[test]
-    fn the_help_ends_the_arguments() {
+    fn help_ends_the_arguments() {
         for line in ["-h --bogus", "a --help --count x", "-lh"] {
             assert_eq!(asked(line), Ok(None), "{line}");
         }
     }
 
     #[test]
-    fn bad_options_name_what_would_be_right() {
+    fn bad_options_suggest_corrections() {
         for (line, said) in [
             ("--bogus", "unknown option --bogus; all options: onrush ask --help"),
             ("-x", "unknown option -x; all options: onrush ask --help"),

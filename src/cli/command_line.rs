@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shell_reads_the_command_line_again() {
+    fn shells_can_read_the_command_line_again() {
         assert_eq!(
             command(&["onrush", "-c10", "-H", "A: it's", "", "http://h/"]),
             r"onrush -c10 -H 'A: it'\''s' '' http://h/"
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_are_not_in_it_wherever_they_stand() {
+    fn secrets_are_redacted_in_every_position() {
         let table: [(&[&str], &str); 11] = [
             (&["onrush", "-H", "Cookie: a=b"], "onrush -H 'Cookie: REDACTED'"),
             (&["onrush", "-vHAuthorization: x"], "onrush '-vHAuthorization: REDACTED'"),

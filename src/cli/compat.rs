@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn the_programs_name_chooses_the_rules() {
+    fn program_name_selects_the_dialect() {
         let table = [
             ("onrush U", Dialect::Native),
             ("wrk U", Dialect::Wrk),
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_compat_option_wins() {
+    fn last_compat_option_wins() {
         let table = [
             ("onrush --compat wrk U", Dialect::Wrk),
             ("onrush -c 10 U --compat=wrk-cmm -L", Dialect::WrkCmm),

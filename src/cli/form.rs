@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_field_is_encoded_as_by_curl() {
+    fn fields_are_encoded_as_by_curl() {
         for (field, expected) in [
             ("a b", "a+b"),
             ("=c d", "c+d"),
@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn placeholders_of_a_field_are_encoded_later() {
+    fn field_placeholders_are_encoded_later() {
         for (field, expected) in [
             ("a=b c{{csv f.csv n}}", "a=b+c{{csv f.csv n | url}}"),
             ("{{seq | raw}}&", "{{seq | raw}}%26"),

@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_fit_the_body_get_no_warning() {
+    fn headers_matching_the_body_get_no_warning() {
         assert_eq!(said(&[("Host", "h")], "hello", true), None);
         assert_eq!(said(&[("content-length", "5")], "hello", true), None);
         assert_eq!(said(&[("Content-Length", "00 ")], "", true), None);
@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_give_it_another_end_get_one() {
+    fn headers_contradicting_the_body_get_a_warning() {
         const LENGTH: &str = "Content-Length";
         const CODING: &str = "Transfer-Encoding";
         let (five, chunked) = ((LENGTH, "5"), (CODING, "chunked"));

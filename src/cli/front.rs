@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn options_and_words_come_in_any_order_until_two_dashes() {
+    fn options_and_words_mix_until_two_dashes() {
         assert_eq!(native("U x -t1 y"), ["U", "x", "threads:1", "y"]);
         assert_eq!(native("-t1 U -- -x --foo=1 --"), ["threads:1", "U", "-x", "--foo=1", "--"]);
         assert_eq!(native("- -L"), ["-", "latency:"]);
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_option_is_told_apart() {
+    fn option_misuses_are_distinguished() {
         assert_eq!(
             native("-x --bogus --bogus=5 --t 5"),
             ["!letter x", "!name bogus", "!name bogus=5", "!ambiguous t 2", "5"]

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_line_is_wider_than_80_columns() {
+    fn help_lines_fit_80_columns() {
         for text in [
             SHORT.to_owned(),
             help(false),
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_has_columns_and_every_option_once() {
+    fn help_lists_every_option_once() {
         let (common, all) = (help(false), help(true));
         let others = flags::all().filter(|flag| !flag.is_common).count();
         assert!(others > 30 && flags::all().count() - others > 20, "{others} others");
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_shows_spellings_value_and_help() {
+    fn help_entries_show_spelling_value_and_purpose() {
         let connections = flags::by_id(flags::Id::Connections);
         assert_eq!(
             entry(connections, connections.help.lines()),

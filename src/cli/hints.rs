@@ -228,7 +228,7 @@ mod tests {
     use crate::COMMANDS;
 
     #[test]
-    fn a_mistyped_option_gets_the_nearest_name() {
+    fn mistyped_options_get_the_nearest_name() {
         let table = [
             (Misuse::Name("durtion=5".to_owned()), "unknown option --durtion; did you mean --duration?"),
             (Misuse::Name("req".to_owned()), "unknown option --req; did you mean --requests?"),

@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_is_what_curl_makes_of_it() {
+    fn form_parts_match_curl() {
         const NAMED: &str = "Content-Disposition: form-data; name=\"n\"";
         for (field, expected) in [
             ("n=a=b", "\r\n\r\na=b\r\n"),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_a_part_is_said() {
+    fn bad_form_parts_are_explained() {
         for (field, words) in [
             ("n", "write NAME=CONTENT"),
             ("=x", "write NAME=CONTENT"),
@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_have_a_boundary_between_them() {
+    fn form_parts_are_separated_by_a_boundary() {
         let part = |content: &str| FormPart { name: "n".to_owned(), content: content.into(), ..FormPart::default() };
         let (body, content_type) = encode(&[part("a"), part("b")]);
         let boundary = content_type.strip_prefix("multipart/form-data; boundary=").unwrap();

@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_users_host_replaces_ours_whatever_its_case() {
+    fn typed_host_replaces_ours_in_any_case() {
         assert_eq!(sent(&["A: 1", "hOST: h.example"], "http://h/"), "hOST: h.example\nA: 1\n");
     }
 
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn natively_a_header_must_be_one() {
+    fn invalid_headers_are_refused_natively() {
         let table = [
             ("A:", Ok(("A", ""))),
             ("A: b: c", Ok(("A", "b: c"))),

@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_host_of_a_list_is_found() {
+    fn first_host_of_a_list_is_found() {
         for (list, first) in [
             ("n1", "n1"),
             ("n1,n2", "n1"),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_slurm_task_coordinates() {
+    fn first_slurm_task_coordinates() {
         let third = task(&[]).unwrap();
         assert_eq!((third.tasks, third.address().to_string()), (4, "0.0.0.0:20047".to_owned()));
         assert_eq!(third.place(), Ok(MachineRank { rank: 2, coordinator: "n1:20047".to_owned() }));
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_step_has_no_task() {
+    fn only_slurm_steps_have_tasks() {
         for missing in ["SLURM_PROCID", "SLURM_STEP_NUM_TASKS", "SLURM_STEP_NODELIST", "SLURM_JOB_ID", "SLURM_STEP_ID"]
         {
             assert_eq!(task(&[(missing, "")]), None, "{missing}");

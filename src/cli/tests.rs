@@ -115,7 +115,7 @@ fn recorded_command_lines_agree_in_both_dialects() {
 }
 
 #[test]
-fn a_bare_url_gets_the_defaults() {
+fn bare_urls_get_the_defaults() {
     let native = run("onrush 127.0.0.1:8080/x?y");
     assert_eq!(shape(&native), (10, 2, Some(10.0), false));
     assert_eq!((native.timeout, native.give_up), (Some(Duration::from_secs(2)), Some(Duration::from_secs(30))));
@@ -210,7 +210,7 @@ fn fewer_connections_than_threads_are_refused() {
 }
 
 #[test]
-fn bad_values_name_what_would_be_right() {
+fn bad_values_suggest_corrections() {
     let number = "not a number; try 100 or 10k";
     let compat_time = "not a time; try 10s, 2m or 1h";
     let table = [
@@ -294,7 +294,7 @@ fn durations_are_read_as_wrk_reads_them() {
 }
 
 #[test]
-fn a_number_of_requests_replaces_the_default_duration() {
+fn request_count_replaces_the_default_duration() {
     let stop = |line| run(line).stop;
     assert_eq!(stop("onrush -n 1.5k h"), Stop { duration: None, requests: Some(1500) });
     assert_eq!(stop("onrush -n 10 -d 3 h"), Stop { duration: Some(Duration::from_secs(3)), requests: Some(10) });
@@ -392,7 +392,7 @@ fn misused_options_get_getopts_message_or_hints() {
 }
 
 #[test]
-fn what_is_ignored_is_said_before_the_run() {
+fn ignored_arguments_are_warned_about() {
     let warned = |line: &str| match parsed(&words(line), false) {
         Invocation::Run { warnings, .. } => warnings,
         other => panic!("{line}: {other:?}"),
@@ -458,7 +458,7 @@ fn serve_is_a_command_only_first() {
 }
 
 #[test]
-fn a_stray_word_puts_load_on_nobody() {
+fn stray_words_start_no_load() {
     assert!(refused("onrush -d1 8080").contains("http://127.0.0.1:8080/"));
     assert!(refused("onrush -k 10 http://h/").contains("is not the value of an option"));
     assert!(refused("onrush -k 10 -s x.lua http://h/").contains("is a number, not a host"));
@@ -469,7 +469,7 @@ fn a_stray_word_puts_load_on_nobody() {
 }
 
 #[test]
-fn no_command_line_makes_it_panic() {
+fn random_command_lines_never_panic() {
     let pieces = [
         "onrush",
         "wrk",
@@ -534,7 +534,7 @@ fn results_go_where_their_options_say() {
 }
 
 #[test]
-fn options_of_wrk_cmm_bring_its_layout() {
+fn wrk_cmm_options_select_its_layout() {
     for (line, cmm_layout, breakout) in [
         ("onrush h", false, Breakout::None),
         ("onrush --breakout h", true, Breakout::WrkCmm),
@@ -592,7 +592,7 @@ fn contradictory_options_are_refused_with_alternatives() {
 }
 
 #[test]
-fn a_script_takes_the_words_behind_the_url() {
+fn scripts_take_the_words_after_the_url() {
     let plan = run("onrush -s x.lua http://h/ -c3 -- -x --foo=1 bar");
     let args = ["-x", "--foo=1", "bar"].map(str::to_owned).to_vec();
     assert_eq!(plan.script, Some(onrush_plan::LuaScript { file: onrush_plan::FileContents::named("x.lua"), args }));

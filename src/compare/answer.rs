@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_claimed_within_the_noise() {
+    fn differences_within_noise_are_not_claimed() {
         let noisy: [(&str, &[f64]); 2] = [("1", &[100.0, 150.0, 70.0]), ("8", &[120.0, 90.0, 130.0])];
         let answer = said("connections", &noisy);
         assert_eq!(
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn the_highest_rate_that_was_reached_is_named() {
+    fn highest_reached_rate_is_named() {
         let of = |levels: &[(&str, &[f64])]| {
             let mut runs = runs("rate", levels);
             for run in &mut runs {

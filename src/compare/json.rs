@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn every_figure_is_there() {
+    fn comparison_json_has_every_figure() {
         let comparison = compared(&[100.0, 101.0, 99.0], &[110.0, 110.0, 110.0]);
         let value: Value = serde_json::from_str(&json(&[comparison], &["x".to_owned()])).unwrap();
         let at = |pointer: &str| value.pointer(pointer).unwrap_or_else(|| panic!("{pointer}: {value:#}"));

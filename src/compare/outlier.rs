@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_far_from_the_others_is_found() {
+    fn distant_figures_are_outliers() {
         assert_eq!(outliers(&[1.0, 1.1, 0.9, 1.05, 3.0]), [4]);
         assert_eq!(outliers(&[1.0, 1.1, 0.9, 1.05, 1.2]), [0; 0]);
         assert_eq!(outliers(&[1.0, 1.1, 0.9, 3.0]), [0; 0], "too few");

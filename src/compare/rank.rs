@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_signed_ranks_are_counted_exactly() {
+    fn signed_ranks_are_counted_exactly() {
         // All six on one side: one of 64 ways, and its mirror image.
         assert_eq!(signed(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 1), Some(2.0 / 64.0));
         assert_eq!(signed(&[-1.0, -2.0, -3.0, -4.0, -5.0, -6.0], 1), Some(2.0 / 64.0));
@@ -86,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_tested_where_they_are_large_enough() {
+    fn rank_test_needs_large_enough_groups() {
         assert_eq!(of_groups(&[1.0, 2.0, 3.0], &[4.0, 5.0, 6.0], 1), None);
         let p = of_groups(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0], 1).unwrap();
         assert!((p - 2.0 / 70.0).abs() < 1e-12, "{p}");

@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn what_figures_cannot_resolve_is_in_the_interval() {
+    fn intervals_include_the_resolution() {
         let figures = [0.1, 0.3, 0.2, 0.4, 0.25];
         let (sharp, blunt) = (paired(&figures, 1, 0.0).unwrap(), paired(&figures, 1, 0.2).unwrap());
         assert!(close(blunt.low, sharp.low - 0.2) && close(blunt.high, sharp.high + 0.2) && blunt.p > 0.2, "{blunt:?}");
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_first_figure_is_held_against_the_others() {
+    fn first_figures_are_compared_with_the_others() {
         // Mean 1, deviation 0.1, t 4.6041 with four degrees of freedom: 0.5043 on either side.
         let rest = [0.9, 0.9, 1.1, 1.1, 1.0];
         let with = |first: f64| first_differs(&[&[first], &rest[..]].concat());

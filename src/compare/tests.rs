@@ -81,7 +81,7 @@ const A: [f64; 6] = [1_000.0, 1_100.0, 1_050.0, 1_020.0, 1_080.0, 1_010.0];
 const B: [f64; 6] = [1_110.0, 1_200.0, 1_170.0, 1_120.0, 1_190.0, 1_120.0];
 
 #[test]
-fn the_rounds_of_an_experiment_are_pairs() {
+fn experiment_rounds_are_pairs() {
     let results = folder_of(&experiment(&A, &B, |_| ()));
     let PrintedComparison { text, said, exit } = folder(results.path());
     assert_eq!((exit, said), (0, Vec::new()), "{text}");
@@ -171,7 +171,7 @@ fn plans_may_differ_in_one_thing() {
 }
 
 #[test]
-fn a_side_of_several_plans_is_refused() {
+fn sides_with_several_plans_are_refused() {
     let of_plan = |connections| result(&plan("http://a/", connections), 1_000 + u64::from(connections));
     let folder = written(&[("a1.json", of_plan(10)), ("a2.json", of_plan(20))]);
     let other = written(&[("b.json", result(&plan("http://a/", 10), 900))]);
@@ -180,7 +180,7 @@ fn a_side_of_several_plans_is_refused() {
 }
 
 #[test]
-fn shares_of_failures_that_differ_leave_no_verdict() {
+fn differing_failure_shares_leave_no_verdict() {
     let mut documents = experiment(&A, &B, |_| ());
     for (_, document) in documents.iter_mut().skip(6) {
         let completed = document.requests.completed;
@@ -299,7 +299,7 @@ fn texts_are_compared_as_groups() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_named() {
+fn incomparable_runs_are_named() {
     let document = || result(&plan("http://a/", 10), 1_000);
     let folder =
         written(&[("a.json", document()), ("copy.json", document()), ("b.json", result(&plan("http://b/", 10), 9))]);

@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verdict_is_one_sentence() {
+    fn verdicts_are_one_sentence() {
         let a = [100.0, 101.0, 99.0, 100.5, 99.5];
         let times = |factor: f64, noise: [f64; 5]| -> Vec<f64> {
             a.iter().zip(noise).map(|(rate, noise)| rate * factor * noise).collect()
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_is_rounded_up_and_never_down() {
+    fn bounds_are_rounded_up() {
         assert_eq!([0.04, 0.0401, 0.0071, 0.234, 0.0].map(bound), ["4 %", "4.1 %", "0.71 %", "23.4 %", "0 %"]);
     }
 

@@ -62,14 +62,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_call_is_named_by_its_status() {
+    fn grpc_calls_are_named_by_status() {
         let words = [1, 14, 16, 17].map(grpc_words);
         let names = ["grpc-status 1 (CANCELLED)", "grpc-status 14 (UNAVAILABLE)", "grpc-status 16 (UNAUTHENTICATED)"];
         assert_eq!((&words[..3], &*words[3]), (&names.map(str::to_owned)[..], "grpc-status above 16"));
     }
 
     #[test]
-    fn a_check_is_named_by_what_it_expects() {
+    fn checks_are_named_by_their_expectation() {
         let header =
             |name: &str, value: Option<&str>| ExpectedHeader { name: name.to_owned(), value: value.map(str::to_owned) };
         let headers =

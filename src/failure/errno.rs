@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn known_numbers_have_plain_words_and_their_name() {
+    fn known_errnos_have_plain_words_and_names() {
         assert_eq!(words(111), "connection refused (ECONNREFUSED)");
         assert_eq!(words(24), "too many open files (EMFILE)");
         assert_eq!(short(111), "connection refused");
@@ -68,7 +68,7 @@ mod tests {
     }
 
     #[test]
-    fn other_numbers_have_the_words_of_the_system() {
+    fn other_errnos_have_the_systems_words() {
         assert_eq!(known(28), None);
         assert!(words(28).ends_with("(os error 28)"), "{}", words(28));
     }

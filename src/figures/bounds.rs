@@ -138,7 +138,7 @@ mod tests {
     const MS: u64 = 1_000_000;
 
     #[test]
-    fn bounds_are_said_with_what_they_are_for() {
+    fn percentile_bounds_name_their_cause() {
         let words = |lower_ns, upper_ns| PercentileBounds { lower_ns, upper_ns }.to_string();
         assert_eq!(words(514_000, None), "at least 514.00us");
         assert_eq!(words(2 * MS, Some(3 * MS)), "between 2.00ms and 3.00ms");

@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_added_up_to_twice_the_spacing() {
+    fn latencies_below_twice_the_spacing_stay() {
         let rewritten = Rewritten::new(&of_us([(100, 3), (200, 1)]), None, 100);
         assert_eq!((rewritten.count, rewritten.percentile_us(99.0)), (4, 200));
         let rewritten = Rewritten::new(&of_us([(100, 3), (201, 1)]), None, 100);
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn the_minimum_follows_the_values_added_below_it() {
+    fn minimum_follows_added_values() {
         let rewritten = Rewritten::new(&of_us([(1_000, 1)]), None, 300);
         let figures = rewritten.figures();
         assert_eq!((figures.min, figures.max, figures.mean), (400.0, 1_000.0, 700.0));
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn the_spacing_is_that_of_one_connection() {
+    fn spacing_is_that_of_one_connection() {
         let second = Duration::from_secs(1);
         let table = [((1_000, 10), 10_000), ((19, 10), 1_000_000), ((9, 10), 0), ((0, 10), 0), ((7, 0), 142_857)];
         for ((batches, connections), spacing) in table {

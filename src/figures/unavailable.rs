@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_unknown_is_no_share() {
+    fn unknown_unavailability_is_no_share() {
         let (plan, mut outcome) = run(&[(0, 10_000)]);
         assert_eq!(Unavailability::from_outcome(&plan, &outcome).map(|found| found.share()), Some(1.0));
         outcome.due_gaps = None;

@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_followed_wherever_they_lead() {
+    fn links_are_followed_to_the_end() {
         let scratch = tempfile::tempdir().unwrap();
         let at = |name: &str| scratch.path().join(name);
         fs::create_dir(at("there")).unwrap();

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn a_log_without_requests_has_its_first_line() {
+    fn empty_request_logs_have_a_header() {
         let scratch = tempfile::tempdir().unwrap();
         let plan = plan(Dialect::Native, "http://h/", 1, 1, 1);
         // The thread may open its file before or after the end.

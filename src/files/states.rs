@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_up_leaves_nothing_behind() {
+    fn abandoned_files_leave_nothing_behind() {
         let scratch = tempfile::tempdir().unwrap();
         let (new, left) = (scratch.path().join("new.ndjson"), || fs::read_dir(scratch.path()).unwrap().count());
         fs::write(&new, "").unwrap();
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn every_state_has_its_words() {
+    fn every_file_state_is_described() {
         let states = states_of(["a.json", "b.csv", "c.ndjson"]);
         assert!(!states.wait(Duration::ZERO));
         states.publish(0, &mut || Ok(())).unwrap();

@@ -21,20 +21,20 @@ pub fn annotation(line: &str) -> String {
 }
 
 /// Judges gates, including gates on the verdict.
-pub(super) fn gates<'a>(
+pub(super) fn judge_gates<'a>(
     conditions: impl IntoIterator<Item = &'a Condition>,
     document: &Document,
     verdict: Option<&Verdict>,
 ) -> Vec<Gate> {
-    conditions.into_iter().map(|condition| gate(condition, document, verdict)).collect()
+    conditions.into_iter().map(|condition| judge_gate(condition, document, verdict)).collect()
 }
 
-fn gate(condition: &Condition, document: &Document, verdict: Option<&Verdict>) -> Gate {
-    Gate::of(terms(condition, document, verdict))
+fn judge_gate(condition: &Condition, document: &Document, verdict: Option<&Verdict>) -> Gate {
+    Gate::of(judge_terms(condition, document, verdict))
 }
 
 /// The notes on gates that a sum lacks.
-pub fn on_missing(sum: &Document) -> impl Iterator<Item = &Note> {
+pub fn notes_on_missing_gates(sum: &Document) -> impl Iterator<Item = &Note> {
     sum.notes.iter().filter(|note| note.id == NoteId::NoGate)
 }
 
@@ -57,7 +57,7 @@ pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&
         };
         let judged = match gate.is_strict() {
             true => sum.verdict.as_ref().map(Gate::strict),
-            false => read(&condition).map(|condition| self::gate(&condition, sum, sum.verdict.as_ref())),
+            false => read(&condition).map(|condition| judge_gate(&condition, sum, sum.verdict.as_ref())),
         };
         let judged = judged.filter(|judged| !judged.terms.iter().enumerate().any(is_lost));
         match judged {
@@ -76,15 +76,15 @@ pub(super) fn judge_sum(sum: &mut Document, parts: &[Named<'_>], read: impl Fn(&
 }
 
 /// Judges each term of a condition, such as a search objective.
-pub fn objective(condition: &Condition, document: &Document) -> Vec<Judged> {
-    terms(condition, document, document.verdict.as_ref())
+pub fn judge_objective(condition: &Condition, document: &Document) -> Vec<Judged> {
+    judge_terms(condition, document, document.verdict.as_ref())
 }
 
-fn terms(condition: &Condition, document: &Document, verdict: Option<&Verdict>) -> Vec<Judged> {
-    condition.terms.iter().map(|term| judge(term, document, verdict)).collect()
+fn judge_terms(condition: &Condition, document: &Document, verdict: Option<&Verdict>) -> Vec<Judged> {
+    condition.terms.iter().map(|term| judge_term(term, document, verdict)).collect()
 }
 
-fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged {
+fn judge_term(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged {
     if let Threshold::LimitedBy(expected) = term.value {
         let limited_by = verdict.map(|verdict| verdict.limited_by);
         // An unclear verdict neither confirms nor excludes a limit.
@@ -94,7 +94,7 @@ fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged 
         let was = limited_by.map(|was| was.name().to_owned());
         return Judged { term: term.text.clone(), was, holds, undecided: false };
     }
-    if let Some(judged) = percentile(term, document) {
+    if let Some(judged) = judge_percentile(term, document) {
         return judged;
     }
     let of_name = term.name.as_ref().and_then(|name| document.names.iter().find(|it| it.name.as_ref() == Some(name)));
@@ -118,8 +118,10 @@ fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged 
     let was = figure.map(|figure| match term.value {
         Threshold::Time(_) => units::time_us(figure),
         Threshold::Share(_) if term.metric == Metric::Unavailable => format!("{:.3} % of the time", figure * 100.0),
-        Threshold::Share(_) => share(figure, total),
-        Threshold::OfAsked(_) => asked.map_or(String::new(), |asked| asked.beside(figure, document.requests.open)),
+        Threshold::Share(_) => share_or_count(figure, total),
+        Threshold::OfAsked(_) => {
+            asked.map_or(String::new(), |asked| asked.describe_reached(figure, document.requests.open))
+        }
         Threshold::LimitedBy(_) => String::new(),
         Threshold::Number(_) if is_count => units::thousands(figure as u64),
         Threshold::Number(_) => format!("{figure:.2}"),
@@ -130,13 +132,13 @@ fn judge(term: &Term, document: &Document, verdict: Option<&Verdict>) -> Judged 
         }
         _ => of_name.map_or(document.latency.service.count, |of_name| of_name.completed),
     };
-    let was = was.map(|was| was + &largest(term.metric, values));
+    let was = was.map(|was| was + &largest_value_clause(term.metric, values));
     let holds = figure.is_some_and(|figure| term.comparison.holds(figure, value));
-    Judged { term: term.text.clone(), was, holds, undecided: figure.is_none() && !may_be_missing(term) }
+    Judged { term: term.text.clone(), was, holds, undecided: figure.is_none() && !passes_without_figure(term) }
 }
 
 /// True if a missing figure passes: without a failed status, there is no latency of failed statuses.
-fn may_be_missing(term: &Term) -> bool {
+fn passes_without_figure(term: &Term) -> bool {
     matches!(term.metric, Metric::Latency(LatencyView::Class(3..), _)) && term.name.is_none()
 }
 
@@ -155,7 +157,7 @@ impl AskedRate {
     }
 
     /// Compares the reached rate with the requested one; `open` is the number of requests in flight at the end.
-    fn beside(self, reached_per_s: f64, open: u64) -> String {
+    fn describe_reached(self, reached_per_s: f64, open: u64) -> String {
         let Self { per_s, by_end_per_s } = self;
         let (asked, late) = (format!("{per_s:.2}"), format!("{:.2}", per_s - by_end_per_s));
         if late == "0.00" {
@@ -174,7 +176,7 @@ impl AskedRate {
 }
 
 /// A share of all requests, shown as a count if `total` is small.
-fn share(share: f64, total: f64) -> String {
+fn share_or_count(share: f64, total: f64) -> String {
     match total as u64 {
         few if few < units::PERCENT_MIN => units::share((share * total).round() as u64, few),
         _ => format!("{:.3} % of requests", share * 100.0),
@@ -182,7 +184,7 @@ fn share(share: f64, total: f64) -> String {
 }
 
 /// A clause for small runs, where the percentile is simply the largest value.
-fn largest(metric: Metric, values: u64) -> String {
+fn largest_value_clause(metric: Metric, values: u64) -> String {
     match metric {
         Metric::Latency(_, Statistic::Percentile(percent))
             if percent.value() < 100.0 && rank(percent.value(), values) >= values =>
@@ -196,7 +198,7 @@ fn largest(metric: Metric, values: u64) -> String {
 /// Judges a percentile of the latency since the due time, over all due requests. Failed, abandoned and dropped requests
 /// count as too slow. Undecided if the outcome depends on requests still open when the run stopped. `None` for other
 /// terms, or if nothing was measured.
-fn percentile(term: &Term, document: &Document) -> Option<Judged> {
+fn judge_percentile(term: &Term, document: &Document) -> Option<Judged> {
     let Metric::Latency(view @ (LatencyView::Shown | LatencyView::Scheduled), Statistic::Percentile(percent)) =
         term.metric
     else {
@@ -221,9 +223,9 @@ fn percentile(term: &Term, document: &Document) -> Option<Judged> {
         term.comparison.holds(figure, limit.as_nanos() as f64)
     };
     let between = PercentileBounds { lower_ns: at_once.map_or(lower_ns, |ns| ns.min(lower_ns)), upper_ns: never };
-    let mut was = between.because(missing(&document.requests, open_loop, &estimate, true));
+    let mut was = between.because(count_unbounded_requests(&document.requests, open_loop, &estimate, true));
     if never.is_some() {
-        was += &largest(term.metric, estimate.due());
+        was += &largest_value_clause(term.metric, estimate.due());
     }
     let undecided = holds(at_once) != holds(never);
     Some(Judged { term: term.text.clone(), was: Some(was), holds: holds(never) && !undecided, undecided })
@@ -231,7 +233,7 @@ fn percentile(term: &Term, document: &Document) -> Option<Judged> {
 
 /// Counts the requests without an upper bound on latency, by outcome. `any_open` counts every request still open when
 /// the run stopped; otherwise only those older than any response count.
-pub(super) fn missing(
+pub(super) fn count_unbounded_requests(
     requests: &Requests,
     open_loop: &OpenLoop,
     estimate: &PercentileEstimates,
@@ -266,18 +268,19 @@ mod tests {
 
     const URL: &str = "http://127.0.0.1/";
 
-    fn term(metric: Metric, comparison: ComparisonOperator, value: Threshold) -> Term {
+    fn build_term(metric: Metric, comparison: ComparisonOperator, value: Threshold) -> Term {
         Term { text: String::new(), metric, name: None, comparison, value }
     }
 
     /// The value of a metric, and true if it exceeds `value`.
-    fn asked(plan: &Plan, outcome: &Outcome, metric: Metric, value: Threshold) -> (Option<String>, bool) {
-        let judged = judge(&term(metric, ComparisonOperator::More, value), &Document::of(plan, outcome), None);
+    fn judge_metric(plan: &Plan, outcome: &Outcome, metric: Metric, value: Threshold) -> (Option<String>, bool) {
+        let judged =
+            judge_term(&build_term(metric, ComparisonOperator::More, value), &Document::of(plan, outcome), None);
         (judged.was, judged.holds)
     }
 
     /// An outcome of 1,000 requests: six 503 responses, four late ones, and 20 requests without a response.
-    fn flawed() -> Outcome {
+    fn flawed_outcome() -> Outcome {
         let mut outcome = flawless(980, 1);
         (0..6).for_each(|_| outcome.totals.statuses.record(503));
         fail(&mut outcome, 6, Phase::Status, Cause::Status(503));
@@ -290,7 +293,7 @@ mod tests {
 
     #[test]
     fn gates_use_the_shown_figures() {
-        let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawed());
+        let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawed_outcome());
         let p99 = Statistic::Percentile("99".parse().unwrap());
         let ms = |ms| Threshold::Time(Duration::from_millis(ms));
         for (metric, value, was, holds) in [
@@ -306,7 +309,11 @@ mod tests {
             (Metric::Status(503), Threshold::Number(5.0), "6", true),
             (Metric::StatusClass(5), Threshold::Share(0.01), "0.600 % of requests", false),
         ] {
-            assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), holds), "{metric:?} {value:?}");
+            assert_eq!(
+                judge_metric(&plan, &outcome, metric, value),
+                (Some(was.to_owned()), holds),
+                "{metric:?} {value:?}"
+            );
         }
     }
 
@@ -337,14 +344,18 @@ mod tests {
             (Metric::Errors, Threshold::Share(0.0), "10.000 % of requests"),
             (Metric::Rate, Threshold::OfAsked(0.8), "900.00 of 1000.00 requests/s"),
         ] {
-            assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?} {value:?}");
+            assert_eq!(
+                judge_metric(&plan, &outcome, metric, value),
+                (Some(was.to_owned()), true),
+                "{metric:?} {value:?}"
+            );
         }
-        assert!(!asked(&plan, &outcome, Metric::Rate, Threshold::OfAsked(0.95)).1);
+        assert!(!judge_metric(&plan, &outcome, Metric::Rate, Threshold::OfAsked(0.95)).1);
         // In an overlong run, fewer due requests do not bring the reached rate closer to the requested one.
         outcome.totals.open_loop.as_mut().unwrap().due = 900;
-        let slow = asked(&plan, &outcome, Metric::Rate, Threshold::OfAsked(0.95));
+        let slow = judge_metric(&plan, &outcome, Metric::Rate, Threshold::OfAsked(0.95));
         assert_eq!(slow, (Some("900.00 of 1000.00 requests/s".to_owned()), false));
-        let words = |open| AskedRate { per_s: 100.0, by_end_per_s: 90.0 }.beside(60.0, open);
+        let words = |open| AskedRate { per_s: 100.0, by_end_per_s: 90.0 }.describe_reached(60.0, open);
         let asked = "60.00 of the 90.00 requests/s that count: of 100.00 asked for, 10.00 are left out,";
         assert_eq!(words(10), format!("{asked} because they were due too close to the end to have a response"));
         assert_eq!(words(0), format!("{asked} because nothing was left to send while the last responses came"));
@@ -385,11 +396,11 @@ mod tests {
             // The service latency counts only requests that were sent and answered.
             (100, LatencyView::Service, "99", "1.00ms", false),
         ] {
-            let judged = asked(&plan, &outcome(failed), metric(view, percent), limit);
+            let judged = judge_metric(&plan, &outcome(failed), metric(view, percent), limit);
             assert_eq!(judged, (Some(was.to_owned()), breaks), "{failed} {view:?} p{percent}");
             // A required term, as in a search, does not hold either.
-            let held = judge(
-                &term(metric(view, percent), ComparisonOperator::Less, limit),
+            let held = judge_term(
+                &build_term(metric(view, percent), ComparisonOperator::Less, limit),
                 &Document::of(&plan, &outcome(failed)),
                 None,
             )
@@ -397,7 +408,7 @@ mod tests {
             assert_eq!(held, !breaks, "{failed} {view:?} p{percent}");
         }
         plan.dialect = Dialect::Wrk2;
-        let judged = asked(&plan, &outcome(100), metric(LatencyView::Shown, "99"), limit);
+        let judged = judge_metric(&plan, &outcome(100), metric(LatencyView::Shown, "99"), limit);
         assert_eq!(judged, (Some(TEN_PERCENT.to_owned()), true));
     }
 
@@ -415,8 +426,8 @@ mod tests {
         open_loop.due = 1_000;
         let judged = |percent: &str, comparison, limit_ms: u64| {
             let metric = Metric::Latency(LatencyView::Shown, Statistic::Percentile(percent.parse().unwrap()));
-            let term = term(metric, comparison, Threshold::Time(Duration::from_millis(limit_ms)));
-            let judged = judge(&term, &Document::of(&plan, &outcome), None);
+            let term = build_term(metric, comparison, Threshold::Time(Duration::from_millis(limit_ms)));
+            let judged = judge_term(&term, &Document::of(&plan, &outcome), None);
             (judged.holds, judged.undecided)
         };
         let (no, yes, undecided) = ((false, false), (true, false), (false, true));
@@ -430,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_gate_without_its_figure_has_not_passed() {
+    fn gates_without_a_figure_do_not_pass() {
         let plan = plan(Dialect::Native, URL, 1, 1, 1);
         let mut outcome = flawless(0, 1);
         outcome.totals.latency.record_many(50_000_000, 10);
@@ -446,7 +457,7 @@ mod tests {
             let value = Threshold::Time(Duration::from_secs(1));
             let term =
                 Term { text, metric: metric.parse().unwrap(), name, comparison: ComparisonOperator::More, value };
-            let gate = gate(&Condition { terms: vec![term] }, &document, None);
+            let gate = judge_gate(&Condition { terms: vec![term] }, &document, None);
             (gate.broken, gate.undecided, gate.lacks_figure())
         };
         assert_eq!(gate("p99.5xx", None), (false, false, false), "judged");
@@ -456,16 +467,16 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_measured_breaks_no_gate() {
+    fn unmeasured_figures_break_no_gate() {
         let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawless(0, 1));
         let metrics = [
             Metric::Latency(LatencyView::Shown, Statistic::Max),
             Metric::Latency(LatencyView::Service, Statistic::Least),
         ];
         for metric in metrics {
-            assert_eq!(asked(&plan, &outcome, metric, Threshold::Time(Duration::ZERO)), (None, false));
+            assert_eq!(judge_metric(&plan, &outcome, metric, Threshold::Time(Duration::ZERO)), (None, false));
         }
-        assert_eq!(asked(&plan, &outcome, Metric::Errors, Threshold::Share(0.0)), (None, false));
+        assert_eq!(judge_metric(&plan, &outcome, Metric::Errors, Threshold::Share(0.0)), (None, false));
     }
 
     #[test]
@@ -482,24 +493,24 @@ mod tests {
             (Metric::Latency(LatencyView::Shown, percentile("99")), zero, "1.00ms (the largest of 9 values)"),
             (Metric::Latency(LatencyView::Shown, percentile("100")), zero, "1.00ms"),
         ] {
-            assert_eq!(asked(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?}");
+            assert_eq!(judge_metric(&plan, &outcome, metric, value), (Some(was.to_owned()), true), "{metric:?}");
         }
     }
 
     #[test]
-    fn a_gate_breaks_when_all_its_terms_hold() {
-        let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawed());
+    fn gates_break_when_all_terms_hold() {
+        let (plan, outcome) = (plan(Dialect::Native, URL, 1, 1, 1), flawed_outcome());
         let rate = Term {
             text: "rate>10".to_owned(),
-            ..term(Metric::Rate, ComparisonOperator::More, Threshold::Number(10.0))
+            ..build_term(Metric::Rate, ComparisonOperator::More, Threshold::Number(10.0))
         };
         let dead = Term {
             text: "rate<10".to_owned(),
-            ..term(Metric::Rate, ComparisonOperator::Less, Threshold::Number(10.0))
+            ..build_term(Metric::Rate, ComparisonOperator::Less, Threshold::Number(10.0))
         };
         let of = |terms: &[&Term]| Condition { terms: terms.iter().map(|term| (*term).clone()).collect() };
         let conditions = [of(&[&rate]), of(&[&dead]), of(&[&rate, &dead]), of(&[&rate, &rate])];
-        let gates = gates(&conditions, &Document::of(&plan, &outcome), None);
+        let gates = judge_gates(&conditions, &Document::of(&plan, &outcome), None);
         assert_eq!(gates.iter().map(|gate| gate.broken).collect::<Vec<_>>(), [true, false, false, true]);
         assert_eq!((gates[0].condition(), gates[0].was()), ("rate>10".to_owned(), "it was 1000.00".to_owned()));
         assert_eq!(gates[3].was(), "rate>10 was 1000.00, rate>10 was 1000.00");
@@ -510,18 +521,21 @@ mod tests {
         let plan = plan(Dialect::Native, URL, 1, 1, 1);
         let read = |text: &str| {
             let metric = if text == "errors" { Metric::Errors } else { Metric::Requests };
-            let term =
-                Term { text: text.to_owned(), ..term(metric, ComparisonOperator::AtLeast, Threshold::Share(0.0)) };
+            let term = Term {
+                text: text.to_owned(),
+                ..build_term(metric, ComparisonOperator::AtLeast, Threshold::Share(0.0))
+            };
             Some(Condition { terms: vec![term] })
         };
         let result = |conditions: &[&str], bytes: u64| {
             let mut document = received(Document::judged(&plan, &whole(flawless(1_000, 1))), bytes);
-            document.gates = gates(&conditions.iter().filter_map(|it| read(it)).collect::<Vec<_>>(), &document, None);
+            document.gates =
+                judge_gates(&conditions.iter().filter_map(|it| read(it)).collect::<Vec<_>>(), &document, None);
             document
         };
         let sum_of = |parts: &[Document], read: &dyn Fn(&str) -> Option<Condition>| {
             let named = parts.iter().map(|document| Named { name: "x", document });
-            crate::judge::sum(&named.collect::<Vec<_>>(), read).unwrap()
+            crate::judge::judge_sum(&named.collect::<Vec<_>>(), read).unwrap()
         };
         let sum = |parts: &[Document]| sum_of(parts, &read);
         let conditions = |document: &Document| document.gates.iter().map(Gate::condition).collect::<Vec<_>>().join(" ");
@@ -548,8 +562,8 @@ mod tests {
         let mut document = Document::judged(&plan, &outcome);
         let mut judged = |was, comparison, limited_by| {
             document.verdict.as_mut().unwrap().limited_by = was;
-            let term = term(Metric::Verdict, comparison, Threshold::LimitedBy(limited_by));
-            let judged = judge(&term, &document, document.verdict.as_ref());
+            let term = build_term(Metric::Verdict, comparison, Threshold::LimitedBy(limited_by));
+            let judged = judge_term(&term, &document, document.verdict.as_ref());
             (judged.was.unwrap(), judged.holds)
         };
         for (was, comparison, limited_by, holds) in [
@@ -567,7 +581,7 @@ mod tests {
     }
 
     #[test]
-    fn an_annotation_is_one_line_of_the_workflow() {
+    fn annotations_are_one_workflow_line() {
         assert_eq!(annotation("onrush: 5 %\nof it"), "::error title=onrush::5 %25%0Aof it");
     }
 }

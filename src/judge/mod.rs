@@ -16,12 +16,12 @@ use onrush_text::units::counted;
 use crate::record::gate::Gate;
 use crate::record::{Document, Http2, Named, Note, NoteId, VERDICT_MIN, Verdict, Weight};
 use crate::run::Outcome;
-use gates::gates;
-use notes::{NoteRoom, lines, notes};
-use verdict::{usage as usage_of, verdict};
+use gates::judge_gates;
+use notes::{NoteRoom, all_notes, format_notes};
+use verdict::{judge_limit, usage_line as usage_of};
 
-pub use gates::{annotation, objective, on_missing};
-pub use verdict::{needs_probe, on, uses_all};
+pub use gates::{annotation, judge_objective, notes_on_missing_gates};
+pub use verdict::{judge_evidence, needs_probe, uses_all_connections};
 
 /// Sums several documents and judges the sum anew: its verdict, and the gates common to all parts whose conditions
 /// `read` understands. Notes name the other gates. The documents must be in the order of
@@ -30,9 +30,9 @@ pub use verdict::{needs_probe, on, uses_all};
 /// # Errors
 ///
 /// If a document holds figures that no run can have measured.
-pub fn sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) -> Result<Document, Corrupt> {
+pub fn judge_sum(named: &[Named<'_>], read: impl Fn(&str) -> Option<Condition>) -> Result<Document, Corrupt> {
     let mut sum = Document::sum(named)?;
-    sum.verdict = verdict(&sum);
+    sum.verdict = judge_limit(&sum);
     gates::judge_sum(&mut sum, named, read);
     Ok(sum)
 }
@@ -52,10 +52,10 @@ pub struct Judgement {
 }
 
 /// Judges a run by the requested gates.
-pub fn judge(document: &Document, asked: &OutputOptions) -> Judgement {
-    let verdict = verdict(document);
-    let mut notes = notes(document, verdict.as_ref(), is_printed(document, asked));
-    let mut gates = gates(&asked.gates, document, verdict.as_ref());
+pub fn judge_document(document: &Document, asked: &OutputOptions) -> Judgement {
+    let verdict = judge_limit(document);
+    let mut notes = all_notes(document, verdict.as_ref(), is_printed(document, asked));
+    let mut gates = judge_gates(&asked.gates, document, verdict.as_ref());
     gates.extend(verdict.as_ref().filter(|_| asked.is_strict).map(Gate::strict));
     notes.extend(
         gates.iter().filter(|gate| gate.lacks_figure() && !gate.is_strict()).map(|gate| {
@@ -86,13 +86,13 @@ impl JudgedRun {
     /// Records a run and judges it.
     pub fn from_outcome(plan: &Plan, outcome: &Outcome) -> Self {
         let document = Document::of(plan, outcome);
-        let Judgement { verdict, notes, gates } = judge(&document, &plan.output);
+        let Judgement { verdict, notes, gates } = judge_document(&document, &plan.output);
         let written = notes.iter().map(Note::written).collect();
         Self { document: Document { verdict, gates, notes: written, ..document }, notes }
     }
 
     /// The verdict if onrush itself was the limit and `--strict` makes that a failure.
-    pub fn strictly(&self, plan: &Plan) -> Option<&Verdict> {
+    pub fn strict_failure(&self, plan: &Plan) -> Option<&Verdict> {
         self.document.verdict.as_ref().filter(|verdict| plan.output.is_strict && verdict.limited_by.is_our_fault())
     }
 
@@ -107,7 +107,7 @@ impl JudgedRun {
         let verdict = verdict.as_ref().filter(|_| output.verbose || is_printed(&self.document, output));
         let is_known = verdict.is_some_and(|verdict| verdict.limited_by != LimitedBy::Unclear);
         let is_plain = is_known && ledger.is_empty() && self.notes.iter().all(|note| note.weight != Weight::Doubt);
-        let lingered = http2.as_ref().filter(|http2| http2.lingers > 0).map_or(String::new(), lingered);
+        let lingered = http2.as_ref().filter(|http2| http2.lingers > 0).map_or(String::new(), linger_clause);
         let usage = evidence
             .as_ref()
             .filter(|_| output.verbose)
@@ -124,12 +124,12 @@ impl JudgedRun {
             None => NoteRoom::Lines(LINES_MAX - 1),
         };
         let others: String = [usage, probe, verdict].into_iter().flatten().collect();
-        lines(&self.notes, latency.wrk_mean_us, room, colour) + &others
+        format_notes(&self.notes, latency.wrk_mean_us, room, colour) + &others
     }
 }
 
 /// How often threads waited to collect several HTTP/2 responses. Latencies include these waits.
-fn lingered(http2: &Http2) -> String {
+fn linger_clause(http2: &Http2) -> String {
     let (times, longest) = (counted(http2.lingers, "time"), http2.linger_max_us);
     format!("; onrush waited for several responses {times}, each for {longest} µs at most")
 }

@@ -91,7 +91,7 @@ fn secrets_are_only_in_the_secret() {
 }
 
 #[test]
-fn nothing_is_public_but_certificates_without_a_key() {
+fn only_certificates_without_keys_are_public() {
     let scratch = tempfile::tempdir().unwrap();
     assert!(packed(scratch.path(), &["--urls=LIST"]).unwrap().public.is_empty());
     let roots = scratch.path().join("roots.pem");
@@ -233,7 +233,7 @@ fn unsendable_runs_are_refused_before_applying() {
 }
 
 #[test]
-fn a_log_tells_people_and_programs_apart() {
+fn log_lines_distinguish_users_and_programs() {
     let mark = &LineMark::draw().unwrap();
     assert_ne!(*mark, LineMark::draw().unwrap());
     let sum = ResultDigest { name: "a b.json".to_owned(), sha256: "00ff".to_owned() };

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interrupt_ends_a_hook() {
+    fn interrupts_end_hooks() {
         let interrupt = Interrupt::default();
         interrupt.request_end();
         let (ended, _) = run("sleep 60", LONG, &interrupt);

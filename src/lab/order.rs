@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn no_point_is_earlier_than_another_on_average() {
+    fn points_are_equally_early_on_average() {
         for seed in 0..20 {
             for (points, rounds) in [(2, 2), (2, 10), (3, 3), (7, 3), (9, 5), (8, 4), (5, 7), (1, 3)] {
                 let sums = sums(points, rounds, seed);
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_drift_of_the_target_cancels_out() {
+    fn target_drift_cancels_out() {
         // Each run is slower than the previous one by half a per cent of the first rate.
         for (points, rounds) in [(4, 10), (7, 3), (2, 4)] {
             let mut rates = vec![0.0; points];
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_drawn_and_repeatable() {
+    fn orders_are_random_and_repeatable() {
         for kind in [Order::Interleaved, Order::Random] {
             assert_eq!(order(kind, 8, 4, 3), order(kind, 8, 4, 3));
             assert_ne!(order(kind, 8, 4, 3), order(kind, 8, 4, 4));

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_ends_by_itself_is_noticed() {
+    fn targets_ending_by_themselves_are_noticed() {
         let scratch = TempDir::new().unwrap();
         let mut target = start("touch \"$IN/ready\"; sleep 0.05; exit 7", LONG, &scratch).unwrap();
         let deadline = Instant::now() + LONG;
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_never_ready_is_ended() {
+    fn targets_never_ready_are_ended() {
         let scratch = TempDir::new().unwrap();
         let unready = start("echo $$; sleep 60", Duration::from_millis(100), &scratch).unwrap_err().to_string();
         let late = "the target was not ready within 100ms, so its command was ended; it printed: ";
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn no_question_takes_longer_than_is_left() {
+    fn readiness_checks_stay_within_the_timeout() {
         let scratch = TempDir::new().unwrap();
         let (output, timeout) = (scratch.path().join("output"), Duration::from_millis(200));
         let known = KnownSecrets::default();
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn one_whose_place_is_taken_is_not_started() {
+    fn targets_on_taken_addresses_are_not_started() {
         let scratch = TempDir::new().unwrap();
         fs::write(scratch.path().join("ready"), "").unwrap();
         assert_eq!(start("echo $$", LONG, &scratch).unwrap_err(), TargetNotReady::Taken);

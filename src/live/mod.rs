@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_warm_up_is_told_from_the_run() {
+    fn progress_distinguishes_warm_up_and_run() {
         let line = |elapsed_ms, warm_up_ms| {
             let (elapsed, warm_up) = (Duration::from_millis(elapsed_ms), Some(Duration::from_millis(warm_up_ms)));
             text(stop(Some(10), None), None, &RunProgress { elapsed, warm_up, requests: 0, ..*PROGRESS })

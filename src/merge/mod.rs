@@ -59,7 +59,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
     if let Some((name, other)) = record::counted_twice(&named) {
         bail!("{name:?} and {other:?} hold the same run; a result counts once");
     }
-    let mut sum = judge::sum(&named, cli::saved_gate)?;
+    let mut sum = judge::judge_sum(&named, cli::saved_gate)?;
     for other in &named[1..] {
         let Some(different) = named[0].document.plan.difference(&other.document.plan) else { continue };
         if !merge.force {
@@ -69,7 +69,7 @@ pub fn run(merge: &Merge, open: impl FnOnce(&FileStates)) -> anyhow::Result<(Doc
         sum.notes.push(Note::doubt(NoteId::DifferentPlans, mixed(&different)));
     }
     // A reader of the exit code alone must learn of unjudged gates.
-    let notes = judge::on_missing(&sum).map(|note| format!("note: {}", printable(&note.text))).collect();
+    let notes = judge::notes_on_missing_gates(&sum).map(|note| format!("note: {}", printable(&note.text))).collect();
     let printed = match (merge.is_piped, merge.outputs.is_empty()) {
         (false, false) => PrintedReport { text: String::new(), notes },
         (false, true) if stdout().is_terminal() => form::print(&sum, ReportForm::Report, false)?,

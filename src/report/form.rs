@@ -356,7 +356,7 @@ mod tests {
                 assert_eq!(report(&read), printed, "{dialect:?} {:?}", plan.output);
             }
             let document = Document::judged(&plan, &outcome);
-            let judgement = judge::judge(&Document::of(&plan, &outcome), &plan.output);
+            let judgement = judge::judge_document(&Document::of(&plan, &outcome), &plan.output);
             let notes = judgement.notes.into_iter().map(|note| format!("note: {}", note.text));
             let verdict = judgement.verdict.map(|verdict| format!("verdict: {verdict}"));
             let said: Vec<String> = notes.chain(verdict).collect();

@@ -3,7 +3,7 @@
 use onrush_plan::LimitedBy;
 use onrush_plan::search::SearchVariable;
 
-use crate::judge::uses_all;
+use crate::judge::uses_all_connections;
 use crate::record::Document;
 use crate::run::Outcome;
 
@@ -41,7 +41,7 @@ impl ClientLimit {
         if over == SearchVariable::Rate
             && !is_queue
             && limited_by == LimitedBy::Unclear
-            && document.evidence.as_ref().is_some_and(uses_all)
+            && document.evidence.as_ref().is_some_and(uses_all_connections)
         {
             return Some(Self::Verdict(LimitedBy::Connections));
         }
@@ -102,7 +102,7 @@ mod tests {
             Some(Evidence { load, ..Evidence::default() })
         };
         let judged = |limited_by, crowded| Document {
-            verdict: Some(Verdict { limited_by, ..judge::on(&Evidence::default()) }),
+            verdict: Some(Verdict { limited_by, ..judge::judge_evidence(&Evidence::default()) }),
             evidence: evidence(crowded),
             ..Document::of(&plan, &outcome)
         };

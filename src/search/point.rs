@@ -141,7 +141,7 @@ impl Point {
             SearchVariable::Connections => Some((load as f64, counters.slots_opened as f64, 0.0)),
             SearchVariable::Threads => None,
         };
-        let terms = judge::objective(&search.objective, document);
+        let terms = judge::judge_objective(&search.objective, document);
         let stalled = stalled(outcome, length);
         let excess = SlowExcess::from_outcome(&search.objective, plan, outcome, WINDOWS as usize);
         let measured = MeasuredRun { reached, windows, completed: counters.completed, stalled, excess, terms };

@@ -324,7 +324,7 @@ impl<'a> SearchRuns<'a> {
         self.note_statuses(&plan, &judged.document);
         let per_s = completed.max(1) as f64 / outcome.elapsed.as_secs_f64();
         // A percentile of a closed loop covers the responses only.
-        let holds = judge::objective(&self.search.objective, &judged.document).iter().all(|term| term.holds)
+        let holds = judge::judge_objective(&self.search.objective, &judged.document).iter().all(|term| term.holds)
             && !errors::errors_break_objective(&self.search.objective, &outcome);
         self.look = Some(ClosedLoop { connections: plan.load.connections, per_s, holds });
         self.say_progress(&words::closed_loop_line(plan.load.connections, per_s));

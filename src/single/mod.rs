@@ -160,7 +160,7 @@ impl RunEnding<'_> {
         let (first_lines, mut screen) = (opening.take_first_lines(), opening.screen);
         // The files and the report are functions of this judgement.
         let judged = self.take_step(|| Ok(JudgedRun::from_outcome(plan, &outcome)));
-        self.our_fault = judged.as_ref().and_then(|judged| judged.strictly(plan)).cloned();
+        self.our_fault = judged.as_ref().and_then(|judged| judged.strict_failure(plan)).cloned();
         let document = judged.as_ref().map(|judged| &judged.document);
         let gates = document.iter().flat_map(|document| &document.gates);
         // With `--once`, a gate may be undecided: there is only one request.

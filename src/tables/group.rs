@@ -118,6 +118,6 @@ impl<'a> RunGroup<'a> {
             .map(|run| Some(Named { name: &run.origin.file, document: run.document.as_deref()? }))
             .collect();
         // A table shows no gates.
-        judge::sum(&record::in_order(documents?), |_| None).ok()
+        judge::judge_sum(&record::in_order(documents?), |_| None).ok()
     }
 }

@@ -129,7 +129,7 @@ fn filter_mistakes_name_position_and_nearest_word() {
 }
 
 #[test]
-fn no_text_makes_it_panic() {
+fn random_filters_never_panic() {
     let pieces = [
         "sport",
         "dst",

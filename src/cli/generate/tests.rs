@@ -15,7 +15,7 @@ fn generated(what: &str) -> String {
 }
 
 #[test]
-fn what_cannot_be_generated_is_named() {
+fn unknown_generate_values_are_rejected() {
     for args in [&["onrush", "--generate"][..], &["onrush", "--generate", "manual"], &["onrush", "--generate=html"]] {
         let Invocation::Print { stderr, exit, .. } = parse(args.iter().map(OsString::from), &crate::COMMANDS) else {
             panic!("{args:?}");
@@ -48,7 +48,7 @@ fn every_option_is_in_manual_and_completions() {
 }
 
 #[test]
-fn the_page_names_every_page_of_the_documentation() {
+fn manual_names_every_documentation_page() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/docs");
     let pages = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let pages: BTreeSet<String> =
@@ -103,7 +103,7 @@ fn completions_of_multi_run_commands_are_accepted() {
 }
 
 #[test]
-fn bash_reads_its_script_and_completes_with_it() {
+fn bash_completes_with_the_generated_script() {
     let script = generated("complete-bash");
     for (line, word, expected) in [
         ("onrush --io", "u", "uring"),

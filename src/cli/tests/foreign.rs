@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn another_tools_options_are_refused_with_ours() {
+fn foreign_options_are_refused_with_ours() {
     for (words, expected) in [
         ("-z 5s", "-z: onrush spells this -d, for instance -d 30s"),
         (
@@ -120,7 +120,7 @@ fn hints_agree_with_the_documents() {
 }
 
 #[test]
-fn options_that_swallowed_the_url_are_named() {
+fn options_taking_the_url_as_value_are_named() {
     let url = "http://h/?token=x";
     for (option, name, value) in [
         ("-H", "header", "H"),

@@ -66,7 +66,7 @@ fn experiment_options_differ_from_run_options() {
 }
 
 #[test]
-fn the_manual_lists_options_in_table_order() {
+fn manual_lists_options_in_table_order() {
     let headings: Vec<&str> = MANUAL.lines().filter_map(|line| line.strip_prefix("### `")?.strip_suffix('`')).collect();
     let expected: Vec<&str> = flags::all().map(|flag| flag.spelling.whole).collect();
     assert_eq!(headings, expected);

@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn a_rate_is_per_second_or_per_minute() {
+fn rates_are_per_second_or_minute() {
     let stage = |line: &str| run(line).schedule.unwrap().stages[0];
     for (typed, per_minute) in [
         ("1000", 60_000),
@@ -25,7 +25,7 @@ fn a_rate_is_per_second_or_per_minute() {
 }
 
 #[test]
-fn bad_rates_name_what_would_be_right() {
+fn bad_rates_suggest_corrections() {
     let least = "must be at least 1; for less than one per second write a rate per minute, for instance 30/m";
     let example = "try 1000, 10k or 90/m";
     for (typed, reason) in [
@@ -72,7 +72,7 @@ fn rates_give_every_thread_a_connection() {
 }
 
 #[test]
-fn bad_stages_name_what_would_be_right() {
+fn bad_stages_suggest_corrections() {
     let shape = "a stage is a length, a colon and a rate; try 10s:1k..20k";
     let commas = "a stage is missing before or after a comma; try 10s:1k,30s:1k..20k";
     for (typed, shown, reason) in [

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_xml_cannot_have_is_escaped() {
+    fn invalid_xml_characters_are_escaped() {
         assert_eq!(xml("a\u{1b}[1m\u{1}\u{ffff}é"), "a\\u{1b}[1m\\u{1}\u{fffd}é");
     }
 }

@@ -13,7 +13,7 @@ use crate::record::{Buffer, Document, Ended, Level, Note, NoteId, Shortage};
 const OPENING_NS: u64 = 1_000_000_000;
 
 /// The buffers that the kernel made smaller than requested.
-pub fn capped(document: &Document) -> Vec<Note> {
+pub fn capped_buffers(document: &Document) -> Vec<Note> {
     let Some(sockets) = &document.sockets else { return Vec::new() };
     let both = [("--rcvbuf", "net.core.rmem_max", sockets.rcvbuf), ("--sndbuf", "net.core.wmem_max", sockets.sndbuf)];
     let note = |(option, setting, buffer): (_, _, Option<Buffer>)| {
@@ -27,13 +27,14 @@ pub fn capped(document: &Document) -> Vec<Note> {
 }
 
 /// The note on a run with fewer connections than asked for.
-pub fn fewer(facts: &NoteFacts<'_>) -> Option<Note> {
+pub fn fewer_connections(facts: &NoteFacts<'_>) -> Option<Note> {
     let Document { connections, plan, errors, ended, .. } = facts.document;
     let (opened, shortage) = (connections.established, connections.shortage);
     // With stages, count only connections that there was time to open.
     let least_ns = OPENING_NS.min(facts.elapsed_ns).max(1);
     let stages = plan.connection_stages.as_deref();
-    let asked = stages.map_or(plan.connections, |stages| planned(stages).most_for(least_ns, facts.elapsed_ns));
+    let asked =
+        stages.map_or(plan.connections, |stages| planned_connections(stages).most_for(least_ns, facts.elapsed_ns));
     let asked = u64::from(asked);
     // Each machine with room for fewer connections has its own note.
     let machines = &facts.document.machines;
@@ -55,7 +56,7 @@ pub fn fewer(facts: &NoteFacts<'_>) -> Option<Note> {
 }
 
 /// The planned number of connections over time.
-fn planned(stages: &[Level]) -> ConnectionLevels {
+fn planned_connections(stages: &[Level]) -> ConnectionLevels {
     let level =
         |level: &Level| levels::ConnectionLevel { length: duration(level.length_s), from: level.from, to: level.to };
     ConnectionLevels { stages: stages.iter().map(level).collect(), part: Partition::WHOLE }

@@ -6,7 +6,7 @@ use onrush_stats::BATCHES_MIN;
 use onrush_text::units::{counted, exact, listed, thousands, time_us};
 
 use super::facts::duration;
-use super::were;
+use super::was_or_were;
 use crate::figures::NS_PER_US;
 use crate::record::{Document, Ended, Known, Note, NoteId, StoppedThread, Unknown, Until};
 
@@ -14,7 +14,7 @@ use crate::record::{Document, Ended, Known, Note, NoteId, StoppedThread, Unknown
 const NAMED: usize = 9;
 
 /// The note on a run that ended early or before all its requests completed.
-pub fn early(document: &Document) -> Option<Note> {
+pub fn early_end(document: &Document) -> Option<Note> {
     let (plan, elapsed) = (&document.plan, document.elapsed());
     let (id, text) = match document.ended {
         Some(Ended::Signal) => (NoteId::Interrupted, interrupted_line(elapsed, plan.duration_s.map(duration))),
@@ -43,7 +43,7 @@ fn too_few_requests(document: &Document) -> Option<Note> {
 }
 
 /// The note on threads ended by the script.
-pub fn by_script(document: &Document) -> Option<Note> {
+pub fn ended_by_script(document: &Document) -> Option<Note> {
     let stopped = &document.stopped_threads;
     let times = || stopped.iter().map(|thread| thread.at_s);
     let (first, last) = (times().reduce(f64::min)?, times().reduce(f64::max)?);
@@ -55,7 +55,7 @@ pub fn by_script(document: &Document) -> Option<Note> {
 }
 
 /// The note on the outcome of `--until`.
-pub fn until(document: &Document) -> Option<Note> {
+pub fn until_outcome(document: &Document) -> Option<Note> {
     let until = document.until.as_ref().filter(|_| document.requests.completed > 0)?;
     let text = until_line(until, document.elapsed(), document.ended == Some(Ended::Requests));
     Some(if until.reached { Note::hint(NoteId::Until, text) } else { Note::failure(NoteId::Until, text) })
@@ -89,7 +89,7 @@ fn ended_line(stopped: &[StoppedThread], threads: usize, [first, last]: [f64; 2]
     };
     let rest = match unsent {
         0 => String::new(),
-        unsent => format!(": {} {} not sent", counted(unsent, "request"), were(unsent)),
+        unsent => format!(": {} {} not sent", counted(unsent, "request"), was_or_were(unsent)),
     };
     format!("the script ended {who} {when}{rest}")
 }

@@ -13,7 +13,7 @@ const HAVE_NOTES: [&str; 2] = ["status", "abandoned"];
 
 /// The notes on failures, most frequent first. Statuses and abandoned requests have notes of their own. `is_said`:
 /// another note reports the lack of open files.
-pub fn notes(document: &Document, is_said: bool) -> Vec<Note> {
+pub fn failure_notes(document: &Document, is_said: bool) -> Vec<Note> {
     let mut rows: Vec<&LedgerRow> =
         document.ledger.iter().filter(|row| !HAVE_NOTES.contains(&row.phase.as_str())).collect();
     rows.sort_by_key(|row| Reverse(row.count));
@@ -23,8 +23,8 @@ pub fn notes(document: &Document, is_said: bool) -> Vec<Note> {
         let advice = row.advice.as_ref().filter(|advice| said.as_ref() != Some(advice));
         let weight = if row.ours { Weight::Doubt } else { Weight::Failure };
         let example = failure.example();
-        let text = failure.sentence(example.as_deref(), advice);
-        let lines = example.map(|example| [failure.sentence(None, advice), example]);
+        let text = failure.describe_failure(example.as_deref(), advice);
+        let lines = example.map(|example| [failure.describe_failure(None, advice), example]);
         Note { lines, ..Note::new(NoteId::Failure, weight, text) }
     };
     rows.into_iter().map(note).collect()
@@ -38,17 +38,17 @@ struct LedgerFailure<'a> {
 
 impl LedgerFailure<'_> {
     /// The sentence, ending with `example` if given.
-    fn sentence(&self, example: Option<&str>, advice: Option<&String>) -> String {
+    fn describe_failure(&self, example: Option<&str>, advice: Option<&String>) -> String {
         let LedgerRow { phase, cause, count, .. } = self.row;
-        let seconds = self.seconds();
+        let seconds = self.failure_times();
         if self.is_refusal() {
             let by = self.row.example.as_ref().map_or(String::new(), |example| format!(" by {example}"));
             let listens = if self.is_throughout() { "listens" } else { "listened" };
             return format!("{} refused{by}{seconds}: nothing {listens} there", counted(*count, "connection"));
         }
         let what = match self.document.plan.once {
-            true => format!("{}: {cause}", class(phase)),
-            false => format!("{}: {} × {cause}{seconds}", class(phase), thousands(*count)),
+            true => format!("{}: {cause}", error_class(phase)),
+            false => format!("{}: {} × {cause}{seconds}", error_class(phase), thousands(*count)),
         };
         let example = match (example, self.row.example_is) {
             (None, _) => String::new(),
@@ -79,7 +79,7 @@ impl LedgerFailure<'_> {
     }
 
     /// The time of the failure, unless it occurred throughout.
-    fn seconds(&self) -> String {
+    fn failure_times(&self) -> String {
         let (first_s, last_s) = (self.row.first_s, self.row.last_s);
         if self.is_throughout() {
             String::new()
@@ -92,7 +92,7 @@ impl LedgerFailure<'_> {
 }
 
 /// wrk's term for the errors of a phase.
-fn class(phase: &str) -> &str {
+fn error_class(phase: &str) -> &str {
     match phase {
         "resolve" | "connect" | "tls" => "connect",
         "send" => "write",

@@ -7,7 +7,7 @@ use onrush_stats::{Count, Distribution};
 use onrush_text::units::{counted, thousands, time_us};
 
 use super::facts::NoteFacts;
-use super::seconds;
+use super::format_seconds;
 use crate::figures::NS_PER_US;
 use crate::record::evidence::Places;
 use crate::record::{Document, Note, NoteId};
@@ -23,7 +23,7 @@ const HANGING_MIN_NS: u64 = 200_000_000;
 const PLACES_MIN_NS: u64 = 200_000_000;
 
 /// The notes on requests in flight and on idle connections.
-pub fn notes(facts: &NoteFacts<'_>) -> Vec<Note> {
+pub fn flight_notes(facts: &NoteFacts<'_>) -> Vec<Note> {
     let &NoteFacts { document, ref latency, ref censored, elapsed_ns, completed } = facts;
     let Document { evidence: Some(evidence), in_flight: Some(in_flight), plan, requests, connections, .. } = document
     else {
@@ -177,9 +177,9 @@ fn idle_line(
     let reasons = reasons.into_iter().take(if is_scheduled { 5 } else { 7 });
     // Skips reasons that would print as 0.0.
     let reasons = reasons.filter(|&(mean, _)| mean >= 0.05);
-    let reasons: Vec<String> = reasons.map(|(mean, why)| format!("{} {why}", number(mean))).collect();
-    let (busy, connections, list) = (number(busy), thousands(connections), reasons.join(", "));
-    let away = number(never_established + waiting + connecting + pausing + leaving);
+    let reasons: Vec<String> = reasons.map(|(mean, why)| format!("{} {why}", format_mean(mean))).collect();
+    let (busy, connections, list) = (format_mean(busy), thousands(connections), reasons.join(", "));
+    let away = format_mean(never_established + waiting + connecting + pausing + leaving);
     let line = match is_scheduled {
         true => format!("on average, {away} of {connections} connections were unavailable for sending: {list}"),
         false => format!("only {busy} of {connections} connections had a request in flight on average: {list}"),
@@ -188,19 +188,19 @@ fn idle_line(
 }
 
 /// Formats a mean number: `7.4`, `5,565`.
-fn number(mean: f64) -> String {
+fn format_mean(mean: f64) -> String {
     if mean < 99.95 { format!("{mean:.1}") } else { thousands(mean.round() as u64) }
 }
 
 fn hanging_line(flight: &FlightFigures, hanging: &Hanging) -> String {
     let requests = counted(hanging.count, "request");
     let they_were = if hanging.count == 1 { "it was" } else { "they were" };
-    let age = seconds(hanging.youngest_ns);
+    let age = format_seconds(hanging.youngest_ns);
     let answers = match hanging.as_slow {
         0 => format!("the slowest response took {}", time_us(flight.slowest_ns as f64 / NS_PER_US)),
         count => format!("only {} took as long", counted(count, "response")),
     };
-    let [answered, mean] = [flight.answered, flight.mean].map(number);
+    let [answered, mean] = [flight.answered, flight.mean].map(format_mean);
     let where_they_count = if flight.is_scheduled {
         "The percentiles are estimates that count them; Avg, Stdev and Max in the Latency row leave them out".to_owned()
     } else {
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn one_slow_response_excuses_no_crowd() {
+    fn single_slow_responses_excuse_no_crowd() {
         assert_eq!(hanging(&[(4_800, 93)], 0, &[(1, 6_000), (4_900, 1)]), Some((93, 1)));
         let flight = FlightFigures {
             hanging: Hanging::from_ages(
@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_abandoned_is_not_open() {
+    fn abandoned_requests_are_not_open() {
         assert_eq!(hanging(&[(30_000, 5), (1, 3)], 5, &[(1, 9)]), None);
         assert_eq!(hanging(&[(30_000, 5), (20_000, 3)], 5, &[(1, 9)]), Some((3, 0)));
     }

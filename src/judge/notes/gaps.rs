@@ -7,7 +7,7 @@ use onrush_stats::Gap;
 use onrush_text::units::{PERCENT_MIN, counted, listed, time_us};
 
 use super::facts::{NoteFacts, duration, seconds_ns};
-use super::seconds;
+use super::format_seconds;
 use crate::figures::NS_PER_US;
 use crate::record::{Document, Note, NoteId};
 
@@ -18,7 +18,7 @@ const TIMES_NAMED: usize = 3;
 
 /// The note on times without a response. With a schedule it reports the target's unavailability, otherwise only the
 /// times.
-pub fn without_response(facts: &NoteFacts<'_>) -> Option<Note> {
+pub fn response_gaps(facts: &NoteFacts<'_>) -> Option<Note> {
     let unavailable = facts.document.open_loop.as_ref().and_then(|open_loop| open_loop.unavailable.as_ref());
     if let Some(unavailable) = unavailable {
         let gaps = unavailable.gaps();
@@ -27,16 +27,17 @@ pub fn without_response(facts: &NoteFacts<'_>) -> Option<Note> {
         let text = || unavailable_line(&times, unavailable.share, unavailable.due.unwrap_or_default());
         return is_said.then(|| Note::failure(NoteId::Unavailable, text()));
     }
-    let gaps: Vec<Gap> = facts.silences().iter().map(|silence| gap(silence.start_s, silence.length_s)).collect();
-    let text = |gaps| format!("no response {}", NamedTimes::from_gaps(gaps, facts.elapsed_ns).words());
+    let gaps: Vec<Gap> =
+        facts.silences().iter().map(|silence| gap_from_seconds(silence.start_s, silence.length_s)).collect();
+    let text = |gaps| format!("no response {}", NamedTimes::from_gaps(gaps, facts.elapsed_ns).describe_times());
     (!gaps.is_empty()).then(|| Note::failure(NoteId::Silences, text(gaps)))
 }
 
 /// The note on stalls of onrush.
-pub fn stalled(facts: &NoteFacts<'_>) -> Option<Note> {
+pub fn generator_stalls(facts: &NoteFacts<'_>) -> Option<Note> {
     let Document { requests, in_flight, evidence, duration_s, .. } = facts.document;
     let generator = &evidence.as_ref()?.generator;
-    let gaps: Vec<Gap> = generator.long_stalls.iter().map(|it| gap(it.start_s, it.length_s)).collect();
+    let gaps: Vec<Gap> = generator.long_stalls.iter().map(|it| gap_from_seconds(it.start_s, it.length_s)).collect();
     let share = generator.stalled_s / duration_s;
     let matters = !gaps.is_empty() || share > STALLED_SHARE;
     // Requests in flight waited through the stall. With a schedule, requests that became due waited as well.
@@ -44,19 +45,24 @@ pub fn stalled(facts: &NoteFacts<'_>) -> Option<Note> {
     let due = requests.due.unwrap_or_default() as f64 * share;
     let waited = in_flight * generator.stalls as f64 + due;
     let touched = (waited / facts.completed.max(1) as f64).min(1.0);
-    let text =
-        |gaps| stalled_line(&NamedTimes::from_gaps(gaps, facts.elapsed_ns), share, &inflated(touched, facts.completed));
+    let text = |gaps| {
+        stalled_line(
+            &NamedTimes::from_gaps(gaps, facts.elapsed_ns),
+            share,
+            &inflated_latencies(touched, facts.completed),
+        )
+    };
     matters.then(|| Note::doubt(NoteId::Stalled, text(gaps)))
 }
 
 /// The note on a suspended machine.
-pub fn suspended(document: &Document) -> Option<Note> {
+pub fn machine_suspension(document: &Document) -> Option<Note> {
     let lasted = duration(document.suspended_s);
     (!lasted.is_zero()).then(|| Note::doubt(NoteId::Suspended, suspended_line(lasted)))
 }
 
 /// Converts seconds since measuring began to a gap in nanoseconds.
-fn gap(start_s: f64, length_s: f64) -> Gap {
+fn gap_from_seconds(start_s: f64, length_s: f64) -> Gap {
     let from_ns = seconds_ns(start_s);
     Gap { from_ns, until_ns: from_ns + seconds_ns(length_s) }
 }
@@ -79,18 +85,18 @@ impl NamedTimes {
         Self { longest: gaps, count, elapsed_ns }
     }
 
-    fn others(&self) -> usize {
+    fn unnamed_count(&self) -> usize {
         self.count - self.longest.len()
     }
 
     /// The times of the gaps.
-    fn words(&self) -> String {
+    fn describe_times(&self) -> String {
         let text = |gap: &Gap| match gap.until_ns {
-            until_ns if until_ns >= self.elapsed_ns => format!("from {} to the end", seconds(gap.from_ns)),
-            until_ns => format!("from {} to {}", seconds(gap.from_ns), seconds(until_ns)),
+            until_ns if until_ns >= self.elapsed_ns => format!("from {} to the end", format_seconds(gap.from_ns)),
+            until_ns => format!("from {} to {}", format_seconds(gap.from_ns), format_seconds(until_ns)),
         };
         let times: Vec<String> = self.longest.iter().map(text).collect();
-        let others = match self.others() {
+        let others = match self.unnamed_count() {
             0 => String::new(),
             others => format!(" (and in {})", counted(others as u64, "shorter gap")),
         };
@@ -102,15 +108,15 @@ fn unavailable_line(times: &NamedTimes, share: f64, due: u64) -> String {
     let (percent, were) = (100.0 * share, if due == 1 { "was" } else { "were" });
     let percent = if percent < 0.05 { "less than 0.1 %".to_owned() } else { format!("{percent:.1} %") };
     let due = counted(due, "request");
-    let due = match times.others() {
+    let due = match times.unnamed_count() {
         0 => format!(", while {due} {were} due"),
         _ => format!("; {due} {were} due in these gaps"),
     };
-    format!("the target was unavailable for {percent} of the time: no response {}{due}", times.words())
+    format!("the target was unavailable for {percent} of the time: no response {}{due}", times.describe_times())
 }
 
 /// The latencies inflated by a stall: a count or a share.
-fn inflated(touched: f64, latencies: u64) -> String {
+fn inflated_latencies(touched: f64, latencies: u64) -> String {
     let percent = 100.0 * touched;
     match percent {
         _ if latencies < PERCENT_MIN => {
@@ -127,7 +133,7 @@ fn stalled_line(times: &NamedTimes, share: f64, inflated: &str) -> String {
     let times = if times.count == 0 {
         format!("for {:.0} % of the time, in short stalls", 100.0 * share)
     } else {
-        times.words()
+        times.describe_times()
     };
     format!(
         "onrush itself was stalled {times}: the process was suspended or got no processor; {inflated} are inflated by it, \
@@ -149,6 +155,6 @@ mod tests {
 
     #[test]
     fn stall_inflated_latencies_are_counted_when_few() {
-        assert_eq!(inflated(0.35, 14), "the latencies of about 5 of 14 responses");
+        assert_eq!(inflated_latencies(0.35, 14), "the latencies of about 5 of 14 responses");
     }
 }

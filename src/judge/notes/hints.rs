@@ -3,7 +3,7 @@
 use onrush_text::units::{counted, thousands};
 
 use super::facts::NoteFacts;
-use super::were;
+use super::was_or_were;
 use crate::record::{Addresses, Document, LeftOut, Note, NoteId, RequestLog};
 
 /// Resumed TLS handshakes are noted above this percentage of the responses.
@@ -19,7 +19,7 @@ const PAUSES_UNREAD: &str =
     "the script's delay() did not always return a number of milliseconds: any other result counts as 0 (no pause)";
 
 /// Hints: notes that cast no doubt.
-pub fn notes(facts: &NoteFacts<'_>) -> Vec<Note> {
+pub fn hint_notes(facts: &NoteFacts<'_>) -> Vec<Note> {
     let Document { requests, connections, latency, in_flight, plan, .. } = facts.document;
     let (carried, interim, completed, cut) =
         (requests.carried, requests.interim, requests.completed, requests.cut_responses);
@@ -32,7 +32,7 @@ pub fn notes(facts: &NoteFacts<'_>) -> Vec<Note> {
     let batch = facts.document.batch.filter(|_| plan.once);
     let (resumed, handshakes) = facts.document.tls.as_ref().map_or((0, 0), |tls| (tls.resumed, tls.handshakes));
     let hint = |applies: bool, id: NoteId, line: &dyn Fn() -> String| applies.then(|| Note::hint(id, line()));
-    let mut notes = facts.document.addresses.as_ref().map_or_else(Vec::new, left_out);
+    let mut notes = facts.document.addresses.as_ref().map_or_else(Vec::new, left_out_addresses);
     let others = [
         batch.map(|batch| Note::hint(NoteId::FirstOfBatch, first_of_batch_line(batch))),
         hint(matters, NoteId::Carried, &|| carried_line(carried, completed)),
@@ -43,7 +43,7 @@ pub fn notes(facts: &NoteFacts<'_>) -> Vec<Note> {
         hint(facts.document.pauses_unread, NoteId::PausesUnread, &|| PAUSES_UNREAD.to_owned()),
         hint(is_closed, NoteId::IdleClosed, &|| idle_closed_line(idle_closed, requests.returned)),
         hint(cut > 0, NoteId::CutResponses, &|| cut_responses_line(cut, facts.most_in_flight().is_some())),
-        facts.document.request_log.and_then(lost_lines),
+        facts.document.request_log.and_then(lost_log_lines),
         // Noted only if handshakes are part of the load.
         hint(resumed * 100 > completed * RESUMED_PERCENT, NoteId::Resumed, &|| resumed_line(resumed, handshakes)),
     ];
@@ -64,7 +64,7 @@ fn idle_closed_line(times: u64, returned: u64) -> String {
 }
 
 /// The notes on addresses left out.
-fn left_out(Addresses { used, left_out }: &Addresses) -> Vec<Note> {
+fn left_out_addresses(Addresses { used, left_out }: &Addresses) -> Vec<Note> {
     let used = used.join(", ");
     let text = |LeftOut { address, cause }: &LeftOut| {
         format!("{address} was left out: {cause} at the start; the load went to {used}")
@@ -83,7 +83,7 @@ fn carried_line(carried: u64, answers: u64) -> String {
     } else {
         ("their responses are", "their full latency; use a longer run to make them matter less")
     };
-    let (were, carried, answers) = (were(carried), counted(carried, "request"), thousands(answers));
+    let (were, carried, answers) = (was_or_were(carried), counted(carried, "request"), thousands(answers));
     format!(
         "{carried} sent during the warm-up {were} still in flight when measuring began; {theirs} among the {answers} \
          measured, with {with}"
@@ -105,7 +105,7 @@ fn cut_responses_line(count: u64, has_streams: bool) -> String {
 }
 
 /// The note on a request log that was not written fast enough.
-fn lost_lines(RequestLog { one_of, lines, lost }: RequestLog) -> Option<Note> {
+fn lost_log_lines(RequestLog { one_of, lines, lost }: RequestLog) -> Option<Note> {
     let all = lines + lost;
     // A sample small enough to leave room for all lines.
     let enough = one_of.unwrap_or(1).saturating_mul(all).div_ceil(lines.max(1)).checked_next_power_of_two();

@@ -16,17 +16,17 @@ const WINDOW: f64 = 0.01;
 const RETURNED: f64 = 0.01;
 
 /// Notes on HTTP/2.
-pub fn notes(document: &Document, more: ConnectionsAdvice) -> Vec<Note> {
+pub fn http2_notes(document: &Document, more: ConnectionsAdvice) -> Vec<Note> {
     let Some(http2) = &document.http2 else { return Vec::new() };
     let notes = [
         no_streams(document, http2),
-        few_streams(document, http2, more),
-        ended(document, http2),
+        exhausted_streams(document, http2, more),
+        ended_connections(document, http2),
         closed_windows(document, http2),
         small_window(document, http2),
-        returned(document, http2),
+        returned_requests(document, http2),
         one_connection(document, http2),
-        spoken(document),
+        negotiated_protocols(document),
     ];
     notes.into_iter().flatten().collect()
 }
@@ -48,7 +48,7 @@ fn no_streams(document: &Document, http2: &Http2) -> Option<Note> {
 
 /// The note on a server's stream limit: lower than requested, and exhausted for at least a hundredth of the time
 /// according to the evidence. With `--max-inflight`, more connections make up for the limit.
-fn few_streams(document: &Document, http2: &Http2, more: ConnectionsAdvice) -> Option<Note> {
+fn exhausted_streams(document: &Document, http2: &Http2, more: ConnectionsAdvice) -> Option<Note> {
     if document.plan.max_inflight.is_some() {
         return None;
     }
@@ -84,7 +84,7 @@ fn few_streams(document: &Document, http2: &Http2, more: ConnectionsAdvice) -> O
 }
 
 /// The note on connection errors missing from the ledger because no request failed.
-fn ended(document: &Document, http2: &Http2) -> Option<Note> {
+fn ended_connections(document: &Document, http2: &Http2) -> Option<Note> {
     let named = |code: &str| if code == OTHER { Code::new(u32::MAX).to_string() } else { code.to_owned() };
     let is_in_ledger = |code: &str| {
         let cause = format!("ended by the server ({code})");
@@ -148,7 +148,7 @@ fn small_window(document: &Document, http2: &Http2) -> Option<Note> {
 }
 
 /// The note on many requests that had to be sent again.
-fn returned(document: &Document, http2: &Http2) -> Option<Note> {
+fn returned_requests(document: &Document, http2: &Http2) -> Option<Note> {
     let is_notable = http2.returned as f64 > RETURNED * document.requests.completed as f64;
     // Without streams, nothing was sent again.
     let is_notable = is_notable && no_streams(document, http2).is_none();
@@ -193,7 +193,7 @@ fn one_connection(document: &Document, http2: &Http2) -> Option<Note> {
 }
 
 /// The note on the negotiated protocols, each with its number of connections.
-fn spoken(document: &Document) -> Option<Note> {
+fn negotiated_protocols(document: &Document) -> Option<Note> {
     let tls = document.plan.tls.as_ref().filter(|tls| tls.alpn.len() > 1)?;
     let agreed = &document.tls.as_ref()?.negotiated;
     let of = |is_http2: bool| -> u64 {

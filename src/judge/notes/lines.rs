@@ -21,12 +21,12 @@ pub enum NoteRoom {
 /// Formats the notes not printed before the run: one per line after `note: `, with any example below, in colour if
 /// requested. Notes without room are only counted. The mean that wrk would have printed, if given, comes last if all
 /// notes have room.
-pub fn lines(notes: &[Note], wrk_mean_us: Option<f64>, room: NoteRoom, colour: bool) -> String {
+pub fn format_notes(notes: &[Note], wrk_mean_us: Option<f64>, room: NoteRoom, colour: bool) -> String {
     let (before, after) = if colour { ("\x1b[1;33m", "\x1b[0m") } else { ("", "") };
     let notes: Vec<&Note> = notes.iter().filter(|note| !note.was_announced).collect();
     let shown = match room {
         NoteRoom::All => notes.len(),
-        NoteRoom::Few => fitting(&notes),
+        NoteRoom::Few => count_fitting_notes(&notes),
         NoteRoom::Lines(count) => notes.len().min(count),
     };
     let more = match notes.len() - shown {
@@ -56,7 +56,7 @@ pub fn lines(notes: &[Note], wrk_mean_us: Option<f64>, room: NoteRoom, colour: b
 }
 
 /// Number of leading notes that fit.
-fn fitting(notes: &[&Note]) -> usize {
+fn count_fitting_notes(notes: &[&Note]) -> usize {
     let mut lines = 0;
     let fits = |note: &&&Note| {
         lines += 1 + usize::from(note.lines.is_some());

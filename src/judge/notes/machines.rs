@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use onrush_text::units::{counted, percentage, time_us};
 
-use super::seconds;
+use super::format_seconds;
 use crate::failure::too_few_files;
 use crate::record::{Document, Machine, Note, NoteId, Shortage, Weight};
 
@@ -20,27 +20,27 @@ const SHORT: f64 = 0.05;
 /// Maximum number of machines named in a note.
 const NAMED: usize = 5;
 
-pub(super) fn notes(document: &Document) -> Vec<Note> {
+pub(super) fn machine_notes(document: &Document) -> Vec<Note> {
     let machines = &document.machines;
-    let mut notes: Vec<Note> = machines.iter().filter_map(|machine| lost(document, machine)).collect();
-    notes.extend((1..).zip(machines).filter_map(fewer));
-    notes.extend((1..).zip(machines).filter_map(limit));
-    notes.extend((1..).zip(machines).filter_map(late));
-    notes.extend((1..).zip(machines).filter_map(|machine| short(document, machine)));
-    notes.extend(differ("kernels", machines, |machine| &machine.kernel));
-    notes.extend(differ("kernel interfaces", machines, |machine| &machine.backend));
-    notes.extend(far(machines));
+    let mut notes: Vec<Note> = machines.iter().filter_map(|machine| lost_machine(document, machine)).collect();
+    notes.extend((1..).zip(machines).filter_map(too_few_files_note));
+    notes.extend((1..).zip(machines).filter_map(machine_limit));
+    notes.extend((1..).zip(machines).filter_map(late_machine));
+    notes.extend((1..).zip(machines).filter_map(|machine| short_machine(document, machine)));
+    notes.extend(differing_machines("kernels", machines, |machine| &machine.kernel));
+    notes.extend(differing_machines("kernel interfaces", machines, |machine| &machine.backend));
+    notes.extend(far_machines(machines));
     notes
 }
 
-fn note(id: NoteId, weight: Weight, text: String) -> Note {
+fn machine_note(id: NoteId, weight: Weight, text: String) -> Note {
     Note { id, weight, text, lines: None, was_announced: false }
 }
 
 /// The note on a lost machine and its missing data.
-fn lost(document: &Document, machine: &Machine) -> Option<Note> {
+fn lost_machine(document: &Document, machine: &Machine) -> Option<Note> {
     let why = machine.lost.as_ref()?;
-    let missing = match seconds((machine.duration_s * 1e9) as u64) {
+    let missing = match format_seconds((machine.duration_s * 1e9) as u64) {
         // A machine that sent its final report lost no data.
         end if machine.busiest.is_some() => format!("from {end} on, its part of the load was missing"),
         _ if document.duration_s == 0.0 => {
@@ -52,11 +52,11 @@ fn lost(document: &Document, machine: &Machine) -> Option<Note> {
         }
         end => format!("what it did from {end} on is missing"),
     };
-    Some(note(NoteId::MachineLost, Weight::Doubt, format!("{why}; {missing}")))
+    Some(machine_note(NoteId::MachineLost, Weight::Doubt, format!("{why}; {missing}")))
 }
 
 /// The note on a machine with too few open files for its part.
-fn fewer((number, machine): (usize, &Machine)) -> Option<Note> {
+fn too_few_files_note((number, machine): (usize, &Machine)) -> Option<Note> {
     let Shortage { needed, allowed, .. } = machine.shortage?;
     let connections = counted(machine.connections, "connection");
     let text = format!(
@@ -64,19 +64,19 @@ fn fewer((number, machine): (usize, &Machine)) -> Option<Note> {
         machine.name,
         too_few_files(needed, allowed)
     );
-    Some(note(NoteId::FewerConnections, Weight::Doubt, text))
+    Some(machine_note(NoteId::FewerConnections, Weight::Doubt, text))
 }
 
 /// The note on a machine that was the limit of its part.
-fn limit((number, machine): (usize, &Machine)) -> Option<Note> {
+fn machine_limit((number, machine): (usize, &Machine)) -> Option<Note> {
     let words = machine.limit.as_ref()?;
     let busy = machine.busiest.map(|busy| format!(" (its busiest thread: {})", percentage(busy))).unwrap_or_default();
     let text = format!("machine {number} ({}){busy} was itself the limit of its part: {words}", machine.name);
-    Some(note(NoteId::MachineLimit, Weight::Doubt, text))
+    Some(machine_note(NoteId::MachineLimit, Weight::Doubt, text))
 }
 
 /// The note on a machine that measured later than the others.
-fn late((number, machine): (usize, &Machine)) -> Option<Note> {
+fn late_machine((number, machine): (usize, &Machine)) -> Option<Note> {
     let late = machine.late_s.filter(|late_s| *late_s >= LATE.as_secs_f64())?;
     let text = format!(
         "machine {number} ({}) began to measure {} after the others: the order to begin came late, or it was stopped; what it \
@@ -84,36 +84,36 @@ fn late((number, machine): (usize, &Machine)) -> Option<Note> {
         machine.name,
         time_us(late * 1e6)
     );
-    Some(note(NoteId::MachineLate, Weight::Doubt, text))
+    Some(machine_note(NoteId::MachineLate, Weight::Doubt, text))
 }
 
 /// The note on a machine that stopped measuring before the others without being lost. A machine that has sent its part
 /// of `-n`, or was ended by its script, is not early.
-fn short(document: &Document, (number, machine): (usize, &Machine)) -> Option<Note> {
+fn short_machine(document: &Document, (number, machine): (usize, &Machine)) -> Option<Note> {
     let missing_s = document.duration_s - machine.duration_s;
     let is_short = missing_s >= SHORT_S.max(document.duration_s * SHORT);
     if !is_short || machine.lost.is_some() || document.plan.requests.is_some() || document.script.is_some() {
         return None;
     }
-    let [until, of] = [machine.duration_s, document.duration_s].map(|length_s| seconds((length_s * 1e9) as u64));
+    let [until, of] = [machine.duration_s, document.duration_s].map(|length_s| format_seconds((length_s * 1e9) as u64));
     let text = format!(
         "machine {number} ({}) measured until {until} of {of} only: it was probably stopped then, and its part of the load was missing",
         machine.name
     );
-    Some(note(NoteId::MachineLate, Weight::Doubt, text))
+    Some(machine_note(NoteId::MachineLate, Weight::Doubt, text))
 }
 
 /// The note on a property in which machines differ.
-fn differ(what: &str, machines: &[Machine], of: fn(&Machine) -> &String) -> Option<Note> {
+fn differing_machines(what: &str, machines: &[Machine], of: fn(&Machine) -> &String) -> Option<Note> {
     let all: BTreeSet<&String> = machines.iter().map(of).collect();
     let named: Vec<&str> = all.iter().map(|it| it.as_str()).take(NAMED).collect();
     let text =
         format!("the machines have different {what}: {}; their latencies may differ because of that", named.join(", "));
-    (all.len() > 1).then(|| note(NoteId::MachinesDiffer, Weight::Hint, text))
+    (all.len() > 1).then(|| machine_note(NoteId::MachinesDiffer, Weight::Hint, text))
 }
 
 /// The note on machines far from the coordinator.
-fn far(machines: &[Machine]) -> Option<Note> {
+fn far_machines(machines: &[Machine]) -> Option<Note> {
     // The round trip of a lost machine is unknown.
     let known = machines.iter().map(|machine| machine.round_trip_s).filter(|trip_s| *trip_s > 0.0);
     let nearest = known.fold(f64::INFINITY, f64::min);
@@ -130,5 +130,5 @@ fn far(machines: &[Machine]) -> Option<Note> {
          the target",
         far.join(", ")
     );
-    (!far.is_empty()).then(|| note(NoteId::MachineFar, Weight::Hint, text))
+    (!far.is_empty()).then(|| machine_note(NoteId::MachineFar, Weight::Hint, text))
 }

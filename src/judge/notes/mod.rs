@@ -20,18 +20,18 @@ mod open_loop;
 mod statuses;
 mod unanswered;
 
-pub use lines::{NoteRoom, lines};
+pub use lines::{NoteRoom, format_notes};
 
 use onrush_plan::LimitedBy;
 
-use super::verdict::note_on;
+use super::verdict::finding_note;
 use crate::record::evidence::Evidence;
 use crate::record::{Document, Ended, Note, NoteId, Verdict};
 use facts::NoteFacts;
 use open_loop::ConnectionsAdvice;
 
 /// All notes on a run, most important first; empty if the run is beyond doubt. Notes do not repeat a printed verdict.
-pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -> Vec<Note> {
+pub fn all_notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -> Vec<Note> {
     let facts = &NoteFacts::from_document(document);
     let printed = verdict.filter(|_| is_printed);
     let says = printed.map_or(&[][..], |verdict| verdict.says);
@@ -40,31 +40,32 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -
     let is_known = document.lost_threads == 0 && document.ended != Some(Ended::NeverBegun);
     // ... and a lost machine had no more connections.
     let is_whole = is_known && document.machines.iter().all(|machine| machine.lost.is_none());
-    let mut flight = if is_whole { flight::notes(facts) } else { Vec::new() };
+    let mut flight = if is_whole { flight::flight_notes(facts) } else { Vec::new() };
     // If every request was sent when it was due, no connection was missing.
     let is_kept = document.open_loop.is_some() && !open_loop::is_missed(&document.requests);
     flight.retain(|note| !(is_kept && note.id == NoteId::Idle));
-    let has_hanging = has(&flight, NoteId::Hanging);
+    let has_hanging = has_note(&flight, NoteId::Hanging);
 
-    let mut notes: Vec<Note> = gaps::suspended(document).into_iter().chain(gaps::stalled(facts)).collect();
-    notes.extend(connections::fewer(facts).filter(|_| is_whole));
+    let mut notes: Vec<Note> =
+        gaps::machine_suspension(document).into_iter().chain(gaps::generator_stalls(facts)).collect();
+    notes.extend(connections::fewer_connections(facts).filter(|_| is_whole));
     notes.extend(flight);
-    notes.extend(connections::capped(document));
-    let more = more_connections(verdict, has_hanging);
-    notes.extend(open_loop::notes(facts, more, says.contains(&NoteId::Behind)));
-    notes.extend(ending::early(document));
-    notes.extend(ending::by_script(document));
-    notes.extend(ending::until(document));
-    notes.extend(unanswered::note(facts, has_hanging).filter(|_| is_known));
-    notes.extend(gaps::without_response(facts));
-    let is_said = has(&notes, NoteId::FewerConnections) && !says.contains(&NoteId::FewerConnections);
-    notes.extend(failures::notes(document, is_said));
-    notes.extend(statuses::note(document));
-    notes.extend(statuses::early(document));
-    notes.extend(found(verdict));
-    notes.extend(http2::notes(document, more));
-    notes.extend(machines::notes(document));
-    notes.extend(hints::notes(facts));
+    notes.extend(connections::capped_buffers(document));
+    let more = advise_on_connections(verdict, has_hanging);
+    notes.extend(open_loop::open_loop_notes(facts, more, says.contains(&NoteId::Behind)));
+    notes.extend(ending::early_end(document));
+    notes.extend(ending::ended_by_script(document));
+    notes.extend(ending::until_outcome(document));
+    notes.extend(unanswered::unanswered_note(facts, has_hanging).filter(|_| is_known));
+    notes.extend(gaps::response_gaps(facts));
+    let is_said = has_note(&notes, NoteId::FewerConnections) && !says.contains(&NoteId::FewerConnections);
+    notes.extend(failures::failure_notes(document, is_said));
+    notes.extend(statuses::status_note(document));
+    notes.extend(statuses::early_responses(document));
+    notes.extend(finding_notes(verdict));
+    notes.extend(http2::http2_notes(document, more));
+    notes.extend(machines::machine_notes(document));
+    notes.extend(hints::hint_notes(facts));
     // Notes on a backlog say more than the verdict. After redirects, the note on statuses does as well.
     let has_more = |id: NoteId| match id {
         NoteId::Behind | NoteId::Crowded => true,
@@ -77,12 +78,12 @@ pub fn notes(document: &Document, verdict: Option<&Verdict>, is_printed: bool) -
     notes
 }
 
-fn has(notes: &[Note], id: NoteId) -> bool {
+fn has_note(notes: &[Note], id: NoteId) -> bool {
     notes.iter().any(|note| note.id == id)
 }
 
 /// The value of more connections, according to the verdict and to hanging requests.
-fn more_connections(verdict: Option<(&Verdict, &Evidence)>, has_hanging: bool) -> ConnectionsAdvice {
+fn advise_on_connections(verdict: Option<(&Verdict, &Evidence)>, has_hanging: bool) -> ConnectionsAdvice {
     let Some((Verdict { limited_by, .. }, evidence)) = verdict else { return ConnectionsAdvice::Unknown };
     let load = &evidence.load;
     match limited_by {
@@ -102,18 +103,18 @@ fn more_connections(verdict: Option<(&Verdict, &Evidence)>, has_hanging: bool) -
 }
 
 /// Findings of the verdict that no other note covers.
-fn found(verdict: Option<(&Verdict, &Evidence)>) -> Vec<Note> {
+fn finding_notes(verdict: Option<(&Verdict, &Evidence)>) -> Vec<Note> {
     let Some((verdict, evidence)) = verdict else { return Vec::new() };
-    verdict.findings.iter().filter_map(|finding| note_on(*finding, evidence)).collect()
+    verdict.findings.iter().filter_map(|finding| finding_note(*finding, evidence)).collect()
 }
 
 /// The verb form for a count.
-fn were(count: u64) -> &'static str {
+fn was_or_were(count: u64) -> &'static str {
     if count == 1 { "was" } else { "were" }
 }
 
 /// Formats a time since measuring began.
-fn seconds(ns: u64) -> String {
+fn format_seconds(ns: u64) -> String {
     format!("{:.1} s", ns as f64 / 1e9)
 }
 

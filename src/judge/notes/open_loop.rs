@@ -10,10 +10,10 @@ use onrush_stats::{RowFigures, has_enough_beyond, rank};
 use onrush_text::units::{PERCENT_MIN, counted, exact, spaced, thousands, time_us};
 
 use super::facts::{NoteFacts, duration, seconds_ns};
-use super::were;
+use super::was_or_were;
 use crate::figures::NS_PER_US;
 use crate::figures::bounds::{PercentileBounds, UnboundedRequests};
-use crate::judge::gates::missing;
+use crate::judge::gates::count_unbounded_requests;
 use crate::judge::verdict::CROWDED;
 use crate::record::evidence::{Latency, Room};
 use crate::record::{self, Document, Note, NoteId, OpenLoop, Plan, Requests, Row, Schedule};
@@ -235,7 +235,7 @@ struct ScheduledRun<'a> {
 
 /// The notes on a run with a schedule. `more` is the verdict's advice on more connections. `is_said`: the verdict
 /// reports the missed rate and whether all connections were in use.
-pub fn notes(facts: &NoteFacts<'_>, more: ConnectionsAdvice, is_said: bool) -> Vec<Note> {
+pub fn open_loop_notes(facts: &NoteFacts<'_>, more: ConnectionsAdvice, is_said: bool) -> Vec<Note> {
     let Document { open_loop: Some(open_loop), plan, requests, .. } = facts.document else { return Vec::new() };
     let run = ScheduledRun {
         facts,
@@ -254,29 +254,31 @@ impl ScheduledRun<'_> {
     fn notes(&self, more: ConnectionsAdvice, is_said: bool) -> Vec<Note> {
         let ScheduleCounts { due, carried, late, dropped, .. } = self.counts;
         let lateness = self.lateness;
-        let slice = self.slice();
+        let slice = self.send_slice();
         let sent = lateness.count;
-        let burst = self.burst();
-        let crowded = self.crowded(more);
+        let burst = self.oversized_burst();
+        let crowded = self.busy_connections(more);
         let late = (late * 100 > sent * MISSED_PERCENT).then(|| {
             let limit = LATE + slice.unwrap_or_default();
             let p99_us = self.facts.document.evidence.as_ref().and_then(|evidence| evidence.load.lateness_p99_us);
-            let p99_ns = p99_us.filter(|_| has_enough_beyond(99.0, sent)).map(ns);
-            let reason = if crowded.is_none() { self.late_reason() } else { None };
-            let line = late_line(late, sent, limit, p99_ns, lateness.max_us.map_or(0, ns));
+            let p99_ns = p99_us.filter(|_| has_enough_beyond(99.0, sent)).map(us_to_ns);
+            let reason = if crowded.is_none() { self.reason_for_late_requests() } else { None };
+            let line = late_line(late, sent, limit, p99_ns, lateness.max_us.map_or(0, us_to_ns));
             Note::failure(NoteId::Late, line + &late_reason_words(reason, burst.as_ref()))
         });
         let in_percentiles = !self.facts.document.imitates(Dialect::Wrk2);
         let dropped = (dropped > 0)
             .then(|| Note::failure(NoteId::Dropped, too_late_line(dropped, due + carried, in_percentiles)));
-        let behind = self.behind(crowded);
+        let behind = self.missed_schedule(crowded);
         let crowded = crowded.filter(|_| behind.is_none() && burst.is_none());
         let crowded =
             crowded.and_then(|crowded| if is_said { number_line(&crowded) } else { Some(crowded_line(&crowded)) });
         let crowded = crowded.map(|line| Note::failure(NoteId::Crowded, line));
         let behind = behind.and_then(|behind| if is_said { unsent_line(&behind) } else { Some(behind_line(&behind)) });
         let behind = behind.map(|line| Note::doubt(NoteId::Behind, line));
-        let uncertain = self.uncertain().map(|uncertain| Note::failure(NoteId::Uncertain, uncertain_line(&uncertain)));
+        let uncertain = self
+            .first_uncertain_percentile()
+            .map(|uncertain| Note::failure(NoteId::Uncertain, uncertain_line(&uncertain)));
         let sliced = slice.filter(|slice| self.is_sliced(*slice)).zip(lateness.mean_us);
         let sliced = sliced.map(|(slice, mean_us)| Note::hint(NoteId::Sliced, sliced_line(slice, mean_us)));
         let ran_on =
@@ -284,7 +286,7 @@ impl ScheduledRun<'_> {
         [behind, crowded, late, dropped, uncertain, sliced, ran_on].into_iter().flatten().collect()
     }
 
-    fn slice(&self) -> Option<Duration> {
+    fn send_slice(&self) -> Option<Duration> {
         self.schedule.and_then(|schedule| schedule.send_slice_s).map(duration)
     }
 
@@ -297,7 +299,7 @@ impl ScheduledRun<'_> {
     }
 
     /// The reason for late requests despite free connections.
-    fn late_reason(&self) -> Option<LateReason> {
+    fn reason_for_late_requests(&self) -> Option<LateReason> {
         let generator = &self.facts.document.evidence.as_ref()?.generator;
         let held_up = generator.threads.iter().map(|thread| thread.held_up).fold(0.0, f64::max);
         if held_up * 100.0 > MISSED_PERCENT as f64 {
@@ -317,7 +319,7 @@ impl ScheduledRun<'_> {
     }
 
     /// True if the latency rose in every third of the run, as a backlog makes it rise.
-    fn rises(&self) -> bool {
+    fn latency_rises(&self) -> bool {
         let rows: Vec<RowFigures> = self.facts.document.timeline.iter().map(Row::figures).collect();
         let third = rows.len() / 3;
         let mean = |rows: &[RowFigures]| {
@@ -330,7 +332,7 @@ impl ScheduledRun<'_> {
         thirds.len() == 3 && thirds.windows(2).all(|pair| pair[1] > RISES * pair[0])
     }
 
-    fn behind(&self, crowded: Option<Crowded>) -> Option<Behind> {
+    fn missed_schedule(&self, crowded: Option<Crowded>) -> Option<Behind> {
         let ScheduleCounts { due, carried, dropped, unsent, .. } = self.counts;
         if (dropped + unsent) * 100 <= due * MISSED_PERCENT || self.elapsed_s == 0.0 {
             return None;
@@ -340,7 +342,7 @@ impl ScheduledRun<'_> {
         } else if self.are_threads_busy() {
             Some(Bottleneck::Threads { threads: self.facts.document.threads_of_all() })
         } else {
-            self.held_back().or(crowded.map(Bottleneck::Connections))
+            self.catch_up_bottleneck().or(crowded.map(Bottleneck::Connections))
         };
         let sent = self.lateness.count;
         let [sent_per_s, carried_per_s] = [sent, carried].map(|requests| requests as f64 / self.elapsed_s);
@@ -351,7 +353,7 @@ impl ScheduledRun<'_> {
             Some(Bottleneck::CatchUp(_)) | None => false,
         };
         let is_constant = self.open_loop.asked_per_s >= CONSTANT * self.schedule?.most_per_second();
-        let grows = is_overload && is_constant && self.rises() && dropped == 0 && unsent > carried;
+        let grows = is_overload && is_constant && self.latency_rises() && dropped == 0 && unsent > carried;
         Some(Behind {
             due: due + carried,
             carried: if carried_per_s < SHOWN_PER_S { 0 } else { carried },
@@ -371,14 +373,14 @@ impl ScheduledRun<'_> {
     }
 
     /// `--catch-up` as the bottleneck, if it alone held back most of the unsent requests.
-    fn held_back(&self) -> Option<Bottleneck> {
+    fn catch_up_bottleneck(&self) -> Option<Bottleneck> {
         let factor = self.schedule.filter(|_| !self.facts.is_compat())?.catch_up?;
         let ScheduleCounts { dropped, unsent, .. } = self.counts;
         (2 * self.open_loop.held_back > unsent + dropped).then_some(Bottleneck::CatchUp(factor))
     }
 
     /// Busy connections as the reason for waiting requests, with a remedy; `None` if they were not the reason.
-    fn crowded(&self, more: ConnectionsAdvice) -> Option<Crowded> {
+    fn busy_connections(&self, more: ConnectionsAdvice) -> Option<Crowded> {
         let (counts, latency, silent_s) = (self.counts, &self.facts.latency, self.silent_ns as f64 / 1e9);
         let threads = self.facts.document.threads_of_all() as f64;
         let threads_s = self.elapsed_s * threads;
@@ -398,7 +400,7 @@ impl ScheduledRun<'_> {
         let calm = self.facts.document.evidence.as_ref().and_then(|evidence| evidence.latency);
         let calm_ns = calm.and_then(|Latency { calm_us, .. }| calm_us).map(|calm_us| calm_us * NS_PER_US);
         // By Little's law if the target keeps its speed, plus a margin, because connections become free unevenly.
-        let batch = self.batch() as f64;
+        let batch = self.batch_size() as f64;
         let pause_ns = self.open_loop.paused_s * 1e9 * batch / sent;
         let batches_per_ns = schedule.most_per_second() / 1e9 / batch;
         let taken = batches_per_ns * (mean_ns + pause_ns);
@@ -431,10 +433,10 @@ impl ScheduledRun<'_> {
             share: share.min(1.0),
             connections,
             in_flight: self.facts.most_in_flight(),
-            batch: self.batch(),
+            batch: self.batch_size(),
             unevenly: connections.filter(|connections| connections % threads > 0).map(|_| threads),
             pauses: self.open_loop.paused_s > 0.0,
-            room: self.room(),
+            room: self.inflight_option(),
             remedy,
         })
     }
@@ -445,7 +447,7 @@ impl ScheduledRun<'_> {
         threads.any(|thread| thread.queued.is_some_and(|queued| queued >= STARVED))
     }
 
-    fn room(&self) -> InflightOption {
+    fn inflight_option(&self) -> InflightOption {
         let Document { plan, http2, evidence, .. } = self.facts.document;
         let asked = plan.http2.and_then(|http2| http2.streams).filter(|_| self.facts.most_in_flight().is_some());
         let allowed = http2.as_ref().and_then(|http2| http2.streams_allowed).unwrap_or(STREAMS_ASSUMED).max(1);
@@ -458,20 +460,20 @@ impl ScheduledRun<'_> {
     }
 
     /// Number of requests that the script sends at once.
-    fn batch(&self) -> u64 {
+    fn batch_size(&self) -> u64 {
         self.facts.document.batch.unwrap_or(1).max(1) as u64
     }
 
     /// Maximum number of batches in flight: one per connection, or more over HTTP/2.
     fn most_batches(&self) -> u64 {
-        let most = self.facts.most_in_flight().map(|requests| requests / self.batch());
+        let most = self.facts.most_in_flight().map(|requests| requests / self.batch_size());
         most.unwrap_or_else(|| self.facts.most_connections())
     }
 
     /// A burst with more requests than the connections can take, one batch each.
-    fn burst(&self) -> Option<Burst> {
+    fn oversized_burst(&self) -> Option<Burst> {
         let requests = self.schedule?.burst()?.get();
-        let batch = self.batch();
+        let batch = self.batch_size();
         let needed = requests.div_ceil(batch);
         (needed > self.most_batches()).then(|| Burst {
             requests,
@@ -485,13 +487,13 @@ impl ScheduledRun<'_> {
 
     /// The first uncertain percentile, skipping percentiles among the few largest values (or the largest, if
     /// percentiles were requested). A few unsent requests due in the last instant make no percentile uncertain.
-    fn uncertain(&self) -> Option<Uncertain> {
+    fn first_uncertain_percentile(&self) -> Option<Uncertain> {
         let document = self.facts.document;
         if document.imitates(Dialect::Wrk2) {
             return None;
         }
         let estimate = document.estimate_since_due().ok()??;
-        let missing = missing(&document.requests, self.open_loop, &estimate, false);
+        let missing = count_unbounded_requests(&document.requests, self.open_loop, &estimate, false);
         let UnboundedRequests { due, failed, abandoned, dropped, unsent, hanging } = missing;
         if failed + abandoned + dropped + hanging == 0 && unsent * 100 <= due * MISSED_PERCENT {
             return None;
@@ -519,7 +521,7 @@ fn behind_line(behind: &Behind) -> String {
             _ => format!("{}; {}", busy_words(&crowded), remedy_words(&crowded)),
         },
         Bottleneck::Threads { threads } => {
-            format!("the {} {} always busy; add threads (-t) or machines", counted(threads, "thread"), were(threads))
+            format!("the {} {} always busy; add threads (-t) or machines", counted(threads, "thread"), was_or_were(threads))
         }
         Bottleneck::CatchUp(factor) => {
             format!(
@@ -534,11 +536,11 @@ fn behind_line(behind: &Behind) -> String {
         unsent => Some(format!("{} were still unsent at the end{grows}", thousands(unsent))),
     };
     let left_over = (behind.carried > 0).then(|| {
-        format!("{} of those due {} left over from the warm-up", thousands(behind.carried), were(behind.carried))
+        format!("{} of those due {} left over from the warm-up", thousands(behind.carried), was_or_were(behind.carried))
     });
     let only = if behind.sent == 0 { "" } else { "only " };
     let (sent, due) = (thousands(behind.sent), counted(behind.due, "due request"));
-    let (were, per_s) = (were(behind.due), rate(behind.sent_per_s));
+    let (were, per_s) = (was_or_were(behind.due), rate(behind.sent_per_s));
     let why = why.map_or_else(String::new, |why| format!(": {why}"));
     let rest: String = [left_over, waiting].into_iter().flatten().map(|part| format!("; {part}")).collect();
     format!("{only}{sent} of {due} {were} sent ({per_s}/s){why}{rest}")
@@ -553,7 +555,7 @@ fn unsent_line(behind: &Behind) -> Option<String> {
     let grows = if behind.grows { ", so latencies grow with the length of the run" } else { "" };
     let due = counted(behind.due, "due request");
     let unsent = (behind.unsent > 0).then(|| {
-        format!("{} of {due} {} still unsent at the end{grows}", thousands(behind.unsent), were(behind.unsent))
+        format!("{} of {due} {} still unsent at the end{grows}", thousands(behind.unsent), was_or_were(behind.unsent))
     });
     let parts: Vec<String> = unsent.into_iter().chain(number).collect();
     (!parts.is_empty()).then(|| parts.join("; "))
@@ -615,7 +617,7 @@ fn remedy_words(&Crowded { in_flight, batch, room, remedy, .. }: &Crowded) -> St
 }
 
 /// Converts microseconds to whole nanoseconds.
-fn ns(us: f64) -> u64 {
+fn us_to_ns(us: f64) -> u64 {
     (us * NS_PER_US).round() as u64
 }
 

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use onrush_plan::checks::is_failure;
 use onrush_text::units::{counted, listed, thousands};
 
-use super::were;
+use super::was_or_were;
 use crate::failure::EXPECTS_TLS;
 use crate::record::{Document, Note, NoteId, STATUSES_NAMED};
 
@@ -16,7 +16,7 @@ const STATUS_PERCENT: u64 = 1;
 const EARLY_PERCENT: u64 = 1;
 
 /// The note on responses that arrived before their request was sent, if frequent.
-pub fn early(document: &Document) -> Option<Note> {
+pub fn early_responses(document: &Document) -> Option<Note> {
     let (early, answers) = (document.requests.early, document.requests.completed);
     let which = match early {
         _ if early < answers => format!("{} of {}", thousands(early), counted(answers, "response")),
@@ -28,7 +28,7 @@ pub fn early(document: &Document) -> Option<Note> {
 }
 
 /// The note on statuses, if one class is frequent.
-pub fn note(document: &Document) -> Option<Note> {
+pub fn status_note(document: &Document) -> Option<Note> {
     let Document { status, location, plan, requests, .. } = document;
     let answers = requests.completed;
     let of_class =
@@ -58,7 +58,7 @@ pub fn note(document: &Document) -> Option<Note> {
             counts.retain(|(status, _)| is_failure(expected, *status));
             let were = match counts[..] {
                 [(status, count)] if count == answers => format!("{} {status}", all_were(answers)),
-                _ => of_all(answers, &counts),
+                _ => describe_statuses(answers, &counts),
             };
             format!("{were}{instead}: --once shows one in full")
         }
@@ -85,16 +85,16 @@ fn statuses_line(answers: u64, counts: &[(u16, u64)], location: Option<&str>) ->
         ([(status, _)], _) => format!("{all} {status}: --once shows one in full"),
         (_, location) => {
             let redirect = location.map_or(String::new(), |location| format!("; a redirect leads to {location}"));
-            of_all(answers, counts) + &redirect
+            describe_statuses(answers, counts) + &redirect
         }
     }
 }
 
 /// The number of responses with each of these statuses.
-fn of_all(answers: u64, counts: &[(u16, u64)]) -> String {
+fn describe_statuses(answers: u64, counts: &[(u16, u64)]) -> String {
     let (named, others) = counts.split_at(counts.len().min(STATUSES_NAMED));
     let mut parts: Vec<String> =
-        named.iter().map(|&(status, count)| format!("{} {} {status}", thousands(count), were(count))).collect();
+        named.iter().map(|&(status, count)| format!("{} {} {status}", thousands(count), was_or_were(count))).collect();
     let others: u64 = others.iter().map(|&(_, count)| count).sum();
     parts.extend((others > 0).then(|| format!("{} had other statuses", thousands(others))));
     format!("of {}, {}", counted(answers, "response"), listed(&parts))

@@ -3,7 +3,7 @@
 use onrush_text::units::{counted, listed, share_of, thousands, time_us};
 
 use super::facts::{NoteFacts, seconds_ns};
-use super::were;
+use super::was_or_were;
 use crate::figures::NS_PER_US;
 use crate::record::{Document, Note, NoteId};
 
@@ -31,7 +31,7 @@ struct LostRequests {
 }
 
 /// The note on requests without a response. `has_hanging`: another note covers hanging requests.
-pub fn note(facts: &NoteFacts<'_>, has_hanging: bool) -> Option<Note> {
+pub fn unanswered_note(facts: &NoteFacts<'_>, has_hanging: bool) -> Option<Note> {
     if facts.elapsed_ns == 0 {
         // A run that never began has no requests to account for.
         return None;
@@ -43,7 +43,7 @@ pub fn note(facts: &NoteFacts<'_>, has_hanging: bool) -> Option<Note> {
         true => requests.open,
         // If the script blocks a thread, responses wait to be read.
         false if has_hanging || facts.is_held_up() => 0,
-        false => unusual(facts),
+        false => count_unusually_old(facts),
     };
     let lost = LostRequests {
         started: requests.started + requests.carried,
@@ -85,7 +85,7 @@ fn nothing_sent(document: &Document) -> &'static str {
 
 /// The number of unusually old requests in flight at the end: older than the slowest response if they are late,
 /// otherwise older than twice that and older than half a second.
-fn unusual(facts: &NoteFacts<'_>) -> u64 {
+fn count_unusually_old(facts: &NoteFacts<'_>) -> u64 {
     let Document { requests, plan, .. } = facts.document;
     let slowest_ns = facts.latency.max().unwrap_or(0);
     let timeout_ns = plan.timeout_s.map_or(u64::MAX, seconds_ns);
@@ -102,21 +102,22 @@ impl LostRequests {
 
     /// The outcomes, each with its number unless all `who` ended alike, and the ages of the requests that did not fail,
     /// if known.
-    fn endings(&self, who: Option<&str>) -> String {
+    fn describe_endings(&self, who: Option<&str>) -> String {
         let who = |count: u64| who.map_or_else(|| thousands(count), str::to_owned);
         let failed = (self.failed > 0).then(|| format!("{} failed", who(self.failed)));
-        let words =
-            |(count, ending): (u64, &str)| (count > 0).then(|| format!("{} {} {ending}", who(count), were(count)));
+        let words = |(count, ending): (u64, &str)| {
+            (count > 0).then(|| format!("{} {} {ending}", who(count), was_or_were(count)))
+        };
         let abandoned = format!("abandoned ({})", self.limit);
         let others = [(self.abandoned, &*abandoned), (self.open, "still in flight at the end")];
         let others: Vec<String> = others.into_iter().filter_map(words).collect();
-        let others = (!others.is_empty()).then(|| listed(&others) + &self.ages());
+        let others = (!others.is_empty()).then(|| listed(&others) + &self.describe_ages());
         let unknown = words((self.unknown, "in flight on a machine that was lost"));
         failed.into_iter().chain(others).chain(unknown).collect::<Vec<_>>().join("; ")
     }
 
     /// The ages of the abandoned and open requests, if known.
-    fn ages(&self) -> String {
+    fn describe_ages(&self) -> String {
         let text = |ns: u64| time_us(ns as f64 / NS_PER_US);
         let comma = if self.open > 0 { "," } else { "" };
         match (self.youngest_ns.map(text), self.oldest_ns.map(text)) {
@@ -130,14 +131,14 @@ impl LostRequests {
 
 fn lost_line(lost: &LostRequests) -> String {
     let share = share_of(lost.total(), lost.started, "request");
-    format!("{share} got no complete response: {}", lost.endings(None))
+    format!("{share} got no complete response: {}", lost.describe_endings(None))
 }
 
 fn no_response_line(lost: &LostRequests, is_once: bool) -> String {
     if is_once || lost.started <= 1 {
-        return format!("the request got no complete response: {}", lost.endings(Some("it")));
+        return format!("the request got no complete response: {}", lost.describe_endings(Some("it")));
     }
     let is_alike = [lost.failed, lost.abandoned, lost.open, lost.unknown].contains(&lost.started);
-    let endings = lost.endings(is_alike.then_some("all"));
+    let endings = lost.describe_endings(is_alike.then_some("all"));
     format!("none of the {} got a complete response: {endings}", counted(lost.started, "request"))
 }

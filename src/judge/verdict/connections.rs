@@ -1,7 +1,7 @@
 //! Rules on missing connections, idle connections, and the accept queue.
 
-use super::ruling::{Ruling, ruling};
-use super::words::{count, number, percent};
+use super::ruling::{Ruling, make_ruling};
+use super::words::{format_count, format_number, format_percent};
 use crate::record::NoteId;
 use crate::record::evidence::{Evidence, Listening, Load, Places};
 use onrush_plan::LimitedBy;
@@ -13,30 +13,30 @@ const UNUSED: f64 = 0.5;
 /// The notes on missing connections.
 const MISSED: &[NoteId] = &[NoteId::FewerConnections, NoteId::Idle];
 
-pub(super) fn ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
-    (load.without_port > 0 && misses(load)).then_some(())?;
+pub(super) fn rule_on_ports(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    (load.without_port > 0 && misses_connections(load)).then_some(())?;
     let reason = format!(
         "{} failed, and {} of {} were missing on average",
-        count(load.without_port, "connect"),
-        number(load.missing),
-        count(load.connections, "connection")
+        format_count(load.without_port, "connect"),
+        format_number(load.missing),
+        format_count(load.connections, "connection")
     );
     let advice = "use more source addresses (-b), or widen net.ipv4.ip_local_port_range";
-    Some(ruling(LimitedBy::Ports, "onrush ran out of local ports", reason, advice)?.saying(MISSED))
+    Some(make_ruling(LimitedBy::Ports, "onrush ran out of local ports", reason, advice)?.saying(MISSED))
 }
 
 /// Connections idle for half of the time: they paused for the script, or waited for the server to close them. A silent
 /// target may have had nothing to respond to.
-pub(super) fn unused(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+pub(super) fn rule_on_idle_connections(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let idle = load.idle.filter(|idle| load.asked_per_s.is_none() && *idle >= UNUSED)?;
     let (why, advice) = match load.places {
         Places { pausing, leaving, .. } if leaving > pausing => ("they waited for the server to close them", ""),
         Places { pausing, .. } if pausing > 0.0 => ("they paused for the script", " or shorter pauses"),
         _ => return None,
     };
-    let reason = format!("for {} of the time {why}", percent(idle));
+    let reason = format!("for {} of the time {why}", format_percent(idle));
     Some(
-        ruling(
+        make_ruling(
             LimitedBy::Connections,
             "idle connections are the limit",
             reason,
@@ -46,28 +46,29 @@ pub(super) fn unused(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     )
 }
 
-pub(super) fn listen_queue(Evidence { load, target, .. }: &Evidence) -> Option<Ruling> {
-    let listening = target.as_ref()?.listening.filter(|listening| misses(load) && is_full(listening))?;
+pub(super) fn rule_on_accept_queue(Evidence { load, target, .. }: &Evidence) -> Option<Ruling> {
+    let listening =
+        target.as_ref()?.listening.filter(|listening| misses_connections(load) && is_accept_queue_full(listening))?;
     let overflows = listening.overflows.filter(|overflows| *overflows > 0);
     let overflows =
-        overflows.map_or(String::new(), |overflows| format!(" and overflowed {}", count(overflows, "time")));
+        overflows.map_or(String::new(), |overflows| format!(" and overflowed {}", format_count(overflows, "time")));
     let reason = format!(
         "its accept queue of {} was full{overflows}, and {} of {} were missing on average",
-        number(f64::from(listening.limit)),
-        number(load.missing),
-        count(load.connections, "connection")
+        format_number(f64::from(listening.limit)),
+        format_number(load.missing),
+        format_count(load.connections, "connection")
     );
     let advice = "raise its backlog and net.core.somaxconn, or have it accept faster";
-    Some(ruling(LimitedBy::Target, "the target accepts connections too slowly", reason, advice)?.saying(MISSED))
+    Some(make_ruling(LimitedBy::Target, "the target accepts connections too slowly", reason, advice)?.saying(MISSED))
 }
 
 /// True if an accept queue was observed full. Overflows alone may come from another server: the kernel counts all
 /// servers.
-pub(super) fn is_full(listening: &Listening) -> bool {
+pub(super) fn is_accept_queue_full(listening: &Listening) -> bool {
     listening.waiting_max > 0 && listening.waiting_max >= listening.limit
 }
 
 /// True if a notable share of the requested connections was missing.
-fn misses(load: &Load) -> bool {
+fn misses_connections(load: &Load) -> bool {
     load.missing >= MISSING * load.connections as f64
 }

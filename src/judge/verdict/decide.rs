@@ -12,36 +12,37 @@ use crate::record::evidence::Evidence;
 
 /// The rules on observations, in order.
 const OBSERVED: [fn(&Evidence) -> Option<Ruling>; 19] = [
-    connections::ports,
-    generator::stopped,
-    generator::script,
-    generator::held_up,
-    generator::cpu,
-    generator::ended,
-    target::died,
-    connections::unused,
-    failures::unreadable,
-    target::silent,
-    target::hanging,
-    connections::listen_queue,
-    rate::schedule,
-    network::losses,
-    network::delayed_ack,
-    failures::too_few,
-    failures::failing,
-    failures::refusing,
-    generator::doubtful,
+    connections::rule_on_ports,
+    generator::rule_on_stalls,
+    generator::rule_on_script_time,
+    generator::rule_on_blocked_threads,
+    generator::rule_on_generator_cpu,
+    generator::rule_on_ended_threads,
+    target::rule_on_dead_target,
+    connections::rule_on_idle_connections,
+    failures::rule_on_unreadable_responses,
+    target::rule_on_silence,
+    target::rule_on_hanging_requests,
+    connections::rule_on_accept_queue,
+    rate::rule_on_kept_schedule,
+    network::rule_on_losses,
+    network::rule_on_delayed_acks,
+    failures::rule_on_few_responses,
+    failures::rule_on_failures,
+    failures::rule_on_refusals,
+    generator::rule_on_doubtful_generator,
 ];
 
 /// Decides on the limit of the run.
-pub(super) fn decide(evidence: &Evidence) -> Ruling {
+pub(super) fn decide_limit(evidence: &Evidence) -> Ruling {
     let observed = OBSERVED.iter().find_map(|rule| rule(evidence));
-    if let Some(ruling) = observed.or_else(|| rate::overload(evidence)) {
+    if let Some(ruling) = observed.or_else(|| rate::rule_on_overload(evidence)) {
         return ruling;
     }
-    let ruling =
-        probe::probe(evidence).or_else(|| target::busy_target(evidence)).unwrap_or_else(|| probe::unclear(evidence));
-    let waits = target::waits_elsewhere(evidence)
+    let ruling = probe::rule_on_probe(evidence)
+        .or_else(|| target::rule_on_busy_target(evidence))
+        .unwrap_or_else(|| probe::unclear_without_rule(evidence));
+    let waits = target::describe_idle_target(evidence)
         .filter(|_| matches!(ruling.limited_by, LimitedBy::Target | LimitedBy::Unclear));
     Ruling { reason: ruling.reason + &waits.unwrap_or_default(), ..ruling }
 }

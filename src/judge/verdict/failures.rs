@@ -1,7 +1,7 @@
 //! Rules on failures, refusals and too few responses, and the sentences shared with other rules.
 
-use super::ruling::{Ruling, ruling};
-use super::words::{count, number, percent};
+use super::ruling::{Ruling, make_ruling};
+use super::words::{format_count, format_number, format_percent};
 use crate::record::NoteId;
 use crate::record::evidence::{Evidence, Load, MainFailure, Refusal, Unreadable};
 use onrush_plan::LimitedBy;
@@ -19,18 +19,18 @@ const UNCLEAR: &str = "the limit is unclear";
 const RESPONSES_MIN: u64 = 20;
 
 /// True if too many responses are unsuccessful.
-pub(super) fn is_refused(load: &Load) -> bool {
-    refused(load) as f64 >= FAILED * load.completed as f64 && refused(load) > 0
+pub(super) fn refuses_too_many(load: &Load) -> bool {
+    count_refused_responses(load) as f64 >= FAILED * load.completed as f64 && count_refused_responses(load) > 0
 }
 
 /// The number of unsuccessful responses, by status or by check, whichever is larger.
-fn refused(load: &Load) -> u64 {
+fn count_refused_responses(load: &Load) -> u64 {
     load.refused.max(load.failed_checks)
 }
 
 /// Describes the unsuccessful responses: `83 % of the responses were 429`.
-pub(super) fn refusals(load: &Load) -> String {
-    let share = percent(refused(load) as f64 / load.completed as f64);
+pub(super) fn describe_refusals(load: &Load) -> String {
+    let share = format_percent(count_refused_responses(load) as f64 / load.completed as f64);
     if load.failed_checks > load.refused {
         return format!("{share} of the responses failed a check");
     }
@@ -42,28 +42,32 @@ pub(super) fn refusals(load: &Load) -> String {
 }
 
 /// A closed loop with too many failures for a meaningful rate.
-pub(super) fn failing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
-    let failures = failures(load).filter(|_| load.asked_per_s.is_none() && fails(load))?;
-    ruling(LimitedBy::Unclear, UNCLEAR, failures, advice_on_failures(load).unwrap_or("find out why first"))
+pub(super) fn rule_on_failures(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    let failures = describe_failures(load).filter(|_| load.asked_per_s.is_none() && fails_often(load))?;
+    make_ruling(LimitedBy::Unclear, UNCLEAR, failures, advice_on_failures(load).unwrap_or("find out why first"))
 }
 
 /// A closed loop that measured the rate of error pages.
-pub(super) fn refusing(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
-    let is_refused = refused(load) as f64 >= REFUSED * load.completed as f64 && refused(load) > 0;
+pub(super) fn rule_on_refusals(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+    let is_refused =
+        count_refused_responses(load) as f64 >= REFUSED * load.completed as f64 && count_refused_responses(load) > 0;
     (load.asked_per_s.is_none() && is_refused).then_some(())?;
-    Some(ruling(LimitedBy::Unclear, UNCLEAR, refusals(load), "find out why first")?.saying(&[NoteId::Statuses]))
+    Some(
+        make_ruling(LimitedBy::Unclear, UNCLEAR, describe_refusals(load), "find out why first")?
+            .saying(&[NoteId::Statuses]),
+    )
 }
 
 /// The failures by kind, with their numbers; `None` without failures.
-pub(super) fn failures(load: &Load) -> Option<String> {
-    let counted = |number: u64, noun| (number > 0).then(|| count(number, noun));
+pub(super) fn describe_failures(load: &Load) -> Option<String> {
+    let counted = |number: u64, noun| (number > 0).then(|| format_count(number, noun));
     let failed = [
         counted(load.connect_errors, "connect"),
         counted(load.failed_requests(), "request"),
         counted(load.failed_connections(), "connection"),
     ];
     let failed: Vec<String> = failed.into_iter().flatten().collect();
-    let failed = (!failed.is_empty()).then(|| format!("{} failed{}", listed(&failed), most_failed(load)));
+    let failed = (!failed.is_empty()).then(|| format!("{} failed{}", listed(&failed), describe_main_failure(load)));
     // Some of the late requests may be among the failed ones.
     let late = counted(load.timeouts, "request").map(|requests| format!("{requests} took longer than --timeout"));
     // If --give-up is shorter than --timeout, nothing times out.
@@ -74,10 +78,10 @@ pub(super) fn failures(load: &Load) -> Option<String> {
 }
 
 /// The most frequent cause and its share, if at least half of the failures have it.
-fn most_failed(load: &Load) -> String {
+fn describe_main_failure(load: &Load) -> String {
     let Some(MainFailure { count, why, .. }) = main_failure(load) else { return String::new() };
     match *count as f64 / load.failures().saturating_sub(load.abandoned) as f64 {
-        share if share < ALIKE => format!(" ({} of them: {why})", percent(share)),
+        share if share < ALIKE => format!(" ({} of them: {why})", format_percent(share)),
         _ => format!(" ({why})"),
     }
 }
@@ -89,44 +93,44 @@ fn main_failure(load: &Load) -> Option<&MainFailure> {
 
 /// The remedy for most failures, if their cause is known.
 pub(super) fn advice_on_failures(load: &Load) -> Option<&str> {
-    main_failure(load).filter(|_| fails(load))?.advice.as_deref()
+    main_failure(load).filter(|_| fails_often(load))?.advice.as_deref()
 }
 
-pub(super) fn too_few(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+pub(super) fn rule_on_few_responses(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     // Failed requests and due requests without a response count as evidence too.
     let failed = load.failures();
     let all = load.completed.saturating_add(load.behind().unwrap_or(0)).saturating_add(failed);
     (all < RESPONSES_MIN || load.completed == 0 && failed == 0).then_some(())?;
     if load.completed == 0 {
-        return ruling(LimitedBy::Unclear, UNCLEAR, "there were no responses".to_owned(), "");
+        return make_ruling(LimitedBy::Unclear, UNCLEAR, "there were no responses".to_owned(), "");
     }
     let were = if load.completed == 1 { "was" } else { "were" };
-    let only = format!("there {were} only {}", count(load.completed, "response"));
-    match failures(load).filter(|_| fails(load)) {
+    let only = format!("there {were} only {}", format_count(load.completed, "response"));
+    match describe_failures(load).filter(|_| fails_often(load)) {
         Some(failures) => {
             let advice = advice_on_failures(load).unwrap_or("find out why first");
-            ruling(LimitedBy::Unclear, UNCLEAR, format!("{only}: {failures}"), advice)
+            make_ruling(LimitedBy::Unclear, UNCLEAR, format!("{only}: {failures}"), advice)
         }
-        None => ruling(LimitedBy::Unclear, UNCLEAR, only, "run longer (-d)"),
+        None => make_ruling(LimitedBy::Unclear, UNCLEAR, only, "run longer (-d)"),
     }
 }
 
 /// A target whose responses cannot be read.
-pub(super) fn unreadable(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+pub(super) fn rule_on_unreadable_responses(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     let Unreadable { requests, why } = load.unreadable.as_ref()?;
     // A failure before a request concerns only the connection.
     let failed = match load.failed_requests() {
-        failed if *requests <= failed => count(*requests, "request"),
-        0 => count(*requests, "connection"),
-        _ => format!("{} requests and connections", number(*requests as f64)),
+        failed if *requests <= failed => format_count(*requests, "request"),
+        0 => format_count(*requests, "connection"),
+        _ => format!("{} requests and connections", format_number(*requests as f64)),
     };
     let reason = format!("{failed} failed ({why})");
     let advice = main_failure(load).filter(|main| main.why == *why).and_then(|main| main.advice.as_deref());
-    ruling(LimitedBy::Target, "none of the target's responses could be read", reason, advice.unwrap_or_default())
+    make_ruling(LimitedBy::Target, "none of the target's responses could be read", reason, advice.unwrap_or_default())
 }
 
 /// True if failures are frequent enough to disturb every figure.
-pub(super) fn fails(load: &Load) -> bool {
+pub(super) fn fails_often(load: &Load) -> bool {
     // In a closed loop, a late response is like any other. The time to replace a connection is missing from the rate.
     let (late, connections) = match load.asked_per_s {
         Some(_) => (load.timeouts.max(load.abandoned), 0),

@@ -2,9 +2,9 @@
 
 use onrush_plan::LimitedBy;
 
-use super::connections::is_full;
-use super::target::has_died;
-use super::words::{number, percent, seconds, time};
+use super::connections::is_accept_queue_full;
+use super::target::target_died;
+use super::words::{format_number, format_percent, format_seconds, format_time};
 use crate::record::evidence::{Evidence, Latency, SLOW, Thirds};
 use crate::record::{Finding, Note, NoteId};
 
@@ -34,13 +34,13 @@ pub(super) fn findings(evidence: &Evidence) -> Vec<Finding> {
         let could_be_s = load.elapsed_s.max(f64::MIN_POSITIVE) * target.cpus_allowed.max(1.0);
         target.throttled_s.unwrap_or(0.0) / could_be_s >= TAKEN
     });
-    let is_full = theirs.and_then(|target| target.listening).is_some_and(|listening| is_full(&listening));
+    let is_full = theirs.and_then(|target| target.listening).is_some_and(|listening| is_accept_queue_full(&listening));
     let delayed = evidence.latency.is_some_and(|latency| latency.delayed >= DELAYED);
     let half_answered = network.and_then(|network| network.half_answered).unwrap_or(0.0);
     let limited = |share: Option<f64>| share.is_some_and(|share| share >= LIMITED);
     // The target's death explains all later failures.
-    let has_died = has_died(evidence);
-    let change = load.thirds.and_then(change).filter(|_| !has_died);
+    let has_died = target_died(evidence);
+    let change = load.thirds.and_then(rate_change).filter(|_| !has_died);
     let is_there = [
         (delayed && half_answered >= DELAYED, Finding::DelayedAck),
         (is_full, Finding::ListenQueue),
@@ -71,7 +71,7 @@ fn has_slow_tail(Evidence { generator, load, latency, .. }: &Evidence) -> bool {
 }
 
 /// The change of the rate, if larger than noise.
-fn change(Thirds { first_per_s, last_per_s, error_per_s }: Thirds) -> Option<Finding> {
+fn rate_change(Thirds { first_per_s, last_per_s, error_per_s }: Thirds) -> Option<Finding> {
     let change = last_per_s - first_per_s;
     let is_noise =
         change == 0.0 || change.abs() < ERRORS * error_per_s || change.abs() < CHANGED * first_per_s.max(last_per_s);
@@ -80,30 +80,37 @@ fn change(Thirds { first_per_s, last_per_s, error_per_s }: Thirds) -> Option<Fin
 }
 
 /// The rates before and after the change.
-fn rates(Thirds { first_per_s, last_per_s, .. }: Thirds) -> String {
-    format!("from {} to {} requests/s between the first and the last third", number(first_per_s), number(last_per_s))
+fn describe_rate_change(Thirds { first_per_s, last_per_s, .. }: Thirds) -> String {
+    format!(
+        "from {} to {} requests/s between the first and the last third",
+        format_number(first_per_s),
+        format_number(last_per_s)
+    )
 }
 
 /// The note on a finding, with figures and advice; `None` if another note covers the finding.
-pub fn note_on(finding: Finding, evidence: &Evidence) -> Option<Note> {
+pub fn finding_note(finding: Finding, evidence: &Evidence) -> Option<Note> {
     let Evidence { generator, load, machine, network, target, .. } = evidence;
     let throttled = |whose, throttled_s: Option<f64>| {
         Some(format!(
             "the control group of {whose} was throttled: its threads waited {} for a processor in total; \
              raise cpu.max",
-            seconds(throttled_s?)
+            format_seconds(throttled_s?)
         ))
     };
-    let share = |share: Option<f64>| share.map(percent).unwrap_or_default();
+    let share = |share: Option<f64>| share.map(format_percent).unwrap_or_default();
     let (id, text) = match finding {
         Finding::Throttled => (NoteId::Throttled, throttled("onrush", generator.throttled_s)?),
         Finding::TargetThrottled => {
             (NoteId::TargetThrottled, throttled(LimitedBy::Target.words(), target.as_ref()?.throttled_s)?)
         }
-        Finding::Unsteady => {
-            (NoteId::Unsteady, format!("the rate fell {}: the figures average over both", rates(load.thirds?)))
+        Finding::Unsteady => (
+            NoteId::Unsteady,
+            format!("the rate fell {}: the figures average over both", describe_rate_change(load.thirds?)),
+        ),
+        Finding::WarmingUp => {
+            (NoteId::WarmingUp, format!("the rate rose {}: add --warmup", describe_rate_change(load.thirds?)))
         }
-        Finding::WarmingUp => (NoteId::WarmingUp, format!("the rate rose {}: add --warmup", rates(load.thirds?))),
         Finding::ClockStep => {
             let step_s = machine.clock_step_s?;
             let text = format!("the wall clock was stepped by {step_s:+.3} s during the run; no latency depends on it");
@@ -113,7 +120,7 @@ pub fn note_on(finding: Finding, evidence: &Evidence) -> Option<Note> {
             NoteId::HotConnection,
             format!(
                 "one connection carried {} times the mean number of requests: the load is unevenly distributed",
-                number(load.hottest?)
+                format_number(load.hottest?)
             ),
         ),
         Finding::Stolen => {
@@ -124,8 +131,8 @@ pub fn note_on(finding: Finding, evidence: &Evidence) -> Option<Note> {
             let text = format!(
                 "{} of the responses took ten times the median of {} or longer after they were sent: that time passed \
                  at the target or on the way, not in waiting for a {}",
-                percent(latency.slow as f64 / load.completed as f64),
-                time(latency.p50_us),
+                format_percent(latency.slow as f64 / load.completed as f64),
+                format_time(latency.p50_us),
                 if load.in_flight_max.is_some() { "stream" } else { "connection" }
             );
             (NoteId::SlowResponses, text)

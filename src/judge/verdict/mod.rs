@@ -22,14 +22,14 @@ use crate::record::{Document, Verdict};
 use onrush_plan::LimitedBy;
 
 pub use decide::needs_probe;
-pub use find::note_on;
+pub use find::finding_note;
 pub use generator::HELD_UP;
-pub use rate::{CROWDED, uses_all};
-pub use usage::usage;
+pub use rate::{CROWDED, uses_all_connections};
+pub use usage::usage_line;
 
 /// The limit of one run or of several combined; `None` without evidence.
-pub fn verdict(document: &Document) -> Option<Verdict> {
-    let mut verdict = document.evidence.as_ref().map(on)?;
+pub fn judge_limit(document: &Document) -> Option<Verdict> {
+    let mut verdict = document.evidence.as_ref().map(judge_evidence)?;
     let machines = &document.machines;
     let lost = machines.iter().filter(|machine| machine.lost.is_some()).count();
     if lost > 0 {
@@ -53,9 +53,9 @@ pub fn verdict(document: &Document) -> Option<Verdict> {
 }
 
 /// Derives the verdict from the evidence.
-pub fn on(evidence: &Evidence) -> Verdict {
+pub fn judge_evidence(evidence: &Evidence) -> Verdict {
     let findings = find::findings(evidence);
-    let ruling::Ruling { limited_by, summary, reason, advice, says } = decide::decide(evidence);
+    let ruling::Ruling { limited_by, summary, reason, advice, says } = decide::decide_limit(evidence);
     Verdict { limited_by, summary, reason, advice, findings, says }
 }
 

@@ -1,7 +1,7 @@
 //! Rules on the network path to the target.
 
-use super::ruling::{Ruling, ruling};
-use super::words::{percent, time};
+use super::ruling::{Ruling, make_ruling};
+use super::words::{format_percent, format_time};
 use crate::record::evidence::{Evidence, Network};
 use onrush_plan::LimitedBy;
 
@@ -24,18 +24,18 @@ const DELAYED: f64 = 0.25;
 /// ... and only part of a response had arrived in this share of the readings.
 const HALF_ANSWERED: f64 = 0.3;
 
-pub(super) fn losses(evidence: &Evidence) -> Option<Ruling> {
+pub(super) fn rule_on_losses(evidence: &Evidence) -> Option<Ruling> {
     let mean_us = evidence.latency.as_ref()?.mean_us;
     // Older results lack the number of lost segments.
-    let ends = || ends(evidence).filter(|end| end.lost.is_none_or(|lost| lost >= LOSSES_MIN));
+    let ends = || connection_ends(evidence).filter(|end| end.lost.is_none_or(|lost| lost >= LOSSES_MIN));
     let lost = ends().map(|end| end.retransmitted - end.needless.unwrap_or(0.0)).fold(0.0, f64::max);
     let waited_us = ends().map(|end| end.lost_per_request).fold(0.0, f64::max) * RETRANSMISSION_US;
     let reason = if lost >= LOST || (lost >= LOST_MIN && waited_us >= WAITED * mean_us) {
-        format!("{} of the segments were lost", percent(lost))
+        format!("{} of the segments were lost", format_percent(lost))
     } else {
         format!(
             "{} of the segments arrived out of order: some were lost, or overtaken by others",
-            percent(disordered(evidence)?)
+            format_percent(out_of_order_share(evidence)?)
         )
     };
     let advice = if evidence.target.is_some() {
@@ -43,32 +43,32 @@ pub(super) fn losses(evidence: &Evidence) -> Option<Ruling> {
     } else {
         "check the links between the two machines (ip -s link, tc -s qdisc)"
     };
-    ruling(LimitedBy::Network, "the network is the limit", reason, advice)
+    make_ruling(LimitedBy::Network, "the network is the limit", reason, advice)
 }
 
 /// The share of segments out of order, if nothing else can show losses. A target on this machine reports its own
 /// retransmissions, and there a segment that only overtakes another costs nothing.
-fn disordered(Evidence { network, target, .. }: &Evidence) -> Option<f64> {
+fn out_of_order_share(Evidence { network, target, .. }: &Evidence) -> Option<f64> {
     let network = network.as_ref().filter(|_| target.is_none())?;
     let are_many = network.out_of_order_segments.or(network.lost).is_none_or(|segments| segments >= LOSSES_MIN);
     network.out_of_order.filter(|share| are_many && *share >= LOST)
 }
 
 /// Both ends of the connections, if visible.
-fn ends(evidence: &Evidence) -> impl Iterator<Item = &Network> {
+fn connection_ends(evidence: &Evidence) -> impl Iterator<Item = &Network> {
     evidence.network.iter().chain(evidence.target.as_ref().and_then(|target| target.network.as_ref()))
 }
 
-pub(super) fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Option<Ruling> {
+pub(super) fn rule_on_delayed_acks(Evidence { latency, network, .. }: &Evidence) -> Option<Ruling> {
     let delayed = latency.as_ref().map(|latency| latency.delayed).filter(|delayed| *delayed >= DELAYED)?;
     let half_answered = network.as_ref()?.half_answered.filter(|half_answered| *half_answered >= HALF_ANSWERED)?;
     let reason = format!(
         "{} of the latencies are about 40 ms, and in {} of the samples only part of the response had arrived: it probably \
          sends responses in pieces",
-        percent(delayed),
-        percent(half_answered)
+        format_percent(delayed),
+        format_percent(half_answered)
     );
-    ruling(
+    make_ruling(
         LimitedBy::Target,
         "the target waits for delayed acknowledgements",
         reason,
@@ -77,7 +77,7 @@ pub(super) fn delayed_ack(Evidence { latency, network, .. }: &Evidence) -> Optio
 }
 
 /// Segments that queued on the path, according to round trips.
-pub(super) fn queued_on_the_way(evidence: &Evidence) -> Option<Ruling> {
+pub(super) fn rule_on_network_queue(evidence: &Evidence) -> Option<Ruling> {
     let median_us = evidence.latency.as_ref()?.p50_us;
     let is_queued = |end: &&Network| {
         let is_long = |shortest_us: f64| end.rtt_us >= QUEUED * shortest_us;
@@ -87,12 +87,12 @@ pub(super) fn queued_on_the_way(evidence: &Evidence) -> Option<Ruling> {
     let end = evidence.target.as_ref()?.network.as_ref().filter(is_queued)?;
     let reason = format!(
         "round trips took {} on average and {} at best, while the median latency was {}",
-        time(end.rtt_us),
-        time(end.rtt_min_us?),
-        time(median_us)
+        format_time(end.rtt_us),
+        format_time(end.rtt_min_us?),
+        format_time(median_us)
     );
     // Only a target on this machine shows its end of the connections.
-    ruling(
+    make_ruling(
         LimitedBy::Network,
         "the network is the limit (segments queued on the way)",
         reason,

@@ -1,11 +1,11 @@
 //! The rule on the probe, and advice if nothing decides: latencies alone do not show whether requests queued.
 
-use super::network::queued_on_the_way;
+use super::network::rule_on_network_queue;
 use super::rate::{BEYOND, UNTOLD, may_grow, may_queue};
-use super::ruling::{Ruling, ruling, unclear_with};
-use super::target::target_cpu;
-use super::threads::meanwhile;
-use super::words::{number, percent};
+use super::ruling::{Ruling, make_ruling, unclear_ruling};
+use super::target::rule_on_target_cpu;
+use super::threads::generator_utilization_clause;
+use super::words::{format_number, format_percent};
 use crate::record::evidence::{Backlog, Elasticity, Evidence, Probe};
 use onrush_plan::LimitedBy;
 
@@ -22,24 +22,27 @@ const PROBE_MAX_S: f64 = 120.0;
 const PRECISER: f64 = 4.0;
 
 /// Judges by the probe after the run or by the stages of the run.
-pub(super) fn probe(evidence: &Evidence) -> Option<Ruling> {
+pub(super) fn rule_on_probe(evidence: &Evidence) -> Option<Ruling> {
     let probe = evidence.probe.as_ref()?;
     let (first, other) = probe.in_flight()?;
     let Elasticity { low, high, .. } = probe.elasticity?;
-    let options = options(u64::from(first), u64::from(other), evidence.load.connections.max(1));
+    let options = inflight_options(u64::from(first), u64::from(other), evidence.load.connections.max(1));
     let about = |per_s: f64| match &options {
-        (options, true) => format!("{options}: about {}/s", number(per_s)),
+        (options, true) => format!("{options}: about {}/s", format_number(per_s)),
         (options, false) => options.clone(),
     };
     let [first_per_s, other_per_s] = [first, other].map(|in_flight| probe.rate_per_s(in_flight));
-    let rates =
-        format!("{}/s with {first} in flight, {}/s with {other} in flight", number(first_per_s), number(other_per_s));
+    let rates = format!(
+        "{}/s with {first} in flight, {}/s with {other} in flight",
+        format_number(first_per_s),
+        format_number(other_per_s)
+    );
     if low > BEYOND {
         let reason = format!("the probe tells nothing: {rates}");
-        return Some(unclear_with("the limit is unclear (the connections are not alike)", reason, None));
+        return Some(unclear_ruling("the limit is unclear (the connections are not alike)", reason, None));
     }
-    let so_many = so_many(first, other);
-    let brought = brought(first_per_s, other_per_s);
+    let so_many = describe_in_flight(first, other);
+    let brought = describe_relative_change(first_per_s, other_per_s);
     if low > Elasticity::FOLLOWS {
         let (summary, advice) = if other > first {
             (format!("{so_many} brought {brought}"), about(other_per_s))
@@ -49,31 +52,32 @@ pub(super) fn probe(evidence: &Evidence) -> Option<Ruling> {
             (format!("{so_many} brought {so_much}"), up.to_owned())
         };
         let summary = format!("the number of requests in flight is the limit ({summary})");
-        return ruling(LimitedBy::Connections, summary, rates, &advice);
+        return make_ruling(LimitedBy::Connections, summary, rates, &advice);
     }
     if high < BACKWARDS {
         let advice = if other < first { about(other_per_s) } else { String::new() };
         let summary = format!("the target is beyond its limit ({so_many} brought {brought})");
-        return ruling(LimitedBy::Target, summary, rates, &advice);
+        return make_ruling(LimitedBy::Target, summary, rates, &advice);
     }
     if high < Elasticity::STAYS {
-        if let Some(queued) = queued_on_the_way(evidence) {
+        if let Some(queued) = rule_on_network_queue(evidence) {
             return Some(queued);
         }
-        let target = target_cpu(evidence).map_or_else(String::new, |ruling| format!("; {}", ruling.reason));
-        let summary = format!("the target is at its limit ({so_many} brought the same {}/s)", number(first_per_s));
-        return ruling(LimitedBy::Target, summary, rates + &target, "");
+        let target = rule_on_target_cpu(evidence).map_or_else(String::new, |ruling| format!("; {}", ruling.reason));
+        let summary =
+            format!("the target is at its limit ({so_many} brought the same {}/s)", format_number(first_per_s));
+        return make_ruling(LimitedBy::Target, summary, rates + &target, "");
     }
     if low > Elasticity::STAYS && high < Elasticity::FOLLOWS {
         let more = if other > first { about(other_per_s) } else { String::new() };
         let summary = format!("the target is near its limit ({so_many} brought {brought})");
-        return ruling(LimitedBy::Knee, summary, rates, &more);
+        return make_ruling(LimitedBy::Knee, summary, rates, &more);
     }
     None
 }
 
 /// Describes the number of `other` requests in flight relative to `first`.
-fn so_many(first: u32, other: u32) -> String {
+fn describe_in_flight(first: u32, other: u32) -> String {
     // Among few requests, one more or less is a different share.
     let is_about = |exact: bool| exact || first >= 10;
     match (first, other) {
@@ -88,14 +92,14 @@ fn so_many(first: u32, other: u32) -> String {
 }
 
 /// The relative change between two rates.
-fn brought(first_per_s: f64, other_per_s: f64) -> String {
+fn describe_relative_change(first_per_s: f64, other_per_s: f64) -> String {
     let change = other_per_s / first_per_s.max(f64::MIN_POSITIVE) - 1.0;
-    format!("{} {}", percent(change.abs()), if change < 0.0 { "less" } else { "more" })
+    format!("{} {}", format_percent(change.abs()), if change < 0.0 { "less" } else { "more" })
 }
 
 /// The options that change the requests in flight from `first` on this number of connections to about `other`, with
 /// connections as in the probe. True if the number is exact.
-fn options(first: u64, other: u64, connections: u64) -> (String, bool) {
+fn inflight_options(first: u64, other: u64, connections: u64) -> (String, bool) {
     let streams = (first / connections).max(1);
     let needed = other.div_ceil(streams);
     let each = match other.div_ceil(needed) {
@@ -113,7 +117,7 @@ fn options(first: u64, other: u64, connections: u64) -> (String, bool) {
 }
 
 /// The verdict if nothing decides, with advice on how to find out.
-pub(super) fn unclear(evidence: &Evidence) -> Ruling {
+pub(super) fn unclear_without_rule(evidence: &Evidence) -> Ruling {
     let Evidence { load, probe, .. } = evidence;
     if load.asked_per_s.is_some() {
         // With few responses, the usual number of requests in flight is unknown.
@@ -122,8 +126,8 @@ pub(super) fn unclear(evidence: &Evidence) -> Ruling {
         let grows = load.backlog.filter(|_| may_grow(load) || may_queue(load));
         let ended = "neither what was due nor what has ended tells".to_owned();
         let reason = grows.map_or(ended, |Backlog { before, last, least, .. }| {
-            let [mean, before, last] = [before.midpoint(last), before, last].map(number);
-            match least.filter(|_| !may_grow(load)).map(number) {
+            let [mean, before, last] = [before.midpoint(last), before, last].map(format_number);
+            match least.filter(|_| !may_grow(load)).map(format_number) {
                 Some(least) => {
                     format!("{mean} requests were in flight on average and {least} at the quietest time, a queue as of a target at its limit")
                 }
@@ -132,7 +136,7 @@ pub(super) fn unclear(evidence: &Evidence) -> Ruling {
                 }
             }
         });
-        return unclear_with(UNTOLD, reason, advice);
+        return unclear_ruling(UNTOLD, reason, advice);
     }
     let probe = probe.clone().unwrap_or_default();
     let would = |up: bool, time_s: f64| {
@@ -148,7 +152,7 @@ pub(super) fn unclear(evidence: &Evidence) -> Ruling {
         (_, Some((first, other)), Some(Elasticity { low, high, .. })) => {
             // Converts an elasticity to the change of the rate at this ratio of requests in flight.
             let ratio = f64::from(other) / f64::from(first);
-            let change = |elasticity: f64| percent((1.0 - ratio.powf(elasticity.clamp(0.0, 1.0))).abs());
+            let change = |elasticity: f64| format_percent((1.0 - ratio.powf(elasticity.clamp(0.0, 1.0))).abs());
             let reason = format!(
                 "with {other} in flight instead of {first}, it answered {} to {} {} requests, which is not precise enough: \
                  {} would mean the number in flight, and 0 % the target",
@@ -168,5 +172,5 @@ pub(super) fn unclear(evidence: &Evidence) -> Ruling {
             None => (SHOWN.to_owned(), None),
         },
     };
-    unclear_with(EITHER, reason + &meanwhile(evidence), advice)
+    unclear_ruling(EITHER, reason + &generator_utilization_clause(evidence), advice)
 }

@@ -1,8 +1,8 @@
 //! Rules on a rate, which is judged by counts.
 
-use super::failures::{advice_on_failures, fails, failures, is_refused, refusals};
-use super::ruling::{Ruling, ruling, unclear_with};
-use super::words::{count, number, percent, seconds, time};
+use super::failures::{advice_on_failures, describe_failures, describe_refusals, fails_often, refuses_too_many};
+use super::ruling::{Ruling, make_ruling, unclear_ruling};
+use super::words::{format_count, format_number, format_percent, format_seconds, format_time};
 use crate::record::NoteId;
 use crate::record::evidence::{Backlog, Elasticity, Evidence, Load};
 use onrush_plan::LimitedBy;
@@ -37,7 +37,7 @@ const WAITING: &[NoteId] = &[NoteId::Behind, NoteId::Crowded];
 
 /// A rate that the target kept up with: no more requests than usual are left at the end, the latency does not grow, and
 /// the responses are right.
-pub(super) fn schedule(evidence: &Evidence) -> Option<Ruling> {
+pub(super) fn rule_on_kept_schedule(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
     let asked_per_s = load.asked_per_s?;
     let is_kept = load.behind()? <= load.usually_left?
@@ -46,12 +46,12 @@ pub(super) fn schedule(evidence: &Evidence) -> Option<Ruling> {
         && !may_queue(load)
         && load.growth.is_none()
         && load.sent.is_none_or(|sent| sent >= SENT);
-    let is_answered = load.completed > 0 && !is_refused(load) && !fails(load);
+    let is_answered = load.completed > 0 && !refuses_too_many(load) && !fails_often(load);
     (is_kept && is_answered && load.quiet_s < OUTAGE * load.elapsed_s).then_some(())?;
-    let [asked, reached] = [asked_per_s, load.rate_per_s].map(number);
+    let [asked, reached] = [asked_per_s, load.rate_per_s].map(format_number);
     let reached = if reached == asked { String::new() } else { format!("{reached}/s were answered, ") };
-    let reason = format!("{reached}{} in flight on average", number(load.in_flight));
-    ruling(LimitedBy::Schedule, format!("the target kept up with {asked} requests/s"), reason, "")
+    let reason = format!("{reached}{} in flight on average", format_number(load.in_flight));
+    make_ruling(LimitedBy::Schedule, format!("the target kept up with {asked} requests/s"), reason, "")
 }
 
 /// True if more requests are in flight later in the run than earlier. This may be a growing backlog or chance: in a
@@ -81,35 +81,36 @@ fn is_ordinary(Evidence { load, latency, .. }: &Evidence) -> bool {
 }
 
 /// A rate that the target did not keep up with.
-pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
+pub(super) fn rule_on_overload(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
-    let asked = format!("asked {} requests/s, reached {}", number(load.asked_per_s?), number(load.rate_per_s));
+    let asked =
+        format!("asked {} requests/s, reached {}", format_number(load.asked_per_s?), format_number(load.rate_per_s));
     if load.quiet_s >= OUTAGE * load.elapsed_s {
-        let reason = format!("for {} in all; {asked}", seconds(load.quiet_s));
-        return ruling(LimitedBy::Target, "the target fell silent", reason, "find out what stops it");
+        let reason = format!("for {} in all; {asked}", format_seconds(load.quiet_s));
+        return make_ruling(LimitedBy::Target, "the target fell silent", reason, "find out what stops it");
     }
-    let growth = load.growth.map(|growth| format!("latency growing by {} a second", time(growth * 1e6)));
+    let growth = load.growth.map(|growth| format!("latency growing by {} a second", format_time(growth * 1e6)));
     let is_left = |left: &u64| *left > load.usually_left.unwrap_or(u64::MAX);
     let said = |behind: u64| match load.overrun_s.filter(|_| load.left.is_some_and(|left| left < behind)) {
-        Some(overrun_s) => format!("ending {} after the last request was due", time(overrun_s * 1e6)),
-        None => format!("{} unsent or in flight at the end", count(behind, "request")),
+        Some(overrun_s) => format!("ending {} after the last request was due", format_time(overrun_s * 1e6)),
+        None => format!("{} unsent or in flight at the end", format_count(behind, "request")),
     };
     let left = load.behind().filter(is_left).map(said);
     let some_left = load.behind().filter(|_| !is_ordinary(evidence)).map(said);
     let unsent = load.sent.filter(|sent| *sent < SENT);
-    let unsent = unsent.map(|sent| format!("only {} of what was due was sent", percent(sent)));
-    let is_behind = growth.is_some() && is_backlog(load) || left.is_some() && !is_chance(load);
+    let unsent = unsent.map(|sent| format!("only {} of what was due was sent", format_percent(sent)));
+    let is_behind = growth.is_some() && is_backlog(load) || left.is_some() && !may_be_chance(load);
     let is_sent = unsent.is_none();
     let why = growth.or(left).or(unsent).or(some_left);
-    let failed = failures(load).filter(|_| fails(load));
-    if let Some(why) = why.as_ref().filter(|_| uses_all(evidence)) {
-        let besides = failed.or_else(|| is_refused(load).then(|| refusals(load)));
+    let failed = describe_failures(load).filter(|_| fails_often(load));
+    if let Some(why) = why.as_ref().filter(|_| uses_all_connections(evidence)) {
+        let besides = failed.or_else(|| refuses_too_many(load).then(|| describe_refusals(load)));
         let besides = besides.map_or(String::new(), |besides| format!("; {besides}"));
         let threads = evidence.generator.threads.len().max(1) as u64;
         let full = match (load.in_flight_max, load.connections % threads) {
-            (Some(most), 0) => format!("as many requests in flight as allowed ({})", number(most as f64)),
+            (Some(most), 0) => format!("as many requests in flight as allowed ({})", format_number(most as f64)),
             (Some(_), _) => "as many requests in flight on a thread as allowed".to_owned(),
-            (None, 0) => format!("all {} in use", count(load.connections, "connection")),
+            (None, 0) => format!("all {} in use", format_count(load.connections, "connection")),
             (None, _) => "all connections of a thread in use".to_owned(),
         };
         let filled = FilledConnections::from_evidence(evidence);
@@ -127,20 +128,26 @@ pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
                 more + ": if it reaches no more, the target is the limit",
             ),
         };
-        let rates = filled.filter(|_| limited_by != LimitedBy::Unclear).map_or(String::new(), |filled| filled.words());
+        let rates =
+            filled.filter(|_| limited_by != LimitedBy::Unclear).map_or(String::new(), |filled| filled.describe_rates());
         let reason = format!("{asked}, {why}, with {full}{rates}{besides}");
-        return Some(ruling(limited_by, summary, reason, &advice)?.saying(WAITING));
+        return Some(make_ruling(limited_by, summary, reason, &advice)?.saying(WAITING));
     }
-    if is_refused(load) {
+    if refuses_too_many(load) {
         let begins = if is_sent { "sent and answered, but".to_owned() } else { format!("{asked}:") };
-        let reason = format!("{begins} {}", refusals(load));
+        let reason = format!("{begins} {}", describe_refusals(load));
         return Some(
-            ruling(LimitedBy::Target, "the target did not cope with the rate", reason, "find out why it refuses them")?
-                .saying(&[NoteId::Statuses]),
+            make_ruling(
+                LimitedBy::Target,
+                "the target did not cope with the rate",
+                reason,
+                "find out why it refuses them",
+            )?
+            .saying(&[NoteId::Statuses]),
         );
     }
     if let Some(failed) = failed {
-        return ruling(
+        return make_ruling(
             LimitedBy::Target,
             "the target did not cope with the rate",
             format!("{asked}: {failed}"),
@@ -149,9 +156,12 @@ pub(super) fn overload(evidence: &Evidence) -> Option<Ruling> {
     }
     let why = why?;
     if !is_behind {
-        return Some(unclear_with(UNTOLD, format!("{asked}: {why}"), None));
+        return Some(unclear_ruling(UNTOLD, format!("{asked}: {why}"), None));
     }
-    Some(ruling(LimitedBy::Target, "the target fell behind the rate", format!("{asked}, {why}"), "")?.saying(WAITING))
+    Some(
+        make_ruling(LimitedBy::Target, "the target fell behind the rate", format!("{asked}, {why}"), "")?
+            .saying(WAITING),
+    )
 }
 
 /// True if the growth of the latency exceeds chance: in a queue at its limit, the number in flight grows and shrinks by
@@ -161,7 +171,7 @@ fn is_backlog(load: &Load) -> bool {
 }
 
 /// True if the leftover requests may be chance: no more than three standard errors of the number of responses.
-fn is_chance(load: &Load) -> bool {
+fn may_be_chance(load: &Load) -> bool {
     let error = |dispersion: f64| (load.completed as f64 * dispersion.max(DISPERSED)).sqrt();
     load.dispersion.is_some_and(|dispersion| load.behind().unwrap_or(0) as f64 <= ERRORS * error(dispersion))
 }
@@ -195,14 +205,14 @@ impl FilledConnections {
         is_telling.then_some(Self { in_flight: [few, all], per_s, elasticity: Elasticity { value, low, high } })
     }
 
-    fn words(&self) -> String {
-        let [few, all] = self.in_flight.map(|in_flight| number(in_flight.round()));
-        let [few_per_s, all_per_s] = self.per_s.map(number);
+    fn describe_rates(&self) -> String {
+        let [few, all] = self.in_flight.map(|in_flight| format_number(in_flight.round()));
+        let [few_per_s, all_per_s] = self.per_s.map(format_number);
         format!("; it answered {few_per_s}/s with {few} in flight, {all_per_s}/s with {all} in flight")
     }
 }
 
 /// True if due requests had to wait for a connection.
-pub fn uses_all(Evidence { load, .. }: &Evidence) -> bool {
+pub fn uses_all_connections(Evidence { load, .. }: &Evidence) -> bool {
     load.crowded.is_some_and(|crowded| crowded >= CROWDED)
 }

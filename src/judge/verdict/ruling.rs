@@ -21,7 +21,7 @@ impl Ruling {
     }
 }
 
-pub(super) fn ruling(
+pub(super) fn make_ruling(
     limited_by: LimitedBy,
     summary: impl Into<String>,
     reason: String,
@@ -31,6 +31,6 @@ pub(super) fn ruling(
     Some(Ruling { limited_by, summary: summary.into(), reason, advice, says: &[] })
 }
 
-pub(super) fn unclear_with(summary: &str, reason: String, advice: Option<String>) -> Ruling {
+pub(super) fn unclear_ruling(summary: &str, reason: String, advice: Option<String>) -> Ruling {
     Ruling { limited_by: LimitedBy::Unclear, summary: summary.to_owned(), reason, advice, says: &[] }
 }

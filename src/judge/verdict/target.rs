@@ -1,11 +1,11 @@
 //! Rules on the target: its behaviour and, if visible, its processes.
 
-use super::connections::unused;
-use super::failures::{FAILED, advice_on_failures, fails, failures};
-use super::network::queued_on_the_way;
-use super::ruling::{Ruling, ruling};
-use super::threads::{BUSY, meanwhile};
-use super::words::{number, percent, processors, seconds};
+use super::connections::rule_on_idle_connections;
+use super::failures::{FAILED, advice_on_failures, describe_failures, fails_often};
+use super::network::rule_on_network_queue;
+use super::ruling::{Ruling, make_ruling};
+use super::threads::{BUSY, generator_utilization_clause};
+use super::words::{format_number, format_percent, format_processors, format_seconds};
 use crate::record::NoteId;
 use crate::record::evidence::{Elasticity, Evidence, Load};
 use onrush_plan::LimitedBy;
@@ -24,71 +24,73 @@ const HANGING: f64 = 0.05;
 
 /// True if the target's failures or silence decide, rather than a stall of onrush or a wait for a processor: without
 /// the latter, more requests would have failed.
-pub(super) fn has_failed(evidence: &Evidence) -> bool {
+pub(super) fn target_failed(evidence: &Evidence) -> bool {
     let Evidence { generator, load, .. } = evidence;
     // Both times exclude stalls.
     let is_longer = |silent_s: f64| silent_s > generator.stalled_s;
-    let is_silent = is_silent(load) && is_longer(load.quiet_s) && unused(evidence).is_none();
+    let is_silent = is_often_silent(load) && is_longer(load.quiet_s) && rule_on_idle_connections(evidence).is_none();
     let requests = load.connect_errors.saturating_add(load.failed_requests()).saturating_add(load.abandoned);
     let fails = match load.completed {
         0 => load.failures() > 0 && load.failures() >= load.connections,
         completed => requests >= completed,
     };
-    load.unreadable.is_some() || fails || is_silent || (has_died(evidence) && is_longer(load.silent_at_end_s))
+    load.unreadable.is_some() || fails || is_silent || (target_died(evidence) && is_longer(load.silent_at_end_s))
 }
 
-pub(super) fn died(evidence: &Evidence) -> Option<Ruling> {
-    has_died(evidence).then_some(())?;
+pub(super) fn rule_on_dead_target(evidence: &Evidence) -> Option<Ruling> {
+    target_died(evidence).then_some(())?;
     let load = &evidence.load;
     let ended = evidence.target.as_ref().filter(|target| target.ended).map(|_| "its processes ended".to_owned());
-    let why: Vec<String> = ended.into_iter().chain(failures(load)).collect();
-    let reason = format!("{} before the end: {}", seconds(load.silent_at_end_s), why.join("; "));
-    ruling(LimitedBy::Target, "the target stopped responding", reason, "check the target's log")
+    let why: Vec<String> = ended.into_iter().chain(describe_failures(load)).collect();
+    let reason = format!("{} before the end: {}", format_seconds(load.silent_at_end_s), why.join("; "));
+    make_ruling(LimitedBy::Target, "the target stopped responding", reason, "check the target's log")
 }
 
 /// True if the target responded at first and stopped later.
-pub(super) fn has_died(Evidence { load, target, .. }: &Evidence) -> bool {
+pub(super) fn target_died(Evidence { load, target, .. }: &Evidence) -> bool {
     let is_silent = load.silent_at_end_s >= SILENT_MIN_S && load.silent_at_end_s >= SILENT * load.elapsed_s;
     let has_ended = target.as_ref().is_some_and(|target| target.ended);
     load.completed > 0 && is_silent && (load.failed_at_end || has_ended)
 }
 
 /// A closed loop with a busy target. A probe may show otherwise, because a target may busy-poll.
-pub(super) fn busy_target(evidence: &Evidence) -> Option<Ruling> {
+pub(super) fn rule_on_busy_target(evidence: &Evidence) -> Option<Ruling> {
     let elasticity = evidence.probe.as_ref().and_then(|probe| probe.elasticity);
     let may_be = evidence.load.asked_per_s.is_none() && elasticity.is_none_or(|it| it.low <= Elasticity::STAYS);
-    may_be.then(|| target_cpu(evidence)).flatten()
+    may_be.then(|| rule_on_target_cpu(evidence)).flatten()
 }
 
-pub(super) fn target_cpu(evidence: &Evidence) -> Option<Ruling> {
+pub(super) fn rule_on_target_cpu(evidence: &Evidence) -> Option<Ruling> {
     let target = evidence.target.as_ref()?;
     let name = &target.name;
     let reason = if target.busiest_thread >= BUSY {
-        format!("the busiest thread of {name} was {} busy", percent(target.busiest_thread))
+        format!("the busiest thread of {name} was {} busy", format_percent(target.busiest_thread))
     } else if target.cpus_allowed > 0.0 && target.cpus_used >= BUSY * target.cpus_allowed {
-        format!("{name} used {} of its {}", number(target.cpus_used), processors(target.cpus_allowed))
+        format!("{name} used {} of its {}", format_number(target.cpus_used), format_processors(target.cpus_allowed))
     } else {
         return None;
     };
-    ruling(LimitedBy::Target, "the target is at its limit", reason + &meanwhile(evidence), "")
+    make_ruling(LimitedBy::Target, "the target is at its limit", reason + &generator_utilization_clause(evidence), "")
 }
 
 /// A target that is silent for a large part of the run.
-pub(super) fn silent(evidence: &Evidence) -> Option<Ruling> {
+pub(super) fn rule_on_silence(evidence: &Evidence) -> Option<Ruling> {
     let load = &evidence.load;
-    is_silent(load).then_some(())?;
-    let why = failures(load).filter(|_| fails(load)).map_or_else(|| meanwhile(evidence), |why| format!(": {why}"));
+    is_often_silent(load).then_some(())?;
+    let why = describe_failures(load)
+        .filter(|_| fails_often(load))
+        .map_or_else(|| generator_utilization_clause(evidence), |why| format!(": {why}"));
     // A port that expects another protocol closes connections without a response.
     if load.is_mute && load.failed_requests() > 0 {
-        return ruling(
+        return make_ruling(
             LimitedBy::Target,
             "the target sent nothing at all",
-            failures(load)?,
+            describe_failures(load)?,
             "does it speak this version of HTTP at that port, with or without TLS?",
         );
     }
-    let reason = format!("for {} of {} in all{why}", seconds(load.quiet_s), seconds(load.elapsed_s));
-    ruling(
+    let reason = format!("for {} of {} in all{why}", format_seconds(load.quiet_s), format_seconds(load.elapsed_s));
+    make_ruling(
         LimitedBy::Target,
         "the target fell silent",
         reason,
@@ -96,20 +98,21 @@ pub(super) fn silent(evidence: &Evidence) -> Option<Ruling> {
     )
 }
 
-fn is_silent(load: &Load) -> bool {
+fn is_often_silent(load: &Load) -> bool {
     load.quiet_s >= QUIET * load.elapsed_s && load.quiet_s > 0.0
 }
 
 /// Requests that get no response while others do.
-pub(super) fn hanging(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
+pub(super) fn rule_on_hanging_requests(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
     // With a rate, few requests are in flight at any time.
     let is_rare = load.asked_per_s.is_some() && (load.hanging as f64) < FAILED * load.completed as f64;
     (load.hanging as f64 >= HANGING * load.all_in_flight() && load.hanging > 0 && !is_rare).then_some(())?;
     let latencies = if load.asked_per_s.is_some() { "" } else { "; the latencies leave them out" };
     let slowest = if load.completed == 0 { "" } else { " and three times the slowest response" };
-    let reason = format!("{} at the end, after at least a second{slowest}{latencies}", number(load.hanging as f64));
+    let reason =
+        format!("{} at the end, after at least a second{slowest}{latencies}", format_number(load.hanging as f64));
     Some(
-        ruling(
+        make_ruling(
             LimitedBy::Target,
             "the target left requests unanswered",
             reason,
@@ -120,16 +123,16 @@ pub(super) fn hanging(Evidence { load, .. }: &Evidence) -> Option<Ruling> {
 }
 
 /// Describes a target that hardly used a processor while requests were in flight, and so was not computing.
-pub(super) fn waits_elsewhere(evidence: &Evidence) -> Option<String> {
+pub(super) fn describe_idle_target(evidence: &Evidence) -> Option<String> {
     let Evidence { load, target, .. } = evidence;
     let target = target.as_ref().filter(|_| load.asked_per_s.is_none() && load.in_flight >= 1.0)?;
     // One of the target's threads may have waited for a processor, or segments for the link.
     let busy = target.busiest_thread + target.queued?;
     let is_idle = busy < BLOCKED && target.cpus_used < BLOCKED * load.in_flight.min(target.cpus_allowed);
-    let is_free = target.throttled_s.unwrap_or(0.0) == 0.0 && queued_on_the_way(evidence).is_none();
+    let is_free = target.throttled_s.unwrap_or(0.0) == 0.0 && rule_on_network_queue(evidence).is_none();
     (is_idle && is_free).then(|| {
-        let (name, busiest) = (&target.name, percent(target.busiest_thread));
-        let in_flight = number(load.in_flight.round());
+        let (name, busiest) = (&target.name, format_percent(target.busiest_thread));
+        let in_flight = format_number(load.in_flight.round());
         format!(
             "; the target ({name}) waited for something else than a processor (a lock, a disk, a timer, another service): its busiest thread was \
              {busiest} busy while {in_flight} were in flight"

@@ -20,7 +20,7 @@ const MS: f64 = 1e3;
 type EvidenceChange = fn(&mut Evidence);
 
 /// Ten connections for ten seconds against an invisible target; nothing is the limit yet.
-fn idle() -> Evidence {
+fn idle_evidence() -> Evidence {
     let thread = Thread { busy: 0.3, queued: Some(0.01), ..Thread::default() };
     Evidence {
         generator: Generator { threads: vec![thread; 2], cpus: Some(4), thread_s: 20.0, ..Generator::default() },
@@ -37,7 +37,7 @@ fn idle() -> Evidence {
     }
 }
 
-fn target() -> Target {
+fn visible_target() -> Target {
     Target {
         name: "nginx".to_owned(),
         processes: 3,
@@ -49,15 +49,15 @@ fn target() -> Target {
 }
 
 /// The evidence after a change.
-fn changed(change: impl FnOnce(&mut Evidence)) -> Evidence {
-    let mut evidence = idle();
+fn changed_evidence(change: impl FnOnce(&mut Evidence)) -> Evidence {
+    let mut evidence = idle_evidence();
     change(&mut evidence);
     evidence
 }
 
 /// The verdict after a change to the idle evidence.
-fn after(change: impl FnOnce(&mut Evidence)) -> Verdict {
-    on(&changed(change))
+fn verdict_after(change: impl FnOnce(&mut Evidence)) -> Verdict {
+    judge_evidence(&changed_evidence(change))
 }
 
 /// Situations in the order of the rules. A stall of the whole target makes no rate, and a rate that the target kept up
@@ -83,7 +83,7 @@ const SITUATIONS: [(LimitedBy, EvidenceChange); 19] = [
     (LimitedBy::Target, |evidence| evidence.load.hanging = 1),
     (LimitedBy::Target, |evidence| {
         let listening = Listening { waiting_max: 2, limit: 1, overflows: Some(40) };
-        evidence.target = Some(Target { listening: Some(listening), ..target() });
+        evidence.target = Some(Target { listening: Some(listening), ..visible_target() });
         evidence.load.missing = 5.0;
     }),
     (LimitedBy::Network, |evidence| {
@@ -93,14 +93,14 @@ const SITUATIONS: [(LimitedBy, EvidenceChange); 19] = [
         evidence.latency = Some(Latency { delayed: 0.9, ..evidence.latency.unwrap() });
         evidence.network = Some(Network { readings: 9, half_answered: Some(0.9), ..Network::default() });
     }),
-    (LimitedBy::Connections, |evidence| evidence.probe = Some(probe(10, 5, [500, 250], [0.8, 1.2]))),
-    (LimitedBy::Target, |evidence| evidence.probe = Some(probe(10, 5, [500, 499], [-0.1, 0.2]))),
-    (LimitedBy::Knee, |evidence| evidence.probe = Some(probe(10, 5, [500, 350], [0.4, 0.6]))),
-    (LimitedBy::Target, |evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() })),
+    (LimitedBy::Connections, |evidence| evidence.probe = Some(build_probe(10, 5, [500, 250], [0.8, 1.2]))),
+    (LimitedBy::Target, |evidence| evidence.probe = Some(build_probe(10, 5, [500, 499], [-0.1, 0.2]))),
+    (LimitedBy::Knee, |evidence| evidence.probe = Some(build_probe(10, 5, [500, 350], [0.4, 0.6]))),
+    (LimitedBy::Target, |evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..visible_target() })),
 ];
 
 /// A probe with these requests in flight and responses per second, and the bounds of its elasticity.
-fn probe(first: u32, other: u32, per_s: [u64; 2], [low, high]: [f64; 2]) -> Probe {
+fn build_probe(first: u32, other: u32, per_s: [u64; 2], [low, high]: [f64; 2]) -> Probe {
     let slot = |(in_flight, per_s)| Slot { in_flight, tick_s: 1.0, completed: vec![per_s, per_s] };
     Probe {
         duration_s: 2.0,
@@ -114,15 +114,15 @@ fn probe(first: u32, other: u32, per_s: [u64; 2], [low, high]: [f64; 2]) -> Prob
 #[test]
 fn each_situation_has_its_verdict() {
     for (number, (limited_by, change)) in SITUATIONS.into_iter().enumerate() {
-        let verdict = after(change);
+        let verdict = verdict_after(change);
         assert_eq!(verdict.limited_by, limited_by, "situation {number}: {}", verdict.reason);
     }
     let short = |was_planned| Some(Probe { needed_s: Some(2.2), was_planned, ..Probe::default() });
     assert!(
-        !after(|evidence| evidence.probe = short(false)).reason.contains("too little time"),
+        !verdict_after(|evidence| evidence.probe = short(false)).reason.contains("too little time"),
         "there was to be none"
     );
-    let unclear = after(|evidence| evidence.probe = short(true));
+    let unclear = verdict_after(|evidence| evidence.probe = short(true));
     assert_eq!(
         unclear.to_string(),
         "the limit is unclear (the target, or the number in flight): nothing that was observed tells which, and there was too \
@@ -140,7 +140,7 @@ fn earlier_rules_win() {
             } else {
                 limited_by
             };
-            let verdict = after(|evidence| {
+            let verdict = verdict_after(|evidence| {
                 second(evidence);
                 first(evidence);
             });
@@ -151,14 +151,14 @@ fn earlier_rules_win() {
 }
 
 #[test]
-fn the_main_failure_has_share_and_remedy() {
+fn main_failures_have_share_and_remedy() {
     let refused = |count| {
         let (why, advice) =
             ("reset by the server (REFUSED_STREAM)".to_owned(), Some("fewer --streams may do".to_owned()));
         Some(MainFailure { count, why, advice })
     };
     let said = |count, change: EvidenceChange| {
-        let verdict = after(|evidence| {
+        let verdict = verdict_after(|evidence| {
             (evidence.load.failed, evidence.load.main_failure) = (Some(2_000), refused(count));
             change(evidence);
         });
@@ -175,14 +175,14 @@ fn the_main_failure_has_share_and_remedy() {
         said(2_000, |evidence| evidence.load.quiet_s = 5.0),
         format!("the target fell silent: for 5.0 s of 10.0 s in all: {all}")
     );
-    let at_a_rate = said(2_000, kept);
+    let at_a_rate = said(2_000, keep_rate);
     assert_eq!(at_a_rate, format!("the target did not cope with the rate: asked 500 requests/s, reached 500: {all}"));
     assert_eq!(said(2_000, |evidence| evidence.load.completed = 1), format!("the limit is unclear: {all}"));
 }
 
 #[test]
 fn verdicts_name_figures_and_what_to_change() {
-    let said = |change: EvidenceChange| after(change).to_string();
+    let said = |change: EvidenceChange| verdict_after(change).to_string();
     for (change, expected) in [
         (
             (|evidence| evidence.generator.threads.iter_mut().for_each(|thread| thread.busy = 0.99)) as EvidenceChange,
@@ -196,7 +196,7 @@ fn verdicts_name_figures_and_what_to_change() {
         (
             |evidence| {
                 evidence.generator.threads.fill(Thread { busy: 0.69, queued: Some(0.21), ..Thread::default() });
-                evidence.target = Some(Target { cpus_used: 1.13, ..target() });
+                evidence.target = Some(Target { cpus_used: 1.13, ..visible_target() });
             },
             "onrush itself is the limit (it lacked processors): both threads were waiting for a processor for 21 % of the time, and working for 48 %: the \
              target on this machine (nginx) used 1.1 of 2 processors; give onrush processors of its own (taskset), or use \
@@ -222,13 +222,13 @@ fn verdicts_name_figures_and_what_to_change() {
              its own",
         ),
         (
-            |evidence| evidence.target = Some(Target { cpus_used: 1.9, ..target() }),
+            |evidence| evidence.target = Some(Target { cpus_used: 1.9, ..visible_target() }),
             "the target is at its limit: nginx used 1.9 of its 2 processors; onrush's busiest thread was 29 % busy",
         ),
         (
             |evidence| {
                 (evidence.load.silent_at_end_s, evidence.load.read_errors) = (2.0, 3);
-                evidence.target = Some(Target { ended: true, ..target() });
+                evidence.target = Some(Target { ended: true, ..visible_target() });
             },
             "the target stopped responding: 2.0 s before the end: its processes ended; 3 requests failed; check the \
              target's log",
@@ -342,16 +342,16 @@ fn verdicts_name_figures_and_what_to_change() {
 }
 
 /// A rate of 500/s that the target kept up with.
-fn kept(evidence: &mut Evidence) {
+fn keep_rate(evidence: &mut Evidence) {
     let load = &mut evidence.load;
     (load.asked_per_s, load.sent, load.left, load.usually_left) = (Some(500.0), Some(1.0), Some(9), Some(9));
 }
 
 #[test]
 fn idle_targets_wait_for_something_else() {
-    let blocked = Target { busiest_thread: 0.012, cpus_used: 0.04, queued: Some(0.002), ..target() };
+    let blocked = Target { busiest_thread: 0.012, cpus_used: 0.04, queued: Some(0.002), ..visible_target() };
     let says = |change: EvidenceChange| {
-        let verdict = after(|evidence| {
+        let verdict = verdict_after(|evidence| {
             evidence.target = Some(blocked.clone());
             change(evidence);
         });
@@ -359,17 +359,17 @@ fn idle_targets_wait_for_something_else() {
             .reason
             .contains("(nginx) waited for something else than a processor (a lock, a disk, a timer, another service)")
     };
-    let unclear = after(|evidence| evidence.target = Some(blocked.clone()));
+    let unclear = verdict_after(|evidence| evidence.target = Some(blocked.clone()));
     let ending = "its busiest thread was 1.2 % busy while 10 were in flight";
     assert!(unclear.limited_by == LimitedBy::Unclear && unclear.reason.ends_with(ending), "{unclear}");
     assert!(says(|_| ()));
     assert!(
-        says(|evidence| evidence.probe = Some(probe(16, 12, [500, 499], [-0.1, 0.1]))),
+        says(|evidence| evidence.probe = Some(build_probe(16, 12, [500, 499], [-0.1, 0.1]))),
         "the number makes no difference"
     );
     let others: [EvidenceChange; 7] = [
-        |evidence| evidence.probe = Some(probe(16, 12, [500, 380], [0.8, 1.2])),
-        |evidence| kept(evidence),
+        |evidence| evidence.probe = Some(build_probe(16, 12, [500, 380], [0.8, 1.2])),
+        |evidence| keep_rate(evidence),
         |evidence| evidence.load.in_flight = 0.3,
         |evidence| evidence.target.as_mut().unwrap().queued = Some(0.4),
         |evidence| evidence.target.as_mut().unwrap().queued = None,
@@ -382,14 +382,14 @@ fn idle_targets_wait_for_something_else() {
 }
 
 #[test]
-fn what_is_not_known_decides_nothing() {
+fn unknown_facts_decide_nothing() {
     for change in [
         // Latencies of 40 ms without a partially received response: a target that takes 40 ms.
         (|evidence: &mut Evidence| evidence.latency.as_mut().unwrap().delayed = 1.0) as EvidenceChange,
         // Overflows of another server's queue: no connection is missing.
         |evidence| {
             let listening = Listening { waiting_max: 0, limit: 511, overflows: Some(40) };
-            evidence.target = Some(Target { listening: Some(listening), ..target() });
+            evidence.target = Some(Target { listening: Some(listening), ..visible_target() });
         },
         // A run ending without responses because no request was sent: nothing failed.
         |evidence| evidence.load.silent_at_end_s = 5.0,
@@ -404,16 +404,16 @@ fn what_is_not_known_decides_nothing() {
         |evidence| evidence.latency.as_mut().unwrap().p50_us = 17.0 * MS,
         |evidence| evidence.load.read_errors = 50,
     ] {
-        let verdict = after(change);
+        let verdict = verdict_after(change);
         assert_eq!(verdict.limited_by, LimitedBy::Unclear, "{}", verdict.reason);
     }
 }
 
 #[test]
 fn too_few_responses_decide_nothing() {
-    let few = after(|evidence| evidence.load.completed = 19);
+    let few = verdict_after(|evidence| evidence.load.completed = 19);
     assert_eq!((few.limited_by, few.reason.as_str()), (LimitedBy::Unclear, "there were only 19 responses"));
-    let refused = after(|evidence| {
+    let refused = verdict_after(|evidence| {
         (evidence.generator.stalled_s, evidence.load.completed, evidence.load.read_errors) = (0.5, 0, 10);
     });
     assert_eq!(refused.to_string(), "the limit is unclear: there were no responses", "a stall is no reason for resets");
@@ -421,13 +421,15 @@ fn too_few_responses_decide_nothing() {
 
 #[test]
 fn further_findings_have_their_sentences() {
-    let found = |change: EvidenceChange| after(change).findings;
+    let found = |change: EvidenceChange| verdict_after(change).findings;
     assert_eq!(found(|_| ()), []);
     let thirds = |first_per_s, last_per_s, error_per_s| Some(Thirds { first_per_s, last_per_s, error_per_s });
     let table: [(Finding, EvidenceChange); 11] = [
         (Finding::Stalled, |evidence| evidence.generator.stalled_s = 0.3),
         (Finding::Throttled, |evidence| evidence.generator.throttled_s = Some(0.5)),
-        (Finding::TargetThrottled, |evidence| evidence.target = Some(Target { throttled_s: Some(0.5), ..target() })),
+        (Finding::TargetThrottled, |evidence| {
+            evidence.target = Some(Target { throttled_s: Some(0.5), ..visible_target() })
+        }),
         (Finding::TargetDied, |evidence| (evidence.load.silent_at_end_s, evidence.load.failed_at_end) = (1.0, true)),
         (Finding::ClockStep, |evidence| evidence.machine.clock_step_s = Some(-1.5)),
         (Finding::HotConnection, |evidence| evidence.load.hottest = Some(4.0)),
@@ -446,17 +448,20 @@ fn further_findings_have_their_sentences() {
         }),
     ];
     for (finding, change) in table {
-        let evidence = changed(change);
-        assert_eq!(on(&evidence).findings, [finding]);
+        let evidence = changed_evidence(change);
+        assert_eq!(judge_evidence(&evidence).findings, [finding]);
         let is_said_elsewhere = matches!(finding, Finding::Stalled | Finding::StallHidden | Finding::TargetDied);
-        assert_eq!(note_on(finding, &evidence).is_none(), is_said_elsewhere, "{finding:?}");
+        assert_eq!(finding_note(finding, &evidence).is_none(), is_said_elsewhere, "{finding:?}");
     }
-    let late = after(|evidence| {
+    let late = verdict_after(|evidence| {
         evidence.latency.as_mut().unwrap().p99_us = 180.0 * MS;
         (evidence.load.asked_per_s, evidence.load.lateness_p99_us) = (Some(505.0), Some(90.0 * MS));
     });
     assert_eq!(late.findings, [], "requests were sent late");
-    let slow = note_on(Finding::SlowResponses, &changed(|evidence| evidence.latency.as_mut().unwrap().slow = 100));
+    let slow = finding_note(
+        Finding::SlowResponses,
+        &changed_evidence(|evidence| evidence.latency.as_mut().unwrap().slow = 100),
+    );
     let expected = "2.0 % of the responses took ten times the median of 18.0 ms or longer after they were sent: that time \
                     passed at the target or on the way, not in waiting for a connection";
     assert_eq!(slow.map(|note| note.text).as_deref(), Some(expected));
@@ -466,19 +471,19 @@ fn further_findings_have_their_sentences() {
         (thirds(500.0, 400.0, 30.0), vec![]),
         (thirds(500.0, 480.0, 1.0), vec![]),
     ] {
-        assert_eq!(after(|evidence| evidence.load.thirds = change).findings, expected, "{change:?}");
+        assert_eq!(verdict_after(|evidence| evidence.load.thirds = change).findings, expected, "{change:?}");
     }
 }
 
 #[test]
-fn known_utilizations_are_said() {
-    let mut evidence = changed(|evidence| {
+fn known_utilizations_are_reported() {
+    let mut evidence = changed_evidence(|evidence| {
         evidence.generator.threads = vec![Thread { busy: 0.3, queued: Some(0.1), script: 0.15, ..Thread::default() }];
         evidence.load.places.pausing = 2.0;
-        evidence.target = Some(target());
+        evidence.target = Some(visible_target());
     });
     assert_eq!(
-        usage(&evidence),
+        usage_line(&evidence),
         "onrush's thread worked 20 % of the time (15 % in the script) and waited for a processor 10 %; on 10 connections, \
          9.9 requests were in flight, 2 paused; nginx used 0.5 of 2 processors, its busiest thread worked 40 % of the time"
     );
@@ -486,5 +491,5 @@ fn known_utilizations_are_said() {
     (evidence.target, evidence.load.places) = (None, Places::default());
     let line =
         "of 5 threads of onrush the busiest worked 30 % of the time; on 10 connections, 9.9 requests were in flight";
-    assert_eq!(usage(&evidence), line);
+    assert_eq!(usage_line(&evidence), line);
 }

@@ -1,6 +1,6 @@
 //! Descriptions of onrush's threads: their utilization and the reason for their waits.
 
-use super::words::percent;
+use super::words::format_percent;
 use crate::record::evidence::{Evidence, Thread};
 
 /// A thread or a target counts as busy from this share of the time.
@@ -11,21 +11,22 @@ pub(super) const UNDOUBTED: f64 = 0.75;
 const WAITED_FOR: f64 = 0.05;
 
 /// True if a thread's waits for a processor are worth mentioning.
-pub(super) fn waits(thread: &Thread) -> bool {
+pub(super) fn waits_notably(thread: &Thread) -> bool {
     thread.queued.is_some_and(|queued| queued >= WAITED_FOR)
 }
 
 /// A thread's utilization, with its wait for a processor if notable or if it made the thread busy.
-pub(super) fn how_busy(thread: &Thread) -> String {
+pub(super) fn describe_utilization(thread: &Thread) -> String {
     let is_why = |limit: f64| thread.busy >= limit && thread.worked() < limit;
     let tells = is_why(BUSY) || is_why(UNDOUBTED);
     let queued = thread.queued.filter(|queued| *queued >= WAITED_FOR || tells);
-    let waiting = queued.map_or(String::new(), |queued| format!(", {} waiting for a processor", percent(queued)));
-    format!("{} busy{waiting}", percent(thread.worked()))
+    let waiting =
+        queued.map_or(String::new(), |queued| format!(", {} waiting for a processor", format_percent(queued)));
+    format!("{} busy{waiting}", format_percent(thread.worked()))
 }
 
 /// Describes the matching threads with the figures of the first; `None` without a match.
-pub(super) fn busy_threads(
+pub(super) fn describe_busy_threads(
     evidence: &Evidence,
     is_busy: impl Fn(&Thread) -> bool,
     say: impl Fn(&Thread) -> String,
@@ -43,11 +44,12 @@ pub(super) fn busy_threads(
 }
 
 /// A clause on the generator's utilization during the run.
-pub(super) fn meanwhile(evidence: &Evidence) -> String {
-    busiest(evidence).map_or(String::new(), |thread| format!("; onrush's busiest thread was {}", how_busy(thread)))
+pub(super) fn generator_utilization_clause(evidence: &Evidence) -> String {
+    busiest_thread(evidence)
+        .map_or(String::new(), |thread| format!("; onrush's busiest thread was {}", describe_utilization(thread)))
 }
 
 /// The busiest thread; `None` in virtual time.
-pub(super) fn busiest(Evidence { generator, .. }: &Evidence) -> Option<&Thread> {
+pub(super) fn busiest_thread(Evidence { generator, .. }: &Evidence) -> Option<&Thread> {
     generator.threads.iter().max_by(|one, other| one.busy.total_cmp(&other.busy))
 }

@@ -1,26 +1,33 @@
 //! The utilization line of `-v`.
 
-use super::words::{count, number, percent};
+use super::words::{format_count, format_number, format_percent};
 use crate::record::evidence::{Evidence, Load, Places, Target, Thread};
 
 /// Maximum number of threads listed one by one.
 const LISTED: usize = 4;
 
 /// A line on threads, connections and, if visible, the target.
-pub fn usage(evidence: &Evidence) -> String {
-    let parts =
-        [threads(&evidence.generator.threads), Some(connections(&evidence.load)), target(evidence.target.as_ref())];
+pub fn usage_line(evidence: &Evidence) -> String {
+    let parts = [
+        thread_usage(&evidence.generator.threads),
+        Some(connection_usage(&evidence.load)),
+        target_usage(evidence.target.as_ref()),
+    ];
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-fn threads(threads: &[Thread]) -> Option<String> {
+fn thread_usage(threads: &[Thread]) -> Option<String> {
     let busiest = threads.iter().max_by(|one, other| one.busy.total_cmp(&other.busy))?;
     let words = |thread: &Thread| {
-        let worked = percent(thread.worked());
-        let script =
-            if thread.script > 0.0 { format!(" ({} in the script)", percent(thread.script)) } else { String::new() };
-        let queued =
-            thread.queued.map_or(String::new(), |queued| format!(" and waited for a processor {}", percent(queued)));
+        let worked = format_percent(thread.worked());
+        let script = if thread.script > 0.0 {
+            format!(" ({} in the script)", format_percent(thread.script))
+        } else {
+            String::new()
+        };
+        let queued = thread
+            .queued
+            .map_or(String::new(), |queued| format!(" and waited for a processor {}", format_percent(queued)));
         format!("worked {worked} of the time{script}{queued}")
     };
     Some(match threads {
@@ -34,7 +41,7 @@ fn threads(threads: &[Thread]) -> Option<String> {
     })
 }
 
-fn connections(load: &Load) -> String {
+fn connection_usage(load: &Load) -> String {
     let Places { never_established, waiting, connecting, pausing, leaving, done } = load.places;
     let places = [
         (load.hanging as f64, "requests hung at the end"),
@@ -46,20 +53,26 @@ fn connections(load: &Load) -> String {
         (done, "had nothing left to send"),
     ];
     // Skips states that would print as 0.
-    let places =
-        places.into_iter().filter(|(mean, _)| *mean >= 0.05).map(|(mean, what)| format!("{} {what}", number(mean)));
-    let in_flight =
-        format!("on {}, {} requests were in flight", count(load.connections, "connection"), number(load.in_flight));
+    let places = places
+        .into_iter()
+        .filter(|(mean, _)| *mean >= 0.05)
+        .map(|(mean, what)| format!("{} {what}", format_number(mean)));
+    let in_flight = format!(
+        "on {}, {} requests were in flight",
+        format_count(load.connections, "connection"),
+        format_number(load.in_flight)
+    );
     std::iter::once(in_flight).chain(places).collect::<Vec<_>>().join(", ")
 }
 
-fn target(target: Option<&Target>) -> Option<String> {
+fn target_usage(target: Option<&Target>) -> Option<String> {
     let Target { name, busiest_thread, cpus_used, cpus_allowed, queued, .. } = target?;
-    let queued = queued.map_or(String::new(), |queued| format!(", one waited for a processor {}", percent(queued)));
+    let queued =
+        queued.map_or(String::new(), |queued| format!(", one waited for a processor {}", format_percent(queued)));
     Some(format!(
         "{name} used {} of {} processors, its busiest thread worked {} of the time{queued}",
-        number(*cpus_used),
-        number(*cpus_allowed),
-        percent(*busiest_thread)
+        format_number(*cpus_used),
+        format_number(*cpus_allowed),
+        format_percent(*busiest_thread)
     ))
 }

@@ -268,7 +268,7 @@ fn target_comparisons_default_to_short_runs() {
 }
 
 #[test]
-fn folders_are_new_or_go_on() {
+fn result_folders_are_new_or_resumed() {
     let folder = |line: &str| {
         let args: Vec<OsString> = line.split_whitespace().map(OsString::from).collect();
         parse(&args).map(|lab| lab.map(|lab| lab.experiment.folder)).unwrap_err()

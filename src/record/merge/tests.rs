@@ -49,7 +49,7 @@ fn sum(documents: &[Document]) -> Document {
 /// The sum of documents with the names of their files, judged.
 fn judged(parts: &[(String, Document)]) -> Document {
     let named = parts.iter().map(|(name, document)| Named { name, document });
-    crate::judge::sum(&in_order(named.collect()), |_| None).unwrap()
+    crate::judge::judge_sum(&in_order(named.collect()), |_| None).unwrap()
 }
 
 /// Start, length, number of runs and completed requests of each row; times in milliseconds.

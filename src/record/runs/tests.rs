@@ -59,7 +59,7 @@ fn read(text: &str) -> Option<Condition> {
 fn sum(documents: &[Document]) -> Document {
     let names: Vec<String> = (0..documents.len()).map(|index| format!("{index}.json")).collect();
     let named = names.iter().zip(documents).map(|(name, document)| Named { name, document });
-    judge::sum(&in_order(named.collect()), read).unwrap()
+    judge::judge_sum(&in_order(named.collect()), read).unwrap()
 }
 
 fn evidence(document: &Document) -> &Evidence {
@@ -162,7 +162,7 @@ fn a_sum_of_sums_has_the_verdict_of_all_its_runs() {
 }
 
 fn added(parts: &[&(String, Document)]) -> Document {
-    judge::sum(&in_order(parts.iter().map(|(name, document)| Named { name, document }).collect()), read).unwrap()
+    judge::judge_sum(&in_order(parts.iter().map(|(name, document)| Named { name, document }).collect()), read).unwrap()
 }
 
 #[test]

@@ -399,7 +399,7 @@ fn saved_results_meet_the_same_conditions() {
             let saved = Document::parse("saved.json".as_ref(), document.to_json().as_bytes()).unwrap();
             for (gate, condition) in document.gates.iter().zip(&plan.output.gates) {
                 assert!(gate.terms[0].was.is_some(), "{condition}: {words}");
-                assert_eq!(judge::objective(condition, &saved), gate.terms, "{condition}: {words}");
+                assert_eq!(judge::judge_objective(condition, &saved), gate.terms, "{condition}: {words}");
             }
         }
     }

@@ -164,7 +164,7 @@ fn frequent_failures_come_first() {
         let mut outcome = good();
         failures.iter().for_each(|&(times, phase, cause)| fail(&mut outcome, times, phase, cause));
         let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
-        let rows = notes(&plan, &outcome).into_iter().filter(|note| note.id == NoteId::Failure);
+        let rows = notes_of(&plan, &outcome).into_iter().filter(|note| note.id == NoteId::Failure);
         rows.map(|note| note.text).collect::<Vec<_>>()
     };
     let sorted = order(&failures);
@@ -177,7 +177,7 @@ fn frequent_failures_come_first() {
 }
 
 #[test]
-fn broken_answers_are_said_with_an_example() {
+fn broken_responses_are_noted_with_an_example() {
     let table = [
         (Error::ClosedBeforeResponse, "", "read: 28 × closed by the server before a response began"),
         (
@@ -245,7 +245,7 @@ fn single_failures_are_singular() {
 }
 
 #[test]
-fn statuses_in_the_ledger_are_not_said_twice() {
+fn ledger_statuses_are_noted_once() {
     let mut outcome = good();
     fail(&mut outcome, 5, Phase::Status, Cause::Status(503));
     assert_eq!(said(&outcome), Vec::<String>::new());
@@ -272,7 +272,7 @@ fn other_protocols_name_what_to_write() {
 }
 
 #[test]
-fn a_server_that_sends_nothing_may_expect_tls() {
+fn silent_servers_may_expect_tls() {
     let nothing = |phase, cause| {
         let mut outcome = failing(28, phase, cause, "");
         outcome.totals.counters.completed = 0;

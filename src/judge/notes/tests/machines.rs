@@ -23,12 +23,12 @@ fn said_of_both(outcome: Outcome, machines: [MachineShare; 2]) -> Vec<String> {
 }
 
 #[test]
-fn equal_machines_need_no_words() {
+fn equal_machines_get_no_note() {
     assert_eq!(said_of_both(good(), [half("a"), half("b")]), Vec::<String>::new());
 }
 
 #[test]
-fn lost_machines_are_dated() {
+fn lost_machines_have_their_time() {
     let lost = |why: &str, at_ms, busiest| MachineShare {
         lost: Some(format!("machine 2 (b): {why}")),
         elapsed: Duration::from_millis(at_ms),
@@ -57,7 +57,7 @@ fn lost_machines_are_dated() {
 }
 
 #[test]
-fn where_nothing_was_measured_the_loss_is_why() {
+fn lost_machines_explain_missing_measurements() {
     let lost =
         MachineShare { lost: Some("machine 2 (b): it has ended".to_owned()), elapsed: Duration::ZERO, ..half("b") };
     let outcome = Outcome { elapsed: Duration::from_secs(1), ..outcome(1_000, Counters::default()) };

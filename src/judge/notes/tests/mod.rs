@@ -19,15 +19,15 @@ use onrush_stats::{Cause, Counters, Distribution, Gap, Negotiated, Occupancy, Ph
 
 use super::*;
 use crate::fixtures::{address, fail, flawless, outcome, plan, schedule};
-use crate::judge::{JudgedRun, Judgement, judge};
+use crate::judge::{JudgedRun, Judgement, judge_document};
 use crate::record::Weight;
 use crate::run::{Breakdown, Outcome, RunEnd, Shortage, WorkerShare};
 
 /// All notes, including those made superfluous by the verdict.
-fn notes(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
+fn notes_of(plan: &Plan, outcome: &Outcome) -> Vec<Note> {
     let document = Document::of(plan, outcome);
-    let verdict = judge(&document, &plan.output).verdict.map(|verdict| Verdict { says: &[], ..verdict });
-    super::notes(&document, verdict.as_ref(), true)
+    let verdict = judge_document(&document, &plan.output).verdict.map(|verdict| Verdict { says: &[], ..verdict });
+    all_notes(&document, verdict.as_ref(), true)
 }
 
 /// The notes on an outcome of `http://h/` with 2 threads and 10 connections for 10 seconds.
@@ -37,12 +37,12 @@ fn said(outcome: &Outcome) -> Vec<String> {
 }
 
 fn said_of(plan: &Plan, outcome: &Outcome) -> Vec<String> {
-    notes(plan, outcome).into_iter().map(|note| note.text).collect()
+    notes_of(plan, outcome).into_iter().map(|note| note.text).collect()
 }
 
 /// The ids of the notes.
 fn ids(plan: &Plan, outcome: &Outcome) -> Vec<NoteId> {
-    notes(plan, outcome).iter().map(|note| note.id).collect()
+    notes_of(plan, outcome).iter().map(|note| note.id).collect()
 }
 
 /// A run beyond doubt: 100,000 responses after 1 ms each, on 10 connections in 10 seconds.
@@ -59,7 +59,7 @@ fn silent(gaps_ms: &[(u64, u64)]) -> Outcome {
 }
 
 #[test]
-fn a_good_run_needs_no_words() {
+fn good_runs_get_no_note() {
     assert_eq!(said(&good()), Vec::<String>::new());
     let mut replaced = good();
     replaced.totals.counters.occupancy.connecting_ns = 7_000_000_000;
@@ -67,8 +67,8 @@ fn a_good_run_needs_no_words() {
 }
 
 #[test]
-fn what_the_verdict_says_is_not_said_again() {
-    let judged = |plan: &Plan, outcome: &Outcome| judge(&Document::of(plan, outcome), &plan.output);
+fn notes_do_not_repeat_the_verdict() {
+    let judged = |plan: &Plan, outcome: &Outcome| judge_document(&Document::of(plan, outcome), &plan.output);
     let plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     let mut refused = good();
     fail(&mut refused, 40, Phase::Connect, Cause::Errno(99));
@@ -78,21 +78,21 @@ fn what_the_verdict_says_is_not_said_again() {
     for (id, limited_by, outcome) in
         [(NoteId::Stalled, LimitedBy::GeneratorCpu, stalled.clone()), (NoteId::Idle, LimitedBy::Ports, refused)]
     {
-        assert!(has(&super::notes(&Document::of(&plan, &outcome), None, false), id), "{id:?}");
+        assert!(has_note(&all_notes(&Document::of(&plan, &outcome), None, false), id), "{id:?}");
         let Judgement { verdict, notes, .. } = judged(&plan, &outcome);
         assert_eq!(verdict.unwrap().limited_by, limited_by);
-        assert!(!has(&notes, id), "{notes:?}");
+        assert!(!has_note(&notes, id), "{notes:?}");
     }
     // The verdict on a short run is not printed.
     let mut short = Outcome { stalls: vec![Gap { from_ns: 100_000_000, until_ns: 500_000_000 }], ..stalled };
     short.elapsed = Duration::from_millis(900);
-    assert!(has(&judged(&plan, &short).notes, NoteId::Stalled));
+    assert!(has_note(&judged(&plan, &short).notes, NoteId::Stalled));
     let some = silent(&[(2_000, 6_000)]);
-    assert!(has(&judged(&plan, &some).notes, NoteId::Silences), "it does not say when");
+    assert!(has_note(&judged(&plan, &some).notes, NoteId::Silences), "it does not say when");
 }
 
 #[test]
-fn a_buffer_that_the_kernel_capped_is_said() {
+fn capped_buffers_are_noted() {
     let (mut plan, mut outcome) = (plan(Dialect::Native, "http://h/", 10, 2, 10), good());
     (plan.connect.socket.rcvbuf, plan.connect.socket.sndbuf) = (Some(16_777_216), Some(1));
     // The kernel has a minimum buffer size: a smaller request is not capped.
@@ -129,7 +129,7 @@ fn bad_script_delays_are_noted() {
 }
 
 #[test]
-fn a_script_that_saw_too_little_is_said() {
+fn truncated_script_responses_are_noted() {
     let mut outcome = good();
     outcome.totals.counters.cut_responses = 1;
     assert_eq!(
@@ -140,7 +140,7 @@ fn a_script_that_saw_too_little_is_said() {
 }
 
 #[test]
-fn lines_that_a_log_lacks_are_said() {
+fn missing_request_log_lines_are_noted() {
     let (mut outcome, mut plan) = (good(), plan(Dialect::Native, "http://h/", 10, 2, 10));
     plan.output.request_log = Some(RequestLogOptions { path: "requests.csv".into(), one_of: 10 });
     outcome.totals.counters.logged = 9_000;
@@ -201,7 +201,7 @@ fn exhausted_stream_limits_are_noted() {
     let words = "--streams 50: the server allows 20 on a connection; for up to 500 requests in flight use more connections (-c 25 --streams 20)";
     assert_eq!(said_of(&plan, &outcome), [words]);
     let document = Document::of(&plan, &outcome);
-    let useless = http2::notes(&document, ConnectionsAdvice::Useless);
+    let useless = http2::http2_notes(&document, ConnectionsAdvice::Useless);
     assert!(!useless[0].text.contains("-c"), "the target is the limit");
     let mut growing = plan.clone();
     growing.load.max_inflight = 500;
@@ -289,7 +289,7 @@ fn unexplained_connection_errors_are_counted() {
 }
 
 #[test]
-fn a_server_that_allows_no_streams_is_said() {
+fn servers_allowing_no_streams_are_noted() {
     let mut outcome = good();
     outcome.totals.counters.returned = 5_000;
     let seen = outcome.http2.get_or_insert_default();
@@ -336,7 +336,7 @@ fn returned_requests_are_counted_with_their_cause() {
 }
 
 #[test]
-fn servers_that_never_close_limit_load() {
+fn unclosed_connections_limit_the_load() {
     let mut outcome = good();
     let counters = &mut outcome.totals.counters;
     counters.occupancy.busy_ns = 60_000_000_000;
@@ -351,7 +351,7 @@ fn servers_that_never_close_limit_load() {
 }
 
 #[test]
-fn all_threads_that_never_came_back_are_named() {
+fn stuck_threads_are_all_named() {
     let mut outcome = good();
     assert_eq!(crate::failure::incomplete(&outcome), None);
     outcome.stuck = vec![(1, "response"), (2, "delay"), (3, "response")];
@@ -364,14 +364,14 @@ fn all_threads_that_never_came_back_are_named() {
 }
 
 #[test]
-fn threads_that_the_script_ended_are_named() {
+fn script_ended_threads_are_named() {
     let after = |stopped_ms: &[(usize, u64)], requests| {
         let mut outcome = good();
         outcome.workers = vec![WorkerShare { connections: 5, counters: Counters::default(), activity: None }; 2];
         outcome.stopped = stopped_ms.iter().map(|&(thread, ms)| (thread, Duration::from_millis(ms))).collect();
         let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
         plan.stop.requests = requests;
-        notes(&plan, &outcome).into_iter().find(|note| note.id == NoteId::ScriptEnded)
+        notes_of(&plan, &outcome).into_iter().find(|note| note.id == NoteId::ScriptEnded)
     };
     let text = |stopped_ms: &[(usize, u64)], requests| after(stopped_ms, requests).map(|note| (note.weight, note.text));
     let (doubt, hint) = (Weight::Doubt, Weight::Hint);
@@ -425,7 +425,7 @@ fn failed_connections_are_counted_with_reason() {
         "the limit is 24 open files, and 2,060 are needed; 'sudo prlimit --pid $$ --nofile=2060' raises the limit";
     assert_eq!(said(&outcome), [format!("only 7 of 10 connections were established: {files}")]);
     let announced = |outcome: &Outcome| {
-        let notes = notes(&plan(Dialect::Native, "http://h/", 10, 2, 10), outcome);
+        let notes = notes_of(&plan(Dialect::Native, "http://h/", 10, 2, 10), outcome);
         notes.iter().filter(|note| note.was_announced).count()
     };
     assert_eq!(announced(&outcome), 0);
@@ -446,7 +446,7 @@ fn failed_connections_are_counted_with_reason() {
 }
 
 #[test]
-fn connections_that_no_request_needed_are_not_missed() {
+fn unneeded_connections_are_not_missed() {
     let mut outcome = flawless(100_000, 10);
     outcome.totals.counters.slots_opened = 7;
     outcome.ended = RunEnd::Requests;
@@ -475,7 +475,7 @@ fn statuses_above_one_percent_are_counted() {
 }
 
 #[test]
-fn a_measured_redirect_is_said_with_its_destination() {
+fn redirects_are_noted_with_their_destination() {
     let all = answering(&[(301, 100_000)], Some("https://h/\x1b[2J"));
     assert_eq!(said(&all), ["all 100,000 responses were 301 to https://h/\\x1b[2J: you measured the redirect"]);
     let some = answering(&[(200, 60_000), (302, 40_000)], Some("/login"));
@@ -494,7 +494,7 @@ fn unused_addresses_are_named_with_used_ones() {
 }
 
 #[test]
-fn an_early_end_is_said_with_its_time() {
+fn early_ends_are_noted_with_their_time() {
     let mut outcome = good();
     outcome.ended = RunEnd::Signal;
     assert_eq!(said(&outcome), ["interrupted after 10.00s of 10s: the report covers only that time"]);
@@ -503,7 +503,7 @@ fn an_early_end_is_said_with_its_time() {
     let mut plan = plan(Dialect::Native, "http://h/", 10, 2, 10);
     plan.stop.requests = Some(1_000_000);
     let sentence = "the target was unreachable for 30s: the run ended after 100,000 of 1,000,000 requests";
-    assert_eq!(notes(&plan, &outcome)[0].text, sentence);
+    assert_eq!(notes_of(&plan, &outcome)[0].text, sentence);
 }
 
 #[test]

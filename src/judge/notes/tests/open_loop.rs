@@ -32,7 +32,7 @@ fn changed(change: impl FnOnce(&mut OpenLoopStats<u64>)) -> Outcome {
 }
 
 #[test]
-fn a_schedule_that_was_kept_needs_no_words() {
+fn kept_schedules_get_no_note() {
     assert_eq!(said(&kept()), Vec::<String>::new());
     // 1 % is not above the threshold of 1 %.
     assert_eq!(said(&changed(|open_loop| open_loop.late = 100)), Vec::<String>::new());
@@ -242,7 +242,7 @@ fn target_limits_advise_no_connections() {
     });
     let advised = |more| {
         let document = Document::of(&with_rate(1_600), &outcome);
-        let notes = super::super::open_loop::notes(&NoteFacts::from_document(&document), more, false);
+        let notes = super::super::open_loop::open_loop_notes(&NoteFacts::from_document(&document), more, false);
         notes.into_iter().map(|note| note.text).find(|words| words.contains("busy")).unwrap()
     };
     let unknown = advised(ConnectionsAdvice::Unknown);
@@ -252,7 +252,7 @@ fn target_limits_advise_no_connections() {
 }
 
 #[test]
-fn catch_up_is_blamed_when_it_dominates() {
+fn dominant_catch_up_limits_are_blamed() {
     let mut plan = with_rate(1_600);
     plan.schedule.as_mut().unwrap().catch_up = CatchUp::from_thousandths(1_250);
     let of = |held_back| {
@@ -302,7 +302,7 @@ fn script_pauses_need_connections() {
 }
 
 #[test]
-fn advice_on_connections_names_the_limit_that_applies() {
+fn connection_advice_names_the_applicable_limit() {
     let mut plan = with_rate(1_600);
     plan.load.max_inflight = 15;
     let words = "for 20 % of the run, all connections of a thread were busy (15 connections are divided unevenly among 2 threads) while requests were due; about 47 connections would be needed; use --max-inflight 47";
@@ -381,7 +381,7 @@ fn staged_runs_advise_no_longer_duration() {
 }
 
 #[test]
-fn requests_that_were_late_or_dropped_are_said() {
+fn late_and_dropped_requests_are_noted() {
     let late_too = |change: fn(&mut OpenLoopStats<u64>)| {
         changed(|open_loop| {
             open_loop.late = 200;
@@ -506,7 +506,7 @@ fn small_runs_have_no_percentages() {
 }
 
 #[test]
-fn the_first_unknown_percentile_is_named() {
+fn first_uncertain_percentile_is_named() {
     let dropped = |ages: &[(u64, u64)]| {
         changed(|open_loop| {
             ages.iter().for_each(|&(ns, count)| open_loop.censored.record_many(ns, count));

@@ -24,12 +24,12 @@ fn printed(count: u16, has_examples: bool, all: bool, colour: bool) -> String {
         let cause = Cause::Proxy(ProxyFailure::Status(600 + status));
         outcome.totals.ledger.record(Phase::Connect, cause, 0, || example);
     }
-    let notes = notes(&plan(Dialect::Native, "http://h/", 10, 2, 10), &outcome);
-    lines(&notes, None, if all { NoteRoom::All } else { NoteRoom::Few }, colour)
+    let notes = notes_of(&plan(Dialect::Native, "http://h/", 10, 2, 10), &outcome);
+    format_notes(&notes, None, if all { NoteRoom::All } else { NoteRoom::Few }, colour)
 }
 
 #[test]
-fn an_example_is_below_its_note() {
+fn examples_follow_their_note() {
     let text = "note: connect: 1 × the proxy responded to CONNECT with status 600 (0.0 s into the run); its log may say why\n      \
                 received: \"0\"\n";
     assert_eq!(printed(1, true, false, false), text);

@@ -29,7 +29,7 @@ fn own_stalls_are_not_the_targets() {
 }
 
 #[test]
-fn without_a_connection_nobody_is_silent() {
+fn targets_without_connections_are_not_silent() {
     let stage = |ms, count| ConnectionLevel { length: Duration::from_millis(ms), from: count, to: count };
     let stages = vec![stage(1_000, 0), stage(3_000, 5), stage(2_000, 0), stage(4_000, 5)];
     let levels = Some(ConnectionLevels { stages, part: Partition::WHOLE });
@@ -43,7 +43,7 @@ fn without_a_connection_nobody_is_silent() {
 }
 
 #[test]
-fn a_suspended_machine_comes_first_among_the_notes() {
+fn suspensions_are_noted_first() {
     let mut outcome = silent(&[(1_000, 2_600)]);
     outcome.suspended = Duration::from_millis(12_300);
     let expected = [
@@ -67,7 +67,7 @@ fn gaps_within_usual_latency_get_no_note() {
 }
 
 #[test]
-fn a_script_that_blocks_makes_no_target_silent() {
+fn blocking_scripts_make_no_target_silent() {
     let mut outcome = silent(&[(1_000, 2_000), (5_000, 6_500)]);
     let blocked = |from_ms: u64, until_ms: u64| Gap { from_ns: from_ms * 1_000_000, until_ns: until_ms * 1_000_000 };
     // Several blocked callbacks in a row, and once the target itself.

@@ -16,7 +16,7 @@ fn target_failures_come_before_own_stalls() {
         }),
         (LimitedBy::Target, "4.0 s before the end: its processes ended", |evidence| {
             evidence.load.silent_at_end_s = 4.0;
-            evidence.target = Some(Target { ended: true, ..target() });
+            evidence.target = Some(Target { ended: true, ..visible_target() });
         }),
         (LimitedBy::Unclear, "5,000 requests failed", |evidence| evidence.load.failed = Some(5_000)),
         (LimitedBy::Unclear, "3,000 requests failed, 2,500 requests were abandoned (--give-up)", |evidence| {
@@ -25,20 +25,20 @@ fn target_failures_come_before_own_stalls() {
     ];
     for wait in waits {
         for (limited_by, reason, failure) in failures {
-            let verdict = after(|evidence| {
+            let verdict = verdict_after(|evidence| {
                 wait(evidence);
                 failure(evidence);
             });
             assert_eq!(verdict.limited_by, limited_by, "{verdict}");
             assert!(verdict.reason.starts_with(reason), "{verdict}");
         }
-        let few = after(|evidence| {
+        let few = verdict_after(|evidence| {
             wait(evidence);
             (evidence.load.quiet_s, evidence.load.failed) = (1.2, Some(2_400));
         });
         assert!([LimitedBy::GeneratorCpu, LimitedBy::GeneratorScript].contains(&few.limited_by), "{few}");
     }
-    let abandoned = after(|evidence| (evidence.load.completed, evidence.load.abandoned) = (0, 70));
+    let abandoned = verdict_after(|evidence| (evidence.load.completed, evidence.load.abandoned) = (0, 70));
     assert_eq!(
         abandoned.to_string(),
         "the limit is unclear: 70 requests were abandoned (--give-up); find out why first"
@@ -54,7 +54,7 @@ fn script_ended_threads_are_the_scripts_limit() {
         |evidence| evidence.load.quiet_s = 6.0,
     ];
     for change in changes {
-        let verdict = after(|evidence| {
+        let verdict = verdict_after(|evidence| {
             evidence.generator.stopped = 1;
             change(evidence);
         });
@@ -66,18 +66,19 @@ fn script_ended_threads_are_the_scripts_limit() {
 #[test]
 fn throttling_is_a_share_of_usable_processors() {
     let found = |threads: usize, cpus_allowed, throttled_s| {
-        let verdict = after(|evidence| {
+        let verdict = verdict_after(|evidence| {
             evidence.generator.threads.truncate(threads);
             evidence.generator.thread_s = 10.0 * threads as f64;
             evidence.generator.throttled_s = Some(throttled_s);
-            evidence.target = Some(Target { cpus_allowed, throttled_s: Some(throttled_s), ..target() });
+            evidence.target = Some(Target { cpus_allowed, throttled_s: Some(throttled_s), ..visible_target() });
         });
         [Finding::Throttled, Finding::TargetThrottled].map(|finding| verdict.findings.contains(&finding))
     };
     assert_eq!(found(2, 1.0, 0.3), [false, true]);
     assert_eq!(found(1, 2.0, 0.3), [true, false]);
     assert_eq!(found(1, 0.5, 0.15), [false, false], "a part of a processor is throttled as one");
-    let note = note_on(Finding::Throttled, &changed(|evidence| evidence.generator.throttled_s = Some(40.0)));
+    let note =
+        finding_note(Finding::Throttled, &changed_evidence(|evidence| evidence.generator.throttled_s = Some(40.0)));
     let expected =
         "the control group of onrush was throttled: its threads waited 40.0 s for a processor in total; raise cpu.max";
     assert_eq!(note.map(|note| note.text).as_deref(), Some(expected), "longer than the run: two threads waited");
@@ -85,7 +86,7 @@ fn throttling_is_a_share_of_usable_processors() {
 
 #[test]
 fn throttled_threads_need_no_processor() {
-    let verdict = after(|evidence| {
+    let verdict = verdict_after(|evidence| {
         evidence.generator.threads[1] = Thread { busy: 0.95, queued: Some(0.6), ..Thread::default() };
         evidence.generator.throttled_s = Some(12.0);
     });

@@ -4,7 +4,9 @@ use super::*;
 
 #[test]
 fn probes_need_precision_and_idle_generators() {
-    let with = |[low, high]: [f64; 2]| after(|evidence| evidence.probe = Some(probe(16, 12, [500, 400], [low, high])));
+    let with = |[low, high]: [f64; 2]| {
+        verdict_after(|evidence| evidence.probe = Some(build_probe(16, 12, [500, 400], [low, high])))
+    };
     for (interval, limited_by) in [
         ([0.71, 1.2], LimitedBy::Connections),
         ([0.69, 1.2], LimitedBy::Unclear),
@@ -16,9 +18,9 @@ fn probes_need_precision_and_idle_generators() {
         assert_eq!(with(interval).limited_by, limited_by, "{interval:?}");
     }
     let beside_a_busy_target = |[low, high]: [f64; 2]| {
-        after(|evidence| {
-            evidence.probe = Some(probe(16, 12, [500, 400], [low, high]));
-            evidence.target = Some(Target { busiest_thread: 0.99, ..target() });
+        verdict_after(|evidence| {
+            evidence.probe = Some(build_probe(16, 12, [500, 400], [low, high]));
+            evidence.target = Some(Target { busiest_thread: 0.99, ..visible_target() });
         })
     };
     assert_eq!(beside_a_busy_target([0.5, 0.9]).limited_by, LimitedBy::Unclear, "it may busy-poll");
@@ -28,29 +30,29 @@ fn probes_need_precision_and_idle_generators() {
         "the limit is unclear (the target, or the number in flight): with 12 in flight instead of 16, it answered 8.0 % to 16 % fewer requests, which is not \
          precise enough: 25 % would mean the number in flight, and 0 % the target; onrush's busiest thread was 29 % busy; --probe 8s may tell"
     );
-    let busy = after(|evidence| {
+    let busy = verdict_after(|evidence| {
         evidence.generator.threads[0].busy = 0.75;
-        evidence.probe = Some(probe(16, 12, [500, 499], [-0.1, 0.1]));
+        evidence.probe = Some(build_probe(16, 12, [500, 499], [-0.1, 0.1]));
     });
     assert_eq!(busy.limited_by, LimitedBy::Unclear, "requests may have queued in onrush");
-    let up = after(|evidence| evidence.probe = Some(probe(16, 24, [2_000, 2_990], [0.9, 1.1])));
+    let up = verdict_after(|evidence| evidence.probe = Some(build_probe(16, 24, [2_000, 2_990], [0.9, 1.1])));
     assert_eq!(up.advice.as_deref(), Some("-c 24: about 2,990/s"));
-    let down = after(|evidence| evidence.probe = Some(probe(16, 12, [2_000, 1_500], [0.9, 1.1])));
+    let down = verdict_after(|evidence| evidence.probe = Some(build_probe(16, 12, [2_000, 1_500], [0.9, 1.1])));
     assert_eq!(down.advice.as_deref(), Some("--probe up tells whether more would bring more"));
-    let few = after(|evidence| {
+    let few = verdict_after(|evidence| {
         evidence.load.streams_allowed = Some(4);
-        evidence.probe = Some(probe(16, 12, [2_000, 1_500], [0.9, 1.1]));
+        evidence.probe = Some(build_probe(16, 12, [2_000, 1_500], [0.9, 1.1]));
     });
     assert!(!few.reason.contains("allows"), "a note says how many streams are allowed: {few:?}");
-    let steep = after(|evidence| evidence.probe = Some(probe(16, 12, [5_831, 2_796], [2.1, 3.1])));
+    let steep = verdict_after(|evidence| evidence.probe = Some(build_probe(16, 12, [5_831, 2_796], [2.1, 3.1])));
     assert_eq!(steep.limited_by, LimitedBy::Unclear, "connections are not alike");
-    let cliff = after(|evidence| {
+    let cliff = verdict_after(|evidence| {
         evidence.load.connections = 64;
-        evidence.probe = Some(probe(64, 48, [1_332, 3_996], [-4.0, -3.6]));
+        evidence.probe = Some(build_probe(64, 48, [1_332, 3_996], [-4.0, -3.6]));
     });
-    let streams = after(|evidence| {
+    let streams = verdict_after(|evidence| {
         (evidence.load.connections, evidence.load.in_flight_max) = (4, Some(32));
-        evidence.probe = Some(probe(32, 48, [2_000, 2_990], [0.9, 1.1]));
+        evidence.probe = Some(build_probe(32, 48, [2_000, 2_990], [0.9, 1.1]));
     });
     assert_eq!(streams.advice.as_deref(), Some("-c 6: about 2,990/s"), "with eight streams on each");
     assert_eq!(
@@ -58,18 +60,18 @@ fn probes_need_precision_and_idle_generators() {
         "the number of requests in flight is the limit (half as many more in flight brought 50 % more)"
     );
     let less = |connections: u64, first: u32, other: u32| {
-        let cliff = after(|evidence| {
+        let cliff = verdict_after(|evidence| {
             (evidence.load.connections, evidence.load.in_flight_max) = (connections, Some(first.into()));
-            evidence.probe = Some(probe(first, other, [1_332, 3_996], [-4.0, -3.6]));
+            evidence.probe = Some(build_probe(first, other, [1_332, 3_996], [-4.0, -3.6]));
         });
         cliff.advice.unwrap()
     };
     assert_eq!(less(1, 16, 12), "--streams 12: about 3,996/s", "on the only connection");
     assert_eq!(less(4, 32, 24), "-c 3: about 3,996/s");
     assert_eq!(less(2, 4, 3), "--streams 1", "not what there was, and fewer than in the probe");
-    let one = after(|evidence| {
+    let one = verdict_after(|evidence| {
         (evidence.load.connections, evidence.load.in_flight_max) = (1, Some(16));
-        evidence.probe = Some(probe(16, 24, [2_000, 2_990], [0.9, 1.1]));
+        evidence.probe = Some(build_probe(16, 24, [2_000, 2_990], [0.9, 1.1]));
     });
     assert_eq!(one.advice.as_deref(), Some("-c 2 --streams 12: about 2,990/s"), "as in the probe");
     assert_eq!(
@@ -77,10 +79,10 @@ fn probes_need_precision_and_idle_generators() {
         "the target is beyond its limit (three quarters in flight brought 200 % more): 1,332/s with 64 in flight, 3,996/s \
          with 48 in flight; -c 48: about 3,996/s"
     );
-    let queued = after(|evidence| {
+    let queued = verdict_after(|evidence| {
         let theirs = Network { readings: 9, rtt_us: 12.0 * MS, rtt_min_us: Some(50.0), ..Network::default() };
-        evidence.target = Some(Target { network: Some(theirs), ..target() });
-        evidence.probe = Some(probe(16, 12, [500, 499], [-0.1, 0.1]));
+        evidence.target = Some(Target { network: Some(theirs), ..visible_target() });
+        evidence.probe = Some(build_probe(16, 12, [500, 499], [-0.1, 0.1]));
     });
     assert_eq!(queued.limited_by, LimitedBy::Network, "segments queue on the way");
 }
@@ -145,41 +147,47 @@ fn probe_sentences_begin_with_the_finding() {
              in flight",
         ),
     ] {
-        let verdict = after(|evidence| {
+        let verdict = verdict_after(|evidence| {
             evidence.load.connections = u64::from(first);
-            evidence.probe = Some(probe(first, other, per_s, interval));
+            evidence.probe = Some(build_probe(first, other, per_s, interval));
         });
         assert_eq!(verdict.to_string(), expected);
     }
 }
 
 #[test]
-fn no_probe_is_advised_after_stages() {
-    let stages = Probe { requests: 0, duration_s: 0.0, ..probe(16, 8, [1_000, 500], [0.9, 1.1]) };
-    let verdict = after(|evidence| evidence.probe = Some(stages.clone()));
+fn staged_runs_advise_no_probe() {
+    let stages = Probe { requests: 0, duration_s: 0.0, ..build_probe(16, 8, [1_000, 500], [0.9, 1.1]) };
+    let verdict = verdict_after(|evidence| evidence.probe = Some(stages.clone()));
     assert_eq!((verdict.limited_by, verdict.advice), (LimitedBy::Connections, None));
     let wide = Elasticity { low: 0.2, ..stages.elasticity.unwrap() };
-    let verdict = after(|evidence| evidence.probe = Some(Probe { elasticity: Some(wide), ..stages.clone() }));
+    let verdict = verdict_after(|evidence| evidence.probe = Some(Probe { elasticity: Some(wide), ..stages.clone() }));
     assert_eq!((verdict.limited_by, verdict.advice), (LimitedBy::Unclear, None));
 }
 
 #[test]
 fn runs_too_short_to_probe_say_so() {
-    let short = after(|evidence| evidence.probe = Some(Probe { was_planned: true, ..Probe::default() }));
+    let short = verdict_after(|evidence| evidence.probe = Some(Probe { was_planned: true, ..Probe::default() }));
     assert_eq!(short.advice.as_deref(), Some("run longer (-d)"));
     let failed = Some("it took too long".to_owned());
-    let drained = after(|evidence| evidence.probe = Some(Probe { failed, needed_s: Some(3.9), ..Probe::default() }));
+    let drained =
+        verdict_after(|evidence| evidence.probe = Some(Probe { failed, needed_s: Some(3.9), ..Probe::default() }));
     assert!(drained.to_string().ends_with("; --probe 4s may tell"), "{drained}");
 }
 
 #[test]
-fn a_probe_is_needed_where_nothing_was_observed() {
-    assert!(needs_probe(&idle()));
-    assert!(needs_probe(&changed(|evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..target() }))));
-    assert!(needs_probe(&changed(|evidence| evidence.load.timeouts = 4_900)), "all that was late was answered");
-    assert!(!needs_probe(&changed(|evidence| evidence.load.abandoned = 70)));
-    assert!(!needs_probe(&changed(kept)), "a rate is judged by counts");
+fn undecided_closed_loops_need_a_probe() {
+    assert!(needs_probe(&idle_evidence()));
+    assert!(needs_probe(&changed_evidence(
+        |evidence| evidence.target = Some(Target { busiest_thread: 0.93, ..visible_target() })
+    )));
+    assert!(
+        needs_probe(&changed_evidence(|evidence| evidence.load.timeouts = 4_900)),
+        "all that was late was answered"
+    );
+    assert!(!needs_probe(&changed_evidence(|evidence| evidence.load.abandoned = 70)));
+    assert!(!needs_probe(&changed_evidence(keep_rate)), "a rate is judged by counts");
     for (_, change) in &SITUATIONS[..14] {
-        assert!(!needs_probe(&changed(change)));
+        assert!(!needs_probe(&changed_evidence(change)));
     }
 }

@@ -3,7 +3,7 @@
 use super::*;
 
 /// An open loop that used all of its connections in the end. With two in use, responses took `calm_ms`.
-fn filled(evidence: &mut Evidence, calm_ms: f64) {
+fn fill_connections(evidence: &mut Evidence, calm_ms: f64) {
     evidence.load.backlog = Some(Backlog { before: 9.0, last: 9.0, least: Some(9.0), last_per_s: 500.0 });
     let load = &mut evidence.load;
     (load.left, load.crowded, load.in_flight, load.dispersion) = (Some(50), Some(0.9), 9.0, Some(1.0));
@@ -15,8 +15,8 @@ fn filled(evidence: &mut Evidence, calm_ms: f64) {
 #[test]
 fn rates_are_judged_by_due_and_ended() {
     let said = |change: EvidenceChange| {
-        let verdict = after(|evidence| {
-            kept(evidence);
+        let verdict = verdict_after(|evidence| {
+            keep_rate(evidence);
             change(evidence);
         });
         verdict.to_string()
@@ -50,7 +50,7 @@ fn rates_are_judged_by_due_and_ended() {
         ),
         (
             |evidence| {
-                filled(evidence, 18.0);
+                fill_connections(evidence, 18.0);
                 (evidence.load.in_flight_max, evidence.load.room) = (Some(20), Some(Room::Streams));
             },
             "the number of requests in flight is the limit: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, \
@@ -62,18 +62,18 @@ fn rates_are_judged_by_due_and_ended() {
             "it is unclear whether the target kept up: asked 500 requests/s, reached 500: 200 requests unsent or in flight at the end",
         ),
         (
-            |evidence| filled(evidence, 4.0),
+            |evidence| fill_connections(evidence, 4.0),
             "the target is at its limit (more in flight brought no more): asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 \
              connections in use; it answered 500/s with 2 in flight, 500/s with 9 in flight",
         ),
         (
-            |evidence| filled(evidence, 18.0),
+            |evidence| fill_connections(evidence, 18.0),
             "the number of requests in flight is the limit: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, \
              with all 10 connections in use; it answered 111/s with 2 in flight, 500/s with 9 in flight; allow more (-c)",
         ),
         (
             |evidence| {
-                filled(evidence, 4.0);
+                fill_connections(evidence, 4.0);
                 evidence.latency.as_mut().unwrap().calm = 20;
             },
             "the rate was not reached, and the limit is unclear: asked 500 requests/s, reached 500, 50 requests unsent or in flight at the end, with all 10 connections in use; allow \
@@ -137,7 +137,7 @@ fn rates_are_judged_by_due_and_ended() {
         (
             |evidence| {
                 (evidence.load.left, evidence.load.usually_left) = (Some(1), None);
-                evidence.target = Some(Target { busiest_thread: 0.99, ..target() });
+                evidence.target = Some(Target { busiest_thread: 0.99, ..visible_target() });
             },
             "it is unclear whether the target kept up: neither what was due nor what has ended tells; run longer (-d)",
         ),
